@@ -1,0 +1,290 @@
+//! What was measured, as plain data: the one thing that every output is made from.
+//!
+//! This is the Rust side of the JSON document `gpuprof.profile/1`
+//! (`gpuprof-runtime/schema/profile-1.schema.json`). It must never import anything that measures or prints.
+//!
+//! Units: every `*_ns` is a whole number of nanoseconds, sizes are bytes, rates are per second.
+
+#[cfg(feature = "enable")]
+use serde::{Deserialize, Serialize};
+
+/// The name and version of the document that a [`Profile`] serializes to.
+pub const SCHEMA: &str = "gpuprof.profile/1";
+
+/// Everything gpuprof knows about a stretch of a program's run.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+pub struct Profile {
+    /// Always [`SCHEMA`] in a profile that gpuprof made.
+    pub schema: String,
+    /// File name of the program.
+    pub program: String,
+    /// Process id.
+    pub pid: u32,
+    /// Name of the machine.
+    pub host: String,
+    /// Rank of the process in its job: RANK, OMPI_COMM_WORLD_RANK, PMI_RANK or SLURM_PROCID.
+    pub rank: Option<u32>,
+    /// When measuring began, RFC 3339 in UTC.
+    pub started_at: String,
+    /// Time from the beginning to this profile.
+    pub wall_ns: u64,
+    /// The devices on which anything was timed, by ordinal.
+    pub devices: Vec<Device>,
+    /// One entry per annotated function, those that never ran included, by name.
+    pub functions: Vec<Function>,
+    /// The merged call tree of all threads; parents stand before their children.
+    pub tree: Vec<TreeNode>,
+    /// What the reader must know to trust the rest.
+    pub trust: Trust,
+}
+
+/// One CUDA device.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+pub struct Device {
+    /// CUDA ordinal.
+    pub ordinal: u32,
+    /// Marketing name, as the driver gives it.
+    pub name: String,
+    /// `GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, as nvidia-smi prints it.
+    pub uuid: String,
+    /// For example `9.0`.
+    pub compute_capability: String,
+    /// Streaming multiprocessors.
+    pub sm_count: u32,
+    /// Total memory in bytes.
+    pub memory_bytes: u64,
+    /// Peak memory bandwidth in bytes per second; `None` where the driver does not tell enough.
+    pub peak_bytes_per_s: Option<u64>,
+    /// Peak single-precision rate in FLOP/s, a fused multiply-add counted as two.
+    pub peak_flops_f32: Option<u64>,
+    /// Peak double-precision rate in FLOP/s, a fused multiply-add counted as two.
+    pub peak_flops_f64: Option<u64>,
+    /// CUDA version of the driver, for example `13.0`.
+    pub driver: String,
+    /// Whether this is the simulated device, whose times are modelled and never a measurement.
+    pub simulated: bool,
+}
+
+/// One annotated function or scope, over all threads and all places it was called from.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+pub struct Function {
+    /// Shown name.
+    pub name: String,
+    /// Module path, crate included.
+    pub module: String,
+    /// Source file.
+    pub file: String,
+    /// Line in `file`.
+    pub line: u32,
+    /// Calls that ended.
+    pub calls: u64,
+    /// Threads on which at least one of these calls ended.
+    pub threads: u32,
+    /// CPU time; for an async function the time its polls took.
+    pub cpu: Times,
+    /// Time from creation's first poll to completion, of async functions only.
+    pub wall: Option<Times>,
+    /// GPU time; `None` where no call was timed.
+    pub gpu: Option<GpuTimes>,
+    /// The part of `gpu` that each device ran; empty where `gpu` is `None`.
+    pub gpu_by_device: Vec<GpuByDevice>,
+    /// GPU time of the spans inside this function on whatever stream: what a function without a stream shows.
+    pub gpu_children_ns: u64,
+    /// Calls whose stream was being captured into a graph.
+    pub captured_calls: u64,
+    /// Calls that have a stream and were neither timed nor captured; `untimed` says why.
+    pub untimed_calls: u64,
+    /// The reasons behind `untimed_calls`; they add up to it.
+    pub untimed: Untimed,
+    /// Stated work of all calls, in bytes.
+    pub bytes: Option<f64>,
+    /// Stated work of all calls, in floating-point operations.
+    pub flops: Option<f64>,
+    /// Stated work of all calls, in items.
+    pub items: Option<f64>,
+    /// Whether any call had a stream to be timed on.
+    pub has_stream: bool,
+    /// Whether the function was marked `cpu`: it wants no stream, so the lack of one is no remark.
+    pub cpu_only: bool,
+    /// Whether it is an `async fn`.
+    pub is_async: bool,
+}
+
+/// Statistics of durations.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+pub struct Times {
+    /// Sum over the outermost calls: a call inside a call of the same function is not added again.
+    pub total_ns: u64,
+    /// Total less the time of the spans inside.
+    pub self_ns: u64,
+    /// Mean of all calls.
+    pub mean_ns: u64,
+    /// Shortest call.
+    pub min_ns: u64,
+    /// Longest call.
+    pub max_ns: u64,
+    /// Standard deviation of the calls (population).
+    pub stddev_ns: u64,
+    /// Median, from the histogram: within 1/32 of the true value.
+    pub p50_ns: u64,
+    /// 90th percentile.
+    pub p90_ns: u64,
+    /// 95th percentile.
+    pub p95_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// How the durations spread; buckets without a call are left out.
+    pub histogram: Vec<Bucket>,
+}
+
+/// One bucket of a histogram.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+pub struct Bucket {
+    /// Lowest duration counted here.
+    pub low_ns: u64,
+    /// Highest duration counted here.
+    pub high_ns: u64,
+    /// Calls in it.
+    pub count: u64,
+}
+
+/// GPU statistics: event-to-event time on the function's stream ("GPU span", not kernel time).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+pub struct GpuTimes {
+    /// Calls whose two events were read.
+    pub timed_calls: u64,
+    /// The durations. Under sampling `total_ns` and `self_ns` are estimates for all calls.
+    #[cfg_attr(feature = "enable", serde(flatten))]
+    pub times: Times,
+    /// Set when `total_ns` and `self_ns` were scaled up from a sample.
+    pub estimate: Option<Estimate>,
+    /// Stated bytes of the timed calls alone, for rates.
+    pub timed_bytes: Option<f64>,
+    /// Stated floating-point operations of the timed calls alone.
+    pub timed_flops: Option<f64>,
+    /// Stated items of the timed calls alone.
+    pub timed_items: Option<f64>,
+    /// Sum of the durations of every timed call, inner ones included: the divisor of rates. Never scaled.
+    pub timed_ns: u64,
+}
+
+/// How sure a total that was scaled up from a sample is.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+pub struct Estimate {
+    /// Half the width of the 95 % confidence interval of `total_ns`.
+    pub total_ci95_ns: u64,
+}
+
+/// GPU time of one function on one device.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+pub struct GpuByDevice {
+    /// CUDA ordinal, as in `devices`.
+    pub ordinal: u32,
+    /// The same figures as the function's own.
+    #[cfg_attr(feature = "enable", serde(flatten))]
+    pub gpu: GpuTimes,
+}
+
+/// Why calls that have a stream were not timed.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+pub struct Untimed {
+    /// Left out by sampling.
+    pub sampled_out: u64,
+    /// Every event of the pool was in flight: the GPU is far behind the CPU.
+    pub pool_exhausted: u64,
+    /// The thread's hand-over queue was full.
+    pub queue_full: u64,
+    /// A CUDA call of gpuprof's failed; `Trust::errors` says which.
+    pub cuda_error: u64,
+    /// The driver lacks a function that timing needs, or GPU timing was given up.
+    pub unavailable: u64,
+    /// The GPU had not finished when the profile was taken.
+    pub unfinished: u64,
+    /// The stream cannot be kept until the end of the call, or changed its thread (per-thread stream).
+    pub stream_unsafe: u64,
+    /// The call straddled a `reset` or the end of a session.
+    pub crossed_reset: u64,
+}
+
+/// A function called from one particular chain of callers, merged over threads.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+pub struct TreeNode {
+    /// Unique in this profile.
+    pub id: u32,
+    /// `id` of the enclosing span; `None` at the top.
+    pub parent: Option<u32>,
+    /// The function's name.
+    pub name: String,
+    /// Index into `functions`.
+    pub function: u32,
+    /// Calls that ended.
+    pub calls: u64,
+    /// CPU time of all calls.
+    pub cpu_total_ns: u64,
+    /// CPU time less that of the spans inside.
+    pub cpu_self_ns: u64,
+    /// GPU time of the timed calls, scaled under sampling; `None` where none was timed.
+    pub gpu_total_ns: Option<u64>,
+    /// GPU time less that of the spans inside on the same stream.
+    pub gpu_self_ns: Option<u64>,
+    /// GPU time of all spans below that are outermost on their stream: what a node without a stream shows.
+    pub gpu_children_ns: u64,
+}
+
+/// What the reader must know to trust the figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+pub struct Trust {
+    /// What an empty pair of events reads on the slowest device used; `None` where it could not be measured.
+    pub event_floor_ns: Option<u64>,
+    /// gpuprof's own estimated CPU cost of one call, on this machine in this run.
+    pub own_cost_ns_per_call: Option<u64>,
+    /// `own_cost_ns_per_call` times the calls of this profile, over all threads.
+    pub own_cost_ns: u64,
+    /// Calls in all.
+    pub calls: u64,
+    /// Calls with a stream.
+    pub calls_with_stream: u64,
+    /// Of these, timed on the GPU.
+    pub timed_calls: u64,
+    /// Of these, seen while their stream was being captured.
+    pub captured_calls: u64,
+    /// Of these, neither; with the reasons.
+    pub untimed: Untimed,
+    /// GPU timing of 1 call in N; 1 when every call was to be timed.
+    pub sample: u32,
+    /// Calls that appear nowhere above (the call tree was full, or the thread was already ending).
+    pub dropped: u64,
+    /// Durations missing from the histograms because their memory ceiling was reached.
+    pub histogram_dropped: u64,
+    /// Spans that ended out of order, such as a `scope!` held across an `.await`.
+    pub misnested: u64,
+    /// Every CUDA error that gpuprof's own calls met.
+    pub errors: Vec<CudaError>,
+    /// Settings that were wrong, functions the driver lacks, and the like: one line each.
+    pub notes: Vec<String>,
+}
+
+/// One kind of CUDA error, counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+pub struct CudaError {
+    /// The driver function gpuprof called.
+    pub call: String,
+    /// `CUresult` as a number.
+    pub code: u32,
+    /// `CUresult` by name, for example `CUDA_ERROR_OUT_OF_MEMORY`.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+}

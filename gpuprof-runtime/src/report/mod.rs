@@ -1,0 +1,1 @@
+//! Outputs: each is a function of a [`Profile`](crate::profile::Profile).
