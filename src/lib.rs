@@ -1,1 +1,145 @@
-//! stub
+//! Profiles Rust CUDA programs by attribute: at exit a table says, for each annotated function, how often it ran, how long
+//! the GPU and the CPU took, how wide the spread was and what limits it. Under `nsys profile` the same functions appear as
+//! NVTX ranges. gpuprof never synchronizes, and a program behaves with it as it does without.
+//!
+//! ```no_run
+//! use cudarc::driver::{CudaContext, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PushKernelArg};
+//! use gpuprof::gpu_profile;
+//! use std::sync::Arc;
+//!
+//! #[gpu_profile(bytes = 12 * y.len(), flops = 2 * y.len())]
+//! fn saxpy(
+//!     stream: &Arc<CudaStream>,
+//!     kernel: &CudaFunction,
+//!     a: f32,
+//!     x: &CudaSlice<f32>,
+//!     y: &mut CudaSlice<f32>,
+//! ) -> Result<(), DriverError> {
+//!     let n = y.len() as u32;
+//!     let mut launch = stream.launch_builder(kernel);
+//!     launch.arg(&n).arg(&a).arg(x).arg(y);
+//!     // SAFETY: these are the kernel's parameters, and both slices hold n elements.
+//!     unsafe { launch.launch(LaunchConfig::for_num_elems(n)) }?;
+//!     Ok(())
+//! }
+//! # fn main() -> Result<(), DriverError> {
+//! # let stream = CudaContext::new(0)?.default_stream();
+//! # let (kernel, x, mut y): (CudaFunction, CudaSlice<f32>, CudaSlice<f32>) = todo!();
+//! saxpy(&stream, &kernel, 2.0, &x, &mut y)?; // nothing else: the table comes at exit, on standard error
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where to go from here
+//!
+//! - [`gpu_profile`]: the attribute, all its arguments, and how it finds the stream.
+//! - [`scope!`]: the same for part of a function. [`with_stream`]: a stream for functions whose arguments carry none.
+//! - [`HasStream`]: teaches the attribute your own types.
+//! - [`snapshot`], [`report`], [`reset`], [`Session`]: the numbers inside the program, as [`Profile`].
+//! - The [README](https://github.com/gpuprof/gpuprof#readme): what each number means and when not to trust it.
+//!
+//! # Cargo features
+//!
+//! | feature | default | meaning |
+//! |---|---|---|
+//! | `enable` | yes | Measure. Without it the attribute checks its arguments and returns the function untouched, everything else is there and does nothing, and neither cudarc nor nvtx is built. A library depends with `default-features = false` and leaves the choice to the final program. |
+//! | `nvtx` | yes | Ranges for Nsight Systems, through NVIDIA's `nvtx` crate. Needs libclang to build. Switches `enable` on. |
+//!
+//! # Environment
+//!
+//! | variable | values, the default first |
+//! |---|---|
+//! | `GPUPROF` | `on`, `nvtx` (ranges only), `off` |
+//! | `GPUPROF_REPORT` | `table`; a comma list of `table`, `tree`, `json=PATH`, `none`. PATH takes `{pid}`, `{rank}`, `{exe}` |
+//! | `GPUPROF_SORT` | `gpu`, `cpu`, `calls`, `max`, `name` |
+//! | `GPUPROF_LIMIT` | `30` rows; `0` for all |
+//! | `GPUPROF_FILTER` | a regular expression on names; what does not match costs nothing |
+//! | `GPUPROF_SAMPLE` | `1`; GPU-time one call in so many, at random |
+//! | `GPUPROF_EXIT_WAIT` | `2s`: the longest that exit waits for queued GPU work |
+//!
+//! A wrong value is one line on standard error and the default.
+
+#[cfg(not(feature = "enable"))]
+mod off;
+mod scope;
+
+#[cfg(not(feature = "enable"))]
+pub use off::{HasStream, Session, SessionBuilder, StreamRef, report, reset, snapshot, with_stream};
+
+#[cfg(feature = "enable")]
+pub use gpuprof_runtime::{HasStream, Session, SessionBuilder, StreamRef, report, reset, snapshot, with_stream};
+
+pub use gpuprof_runtime::profile::{self, Profile};
+
+/// Profiles a function, or every function of an inline `mod` or an `impl` block.
+///
+/// It goes on functions, methods (inherent, in trait impls, default ones), `async fn`, `unsafe fn`, `extern "C"`, generic
+/// functions and functions that return `impl Trait`. Early returns, `?`, panics and cancelled futures end the span as well.
+///
+/// # Arguments
+///
+/// | argument | meaning |
+/// |---|---|
+/// | `name = "conv/forward"` | the name shown; otherwise the path, `module::Type::function` or `<Type as Trait>::function` |
+/// | `stream = EXPR` | the stream of the function's work, anything that implements [`HasStream`]; `[a, b]` for several |
+/// | `cpu` | no GPU timing |
+/// | `bytes = EXPR`, `flops = EXPR`, `items = EXPR` | the work of one call, for GB/s, TFLOP/s, items/s and % of peak |
+/// | `payload = EXPR` | NVTX payload, an integer or a floating-point number |
+/// | `color = 0x76B900`, `category = "forward"` | NVTX colour (red, green, blue) and category |
+/// | `sample = N` | GPU-time one call in N, at random; counts stay exact |
+/// | `skip` | inside an annotated `mod` or `impl`: leave this function or block alone |
+/// | `crate = path` | where gpuprof lives, for programs that re-export or rename it |
+///
+/// Expressions see the function's parameters. They are evaluated when the function is entered, and only when their value is
+/// used: not when gpuprof is off or the name is filtered out. They cannot use `?`, `return` or `.await`.
+///
+/// # Which stream
+///
+/// 1. `stream = …`.
+/// 2. The first parameter, `self` included, whose type has a stream: `CudaStream`, `CudaSlice`, `CudaView`, `CudaViewMut`,
+///    references and smart pointers to these, your own types with [`HasStream`], and generic parameters bound by it.
+///    What a pattern binds counts as well: `(a, b): (u32, &CudaSlice<f32>)`.
+/// 3. The stream of the enclosing span, or of [`with_stream`].
+/// 4. None: the function gets CPU time alone, and the report says how to mend that.
+///
+/// # Blocks
+///
+/// On an inline `mod` or an `impl` block the arguments `stream`, `cpu`, `sample`, `color`, `category` and `crate` hold for
+/// every function in it, nested modules, `impl` blocks and default methods of traits included. Left alone are `const fn`,
+/// `extern` declarations, modules in other files, functions that macros make, and whatever has a `#[gpu_profile(…)]` of its
+/// own. Functions without `self` do not take over a `stream` that mentions `self`. A `crate` path must hold in nested
+/// modules too, so begin it with `crate::` or `::`.
+///
+/// ```
+/// # use gpuprof::gpu_profile;
+/// # struct Net;
+/// #[gpu_profile(category = "net")]
+/// impl Net {
+///     fn forward(&self) {}
+///
+///     #[gpu_profile(name = "net/backward", items = 3)]
+///     fn backward(&self) {}
+///
+///     #[gpu_profile(skip)]
+///     fn called_a_million_times(&self) {}
+/// }
+/// ```
+///
+/// # Asynchronous functions
+///
+/// CPU time is the time that polls take. The body of an `async fn` is watched from its first poll. A plain function whose
+/// last expression is `Box::pin(async move { … })`, which is what `async_trait` makes, or `async move { … }` under
+/// `-> impl Future`, is watched through that future too; its arguments are evaluated when it is called.
+///
+/// # Limits
+///
+/// A bare `const fn` cannot be profiled. On a `trait` the attribute goes on the methods that have a body.
+pub use gpuprof_macros::gpu_profile;
+
+/// What generated code names. No part of the public interface.
+#[cfg(feature = "enable")]
+#[doc(hidden)]
+pub use gpuprof_runtime::private as __private;
+
+#[doc(hidden)]
+pub use scope::__scope_name;

@@ -1,5 +1,47 @@
 //! The run time of gpuprof. Programs use the crate `gpuprof`, which re-exports what is public here.
+//!
+//! The way of a call: [`span`] (guard) → thread's counters ([`stats`]) and, with a stream, [`gpu`] (events, resolver) →
+//! [`collector`] (the one global) → [`profile`] (plain data) → [`report`] (outputs), at [`exit`] or when asked.
 
 pub mod profile;
+
+#[cfg(feature = "enable")]
+mod async_span;
+#[cfg(feature = "enable")]
+mod clock;
+#[cfg(feature = "enable")]
+mod collector;
+#[cfg(feature = "enable")]
+mod config;
+#[cfg(feature = "enable")]
+mod exit;
+#[cfg(feature = "enable")]
+mod gpu;
+#[cfg(feature = "enable")]
+mod identity;
+#[cfg(feature = "enable")]
+mod nvtx;
+#[cfg(feature = "enable")]
+#[doc(hidden)]
+pub mod private;
 #[cfg(feature = "enable")]
 pub mod report;
+#[cfg(feature = "enable")]
+mod session;
+#[cfg(feature = "enable")]
+mod site;
+#[cfg(feature = "enable")]
+mod span;
+#[cfg(feature = "enable")]
+mod stats;
+#[cfg(feature = "enable")]
+mod thread;
+
+#[cfg(feature = "enable")]
+pub use config::{Mode, Output};
+#[cfg(feature = "enable")]
+pub use gpu::{HasStream, StreamRef};
+#[cfg(feature = "enable")]
+pub use session::{Session, SessionBuilder, SessionError, report, reset, snapshot};
+#[cfg(feature = "enable")]
+pub use span::with_stream;

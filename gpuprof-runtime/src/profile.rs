@@ -211,8 +211,40 @@ pub struct Untimed {
     pub unfinished: u64,
     /// The stream cannot be kept until the end of the call, or changed its thread (per-thread stream).
     pub stream_unsafe: u64,
-    /// The call straddled a `reset` or the end of a session.
-    pub crossed_reset: u64,
+}
+
+impl Untimed {
+    /// All reasons together.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        let Self {
+            sampled_out,
+            pool_exhausted,
+            queue_full,
+            cuda_error,
+            unavailable,
+            unfinished,
+            stream_unsafe,
+        } = self;
+        sampled_out
+            + pool_exhausted
+            + queue_full
+            + cuda_error
+            + unavailable
+            + unfinished
+            + stream_unsafe
+    }
+
+    /// Adds `other`, reason by reason.
+    pub fn add(&mut self, other: &Self) {
+        self.sampled_out += other.sampled_out;
+        self.pool_exhausted += other.pool_exhausted;
+        self.queue_full += other.queue_full;
+        self.cuda_error += other.cuda_error;
+        self.unavailable += other.unavailable;
+        self.unfinished += other.unfinished;
+        self.stream_unsafe += other.stream_unsafe;
+    }
 }
 
 /// A function called from one particular chain of callers, merged over threads.

@@ -1,1 +1,107 @@
-//! stub
+//! A library as a user would write it that leaves measuring to the final program: it uses all of gpuprof's interface
+//! without the feature `enable`. That it compiles is the first test; `tests/` has the others.
+
+use gpuprof::{HasStream, Profile, StreamRef, gpu_profile, profile, scope};
+use std::cell::Cell;
+
+/// Stands for a stream of any library.
+#[derive(Debug, Default)]
+pub struct Stream;
+
+/// A user's own type that knows its stream.
+#[derive(Debug, Default)]
+pub struct Model {
+    stream: Stream,
+    evaluated: Cell<u32>,
+}
+
+impl HasStream for Model {
+    fn stream(&self) -> StreamRef<'_> {
+        self.evaluated();
+        StreamRef::from(&self.stream)
+    }
+}
+
+impl Model {
+    /// How often anything asked for the stream or the work of a call.
+    #[must_use]
+    pub fn evaluations(&self) -> u32 {
+        self.evaluated.get()
+    }
+
+    fn evaluated(&self) -> u32 {
+        self.evaluated.set(self.evaluated.get() + 1);
+        1
+    }
+
+    /// Every argument at once.
+    #[gpu_profile(
+        name = "model/forward",
+        stream = self.evaluated(),
+        bytes = self.evaluated(),
+        flops = self.evaluated(),
+        items = self.evaluated(),
+        payload = self.evaluated(),
+        color = 0x76B900,
+        category = "forward",
+        sample = 10
+    )]
+    pub fn forward(&self, x: u32) -> u32 {
+        x + 1
+    }
+
+    /// The same for an `async fn`.
+    #[gpu_profile(stream = [self.evaluated(), self], items = self.evaluated())]
+    pub async fn forward_later(&self, x: u32) -> u32 {
+        x + 2
+    }
+
+    /// Scopes, with and without a stream.
+    pub fn scoped(&self, x: u32) -> u32 {
+        scope!("model/scoped");
+        scope!("model/streamed", self);
+        scope!("model/by value", self.evaluated());
+        x + 3
+    }
+}
+
+/// A block, with a function that is left out of it.
+#[gpu_profile(cpu)]
+pub mod block {
+    /// In the block.
+    #[must_use]
+    pub fn inside(x: u32) -> u32 {
+        x + 4
+    }
+
+    /// Left out.
+    #[gpu_profile(skip)]
+    #[must_use]
+    pub fn skipped(x: u32) -> u32 {
+        x + 5
+    }
+}
+
+/// A default stream, by whatever it is made from.
+pub fn with_streams(model: &Model) -> u32 {
+    gpuprof::with_stream(model, || model.forward(1))
+}
+
+/// A raw handle.
+///
+/// # Safety
+/// As for [`StreamRef::from_raw`].
+#[must_use]
+pub unsafe fn raw<'a>(stream: *mut std::ffi::c_void) -> StreamRef<'a> {
+    // SAFETY: passed on to the caller.
+    unsafe { StreamRef::from_raw(stream, std::ptr::null_mut()) }
+}
+
+/// Takes all there is to know about the program.
+#[must_use]
+pub fn everything() -> [Profile; 2] {
+    gpuprof::reset();
+    let functions: Vec<profile::Function> = gpuprof::snapshot().functions;
+    assert!(functions.is_empty());
+    [gpuprof::snapshot(), gpuprof::report()]
+}

@@ -1,2 +1,62 @@
-//! stub
-fn main() {}
+//! `cargo xtask`: what a person runs on this repository.
+//!
+//! Why not shell scripts: it must work on a machine that has Rust, a C compiler and nothing else.
+//! Must never import: gpuprof or cudarc. Fetching what their build needs is one of its tasks.
+
+mod demo;
+mod needs;
+mod ptx;
+mod sim;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  demo [EXAMPLE]        run an example (02_convolution) and end with its table; needs no GPU
+  test                  run every test of the repository; a test that did not run is a failure
+  sim -- PROGRAM [ARG]  run a cudarc program on the simulated device
+  setup                 get what demo and test need from outside, and nothing else
+  ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
+
+demo, test and setup install what is missing where they may (Debian and Ubuntu, as root or with
+passwordless sudo), say so first, and else say exactly what to run.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", [].as_slice()),
+    };
+    let outcome = match command {
+        "demo" => demo::run(rest),
+        "test" => test::run(rest),
+        "sim" => sim::run(rest),
+        "setup" => setup(rest),
+        "ptx" => ptx::run(rest),
+        "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            Ok(())
+        }
+        other => Err(format!("there is no command `{other}`\n\n{HELP}")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Gets everything that any command needs, for those who call cargo themselves afterwards.
+fn setup(arguments: &[String]) -> Result<(), String> {
+    if !arguments.is_empty() {
+        return Err("usage: cargo xtask setup".into());
+    }
+    needs::ensure(&needs::Need::ALL)?;
+    println!("there is everything that demo and test need");
+    Ok(())
+}

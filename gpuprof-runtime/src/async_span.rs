@@ -1,0 +1,215 @@
+//! Spans of async functions: CPU time is the sum of the polls, on whatever threads they run; wall time stands apart.
+//!
+//! The GPU events are recorded at the first poll and at the end. What was measured is booked by the thread on which the
+//! future completes or is dropped.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::clock;
+use crate::collector::{self, EMIT_NVTX, MEASURE, TIME_GPU, collector};
+use crate::gpu::{Begun, Scope, Streams};
+use crate::nvtx::{OpenRange, Payload};
+use crate::site::Site;
+use crate::span::{Outer, begin_gpu, book, on_thread};
+use crate::stats::node::{Call, Fate, Work};
+use crate::thread::{NodeAt, Thread};
+
+/// The span of one call of an async function; begun at the first poll.
+#[derive(Debug)]
+#[must_use]
+pub struct AsyncSpan {
+    open: Option<Box<Open>>,
+    range: OpenRange,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// The site's number.
+    site: u32,
+    /// Path of the span in which the first poll ran.
+    parent: u32,
+    path: u32,
+    started: u64,
+    busy_ns: u64,
+    children_ns: u64,
+    gpu: Option<Begun>,
+    scope: Option<Scope>,
+    work: Work,
+}
+
+impl AsyncSpan {
+    /// A span that does nothing.
+    pub fn off() -> Self {
+        Self {
+            open: None,
+            range: OpenRange::None,
+        }
+    }
+
+    /// Begins a call of `site`. Each closure runs only if what it gives is used.
+    pub fn new<'a>(
+        site: &'static Site,
+        streams: impl FnOnce() -> Streams<'a>,
+        work: impl FnOnce() -> Work,
+        payload: impl FnOnce() -> Payload,
+    ) -> Self {
+        let flags = collector::flags();
+        let measured = (flags & MEASURE != 0).then(|| {
+            let timed = flags & TIME_GPU != 0 && !site.meta.cpu;
+            (timed.then(streams), work())
+        });
+        // Start and end, not push and pop: the future may move to another thread.
+        let range = match flags & EMIT_NVTX {
+            0 => OpenRange::None,
+            _ => site.nvtx.start(
+                || site.name().to_owned(),
+                site.meta.color,
+                site.meta.category,
+                payload,
+            ),
+        };
+        let open = measured
+            .and_then(|(streams, work)| open(site, streams.as_ref(), work))
+            .map(Box::new);
+        Self { open, range }
+    }
+
+    /// Enters the span on this thread for the time of one poll.
+    fn poll_begins(&self) -> Option<(Outer, u64)> {
+        let open = self.open.as_ref()?;
+        on_thread(|thread| {
+            let outer = Outer::enter(thread, open.path);
+            if let (Some(scope), Ok(mut gpu)) = (&open.scope, thread.gpu.try_borrow_mut()) {
+                gpu.enter(scope.at(outer.depth()));
+            }
+            (outer, clock::now())
+        })
+    }
+
+    fn poll_ends(&mut self, outer: Outer, began: u64) {
+        let ended = clock::now();
+        let Some(open) = self.open.as_mut() else {
+            return;
+        };
+        on_thread(|thread| {
+            let ns = clock::ns(ended.saturating_sub(began));
+            open.busy_ns += ns;
+            open.children_ns += outer.leave(thread, ns);
+            if let Ok(mut gpu) = thread.gpu.try_borrow_mut() {
+                gpu.leave(outer.depth());
+            }
+        });
+    }
+}
+
+fn open(site: &'static Site, streams: Option<&Streams<'_>>, work: Work) -> Option<Open> {
+    let id = site.id()?;
+    on_thread(|thread| {
+        let parent = thread.current.get();
+        let Some(node) = thread.node(&collector().paths, parent, id, true) else {
+            Thread::count(&thread.shared.dropped, 1);
+            return None;
+        };
+        let depth = thread.depth.get() + 1;
+        let begun = streams.and_then(|streams| begin_gpu(thread, streams, site, node, depth, true));
+        let (gpu, scope) = begun.map_or((None, None), |(begun, scope)| (Some(begun), scope));
+        let started = clock::now();
+        Some(Open {
+            site: id,
+            parent,
+            path: node.path,
+            started,
+            busy_ns: 0,
+            children_ns: 0,
+            gpu,
+            scope,
+            work,
+        })
+    })
+    .flatten()
+}
+
+/// The call ends: its future completed, or was dropped on the way.
+impl Drop for AsyncSpan {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            close(*open);
+        }
+        std::mem::replace(&mut self.range, OpenRange::None).close();
+    }
+}
+
+fn close(open: Open) {
+    let wall_ns = clock::ns(clock::now().saturating_sub(open.started));
+    let call = Call {
+        cpu_ns: open.busy_ns,
+        children_ns: open.children_ns,
+        wall_ns: Some(wall_ns),
+        fate: Fate::NoStream,
+        work: open.work,
+    };
+    let booked = on_thread(|thread| {
+        // The thread may never have been at this place of the tree.
+        let node: NodeAt = thread.node(&collector().paths, open.parent, open.site, true)?;
+        book(thread, node, open.gpu, u32::MAX, call);
+        Some(())
+    });
+    if booked.flatten().is_none() {
+        collector().homeless.fetch_add(1, Relaxed);
+    }
+}
+
+pin_project! {
+    /// A future whose polls are spans.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Instrumented<F> {
+        #[pin]
+        future: F,
+        // After the future: what it does when it is dropped still belongs to the call.
+        span: AsyncSpan,
+    }
+}
+
+/// Wraps `future` so that its polls count for `span`.
+pub fn instrument<F: Future>(span: AsyncSpan, future: F) -> Instrumented<F> {
+    Instrumented { future, span }
+}
+
+/// Leaves the span when a poll returns or panics.
+struct PollGuard<'a> {
+    span: &'a mut AsyncSpan,
+    began: Option<(Outer, u64)>,
+}
+
+impl Drop for PollGuard<'_> {
+    fn drop(&mut self) {
+        if let Some((outer, began)) = self.began {
+            self.span.poll_ends(outer, began);
+        }
+    }
+}
+
+impl<F: Future> Future for Instrumented<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let began = this.span.poll_begins();
+        let polled = {
+            let _guard = PollGuard {
+                span: this.span,
+                began,
+            };
+            this.future.poll(cx)
+        };
+        if polled.is_ready() {
+            drop(std::mem::replace(this.span, AsyncSpan::off()));
+        }
+        polled
+    }
+}

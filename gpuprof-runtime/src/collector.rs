@@ -1,0 +1,283 @@
+//! The one global: which sites are on, all threads' counters, the current measuring window.
+//!
+//! Spans come here only when they meet something for the first time. Must not import span or report.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+
+use crate::clock;
+use crate::config::{Mode, Settings};
+use crate::gpu::{Driver, Timing};
+use crate::profile::Profile;
+use crate::site::{Entry, GATE_OPEN, GATE_SHUT, GATE_UNKNOWN, Site};
+use crate::stats::counters::Shared;
+use crate::stats::merged::Merged;
+use crate::stats::paths::Paths;
+use crate::stats::{self, summary};
+use crate::thread::Thread;
+
+/// What open gates do: a set of [`MEASURE`], [`TIME_GPU`] and [`EMIT_NVTX`].
+static FLAGS: AtomicU8 = AtomicU8::new(0);
+
+/// CPU times and counts.
+pub(crate) const MEASURE: u8 = 1;
+/// GPU times.
+pub(crate) const TIME_GPU: u8 = 2;
+/// NVTX ranges.
+pub(crate) const EMIT_NVTX: u8 = 4;
+
+static COLLECTOR: LazyLock<Collector> = LazyLock::new(Collector::new);
+
+/// What spans are to do now.
+#[inline]
+pub(crate) fn flags() -> u8 {
+    FLAGS.load(Relaxed)
+}
+
+/// The collector of the process.
+pub(crate) fn collector() -> &'static Collector {
+    &COLLECTOR
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    sites: Mutex<Vec<&'static Site>>,
+    pub(crate) paths: Mutex<Paths>,
+    threads: Mutex<Threads>,
+    window: Mutex<Window>,
+    pub(crate) gpu: Timing,
+    /// Calls on threads whose own counters are gone already.
+    pub(crate) homeless: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Threads {
+    live: Vec<Arc<Shared>>,
+    /// Everything of threads that ended.
+    ended: Merged,
+    /// What stood there when the current window began.
+    base: Merged,
+}
+
+/// What is being measured, and since when.
+#[derive(Debug)]
+struct Window {
+    state: State,
+    began: u64,
+    began_at: SystemTime,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing has asked yet: the first span starts what the environment says.
+    Untouched,
+    Running(Arc<Settings>),
+    /// A session has ended and none was started since.
+    Stopped,
+}
+
+impl Collector {
+    fn new() -> Self {
+        Self {
+            sites: Mutex::new(Vec::new()),
+            paths: Mutex::new(Paths::new()),
+            threads: Mutex::new(Threads::default()),
+            window: Mutex::new(Window {
+                state: State::Untouched,
+                began: 0,
+                began_at: SystemTime::UNIX_EPOCH,
+            }),
+            gpu: Timing::new(),
+            homeless: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether the window is still to be opened by whoever comes first.
+    pub(crate) fn is_untouched(&self) -> bool {
+        matches!(self.window.lock().state, State::Untouched)
+    }
+
+    /// Opens a window: from now on everything counts from zero, under `settings`.
+    pub(crate) fn start(&self, settings: Arc<Settings>) {
+        let mut window = self.window.lock();
+        let flags = match settings.mode {
+            Mode::On => MEASURE | TIME_GPU | EMIT_NVTX,
+            Mode::Nvtx => EMIT_NVTX,
+            Mode::Off => 0,
+        };
+        self.gpu.set_sample(settings.sample);
+        window.state = State::Running(settings);
+        self.begin_window(&mut window);
+        FLAGS.store(flags, Relaxed);
+        ask_gates_again();
+    }
+
+    /// Closes the window: spans do nothing until the next [`start`](Self::start).
+    pub(crate) fn stop(&self) {
+        self.window.lock().state = State::Stopped;
+        FLAGS.store(0, Relaxed);
+        ask_gates_again();
+    }
+
+    /// Counts from zero again, under the same settings.
+    pub(crate) fn reset(&self) {
+        self.begin_window(&mut self.window.lock());
+    }
+
+    // The base is taken before the epoch moves: a call that ends in between counts in the new window, and only the
+    // sample it sends is late, which shows as untimed. The other way round it would have a GPU time and no call.
+    fn begin_window(&self, window: &mut Window) {
+        {
+            let mut threads = self.threads.lock();
+            threads.base = threads.merged();
+            threads.ended.threads.clear();
+        }
+        stats::next_epoch();
+        self.gpu.clear();
+        self.homeless.store(0, Relaxed);
+        window.began = clock::now();
+        window.began_at = SystemTime::now();
+    }
+
+    /// The settings of the open window.
+    pub(crate) fn settings(&self) -> Option<Arc<Settings>> {
+        match &self.window.lock().state {
+            State::Running(settings) => Some(Arc::clone(settings)),
+            State::Untouched | State::Stopped => None,
+        }
+    }
+
+    /// Decides whether `site` is on; its gate keeps the answer.
+    pub(crate) fn decide(&self, site: &'static Site) -> bool {
+        let open = self
+            .settings()
+            .is_some_and(|settings| settings.measures(site.name()));
+        if open {
+            self.enrol(site);
+        }
+        site.gate
+            .store(if open { GATE_OPEN } else { GATE_SHUT }, Relaxed);
+        open
+    }
+
+    fn enrol(&self, site: &'static Site) {
+        let mut sites = self.sites.lock();
+        if site.id().is_none()
+            && let Ok(id) = u32::try_from(sites.len())
+        {
+            site.set_id(id);
+            sites.push(site);
+        }
+    }
+
+    /// Makes a new thread known.
+    pub(crate) fn add(&self, thread: &Thread) {
+        self.threads.lock().live.push(Arc::clone(&thread.shared));
+    }
+
+    /// Folds a thread that ends into the sum of all ended ones.
+    pub(crate) fn fold(&self, thread: &Thread) {
+        let mut threads = self.threads.lock();
+        threads
+            .live
+            .retain(|live| !Arc::ptr_eq(live, &thread.shared));
+        threads.ended.add(&thread.shared);
+    }
+
+    /// Waits until the GPU times of all ended calls are read, at most `limit`.
+    pub(crate) fn wait(&self, limit: Duration) {
+        self.gpu.wait(limit);
+    }
+
+    /// What the open window has measured up to now, or `None` when a lock that this needs is not to be had within `limit`.
+    pub(crate) fn profile(&self, limit: Duration) -> Option<Profile> {
+        let window = self.window.try_lock_for(limit)?;
+        let sample = match &window.state {
+            State::Running(settings) => settings.sample,
+            State::Untouched | State::Stopped => 1,
+        };
+        // GPU times first: a call is booked before its sample is sent, so none is timed that is not counted.
+        let gpu = self.gpu.stats();
+        let merged = self.threads.try_lock_for(limit)?.in_window();
+        let own_ticks = merged.own_ticks;
+        let paths = self.paths.try_lock_for(limit)?.list().to_vec();
+        let sites = self.sites.try_lock_for(limit)?.clone();
+        let settings = match &window.state {
+            State::Running(settings) => Some(settings),
+            State::Untouched | State::Stopped => None,
+        };
+        let measured = summary::Measured {
+            never_entered: inventory::iter::<Entry>
+                .into_iter()
+                .map(|entry| entry.0)
+                .filter(|site| {
+                    site.id().is_none() && settings.is_some_and(|s| s.measures(site.name()))
+                })
+                .collect(),
+            in_filter: Box::new(|site| settings.is_none_or(|s| s.measures(site.name()))),
+            sites: &sites,
+            paths: &paths,
+            merged,
+            gpu,
+            epoch: stats::epoch(),
+        };
+        let mut profile = summary::profile(&measured);
+        profile.wall_ns = clock::ns(clock::now().saturating_sub(window.began));
+        profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
+        profile.trust.sample = sample;
+        profile.trust.own_cost_ns = clock::ns(own_ticks);
+        profile.trust.dropped += self.homeless.load(Relaxed);
+        self.tell_gpu(&mut profile);
+        Some(profile)
+    }
+
+    fn tell_gpu(&self, profile: &mut Profile) {
+        if !self.gpu.is_used() {
+            return;
+        }
+        profile.devices = self.gpu.devices();
+        profile.trust.event_floor_ns = self.gpu.floor_ns();
+        let driver = Driver::get();
+        profile.trust.errors = driver
+            .failures()
+            .into_iter()
+            .map(|(call, code, name, count)| crate::profile::CudaError {
+                call: call.to_owned(),
+                code,
+                name,
+                count,
+            })
+            .collect();
+        if let Some(symbol) = driver.lacks() {
+            let note = format!(
+                "GPU timing is off: the CUDA driver has no {symbol}; a newer driver has it"
+            );
+            profile.trust.notes.push(note);
+        }
+    }
+}
+
+impl Threads {
+    fn merged(&self) -> Merged {
+        let mut merged = self.ended.clone();
+        self.live.iter().for_each(|thread| merged.add(thread));
+        merged
+    }
+
+    fn in_window(&self) -> Merged {
+        let mut merged = self.merged();
+        merged.subtract(&self.base);
+        merged
+    }
+}
+
+/// Makes every site ask again.
+fn ask_gates_again() {
+    for entry in inventory::iter::<Entry> {
+        entry.0.gate.store(GATE_UNKNOWN, Relaxed);
+    }
+}

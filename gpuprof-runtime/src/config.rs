@@ -1,0 +1,290 @@
+//! Settings: from the environment, or from a program's own [`SessionBuilder`](crate::SessionBuilder).
+//!
+//! A wrong value costs one clear line and the default, never the program. Must not import anything that measures.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use regex_lite::Regex;
+
+use crate::report::Sort;
+
+/// What spans do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Measure, and emit NVTX ranges.
+    #[default]
+    On,
+    /// Emit NVTX ranges only.
+    Nvtx,
+    /// Nothing.
+    Off,
+}
+
+/// One thing to write at exit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The table, on standard error.
+    Table,
+    /// The call tree, on standard error.
+    Tree,
+    /// The JSON document, into a file. `{pid}`, `{rank}` and `{exe}` in the path are filled in.
+    Json(String),
+}
+
+/// Every setting of one measuring window.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) mode: Mode,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) sort: Sort,
+    /// Rows of the table; 0 for all.
+    pub(crate) limit: usize,
+    pub(crate) filter: Option<Regex>,
+    /// GPU-time 1 call in this many.
+    pub(crate) sample: u32,
+    pub(crate) exit_wait: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            mode: Mode::On,
+            outputs: vec![Output::Table],
+            sort: Sort::default(),
+            limit: 30,
+            filter: None,
+            sample: 1,
+            exit_wait: Duration::from_secs(2),
+        }
+    }
+}
+
+impl Settings {
+    /// Whether a function of this shown name is to be measured.
+    pub(crate) fn measures(&self, name: &str) -> bool {
+        self.mode != Mode::Off
+            && self
+                .filter
+                .as_ref()
+                .is_none_or(|filter| filter.is_match(name))
+    }
+}
+
+const VARIABLES: [&str; 7] = [
+    "GPUPROF",
+    "GPUPROF_REPORT",
+    "GPUPROF_SORT",
+    "GPUPROF_LIMIT",
+    "GPUPROF_FILTER",
+    "GPUPROF_SAMPLE",
+    "GPUPROF_EXIT_WAIT",
+];
+/// Variables of gpuprof's own simulated device and tests, which are no settings.
+const OTHERS: [&str; 2] = ["GPUPROF_SIM", "GPUPROF_TEST_"];
+
+/// Settings from environment variables, and one line for each value that was not understood.
+pub(crate) fn from_env(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> (Settings, Vec<String>) {
+    let mut settings = Settings::default();
+    let mut problems = Vec::new();
+    for (name, value) in variables {
+        let name = name.to_string_lossy();
+        if !(name == "GPUPROF" || name.starts_with("GPUPROF_"))
+            || OTHERS.iter().any(|other| name.starts_with(other))
+        {
+            continue;
+        }
+        let Some(value) = value.to_str() else {
+            problems.push(format!("{name} is not valid UTF-8; using the default"));
+            continue;
+        };
+        if let Err(problem) = settings.set(&name, value.trim()) {
+            problems.push(problem);
+        }
+    }
+    (settings, problems)
+}
+
+impl Settings {
+    fn set(&mut self, variable: &str, value: &str) -> Result<(), String> {
+        let wrong = |accepted: &str| {
+            format!(
+                "{variable}={} is not understood: {accepted}; using the default",
+                shown(value)
+            )
+        };
+        if value.is_empty() {
+            return Ok(());
+        }
+        match variable {
+            "GPUPROF" => {
+                self.mode = mode(value).ok_or_else(|| wrong("it takes on, nvtx or off"))?
+            }
+            "GPUPROF_REPORT" => {
+                self.outputs = outputs(value).ok_or_else(|| {
+                    wrong("it takes none, or a comma list of table, tree and json=PATH")
+                })?;
+            }
+            "GPUPROF_SORT" => {
+                self.sort = value
+                    .parse()
+                    .map_err(|_| wrong("it takes gpu, cpu, calls, max or name"))?;
+            }
+            "GPUPROF_LIMIT" => {
+                self.limit = value
+                    .parse()
+                    .map_err(|_| wrong("it takes a number of rows, 0 for all"))?;
+            }
+            "GPUPROF_FILTER" => {
+                let filter = Regex::new(value);
+                self.filter =
+                    Some(filter.map_err(|error| {
+                        wrong(&format!("it takes a regular expression ({error})"))
+                    })?);
+            }
+            "GPUPROF_SAMPLE" => {
+                let sample = value.parse().ok().filter(|&sample| sample > 0);
+                self.sample = sample
+                    .ok_or_else(|| wrong("it takes a whole number N from 1, for 1 call in N"))?;
+            }
+            "GPUPROF_EXIT_WAIT" => {
+                let wait = humantime::parse_duration(value);
+                self.exit_wait =
+                    wait.map_err(|_| wrong("it takes a duration such as 500ms or 2s"))?;
+            }
+            _ => {
+                return Err(format!(
+                    "{variable} is no setting of gpuprof; these are: {}",
+                    VARIABLES.join(", ")
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mode(value: &str) -> Option<Mode> {
+    match value {
+        "on" | "1" => Some(Mode::On),
+        "nvtx" => Some(Mode::Nvtx),
+        "off" | "0" => Some(Mode::Off),
+        _ => None,
+    }
+}
+
+fn outputs(value: &str) -> Option<Vec<Output>> {
+    if value == "none" {
+        return Some(Vec::new());
+    }
+    let one = |item: &str| match item.trim() {
+        "table" => Some(Output::Table),
+        "tree" => Some(Output::Tree),
+        item => match item.split_once('=') {
+            Some(("json", path)) if !path.is_empty() => Some(Output::Json(path.to_owned())),
+            _ => None,
+        },
+    };
+    value.split(',').map(one).collect()
+}
+
+/// A value as part of a message: one line, and not a screenful.
+fn shown(value: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut shown: String = value
+        .chars()
+        .take(LONGEST)
+        .flat_map(char::escape_default)
+        .collect();
+    if value.chars().count() > LONGEST {
+        shown.push('…');
+    }
+    format!("\"{shown}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Mode, Output, from_env};
+    use crate::report::Sort;
+    use std::time::Duration;
+
+    fn read(pairs: &[(&str, &str)]) -> (super::Settings, Vec<String>) {
+        from_env(
+            pairs
+                .iter()
+                .map(|(name, value)| (name.into(), value.into())),
+        )
+    }
+
+    #[test]
+    fn every_setting_is_read() {
+        let (settings, problems) = read(&[
+            ("GPUPROF", "nvtx"),
+            ("GPUPROF_REPORT", "table, tree,json=/tmp/{pid}.json"),
+            ("GPUPROF_SORT", "calls"),
+            ("GPUPROF_LIMIT", "0"),
+            ("GPUPROF_FILTER", "^conv"),
+            ("GPUPROF_SAMPLE", "10"),
+            ("GPUPROF_EXIT_WAIT", "250ms"),
+            ("GPUPROF_SIM_KERNEL_NS", "5"),
+            ("PATH", "/bin"),
+        ]);
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(settings.mode, Mode::Nvtx);
+        assert_eq!(
+            settings.outputs,
+            [
+                Output::Table,
+                Output::Tree,
+                Output::Json("/tmp/{pid}.json".into())
+            ]
+        );
+        assert_eq!(
+            (settings.sort, settings.limit, settings.sample),
+            (Sort::Calls, 0, 10)
+        );
+        assert_eq!(settings.exit_wait, Duration::from_millis(250));
+        assert!(settings.measures("conv::forward") && !settings.measures("deconv"));
+    }
+
+    #[test]
+    fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default() {
+        for (name, value, accepted) in [
+            ("GPUPROF", "yes", "on, nvtx or off"),
+            (
+                "GPUPROF_REPORT",
+                "table,pdf",
+                "comma list of table, tree and json=PATH",
+            ),
+            ("GPUPROF_REPORT", "json=", "json=PATH"),
+            ("GPUPROF_SORT", "gpus", "gpu, cpu, calls, max or name"),
+            ("GPUPROF_LIMIT", "-1", "number of rows"),
+            ("GPUPROF_FILTER", "(", "regular expression"),
+            ("GPUPROF_SAMPLE", "0", "whole number N from 1"),
+            ("GPUPROF_EXIT_WAIT", "soon", "500ms or 2s"),
+            ("GPUPROF_SAMPEL", "4", "no setting of gpuprof"),
+        ] {
+            let (settings, problems) = read(&[(name, value)]);
+            assert_eq!(problems.len(), 1, "{name}={value}");
+            assert!(
+                problems[0].contains(accepted) && !problems[0].contains('\n'),
+                "{}",
+                problems[0]
+            );
+            assert_eq!(
+                format!("{settings:?}"),
+                format!("{:?}", super::Settings::default())
+            );
+        }
+    }
+
+    #[test]
+    fn a_hostile_value_stays_one_short_line() {
+        let (_, problems) = read(&[(
+            "GPUPROF_SORT",
+            &format!("\x1b[31m\n{}", "x".repeat(1 << 20)),
+        )]);
+        assert!(problems[0].len() < 300 && !problems[0].contains(['\n', '\x1b']));
+    }
+}

@@ -1,0 +1,136 @@
+//! What a device is and could reach at best, from its attributes.
+
+use super::driver::{Driver, Failed};
+use super::sys;
+use crate::profile::Device;
+
+/// `CUdevice_attribute` values (CUDA driver API, "Data types").
+mod attribute {
+    pub(super) const CLOCK_RATE_KHZ: i32 = 13;
+    pub(super) const MULTIPROCESSOR_COUNT: i32 = 16;
+    pub(super) const MEMORY_CLOCK_RATE_KHZ: i32 = 36;
+    pub(super) const MEMORY_BUS_WIDTH_BITS: i32 = 37;
+    pub(super) const CAPABILITY_MAJOR: i32 = 75;
+    pub(super) const CAPABILITY_MINOR: i32 = 76;
+    pub(super) const SINGLE_TO_DOUBLE_RATIO: i32 = 87;
+}
+
+/// Everything a report says about one device. What the driver does not tell stays empty.
+pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
+    let device = sys::Device(ordinal.cast_signed());
+    let ask = |attribute| {
+        driver
+            .attribute(attribute, device)
+            .ok()
+            .filter(|&value| value > 0)
+    };
+    let capability = |attribute| driver.attribute(attribute, device).unwrap_or(0);
+    let (major, minor) = (
+        capability(attribute::CAPABILITY_MAJOR),
+        capability(attribute::CAPABILITY_MINOR),
+    );
+    let sms = ask(attribute::MULTIPROCESSOR_COUNT);
+    let peak_f32 = peak_flops_f32(major, minor, sms, ask(attribute::CLOCK_RATE_KHZ));
+    Device {
+        ordinal,
+        name: text(driver.device_name(device)),
+        uuid: driver
+            .device_uuid(device)
+            .map(|uuid| shown_uuid(&uuid))
+            .unwrap_or_default(),
+        compute_capability: format!("{major}.{minor}"),
+        sm_count: u32::try_from(sms.unwrap_or(0)).unwrap_or(0),
+        memory_bytes: driver.device_memory(device).unwrap_or(0),
+        peak_bytes_per_s: peak_bandwidth(
+            ask(attribute::MEMORY_CLOCK_RATE_KHZ),
+            ask(attribute::MEMORY_BUS_WIDTH_BITS),
+        ),
+        peak_flops_f32: peak_f32,
+        peak_flops_f64: peak_f32
+            .zip(ask(attribute::SINGLE_TO_DOUBLE_RATIO))
+            .map(|(peak, ratio)| peak / ratio),
+        driver: driver.version().map(shown_version).unwrap_or_default(),
+        simulated: driver.is_simulated(),
+    }
+}
+
+fn text(answer: Result<String, Failed>) -> String {
+    answer.unwrap_or_else(|_| "unknown device".to_owned())
+}
+
+/// Two transfers a memory clock over the whole bus (CUDA C++ Best Practices Guide, "Theoretical Bandwidth Calculation").
+fn peak_bandwidth(clock_khz: Option<u64>, bus_bits: Option<u64>) -> Option<u64> {
+    Some(clock_khz? * 1_000 * 2 * (bus_bits? / 8))
+}
+
+/// Two operations per core and clock, a fused multiply-add counted as two.
+fn peak_flops_f32(major: u64, minor: u64, sms: Option<u64>, clock_khz: Option<u64>) -> Option<u64> {
+    Some(cores_per_sm(major, minor)? * 2 * sms? * clock_khz? * 1_000)
+}
+
+/// Single-precision results per clock and multiprocessor (CUDA C++ Programming Guide, "Arithmetic Instructions",
+/// table of throughputs). `None` for a compute capability this table does not know: no peak is better than a wrong one.
+fn cores_per_sm(major: u64, minor: u64) -> Option<u64> {
+    match (major, minor) {
+        (6, 0) | (7, _) | (8, 0) => Some(64),
+        (5, _) | (6, _) | (8, _) | (9, _) | (10, _) | (12, _) => Some(128),
+        _ => None,
+    }
+}
+
+fn shown_version(version: u32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+fn shown_uuid(bytes: &[u8; 16]) -> String {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let part = |range: std::ops::Range<usize>| hex.get(range).unwrap_or_default();
+    format!(
+        "GPU-{}-{}-{}-{}-{}",
+        part(0..8),
+        part(8..12),
+        part(12..16),
+        part(16..20),
+        part(20..32)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{peak_bandwidth, peak_flops_f32, shown_uuid, shown_version};
+
+    #[test]
+    fn peaks_agree_with_published_figures() {
+        // Tesla T4: 40 SMs at 1.59 GHz, GDDR6 at 5.001 GHz on 256 bits: 8.1 TFLOP/s and 320 GB/s in its data sheet.
+        assert_eq!(
+            peak_flops_f32(7, 5, Some(40), Some(1_590_000)),
+            Some(8_140_800_000_000)
+        );
+        assert_eq!(
+            peak_bandwidth(Some(5_001_000), Some(256)),
+            Some(320_064_000_000)
+        );
+        // Tesla V100 SXM2: 80 SMs at 1.53 GHz, HBM2 at 0.877 GHz on 4096 bits: 15.7 TFLOP/s and 900 GB/s.
+        assert_eq!(
+            peak_flops_f32(7, 0, Some(80), Some(1_530_000)),
+            Some(15_667_200_000_000)
+        );
+        assert_eq!(
+            peak_bandwidth(Some(877_000), Some(4096)),
+            Some(898_048_000_000)
+        );
+        assert_eq!(peak_flops_f32(99, 0, Some(1), Some(1)), None);
+        assert_eq!(peak_bandwidth(None, Some(1)), None);
+    }
+
+    #[test]
+    fn driver_version_and_uuid_read_as_nvidia_smi_prints_them() {
+        assert_eq!(shown_version(13_010), "13.1");
+        assert_eq!(shown_version(12_080), "12.8");
+        let uuid: [u8; 16] = std::array::from_fn(|at| at as u8);
+        assert_eq!(
+            shown_uuid(&uuid),
+            "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
+        );
+    }
+}

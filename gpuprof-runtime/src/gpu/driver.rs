@@ -1,0 +1,395 @@
+//! gpuprof's own table of driver functions, resolved from the library that cudarc has loaded.
+//!
+//! Not through cudarc's functions: some exist only under some versions' bindings, a missing symbol panics there, and the
+//! safe wrappers take the error cudarc keeps for the user, synchronize, or bind contexts. Every failure is counted
+//! here. Must not import span, collector or report.
+
+use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
+use parking_lot::Mutex;
+
+use super::sys::{Context, Device, Event, Stream};
+
+/// `CUresult`: 0 is success.
+type Status = c_int;
+
+const SUCCESS: Status = 0;
+/// `CUDA_ERROR_DEINITIALIZED`: the driver is shutting down; the end of GPU reading and no error.
+const DEINITIALIZED: Status = 4;
+/// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: asked about the null stream while a blocking stream is being captured.
+const CAPTURE_IMPLICIT: Status = 906;
+/// `CUDA_ERROR_NOT_READY`.
+const NOT_READY: Status = 600;
+
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`.
+const MODE_RELAXED: c_int = 2;
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: c_uint = 1;
+/// `CU_EVENT_DEFAULT`: timed.
+const EVENT_DEFAULT: c_uint = 0;
+
+/// A failed driver call: its `CUresult`. It is already counted when anyone sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failed(pub(crate) Status);
+
+impl Failed {
+    /// After these the context answers every call with the same error (CUDA driver API, "Data types", CUresult).
+    pub(crate) fn is_sticky(self) -> bool {
+        matches!(
+            self.0,
+            DEINITIALIZED | 3 | 201 | 700 | 702 | 709 | 710 | 713..=719 | 999
+        )
+    }
+}
+
+/// One kind of failure and how often it was met.
+struct Met {
+    call: &'static str,
+    code: Status,
+    count: u64,
+}
+
+macro_rules! driver_table {
+    ($($(#[$doc:meta])* $field:ident = $($symbol:literal)|+ : fn($($arg:ident: $ty:ty),*);)+) => {
+        /// The functions gpuprof calls; one that the loaded driver lacks is `None`.
+        pub(crate) struct Driver {
+            $($(#[$doc])* $field: Option<unsafe extern "C" fn($($ty),*) -> Status>,)+
+            simulated: bool,
+            missing: Vec<&'static str>,
+            met: Mutex<Vec<Met>>,
+            ended: AtomicBool,
+        }
+
+        impl Driver {
+            fn resolve(library: &Library) -> Self {
+                let mut missing = Vec::new();
+                $(
+                    // SAFETY: each type below restates the CUDA driver API's declaration of the symbol of this name.
+                    let $field = unsafe { find(library, &[$($symbol),+]) };
+                    if $field.is_none() {
+                        missing.push([$($symbol),+][0]);
+                    }
+                )+
+                // SAFETY: only asked for, never called.
+                let simulated = unsafe { find::<unsafe extern "C" fn()>(library, &[SIMULATOR_SYMBOL]) }.is_some();
+                Self {
+                    $($field,)+
+                    simulated,
+                    missing,
+                    met: Mutex::new(Vec::new()),
+                    ended: AtomicBool::new(false),
+                }
+            }
+
+            $(
+                fn $field(&self, $($arg: $ty),*) -> Result<(), Failed> {
+                    const NAME: &str = [$($symbol),+][0];
+                    let Some(function) = self.$field else { return Err(Failed(MISSING)) };
+                    // SAFETY: the public methods of this type state what they need for the call to be sound.
+                    self.check(NAME, unsafe { function($($arg),*) })
+                }
+            )+
+        }
+    };
+}
+
+/// Not a `CUresult`: the driver has no such function.
+const MISSING: Status = -1;
+/// Exported by the simulated device alone, which has to be told apart in every report.
+const SIMULATOR_SYMBOL: &str = "simcuda_now";
+
+driver_table! {
+    ctx_get_current = "cuCtxGetCurrent": fn(out: *mut Context);
+    ctx_push = "cuCtxPushCurrent_v2": fn(context: Context);
+    ctx_pop = "cuCtxPopCurrent_v2": fn(out: *mut Context);
+    ctx_get_device = "cuCtxGetDevice": fn(out: *mut Device);
+    ctx_get_id = "cuCtxGetId": fn(context: Context, out: *mut u64);
+    stream_get_ctx = "cuStreamGetCtx": fn(stream: Stream, out: *mut Context);
+    stream_is_capturing = "cuStreamIsCapturing": fn(stream: Stream, out: *mut c_int);
+    stream_create = "cuStreamCreate": fn(out: *mut Stream, flags: c_uint);
+    stream_destroy = "cuStreamDestroy_v2": fn(stream: Stream);
+    event_create = "cuEventCreate": fn(out: *mut Event, flags: c_uint);
+    event_destroy = "cuEventDestroy_v2": fn(event: Event);
+    event_record = "cuEventRecord": fn(event: Event, stream: Stream);
+    event_query = "cuEventQuery": fn(event: Event);
+    // Under CUDA 13 the first name is the only one in the headers; drivers before 12.8 have only the second.
+    event_elapsed = "cuEventElapsedTime_v2" | "cuEventElapsedTime": fn(out: *mut f32, start: Event, end: Event);
+    exchange_capture_mode = "cuThreadExchangeStreamCaptureMode": fn(mode: *mut c_int);
+    device_get_attribute = "cuDeviceGetAttribute": fn(out: *mut c_int, attribute: c_int, device: Device);
+    device_get_name = "cuDeviceGetName": fn(out: *mut c_char, len: c_int, device: Device);
+    device_get_uuid = "cuDeviceGetUuid_v2" | "cuDeviceGetUuid": fn(out: *mut [u8; 16], device: Device);
+    device_total_mem = "cuDeviceTotalMem_v2": fn(out: *mut usize, device: Device);
+    driver_get_version = "cuDriverGetVersion": fn(out: *mut c_int);
+    get_error_name = "cuGetErrorName": fn(status: Status, out: *mut *const c_char);
+}
+
+/// # Safety
+/// `F` must be a function pointer type that fits the symbol.
+unsafe fn find<F: Copy>(library: &Library, names: &[&str]) -> Option<F> {
+    names.iter().find_map(|name| {
+        // SAFETY: passed on to the caller.
+        let symbol: Symbol<F> = unsafe { library.get(*name) }.ok()?;
+        Some(*symbol)
+    })
+}
+
+/// The driver library the process has already loaded, by the names cudarc looks for; else what is linked in.
+fn loaded_library() -> Library {
+    const NOLOAD: c_int = libc::RTLD_NOLOAD;
+    for name in ["libcuda.so", "libcuda.so.1"] {
+        // SAFETY: with RTLD_NOLOAD nothing is loaded and no initializer runs.
+        if let Ok(library) = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL | NOLOAD) } {
+            return library;
+        }
+    }
+    Library::this()
+}
+
+impl Driver {
+    /// The table of the process, made at the first call: whoever has a stream has a driver loaded.
+    pub(crate) fn get() -> &'static Self {
+        static DRIVER: OnceLock<Driver> = OnceLock::new();
+        DRIVER.get_or_init(|| {
+            let library = loaded_library();
+            let driver = Self::resolve(&library);
+            // The functions must stay valid for the rest of the process.
+            std::mem::forget(library);
+            driver
+        })
+    }
+
+    /// The first function that GPU timing cannot do without and the driver lacks.
+    pub(crate) fn lacks(&self) -> Option<&'static str> {
+        const NEEDED: [&str; 10] = [
+            "cuCtxGetCurrent",
+            "cuCtxPushCurrent_v2",
+            "cuCtxPopCurrent_v2",
+            "cuStreamIsCapturing",
+            "cuEventCreate",
+            "cuEventDestroy_v2",
+            "cuEventRecord",
+            "cuEventQuery",
+            "cuEventElapsedTime_v2",
+            "cuThreadExchangeStreamCaptureMode",
+        ];
+        self.missing
+            .iter()
+            .copied()
+            .find(|name| NEEDED.contains(name))
+    }
+
+    /// Whether this is the simulated device of gpuprof's tests and examples.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.simulated
+    }
+
+    /// Whether the driver has said that it is shutting down.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Relaxed)
+    }
+
+    fn check(&self, call: &'static str, status: Status) -> Result<(), Failed> {
+        if status == SUCCESS {
+            return Ok(());
+        }
+        match status {
+            // Answers, not failures.
+            NOT_READY | CAPTURE_IMPLICIT => {}
+            DEINITIALIZED => self.ended.store(true, Relaxed),
+            _ => self.count(call, status),
+        }
+        Err(Failed(status))
+    }
+
+    #[cold]
+    fn count(&self, call: &'static str, code: Status) {
+        let mut met = self.met.lock();
+        match met
+            .iter_mut()
+            .find(|met| met.call == call && met.code == code)
+        {
+            Some(known) => known.count += 1,
+            None => met.push(Met {
+                call,
+                code,
+                count: 1,
+            }),
+        }
+    }
+
+    /// Every failure met so far, as `(function, CUresult, its name, how often)`.
+    pub(crate) fn failures(&self) -> Vec<(&'static str, u32, String, u64)> {
+        // Copied first: asking for a name can fail too, and would then want the lock.
+        let met: Vec<_> = self
+            .met
+            .lock()
+            .iter()
+            .map(|met| (met.call, met.code, met.count))
+            .collect();
+        let named = met
+            .into_iter()
+            .map(|(call, code, count)| (call, code.unsigned_abs(), self.error_name(code), count));
+        named.collect()
+    }
+
+    /// Forgets the failures met so far.
+    pub(crate) fn forget_failures(&self) {
+        self.met.lock().clear();
+    }
+
+    fn error_name(&self, code: Status) -> String {
+        let mut name = std::ptr::null();
+        if self.get_error_name(code, &raw mut name).is_err() || name.is_null() {
+            return format!("CUresult {code}");
+        }
+        // SAFETY: the driver answers a static NUL-terminated string.
+        unsafe { CStr::from_ptr(name) }
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    /// The calling thread's current context, null if there is none.
+    pub(crate) fn current(&self) -> Result<Context, Failed> {
+        let mut context = Context::NULL;
+        self.ctx_get_current(&raw mut context)?;
+        Ok(context)
+    }
+
+    /// Makes `context` current until [`pop`](Self::pop).
+    pub(crate) fn push(&self, context: Context) -> Result<(), Failed> {
+        self.ctx_push(context)
+    }
+
+    /// Undoes the latest [`push`](Self::push).
+    pub(crate) fn pop(&self) -> Result<(), Failed> {
+        let mut context = Context::NULL;
+        self.ctx_pop(&raw mut context)
+    }
+
+    /// Device of the current context.
+    pub(crate) fn device(&self) -> Result<Device, Failed> {
+        let mut device = Device(0);
+        self.ctx_get_device(&raw mut device)?;
+        Ok(device)
+    }
+
+    /// A number that no other context of the process ever has, where the driver knows one.
+    pub(crate) fn context_id(&self, context: Context) -> Option<u64> {
+        let mut id = 0;
+        self.ctx_get_id(context, &raw mut id).ok().map(|()| id)
+    }
+
+    /// The context of a stream.
+    pub(crate) fn context_of(&self, stream: Stream) -> Result<Context, Failed> {
+        let mut context = Context::NULL;
+        self.stream_get_ctx(stream, &raw mut context)?;
+        Ok(context)
+    }
+
+    /// Whether `stream` is being captured, or cannot be told apart from one that is.
+    pub(crate) fn is_capturing(&self, stream: Stream) -> Result<bool, Failed> {
+        let mut status: c_int = 0;
+        match self.stream_is_capturing(stream, &raw mut status) {
+            Ok(()) => Ok(status != 0),
+            Err(Failed(CAPTURE_IMPLICIT)) => Ok(true),
+            Err(failed) => Err(failed),
+        }
+    }
+
+    /// A timed event of the current context.
+    pub(crate) fn create_event(&self) -> Result<Event, Failed> {
+        let mut event = Event::NULL;
+        self.event_create(&raw mut event, EVENT_DEFAULT)?;
+        Ok(event)
+    }
+
+    /// Destroys an event of a live context.
+    pub(crate) fn destroy_event(&self, event: Event) -> Result<(), Failed> {
+        self.event_destroy(event)
+    }
+
+    /// Records `event` at the end of `stream`'s work; both are of the same live context.
+    pub(crate) fn record(&self, event: Event, stream: Stream) -> Result<(), Failed> {
+        self.event_record(event, stream)
+    }
+
+    /// Whether the GPU has passed a recorded event.
+    pub(crate) fn is_complete(&self, event: Event) -> Result<bool, Failed> {
+        match self.event_query(event) {
+            Ok(()) => Ok(true),
+            Err(Failed(NOT_READY)) => Ok(false),
+            Err(failed) => Err(failed),
+        }
+    }
+
+    /// Nanoseconds between two completed events of one device. The driver answers in float32 milliseconds.
+    pub(crate) fn elapsed_ns(&self, start: Event, end: Event) -> Result<u64, Failed> {
+        let mut ms = 0.0_f32;
+        self.event_elapsed(&raw mut ms, start, end)?;
+        Ok((f64::from(ms) * 1e6).round().max(0.0) as u64)
+    }
+
+    /// A new non-blocking stream of the current context, for gpuprof's own use.
+    pub(crate) fn create_stream(&self) -> Result<Stream, Failed> {
+        let mut stream = Stream::NULL;
+        self.stream_create(&raw mut stream, NON_BLOCKING)?;
+        Ok(stream)
+    }
+
+    /// Destroys a stream made by [`create_stream`](Self::create_stream).
+    pub(crate) fn destroy_stream(&self, stream: Stream) -> Result<(), Failed> {
+        self.stream_destroy(stream)
+    }
+
+    /// Runs `f` with the calling thread in RELAXED capture mode, so that nothing in it can disturb a capture elsewhere.
+    pub(crate) fn relaxed<R>(&self, f: impl FnOnce() -> R) -> R {
+        let mut mode = MODE_RELAXED;
+        let exchanged = self.exchange_capture_mode(&raw mut mode).is_ok();
+        let result = f();
+        if exchanged {
+            // A failure is counted; there is nothing else to do about it.
+            let _ = self.exchange_capture_mode(&raw mut mode);
+        }
+        result
+    }
+
+    /// One attribute of a device.
+    pub(crate) fn attribute(&self, attribute: c_int, device: Device) -> Result<u64, Failed> {
+        let mut value = 0;
+        self.device_get_attribute(&raw mut value, attribute, device)?;
+        Ok(u64::try_from(value).unwrap_or(0))
+    }
+
+    /// Name of a device.
+    pub(crate) fn device_name(&self, device: Device) -> Result<String, Failed> {
+        let mut name = [0_u8; 256];
+        self.device_get_name(name.as_mut_ptr().cast(), 255, device)?;
+        Ok(CStr::from_bytes_until_nul(&name)
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default())
+    }
+
+    /// UUID of a device.
+    pub(crate) fn device_uuid(&self, device: Device) -> Result<[u8; 16], Failed> {
+        let mut uuid = [0; 16];
+        self.device_get_uuid(&raw mut uuid, device)?;
+        Ok(uuid)
+    }
+
+    /// Memory of a device in bytes.
+    pub(crate) fn device_memory(&self, device: Device) -> Result<u64, Failed> {
+        let mut bytes = 0;
+        self.device_total_mem(&raw mut bytes, device)?;
+        Ok(bytes as u64)
+    }
+
+    /// CUDA version of the driver, for example 13000.
+    pub(crate) fn version(&self) -> Result<u32, Failed> {
+        let mut version: c_int = 0;
+        self.driver_get_version(&raw mut version)?;
+        Ok(version.unsigned_abs())
+    }
+}

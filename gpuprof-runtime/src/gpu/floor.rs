@@ -1,0 +1,91 @@
+//! The event floor: what a pair of events with nothing between them reads on a device.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaContext;
+
+use super::context::{Context, Pair, within};
+use super::driver::{Driver, Failed};
+use super::sys::Stream;
+
+/// Pairs recorded one after the other; the median counts.
+const PAIRS: usize = 15;
+
+/// A measurement under way, on a stream of gpuprof's own, so that nobody's work lies between the events.
+pub(super) struct Probe {
+    context: Arc<Context>,
+    stream: Stream,
+    pairs: Vec<Pair>,
+    _held: Option<Arc<CudaContext>>,
+}
+
+impl Probe {
+    /// Records the pairs; on the resolver's thread. `None` when the driver refuses or the context is gone.
+    pub(super) fn start(driver: &Driver, context: &Arc<Context>) -> Option<Self> {
+        let held = context.hold().ok()?;
+        within(driver, context.handle, || {
+            let stream = driver.create_stream().ok()?;
+            let mut probe = Self {
+                context: Arc::clone(context),
+                stream,
+                pairs: Vec::new(),
+                _held: held,
+            };
+            match probe.record(driver) {
+                Ok(()) => Some(probe),
+                Err(failed) => {
+                    context.note(failed);
+                    probe.put_away(driver);
+                    None
+                }
+            }
+        })
+    }
+
+    fn record(&mut self, driver: &Driver) -> Result<(), Failed> {
+        for _ in 0..PAIRS {
+            let Ok(pair) = self.context.take(driver) else {
+                break;
+            };
+            self.pairs.push(pair);
+            driver.record(pair.start, self.stream)?;
+            driver.record(pair.end, self.stream)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the floor if the GPU is through. Returns whether the probe is over, one way or the other.
+    pub(super) fn poll(&self, driver: &Driver) -> bool {
+        within(driver, self.context.handle, || {
+            let passed = self
+                .pairs
+                .last()
+                .map_or(Ok(true), |pair| driver.is_complete(pair.end));
+            match passed {
+                Ok(false) => return false,
+                Ok(true) => self.read(driver),
+                Err(failed) => self.context.note(failed),
+            }
+            self.put_away(driver);
+            true
+        })
+    }
+
+    fn read(&self, driver: &Driver) {
+        let read = |pair: &Pair| driver.elapsed_ns(pair.start, pair.end).ok();
+        let mut times: Vec<u64> = self.pairs.iter().filter_map(read).collect();
+        times.sort_unstable();
+        if let Some(&median) = times.get(times.len() / 2) {
+            // Set once: a context is probed once.
+            let _ = self.context.floor_ns.set(median);
+        }
+    }
+
+    fn put_away(&self, driver: &Driver) {
+        for pair in &self.pairs {
+            self.context.give(*pair);
+        }
+        // A failure is counted; the stream then goes with its context.
+        let _ = driver.destroy_stream(self.stream);
+    }
+}

@@ -1,0 +1,128 @@
+//! The way of a sample from the thread that ended a span to the resolver: one wait-free ring per thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_queue::SegQueue;
+use cudarc::driver::CudaContext;
+
+use super::context::{Context, Pair};
+use super::sys::Stream;
+use crate::stats::gpu_node::GpuCall;
+
+/// Samples that one thread can have under way. A call past it goes untimed and is counted.
+const RING: usize = 4_096;
+
+/// One event pair and the stream it was recorded on.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) context: Arc<Context>,
+    pub(crate) pair: Pair,
+    pub(crate) stream: Stream,
+    /// Keeps the context until the events are read; `None` for raw handles.
+    pub(crate) _held: Option<Arc<CudaContext>>,
+}
+
+/// The pairs of one call: almost always one.
+#[derive(Debug)]
+pub(crate) enum Pairs {
+    One(Recorded),
+    Many(Vec<Recorded>),
+}
+
+impl Pairs {
+    pub(crate) fn as_slice(&self) -> &[Recorded] {
+        match self {
+            Self::One(recorded) => std::slice::from_ref(recorded),
+            Self::Many(recorded) => recorded,
+        }
+    }
+
+    /// Puts all pairs back into their pools.
+    pub(crate) fn recycle(&self) {
+        for recorded in self.as_slice() {
+            recorded.context.give(recorded.pair);
+        }
+    }
+}
+
+/// An ended span whose GPU time is still to be read.
+#[derive(Debug)]
+pub(crate) struct Sample {
+    /// `device` in it is filled in by the resolver.
+    pub(crate) call: GpuCall,
+    /// The epoch in which the call was booked; a later epoch does not want it.
+    pub(crate) epoch: u32,
+    pub(crate) pairs: Pairs,
+}
+
+/// How far one ring has come.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    submitted: AtomicU64,
+    resolved: AtomicU64,
+}
+
+impl Progress {
+    pub(crate) fn submitted(&self) -> u64 {
+        self.submitted.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn resolved(&self) -> u64 {
+        self.resolved.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn resolve(&self, samples: u64) {
+        self.resolved.fetch_add(samples, Ordering::AcqRel);
+    }
+}
+
+/// The thread's end of its ring.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    ring: rtrb::Producer<Sample>,
+    progress: Arc<Progress>,
+}
+
+/// The resolver's end.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    pub(crate) ring: rtrb::Consumer<Sample>,
+    pub(crate) progress: Arc<Progress>,
+}
+
+impl Sender {
+    /// Opens a ring and announces its other end to the resolver.
+    pub(crate) fn open(announce: &SegQueue<Receiver>) -> (Self, Arc<Progress>) {
+        let (producer, consumer) = rtrb::RingBuffer::new(RING);
+        let progress = Arc::new(Progress::default());
+        announce.push(Receiver {
+            ring: consumer,
+            progress: Arc::clone(&progress),
+        });
+        (
+            Self {
+                ring: producer,
+                progress: Arc::clone(&progress),
+            },
+            progress,
+        )
+    }
+
+    /// Whether one more sample fits.
+    pub(crate) fn has_room(&self) -> bool {
+        self.ring.slots() > 0
+    }
+
+    /// Hands a sample over, where [`has_room`](Self::has_room); else its events go back to their pool.
+    pub(crate) fn send(&mut self, sample: Sample) {
+        match self.ring.push(sample) {
+            Ok(()) => {
+                // One writer.
+                let count = &self.progress.submitted;
+                count.store(count.load(Ordering::Relaxed) + 1, Ordering::Release);
+            }
+            Err(rtrb::PushError::Full(sample)) => sample.pairs.recycle(),
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The one background thread: it learns which events the GPU has passed, reads their times and gives the events back.
+//!
+//! In RELAXED capture mode, so that its queries never disturb a capture. It holds no lock that a span needs, and holds
+//! contexts only through the samples still pending. Must not import span or report.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::context::{Context, within};
+use super::device;
+use super::driver::{Driver, Failed};
+use super::floor::Probe;
+use super::pending::{Pairs, Progress, Receiver, Recorded, Sample};
+use super::sys::Stream;
+use super::timing::Timing;
+use crate::stats;
+use crate::stats::gpu_node::GpuCall;
+
+const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
+const LONGEST_SLEEP: Duration = Duration::from_millis(2);
+/// With nothing pending the thread is parked; this is how late it notices a wake-up that crossed its falling asleep.
+const PARKED: Duration = Duration::from_millis(100);
+/// Idle lanes (streams that may never come back) kept before they are thrown out.
+const LANES_KEPT: usize = 256;
+
+/// Starts the thread. `None` where the system has none left; calls then go untimed.
+pub(super) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
+    let handle = thread::Builder::new()
+        .name("gpuprof-resolver".into())
+        .spawn(move || Resolver::new(timing).run())
+        .ok()?;
+    Some(handle.thread().clone())
+}
+
+/// Samples of one thread on one stream: they complete in order.
+#[derive(Default)]
+struct Lane {
+    samples: VecDeque<Sample>,
+}
+
+struct Ring {
+    id: u64,
+    receiver: Receiver,
+}
+
+struct Waiting {
+    sample: Sample,
+    progress: Arc<Progress>,
+}
+
+struct Resolver {
+    timing: &'static Timing,
+    driver: &'static Driver,
+    contexts: Vec<Arc<Context>>,
+    probes: Vec<Probe>,
+    rings: Vec<Ring>,
+    next_ring: u64,
+    /// By ring, context and stream.
+    lanes: FxHashMap<(u64, usize, Stream), (Lane, Arc<Progress>)>,
+    /// Calls on several streams, which no order binds.
+    loose: Vec<Waiting>,
+}
+
+impl Resolver {
+    fn new(timing: &'static Timing) -> Self {
+        Self {
+            timing,
+            driver: Driver::get(),
+            contexts: Vec::new(),
+            probes: Vec::new(),
+            rings: Vec::new(),
+            next_ring: 0,
+            lanes: FxHashMap::default(),
+            loose: Vec::new(),
+        }
+    }
+
+    fn run(mut self) {
+        let driver = self.driver;
+        driver.relaxed(|| {
+            let mut sleep = SHORTEST_SLEEP;
+            while !driver.has_ended() {
+                let moved = self.round();
+                sleep = if moved {
+                    SHORTEST_SLEEP
+                } else {
+                    (sleep * 2).min(LONGEST_SLEEP)
+                };
+                self.rest(sleep);
+            }
+        });
+    }
+
+    /// One look at everything. Returns whether anything moved.
+    fn round(&mut self) -> bool {
+        self.meet_contexts();
+        let received = self.receive();
+        let resolved = self.poll_lanes() + self.poll_loose();
+        self.poll_probes();
+        for context in &self.contexts {
+            context.refill(self.driver);
+        }
+        received + resolved > 0
+    }
+
+    fn rest(&self, sleep: Duration) {
+        let pending = !self.loose.is_empty()
+            || self
+                .lanes
+                .values()
+                .any(|(lane, _)| !lane.samples.is_empty());
+        if pending || !self.probes.is_empty() {
+            let hurry = self.timing.hurry.load(Relaxed);
+            thread::sleep(if hurry { SHORTEST_SLEEP } else { sleep });
+            return;
+        }
+        self.timing.idle.store(true, Relaxed);
+        if self.timing.announce.is_empty()
+            && self.rings.iter().all(|ring| ring.receiver.ring.is_empty())
+        {
+            thread::park_timeout(PARKED);
+        }
+        self.timing.idle.store(false, Relaxed);
+    }
+
+    fn meet_contexts(&mut self) {
+        let timing = self.timing;
+        self.contexts.retain(|context| context.hold().is_ok());
+        for context in timing.contexts.take_new() {
+            self.describe(context.device);
+            if let Some(probe) = Probe::start(self.driver, &context) {
+                timing.probes.fetch_add(1, Relaxed);
+                self.probes.push(probe);
+            }
+            timing.contexts.met(&context);
+            self.contexts.push(context);
+        }
+    }
+
+    fn describe(&self, ordinal: u32) {
+        let known = |devices: &[crate::profile::Device]| {
+            devices.iter().any(|device| device.ordinal == ordinal)
+        };
+        if !known(&self.timing.devices.lock()) {
+            let device = device::describe(self.driver, ordinal);
+            self.timing.devices.lock().push(device);
+        }
+    }
+
+    /// Takes everything out of the rings; returns how much.
+    fn receive(&mut self) -> usize {
+        while let Some(receiver) = self.timing.announce.pop() {
+            self.rings.push(Ring {
+                id: self.next_ring,
+                receiver,
+            });
+            self.next_ring += 1;
+        }
+        let mut received = 0;
+        for ring in &mut self.rings {
+            while let Ok(sample) = ring.receiver.ring.pop() {
+                received += 1;
+                let progress = &ring.receiver.progress;
+                let Pairs::One(recorded) = &sample.pairs else {
+                    self.loose.push(Waiting {
+                        sample,
+                        progress: Arc::clone(progress),
+                    });
+                    continue;
+                };
+                let key = (
+                    ring.id,
+                    Arc::as_ptr(&recorded.context) as usize,
+                    recorded.stream,
+                );
+                let (lane, _) = self
+                    .lanes
+                    .entry(key)
+                    .or_insert_with(|| (Lane::default(), Arc::clone(progress)));
+                lane.samples.push_back(sample);
+            }
+        }
+        // An ended thread's ring goes when it is empty; its lanes live until they are empty too.
+        self.rings
+            .retain(|ring| !(ring.receiver.ring.is_abandoned() && ring.receiver.ring.is_empty()));
+        received
+    }
+
+    fn poll_lanes(&mut self) -> usize {
+        let mut resolved = 0;
+        for (lane, progress) in self.lanes.values_mut() {
+            let done = lane.completed(self.driver);
+            for sample in lane.samples.drain(..done) {
+                finish(self.timing, self.driver, &sample);
+                progress.resolve(1);
+            }
+            resolved += done;
+        }
+        if self.lanes.len() > LANES_KEPT {
+            self.lanes.retain(|_, (lane, _)| !lane.samples.is_empty());
+        }
+        resolved
+    }
+
+    fn poll_loose(&mut self) -> usize {
+        let before = self.loose.len();
+        self.loose.retain(|waiting| {
+            // A failing query counts as completed: reading the time then fails too and is booked as such.
+            let done = waiting
+                .sample
+                .pairs
+                .as_slice()
+                .iter()
+                .all(|one| has_passed(self.driver, one).unwrap_or(true));
+            if done {
+                finish(self.timing, self.driver, &waiting.sample);
+                waiting.progress.resolve(1);
+            }
+            !done
+        });
+        before - self.loose.len()
+    }
+
+    fn poll_probes(&mut self) {
+        let (driver, timing) = (self.driver, self.timing);
+        self.probes.retain(|probe| {
+            let done = probe.poll(driver);
+            if done {
+                timing.probes.fetch_sub(1, Relaxed);
+            }
+            !done
+        });
+    }
+}
+
+impl Lane {
+    /// How many samples at the front are completed. Newest first: one query tells of all before it.
+    fn completed(&self, driver: &Driver) -> usize {
+        let passed = |sample: &Sample| {
+            // As above: what fails is resolved, as a failure.
+            sample
+                .pairs
+                .as_slice()
+                .first()
+                .is_none_or(|one| has_passed(driver, one).unwrap_or(true))
+        };
+        match (self.samples.front(), self.samples.back()) {
+            (_, Some(newest)) if passed(newest) => self.samples.len(),
+            (Some(oldest), Some(_)) if self.samples.len() > 1 && passed(oldest) => {
+                self.samples.partition_point(passed)
+            }
+            _ => 0,
+        }
+    }
+}
+
+fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
+    let context = &recorded.context;
+    let answer = within(driver, context.handle, || {
+        driver.is_complete(recorded.pair.end)
+    });
+    answer.inspect_err(|&failed| context.note(failed))
+}
+
+/// Reads the times of a completed sample, books them, and gives its events back.
+fn finish(timing: &Timing, driver: &Driver, sample: &Sample) {
+    for (device, outcome) in durations(driver, sample.pairs.as_slice()) {
+        let call = GpuCall {
+            device,
+            ..sample.call
+        };
+        let mut stats = timing.stats.lock();
+        // Under the lock, so that a reset between the check and the booking is impossible.
+        if sample.epoch != stats::epoch() {
+            break;
+        }
+        match outcome {
+            Ok(ns) => stats.add(&call, ns),
+            Err(_) if driver.has_ended() => {}
+            Err(_) => stats.fail(&call),
+        }
+    }
+    sample.pairs.recycle();
+}
+
+/// First start to last end on each device.
+fn durations(driver: &Driver, recorded: &[Recorded]) -> Vec<(u32, Result<u64, Failed>)> {
+    if let [one] = recorded {
+        return vec![(one.context.device, elapsed(driver, one, one))];
+    }
+    let mut devices: Vec<u32> = recorded.iter().map(|one| one.context.device).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    let longest_on = |device: u32| {
+        let here = || {
+            recorded
+                .iter()
+                .filter(move |one| one.context.device == device)
+        };
+        let spans = here().flat_map(|from| here().map(move |to| elapsed(driver, from, to)));
+        spans
+            .reduce(|a, b| a.and_then(|a| b.map(|b| a.max(b))))
+            .unwrap_or(Ok(0))
+    };
+    devices
+        .into_iter()
+        .map(|device| (device, longest_on(device)))
+        .collect()
+}
+
+fn elapsed(driver: &Driver, from: &Recorded, to: &Recorded) -> Result<u64, Failed> {
+    let context = &from.context;
+    let answer = within(driver, context.handle, || {
+        driver.elapsed_ns(from.pair.start, to.pair.end)
+    });
+    answer.inspect_err(|&failed| context.note(failed))
+}

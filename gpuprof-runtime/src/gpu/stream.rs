@@ -1,0 +1,236 @@
+//! What a span can be timed on: the public way to hand gpuprof a stream.
+//!
+//! The only place where cudarc's types are part of gpuprof's interface.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DeviceSlice};
+
+use super::sys;
+
+/// A CUDA stream, borrowed for as long as it takes to start a span on it.
+///
+/// Made from cudarc's types with `StreamRef::from`, or from raw handles with [`StreamRef::from_raw`].
+#[derive(Clone, Copy)]
+pub struct StreamRef<'a> {
+    source: Source<'a>,
+    /// Whether the stream is known to outlive the span even if nothing keeps it.
+    outlives: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Shared(&'a Arc<CudaStream>),
+    Borrowed(&'a CudaStream),
+    Raw {
+        stream: sys::Stream,
+        context: sys::Context,
+        owner: PhantomData<&'a ()>,
+    },
+}
+
+impl<'a> StreamRef<'a> {
+    /// A stream of another library or another version of cudarc, by its `CUstream` and `CUcontext`.
+    ///
+    /// `context` may be null: the driver is then asked for the stream's context, unless the stream is being captured.
+    ///
+    /// # Safety
+    /// Both handles must be valid, and stay so until every span that was given this stream has ended.
+    #[must_use]
+    pub unsafe fn from_raw(stream: *mut c_void, context: *mut c_void) -> Self {
+        let (stream, context) = (sys::Stream(stream as usize), sys::Context(context as usize));
+        Self {
+            source: Source::Raw {
+                stream,
+                context,
+                owner: PhantomData,
+            },
+            outlives: true,
+        }
+    }
+
+    /// Says that the reference this was made from outlives the annotated call, as a parameter's does.
+    pub(crate) fn outliving(mut self, outlives: bool) -> Self {
+        self.outlives |= outlives;
+        self
+    }
+
+    pub(crate) fn handle(&self) -> sys::Stream {
+        match self.source {
+            Source::Shared(stream) => sys::Stream(stream.cu_stream() as usize),
+            Source::Borrowed(stream) => sys::Stream(stream.cu_stream() as usize),
+            Source::Raw { stream, .. } => stream,
+        }
+    }
+
+    /// The stream's context, null when only the driver knows it.
+    pub(crate) fn raw_context(&self) -> sys::Context {
+        match self.source {
+            Source::Raw { context, .. } => context,
+            _ => self.context().map_or(sys::Context::NULL, |context| {
+                sys::Context(context.cu_ctx() as usize)
+            }),
+        }
+    }
+
+    /// cudarc's owner of the context, if the stream is cudarc's.
+    pub(crate) fn context(&self) -> Option<&'a Arc<CudaContext>> {
+        match self.source {
+            Source::Shared(stream) => Some(stream.context()),
+            Source::Borrowed(stream) => Some(stream.context()),
+            Source::Raw { .. } => None,
+        }
+    }
+
+    /// What a span holds until its end event is recorded. `Err` when nothing can be held and the stream may be gone
+    /// by then.
+    pub(crate) fn keep(&self) -> Result<Option<Arc<CudaStream>>, NotKept> {
+        match self.source {
+            Source::Shared(stream) => Ok(Some(Arc::clone(stream))),
+            _ if self.outlives => Ok(None),
+            _ => Err(NotKept),
+        }
+    }
+}
+
+/// The stream may be destroyed before the span ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NotKept;
+
+impl fmt::Debug for StreamRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamRef")
+            .field("stream", &self.handle())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> From<&'a Arc<CudaStream>> for StreamRef<'a> {
+    fn from(stream: &'a Arc<CudaStream>) -> Self {
+        Self {
+            source: Source::Shared(stream),
+            outlives: false,
+        }
+    }
+}
+
+/// From a stream that nothing can keep alive: prefer the `Arc`. A call whose own argument could destroy the stream
+/// before it ends is left untimed and counted.
+impl<'a> From<&'a CudaStream> for StreamRef<'a> {
+    fn from(stream: &'a CudaStream) -> Self {
+        Self {
+            source: Source::Borrowed(stream),
+            outlives: false,
+        }
+    }
+}
+
+/// A value that knows the CUDA stream its work goes to.
+///
+/// Implement it for your own types and `#[gpu_profile]` finds the stream in their methods and in functions that take them:
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use cudarc::driver::CudaStream;
+/// # use gpuprof_runtime::{HasStream, StreamRef};
+/// struct Model {
+///     stream: Arc<CudaStream>,
+/// }
+///
+/// impl HasStream for Model {
+///     fn stream(&self) -> StreamRef<'_> {
+///         StreamRef::from(&self.stream)
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not tell gpuprof which CUDA stream it uses",
+    label = "not a stream, and `HasStream` is not implemented for it",
+    note = "`stream = …` takes `CudaStream`, `Arc<CudaStream>`, `CudaSlice`, `CudaView`, references to these, and types with `impl gpuprof::HasStream`"
+)]
+pub trait HasStream {
+    /// The stream.
+    fn stream(&self) -> StreamRef<'_>;
+
+    /// The same through the `Arc` that owns the value, where keeping that `Arc` keeps the stream.
+    #[doc(hidden)]
+    fn stream_of_shared(this: &Arc<Self>) -> StreamRef<'_> {
+        this.stream()
+    }
+
+    /// Whether the type is a reference: what it refers to then outlives the call it is a parameter of.
+    #[doc(hidden)]
+    const IS_REFERENCE: bool = false;
+}
+
+impl HasStream for CudaStream {
+    fn stream(&self) -> StreamRef<'_> {
+        StreamRef::from(self)
+    }
+
+    fn stream_of_shared(this: &Arc<Self>) -> StreamRef<'_> {
+        StreamRef::from(this)
+    }
+}
+
+impl<T> HasStream for CudaSlice<T> {
+    fn stream(&self) -> StreamRef<'_> {
+        StreamRef::from(CudaSlice::stream(self))
+    }
+}
+
+impl<T> HasStream for CudaView<'_, T> {
+    fn stream(&self) -> StreamRef<'_> {
+        StreamRef::from(DeviceSlice::stream(self))
+    }
+}
+
+impl<T> HasStream for CudaViewMut<'_, T> {
+    fn stream(&self) -> StreamRef<'_> {
+        StreamRef::from(DeviceSlice::stream(self))
+    }
+}
+
+impl<T: HasStream + ?Sized> HasStream for &T {
+    fn stream(&self) -> StreamRef<'_> {
+        T::stream(self)
+    }
+
+    const IS_REFERENCE: bool = true;
+}
+
+impl<T: HasStream + ?Sized> HasStream for &mut T {
+    fn stream(&self) -> StreamRef<'_> {
+        T::stream(self)
+    }
+
+    const IS_REFERENCE: bool = true;
+}
+
+impl<T: HasStream> HasStream for Arc<T> {
+    fn stream(&self) -> StreamRef<'_> {
+        T::stream_of_shared(self)
+    }
+}
+
+impl<T: HasStream + ?Sized> HasStream for Rc<T> {
+    fn stream(&self) -> StreamRef<'_> {
+        T::stream(self)
+    }
+}
+
+impl<T: HasStream + ?Sized> HasStream for Box<T> {
+    fn stream(&self) -> StreamRef<'_> {
+        T::stream(self)
+    }
+}
+
+impl<P: std::ops::Deref<Target: HasStream>> HasStream for std::pin::Pin<P> {
+    fn stream(&self) -> StreamRef<'_> {
+        P::Target::stream(self)
+    }
+}

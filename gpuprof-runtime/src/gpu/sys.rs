@@ -1,0 +1,35 @@
+//! The driver's handles as plain numbers: opaque to gpuprof, never dereferenced, and so free to travel between threads.
+
+use std::ffi::c_int;
+
+macro_rules! handle {
+    ($($(#[$doc:meta])* $name:ident;)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(transparent)]
+        pub(crate) struct $name(pub(crate) usize);
+
+        impl $name {
+            pub(crate) const NULL: Self = Self(0);
+        }
+    )+};
+}
+
+handle! {
+    /// `CUcontext`.
+    Context;
+    /// `CUstream`.
+    Stream;
+    /// `CUevent`.
+    Event;
+}
+
+impl Stream {
+    /// `CU_STREAM_PER_THREAD`: a different stream on every OS thread.
+    pub(crate) const PER_THREAD: Self = Self(2);
+}
+
+/// `CUdevice`: an ordinal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub(crate) struct Device(pub(crate) c_int);

@@ -1,0 +1,30 @@
+//! Which process a profile is of: program, machine, rank.
+
+use crate::profile::Profile;
+
+/// Variables in which launchers tell a process its rank, in the order they are asked.
+const RANK_VARIABLES: [&str; 4] = ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"];
+
+/// Fills in what does not come from measuring.
+pub(crate) fn fill(profile: &mut Profile) {
+    profile.program = program();
+    profile.pid = std::process::id();
+    profile.host = gethostname::gethostname().to_string_lossy().into_owned();
+    profile.rank = rank();
+}
+
+/// File name of the program.
+pub(crate) fn program() -> String {
+    let exe = std::env::current_exe()
+        .ok()
+        .or_else(|| std::env::args_os().next().map(Into::into));
+    exe.and_then(|exe| Some(exe.file_name()?.to_string_lossy().into_owned()))
+        .unwrap_or_else(|| "program".to_owned())
+}
+
+/// Rank of the process in its job.
+pub(crate) fn rank() -> Option<u32> {
+    RANK_VARIABLES
+        .iter()
+        .find_map(|name| std::env::var(name).ok()?.trim().parse().ok())
+}

@@ -1,0 +1,267 @@
+//! Ranges for Nsight Systems and every other NVTX tool: one domain, names registered once, attributes encoded once.
+//!
+//! With no tool attached the first call finds that out and everything after it is one load. Must not import collector,
+//! gpu or stats.
+
+#[cfg(feature = "nvtx")]
+pub(crate) use with_nvtx::{OpenRange, SiteRange};
+#[cfg(not(feature = "nvtx"))]
+pub(crate) use without_nvtx::{OpenRange, SiteRange};
+
+/// A number shown with a range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Payload {
+    /// None.
+    None,
+    /// An unsigned integer.
+    U64(u64),
+    /// A signed integer.
+    I64(i64),
+    /// A double.
+    F64(f64),
+    /// An unsigned 32-bit integer.
+    U32(u32),
+    /// A signed 32-bit integer.
+    I32(i32),
+    /// A float.
+    F32(f32),
+}
+
+#[cfg(feature = "nvtx")]
+mod with_nvtx {
+    use std::ffi::CString;
+    use std::fmt;
+    use std::sync::OnceLock;
+
+    use nvtx::sys;
+    use parking_lot::Mutex;
+
+    use super::Payload;
+
+    /// The domain `gpuprof`, never destroyed, and the categories named in it so far; a category's id is its place + 1.
+    struct Domain {
+        handle: sys::DomainHandle,
+        categories: Mutex<Vec<&'static str>>,
+    }
+
+    fn domain() -> &'static Domain {
+        static DOMAIN: OnceLock<Domain> = OnceLock::new();
+        DOMAIN.get_or_init(|| Domain {
+            handle: sys::domain_create_ascii(c"gpuprof"),
+            categories: Mutex::new(Vec::new()),
+        })
+    }
+
+    impl Domain {
+        fn category(&self, name: &'static str) -> u32 {
+            let mut categories = self.categories.lock();
+            if let Some(at) = categories.iter().position(|known| *known == name) {
+                return at as u32 + 1;
+            }
+            categories.push(name);
+            let id = categories.len() as u32;
+            sys::domain_name_category_ascii(self.handle, id, &c_string(name));
+            id
+        }
+    }
+
+    /// NVTX takes C strings: a NUL in a name would end it early.
+    fn c_string(text: &str) -> CString {
+        CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
+    }
+
+    /// What NVTX knows of one site.
+    pub(crate) struct SiteRange {
+        /// `None` inside: no tool is attached.
+        encoded: OnceLock<Option<Encoded>>,
+    }
+
+    struct Encoded(sys::EventAttributes);
+
+    // SAFETY: the attributes are plain values and a handle to a registered string, which NVTX lets every thread use.
+    unsafe impl Send for Encoded {}
+    // SAFETY: as above; nobody changes them after they are made.
+    unsafe impl Sync for Encoded {}
+
+    impl fmt::Debug for SiteRange {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.debug_struct("SiteRange").finish_non_exhaustive()
+        }
+    }
+
+    /// A range between its start and its end.
+    #[derive(Debug)]
+    pub(crate) enum OpenRange {
+        None,
+        /// Pushed on this thread.
+        Pushed,
+        /// Started in the process, to be ended on any thread.
+        Started(sys::RangeId),
+    }
+
+    impl SiteRange {
+        pub(crate) const fn new() -> Self {
+            Self {
+                encoded: OnceLock::new(),
+            }
+        }
+
+        fn attributes(
+            &self,
+            name: impl FnOnce() -> String,
+            color: Option<u32>,
+            category: Option<&'static str>,
+            payload: impl FnOnce() -> Payload,
+        ) -> Option<sys::EventAttributes> {
+            let encoded = self
+                .encoded
+                .get_or_init(|| encode(&name(), color, category));
+            let mut attributes = encoded.as_ref()?.0;
+            (attributes.payloadType, attributes.payload) = encode_payload(payload());
+            Some(attributes)
+        }
+
+        /// Opens a range that this thread closes, in order. The return value of the call says nothing under nsys.
+        #[inline]
+        pub(crate) fn push(
+            &self,
+            name: impl FnOnce() -> String,
+            color: Option<u32>,
+            category: Option<&'static str>,
+            payload: impl FnOnce() -> Payload,
+        ) -> OpenRange {
+            match self.attributes(name, color, category, payload) {
+                Some(attributes) => {
+                    sys::domain_range_push_ex(domain().handle, &attributes);
+                    OpenRange::Pushed
+                }
+                None => OpenRange::None,
+            }
+        }
+
+        /// Opens a range that any thread may close.
+        pub(crate) fn start(
+            &self,
+            name: impl FnOnce() -> String,
+            color: Option<u32>,
+            category: Option<&'static str>,
+            payload: impl FnOnce() -> Payload,
+        ) -> OpenRange {
+            match self.attributes(name, color, category, payload) {
+                Some(attributes) => {
+                    OpenRange::Started(sys::domain_range_start_ex(domain().handle, &attributes))
+                }
+                None => OpenRange::None,
+            }
+        }
+    }
+
+    impl OpenRange {
+        /// Closes the range.
+        #[inline]
+        pub(crate) fn close(self) {
+            match self {
+                Self::None => {}
+                Self::Pushed => {
+                    sys::domain_range_pop(domain().handle);
+                }
+                Self::Started(id) => sys::domain_range_end(domain().handle, id),
+            }
+        }
+    }
+
+    fn encode(name: &str, color: Option<u32>, category: Option<&'static str>) -> Option<Encoded> {
+        let domain = domain();
+        let registered = sys::domain_register_string_ascii(domain.handle, &c_string(name)).into();
+        let message = sys::MessageValue { registered };
+        // Without a tool NVTX registers nothing and answers null.
+        if registered.is_null() {
+            return None;
+        }
+        let (color_type, color) = match color {
+            Some(rgb) => (sys::ColorType::NVTX_COLOR_ARGB, 0xff00_0000 | rgb),
+            None => (sys::ColorType::NVTX_COLOR_UNKNOWN, 0),
+        };
+        let (payload_type, payload) = encode_payload(Payload::None);
+        Some(Encoded(sys::EventAttributes {
+            version: sys::NVTX_VERSION as u16,
+            size: sys::NVTX_EVENT_ATTRIBUTES_SIZE as u16,
+            category: category.map_or(0, |category| domain.category(category)),
+            colorType: color_type.into(),
+            color,
+            payloadType: payload_type,
+            reserved0: 0,
+            payload,
+            messageType: sys::MessageType::NVTX_MESSAGE_TYPE_REGISTERED.into(),
+            message,
+        }))
+    }
+
+    fn encode_payload(payload: Payload) -> (i32, sys::PayloadValue) {
+        use sys::{PayloadType as Type, PayloadValue as Value};
+        let (kind, value) = match payload {
+            Payload::None => (Type::NVTX_PAYLOAD_UNKNOWN, Value { ullValue: 0 }),
+            Payload::U64(value) => (
+                Type::NVTX_PAYLOAD_TYPE_UNSIGNED_INT64,
+                Value { ullValue: value },
+            ),
+            Payload::I64(value) => (Type::NVTX_PAYLOAD_TYPE_INT64, Value { llValue: value }),
+            Payload::F64(value) => (Type::NVTX_PAYLOAD_TYPE_DOUBLE, Value { dValue: value }),
+            Payload::U32(value) => (
+                Type::NVTX_PAYLOAD_TYPE_UNSIGNED_INT32,
+                Value { uiValue: value },
+            ),
+            Payload::I32(value) => (Type::NVTX_PAYLOAD_TYPE_INT32, Value { iValue: value }),
+            Payload::F32(value) => (Type::NVTX_PAYLOAD_TYPE_FLOAT, Value { fValue: value }),
+        };
+        (kind.into(), value)
+    }
+}
+
+#[cfg(not(feature = "nvtx"))]
+mod without_nvtx {
+    use super::Payload;
+
+    /// Nothing: built without the feature `nvtx`.
+    #[derive(Debug)]
+    pub(crate) struct SiteRange;
+
+    /// Nothing: built without the feature `nvtx`.
+    #[derive(Debug)]
+    pub(crate) enum OpenRange {
+        None,
+    }
+
+    impl SiteRange {
+        pub(crate) const fn new() -> Self {
+            Self
+        }
+
+        #[inline]
+        pub(crate) fn push(
+            &self,
+            _name: impl FnOnce() -> String,
+            _color: Option<u32>,
+            _category: Option<&'static str>,
+            _payload: impl FnOnce() -> Payload,
+        ) -> OpenRange {
+            OpenRange::None
+        }
+
+        #[inline]
+        pub(crate) fn start(
+            &self,
+            _name: impl FnOnce() -> String,
+            _color: Option<u32>,
+            _category: Option<&'static str>,
+            _payload: impl FnOnce() -> Payload,
+        ) -> OpenRange {
+            OpenRange::None
+        }
+    }
+
+    impl OpenRange {
+        #[inline]
+        pub(crate) fn close(self) {}
+    }
+}

@@ -1,0 +1,255 @@
+//! Numbers as digits: three significant ones, the unit chosen per value.
+//!
+//! A [`Number`] keeps its parts apart, so that a column can be aligned on the decimal point and on the unit.
+//! Must never import profile data: it knows numbers only.
+
+/// A number ready to be aligned: `mark` + `whole` + `fraction`, then `unit`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Number {
+    /// `~`, `Σ` or nothing.
+    pub(super) mark: &'static str,
+    /// Digits before the decimal point.
+    pub(super) whole: String,
+    /// Decimal point and the digits after it, or nothing.
+    pub(super) fraction: String,
+    /// Unit, or nothing.
+    pub(super) unit: &'static str,
+}
+
+impl Number {
+    fn new(digits: (String, String), unit: &'static str) -> Self {
+        Self {
+            mark: "",
+            whole: digits.0,
+            fraction: digits.1,
+            unit,
+        }
+    }
+
+    /// The same number with a mark before it.
+    pub(super) fn marked(mut self, mark: &'static str) -> Self {
+        self.mark = mark;
+        self
+    }
+
+    /// The same number with another unit.
+    pub(super) fn with_unit(mut self, unit: &'static str) -> Self {
+        self.unit = unit;
+        self
+    }
+
+    /// As it stands in a sentence, for example `1.41 µs`.
+    pub(super) fn text(&self) -> String {
+        let space = if self.unit.is_empty() { "" } else { " " };
+        format!(
+            "{}{}{}{space}{}",
+            self.mark, self.whole, self.fraction, self.unit
+        )
+    }
+}
+
+const MICROSECOND: f64 = 1e3;
+const MILLISECOND: f64 = 1e6;
+const SECOND: f64 = 1e9;
+const HOUR: f64 = 3600.0 * SECOND;
+
+/// A duration in nanoseconds, as ns, µs, ms, s or (from 10,000 s) hours.
+pub(super) fn duration(ns: u64) -> Number {
+    let value = ns as f64;
+    if ns < 1_000 {
+        return Number::new((ns.to_string(), String::new()), "ns");
+    }
+    // The limit is held against the rounded value: 999.95 µs is 1.00 ms, not 1000 µs.
+    let (scale, unit) = if (value / MICROSECOND).round() < 1e3 {
+        (MICROSECOND, "µs")
+    } else if (value / MILLISECOND).round() < 1e3 {
+        (MILLISECOND, "ms")
+    } else if (value / SECOND).round() < 1e4 {
+        (SECOND, "s")
+    } else {
+        (HOUR, "h")
+    };
+    Number::new(significant(value / scale), unit)
+}
+
+/// An exact count with thousands separators.
+pub(super) fn count(n: u64) -> Number {
+    Number::new((thousands(u128::from(n)), String::new()), "")
+}
+
+/// A share as a percentage with one decimal and no unit; `None` where it is not a number.
+pub(super) fn percent(share: f64) -> Option<Number> {
+    let value = share * 100.0;
+    if !value.is_finite() || value < 0.0 {
+        return None;
+    }
+    if value > 0.0 && value < 0.05 {
+        return Some(Number::new(("<0".into(), ".1".into()), ""));
+    }
+    let tenths = (value * 10.0).round() as u128;
+    Some(Number::new(
+        (thousands(tenths / 10), format!(".{}", tenths % 10)),
+        "",
+    ))
+}
+
+/// A rate in units of `scale`, without a unit; `None` where it is not a number.
+pub(super) fn rate(per_s: f64, scale: f64) -> Option<Number> {
+    let value = per_s / scale;
+    (value.is_finite() && value >= 0.0).then(|| Number::new(significant(value), ""))
+}
+
+/// A rate with the prefix k, M, G, T or P as its unit; `None` where it is not a number.
+pub(super) fn prefixed_rate(per_s: f64) -> Option<Number> {
+    if !per_s.is_finite() || per_s < 0.0 {
+        return None;
+    }
+    let (mut value, mut unit) = (per_s, "");
+    for prefix in ["k", "M", "G", "T", "P"] {
+        if value.round() < 1e3 {
+            break;
+        }
+        (value, unit) = (value / 1e3, prefix);
+    }
+    Some(Number::new(significant(value), unit))
+}
+
+/// Three significant digits; never fewer digits before the point than there are.
+fn significant(value: f64) -> (String, String) {
+    let hundredths = (value * 100.0).round() as u128;
+    if hundredths == 0 && value > 0.0 {
+        return ("<0".into(), ".01".into());
+    }
+    if hundredths < 1_000 {
+        return (
+            (hundredths / 100).to_string(),
+            format!(".{:02}", hundredths % 100),
+        );
+    }
+    let tenths = (value * 10.0).round() as u128;
+    if tenths < 1_000 {
+        return ((tenths / 10).to_string(), format!(".{}", tenths % 10));
+    }
+    (thousands(value.round() as u128), String::new())
+}
+
+fn thousands(n: u128) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn durations(cases: &[(u64, &str)]) {
+        for (ns, text) in cases {
+            assert_eq!(duration(*ns).text(), *text, "{ns} ns");
+        }
+    }
+
+    #[test]
+    fn durations_keep_three_digits_in_a_fitting_unit() {
+        durations(&[
+            (0, "0 ns"),
+            (1, "1 ns"),
+            (999, "999 ns"),
+            (1_000, "1.00 µs"),
+            (1_234, "1.23 µs"),
+            (12_340, "12.3 µs"),
+            (123_400, "123 µs"),
+            (1_000_000, "1.00 ms"),
+            (1_500_000_000, "1.50 s"),
+            (1_234_000_000_000, "1,234 s"),
+        ]);
+    }
+
+    #[test]
+    fn durations_that_round_up_take_the_next_unit() {
+        durations(&[
+            (9_994, "9.99 µs"),
+            (9_996, "10.0 µs"),
+            (99_960, "100 µs"),
+            (999_499, "999 µs"),
+            (999_950, "1.00 ms"),
+            (999_999_999, "1.00 s"),
+            (9_999_400_000_000, "9,999 s"),
+            (9_999_600_000_000, "2.78 h"),
+        ]);
+    }
+
+    #[test]
+    fn the_longest_duration_fits() {
+        durations(&[(u64::MAX, "5,124,096 h")]);
+        assert_eq!(count(u64::MAX).text(), "18,446,744,073,709,551,615");
+    }
+
+    #[test]
+    fn counts_are_exact() {
+        for (n, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(count(n).text(), text);
+        }
+    }
+
+    #[test]
+    fn percentages_have_one_decimal_and_never_show_something_as_nothing() {
+        let cases = [
+            (0.0, "0.0"),
+            (0.000_4, "<0.1"),
+            (0.000_6, "0.1"),
+            (0.5, "50.0"),
+            (0.999_9, "100.0"),
+            (12.5, "1,250.0"),
+        ];
+        for (share, text) in cases {
+            assert_eq!(
+                percent(share).map(|n| n.text()).as_deref(),
+                Some(text),
+                "{share}"
+            );
+        }
+    }
+
+    #[test]
+    fn rates_are_scaled_or_prefixed() {
+        assert_eq!(
+            rate(3.2104e12, 1e9).map(|n| n.text()).as_deref(),
+            Some("3,210")
+        );
+        assert_eq!(rate(4.2e5, 1e9).map(|n| n.text()).as_deref(), Some("<0.01"));
+        assert_eq!(rate(0.0, 1e9).map(|n| n.text()).as_deref(), Some("0.00"));
+        assert_eq!(
+            prefixed_rate(812.0).map(|n| n.text()).as_deref(),
+            Some("812")
+        );
+        assert_eq!(
+            prefixed_rate(999.7).map(|n| n.text()).as_deref(),
+            Some("1.00 k")
+        );
+        assert_eq!(
+            prefixed_rate(2.5e12).map(|n| n.text()).as_deref(),
+            Some("2.50 T")
+        );
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_not_shown() {
+        for value in [f64::NAN, f64::INFINITY, -1.0] {
+            assert_eq!(percent(value), None);
+            assert_eq!(rate(value, 1e9), None);
+            assert_eq!(prefixed_rate(value), None);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The line above a report: what ran, on what, for how long.
+//!
+//! Must never import what measures.
+
+use super::figures;
+use super::format;
+use super::text::{self, BOLD, DIM, LOUD, PLAIN, WARN, Words};
+use crate::profile::Profile;
+
+/// Writes the header, and on a simulated device the line that says what its times are worth.
+pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &mut String) {
+    let mut words = Words::default();
+    words
+        .add(DIM, "gpuprof")
+        .then(":")
+        .add_one(BOLD, text::clean(&profile.program));
+    if let Some(rank) = profile.rank {
+        words.then(",").add_one(
+            PLAIN,
+            format!("rank {rank} on {}", text::clean(&profile.host)),
+        );
+    }
+    words.then(" ·");
+    if profile.devices.iter().any(|device| device.simulated) {
+        words.add_one(LOUD, "simulated device").then(" ·");
+    }
+    for name in device_names(profile) {
+        words.add_one(PLAIN, name).then(" ·");
+    }
+    if let Some(device) = profile.devices.first() {
+        words
+            .add_one(
+                PLAIN,
+                format!("driver CUDA {}", text::clean(&device.driver)),
+            )
+            .then(" ·");
+    }
+    words
+        .add_one(
+            PLAIN,
+            format!("wall {}", format::duration(profile.wall_ns).text()),
+        )
+        .then(" ·");
+    let gpu_self = figures::gpu_self_of_all(profile);
+    match format::percent(gpu_self as f64 / profile.wall_ns as f64) {
+        Some(share) if gpu_self > 0 => words
+            .add_one(BOLD, format!("GPU self {} %", share.text()))
+            .add(PLAIN, "of wall")
+            .add_one(DIM, "(several streams can pass 100 %)"),
+        _ => words.add(PLAIN, "no GPU time"),
+    };
+    words.write(out, color, width, 2);
+    if profile.devices.iter().any(|device| device.simulated) {
+        let mut words = Words::default();
+        words.add(
+            WARN,
+            "simulated device: GPU times are modelled, not measured",
+        );
+        words.write(out, color, width, 2);
+    }
+}
+
+/// Each name once, with how many devices bear it.
+fn device_names(profile: &Profile) -> Vec<String> {
+    let mut names: Vec<(&str, usize)> = Vec::new();
+    for device in &profile.devices {
+        match names.iter_mut().find(|(name, _)| *name == device.name) {
+            Some((_, count)) => *count += 1,
+            None => names.push((&device.name, 1)),
+        }
+    }
+    let text = |(name, count): (&str, usize)| match count {
+        1 => text::clean(name).into_owned(),
+        _ => format!("{count} × {}", text::clean(name)),
+    };
+    names.into_iter().map(text).collect()
+}

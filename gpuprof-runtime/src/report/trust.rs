@@ -1,0 +1,311 @@
+//! The lines under a report: how far its numbers can be trusted, and what to do where they cannot.
+//!
+//! One line when all is well. Every other line stands there because something is marked, missing or wrong.
+//! Must never import what measures.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use super::TableOptions;
+use super::figures::NEAR_FLOOR;
+use super::format;
+use super::text::{self, BOLD, DIM, PLAIN, WARN, Words};
+use crate::profile::{Function, Profile, Untimed};
+
+/// Before a sum scaled up from a sample.
+pub(super) const ESTIMATED: &str = "~";
+/// Before the GPU time of the spans inside a function without a stream.
+pub(super) const INSIDE: &str = "Σ";
+
+/// The marks that were drawn and so want an explanation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Marks {
+    /// A row near the event floor.
+    pub(super) near_floor: bool,
+    /// [`ESTIMATED`].
+    pub(super) estimated: bool,
+    /// [`INSIDE`].
+    pub(super) inside: bool,
+}
+
+/// How many names a line lists.
+const NAMES: usize = 6;
+
+/// Writes the lines.
+pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out: &mut String) {
+    let mut lines = vec![summary(profile)];
+    lines.extend(marks.near_floor.then(|| near_floor(profile)));
+    lines.extend(marks.estimated.then(|| estimates(profile)));
+    lines.extend(marks.inside.then(inside));
+    lines.extend(without_stream(profile));
+    lines.extend(asynchronous(profile));
+    lines.extend(never_called(profile));
+    lines.extend(lost(profile));
+    lines.extend(errors(profile));
+    for note in &profile.trust.notes {
+        lines.push(labelled(WARN, "note:", &text::clean(note)));
+    }
+    for line in lines {
+        line.write(out, options.color, options.width, 2);
+    }
+}
+
+fn labelled(style: anstyle::Style, label: &str, text: &str) -> Words {
+    let mut words = Words::default();
+    words.add(style, label).add(PLAIN, text);
+    words
+}
+
+/// Calls timed of calls made and why not the rest, the event floor, gpuprof's own cost.
+fn summary(profile: &Profile) -> Words {
+    let trust = &profile.trust;
+    let mut words = Words::default();
+    let calls = format::count(trust.calls).text();
+    if trust.timed_calls == trust.calls {
+        words.add(PLAIN, &format!("GPU-timed all {calls} calls"));
+    } else {
+        words.add(
+            PLAIN,
+            &format!(
+                "GPU-timed {} of {calls} calls",
+                format::count(trust.timed_calls).text()
+            ),
+        );
+        let reasons = reasons(profile);
+        if !reasons.is_empty() {
+            words.then(";").add(PLAIN, &reasons.join(", "));
+        }
+    }
+    match trust.event_floor_ns {
+        Some(floor) => {
+            words
+                .then(" ·")
+                .add(PLAIN, "event floor")
+                .add_one(PLAIN, format::duration(floor).text());
+        }
+        None if trust.timed_calls > 0 => {
+            words.then(" ·").add(WARN, "event floor not measured");
+        }
+        None => {}
+    }
+    words.then(" ·").add(PLAIN, "gpuprof's own cost about");
+    match trust.own_cost_ns_per_call {
+        Some(cost) => {
+            words
+                .add_one(
+                    PLAIN,
+                    format!("{}.{:02} µs", cost / 1_000, cost % 1_000 / 10),
+                )
+                .add(PLAIN, "per call");
+            if let Some(share) = format::percent(trust.own_cost_ns as f64 / profile.wall_ns as f64)
+            {
+                words
+                    .then(",")
+                    .add_one(PLAIN, format!("{} %", share.text()))
+                    .add(PLAIN, "of wall");
+            }
+            &mut words
+        }
+        None => words.add(PLAIN, "unknown"),
+    };
+    words
+}
+
+/// Why calls were not timed, those reasons that occurred.
+fn reasons(profile: &Profile) -> Vec<String> {
+    let trust = &profile.trust;
+    let Untimed {
+        sampled_out,
+        pool_exhausted,
+        queue_full,
+        cuda_error,
+        unavailable,
+        unfinished,
+        stream_unsafe,
+    } = trust.untimed;
+    let reasons = [
+        (
+            trust.calls.saturating_sub(trust.calls_with_stream),
+            "without a stream",
+        ),
+        (sampled_out, "left out by sampling"),
+        (trust.captured_calls, "captured into a graph"),
+        (
+            pool_exhausted,
+            "when every event was in flight (the GPU was far behind)",
+        ),
+        (queue_full, "when the hand-over queue was full"),
+        (cuda_error, "after a CUDA error"),
+        (unavailable, "while the driver offered no timing"),
+        (unfinished, "not finished on the GPU"),
+        (stream_unsafe, "whose stream could not be kept to the end"),
+    ];
+    let occurred = reasons.into_iter().filter(|(calls, _)| *calls > 0);
+    occurred
+        .map(|(calls, reason)| format!("{} {reason}", format::count(calls).text()))
+        .collect()
+}
+
+fn near_floor(profile: &Profile) -> Words {
+    let floor = format::duration(profile.trust.event_floor_ns.unwrap_or(0)).text();
+    let mut words = Words::default();
+    words
+        .add(WARN, "!")
+        .add(
+            PLAIN,
+            &format!("GPU average under {NEAR_FLOOR} × the event floor of"),
+        )
+        .add_one(PLAIN, floor)
+        .then(":")
+        .add(
+            PLAIN,
+            "part of it is the measuring itself; annotate a caller that does more per call",
+        );
+    words
+}
+
+/// The sample and the 95 % interval of each estimated total, the largest first.
+fn estimates(profile: &Profile) -> Words {
+    let mut words = Words::default();
+    words.add(WARN, ESTIMATED).add(
+        PLAIN,
+        "GPU self and total are scaled up from a random sample; total with 95 % interval:",
+    );
+    let mut estimates: Vec<_> = (profile.functions.iter())
+        .filter_map(|function| {
+            let gpu = function.gpu.as_ref()?;
+            Some((function, gpu, gpu.estimate.as_ref()?.total_ci95_ns))
+        })
+        .collect();
+    estimates.sort_by_key(|(_, gpu, _)| Reverse(gpu.times.total_ns));
+    for (at, (function, gpu, interval)) in estimates.iter().take(NAMES).enumerate() {
+        if at > 0 {
+            words.then(",");
+        }
+        let (total, interval) = (
+            format::duration(gpu.times.total_ns).text(),
+            format::duration(*interval).text(),
+        );
+        let (timed, calls) = (
+            format::count(gpu.timed_calls).text(),
+            format::count(function.calls).text(),
+        );
+        words
+            .add_one(PLAIN, text::clean(&function.name))
+            .add_one(PLAIN, format!("{total} ± {interval}"));
+        words.add_one(PLAIN, format!("(from {timed} of {calls} calls)"));
+    }
+    if estimates.len() > NAMES {
+        words.add_one(PLAIN, format!("+ {} more", estimates.len() - NAMES));
+    }
+    words
+}
+
+fn inside() -> Words {
+    labelled(
+        WARN,
+        INSIDE,
+        "no stream of its own: the sum of the GPU spans inside",
+    )
+}
+
+fn without_stream(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words.add(BOLD, "no stream:");
+    let names = names(profile, |function| {
+        function.calls > 0 && !function.has_stream && !function.cpu_only
+    });
+    (!names.is_empty()).then(|| {
+        words.add_list(names, NAMES).then(".");
+        words.add(DIM, "To time them on the GPU: #[gpu_profile(stream = …)]; if they launch nothing: #[gpu_profile(cpu)].");
+        words
+    })
+}
+
+fn asynchronous(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words
+        .add(BOLD, "async:")
+        .add(PLAIN, "CPU is the time spent polling; wall time of a call:");
+    let ran: Vec<_> = (profile.functions.iter())
+        .filter(|function| function.calls > 0 && function.is_async)
+        .filter_map(|function| Some((&function.name, function.wall.as_ref()?)))
+        .map(|(name, wall)| {
+            let (avg, max) = (
+                format::duration(wall.mean_ns).text(),
+                format::duration(wall.max_ns).text(),
+            );
+            Cow::Owned(format!("{} avg {avg}, max {max}", text::clean(name)))
+        })
+        .collect();
+    (!ran.is_empty()).then(|| {
+        words.add_list(ran, NAMES);
+        words
+    })
+}
+
+fn never_called(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words.add(BOLD, "never called:");
+    let names = names(profile, |function| function.calls == 0);
+    (!names.is_empty()).then(|| {
+        words.add_list(names, NAMES);
+        words
+    })
+}
+
+fn names(profile: &Profile, wanted: impl Fn(&Function) -> bool) -> Vec<Cow<'_, str>> {
+    profile
+        .functions
+        .iter()
+        .filter(|function| wanted(function))
+        .map(|function| text::clean(&function.name))
+        .collect()
+}
+
+/// What is missing from the figures above without belonging to a row.
+fn lost(profile: &Profile) -> Vec<Words> {
+    let trust = &profile.trust;
+    let losses = [
+        (
+            "in no row:",
+            trust.dropped,
+            "calls, as the call tree was full or their thread was ending",
+        ),
+        (
+            "out of order:",
+            trust.misnested,
+            "spans (a scope! held across an .await?): the self times around them are off",
+        ),
+        (
+            "in no percentile:",
+            trust.histogram_dropped,
+            "durations, as the histograms' memory was used up",
+        ),
+    ];
+    let occurred = losses.into_iter().filter(|(_, count, _)| *count > 0);
+    occurred
+        .map(|(label, count, what)| {
+            labelled(
+                WARN,
+                label,
+                &format!("{} {what}", format::count(count).text()),
+            )
+        })
+        .collect()
+}
+
+fn errors(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words.add(WARN, "CUDA errors in gpuprof's own calls:");
+    for (at, error) in profile.trust.errors.iter().enumerate() {
+        if at > 0 {
+            words.then(",");
+        }
+        let count = format::count(error.count).text();
+        words
+            .add_one(PLAIN, text::clean(&error.call))
+            .add_one(PLAIN, format!("{} × {count}", text::clean(&error.name)));
+    }
+    (!profile.trust.errors.is_empty()).then_some(words)
+}

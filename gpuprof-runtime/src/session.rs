@@ -1,0 +1,266 @@
+//! Measuring windows: the one the environment asks for, and a program's own.
+
+use std::fmt;
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use regex_lite::Regex;
+
+use crate::collector::collector;
+use crate::config::{self, Mode, Output, Settings};
+use crate::profile::{Profile, SCHEMA};
+use crate::site::{GATE_OPEN, GATE_SHUT, Site};
+use crate::{exit, identity, span};
+
+/// How long anything but the exit handler waits for a lock: these are held for microseconds.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What outlives single windows.
+struct Windows {
+    /// A session is open.
+    session: bool,
+    /// What the environment's window had measured when the first session began, to be reported at exit.
+    kept: Option<(Arc<Settings>, Profile)>,
+}
+
+static WINDOWS: Mutex<Windows> = Mutex::new(Windows {
+    session: false,
+    kept: None,
+});
+
+impl Site {
+    /// Whether a call of this site is to be measured now.
+    #[inline]
+    pub fn active(&'static self) -> bool {
+        match self.gate.load(std::sync::atomic::Ordering::Relaxed) {
+            GATE_OPEN => true,
+            GATE_SHUT => false,
+            _ => decide(self),
+        }
+    }
+}
+
+#[cold]
+fn decide(site: &'static Site) -> bool {
+    start_from_environment();
+    collector().decide(site)
+}
+
+/// Opens the window that the environment describes, unless something was opened before.
+fn start_from_environment() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if !collector().is_untouched() {
+            return;
+        }
+        let (settings, problems) = config::from_env(std::env::vars_os());
+        for problem in problems {
+            exit::write_stderr(format!("gpuprof: {problem}\n").as_bytes());
+        }
+        collector().start(Arc::new(settings));
+        exit::register();
+    });
+}
+
+/// What is measured up to now, without waiting: GPU times that are not read yet are counted as unfinished.
+#[must_use]
+pub fn snapshot() -> Profile {
+    start_from_environment();
+    profile(PATIENCE).unwrap_or_else(empty)
+}
+
+/// What is measured up to now, after waiting for the GPU times of the calls that have ended.
+///
+/// Waits at most `GPUPROF_EXIT_WAIT`; what the GPU has not finished by then is counted as unfinished. It waits for the
+/// events of gpuprof alone and synchronizes nothing.
+#[must_use]
+pub fn report() -> Profile {
+    start_from_environment();
+    let limit = collector()
+        .settings()
+        .map_or(Duration::ZERO, |settings| settings.exit_wait);
+    collector().wait(limit);
+    profile(PATIENCE).unwrap_or_else(empty)
+}
+
+/// Counts from zero again. A call that is running now counts when it ends; none is lost and none counts twice.
+pub fn reset() {
+    start_from_environment();
+    collector().reset();
+}
+
+fn empty() -> Profile {
+    Profile {
+        schema: SCHEMA.to_owned(),
+        ..Profile::default()
+    }
+}
+
+/// The current window's profile, complete. `None`: a lock was not to be had in time.
+pub(crate) fn profile(limit: Duration) -> Option<Profile> {
+    let mut profile = collector().profile(limit)?;
+    identity::fill(&mut profile);
+    let calls = profile.trust.calls;
+    if calls > 0 {
+        profile.trust.own_cost_ns += span::cpu_cost_ns(calls);
+        profile.trust.own_cost_ns_per_call = Some((profile.trust.own_cost_ns + calls / 2) / calls);
+    }
+    Some(profile)
+}
+
+/// What is to be reported when the process ends, in order: settings and profile of each window.
+pub(crate) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
+    let kept = WINDOWS
+        .try_lock_for(limit)
+        .and_then(|mut windows| windows.kept.take());
+    let open = collector().settings().and_then(|settings| {
+        collector().wait(settings.exit_wait);
+        Some((settings, profile(limit)?))
+    });
+    kept.into_iter().chain(open).collect()
+}
+
+/// A measuring window with settings of its own, for programs that do not want the environment's.
+///
+/// It counts from zero, alone: while it is open nothing else is measured. After [`finish`](Self::finish) annotated
+/// functions cost next to nothing until the next session. One that is still open when the process ends is reported
+/// then. What the environment's window had measured before the first session is reported at exit as well.
+///
+/// ```
+/// # fn work() {}
+/// let session = gpuprof_runtime::Session::builder().filter("^conv").sample(10).start()?;
+/// work();
+/// let profile = session.finish();
+/// for function in &profile.functions {
+///     println!("{}: {} calls, {} ns", function.name, function.calls, function.cpu.total_ns);
+/// }
+/// # Ok::<(), gpuprof_runtime::SessionError>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "a session ends when it is dropped"]
+pub struct Session {
+    finished: bool,
+}
+
+impl Session {
+    /// A session's settings, to begin with the defaults; the environment has no say in them.
+    pub fn builder() -> SessionBuilder {
+        SessionBuilder {
+            settings: Settings::default(),
+            filter: None,
+        }
+    }
+
+    /// What this session has measured up to now; see [`snapshot`].
+    #[must_use]
+    pub fn snapshot(&self) -> Profile {
+        snapshot()
+    }
+
+    /// Ends the session: waits for pending GPU work like [`report`] and returns what was measured.
+    #[must_use]
+    pub fn finish(mut self) -> Profile {
+        let profile = report();
+        self.end();
+        profile
+    }
+
+    fn end(&mut self) {
+        if !std::mem::replace(&mut self.finished, true) {
+            collector().stop();
+            WINDOWS.lock().session = false;
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Settings of a [`Session`] to be.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is measured before `start`"]
+pub struct SessionBuilder {
+    settings: Settings,
+    filter: Option<String>,
+}
+
+impl SessionBuilder {
+    /// What spans do; default [`Mode::On`].
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.settings.mode = mode;
+        self
+    }
+
+    /// Measures only functions whose shown name matches this regular expression.
+    pub fn filter(mut self, pattern: impl Into<String>) -> Self {
+        self.filter = Some(pattern.into());
+        self
+    }
+
+    /// GPU-times 1 call in `n`, at random; counts stay exact. 0 counts as 1.
+    pub fn sample(mut self, n: u32) -> Self {
+        self.settings.sample = n.max(1);
+        self
+    }
+
+    /// The longest that [`Session::finish`] waits for queued GPU work; default 2 s.
+    pub fn exit_wait(mut self, limit: Duration) -> Self {
+        self.settings.exit_wait = limit;
+        self
+    }
+
+    /// What is written if the process ends while the session is open; default the table.
+    pub fn outputs(mut self, outputs: impl IntoIterator<Item = Output>) -> Self {
+        self.settings.outputs = outputs.into_iter().collect();
+        self
+    }
+
+    /// Begins to measure.
+    ///
+    /// # Errors
+    /// [`SessionError::Open`] while another session is open, [`SessionError::Filter`] for a pattern that is no regular
+    /// expression.
+    pub fn start(mut self) -> Result<Session, SessionError> {
+        if let Some(pattern) = &self.filter {
+            let filter =
+                Regex::new(pattern).map_err(|error| SessionError::Filter(error.to_string()))?;
+            self.settings.filter = Some(filter);
+        }
+        let mut windows = WINDOWS.lock();
+        if windows.session {
+            return Err(SessionError::Open);
+        }
+        if let Some(settings) = collector().settings() {
+            collector().wait(settings.exit_wait);
+            windows.kept = profile(PATIENCE).map(|profile| (settings, profile));
+        }
+        windows.session = true;
+        collector().start(Arc::new(self.settings));
+        exit::register();
+        Ok(Session { finished: false })
+    }
+}
+
+/// Why a session did not begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionError {
+    /// Another one is open: finish it first.
+    Open,
+    /// The filter is no regular expression; the reason.
+    Filter(String),
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open => f.write_str("another gpuprof session is open; finish it first"),
+            Self::Filter(reason) => write!(f, "the filter is no regular expression: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for SessionError {}

@@ -1,0 +1,177 @@
+//! An annotated place in the source: a static that exists whether or not it ever runs.
+//!
+//! Must not import anything that measures; the collector decides whether a site is on.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+
+/// What the attribute states about a function; all of it known at compile time.
+#[derive(Debug)]
+pub struct Meta {
+    /// Gives the type name of itself: an item nested in the annotated function, so its path holds the function's.
+    pub path: fn() -> &'static str,
+    /// `name = "…"`.
+    pub name: Option<&'static str>,
+    /// `module_path!()` at the function.
+    pub module: &'static str,
+    /// `file!()` at the function.
+    pub file: &'static str,
+    /// `line!()` at the function.
+    pub line: u32,
+    /// `cpu`: no GPU timing.
+    pub cpu: bool,
+    /// Whether it is an async function.
+    pub is_async: bool,
+    /// `sample = N`; 0 when not given.
+    pub sample: u32,
+    /// `color = 0xRRGGBB`.
+    pub color: Option<u32>,
+    /// `category = "…"`.
+    pub category: Option<&'static str>,
+}
+
+/// A [`Meta`] with what the run time remembers about it.
+#[derive(Debug)]
+pub struct Site {
+    pub(crate) meta: Meta,
+    pub(crate) gate: AtomicU8,
+    id: AtomicU32,
+    name: OnceLock<String>,
+    pub(crate) nvtx: crate::nvtx::SiteRange,
+}
+
+/// What `inventory` gathers: one per annotated function of the whole program.
+#[derive(Debug)]
+pub struct Entry(pub &'static Site);
+
+inventory::collect!(Entry);
+
+/// The gate was never asked, or the settings changed since.
+pub(crate) const GATE_UNKNOWN: u8 = 0;
+/// Spans of this site do nothing.
+pub(crate) const GATE_SHUT: u8 = 1;
+/// Spans of this site measure.
+pub(crate) const GATE_OPEN: u8 = 2;
+
+const NO_ID: u32 = u32::MAX;
+
+impl Site {
+    /// A site that nothing has happened to yet.
+    #[must_use]
+    pub const fn new(meta: Meta) -> Self {
+        Self {
+            meta,
+            gate: AtomicU8::new(GATE_UNKNOWN),
+            id: AtomicU32::new(NO_ID),
+            name: OnceLock::new(),
+            nvtx: crate::nvtx::SiteRange::new(),
+        }
+    }
+
+    /// The number the collector gave this site, if it has met it.
+    pub(crate) fn id(&self) -> Option<u32> {
+        let id = self.id.load(Relaxed);
+        (id != NO_ID).then_some(id)
+    }
+
+    /// Called once, under the collector's lock.
+    pub(crate) fn set_id(&self, id: u32) {
+        self.id.store(id, Relaxed);
+    }
+
+    /// The shown name: `name = "…"`, or the path within the crate.
+    pub(crate) fn name(&self) -> &str {
+        self.name.get_or_init(|| match self.meta.name {
+            Some(name) => name.to_owned(),
+            None => shown_path((self.meta.path)(), self.meta.module),
+        })
+    }
+}
+
+/// Turns the type name of the nested item into what a person calls the function: `module::Type::function` or
+/// `<Type as Trait>::function`, without the crate's own name.
+fn shown_path(item: &str, module: &str) -> String {
+    let path = item
+        .strip_suffix("::__gpuprof_path")
+        .unwrap_or(item)
+        .replace("::{{closure}}", "");
+    let krate = module.split("::").next().unwrap_or_default();
+    inherent_impl_as_type(&without_crate(&path, krate))
+}
+
+/// Drops every `krate::` that starts a path.
+fn without_crate(path: &str, krate: &str) -> String {
+    let prefix = format!("{krate}::");
+    let mut shown = String::with_capacity(path.len());
+    let mut rest = path;
+    let mut at_start = true;
+    while let Some(next) = rest.chars().next() {
+        if at_start && let Some(stripped) = rest.strip_prefix(&prefix) {
+            rest = stripped;
+            continue;
+        }
+        at_start = !(next.is_alphanumeric() || next == '_' || next == ':');
+        shown.push(next);
+        rest = rest.get(next.len_utf8()..).unwrap_or_default();
+    }
+    shown
+}
+
+/// `module::<impl other::Type>::function`, as the compiler names an inherent method that stands away from its type,
+/// becomes `other::Type::function`.
+fn inherent_impl_as_type(path: &str) -> String {
+    let Some((_, tail)) = path.split_once("<impl ") else {
+        return path.to_owned();
+    };
+    let mut depth = 1_u32;
+    let end = tail.char_indices().find_map(|(at, c)| {
+        match c {
+            '<' => depth += 1,
+            // The arrow of a function type closes nothing.
+            '>' if !tail.get(..at).is_some_and(|before| before.ends_with('-')) => depth -= 1,
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    });
+    match end.and_then(|at| Some((tail.get(..at)?, tail.get(at + 1..)?))) {
+        Some((of, rest)) if of.contains(" for ") => format!("<{of}>{rest}"),
+        Some((of, rest)) => format!("{of}{rest}"),
+        None => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown_path;
+
+    #[test]
+    fn names_are_paths_within_the_crate() {
+        for (item, shown) in [
+            ("app::saxpy::__gpuprof_path", "saxpy"),
+            (
+                "app::net::Conv<_>::forward::__gpuprof_path",
+                "net::Conv<_>::forward",
+            ),
+            (
+                "<app::net::Conv as app::Layer>::forward::__gpuprof_path",
+                "<net::Conv as Layer>::forward",
+            ),
+            (
+                "app::other::<impl app::net::Conv<u8>>::forward::__gpuprof_path",
+                "net::Conv<u8>::forward",
+            ),
+            (
+                "app::<impl app::F<fn() -> u8>>::go::__gpuprof_path",
+                "F<fn() -> u8>::go",
+            ),
+            ("app::serve::{{closure}}::__gpuprof_path", "serve"),
+            ("app::myapp::app::go::__gpuprof_path", "myapp::app::go"),
+            (
+                "<u32 as app::Layer>::forward::__gpuprof_path",
+                "<u32 as Layer>::forward",
+            ),
+        ] {
+            assert_eq!(shown_path(item, "app::x"), shown);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! GPU times of one place on one device. The resolver is the only writer; readers take the lock around the whole map.
+
+use rustc_hash::FxHashMap;
+
+use super::Durations;
+use super::histogram::Plain;
+use super::node::Work;
+
+/// GPU times of one path on one device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct GpuNode {
+    /// Every timed call.
+    pub(crate) times: Durations,
+    /// Part of the calls inside no call of the same site on the same stream.
+    pub(crate) outermost_ns: u64,
+    /// Part inside no timed span at all on the same stream.
+    pub(crate) top_ns: u64,
+    /// Time of timed spans directly inside, on the same stream, each weighted by its own sampling.
+    pub(crate) children_ns: u64,
+    /// Calls whose events could not be read.
+    pub(crate) failed: u64,
+    /// Stated work of the timed calls.
+    pub(crate) work: Work,
+}
+
+/// One resolved call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GpuCall {
+    pub(crate) path: u32,
+    pub(crate) site: u32,
+    pub(crate) device: u32,
+    /// The nearest enclosing timed span on the same single stream.
+    pub(crate) parent: Option<u32>,
+    pub(crate) outermost: bool,
+    /// How many calls of the parent's this one stands for, by its own site's `sample`.
+    pub(crate) weight: u32,
+    pub(crate) work: Work,
+}
+
+/// All GPU times of the current epoch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GpuStats {
+    /// By (path, device).
+    pub(crate) nodes: FxHashMap<(u32, u32), GpuNode>,
+    /// By (site, device).
+    pub(crate) histograms: FxHashMap<(u32, u32), Plain>,
+}
+
+impl GpuStats {
+    pub(crate) fn add(&mut self, call: &GpuCall, ns: u64) {
+        let node = self.nodes.entry((call.path, call.device)).or_default();
+        node.times.add(ns);
+        node.work.add(&call.work);
+        if call.outermost {
+            node.outermost_ns += ns;
+        }
+        if call.parent.is_none() {
+            node.top_ns += ns;
+        }
+        if let Some(parent) = call.parent {
+            self.nodes
+                .entry((parent, call.device))
+                .or_default()
+                .children_ns += ns * u64::from(call.weight);
+        }
+        self.histograms
+            .entry((call.site, call.device))
+            .or_default()
+            .record(ns);
+    }
+
+    pub(crate) fn fail(&mut self, call: &GpuCall) {
+        self.nodes
+            .entry((call.path, call.device))
+            .or_default()
+            .failed += 1;
+    }
+}

@@ -1,0 +1,80 @@
+//! The sum of many threads' counters, by path and by site.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::counters::Shared;
+use super::histogram::Plain;
+use super::node::NodeData;
+
+/// Counters of any number of threads, as plain data.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Merged {
+    /// By path.
+    pub(crate) nodes: Vec<NodeData>,
+    /// By site.
+    pub(crate) cpu: FxHashMap<u32, Plain>,
+    /// By site, of async functions.
+    pub(crate) wall: FxHashMap<u32, Plain>,
+    /// By site: threads that booked a call in the current epoch.
+    pub(crate) threads: FxHashMap<u32, u32>,
+    pub(crate) own_ticks: u64,
+    pub(crate) misnested: u64,
+    pub(crate) dropped: u64,
+}
+
+impl Merged {
+    /// Adds what a thread has counted so far.
+    pub(crate) fn add(&mut self, thread: &Shared) {
+        let epoch = super::epoch();
+        let mut here = FxHashSet::default();
+        for node in thread.nodes.lock().iter() {
+            let data = node.read();
+            if data.epoch == epoch {
+                here.insert(node.site);
+            }
+            let at = node.path as usize;
+            if self.nodes.len() <= at {
+                self.nodes.resize(at + 1, NodeData::default());
+            }
+            if let Some(sum) = self.nodes.get_mut(at) {
+                sum.merge(&data, epoch);
+            }
+        }
+        for site in here {
+            *self.threads.entry(site).or_default() += 1;
+        }
+        for histograms in thread.histograms.lock().iter() {
+            histograms
+                .cpu
+                .add_to(self.cpu.entry(histograms.site).or_default());
+            if let Some(wall) = &histograms.wall {
+                wall.add_to(self.wall.entry(histograms.site).or_default());
+            }
+        }
+        self.own_ticks += thread.own_ticks.load(Relaxed);
+        self.misnested += thread.misnested.load(Relaxed);
+        self.dropped += thread.dropped.load(Relaxed);
+    }
+
+    /// Takes away an earlier state of the same sum.
+    pub(crate) fn subtract(&mut self, earlier: &Self) {
+        for (node, gone) in self.nodes.iter_mut().zip(&earlier.nodes) {
+            node.subtract(gone);
+        }
+        for (histograms, gone) in [
+            (&mut self.cpu, &earlier.cpu),
+            (&mut self.wall, &earlier.wall),
+        ] {
+            for (site, gone) in gone {
+                if let Some(histogram) = histograms.get_mut(site) {
+                    histogram.subtract(gone);
+                }
+            }
+        }
+        self.own_ticks = self.own_ticks.saturating_sub(earlier.own_ticks);
+        self.misnested = self.misnested.saturating_sub(earlier.misnested);
+        self.dropped = self.dropped.saturating_sub(earlier.dropped);
+    }
+}

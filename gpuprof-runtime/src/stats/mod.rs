@@ -1,0 +1,102 @@
+//! Counters and what they add up to. Must not import gpu, span, collector or cudarc.
+
+pub(crate) mod counters;
+pub(crate) mod gpu_node;
+pub(crate) mod histogram;
+pub(crate) mod merged;
+pub(crate) mod node;
+pub(crate) mod paths;
+pub(crate) mod summary;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Number of the measuring window: counted up by every reset and every session, honoured by whoever books anything.
+static EPOCH: AtomicU32 = AtomicU32::new(1);
+
+/// The current window.
+#[inline]
+pub(crate) fn epoch() -> u32 {
+    EPOCH.load(Ordering::Acquire)
+}
+
+/// Begins the next window.
+pub(crate) fn next_epoch() {
+    EPOCH.fetch_add(1, Ordering::AcqRel);
+}
+
+/// Count, sum and spread of some durations, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Durations {
+    pub(crate) calls: u64,
+    pub(crate) total: u64,
+    /// Part of `total` that spans inside took.
+    pub(crate) children: u64,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    /// Sum of squares, ns².
+    pub(crate) squares: f64,
+}
+
+impl Default for Durations {
+    fn default() -> Self {
+        Self {
+            calls: 0,
+            total: 0,
+            children: 0,
+            min: u64::MAX,
+            max: 0,
+            squares: 0.0,
+        }
+    }
+}
+
+impl Durations {
+    pub(crate) fn add(&mut self, ns: u64) {
+        self.calls += 1;
+        self.total += ns;
+        self.min = self.min.min(ns);
+        self.max = self.max.max(ns);
+        self.squares += ns as f64 * ns as f64;
+    }
+
+    /// Adds `other`; each side says whether its minimum and maximum are of the current epoch.
+    pub(crate) fn merge(&mut self, other: &Self, mine_current: bool, other_current: bool) {
+        if !mine_current {
+            (self.min, self.max) = (u64::MAX, 0);
+        }
+        if other_current {
+            self.min = self.min.min(other.min);
+            self.max = self.max.max(other.max);
+        }
+        self.calls += other.calls;
+        self.total = self.total.wrapping_add(other.total);
+        self.children = self.children.wrapping_add(other.children);
+        self.squares += other.squares;
+    }
+
+    pub(crate) fn subtract(&mut self, earlier: &Self) {
+        self.calls = self.calls.saturating_sub(earlier.calls);
+        self.total = self.total.wrapping_sub(earlier.total);
+        self.children = self.children.wrapping_sub(earlier.children);
+        self.squares -= earlier.squares;
+    }
+
+    pub(crate) fn mean(&self) -> f64 {
+        if self.calls == 0 {
+            0.0
+        } else {
+            self.total as f64 / self.calls as f64
+        }
+    }
+
+    /// Population standard deviation.
+    pub(crate) fn stddev(&self) -> f64 {
+        if self.calls == 0 {
+            return 0.0;
+        }
+        let mean = self.mean();
+        (self.squares / self.calls as f64 - mean * mean)
+            .max(0.0)
+            .sqrt()
+    }
+}

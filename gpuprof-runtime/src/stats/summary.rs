@@ -1,0 +1,446 @@
+//! From counters to the plain [`Profile`]: what belongs to which function, self times, percentiles, estimates.
+//!
+//! Must not import gpu, span or collector.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Durations;
+use super::gpu_node::{GpuNode, GpuStats};
+use super::histogram::Plain;
+use super::merged::Merged;
+use super::node::{NodeData, Untimed as Reason, Work};
+use super::paths::{Path, ROOT};
+use crate::profile::{
+    Bucket, Estimate, Function, GpuByDevice, GpuTimes, Profile, SCHEMA, Times, TreeNode, Trust,
+    Untimed,
+};
+use crate::site::Site;
+
+/// Everything a profile is made from.
+pub(crate) struct Measured<'a> {
+    /// Sites that were entered at least once in the process, by number.
+    pub(crate) sites: &'a [&'static Site],
+    /// Sites that never were.
+    pub(crate) never_entered: Vec<&'static Site>,
+    /// Whether a site of this process is in the window's filter.
+    pub(crate) in_filter: Box<dyn Fn(&Site) -> bool + 'a>,
+    pub(crate) paths: &'a [Path],
+    pub(crate) merged: Merged,
+    pub(crate) gpu: GpuStats,
+    pub(crate) epoch: u32,
+}
+
+/// One path with everything known of it.
+struct Place<'a> {
+    path: Path,
+    cpu: NodeData,
+    /// By device.
+    gpu: Vec<(u32, &'a GpuNode)>,
+    /// What sampled times are multiplied by to stand for all calls; 1 without sampling.
+    scale: f64,
+    /// GPU time below, of spans outermost on their stream.
+    below: f64,
+}
+
+/// The part of the profile that counters tell.
+pub(crate) fn profile(measured: &Measured<'_>) -> Profile {
+    let places = places(measured);
+    let mut functions = functions(measured, &places);
+    // The table and the tree name functions by their place in this order.
+    functions.sort_by(|a, b| {
+        (&a.1.name, &a.1.module, a.1.line).cmp(&(&b.1.name, &b.1.module, b.1.line))
+    });
+    let index: FxHashMap<u32, u32> = functions
+        .iter()
+        .enumerate()
+        .filter_map(|(at, (site, _))| Some(((*site)?, at as u32)))
+        .collect();
+    let tree = tree(measured, &places, &index);
+    let functions: Vec<Function> = functions
+        .into_iter()
+        .map(|(_, function)| function)
+        .collect();
+    let trust = trust(measured, &functions);
+    Profile {
+        schema: SCHEMA.to_owned(),
+        functions,
+        tree,
+        trust,
+        ..Profile::default()
+    }
+}
+
+fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
+    let mut gpu: FxHashMap<u32, Vec<(u32, &GpuNode)>> = FxHashMap::default();
+    for (&(path, device), node) in &measured.gpu.nodes {
+        gpu.entry(path).or_default().push((device, node));
+    }
+    let mut places: Vec<Place<'_>> = Vec::with_capacity(measured.paths.len());
+    for (at, &path) in measured.paths.iter().enumerate() {
+        let cpu = measured.merged.nodes.get(at).copied().unwrap_or_default();
+        let mut gpu = gpu.remove(&(at as u32)).unwrap_or_default();
+        gpu.sort_unstable_by_key(|(device, _)| *device);
+        let timed: u64 = gpu.iter().map(|(_, node)| node.times.calls).sum();
+        let out = reason(&cpu, Reason::SampledOut);
+        let scale = if timed == 0 {
+            1.0
+        } else {
+            (timed + out) as f64 / timed as f64
+        };
+        places.push(Place {
+            path,
+            cpu,
+            gpu,
+            scale,
+            below: 0.0,
+        });
+    }
+    // Parents come before their children, so one pass from the end sums up what lies below.
+    for at in (1..places.len()).rev() {
+        let Some(place) = places.get(at) else {
+            continue;
+        };
+        let top: u64 = place.gpu.iter().map(|(_, node)| node.top_ns).sum();
+        let sum = place.below + top as f64 * place.scale;
+        let parent = place.path.parent;
+        if let Some(parent) = places.get_mut(parent as usize) {
+            parent.below += sum;
+        }
+    }
+    places
+}
+
+fn reason(data: &NodeData, reason: Reason) -> u64 {
+    data.counts
+        .untimed
+        .get(reason as usize)
+        .copied()
+        .unwrap_or(0)
+}
+
+/// Functions with their site's number, unsorted.
+fn functions(measured: &Measured<'_>, places: &[Place<'_>]) -> Vec<(Option<u32>, Function)> {
+    let mut by_site: FxHashMap<u32, Vec<&Place<'_>>> = FxHashMap::default();
+    for place in places.iter().skip(1) {
+        by_site.entry(place.path.site).or_default().push(place);
+    }
+    let entered = measured
+        .sites
+        .iter()
+        .enumerate()
+        .filter_map(|(number, site)| {
+            let number = number as u32;
+            let places = by_site.remove(&number).unwrap_or_default();
+            let ran = places.iter().any(|place| place.cpu.cpu.calls > 0);
+            (ran || (measured.in_filter)(site))
+                .then(|| (Some(number), function(measured, site, number, &places)))
+        });
+    let entered: Vec<_> = entered.collect();
+    let never = measured
+        .never_entered
+        .iter()
+        .map(|site| (None, named(site)));
+    entered.into_iter().chain(never).collect()
+}
+
+fn named(site: &Site) -> Function {
+    Function {
+        name: site.name().to_owned(),
+        module: site.meta.module.to_owned(),
+        file: site.meta.file.to_owned(),
+        line: site.meta.line,
+        cpu_only: site.meta.cpu,
+        is_async: site.meta.is_async,
+        ..Function::default()
+    }
+}
+
+fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<'_>]) -> Function {
+    let mut all = NodeData::default();
+    let mut outermost_cpu = 0;
+    let mut below = 0.0;
+    for place in places {
+        all.merge(&place.cpu, measured.epoch);
+        if !place.path.recursive {
+            outermost_cpu += place.cpu.cpu.total;
+            below += place.below;
+        }
+    }
+    let merged = &measured.merged;
+    let gpu = gpu_of(measured, number, places, None);
+    let devices: FxHashSet<u32> = places
+        .iter()
+        .flat_map(|p| p.gpu.iter().map(|(device, _)| *device))
+        .collect();
+    let mut devices: Vec<u32> = devices.into_iter().collect();
+    devices.sort_unstable();
+    let by_device = devices.iter().filter_map(|&ordinal| {
+        Some(GpuByDevice {
+            ordinal,
+            gpu: gpu_of(measured, number, places, Some(ordinal))?,
+        })
+    });
+    let failed: u64 = places
+        .iter()
+        .flat_map(|place| &place.gpu)
+        .map(|(_, node)| node.failed)
+        .sum();
+    let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
+    let untimed = untimed(&all, timed, failed);
+    let self_ns = all.cpu.total.saturating_sub(all.cpu.children);
+    let current = all.epoch == measured.epoch;
+    Function {
+        calls: all.cpu.calls,
+        threads: merged.threads.get(&number).copied().unwrap_or(0),
+        cpu: times(
+            &all.cpu,
+            current,
+            outermost_cpu,
+            self_ns,
+            merged.cpu.get(&number),
+        ),
+        wall: (site.meta.is_async && all.wall.calls > 0).then(|| {
+            times(
+                &all.wall,
+                current,
+                all.wall.total,
+                all.wall.total,
+                merged.wall.get(&number),
+            )
+        }),
+        gpu_by_device: by_device.collect(),
+        gpu_children_ns: below.round() as u64,
+        captured_calls: all.counts.captured,
+        untimed_calls: untimed.sum(),
+        untimed,
+        bytes: all.work.bytes,
+        flops: all.work.flops,
+        items: all.work.items,
+        has_stream: all.counts.with_stream() > 0,
+        gpu,
+        ..named(site)
+    }
+}
+
+/// Every call with a stream that was neither timed nor captured has its reason; what has none yet is still on its way.
+fn untimed(data: &NodeData, timed: u64, failed: u64) -> Untimed {
+    let mut untimed = Untimed {
+        sampled_out: reason(data, Reason::SampledOut),
+        pool_exhausted: reason(data, Reason::PoolExhausted),
+        queue_full: reason(data, Reason::QueueFull),
+        cuda_error: reason(data, Reason::CudaError) + failed,
+        unavailable: reason(data, Reason::Unavailable),
+        stream_unsafe: reason(data, Reason::StreamUnsafe),
+        ..Untimed::default()
+    };
+    untimed.unfinished = data
+        .counts
+        .with_stream()
+        .saturating_sub(timed + data.counts.captured + untimed.sum());
+    untimed
+}
+
+/// GPU times of a function, on one device or on all.
+fn gpu_of(
+    measured: &Measured<'_>,
+    site: u32,
+    places: &[&Place<'_>],
+    device: Option<u32>,
+) -> Option<GpuTimes> {
+    let mut all = Durations::default();
+    let mut work = Work::NONE;
+    let (mut total, mut own, mut variance) = (0.0, 0.0, 0.0);
+    let mut scaled = false;
+    for place in places {
+        for (_, node) in place
+            .gpu
+            .iter()
+            .filter(|(ordinal, _)| device.is_none_or(|wanted| wanted == *ordinal))
+        {
+            all.merge(&node.times, true, true);
+            work.add(&node.work);
+            total += node.outermost_ns as f64 * place.scale;
+            own += node.times.total.saturating_sub(node.children_ns) as f64 * place.scale;
+            scaled |= place.scale > 1.0;
+            variance += total_variance(&node.times, place.scale);
+        }
+    }
+    if all.calls == 0 {
+        return None;
+    }
+    let mut histogram = Plain::default();
+    for (_, one) in
+        measured.gpu.histograms.iter().filter(|((of, ordinal), _)| {
+            *of == site && device.is_none_or(|wanted| wanted == *ordinal)
+        })
+    {
+        histogram.merge(one);
+    }
+    Some(GpuTimes {
+        timed_calls: all.calls,
+        times: times(
+            &all,
+            true,
+            total.round() as u64,
+            own.round() as u64,
+            Some(&histogram),
+        ),
+        estimate: scaled.then(|| Estimate {
+            total_ci95_ns: (1.96 * variance.sqrt()).round() as u64,
+        }),
+        timed_bytes: work.bytes,
+        timed_flops: work.flops,
+        timed_items: work.items,
+        timed_ns: all.total,
+    })
+}
+
+/// Variance of a total scaled up from a simple random sample: N² · s²/n · (1 − n/N) (Cochran, Sampling Techniques,
+/// §2.5). One call tells nothing of the spread: its total is then as unsure as it is large.
+fn total_variance(times: &Durations, scale: f64) -> f64 {
+    let n = times.calls as f64;
+    if scale <= 1.0 || times.calls == 0 {
+        return 0.0;
+    }
+    let all = n * scale;
+    if times.calls < 2 {
+        return (times.total as f64 * scale / 1.96).powi(2);
+    }
+    let spread = times.stddev().powi(2) * n / (n - 1.0);
+    all * all * spread / n * (1.0 - n / all)
+}
+
+fn times(
+    data: &Durations,
+    current: bool,
+    total: u64,
+    own: u64,
+    histogram: Option<&Plain>,
+) -> Times {
+    let empty = Plain::default();
+    let histogram = histogram.unwrap_or(&empty);
+    if data.calls == 0 {
+        return Times::default();
+    }
+    // A call can end in this window whose extremes went to the one before; the histogram then knows them to 1/16.
+    let (low, high) = match current && data.min <= data.max {
+        true => (data.min, data.max),
+        false => {
+            let first = histogram.buckets().next().map_or(0, |(low, _, _)| low);
+            (
+                first,
+                histogram.buckets().last().map_or(0, |(_, high, _)| high),
+            )
+        }
+    };
+    let quantile = |share| histogram.quantile(share, low, high);
+    Times {
+        total_ns: total,
+        self_ns: own,
+        mean_ns: data.mean().round() as u64,
+        min_ns: low,
+        max_ns: high,
+        stddev_ns: data.stddev().round() as u64,
+        p50_ns: quantile(0.50),
+        p90_ns: quantile(0.90),
+        p95_ns: quantile(0.95),
+        p99_ns: quantile(0.99),
+        histogram: histogram
+            .buckets()
+            .map(|(low_ns, high_ns, count)| Bucket {
+                low_ns,
+                high_ns,
+                count,
+            })
+            .collect(),
+    }
+}
+
+/// Places that were called in this window, and those above them that are still running.
+fn tree(
+    measured: &Measured<'_>,
+    places: &[Place<'_>],
+    index: &FxHashMap<u32, u32>,
+) -> Vec<TreeNode> {
+    let mut wanted = vec![false; places.len()];
+    for (at, place) in places.iter().enumerate().skip(1).rev() {
+        let called = place.cpu.cpu.calls > 0 || wanted.get(at) == Some(&true);
+        if called {
+            for index in [at, place.path.parent as usize] {
+                if let Some(mark) = wanted.get_mut(index) {
+                    *mark = true;
+                }
+            }
+        }
+    }
+    let rows = places
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter(|(at, _)| wanted.get(*at) == Some(&true));
+    rows.filter_map(|(at, place)| {
+        let timed = place.gpu.iter().any(|(_, node)| node.times.calls > 0);
+        let sum = |f: fn(&GpuNode) -> u64| {
+            place.gpu.iter().map(|(_, node)| f(node)).sum::<u64>() as f64 * place.scale
+        };
+        Some(TreeNode {
+            id: at as u32,
+            parent: (place.path.parent != ROOT).then_some(place.path.parent),
+            name: measured
+                .sites
+                .get(place.path.site as usize)?
+                .name()
+                .to_owned(),
+            function: *index.get(&place.path.site)?,
+            calls: place.cpu.cpu.calls,
+            cpu_total_ns: place.cpu.cpu.total,
+            cpu_self_ns: place.cpu.cpu.total.saturating_sub(place.cpu.cpu.children),
+            gpu_total_ns: timed.then(|| sum(|node| node.times.total).round() as u64),
+            gpu_self_ns: timed.then(|| {
+                sum(|node| node.times.total.saturating_sub(node.children_ns)).round() as u64
+            }),
+            gpu_children_ns: place.below.round() as u64,
+        })
+    })
+    .collect()
+}
+
+fn trust(measured: &Measured<'_>, functions: &[Function]) -> Trust {
+    let with_stream = |f: &&Function| f.has_stream;
+    let mut untimed = Untimed::default();
+    functions
+        .iter()
+        .for_each(|function| untimed.add(&function.untimed));
+    let timed: u64 = functions
+        .iter()
+        .filter_map(|f| f.gpu.as_ref())
+        .map(|gpu| gpu.timed_calls)
+        .sum();
+    let captured: u64 = functions
+        .iter()
+        .map(|function| function.captured_calls)
+        .sum();
+    let merged = &measured.merged;
+    Trust {
+        calls: functions.iter().map(|function| function.calls).sum(),
+        calls_with_stream: functions
+            .iter()
+            .filter(with_stream)
+            .map(|f| {
+                f.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls) + f.captured_calls + f.untimed_calls
+            })
+            .sum(),
+        timed_calls: timed,
+        captured_calls: captured,
+        untimed,
+        dropped: merged.dropped,
+        histogram_dropped: merged
+            .cpu
+            .values()
+            .chain(merged.wall.values())
+            .map(|histogram| histogram.dropped)
+            .sum(),
+        misnested: merged.misnested,
+        ..Trust::default()
+    }
+}

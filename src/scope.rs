@@ -1,0 +1,145 @@
+//! [`scope!`](crate::scope!), the attribute's counterpart for part of a function. Generates the same code as the attribute
+//! does, so it goes by the same rules: absolute paths, hygienic locals, every item in a block of its own.
+
+/// Profiles the rest of the enclosing block under a name: `scope!("name")`, or `scope!("name", stream)` to say which stream
+/// the work goes to. Without one it is the enclosing span's stream, or that of [`with_stream`](crate::with_stream).
+///
+/// The name is a constant `&'static str`. The stream is anything that implements [`HasStream`](crate::HasStream); the
+/// expression is evaluated only while gpuprof is on for this name. Scopes nest, and several may stand in one block.
+///
+/// Not across an `.await`: the scope belongs to the thread it began on. Give the part a function of its own instead.
+///
+/// ```
+/// fn step() {
+///     {
+///         gpuprof::scope!("step/load");
+///         // measured until here
+///     }
+///     gpuprof::scope!("step/compute");
+///     // measured until the function returns
+/// }
+/// # step();
+/// ```
+#[macro_export]
+macro_rules! scope {
+    ($name:expr $(,)?) => {
+        $crate::__scope!($name);
+    };
+    ($name:expr, $stream:expr $(,)?) => {
+        $crate::__scope!($name, $stream);
+    };
+    ($($other:tt)*) => {
+        ::core::compile_error!(
+            "scope! takes a name, and a stream if the work has its own: `scope!(\"name\")`, `scope!(\"name\", stream)`"
+        );
+    };
+}
+
+#[cfg(feature = "enable")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __scope {
+    ($name:expr) => {
+        let __gpuprof_scope = $crate::__scope_span!($name, site => $crate::__private::Span::enter(
+            site,
+            || $crate::__private::Streams::Inherit,
+            || $crate::__private::Work::NONE,
+            || $crate::__private::Payload::None,
+        ));
+    };
+    ($name:expr, $stream:expr) => {
+        // `match` keeps a stream that a call returned by value alive until the span has begun.
+        let __gpuprof_scope = $crate::__scope_span!($name, site => match &$stream {
+            stream => $crate::__private::Span::enter(
+                site,
+                || $crate::__private::Streams::One($crate::__private::stream_of(stream, false)),
+                || $crate::__private::Work::NONE,
+                || $crate::__private::Payload::None,
+            ),
+        });
+    };
+}
+
+#[cfg(feature = "enable")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __scope_span {
+    ($name:expr, $site:ident => $enter:expr) => {{
+        fn __gpuprof_path() -> &'static ::core::primitive::str {
+            $crate::__private::type_name_of(__gpuprof_path)
+        }
+        static __GPUPROF_SITE: $crate::__private::Site = $crate::__private::Site::new($crate::__private::Meta {
+            path: __gpuprof_path,
+            name: ::core::option::Option::Some($crate::__scope_name($name)),
+            module: ::core::module_path!(),
+            file: ::core::file!(),
+            line: ::core::line!(),
+            cpu: false,
+            is_async: false,
+            sample: 0,
+            color: ::core::option::Option::None,
+            category: ::core::option::Option::None,
+        });
+        $crate::__private::inventory::submit! { $crate::__private::Entry(&__GPUPROF_SITE) }
+        if __GPUPROF_SITE.active() {
+            let $site = &__GPUPROF_SITE;
+            $enter
+        } else {
+            $crate::__private::Span::off()
+        }
+    }};
+}
+
+#[cfg(not(feature = "enable"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __scope {
+    ($name:expr $(, $stream:expr)?) => {
+        const _: &::core::primitive::str = $crate::__scope_name($name);
+        $(
+            // Type-checked, never evaluated.
+            if false {
+                let _ = &$stream;
+            }
+        )?
+    };
+}
+
+/// The name, refused while compiling if NVTX could not show it.
+///
+/// # Panics
+/// When it is empty or contains a NUL character; [`scope!`](crate::scope!) calls this in constants only.
+#[doc(hidden)]
+#[must_use]
+pub const fn __scope_name(name: &'static str) -> &'static str {
+    assert!(!name.is_empty(), "the name of a scope must not be empty");
+    let bytes = name.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        assert!(bytes[at] != 0, "the name of a scope must not contain a NUL character");
+        at += 1;
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::__scope_name;
+
+    #[test]
+    fn names_pass_through() {
+        assert_eq!(__scope_name("step/load"), "step/load");
+    }
+
+    #[test]
+    #[should_panic(expected = "must not be empty")]
+    fn an_empty_name_is_refused() {
+        let _ = __scope_name("");
+    }
+
+    #[test]
+    #[should_panic(expected = "must not contain a NUL")]
+    fn a_name_that_nvtx_would_cut_is_refused() {
+        let _ = __scope_name("a\0b");
+    }
+}

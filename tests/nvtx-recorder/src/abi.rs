@@ -1,0 +1,77 @@
+//! The C types of NVTX 3 as far as an injection library meets them.
+//!
+//! Source: `nvToolsExt.h` and `nvtxDetail/nvtxTypes.h` of NVTX 3; the names are theirs without the
+//! prefix. Why by hand: the crate that binds them is part of what is under test.
+//! Must never import: anything of this package.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+/// `nvtxDomainHandle_t` and `nvtxStringHandle_t`: opaque to the program, so a number of ours fits in.
+pub(crate) type Handle = *mut c_void;
+
+/// `wchar_t` on Linux: one UTF-32 unit.
+pub(crate) type WideChar = u32;
+
+/// `NvtxGetExportTableFunc_t`.
+pub(crate) type GetExportTable = unsafe extern "C" fn(table: u32) -> *const c_void;
+
+/// `NVTX_ETID_CALLBACKS`: the export table that gives the function tables away.
+pub(crate) const EXPORT_CALLBACKS: u32 = 1;
+/// `NVTX_CB_MODULE_CORE`: the calls without a domain.
+pub(crate) const MODULE_CORE: c_int = 1;
+/// `NVTX_CB_MODULE_CORE2`: the calls with a domain.
+pub(crate) const MODULE_CORE2: c_int = 5;
+
+/// `NvtxFunctionPointer`: must be cast to the slot's own type before it is called.
+pub(crate) type Function = unsafe extern "C" fn();
+
+/// `NvtxExportTableCallbacks`.
+#[repr(C)]
+pub(crate) struct ExportTableCallbacks {
+    pub(crate) struct_size: usize,
+    /// Gives an array of pointers to the slots that hold the functions; 1 on success.
+    pub(crate) get_module_function_table: unsafe extern "C" fn(
+        module: c_int,
+        table: *mut *mut *mut Function,
+        size: *mut c_uint,
+    ) -> c_int,
+}
+
+/// `NVTX_COLOR_ARGB`.
+pub(crate) const COLOR_ARGB: i32 = 1;
+
+/// `NVTX_MESSAGE_TYPE_ASCII`.
+pub(crate) const MESSAGE_ASCII: i32 = 1;
+/// `NVTX_MESSAGE_TYPE_UNICODE`.
+pub(crate) const MESSAGE_UNICODE: i32 = 2;
+/// `NVTX_MESSAGE_TYPE_REGISTERED`.
+pub(crate) const MESSAGE_REGISTERED: i32 = 3;
+
+/// `nvtxMessageValue_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) union Message {
+    pub(crate) ascii: *const c_char,
+    pub(crate) unicode: *const WideChar,
+    pub(crate) registered: Handle,
+}
+
+/// `nvtxEventAttributes_v2`. The payload is kept as its eight bytes; `payload_type` says how to read them.
+#[repr(C)]
+pub(crate) struct EventAttributes {
+    pub(crate) version: u16,
+    pub(crate) size: u16,
+    pub(crate) category: u32,
+    pub(crate) color_type: i32,
+    pub(crate) color: u32,
+    pub(crate) payload_type: i32,
+    pub(crate) reserved0: i32,
+    pub(crate) payload: [u8; 8],
+    pub(crate) message_type: i32,
+    pub(crate) message: Message,
+}
+
+// The layout of the C struct on a 64-bit machine; a wrong field above does not compile.
+const _: () = assert!(size_of::<EventAttributes>() == 48);
+const _: () = assert!(std::mem::offset_of!(EventAttributes, payload) == 24);
+const _: () = assert!(std::mem::offset_of!(EventAttributes, message) == 40);

@@ -1,0 +1,103 @@
+//! The functions of NVTX's module CORE: the calls without a domain, which mean the default one.
+//!
+//! Why apart from [`crate::domain_calls`]: they are older and take plain strings as well. What they
+//! record is the same. Must never import: injection, run.
+
+use std::ffi::{c_char, c_int};
+use std::ptr::null_mut;
+
+use crate::abi::{EventAttributes, WideChar};
+use crate::call::{Call, Op};
+use crate::{domain_calls, log, names};
+
+/// A call of `op` in the default domain whose message is `name`.
+fn named(op: Op, name: Option<String>) -> Call {
+    let mut call = log::begin(op, null_mut());
+    call.name = name;
+    call
+}
+
+pub(crate) unsafe extern "C" fn mark_ex(attributes: *const EventAttributes) {
+    // SAFETY: the same promise, passed on.
+    unsafe { domain_calls::mark_ex(null_mut(), attributes) }
+}
+
+pub(crate) unsafe extern "C" fn mark_a(message: *const c_char) {
+    // SAFETY: NVTX passes the program's string on.
+    log::write(&named(Op::Mark, unsafe { names::narrow(message) }));
+}
+
+pub(crate) unsafe extern "C" fn mark_w(message: *const WideChar) {
+    // SAFETY: NVTX passes the program's string on.
+    log::write(&named(Op::Mark, unsafe { names::wide(message) }));
+}
+
+pub(crate) unsafe extern "C" fn range_start_ex(attributes: *const EventAttributes) -> u64 {
+    // SAFETY: the same promise, passed on.
+    unsafe { domain_calls::range_start_ex(null_mut(), attributes) }
+}
+
+pub(crate) unsafe extern "C" fn range_start_a(message: *const c_char) -> u64 {
+    // SAFETY: NVTX passes the program's string on.
+    domain_calls::start(named(Op::Start, unsafe { names::narrow(message) }))
+}
+
+pub(crate) unsafe extern "C" fn range_start_w(message: *const WideChar) -> u64 {
+    // SAFETY: NVTX passes the program's string on.
+    domain_calls::start(named(Op::Start, unsafe { names::wide(message) }))
+}
+
+pub(crate) unsafe extern "C" fn range_end(id: u64) {
+    // SAFETY: takes no pointer that is read.
+    unsafe { domain_calls::range_end(null_mut(), id) }
+}
+
+pub(crate) unsafe extern "C" fn range_push_ex(attributes: *const EventAttributes) -> c_int {
+    // SAFETY: the same promise, passed on.
+    unsafe { domain_calls::range_push_ex(null_mut(), attributes) }
+}
+
+pub(crate) unsafe extern "C" fn range_push_a(message: *const c_char) -> c_int {
+    // SAFETY: NVTX passes the program's string on.
+    domain_calls::push(
+        named(Op::Push, unsafe { names::narrow(message) }),
+        null_mut(),
+    )
+}
+
+pub(crate) unsafe extern "C" fn range_push_w(message: *const WideChar) -> c_int {
+    // SAFETY: NVTX passes the program's string on.
+    domain_calls::push(named(Op::Push, unsafe { names::wide(message) }), null_mut())
+}
+
+pub(crate) unsafe extern "C" fn range_pop() -> c_int {
+    // SAFETY: takes no pointer that is read.
+    unsafe { domain_calls::range_pop(null_mut()) }
+}
+
+pub(crate) unsafe extern "C" fn name_category_a(category: u32, name: *const c_char) {
+    // SAFETY: the same promise, passed on.
+    unsafe { domain_calls::name_category_a(null_mut(), category, name) }
+}
+
+pub(crate) unsafe extern "C" fn name_category_w(category: u32, name: *const WideChar) {
+    // SAFETY: the same promise, passed on.
+    unsafe { domain_calls::name_category_w(null_mut(), category, name) }
+}
+
+pub(crate) unsafe extern "C" fn name_thread_a(thread: u32, name: *const c_char) {
+    // SAFETY: NVTX passes the program's string on.
+    name_thread(thread, unsafe { names::narrow(name) });
+}
+
+pub(crate) unsafe extern "C" fn name_thread_w(thread: u32, name: *const WideChar) {
+    // SAFETY: NVTX passes the program's string on.
+    name_thread(thread, unsafe { names::wide(name) });
+}
+
+/// Writes that the operating-system thread `thread` has a name.
+fn name_thread(thread: u32, name: Option<String>) {
+    let mut call = named(Op::NameThread, name);
+    call.id = Some(thread.into());
+    log::write(&call);
+}

@@ -1,0 +1,320 @@
+//! Stream capture and graphs (API reference, Stream Management and Graph Management; programming guide,
+//! Creating a Graph Using Stream Capture). A graph is the list of its nodes in the order of their calls; a
+//! replay runs them one after another on the launching stream, also where the capture had forked.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use crate::abi::{Answer, Handle, Host};
+use crate::codes::Code;
+use crate::durations::Way;
+use crate::event::Mark;
+use crate::kernels::Launch;
+use crate::queue::Task;
+use crate::state::State;
+use crate::stream::thread;
+
+/// `CU_STREAM_CAPTURE_MODE_GLOBAL`; 1 is THREAD_LOCAL.
+const GLOBAL: i32 = 0;
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`.
+const RELAXED: i32 = 2;
+
+thread_local! {
+    static MODE: Cell<i32> = const { Cell::new(GLOBAL) };
+}
+
+/// Puts the calling thread in capture interaction `mode` and gives the former one.
+pub(crate) fn exchange_mode(mode: i32) -> Answer<i32> {
+    if (GLOBAL..=RELAXED).contains(&mode) {
+        Ok(MODE.replace(mode))
+    } else {
+        Err(Code::INVALID_VALUE)
+    }
+}
+
+/// One capture in progress.
+pub(crate) struct Capture {
+    pub(crate) context: Handle,
+    origin: Handle,
+    mode: i32,
+    thread: u64,
+    invalidated: bool,
+    nodes: Vec<Node>,
+    /// Streams that the capture has spread to and whose work nobody has waited for.
+    unjoined: BTreeSet<Handle>,
+}
+
+/// A captured graph, or what it was instantiated to.
+#[derive(Clone)]
+pub(crate) struct Graph {
+    pub(crate) context: Handle,
+    pub(crate) nodes: Vec<Node>,
+}
+
+/// One operation on a stream. In a graph, host memory is read and written at each replay.
+#[derive(Clone)]
+pub(crate) enum Node {
+    Launch(Launch),
+    Upload {
+        target: u64,
+        source: Host,
+        len: usize,
+    },
+    Download {
+        target: Host,
+        source: u64,
+        len: usize,
+    },
+    Copy {
+        target: u64,
+        source: u64,
+        len: usize,
+    },
+    Fill {
+        target: u64,
+        value: u8,
+        len: usize,
+    },
+    /// An external event record.
+    Stamp(Handle),
+}
+
+impl State {
+    /// The capture that `stream` is part of; STREAM_CAPTURE_INVALIDATED when it is spoilt.
+    pub(crate) fn capture_of(&self, stream: Handle) -> Answer<Option<u64>> {
+        let Some(id) = self.streams.get(stream)?.capture else {
+            return Ok(None);
+        };
+        match self.captures.get(&id) {
+            Some(capture) if !capture.invalidated => Ok(Some(id)),
+            _ => Err(Code::STREAM_CAPTURE_INVALIDATED),
+        }
+    }
+
+    /// `CU_STREAM_CAPTURE_STATUS_*` of `stream`: 0 none, 1 active, 2 invalidated.
+    pub(crate) fn capture_status(&self, stream: Handle) -> Answer<i32> {
+        match self.capture_of(stream) {
+            Ok(capture) => Ok(i32::from(capture.is_some())),
+            Err(Code::STREAM_CAPTURE_INVALIDATED) => Ok(2),
+            Err(code) => Err(code),
+        }
+    }
+
+    /// Spoils capture `id`.
+    pub(crate) fn invalidate(&mut self, id: u64) {
+        if let Some(capture) = self.captures.get_mut(&id) {
+            capture.invalidated = true;
+        }
+    }
+
+    /// The rule for potentially unsafe calls (API reference, cuThreadExchangeStreamCaptureMode): while a
+    /// capture that the thread's mode must respect is going on, the call answers
+    /// STREAM_CAPTURE_UNSUPPORTED and spoils it.
+    pub(crate) fn unsafe_call(&mut self) -> Answer {
+        let (mode, here) = (MODE.get(), thread());
+        let mut prohibited = false;
+        for capture in self.captures.values_mut() {
+            let own = capture.thread == here && capture.mode != RELAXED;
+            let others = mode == GLOBAL && capture.thread != here && capture.mode == GLOBAL;
+            if mode != RELAXED && (own || others) {
+                capture.invalidated = true;
+                prohibited = true;
+            }
+        }
+        if prohibited {
+            Err(Code::STREAM_CAPTURE_UNSUPPORTED)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Refuses to wait for or ask about a capturing `stream`, which spoils the capture.
+    pub(crate) fn not_capturing(&mut self, stream: Handle) -> Answer {
+        match self.capture_of(stream)? {
+            Some(id) => {
+                self.invalidate(id);
+                Err(Code::STREAM_CAPTURE_UNSUPPORTED)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to wait for or ask about a captured `event`, which spoils the capture.
+    pub(crate) fn not_captured(&mut self, event: Handle) -> Answer {
+        match self.events.get(event)?.mark {
+            Mark::Captured(id, _) => {
+                self.invalidate(id);
+                Err(Code::CAPTURED_EVENT)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts a capture on `stream`. The legacy stream cannot be captured: STREAM_CAPTURE_UNSUPPORTED; a
+    /// stream that captures already is ILLEGAL_STATE.
+    pub(crate) fn begin_capture(&mut self, stream: Handle, mode: i32) -> Answer {
+        if !(GLOBAL..=RELAXED).contains(&mode) {
+            return Err(Code::INVALID_VALUE);
+        }
+        if self.is_legacy(stream) {
+            return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        let id = self.new_id();
+        let target = self.streams.get_mut(stream)?;
+        if target.capture.is_some() {
+            return Err(Code::ILLEGAL_STATE);
+        }
+        target.capture = Some(id);
+        let capture = Capture {
+            context: target.context,
+            origin: stream,
+            mode,
+            thread: thread(),
+            invalidated: false,
+            nodes: Vec::new(),
+            unjoined: BTreeSet::new(),
+        };
+        self.captures.insert(id, capture);
+        Ok(())
+    }
+
+    /// Ends the capture on `stream` and gives its graph. ILLEGAL_STATE where none is going on, and as the
+    /// codes say: UNMATCHED on another stream than its origin, WRONG_THREAD unless relaxed, INVALIDATED,
+    /// UNJOINED.
+    pub(crate) fn end_capture(&mut self, stream: Handle) -> Answer<Handle> {
+        let id = self
+            .streams
+            .get(stream)?
+            .capture
+            .ok_or(Code::ILLEGAL_STATE)?;
+        let capture = self.captures.get(&id).ok_or(Code::ILLEGAL_STATE)?;
+        if capture.origin != stream {
+            return Err(Code::STREAM_CAPTURE_UNMATCHED);
+        }
+        if capture.mode != RELAXED && capture.thread != thread() {
+            return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
+        }
+        let capture = self.captures.remove(&id).ok_or(Code::ILLEGAL_STATE)?;
+        self.streams
+            .values_mut()
+            .filter(|member| member.capture == Some(id))
+            .for_each(|member| member.capture = None);
+        if capture.invalidated {
+            return Err(Code::STREAM_CAPTURE_INVALIDATED);
+        }
+        if !capture.unjoined.is_empty() {
+            return Err(Code::STREAM_CAPTURE_UNJOINED);
+        }
+        Ok(self.graphs.insert(Graph {
+            context: capture.context,
+            nodes: capture.nodes,
+        }))
+    }
+
+    /// Does `node` on `stream`, or captures it.
+    pub(crate) fn issue(&mut self, stream: Handle, node: Node) -> Answer {
+        let Some(id) = self.capture_of(stream)? else {
+            return self.enqueue(stream, node);
+        };
+        if let Some(capture) = self.captures.get_mut(&id) {
+            capture.nodes.push(node);
+            if capture.origin != stream {
+                capture.unjoined.insert(stream);
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues `node` on `stream`: modelled time and deferred work.
+    pub(crate) fn enqueue(&mut self, stream: Handle, node: Node) -> Answer {
+        let (ns, task) = match node {
+            Node::Stamp(event) => return self.stamp(event, stream),
+            Node::Launch(launch) => (
+                self.durations.kernel(launch.kernel.name, launch.work()),
+                Task::Launch(launch),
+            ),
+            Node::Upload {
+                target,
+                source,
+                len,
+            } => (
+                self.durations.copy(len, Way::Host),
+                Task::Upload {
+                    target,
+                    bytes: source.bytes(len)?,
+                },
+            ),
+            Node::Download {
+                target,
+                source,
+                len,
+            } => (
+                self.durations.copy(len, Way::Host),
+                Task::Download {
+                    target,
+                    source,
+                    len,
+                },
+            ),
+            Node::Copy {
+                target,
+                source,
+                len,
+            } => (
+                self.durations.copy(len, Way::Device),
+                Task::Copy {
+                    target,
+                    source,
+                    len,
+                },
+            ),
+            Node::Fill { target, value, len } => (
+                self.durations.memset(len),
+                Task::Fill { target, value, len },
+            ),
+        };
+        let stream = self.streams.get_mut(stream)?;
+        stream.occupy(ns);
+        self.queue.push(stream.context, task);
+        Ok(())
+    }
+
+    /// Records `event` in a stream of capture `id`: no time is taken, the event marks the place.
+    pub(crate) fn mark_captured(&mut self, event: Handle, stream: Handle, id: u64) -> Answer {
+        self.events.get_mut(event)?.mark = Mark::Captured(id, stream);
+        Ok(())
+    }
+
+    /// Makes `stream` wait for `event`. A captured event draws the stream into its capture, or joins what
+    /// the capture had forked; MERGE of two captures and a dependency on work outside (ISOLATION) spoil it.
+    pub(crate) fn wait_event(&mut self, stream: Handle, event: Handle) -> Answer {
+        let mark = self.events.get(event)?.mark;
+        match (self.capture_of(stream)?, mark) {
+            (_, Mark::Never) => {}
+            (None, Mark::At(stamp)) => {
+                let stream = self.streams.get_mut(stream)?;
+                stream.tail = stream.tail.max(stamp);
+            }
+            (Some(id), Mark::At(_)) => {
+                self.invalidate(id);
+                return Err(Code::STREAM_CAPTURE_ISOLATION);
+            }
+            (Some(id), Mark::Captured(other, _)) if id != other => {
+                self.invalidate(id);
+                self.invalidate(other);
+                return Err(Code::STREAM_CAPTURE_MERGE);
+            }
+            (here, Mark::Captured(id, from)) => {
+                let capture = self.captures.get_mut(&id).ok_or(Code::CAPTURED_EVENT)?;
+                if here.is_some() && from != stream {
+                    capture.unjoined.remove(&from);
+                }
+                if here.is_none() {
+                    capture.unjoined.insert(stream);
+                    self.streams.get_mut(stream)?.capture = Some(id);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! How long modelled work takes: what a test set, else the environment, else a roofline of the device under
+//! the host's clock and round numbers under the virtual one. Must never import the rest of the driver state.
+
+use std::collections::BTreeMap;
+
+use crate::clock;
+use crate::device;
+use crate::kernels::Work;
+
+/// Name under which the duration of copies is set.
+const COPY: &str = "memcpy";
+/// Name under which the duration of memsets is set.
+const MEMSET: &str = "memset";
+/// Under the virtual clock a launch takes this long unless something else was set.
+const VIRTUAL_KERNEL_NS: u64 = 10_000;
+/// Under the host's clock an event record takes this long unless something else was set.
+const HOST_EVENT_NS: u64 = 1_500;
+/// What the device needs to start anything, in the roofline.
+const START_NS: f64 = 2_000.0;
+
+/// The durations that were set.
+pub(crate) struct Durations {
+    by_name: BTreeMap<String, u64>,
+    event: Option<u64>,
+    /// `GPUPROF_SIM_KERNEL_NS`, read once.
+    environment: Option<Option<u64>>,
+}
+
+/// Which way a copy goes.
+#[derive(Clone, Copy)]
+pub(crate) enum Way {
+    /// Between host and device.
+    Host,
+    /// Within the device.
+    Device,
+}
+
+impl Durations {
+    /// Nothing set.
+    pub(crate) const fn new() -> Durations {
+        Durations {
+            by_name: BTreeMap::new(),
+            event: None,
+            environment: None,
+        }
+    }
+
+    /// Sets the duration of a kernel, of "memcpy", of "memset", or with "" of all kernels, in ns.
+    pub(crate) fn set(&mut self, name: &str, ns: u64) {
+        self.by_name.insert(name.to_owned(), ns);
+    }
+
+    /// Sets the stream time of one event record, in ns.
+    pub(crate) fn set_event(&mut self, ns: u64) {
+        self.event = Some(ns);
+    }
+
+    /// The stream time of one event record, in ns.
+    pub(crate) fn event(&self) -> u64 {
+        self.event.unwrap_or(if clock::is_virtual() {
+            0
+        } else {
+            HOST_EVENT_NS
+        })
+    }
+
+    /// The duration of a launch, in ns.
+    pub(crate) fn kernel(&mut self, name: &str, work: Work) -> u64 {
+        if let Some(ns) = self.by_name.get(name).or_else(|| self.by_name.get("")) {
+            return *ns;
+        }
+        let environment = self.environment.get_or_insert_with(|| {
+            std::env::var("GPUPROF_SIM_KERNEL_NS")
+                .ok()
+                .and_then(|text| text.parse().ok())
+        });
+        if let Some(ns) = environment {
+            return *ns;
+        }
+        if clock::is_virtual() {
+            VIRTUAL_KERNEL_NS
+        } else {
+            roofline(work)
+        }
+    }
+
+    /// The duration of a copy of `bytes`, in ns.
+    pub(crate) fn copy(&self, bytes: usize, way: Way) -> u64 {
+        self.transfer(
+            COPY,
+            match way {
+                Way::Host => bytes as f64 / device::HOST_BYTES_PER_NS,
+                Way::Device => 2.0 * bytes as f64 / device::PEAK_BYTES_PER_NS,
+            },
+        )
+    }
+
+    /// The duration of a memset of `bytes`, in ns.
+    pub(crate) fn memset(&self, bytes: usize) -> u64 {
+        self.transfer(MEMSET, bytes as f64 / device::PEAK_BYTES_PER_NS)
+    }
+
+    fn transfer(&self, name: &str, ns: f64) -> u64 {
+        match self.by_name.get(name) {
+            Some(ns) => *ns,
+            None if clock::is_virtual() => 0,
+            None => (START_NS + ns) as u64,
+        }
+    }
+}
+
+/// Start-up plus the longest of memory, f32 and f64 time (Williams, Waterman and Patterson, "Roofline",
+/// 2009), in ns.
+fn roofline(work: Work) -> u64 {
+    let memory = work.bytes / device::PEAK_BYTES_PER_NS;
+    let single = work.f32_flops / device::PEAK_F32_PER_NS;
+    let double = work.f64_flops / device::PEAK_F64_PER_NS;
+    (START_NS + memory.max(single).max(double)) as u64
+}

@@ -1,0 +1,30 @@
+//! The C functions of the library: the driver API and the control functions of [`crate::Sim`]. Each one
+//! checks its arguments and calls the state's methods; nothing else in the crate has a C name.
+
+mod context;
+mod control;
+mod device;
+mod event;
+mod graph;
+mod memory;
+mod module;
+mod stream;
+
+/// Defines exported driver functions. Each is counted, delayed and failed by order, and cannot unwind; see
+/// [`crate::fault::call`]. A queue that has grown too long is worked off afterwards.
+macro_rules! driver_functions {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block)*) => {$(
+        $(#[$doc])*
+        // SAFETY: the name is the driver API's, and no other library of the process may have it: that is
+        // the purpose of this crate.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case, clippy::too_many_arguments)]
+        extern "C" fn $name($($arg: $type),*) -> i32 {
+            const SYMBOL: $crate::symbols::Symbol = $crate::symbols::Symbol::named(stringify!($name));
+            let code = $crate::fault::call(SYMBOL, || $body);
+            $crate::queue::relieve();
+            code
+        }
+    )*};
+}
+use driver_functions;

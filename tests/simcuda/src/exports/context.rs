@@ -1,0 +1,132 @@
+//! Primary Context Management and Context Management of the driver API reference.
+
+use super::driver_functions;
+use crate::abi::{Answer, Handle, Host, Out};
+use crate::codes::Code;
+use crate::context::{self, primary};
+use crate::{queue, state};
+
+driver_functions! {
+    fn cuDevicePrimaryCtxRetain(out: Out<Handle>, device: i32) {
+        let mut state = state::ready()?;
+        let device = state.device(device)?;
+        out.put(state.retain_primary(device))
+    }
+
+    /// INVALID_CONTEXT for a primary context that is not retained.
+    fn cuDevicePrimaryCtxRelease_v2(device: i32) {
+        let handle = {
+            let mut state = state::ready()?;
+            let handle = primary(state.device(device)?);
+            let context = state.contexts.get_mut(&handle).ok_or(Code::INVALID_CONTEXT)?;
+            if context.users > 1 {
+                context.users -= 1;
+                return Ok(());
+            }
+            handle
+        };
+        end(handle)
+    }
+
+    fn cuDevicePrimaryCtxGetState(device: i32, flags: Out<u32>, active: Out<i32>) {
+        let state = state::ready()?;
+        let living = state.contexts.contains_key(&primary(state.device(device)?));
+        flags.put(0)?;
+        active.put(i32::from(living))
+    }
+
+    /// Execution affinity and graphics sharing are not simulated: parameters answer NOT_SUPPORTED.
+    fn cuCtxCreate_v4(out: Out<Handle>, parameters: Host, _flags: u32, device: i32) {
+        let mut state = state::ready()?;
+        let device = state.device(device)?;
+        if parameters.address() != 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        let handle = state.create_context(device);
+        out.put(handle)?;
+        context::push(handle)
+    }
+
+    /// A primary context is not this function's to end: INVALID_CONTEXT.
+    fn cuCtxDestroy_v2(handle: Handle) {
+        {
+            let state = state::ready()?;
+            if primary(state.living(handle)?.device) == handle {
+                return Err(Code::INVALID_CONTEXT);
+            }
+        }
+        if context::top() == handle {
+            context::pop();
+        }
+        end(handle)
+    }
+
+    fn cuCtxGetCurrent(out: Out<Handle>) {
+        drop(state::ready()?);
+        out.put(context::top())
+    }
+
+    fn cuCtxSetCurrent(handle: Handle) {
+        let state = state::ready()?;
+        if handle != 0 {
+            state.living(handle)?;
+        }
+        context::replace_top(handle)
+    }
+
+    fn cuCtxPushCurrent_v2(handle: Handle) {
+        state::ready()?.living(handle)?;
+        context::push(handle)
+    }
+
+    /// INVALID_CONTEXT for an empty stack. The former context is an optional output.
+    fn cuCtxPopCurrent_v2(out: Out<Handle>) {
+        drop(state::ready()?);
+        let popped = context::pop().ok_or(Code::INVALID_CONTEXT)?;
+        out.put_if_given(popped);
+        Ok(())
+    }
+
+    fn cuCtxGetDevice(out: Out<i32>) {
+        let state = state::ready()?;
+        let current = state.current()?;
+        out.put(state.living(current)?.device as i32)
+    }
+
+    /// Null means the current context.
+    fn cuCtxGetId(handle: Handle, out: Out<u64>) {
+        let state = state::ready()?;
+        let handle = if handle == 0 { state.current()? } else { handle };
+        out.put(state.living(handle)?.id)
+    }
+
+    fn cuCtxSynchronize() {
+        let (current, tail) = {
+            let mut state = state::ready()?;
+            let current = state.current()?;
+            state.unsafe_call()?;
+            (current, state.context_tail(current))
+        };
+        queue::settle(current, tail)
+    }
+
+    /// Scheduling flags change how a host thread waits, which is not simulated.
+    fn cuCtxSetFlags(_flags: u32) {
+        state::ready()?.current().map(drop)
+    }
+
+    /// Both outputs are optional; a greater priority is a smaller number.
+    fn cuCtxGetStreamPriorityRange(least: Out<i32>, greatest: Out<i32>) {
+        state::ready()?.current()?;
+        least.put_if_given(0);
+        greatest.put_if_given(-5);
+        Ok(())
+    }
+}
+
+/// Works the queue off and ends the context. Its stored error, if any, ends with it.
+fn end(handle: Handle) -> Answer {
+    queue::drain();
+    state::lock().destroy_context(handle);
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! The control functions behind [`crate::Sim`]: `dlsym` finds them in the loaded library. A text is
+//! NUL-terminated; a function whose symbol is unknown answers [`UNKNOWN`] or false.
+
+use crate::abi::Text;
+use crate::symbols::Symbol;
+use crate::{clock, fault, state};
+
+/// What a count answers for a name that no exported function has.
+const UNKNOWN: u64 = u64::MAX;
+
+macro_rules! control_functions {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block)*) => {$(
+        $(#[$doc])*
+        // SAFETY: the prefix makes the name this crate's own.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($arg: $type),*) $(-> $out)? $body
+    )*};
+}
+
+control_functions! {
+    /// Chooses clock and devices; false once the driver was initialised.
+    fn simcuda_configure(virtual_clock: bool, devices: u32) -> bool {
+        let mut state = state::lock();
+        if !state.initialized {
+            clock::choose(virtual_clock);
+            state.devices = devices;
+        }
+        !state.initialized
+    }
+
+    fn simcuda_now() -> u64 {
+        clock::now()
+    }
+
+    fn simcuda_advance(ns: u64) {
+        clock::advance(ns);
+    }
+
+    fn simcuda_calls(symbol: Text) -> u64 {
+        find(symbol).map_or(UNKNOWN, fault::calls)
+    }
+
+    fn simcuda_calls_here(symbol: Text) -> u64 {
+        find(symbol).map_or(UNKNOWN, fault::calls_here)
+    }
+
+    fn simcuda_reset_calls() {
+        fault::reset_calls();
+    }
+
+    fn simcuda_fail(symbol: Text, nth: u64, times: u64, code: i32) -> bool {
+        find(symbol).map(|symbol| fault::order(symbol, nth, times, code)).is_some()
+    }
+
+    fn simcuda_clear_failures() {
+        fault::clear_orders();
+    }
+
+    fn simcuda_set_kernel_ns(kernel: Text, ns: u64) -> bool {
+        kernel.get().map(|kernel| state::lock().durations.set(&kernel, ns)).is_ok()
+    }
+
+    fn simcuda_set_event_ns(ns: u64) {
+        state::lock().durations.set_event(ns);
+    }
+
+    fn simcuda_set_call_ns(symbol: Text, ns: u64) -> bool {
+        find(symbol).map(|symbol| fault::set_cost(symbol, ns)).is_some()
+    }
+
+    fn simcuda_live_events() -> u64 {
+        state::lock().events.values().count() as u64
+    }
+
+    fn simcuda_live_contexts() -> u64 {
+        state::lock().contexts.len() as u64
+    }
+}
+
+fn find(symbol: Text) -> Option<Symbol> {
+    Symbol::find(&symbol.get().ok()?)
+}

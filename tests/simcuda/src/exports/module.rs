@@ -1,0 +1,196 @@
+//! Module Management, Execution Control and Occupancy of the driver API reference.
+
+use super::driver_functions;
+use crate::abi::{Answer, Handle, Host, Out, Params, Text};
+use crate::capture::Node;
+use crate::codes::Code;
+use crate::kernels::Launch;
+use crate::module::{Function, Names, attribute, entries};
+use crate::{device, queue, state};
+
+/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
+const DYNAMIC_SHARED: i32 = 8;
+/// How images start that are no text: an ELF cubin and the two kinds of fat binary.
+const BINARY: [[u8; 4]; 3] = [
+    *b"\x7fELF",
+    [0x50, 0xed, 0x55, 0xba],
+    [0xb1, 0x43, 0x62, 0x46],
+];
+
+driver_functions! {
+    fn cuModuleLoad(out: Out<Handle>, path: Text) {
+        let image = std::fs::read(path.get()?).map_err(|_| Code::FILE_NOT_FOUND)?;
+        let binary = BINARY.iter().any(|magic| image.starts_with(magic));
+        let names = if binary { Names::Any } else { entries(&String::from_utf8_lossy(&image)) };
+        out.put(state::ready()?.load_module(names)?)
+    }
+
+    fn cuModuleLoadData(out: Out<Handle>, image: Text) {
+        let binary = BINARY.contains(&image.magic()?);
+        let names = if binary { Names::Any } else { entries(&image.get()?) };
+        out.put(state::ready()?.load_module(names)?)
+    }
+
+    fn cuModuleGetFunction(out: Out<Handle>, module: Handle, name: Text) {
+        out.put(state::ready()?.function(module, &name.get()?)?)
+    }
+
+    /// No known kernel has globals.
+    fn cuModuleGetGlobal_v2(_address: Out<u64>, _bytes: Out<usize>, module: Handle, _name: Text) {
+        state::ready()?.modules.get(module)?;
+        Err(Code::NOT_FOUND)
+    }
+
+    fn cuModuleUnload(module: Handle) {
+        {
+            let mut state = state::ready()?;
+            state.current()?;
+            state.modules.get(module)?;
+            state.unsafe_call()?;
+        }
+        queue::drain();
+        state::ready()?.unload_module(module)
+    }
+
+    fn cuFuncGetAttribute(value: Out<i32>, number: i32, function: Handle) {
+        let state = state::ready()?;
+        value.put(attribute(state.functions.get(function)?, number)?)
+    }
+
+    /// Only the dynamic shared memory has an effect, up to what a block may opt in to.
+    fn cuFuncSetAttribute(function: Handle, number: i32, value: i32) {
+        let mut state = state::ready()?;
+        let function = state.functions.get_mut(function)?;
+        match (number, u32::try_from(value)) {
+            (DYNAMIC_SHARED, Ok(bytes)) if bytes <= device::SHARED_PER_BLOCK_OPTIN => {
+                function.dynamic_shared = bytes;
+                Ok(())
+            }
+            (9, _) => Ok(()),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    /// A preference only.
+    fn cuFuncSetCacheConfig(function: Handle, _config: i32) {
+        state::ready()?.functions.get(function).map(drop)
+    }
+
+    fn cuLaunchKernel(
+        function: Handle,
+        grid_x: u32,
+        grid_y: u32,
+        grid_z: u32,
+        block_x: u32,
+        block_y: u32,
+        block_z: u32,
+        shared_bytes: u32,
+        stream: Handle,
+        params: Params,
+        extra: Host,
+    ) {
+        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+        let mut state = state::ready()?;
+        let stream = state.stream_of_current(stream)?;
+        let function = state.functions.get(function)?;
+        if function.context != state.current()? {
+            return Err(Code::INVALID_HANDLE);
+        }
+        let launch = launch(function, grid, block, shared_bytes, params, extra)?;
+        state.issue(stream, Node::Launch(launch))
+    }
+
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: Out<i32>,
+        function: Handle,
+        block_size: i32,
+        shared_bytes: usize,
+    ) {
+        state::ready()?.functions.get(function)?;
+        blocks.put(occupancy(block_size, shared_bytes)?)
+    }
+
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks: Out<i32>,
+        function: Handle,
+        block_size: i32,
+        shared_bytes: usize,
+        _flags: u32,
+    ) {
+        state::ready()?.functions.get(function)?;
+        blocks.put(occupancy(block_size, shared_bytes)?)
+    }
+}
+
+/// Checks a launch. INVALID_VALUE past the device's limits and for the `extra` way of passing arguments,
+/// NOT_SUPPORTED with a line on standard error for a kernel that the simulator does not know.
+fn launch(
+    function: &Function,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u32,
+    params: Params,
+    extra: Host,
+) -> Answer<Launch> {
+    let within = |size: [u32; 3], most: [u32; 3]| {
+        size.iter()
+            .zip(most)
+            .all(|(n, most)| (1..=most).contains(n))
+    };
+    let threads = block
+        .iter()
+        .try_fold(1_u32, |product, n| product.checked_mul(*n));
+    if !within(grid, device::MAX_GRID)
+        || !within(block, device::MAX_BLOCK)
+        || threads.is_none_or(|threads| threads > device::MAX_THREADS_PER_BLOCK)
+        || shared_bytes > function.dynamic_shared.max(device::SHARED_PER_BLOCK)
+    {
+        return Err(Code::INVALID_VALUE);
+    }
+    let kernel = function.kernel.ok_or_else(|| unknown(&function.name))?;
+    if params.is_null() || extra.address() != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let mut args = Vec::with_capacity(kernel.params.iter().sum());
+    for (index, size) in kernel.params.iter().enumerate() {
+        params.append(index, *size, &mut args)?;
+    }
+    Ok(Launch {
+        kernel,
+        args,
+        grid,
+        block,
+    })
+}
+
+/// Says once per name that the kernel is unknown.
+fn unknown(name: &str) -> Code {
+    use std::collections::BTreeSet;
+    use std::sync::{Mutex, PoisonError};
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if TOLD
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(name.to_owned())
+    {
+        eprintln!(
+            "simulated device: kernel `{name}` is unknown here, its launch answers NOT_SUPPORTED"
+        );
+    }
+    Code::NOT_SUPPORTED
+}
+
+/// Blocks per multiprocessor as threads, block slots and shared memory allow.
+fn occupancy(block_size: i32, shared_bytes: usize) -> Answer<i32> {
+    let threads = u32::try_from(block_size)
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or(Code::INVALID_VALUE)?;
+    let by_threads = device::THREADS_PER_SM / threads.next_multiple_of(device::WARP);
+    let by_shared = (64_usize << 10)
+        .checked_div(shared_bytes)
+        .unwrap_or(usize::MAX);
+    Ok(by_threads
+        .min(device::BLOCKS_PER_SM)
+        .min(by_shared.try_into().unwrap_or(u32::MAX)) as i32)
+}

@@ -1,0 +1,139 @@
+//! Stream Management of the driver API reference.
+
+use super::driver_functions;
+use crate::abi::{Handle, Out};
+use crate::codes::Code;
+use crate::{capture, clock, queue, state};
+
+/// `CU_STREAM_NON_BLOCKING`, the only flag.
+const NON_BLOCKING: u32 = 1;
+/// `CU_EVENT_WAIT_EXTERNAL`.
+const WAIT_EXTERNAL: u32 = 1;
+/// The range that `cuCtxGetStreamPriorityRange` gives; others are clamped to it.
+const PRIORITIES: (i32, i32) = (-5, 0);
+
+driver_functions! {
+    fn cuStreamCreate(out: Out<Handle>, flags: u32) {
+        if flags > NON_BLOCKING {
+            return Err(Code::INVALID_VALUE);
+        }
+        out.put(state::ready()?.create_stream(flags, 0)?)
+    }
+
+    fn cuStreamCreateWithPriority(out: Out<Handle>, flags: u32, priority: i32) {
+        if flags > NON_BLOCKING {
+            return Err(Code::INVALID_VALUE);
+        }
+        let priority = priority.clamp(PRIORITIES.0, PRIORITIES.1);
+        out.put(state::ready()?.create_stream(flags, priority)?)
+    }
+
+    /// Queued work still runs; a capture on the stream is spoilt.
+    fn cuStreamDestroy_v2(stream: Handle) {
+        let mut state = state::ready()?;
+        if state.is_legacy(stream) {
+            return Err(Code::INVALID_HANDLE);
+        }
+        if let Some(id) = state.streams.remove(stream)?.capture {
+            state.invalidate(id);
+        }
+        Ok(())
+    }
+
+    fn cuStreamSynchronize(stream: Handle) {
+        let (context, tail) = {
+            let mut state = state::ready()?;
+            let stream = state.stream(stream)?;
+            state.not_capturing(stream)?;
+            state.unsafe_call()?;
+            let stream = state.streams.get(stream)?;
+            (stream.context, stream.tail)
+        };
+        queue::settle(context, tail)
+    }
+
+    fn cuStreamQuery(stream: Handle) {
+        let context = {
+            let mut state = state::ready()?;
+            let stream = state.stream(stream)?;
+            state.not_capturing(stream)?;
+            state.unsafe_call()?;
+            let downloads = state.queue.has_downloads();
+            let stream = state.streams.get(stream)?;
+            if clock::now() < stream.tail {
+                return Err(Code::NOT_READY);
+            }
+            if !downloads {
+                return Ok(());
+            }
+            stream.context
+        };
+        queue::settle(context, 0)
+    }
+
+    fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: u32) {
+        let mut state = state::ready()?;
+        let stream = state.stream(stream)?;
+        state.event(event)?;
+        match flags {
+            0 => state.wait_event(stream, event),
+            // A wait node of its own inside a capture; meaningless outside.
+            WAIT_EXTERNAL if state.capture_of(stream)?.is_some() => Ok(()),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    fn cuStreamIsCapturing(stream: Handle, status: Out<i32>) {
+        let mut state = state::ready()?;
+        let stream = state.stream(stream)?;
+        status.put(state.capture_status(stream)?)
+    }
+
+    fn cuStreamBeginCapture_v2(stream: Handle, mode: i32) {
+        let mut state = state::ready()?;
+        let stream = state.stream(stream)?;
+        state.begin_capture(stream, mode)
+    }
+
+    /// The graph is null where the capture failed.
+    fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>) {
+        let mut state = state::ready()?;
+        let stream = state.stream(stream)?;
+        match state.end_capture(stream) {
+            Ok(handle) => graph.put(handle),
+            Err(code) => {
+                graph.put_if_given(0);
+                Err(code)
+            }
+        }
+    }
+
+    fn cuThreadExchangeStreamCaptureMode(mode: Out<i32>) {
+        drop(state::ready()?);
+        mode.exchange(capture::exchange_mode)
+    }
+
+    fn cuStreamGetCtx(stream: Handle, out: Out<Handle>) {
+        let mut state = state::ready()?;
+        let stream = state.stream(stream)?;
+        out.put(state.streams.get(stream)?.context)
+    }
+
+    fn cuStreamGetId(stream: Handle, out: Out<u64>) {
+        let mut state = state::ready()?;
+        let stream = state.stream(stream)?;
+        out.put(state.streams.get(stream)?.id)
+    }
+
+    fn cuStreamGetPriority(stream: Handle, out: Out<i32>) {
+        let mut state = state::ready()?;
+        let stream = state.stream(stream)?;
+        out.put(state.streams.get(stream)?.priority)
+    }
+
+    fn cuStreamGetFlags(stream: Handle, out: Out<u32>) {
+        let mut state = state::ready()?;
+        let stream = state.stream(stream)?;
+        out.put(state.streams.get(stream)?.flags)
+    }
+}

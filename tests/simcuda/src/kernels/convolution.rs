@@ -1,0 +1,207 @@
+//! The three 13x13 convolutions of the workspace's `kernels/cuda/convolution.cu`:
+//! out[i,j] = sum over k,l of mask[k,l] * image[i-k+6, j-l+6], zero outside. Part of `kernels`.
+//!
+//! The image is copied into a frame of zeros, so that no sum looks at borders, and eight results are made
+//! at once by straight-line code with constant indices: quick even where debug builds do not optimise.
+
+use super::{Kernel, Launch, Reach, Work};
+use crate::abi::Answer;
+
+const MASK: usize = 13;
+/// Results of one straight-line block, and the image columns it reads.
+const BLOCK: usize = 8;
+const WINDOW: usize = BLOCK + MASK - 1;
+/// (const float* image, const float* mask, float* result, int height, int width)
+const PARAMS: &[usize] = &[8, 8, 8, 4, 4];
+/// Results of one block of threads in the tiled version, whose geometry is fixed: columns, rows.
+const TILE: [u64; 2] = [32, 64];
+
+pub(super) const DOUBLE: Kernel = Kernel {
+    name: "convolve_double",
+    params: PARAMS,
+    run: double,
+    work: double_work,
+};
+pub(super) const SINGLE: Kernel = Kernel {
+    name: "convolve_single",
+    params: PARAMS,
+    run: single,
+    work: single_work,
+};
+pub(super) const TILED: Kernel = Kernel {
+    name: "convolve_tiled",
+    params: PARAMS,
+    run: tiled,
+    work: tiled_work,
+};
+
+/// The picture's size and the part of it that the launch's threads make.
+struct Extent {
+    height: usize,
+    width: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl Extent {
+    /// `columns` and `rows` that the grid covers, at most the picture's.
+    fn new(launch: &Launch, columns: u64, rows: u64) -> Extent {
+        let height = usize::try_from(launch.i32(3)).unwrap_or(0);
+        let width = usize::try_from(launch.i32(4)).unwrap_or(0);
+        let (rows, columns) = (
+            rows.min(height as u64) as usize,
+            columns.min(width as u64) as usize,
+        );
+        Extent {
+            height,
+            width,
+            rows,
+            columns,
+        }
+    }
+
+    fn plain(launch: &Launch) -> Extent {
+        Extent::new(launch, launch.threads(0), launch.threads(1))
+    }
+
+    fn tiled(launch: &Launch) -> Extent {
+        Extent::new(
+            launch,
+            u64::from(launch.grid[0]) * TILE[0],
+            u64::from(launch.grid[1]) * TILE[1],
+        )
+    }
+
+    fn results(&self) -> f64 {
+        self.rows as f64 * self.columns as f64
+    }
+}
+
+/// The image in a frame of zeros, rows of `stride` floats.
+struct Framed {
+    pixels: Vec<f32>,
+    stride: usize,
+}
+
+impl Framed {
+    fn new(image: &[f32], extent: &Extent) -> Framed {
+        let stride = extent.width.next_multiple_of(BLOCK) + MASK - 1;
+        let mut pixels = vec![0.0; stride * (extent.height + MASK - 1)];
+        for (row, line) in image.chunks_exact(extent.width).enumerate() {
+            let start = (row + MASK / 2) * stride + MASK / 2;
+            pixels[start..start + extent.width].copy_from_slice(line);
+        }
+        Framed { pixels, stride }
+    }
+}
+
+macro_rules! convolution {
+    ($(#[$doc:meta])* $name:ident, $add:ident, $float:ty) => {
+        $(#[$doc])*
+        fn $name(launch: &Launch, extent: &Extent, reach: Reach<'_>) -> Answer {
+            if extent.rows == 0 || extent.columns == 0 {
+                return Ok(());
+            }
+            let size = extent.height * extent.width;
+            let framed = Framed::new(&launch.copied(0, size, reach)?, extent);
+            let mask = launch.copied(1, MASK * MASK, reach)?;
+            let (mask, _) = mask.as_chunks::<MASK>();
+            let mask: Vec<[$float; MASK]> = mask.iter().map(|row| row.map(<$float>::from)).collect();
+            launch.write(2, size, reach, |result| {
+                for i in 0..extent.rows {
+                    let line = &mut result[i * extent.width..];
+                    for (block, to) in line[..extent.columns].chunks_mut(BLOCK).enumerate() {
+                        let mut sums = [0.0; BLOCK];
+                        for (k, weights) in mask.iter().enumerate() {
+                            let start = (i + MASK - 1 - k) * framed.stride + block * BLOCK;
+                            if let Some(window) = framed.pixels[start..].first_chunk() {
+                                $add(&mut sums, weights, window);
+                            }
+                        }
+                        for (to, sum) in to.iter_mut().zip(sums) {
+                            *to = sum as f32;
+                        }
+                    }
+                }
+            })
+        }
+
+        /// Adds one mask row's part to eight neighbouring results, in the order of the CUDA C.
+        #[inline(always)]
+        fn $add(sums: &mut [$float; BLOCK], weight: &[$float; MASK], window: &[f32; WINDOW]) {
+            macro_rules! tap {
+                ($to:literal: $a:literal $b:literal $c:literal $d:literal $e:literal $f:literal $g:literal
+                 $h:literal $i:literal $j:literal $k:literal $l:literal $m:literal) => {
+                    sums[$to] = sums[$to] + weight[0] * window[$a] as $float + weight[1] * window[$b] as $float + weight[2] * window[$c] as $float
+                        + weight[3] * window[$d] as $float + weight[4] * window[$e] as $float + weight[5] * window[$f] as $float + weight[6] * window[$g] as $float
+                        + weight[7] * window[$h] as $float + weight[8] * window[$i] as $float + weight[9] * window[$j] as $float + weight[10] * window[$k] as $float
+                        + weight[11] * window[$l] as $float + weight[12] * window[$m] as $float
+                };
+            }
+            tap!(0: 12 11 10 9 8 7 6 5 4 3 2 1 0);
+            tap!(1: 13 12 11 10 9 8 7 6 5 4 3 2 1);
+            tap!(2: 14 13 12 11 10 9 8 7 6 5 4 3 2);
+            tap!(3: 15 14 13 12 11 10 9 8 7 6 5 4 3);
+            tap!(4: 16 15 14 13 12 11 10 9 8 7 6 5 4);
+            tap!(5: 17 16 15 14 13 12 11 10 9 8 7 6 5);
+            tap!(6: 18 17 16 15 14 13 12 11 10 9 8 7 6);
+            tap!(7: 19 18 17 16 15 14 13 12 11 10 9 8 7);
+        }
+    };
+}
+
+convolution!(
+    /// Multiplies and adds in f64: the mistake that a profile should expose.
+    convolve_f64, add_f64, f64
+);
+convolution!(
+    /// Multiplies and adds in f32.
+    convolve_f32, add_f32, f32
+);
+
+fn double(launch: &Launch, reach: Reach<'_>) -> Answer {
+    convolve_f64(launch, &Extent::plain(launch), reach)
+}
+
+fn single(launch: &Launch, reach: Reach<'_>) -> Answer {
+    convolve_f32(launch, &Extent::plain(launch), reach)
+}
+
+fn tiled(launch: &Launch, reach: Reach<'_>) -> Answer {
+    convolve_f32(launch, &Extent::tiled(launch), reach)
+}
+
+/// A multiply and an add per tap. The plain versions read each of the window's 13 rows anew, its columns
+/// come from the cache; one write.
+fn single_work(launch: &Launch) -> Work {
+    let results = Extent::plain(launch).results();
+    let flops = 2.0 * (MASK * MASK) as f64 * results;
+    Work {
+        bytes: 4.0 * (MASK + 1) as f64 * results,
+        f32_flops: flops,
+        f64_flops: 0.0,
+    }
+}
+
+fn double_work(launch: &Launch) -> Work {
+    let single = single_work(launch);
+    Work {
+        bytes: single.bytes,
+        f32_flops: 0.0,
+        f64_flops: single.f32_flops,
+    }
+}
+
+/// The tile with its halo is read once for all results of the tile.
+fn tiled_work(launch: &Launch) -> Work {
+    let results = Extent::tiled(launch).results();
+    let halo = (MASK - 1) as f64;
+    let (columns, rows) = (TILE[0] as f64, TILE[1] as f64);
+    let read = (columns + halo) * (rows + halo) / (columns * rows);
+    let flops = 2.0 * (MASK * MASK) as f64 * results;
+    Work {
+        bytes: 4.0 * (read + 1.0) * results,
+        f32_flops: flops,
+        f64_flops: 0.0,
+    }
+}

@@ -1,0 +1,201 @@
+//! Finding and loading the built driver library. Must never run driver code of this crate: the one driver is
+//! the loaded one.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+use crate::control::{Functions, Sim};
+
+mod hide;
+
+/// The name that cudarc looks for first, and the library's SONAME.
+const SONAME: &str = "libcuda.so";
+const FILE: &str = "libsimcuda.so";
+/// Do not load, only find what is loaded (`RTLD_NOLOAD`).
+const NO_LOAD: i32 = libc::RTLD_NOLOAD;
+
+/// What to install.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Time moves only by synchronizing calls, modelled call costs and [`Sim::advance`].
+    pub virtual_clock: bool,
+    /// Exported functions that the library must lack, as an older driver does.
+    pub hide: Vec<String>,
+    /// Number of simulated devices.
+    pub devices: u32,
+    /// `cuInit` answers NO_DEVICE, as on a machine with a driver and no GPU.
+    pub no_device: bool,
+}
+
+impl Default for Options {
+    /// One device under the host's clock, nothing hidden.
+    fn default() -> Options {
+        Options {
+            virtual_clock: false,
+            hide: Vec::new(),
+            devices: 1,
+            no_device: false,
+        }
+    }
+}
+
+/// Why the simulator could not be installed.
+#[derive(Debug)]
+pub enum InstallError {
+    /// The library was not built, or not where it is looked for.
+    NotFound(Vec<PathBuf>),
+    /// The library could not be loaded or lacks a control function.
+    Load(libloading::Error),
+    /// The copy without the hidden functions could not be made.
+    Copy(std::io::Error),
+    /// A function to hide is not among the library's symbols.
+    NothingToHide(String),
+    /// Another libcuda.so was loaded before.
+    OtherDriver,
+    /// The simulator was installed with other options, or used before.
+    Installed,
+}
+
+impl fmt::Display for InstallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InstallError::NotFound(places) => {
+                write!(
+                    f,
+                    "{FILE} is not built or not found (set GPUPROF_SIM_DRIVER to its path); looked for"
+                )?;
+                places
+                    .iter()
+                    .try_for_each(|place| write!(f, " {}", place.display()))
+            }
+            InstallError::Load(error) => write!(f, "loading {FILE}: {error}"),
+            InstallError::Copy(error) => write!(
+                f,
+                "making a copy of {FILE} without the hidden functions: {error}"
+            ),
+            InstallError::NothingToHide(symbol) => {
+                write!(f, "cannot hide `{symbol}`: the library lacks it")
+            }
+            InstallError::OtherDriver => f.write_str("another libcuda.so was loaded before"),
+            InstallError::Installed => {
+                f.write_str("it is installed with other options, or in use already")
+            }
+        }
+    }
+}
+
+impl std::error::Error for InstallError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            InstallError::Load(error) => Some(error),
+            InstallError::Copy(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+static INSTALLED: Mutex<Option<(Sim, Options)>> = Mutex::new(None);
+
+/// Loads the simulated driver with one device under the host's clock. Call it before anything of cudarc.
+///
+/// # Errors
+/// As [`install_with`].
+pub fn install() -> Result<Sim, InstallError> {
+    install_with(&Options::default())
+}
+
+/// Loads the simulated driver. Call it before anything of cudarc; again with the same options it gives the
+/// installed one.
+///
+/// # Errors
+/// Where the library is not found or cannot be loaded, a function to hide does not exist, another driver was
+/// loaded before, or the simulator runs with other options.
+pub fn install_with(options: &Options) -> Result<Sim, InstallError> {
+    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((sim, with)) = &*installed {
+        return if with == options {
+            Ok(*sim)
+        } else {
+            Err(InstallError::Installed)
+        };
+    }
+    let sim = load(&options.hide)?;
+    let devices = if options.no_device {
+        0
+    } else {
+        options.devices
+    };
+    if !sim.configure(options.virtual_clock, devices) {
+        return Err(InstallError::Installed);
+    }
+    *installed = Some((sim, options.clone()));
+    Ok(sim)
+}
+
+/// The simulator, where it is installed.
+pub(crate) fn installed() -> Option<Sim> {
+    let installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    installed.as_ref().map(|(sim, _)| *sim)
+}
+
+fn load(hide: &[String]) -> Result<Sim, InstallError> {
+    if let Some(loaded) = loaded() {
+        // Loaded by the program's launcher: it is ours or it is in the way.
+        let functions = Functions::find(&loaded).map_err(|_| InstallError::OtherDriver)?;
+        return if hide.is_empty() {
+            Ok(Sim::new(functions))
+        } else {
+            Err(InstallError::Installed)
+        };
+    }
+    let path = find()?;
+    let library = if hide.is_empty() {
+        open(&path)?
+    } else {
+        hide::load_without(&path, hide)?
+    };
+    let functions = Functions::find(&library).map_err(InstallError::Load)?;
+    // Never unloaded: handles and function pointers into it live as long as the process.
+    std::mem::forget(library);
+    if loaded().is_none() {
+        return Err(InstallError::OtherDriver);
+    }
+    Ok(Sim::new(functions))
+}
+
+/// The library that a `dlopen` of the driver's name would find loaded.
+fn loaded() -> Option<Library> {
+    // SAFETY: RTLD_NOLOAD runs no initialiser.
+    unsafe { Library::open(Some(SONAME), RTLD_NOW | NO_LOAD) }.ok()
+}
+
+fn open(path: &Path) -> Result<Library, InstallError> {
+    // SAFETY: the library is this crate's own; it has no initialisers.
+    unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(InstallError::Load)
+}
+
+/// Where cargo puts the library of a dependency, as seen from a binary, a test or an example; and from this
+/// crate's build directory, for documentation tests, whose programs stand elsewhere.
+fn find() -> Result<PathBuf, InstallError> {
+    let mut places = Vec::new();
+    if let Some(path) = std::env::var_os("GPUPROF_SIM_DRIVER") {
+        places.push(PathBuf::from(path));
+    } else {
+        if let Some(folder) = std::env::current_exe()
+            .ok()
+            .as_deref()
+            .and_then(Path::parent)
+        {
+            places.extend(["", "deps", "../deps"].map(|sub| folder.join(sub).join(FILE)));
+        }
+        places.push(Path::new(env!("OUT_DIR")).join("../../../deps").join(FILE));
+    }
+    places
+        .iter()
+        .find(|place| place.is_file())
+        .cloned()
+        .ok_or(InstallError::NotFound(places))
+}

@@ -1,0 +1,111 @@
+//! Modules and their functions (API reference, Module Management). Nothing is compiled: a module is a list
+//! of the names that its PTX text declares.
+
+use std::collections::BTreeMap;
+
+use crate::abi::{Answer, Handle};
+use crate::codes::Code;
+use crate::device;
+use crate::kernels::{self, Kernel};
+use crate::state::State;
+
+/// What `.entry` names a PTX text declares, or that the image is binary and could hold any.
+pub(crate) enum Names {
+    Declared(Vec<String>),
+    Any,
+}
+
+/// One loaded module.
+pub(crate) struct Module {
+    pub(crate) context: Handle,
+    names: Names,
+    functions: BTreeMap<String, Handle>,
+}
+
+/// One kernel function of a module.
+pub(crate) struct Function {
+    pub(crate) context: Handle,
+    module: Handle,
+    pub(crate) name: String,
+    /// What computes it, where the simulator knows it.
+    pub(crate) kernel: Option<&'static Kernel>,
+    /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
+    pub(crate) dynamic_shared: u32,
+}
+
+/// Finds every `.entry NAME` of a PTX text (PTX ISA, Kernel and Function Directives: .entry).
+pub(crate) fn entries(text: &str) -> Names {
+    let code = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or(line));
+    let code: String = code.flat_map(|line| [line, "\n"]).collect();
+    let names = code.split(".entry").skip(1).filter_map(|rest| {
+        let name = rest
+            .trim_start()
+            .split(|c: char| !(c.is_ascii_alphanumeric() || "_$%".contains(c)))
+            .next();
+        name.filter(|name| !name.is_empty() && rest.starts_with(char::is_whitespace))
+            .map(str::to_owned)
+    });
+    Names::Declared(names.collect())
+}
+
+impl State {
+    /// A new module in the current context.
+    pub(crate) fn load_module(&mut self, names: Names) -> Answer<Handle> {
+        let context = self.current()?;
+        Ok(self.modules.insert(Module {
+            context,
+            names,
+            functions: BTreeMap::new(),
+        }))
+    }
+
+    /// The function `name` of `module`, the same handle each time; NOT_FOUND where it declares none.
+    pub(crate) fn function(&mut self, module: Handle, name: &str) -> Answer<Handle> {
+        let found = self.modules.get(module)?;
+        if let Some(function) = found.functions.get(name) {
+            return Ok(*function);
+        }
+        if let Names::Declared(names) = &found.names
+            && !names.iter().any(|declared| declared == name)
+        {
+            return Err(Code::NOT_FOUND);
+        }
+        let context = found.context;
+        let kernel = kernels::find(name);
+        let name = name.to_owned();
+        let dynamic_shared = device::SHARED_PER_BLOCK;
+        let handle = self.functions.insert(Function {
+            context,
+            module,
+            name: name.clone(),
+            kernel,
+            dynamic_shared,
+        });
+        self.modules.get_mut(module)?.functions.insert(name, handle);
+        Ok(handle)
+    }
+
+    /// Ends `module` and its functions. The queue must have been drained.
+    pub(crate) fn unload_module(&mut self, module: Handle) -> Answer {
+        self.modules.remove(module)?;
+        self.functions.retain(|function| function.module != module);
+        Ok(())
+    }
+}
+
+/// The value of `CU_FUNC_ATTRIBUTE_*` number `attribute`: plausible constants, nothing is compiled.
+pub(crate) fn attribute(function: &Function, attribute: i32) -> Answer<i32> {
+    let value = match attribute {
+        0 => device::MAX_THREADS_PER_BLOCK as i32,
+        1 | 2 | 3 | 7 => 0, // static shared, constant and local memory; cache mode
+        4 => 32,            // registers per thread
+        5 | 6 => 75,        // PTX and binary version
+        8 => function.dynamic_shared as i32,
+        9 => -1,      // preferred shared-memory carve-out: the driver's choice
+        10..=15 => 0, // clusters, which this device lacks
+        _ => return Err(Code::INVALID_VALUE),
+    };
+    Ok(value)
+}

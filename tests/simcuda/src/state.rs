@@ -1,0 +1,80 @@
+//! The one state of the loaded driver and the lock around it. Every call of every thread takes this lock, so
+//! nobody computes or waits while holding it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::abi::{Answer, Handle};
+use crate::capture::{Capture, Graph};
+use crate::codes::Code;
+use crate::context::Context;
+use crate::durations::Durations;
+use crate::event::Event;
+use crate::memory::Memory;
+use crate::module::{Function, Module};
+use crate::queue::Queue;
+use crate::stream::Stream;
+use crate::table::Table;
+
+/// Everything the driver knows.
+pub(crate) struct State {
+    pub(crate) initialized: bool,
+    /// How many devices `cuInit` finds; 0 makes it answer NO_DEVICE.
+    pub(crate) devices: u32,
+    pub(crate) contexts: BTreeMap<Handle, Context>,
+    pub(crate) streams: Table<Stream>,
+    pub(crate) events: Table<Event>,
+    pub(crate) modules: Table<Module>,
+    pub(crate) functions: Table<Function>,
+    pub(crate) graphs: Table<Graph>,
+    pub(crate) executables: Table<Graph>,
+    pub(crate) captures: BTreeMap<u64, Capture>,
+    pub(crate) memory: Memory,
+    pub(crate) queue: Queue,
+    pub(crate) durations: Durations,
+    last_id: u64,
+}
+
+static STATE: Mutex<State> = Mutex::new(State::new());
+
+/// The state, locked. A panic under the lock was answered as UNKNOWN; the state stays in use.
+pub(crate) fn lock() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The state, locked; NOT_INITIALIZED before `cuInit` (API reference, Initialization).
+pub(crate) fn ready() -> Answer<MutexGuard<'static, State>> {
+    let state = lock();
+    if state.initialized {
+        Ok(state)
+    } else {
+        Err(Code::NOT_INITIALIZED)
+    }
+}
+
+impl State {
+    const fn new() -> State {
+        State {
+            initialized: false,
+            devices: 1,
+            contexts: BTreeMap::new(),
+            streams: Table::new(0x11),
+            events: Table::new(0x12),
+            modules: Table::new(0x13),
+            functions: Table::new(0x14),
+            graphs: Table::new(0x15),
+            executables: Table::new(0x16),
+            captures: BTreeMap::new(),
+            memory: Memory::new(),
+            queue: Queue::new(),
+            durations: Durations::new(),
+            last_id: 0,
+        }
+    }
+
+    /// A number that nothing had before, for contexts, streams and captures.
+    pub(crate) fn new_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+}

@@ -1,0 +1,124 @@
+//! The names of every exported driver function, so that counts, failures and call costs are kept in plain
+//! arrays. Must never import driver state.
+
+/// Every exported `cu*` function.
+pub(crate) const NAMES: &[&str] = &[
+    "cuInit",
+    "cuDriverGetVersion",
+    "cuGetErrorName",
+    "cuGetErrorString",
+    "cuDeviceGet",
+    "cuDeviceGetCount",
+    "cuDeviceGetName",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetUuid",
+    "cuDeviceGetUuid_v2",
+    "cuDeviceTotalMem_v2",
+    "cuDeviceGetPCIBusId",
+    "cuDevicePrimaryCtxRetain",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuDevicePrimaryCtxGetState",
+    "cuCtxCreate_v4",
+    "cuCtxDestroy_v2",
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuCtxPushCurrent_v2",
+    "cuCtxPopCurrent_v2",
+    "cuCtxGetDevice",
+    "cuCtxGetId",
+    "cuCtxSynchronize",
+    "cuCtxSetFlags",
+    "cuCtxGetStreamPriorityRange",
+    "cuMemAlloc_v2",
+    "cuMemAllocManaged",
+    "cuMemHostAlloc",
+    "cuMemAllocAsync",
+    "cuMemFreeAsync",
+    "cuMemFree_v2",
+    "cuMemFreeHost",
+    "cuMemGetInfo_v2",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemcpyHtoD_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyDtoH_v2",
+    "cuMemcpyDtoDAsync_v2",
+    "cuMemcpyDtoD_v2",
+    "cuMemcpyPeerAsync",
+    "cuMemsetD8Async",
+    "cuMemsetD8_v2",
+    "cuStreamCreate",
+    "cuStreamCreateWithPriority",
+    "cuStreamDestroy_v2",
+    "cuStreamSynchronize",
+    "cuStreamQuery",
+    "cuStreamWaitEvent",
+    "cuStreamIsCapturing",
+    "cuStreamBeginCapture_v2",
+    "cuStreamEndCapture",
+    "cuThreadExchangeStreamCaptureMode",
+    "cuStreamGetCtx",
+    "cuStreamGetId",
+    "cuStreamGetPriority",
+    "cuStreamGetFlags",
+    "cuEventCreate",
+    "cuEventDestroy_v2",
+    "cuEventRecord",
+    "cuEventRecordWithFlags",
+    "cuEventQuery",
+    "cuEventSynchronize",
+    "cuEventElapsedTime",
+    "cuEventElapsedTime_v2",
+    "cuModuleLoad",
+    "cuModuleLoadData",
+    "cuModuleGetFunction",
+    "cuModuleGetGlobal_v2",
+    "cuModuleUnload",
+    "cuFuncGetAttribute",
+    "cuFuncSetAttribute",
+    "cuFuncSetCacheConfig",
+    "cuLaunchKernel",
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+    "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphLaunch",
+    "cuGraphUpload",
+    "cuGraphExecDestroy",
+    "cuGraphDestroy",
+];
+
+/// Which function: an index into [`NAMES`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Symbol(pub(crate) usize);
+
+impl Symbol {
+    /// The function called `name`, at compile time: a name that the list lacks does not compile.
+    pub(crate) const fn named(name: &str) -> Symbol {
+        let mut index = 0;
+        while index < NAMES.len() {
+            if same(NAMES[index].as_bytes(), name.as_bytes()) {
+                return Symbol(index);
+            }
+            index += 1;
+        }
+        panic!("an exported function is missing in symbols::NAMES")
+    }
+
+    /// The function called `name`, or none.
+    pub(crate) fn find(name: &str) -> Option<Symbol> {
+        NAMES.iter().position(|known| *known == name).map(Symbol)
+    }
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < a.len() {
+        if a[at] != b[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}

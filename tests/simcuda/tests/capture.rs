@@ -1,0 +1,234 @@
+//! Stream capture: nodes instead of work, and the rules about what a capture forbids.
+
+mod common;
+
+use common::{context_and_stream, elapsed, event, function, query, record, saxpy, virtual_clock};
+use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
+use cudarc::driver::sys::CUstreamCaptureMode_enum as Mode;
+use cudarc::driver::sys::{
+    self, CUgraphInstantiate_flags, CUresult, CUstreamCaptureStatus_enum as Status,
+};
+
+const NO_FLAGS: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
+
+/// A captured launch does not run and takes no time; each replay runs it.
+#[test]
+fn a_captured_launch_runs_at_replay() {
+    let (sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let kernel = function(&context, "saxpy");
+    let x = stream.clone_htod(&[1.0_f32; 8]).unwrap();
+    let mut y = stream.clone_htod(&[0.0_f32; 8]).unwrap();
+    sim.set_kernel_ns("saxpy", 4_000);
+    let before = sim.now();
+    stream
+        .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+        .unwrap();
+    assert_eq!(
+        stream.capture_status().unwrap(),
+        Status::CU_STREAM_CAPTURE_STATUS_ACTIVE
+    );
+    saxpy(&stream, &kernel, 2.0, &x, &mut y).unwrap();
+    saxpy(&stream, &kernel, 2.0, &x, &mut y).unwrap();
+    let graph = stream.end_capture(NO_FLAGS).unwrap().unwrap();
+    assert_eq!(
+        stream.capture_status().unwrap(),
+        Status::CU_STREAM_CAPTURE_STATUS_NONE
+    );
+    stream.synchronize().unwrap();
+    assert_eq!(sim.now(), before);
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), [0.0; 8]);
+    graph.launch().unwrap();
+    graph.launch().unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(sim.now(), before + 16_000);
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), [8.0; 8]);
+}
+
+/// CAPTURED_EVENT: asking for an event last recorded in a capturing stream is not permitted and spoils the
+/// capture; it stays captured afterwards.
+#[test]
+fn a_captured_event_cannot_be_asked() {
+    let (_sim, _turn) = virtual_clock();
+    let (_context, stream) = context_and_stream();
+    let (plain, captured) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    record(plain, &stream).unwrap();
+    stream
+        .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_RELAXED)
+        .unwrap();
+    record(captured, &stream).unwrap();
+    assert_eq!(
+        query(plain),
+        Ok(()),
+        "a relaxed capture forbids nothing else"
+    );
+    assert_eq!(query(captured), Err(CUresult::CUDA_ERROR_CAPTURED_EVENT));
+    let ended = stream.end_capture(NO_FLAGS).map(drop);
+    assert_eq!(
+        ended.unwrap_err().0,
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+    );
+    assert_eq!(
+        elapsed(plain, captured),
+        Err(CUresult::CUDA_ERROR_CAPTURED_EVENT)
+    );
+    record(captured, &stream).unwrap();
+    assert_eq!(elapsed(plain, captured), Ok(0.0));
+}
+
+/// cuThreadExchangeStreamCaptureMode: a GLOBAL capture forbids cuEventQuery to every thread that has not put
+/// itself in RELAXED mode; the forbidden call spoils the capture.
+#[test]
+fn a_global_capture_forbids_queries_of_other_threads() {
+    let (_sim, _turn) = virtual_clock();
+    let (_context, stream) = context_and_stream();
+    let made = event(CU_EVENT_DEFAULT) as usize;
+    let elsewhere = |relaxed: bool| {
+        let ask = move || {
+            if relaxed {
+                let mut mode = Mode::CU_STREAM_CAPTURE_MODE_RELAXED;
+                // SAFETY: `mode` is readable and writable.
+                unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) }
+                    .result()
+                    .unwrap();
+                assert_eq!(
+                    mode,
+                    Mode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+                    "the mode a thread starts in"
+                );
+            }
+            query(made as _)
+        };
+        std::thread::spawn(ask).join().unwrap()
+    };
+    stream
+        .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_GLOBAL)
+        .unwrap();
+    assert_eq!(elsewhere(true), Ok(()));
+    assert_eq!(
+        stream.capture_status().unwrap(),
+        Status::CU_STREAM_CAPTURE_STATUS_ACTIVE
+    );
+    assert_eq!(
+        elsewhere(false),
+        Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+    );
+    assert_eq!(
+        stream.capture_status().unwrap(),
+        Status::CU_STREAM_CAPTURE_STATUS_INVALIDATED
+    );
+    let ended = stream.end_capture(NO_FLAGS).map(drop);
+    assert_eq!(
+        ended.unwrap_err().0,
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+    );
+    assert_eq!(elsewhere(false), Ok(()));
+}
+
+/// A THREAD_LOCAL capture forbids them to its own thread only.
+#[test]
+fn a_thread_local_capture_forbids_queries_of_its_thread() {
+    let (_sim, _turn) = virtual_clock();
+    let (_context, stream) = context_and_stream();
+    let made = event(CU_EVENT_DEFAULT) as usize;
+    stream
+        .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+        .unwrap();
+    let there = std::thread::spawn(move || query(made as _)).join().unwrap();
+    assert_eq!(there, Ok(()));
+    assert_eq!(
+        query(made as _),
+        Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+    );
+    assert!(stream.end_capture(NO_FLAGS).is_err());
+}
+
+/// Waiting for a capturing stream is refused and spoils the capture; so does a dependency on work outside.
+#[test]
+fn a_capture_is_spoilt_by_waiting() {
+    let (_sim, _turn) = virtual_clock();
+    let (_context, stream) = context_and_stream();
+    let outside = event(CU_EVENT_DEFAULT);
+    record(outside, &stream).unwrap();
+    stream
+        .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_RELAXED)
+        .unwrap();
+    let waited = stream.synchronize();
+    assert_eq!(
+        waited.unwrap_err().0,
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+    );
+    assert!(stream.end_capture(NO_FLAGS).is_err());
+    stream
+        .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_RELAXED)
+        .unwrap();
+    // SAFETY: event and stream live.
+    let waited = unsafe { sys::cuStreamWaitEvent(stream.cu_stream(), outside, 0) };
+    assert_eq!(waited, CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    assert!(stream.end_capture(NO_FLAGS).is_err());
+}
+
+/// A stream that waits for a captured event joins the capture, and must be joined before its end.
+#[test]
+fn a_capture_spreads_by_events_and_must_be_joined() {
+    let (_sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let side = context.new_stream().unwrap();
+    for joined in [true, false] {
+        stream
+            .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_RELAXED)
+            .unwrap();
+        side.join(&stream).unwrap();
+        assert_eq!(
+            side.capture_status().unwrap(),
+            Status::CU_STREAM_CAPTURE_STATUS_ACTIVE
+        );
+        if joined {
+            stream.join(&side).unwrap();
+        }
+        let ended = stream
+            .end_capture(NO_FLAGS)
+            .map(drop)
+            .map_err(|error| error.0);
+        let expected = if joined {
+            Ok(())
+        } else {
+            Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
+        };
+        assert_eq!(ended, expected);
+        assert_eq!(
+            side.capture_status().unwrap(),
+            Status::CU_STREAM_CAPTURE_STATUS_NONE
+        );
+    }
+}
+
+/// cuEventRecordWithFlags: an external record becomes a node that every replay stamps, and is refused
+/// outside a capture.
+#[test]
+fn an_external_record_is_stamped_by_replays() {
+    let (sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let kernel = function(&context, "saxpy");
+    let (x, mut y) = (
+        stream.alloc_zeros(8).unwrap(),
+        stream.alloc_zeros(8).unwrap(),
+    );
+    let (start, end) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    let external = |event| {
+        // SAFETY: event and stream live; 1 is CU_EVENT_RECORD_EXTERNAL.
+        unsafe { sys::cuEventRecordWithFlags(event, stream.cu_stream(), 1) }
+    };
+    assert_eq!(external(start), CUresult::CUDA_ERROR_INVALID_VALUE);
+    sim.set_kernel_ns("saxpy", 6_000);
+    stream
+        .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_RELAXED)
+        .unwrap();
+    external(start).result().unwrap();
+    saxpy(&stream, &kernel, 1.0, &x, &mut y).unwrap();
+    external(end).result().unwrap();
+    let graph = stream.end_capture(NO_FLAGS).unwrap().unwrap();
+    graph.launch().unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(elapsed(start, end), Ok(0.006));
+}

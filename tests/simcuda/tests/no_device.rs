@@ -1,0 +1,23 @@
+//! A machine with a driver and no GPU.
+
+use cudarc::driver::sys::CUresult;
+use cudarc::driver::{CudaContext, result};
+use simcuda::{Options, install_with};
+
+/// cuInit answers NO_DEVICE; what comes after it NOT_INITIALIZED.
+#[test]
+fn init_answers_no_device() {
+    install_with(&Options {
+        no_device: true,
+        ..Options::default()
+    })
+    .unwrap();
+    assert_eq!(
+        CudaContext::new(0).map(drop).unwrap_err().0,
+        CUresult::CUDA_ERROR_NO_DEVICE
+    );
+    assert_eq!(
+        result::device::get_count().unwrap_err().0,
+        CUresult::CUDA_ERROR_NOT_INITIALIZED
+    );
+}

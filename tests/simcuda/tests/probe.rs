@@ -1,0 +1,68 @@
+//! The choice between a real device and the simulator, each in a process of its own.
+
+use std::process::{Command, Output};
+
+use cudarc::driver::CudaContext;
+use simcuda::{Device, real_or_simulated};
+
+/// Not a test by itself: what the others run in a child.
+#[test]
+#[ignore = "run by the tests of this file in a child process"]
+fn child() {
+    let device = real_or_simulated();
+    let name = CudaContext::new(0).unwrap().name().unwrap();
+    assert_eq!(
+        matches!(device, Device::Simulated(_)),
+        name == "simulated device"
+    );
+    assert_eq!(
+        matches!(real_or_simulated(), Device::Real),
+        matches!(device, Device::Real)
+    );
+    println!("device: {name}");
+}
+
+fn run(variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--ignored", "--exact", "child", "--nocapture"])
+        .env_remove("GPUPROF_SIM");
+    command.envs(variables.iter().copied()).output().unwrap()
+}
+
+/// GPUPROF_SIM=1 takes the simulator and says so once, on standard error.
+#[test]
+fn the_simulator_can_be_forced() {
+    let output = run(&[("GPUPROF_SIM", "1")]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("device: simulated device"));
+    let said = "running on the simulated device; its times are modelled, not measured";
+    assert_eq!(errors.matches(said).count(), 1, "{errors}");
+}
+
+/// Without it, either driver works on this machine.
+#[test]
+fn some_device_always_answers() {
+    let output = run(&[]);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// A library that is not where the variable says is a clear message.
+#[test]
+fn a_missing_library_is_told() {
+    let output = run(&[
+        ("GPUPROF_SIM", "1"),
+        ("GPUPROF_SIM_DRIVER", "/nowhere/libsimcuda.so"),
+    ]);
+    assert!(!output.status.success());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        errors.contains("set GPUPROF_SIM_DRIVER to its path"),
+        "{errors}"
+    );
+}

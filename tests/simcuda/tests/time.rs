@@ -1,0 +1,200 @@
+//! The time model under the virtual clock, exact to the nanosecond that a float32 of milliseconds can hold.
+
+mod common;
+
+use common::{context_and_stream, elapsed, event, function, query, record, saxpy, virtual_clock};
+use cudarc::driver::result;
+use cudarc::driver::sys::CUevent_flags::{CU_EVENT_DEFAULT, CU_EVENT_DISABLE_TIMING};
+use cudarc::driver::sys::{self, CUresult};
+
+/// cuEventElapsedTime gives the time between the stamps, which a launch of 12.5 µs separates.
+#[test]
+fn an_event_pair_around_a_launch_reads_its_duration() {
+    let (sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let kernel = function(&context, "saxpy");
+    let (x, mut y) = (
+        stream.alloc_zeros(256).unwrap(),
+        stream.alloc_zeros(256).unwrap(),
+    );
+    sim.set_kernel_ns("saxpy", 12_500);
+    let (start, end) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    let before = sim.now();
+    record(start, &stream).unwrap();
+    saxpy(&stream, &kernel, 2.0, &x, &mut y).unwrap();
+    record(end, &stream).unwrap();
+    assert_eq!(
+        sim.now(),
+        before,
+        "launching and recording take no time unless a call cost is set"
+    );
+    assert_eq!(query(start), Ok(()));
+    assert_eq!(query(end), Err(CUresult::CUDA_ERROR_NOT_READY));
+    assert_eq!(elapsed(start, end), Err(CUresult::CUDA_ERROR_NOT_READY));
+    sim.advance(12_499);
+    assert_eq!(query(end), Err(CUresult::CUDA_ERROR_NOT_READY));
+    sim.advance(1);
+    assert_eq!(query(end), Ok(()));
+    assert_eq!(elapsed(start, end), Ok(0.0125));
+    stream.synchronize().unwrap();
+    assert_eq!(sim.now(), before + 12_500, "nothing was left to wait for");
+}
+
+/// Streams run beside each other; synchronizing waits for the stream asked for.
+#[test]
+fn two_streams_overlap() {
+    let (sim, _turn) = virtual_clock();
+    let (context, first) = context_and_stream();
+    let second = context.new_stream().unwrap();
+    let kernel = function(&context, "saxpy");
+    let (x, mut y) = (
+        first.alloc_zeros(64).unwrap(),
+        first.alloc_zeros(64).unwrap(),
+    );
+    let before = sim.now();
+    sim.set_kernel_ns("saxpy", 30_000);
+    saxpy(&first, &kernel, 1.0, &x, &mut y).unwrap();
+    sim.set_kernel_ns("saxpy", 50_000);
+    saxpy(&second, &kernel, 1.0, &x, &mut y).unwrap();
+    first.synchronize().unwrap();
+    assert_eq!(sim.now(), before + 30_000);
+    context.synchronize().unwrap();
+    assert_eq!(sim.now(), before + 50_000);
+}
+
+/// cuStreamWaitEvent: work behind it starts no earlier than the event completes.
+#[test]
+fn a_stream_waits_for_an_event_of_another() {
+    let (sim, _turn) = virtual_clock();
+    let (context, first) = context_and_stream();
+    let second = context.new_stream().unwrap();
+    let kernel = function(&context, "saxpy");
+    let (x, mut y) = (
+        first.alloc_zeros(64).unwrap(),
+        first.alloc_zeros(64).unwrap(),
+    );
+    let before = sim.now();
+    sim.set_kernel_ns("saxpy", 30_000);
+    saxpy(&first, &kernel, 1.0, &x, &mut y).unwrap();
+    second.join(&first).unwrap();
+    saxpy(&second, &kernel, 1.0, &x, &mut y).unwrap();
+    second.synchronize().unwrap();
+    assert_eq!(sim.now(), before + 60_000);
+}
+
+/// Work queued while the device idles starts now, not when the last work ended.
+#[test]
+fn an_idle_gap_is_part_of_the_pair() {
+    let (sim, _turn) = virtual_clock();
+    let (_context, stream) = context_and_stream();
+    let (start, end) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    record(start, &stream).unwrap();
+    sim.advance(7_000);
+    record(end, &stream).unwrap();
+    assert_eq!(elapsed(start, end), Ok(0.007));
+    assert_eq!(
+        elapsed(end, start),
+        Ok(-0.007),
+        "the API gives a signed difference"
+    );
+}
+
+/// The modelled costs: of a record on the stream, of a call on the host.
+#[test]
+fn event_and_call_costs_are_modelled() {
+    let (sim, _turn) = virtual_clock();
+    let (_context, stream) = context_and_stream();
+    let (start, end) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    sim.set_event_ns(1_500);
+    record(start, &stream).unwrap();
+    record(end, &stream).unwrap();
+    stream.synchronize().unwrap();
+    sim.set_event_ns(0);
+    assert_eq!(elapsed(start, end), Ok(0.0015));
+
+    sim.set_call_ns("cuEventRecord", 400);
+    let before = sim.now();
+    record(start, &stream).unwrap();
+    record(end, &stream).unwrap();
+    sim.set_call_ns("cuEventRecord", 0);
+    assert_eq!(sim.now(), before + 800);
+    assert_eq!(elapsed(start, end), Ok(0.0004));
+}
+
+/// cuEventElapsedTime: INVALID_HANDLE for an event never recorded and for one without timing; cuEventQuery:
+/// an event never recorded is complete.
+#[test]
+fn untimed_events_have_no_elapsed_time() {
+    let (_sim, _turn) = virtual_clock();
+    let (_context, stream) = context_and_stream();
+    let (timed, never) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    let untimed = event(CU_EVENT_DISABLE_TIMING);
+    record(timed, &stream).unwrap();
+    record(untimed, &stream).unwrap();
+    assert_eq!(
+        elapsed(timed, never),
+        Err(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    );
+    assert_eq!(
+        elapsed(untimed, timed),
+        Err(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    );
+    assert_eq!(query(never), Ok(()));
+}
+
+/// API synchronization behavior: a copy to pageable memory returns when it is complete, one to page-locked
+/// memory at once.
+#[test]
+fn copies_to_the_host_wait_for_pageable_memory_only() {
+    let (sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let source = stream.clone_htod(&[5_u8; 32]).unwrap();
+    sim.set_kernel_ns("memcpy", 9_000);
+    let before = sim.now();
+    // SAFETY: written before it is read.
+    let mut pinned = unsafe { context.alloc_pinned::<u8>(32) }.unwrap();
+    let address = pinned.as_mut_ptr().unwrap();
+    // SAFETY: `pinned` has 32 bytes and lives to the end of the test.
+    let target = unsafe { std::slice::from_raw_parts_mut(address, 32) };
+    // SAFETY: both have 32 bytes.
+    unsafe {
+        result::memcpy_dtoh_async(target, device_address(&source, &stream), stream.cu_stream())
+    }
+    .unwrap();
+    assert_eq!(sim.now(), before);
+    let mut pageable = [0_u8; 32];
+    stream.memcpy_dtoh(&source, &mut pageable).unwrap();
+    sim.set_kernel_ns("memcpy", 0);
+    assert_eq!(sim.now(), before + 18_000);
+    assert_eq!((pageable, &*target), ([5; 32], &[5; 32][..]));
+}
+
+fn device_address(
+    slice: &cudarc::driver::CudaSlice<u8>,
+    stream: &cudarc::driver::CudaStream,
+) -> sys::CUdeviceptr {
+    cudarc::driver::DevicePtr::device_ptr(slice, stream).0
+}
+
+/// A per-thread default stream (0x2) is another stream on each thread.
+#[test]
+fn the_per_thread_stream_is_one_per_thread() {
+    let (_sim, _turn) = virtual_clock();
+    let (context, _stream) = context_and_stream();
+    let id = |context: &cudarc::driver::CudaContext| {
+        context.bind_to_thread().unwrap();
+        let mut id = 0;
+        // SAFETY: 0x2 is CU_STREAM_PER_THREAD, `id` is writable.
+        unsafe { sys::cuStreamGetId(2 as sys::CUstream, &mut id) }
+            .result()
+            .unwrap();
+        id
+    };
+    let here = id(&context);
+    assert_eq!(here, id(&context));
+    let there = std::thread::spawn({
+        let context = context.clone();
+        move || id(&context)
+    });
+    assert_ne!(here, there.join().unwrap());
+}

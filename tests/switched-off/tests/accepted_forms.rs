@@ -1,0 +1,37 @@
+//! Whatever the attribute accepts when it measures, it accepts switched off, and the functions do the same.
+
+#[path = "../../ui/pass/asynchronous.rs"]
+mod asynchronous;
+#[path = "../../ui/pass/containers.rs"]
+mod containers;
+#[path = "../../ui/pass/functions.rs"]
+mod functions;
+#[path = "../../ui/pass/methods.rs"]
+mod methods;
+#[path = "../../ui/pass/patterns.rs"]
+mod patterns;
+
+#[test]
+fn functions_do_what_they_did() {
+    functions::main();
+}
+
+#[test]
+fn methods_do_what_they_did() {
+    methods::main();
+}
+
+#[test]
+fn patterns_bind_what_they_bound() {
+    patterns::main();
+}
+
+#[test]
+fn futures_give_what_they_gave() {
+    asynchronous::main();
+}
+
+#[test]
+fn blocks_do_what_they_did() {
+    containers::main();
+}

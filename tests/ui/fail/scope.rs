@@ -1,0 +1,8 @@
+fn main() {
+    gpuprof::scope!();
+    gpuprof::scope!(3);
+    gpuprof::scope!("name", 5);
+    gpuprof::scope!("name", 5, 6);
+    let name = String::from("at run time");
+    gpuprof::scope!(&name);
+}

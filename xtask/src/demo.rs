@@ -1,0 +1,38 @@
+//! `cargo xtask demo`: from a fresh clone to the table in one command.
+//!
+//! Why: it is the first thing a newcomer runs. Must never import: test.
+
+use crate::needs::{self, Need};
+use crate::workspace::{self, Workspace};
+
+/// What runs without an argument.
+const DEFAULT: &str = "02_convolution";
+
+/// Runs an example in release mode; its own output and its table go straight to the terminal.
+///
+/// # Errors
+/// A text for the user: a wrong argument, something missing that may not be installed, or the
+/// example's failure.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let example = match arguments {
+        [] => DEFAULT,
+        [example] => example,
+        _ => return Err("usage: cargo xtask demo [EXAMPLE]".into()),
+    };
+    let examples = Workspace::load()?.examples;
+    if !examples.iter().any(|known| known == example) {
+        return Err(format!(
+            "there is no example `{example}`; there are {}",
+            examples.join(", ")
+        ));
+    }
+    needs::ensure(&[Need::CCompiler, Need::Libclang])?;
+    workspace::succeed(&mut workspace::cargo([
+        "run",
+        "--release",
+        "--package",
+        "gpuprof",
+        "--example",
+        example,
+    ]))
+}

@@ -1,0 +1,263 @@
+//! What a command needs from the machine, and how it gets there.
+//!
+//! Why: one command must lead from a clone to the table, and a failed build of somebody else's crate is
+//! no message. The decision is a function of plain facts ([`System`], what is missing), so that it is
+//! tested for machines we do not have. Must never import: demo, test, sim, ptx.
+
+mod libclang;
+mod system;
+
+use std::env;
+use std::process::{Command, Stdio};
+
+use libclang::{Found, Search};
+use system::{Family, System};
+
+/// Something that cargo cannot bring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// A C compiler, for the C part of the crate nvtx.
+    CCompiler,
+    /// libclang with its headers: the crate nvtx makes its bindings with bindgen.
+    Libclang,
+    /// python3 with pip: the compiler of kernels/cuda comes as a Python wheel.
+    Pip,
+}
+
+impl Need {
+    pub(crate) const ALL: [Need; 3] = [Need::CCompiler, Need::Libclang, Need::Pip];
+
+    /// What it is and what for, as the end of a sentence.
+    fn reason(self) -> &'static str {
+        match self {
+            Need::CCompiler => "a C compiler, needed to build the crate nvtx",
+            Need::Libclang => "libclang with its headers, needed to build the crate nvtx",
+            Need::Pip => "python3 with pip, needed to check the PTX of kernels/",
+        }
+    }
+
+    /// The packages that bring it on a family of systems.
+    fn packages(self, family: Family) -> &'static [&'static str] {
+        match (self, family) {
+            (Need::CCompiler, Family::Debian) => &["gcc", "libc6-dev"],
+            (Need::CCompiler, Family::Fedora | Family::Arch) => &["gcc"],
+            (Need::CCompiler, Family::Alpine) => &["gcc", "musl-dev"],
+            (Need::Libclang, Family::Debian) => &["libclang-dev"],
+            (Need::Libclang, Family::Fedora) => &["clang-devel"],
+            (Need::Libclang, Family::Arch) => &["clang"],
+            (Need::Libclang, Family::Alpine) => &["clang-dev"],
+            (Need::Pip, Family::Debian | Family::Fedora) => &["python3-pip"],
+            (Need::Pip, Family::Arch) => &["python-pip"],
+            (Need::Pip, Family::Alpine) => &["py3-pip"],
+        }
+    }
+
+    /// Whether it is missing here.
+    ///
+    /// # Errors
+    /// A text for the user where no package could mend it.
+    fn missing(self) -> Result<bool, String> {
+        match self {
+            Need::CCompiler => Ok(!runs(env::var("CC").as_deref().unwrap_or("cc"), &["--version"])),
+            Need::Pip => Ok(!runs("python3", &["-m", "pip", "--version"])),
+            Need::Libclang => match Search::here().run() {
+                Found::Complete => Ok(false),
+                Found::NoHeaders | Found::Nothing => Ok(true),
+                Found::WrongPath => Err(
+                    "LIBCLANG_PATH is set, but there is no libclang.so there: correct it or unset it".into(),
+                ),
+            },
+        }
+    }
+}
+
+/// What is to be done about what is missing.
+#[derive(Debug, PartialEq, Eq)]
+enum Plan {
+    /// Install these packages with apt-get, through sudo or not.
+    Install {
+        packages: Vec<&'static str>,
+        sudo: bool,
+    },
+    /// It may not be installed from here; this tells the user how.
+    Tell(String),
+}
+
+/// Makes sure that all of `needs` are there; says what it installs before it does.
+///
+/// # Errors
+/// A text for the user: what is missing and what to run, or what went wrong while installing.
+pub(crate) fn ensure(needs: &[Need]) -> Result<(), String> {
+    let missing = missing(needs)?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    match plan(&missing, &System::here()) {
+        Plan::Tell(text) => Err(text),
+        Plan::Install { packages, sudo } => {
+            let reasons: Vec<_> = missing.iter().map(|need| need.reason()).collect();
+            println!(
+                "installing {} with apt-get: {}",
+                packages.join(" "),
+                reasons.join("; ")
+            );
+            system::install(&packages, sudo)?;
+            match self::missing(needs)?.first() {
+                None => Ok(()),
+                Some(need) => Err(format!(
+                    "after the installation there is still no {}",
+                    need.reason()
+                )),
+            }
+        }
+    }
+}
+
+fn missing(needs: &[Need]) -> Result<Vec<Need>, String> {
+    let mut missing = Vec::new();
+    for &need in needs {
+        if need.missing()? {
+            missing.push(need);
+        }
+    }
+    Ok(missing)
+}
+
+/// Whether a program can be run and succeeds.
+fn runs(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// The packages of `missing` on a family of systems.
+fn packages(missing: &[Need], family: Family) -> Vec<&'static str> {
+    missing
+        .iter()
+        .flat_map(|need| need.packages(family))
+        .copied()
+        .collect()
+}
+
+fn plan(missing: &[Need], system: &System) -> Plan {
+    if system.family == Some(Family::Debian) && system.apt_get && (system.root || system.sudo) {
+        return Plan::Install {
+            packages: packages(missing, Family::Debian),
+            sudo: !system.root,
+        };
+    }
+    let reasons: Vec<_> = missing.iter().map(|need| need.reason()).collect();
+    let sudo = if system.root { "" } else { "sudo " };
+    let line = |family: Family| {
+        format!(
+            "{sudo}{} {}",
+            family.install(),
+            packages(missing, family).join(" ")
+        )
+    };
+    let how = match system.family {
+        Some(family) => format!(
+            "run this, then the same command again:\n\n  {}",
+            line(family)
+        ),
+        None => {
+            let lines =
+                Family::ALL.map(|family| format!("  {:<16} {}", family.names(), line(family)));
+            format!(
+                "run the line of your system, then the same command again:\n\n{}",
+                lines.join("\n")
+            )
+        }
+    };
+    Plan::Tell(format!("there is no {}\n{how}", reasons.join("\nand no ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEEDS: [Need; 2] = [Need::Libclang, Need::Pip];
+
+    fn system(family: Option<Family>, root: bool, sudo: bool) -> System {
+        System {
+            family,
+            root,
+            sudo,
+            apt_get: family == Some(Family::Debian),
+        }
+    }
+
+    fn told(missing: &[Need], system: &System) -> String {
+        match plan(missing, system) {
+            Plan::Tell(text) => text,
+            install @ Plan::Install { .. } => panic!("{install:?}"),
+        }
+    }
+
+    #[test]
+    fn debian_installs_as_root_or_with_passwordless_sudo() {
+        for (root, free_sudo, sudo) in [
+            (true, false, false),
+            (true, true, false),
+            (false, true, true),
+        ] {
+            let packages = vec!["libclang-dev", "python3-pip"];
+            let expected = Plan::Install { packages, sudo };
+            assert_eq!(
+                plan(&NEEDS, &system(Some(Family::Debian), root, free_sudo)),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn who_may_not_install_is_told_the_exact_line() {
+        let text = told(
+            &[Need::Libclang],
+            &system(Some(Family::Debian), false, false),
+        );
+        assert_eq!(
+            text,
+            "there is no libclang with its headers, needed to build the crate nvtx\n\
+             run this, then the same command again:\n\n  sudo apt-get install libclang-dev"
+        );
+    }
+
+    #[test]
+    fn other_families_are_told_and_never_changed() {
+        for (family, line) in [
+            (Family::Fedora, "  dnf install clang-devel python3-pip"),
+            (Family::Arch, "  pacman -S clang python-pip"),
+            (Family::Alpine, "  apk add clang-dev py3-pip"),
+        ] {
+            let text = told(&NEEDS, &system(Some(family), true, true));
+            assert!(text.ends_with(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_system_is_told_every_line() {
+        let text = told(&[Need::CCompiler], &system(None, false, true));
+        for line in [
+            "sudo apt-get install gcc libc6-dev",
+            "sudo dnf install gcc",
+            "sudo pacman -S gcc",
+            "sudo apk add gcc",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_debian_without_apt_get_is_told() {
+        let bare = System {
+            apt_get: false,
+            ..system(Some(Family::Debian), true, false)
+        };
+        assert!(told(&NEEDS, &bare).ends_with("  apt-get install libclang-dev python3-pip"));
+    }
+}

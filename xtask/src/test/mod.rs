@@ -1,0 +1,248 @@
+//! `cargo xtask test`: everything the project promises, run in one command.
+//!
+//! Why not `cargo test`: features unify within one build, so the switched-off build and the other
+//! feature sets each need their own; the PTX and the oldest toolchain are no cargo tests at all; and
+//! nothing may be skipped unseen. Must never import: demo, sim.
+
+mod harness;
+mod msrv;
+mod parts;
+
+use std::env;
+use std::process::Command;
+use std::time::Instant;
+
+use crate::needs::{self, Need};
+use crate::ptx;
+use crate::workspace::{self, Workspace};
+use msrv::Verdict;
+
+/// The packages that a program without `enable` may build: the facade and what expands the attribute.
+const SWITCHED_OFF: [&str; 7] = [
+    "gpuprof",
+    "gpuprof-macros",
+    "gpuprof-runtime",
+    "proc-macro2",
+    "quote",
+    "syn",
+    "unicode-ident",
+];
+
+/// What the run came to.
+#[derive(Default)]
+struct Outcome {
+    passed: u64,
+    failed: u64,
+    /// What is wrong besides failed tests: a check that failed, a test that did not run.
+    problems: Vec<String>,
+    /// What could not be tested on this machine.
+    untested: Vec<String>,
+}
+
+/// Runs all tests; the last line is `N passed, N failed`.
+///
+/// # Errors
+/// A text for the user: something missing that may not be installed, a failed test or check, or a
+/// test that did not run. Where `CI` is set, an untested toolchain promise too.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    if !arguments.is_empty() {
+        return Err("usage: cargo xtask test".into());
+    }
+    needs::ensure(&Need::ALL)?;
+    let workspace = Workspace::load()?;
+    let running = msrv::running()?;
+    println!(
+        "rustc {running}; the oldest that gpuprof promises to build with: {}",
+        workspace.rust_version
+    );
+
+    let mut outcome = Outcome::default();
+    step("all tests with the default features", || {
+        everything(&workspace, &mut outcome)
+    });
+    step("the switched-off build, with every example", || {
+        outcome.tests(&["-p", "switched-off", "--all-targets"], true);
+    });
+    step("the facade without NVTX", || {
+        outcome.tests(
+            &[
+                "-p",
+                "gpuprof",
+                "--no-default-features",
+                "--features",
+                "enable",
+            ],
+            false,
+        );
+    });
+    step("the other feature sets", || feature_sets(&mut outcome));
+    step("the PTX of kernels/ against its source", || {
+        outcome.check("the PTX", ptx::run(&["--check".into()]))
+    });
+    step("the oldest toolchain", || {
+        oldest_toolchain(&workspace, &running, &mut outcome)
+    });
+    outcome.tell()
+}
+
+/// Runs one part under a heading and says how long it took.
+fn step(title: &str, run: impl FnOnce()) {
+    println!("\n== {title}");
+    let start = Instant::now();
+    run();
+    println!("== {title}: {:.1} s", start.elapsed().as_secs_f64());
+}
+
+/// Every test of every package but `switched-off`, whose features would unify with the others'.
+fn everything(workspace: &Workspace, outcome: &mut Outcome) {
+    let seen = outcome.tests(&["--workspace", "--exclude", "switched-off"], false);
+    let expected: Vec<_> = workspace
+        .tests
+        .iter()
+        .filter(|test| test.package != "switched-off")
+        .cloned()
+        .collect();
+    outcome
+        .problems
+        .extend(parts::missing(&parts::PARTS, &expected, &seen));
+}
+
+/// The feature sets that no test runs with must build at least, and the empty one must stay small.
+fn feature_sets(outcome: &mut Outcome) {
+    for features in ["", "nvtx"] {
+        let arguments = [
+            "check",
+            "-p",
+            "gpuprof",
+            "--lib",
+            "--no-default-features",
+            "--features",
+            features,
+        ];
+        let what = format!("the facade with the features [{features}]");
+        outcome.check(&what, workspace::succeed(&mut workspace::cargo(arguments)));
+    }
+    outcome.check("the switched-off build", switched_off_is_small());
+}
+
+fn switched_off_is_small() -> Result<(), String> {
+    let arguments = [
+        "tree",
+        "-p",
+        "gpuprof",
+        "--no-default-features",
+        "--edges",
+        "normal,build",
+        "--prefix",
+        "none",
+    ];
+    let output = workspace::cargo(arguments)
+        .output()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let names = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    let extra: Vec<_> = names.filter(|name| !SWITCHED_OFF.contains(name)).collect();
+    if extra.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("it also builds {}", extra.join(", ")))
+    }
+}
+
+fn oldest_toolchain(workspace: &Workspace, running: &str, outcome: &mut Outcome) {
+    let promised = &workspace.rust_version;
+    match msrv::check(workspace, running) {
+        Ok(Verdict::ByTheTests) => {
+            println!("all of the above ran with it: rustc {running} is a {promised}")
+        }
+        Ok(Verdict::ByToolchain(toolchain)) => println!("the workspace checks with {toolchain}"),
+        Ok(Verdict::Untested(why)) => outcome
+            .untested
+            .push(format!("rust-version {promised}: {why}")),
+        Err(error) => outcome
+            .problems
+            .push(format!("rust-version {promised}: {error}")),
+    }
+}
+
+impl Outcome {
+    /// Runs `cargo test` and adds what it did; with `some`, at least one test must have run.
+    fn tests(&mut self, arguments: &[&str], some: bool) -> Vec<harness::Binary> {
+        let mut command = workspace::cargo(["test", "--no-fail-fast"]);
+        command.args(arguments);
+        neutral(&mut command);
+        let shown = workspace::shown(&command);
+        let (seen, content) = match harness::run(command) {
+            Ok(result) => result,
+            Err(error) => {
+                self.problems.push(error);
+                return Vec::new();
+            }
+        };
+        let passed: u64 = seen.iter().map(|binary| binary.passed).sum();
+        let failed: u64 = seen.iter().map(|binary| binary.failed).sum();
+        self.passed += passed;
+        self.failed += failed;
+        self.problems.extend(parts::ignored(&seen));
+        if !content && failed == 0 {
+            self.problems
+                .push(format!("`{shown}` failed besides its tests"));
+        }
+        if some && passed + failed == 0 {
+            self.problems.push(format!("`{shown}` ran no test"));
+        }
+        seen
+    }
+
+    /// Adds a check that is no test.
+    fn check(&mut self, what: &str, result: Result<(), String>) {
+        match result {
+            Ok(()) => println!("{what}: as it should be"),
+            Err(error) => self.problems.push(format!("{what}: {error}")),
+        }
+    }
+
+    /// Prints what is wrong and the closing line. A check that failed counts as one failure there.
+    fn tell(mut self) -> Result<(), String> {
+        println!();
+        for line in &self.untested {
+            println!("NOT TESTED ON THIS MACHINE: {line}");
+        }
+        if env::var_os("CI").is_some() {
+            self.problems.append(&mut self.untested);
+        }
+        for problem in &self.problems {
+            println!("FAILED: {problem}");
+        }
+        let failed = self.failed + self.problems.len() as u64;
+        println!("{} passed, {failed} failed", self.passed);
+        if failed == 0 {
+            Ok(())
+        } else {
+            Err("not everything that was promised holds".into())
+        }
+    }
+}
+
+/// Takes away what the user's environment could change about a test run.
+fn neutral(command: &mut Command) {
+    let ours = |name: &str| {
+        name == "GPUPROF" || name.starts_with("GPUPROF_") || name.starts_with("NVTX_INJECTION")
+    };
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(ours) {
+            command.env_remove(name);
+        }
+    }
+    // Snapshots are compared, never accepted; and the lines that are counted carry no colours.
+    command
+        .env("INSTA_UPDATE", "no")
+        .env_remove("INSTA_FORCE_PASS")
+        .env_remove("TRYBUILD");
+    command.env("CARGO_TERM_COLOR", "never");
+}

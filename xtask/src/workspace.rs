@@ -1,0 +1,161 @@
+//! The repository as cargo sees it: where it is, what it holds, and how to call cargo in it.
+//!
+//! Why `cargo metadata` and not paths: a user may have moved the target folder, and the list of tests
+//! must be cargo's own. Must never import: any other module of xtask.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A test target: one file below a package's `tests/`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TestTarget {
+    /// The package it belongs to.
+    pub(crate) package: String,
+    /// Its name as its executable bears it, with underscores.
+    pub(crate) name: String,
+}
+
+/// What `cargo metadata` says of this repository.
+pub(crate) struct Workspace {
+    /// The target folder, wherever it is.
+    pub(crate) target: PathBuf,
+    /// Every integration test of every package.
+    pub(crate) tests: Vec<TestTarget>,
+    /// The examples of the facade, by name, sorted.
+    pub(crate) examples: Vec<String>,
+    /// The oldest toolchain that the packages promise to build with, such as `1.95`.
+    pub(crate) rust_version: String,
+}
+
+impl Workspace {
+    /// Asks cargo.
+    ///
+    /// # Errors
+    /// A text for the user: cargo cannot be run, or its answer lacks something.
+    pub(crate) fn load() -> Result<Workspace, String> {
+        let output = cargo(["metadata", "--no-deps", "--format-version", "1"])
+            .output()
+            .map_err(|error| format!("cannot run cargo: {error}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("cargo metadata failed\n{}", said.trim_end()));
+        }
+        let metadata: Value = serde_json::from_slice(&output.stdout)
+            .map_err(|error| format!("cargo metadata: {error}"))?;
+        Workspace::read(&metadata).ok_or_else(|| "cargo metadata lacks a field".into())
+    }
+
+    fn read(metadata: &Value) -> Option<Workspace> {
+        let mut workspace = Workspace {
+            target: metadata["target_directory"].as_str()?.into(),
+            tests: Vec::new(),
+            examples: Vec::new(),
+            rust_version: String::new(),
+        };
+        for package in metadata["packages"].as_array()? {
+            let name = package["name"].as_str()?;
+            for target in package["targets"].as_array()? {
+                let kind = target["kind"][0].as_str()?;
+                let target_name = target["name"].as_str()?;
+                if kind == "test" && target["test"].as_bool()? {
+                    let name = target_name.replace('-', "_");
+                    workspace.tests.push(TestTarget {
+                        package: package["name"].as_str()?.into(),
+                        name,
+                    });
+                }
+                if kind == "example" && name == "gpuprof" {
+                    workspace.examples.push(target_name.into());
+                }
+            }
+            if name == "gpuprof" {
+                workspace.rust_version = package["rust_version"].as_str()?.into();
+            }
+        }
+        workspace.examples.sort();
+        (!workspace.rust_version.is_empty()).then_some(workspace)
+    }
+}
+
+/// The repository's root folder.
+pub(crate) fn root() -> &'static Path {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask)
+}
+
+/// The cargo that runs xtask, called in the repository's root.
+pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs a command to its end with the terminal passed on.
+///
+/// # Errors
+/// A text for the user: it cannot be started, or it failed.
+pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
+    let shown = shown(command);
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{shown}` failed ({status})")),
+        Err(error) => Err(format!("cannot run `{shown}`: {error}")),
+    }
+}
+
+/// A command as a person would type it.
+pub(crate) fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or_default();
+    let words = std::iter::once(program).chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_and_examples_are_read_from_metadata() {
+        let metadata = serde_json::json!({
+            "target_directory": "/t",
+            "packages": [{
+                "name": "gpuprof",
+                "rust_version": "1.95",
+                "targets": [
+                    {"kind": ["lib"], "name": "gpuprof", "test": true},
+                    {"kind": ["test"], "name": "call-count", "test": true},
+                    {"kind": ["test"], "name": "by_hand", "test": false},
+                    {"kind": ["example"], "name": "02_b", "test": false},
+                    {"kind": ["example"], "name": "01_a", "test": false},
+                ],
+            }],
+        });
+        let workspace = Workspace::read(&metadata).expect("complete");
+        let expected = TestTarget {
+            package: "gpuprof".into(),
+            name: "call_count".into(),
+        };
+        assert_eq!(workspace.tests, [expected]);
+        assert_eq!(workspace.examples, ["01_a", "02_b"]);
+        assert_eq!(workspace.rust_version, "1.95");
+    }
+
+    #[test]
+    fn this_repository_can_be_read() {
+        let workspace = Workspace::load().expect("cargo metadata");
+        assert!(
+            workspace
+                .tests
+                .iter()
+                .any(|test| test.package == "nvtx-recorder")
+        );
+    }
+}
