@@ -64,10 +64,16 @@ mod off;
 mod scope;
 
 #[cfg(not(feature = "enable"))]
-pub use off::{HasStream, Session, SessionBuilder, StreamRef, report, reset, snapshot, with_stream};
+pub use off::{
+    HasStream, Mode, Output, Session, SessionBuilder, SessionError, StreamRef, report, reset,
+    snapshot, with_stream,
+};
 
 #[cfg(feature = "enable")]
-pub use gpuprof_runtime::{HasStream, Session, SessionBuilder, StreamRef, report, reset, snapshot, with_stream};
+pub use gpuprof_runtime::{
+    HasStream, Mode, Output, Session, SessionBuilder, SessionError, StreamRef, report, reset,
+    snapshot, with_stream,
+};
 
 pub use gpuprof_runtime::profile::{self, Profile};
 

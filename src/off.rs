@@ -3,7 +3,12 @@
 
 use gpuprof_runtime::profile::Profile;
 use std::ffi::c_void;
+use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Stands for a CUDA stream; switched off it is made from a reference to anything.
@@ -98,3 +103,110 @@ pub fn report() -> Profile {
 
 /// Does nothing: switched off there is nothing to forget.
 pub fn reset() {}
+
+/// What spans do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Measure, and emit NVTX ranges.
+    #[default]
+    On,
+    /// Emit NVTX ranges only.
+    Nvtx,
+    /// Nothing.
+    Off,
+}
+
+/// One thing to write at exit; switched off nothing is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The table.
+    Table,
+    /// The call tree.
+    Tree,
+    /// The JSON document, into a file.
+    Json(String),
+}
+
+/// A measuring window; switched off it measures nothing.
+#[derive(Debug)]
+#[must_use = "a session ends when it is dropped"]
+pub struct Session(());
+
+impl Session {
+    /// Settings that have no effect.
+    pub fn builder() -> SessionBuilder {
+        SessionBuilder(())
+    }
+
+    /// An empty profile.
+    #[must_use]
+    pub fn snapshot(&self) -> Profile {
+        Profile::default()
+    }
+
+    /// An empty profile.
+    #[must_use]
+    pub fn finish(self) -> Profile {
+        Profile::default()
+    }
+}
+
+/// Settings of a [`Session`] to be; switched off they are taken and forgotten.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is measured before `start`"]
+pub struct SessionBuilder(());
+
+impl SessionBuilder {
+    /// What spans do.
+    pub fn mode(self, _mode: Mode) -> Self {
+        self
+    }
+
+    /// Which functions are measured. The pattern is not looked at.
+    pub fn filter(self, _pattern: impl Into<String>) -> Self {
+        self
+    }
+
+    /// How many calls are GPU-timed.
+    pub fn sample(self, _n: u32) -> Self {
+        self
+    }
+
+    /// How long [`Session::finish`] waits.
+    pub fn exit_wait(self, _limit: Duration) -> Self {
+        self
+    }
+
+    /// What is written at exit.
+    pub fn outputs(self, _outputs: impl IntoIterator<Item = Output>) -> Self {
+        self
+    }
+
+    /// Begins nothing.
+    ///
+    /// # Errors
+    /// None; with the feature `enable` there are some.
+    pub fn start(self) -> Result<Session, SessionError> {
+        Ok(Session(()))
+    }
+}
+
+/// Why a session did not begin; switched off none ever fails to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionError {
+    /// Another one is open.
+    Open,
+    /// The filter is no regular expression; the reason.
+    Filter(String),
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open => f.write_str("another gpuprof session is open; finish it first"),
+            Self::Filter(reason) => write!(f, "the filter is no regular expression: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for SessionError {}

@@ -68,18 +68,19 @@ macro_rules! __scope_span {
         fn __gpuprof_path() -> &'static ::core::primitive::str {
             $crate::__private::type_name_of(__gpuprof_path)
         }
-        static __GPUPROF_SITE: $crate::__private::Site = $crate::__private::Site::new($crate::__private::Meta {
-            path: __gpuprof_path,
-            name: ::core::option::Option::Some($crate::__scope_name($name)),
-            module: ::core::module_path!(),
-            file: ::core::file!(),
-            line: ::core::line!(),
-            cpu: false,
-            is_async: false,
-            sample: 0,
-            color: ::core::option::Option::None,
-            category: ::core::option::Option::None,
-        });
+        static __GPUPROF_SITE: $crate::__private::Site =
+            $crate::__private::Site::new($crate::__private::Meta {
+                path: __gpuprof_path,
+                name: ::core::option::Option::Some($crate::__scope_name($name)),
+                module: ::core::module_path!(),
+                file: ::core::file!(),
+                line: ::core::line!(),
+                cpu: false,
+                is_async: false,
+                sample: 0,
+                color: ::core::option::Option::None,
+                category: ::core::option::Option::None,
+            });
         $crate::__private::inventory::submit! { $crate::__private::Entry(&__GPUPROF_SITE) }
         if __GPUPROF_SITE.active() {
             let $site = &__GPUPROF_SITE;
@@ -116,7 +117,10 @@ pub const fn __scope_name(name: &'static str) -> &'static str {
     let bytes = name.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        assert!(bytes[at] != 0, "the name of a scope must not contain a NUL character");
+        assert!(
+            bytes[at] != 0,
+            "the name of a scope must not contain a NUL character"
+        );
         at += 1;
     }
     name

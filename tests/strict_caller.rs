@@ -74,11 +74,21 @@ fn boxed<'a>(x: &'a str) -> std::pin::Pin<Box<dyn Future<Output = usize> + Send 
     Box::pin(async move { std::future::ready(x.len()).await })
 }
 
+trait Step {
+    fn step(&self) -> u32;
+}
+
 /// A block of functions.
 #[gpu_profile(cpu)]
 mod block {
+    impl super::Step for u32 {
+        fn step(&self) -> Self {
+            add_one(*self)
+        }
+    }
+
     /// With its own documentation.
-    pub fn inside(x: u32) -> u32 {
+    fn add_one(x: u32) -> u32 {
         x + 1
     }
 }
@@ -114,7 +124,13 @@ fn strict_callers_compile_and_run() {
     assert!(std::panic::catch_unwind(|| diverges("wanted")).is_err());
     let mut net = Net::default();
     net.update((1, 2));
-    assert_eq!(net.forward(block::inside(1)), 3);
+    assert_eq!(net.forward(1.step()), 3);
     assert_eq!(scoped(), 1);
-    drop((later("a"), later_forever(), later_fallible("1"), future(1), boxed("a")));
+    drop((
+        later("a"),
+        later_forever(),
+        later_fallible("1"),
+        future(1),
+        boxed("a"),
+    ));
 }

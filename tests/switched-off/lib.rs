@@ -1,8 +1,12 @@
 //! A library as a user would write it that leaves measuring to the final program: it uses all of gpuprof's interface
 //! without the feature `enable`. That it compiles is the first test; `tests/` has the others.
 
-use gpuprof::{HasStream, Profile, StreamRef, gpu_profile, profile, scope};
+use gpuprof::{
+    HasStream, Mode, Output, Profile, Session, SessionBuilder, SessionError, StreamRef,
+    gpu_profile, profile, scope,
+};
 use std::cell::Cell;
+use std::time::Duration;
 
 /// Stands for a stream of any library.
 #[derive(Debug, Default)]
@@ -104,4 +108,30 @@ pub fn everything() -> [Profile; 2] {
     let functions: Vec<profile::Function> = gpuprof::snapshot().functions;
     assert!(functions.is_empty());
     [gpuprof::snapshot(), gpuprof::report()]
+}
+
+/// A session with every setting.
+///
+/// # Errors
+/// As with the feature `enable`.
+pub fn session(work: impl FnOnce()) -> Result<[Profile; 2], SessionError> {
+    let builder: SessionBuilder = Session::builder()
+        .mode(Mode::On)
+        .filter("^model")
+        .sample(10)
+        .exit_wait(Duration::from_secs(1))
+        .outputs([
+            Output::Table,
+            Output::Tree,
+            Output::Json("{pid}.json".to_owned()),
+        ]);
+    let session: Session = builder.start()?;
+    work();
+    Ok([session.snapshot(), session.finish()])
+}
+
+/// A generic function of a library, which takes streams of any kind in both builds.
+pub fn generic<'a>(stream: impl Into<StreamRef<'a>>) -> u32 {
+    let stream: StreamRef<'a> = stream.into();
+    gpuprof::with_stream(&stream, || 1)
 }

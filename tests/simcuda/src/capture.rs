@@ -107,6 +107,36 @@ impl State {
         }
     }
 
+    /// Before `stream` is destroyed: ends the capture that began on it, spoils one that spread to it.
+    pub(crate) fn abandon_capture(&mut self, stream: Handle) {
+        let Some(id) = self
+            .streams
+            .get(stream)
+            .ok()
+            .and_then(|stream| stream.capture)
+        else {
+            return;
+        };
+        if self
+            .captures
+            .get(&id)
+            .is_some_and(|capture| capture.origin == stream)
+        {
+            self.captures.remove(&id);
+            self.leave_capture(id);
+        } else {
+            self.invalidate(id);
+        }
+    }
+
+    fn leave_capture(&mut self, id: u64) {
+        let members = self
+            .streams
+            .values_mut()
+            .filter(|stream| stream.capture == Some(id));
+        members.for_each(|stream| stream.capture = None);
+    }
+
     /// The rule for potentially unsafe calls (API reference, cuThreadExchangeStreamCaptureMode): while a
     /// capture that the thread's mode must respect is going on, the call answers
     /// STREAM_CAPTURE_UNSUPPORTED and spoils it.
@@ -195,10 +225,7 @@ impl State {
             return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
         }
         let capture = self.captures.remove(&id).ok_or(Code::ILLEGAL_STATE)?;
-        self.streams
-            .values_mut()
-            .filter(|member| member.capture == Some(id))
-            .for_each(|member| member.capture = None);
+        self.leave_capture(id);
         if capture.invalidated {
             return Err(Code::STREAM_CAPTURE_INVALIDATED);
         }

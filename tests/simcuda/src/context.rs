@@ -150,7 +150,7 @@ impl State {
         self.contexts.insert(handle, context);
     }
 
-    /// Ends context `handle` with everything made in it. The queue must have been drained.
+    /// Ends context `handle` with everything made in it. Only for [`crate::queue::drain_then`].
     pub(crate) fn destroy_context(&mut self, handle: Handle) {
         self.contexts.remove(&handle);
         self.streams.retain(|stream| stream.context != handle);

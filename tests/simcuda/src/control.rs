@@ -51,6 +51,13 @@ functions! {
     live_contexts = b"simcuda_live_contexts": extern "C" fn() -> u64,
 }
 
+impl Functions {
+    /// Whether both were found in one loaded library.
+    pub(crate) fn same_library(&self, other: &Functions) -> bool {
+        std::ptr::fn_addr_eq(self.now, other.now)
+    }
+}
+
 impl Sim {
     /// Controls through `functions`, which stay loaded for good.
     pub(crate) fn new(functions: Functions) -> Sim {

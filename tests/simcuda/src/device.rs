@@ -63,11 +63,12 @@ pub(crate) fn attribute(attribute: i32, ordinal: u32) -> Answer<i32> {
         37 => BUS_BITS,
         38 => 4 << 20, // L2_CACHE_SIZE
         39 => THREADS_PER_SM as i32,
-        40 => 2,                // ASYNC_ENGINE_COUNT
-        75 => 7,                // COMPUTE_CAPABILITY_MAJOR
-        76 => 5,                // COMPUTE_CAPABILITY_MINOR
-        78 | 79 | 80 | 83 => 1, // STREAM_PRIORITIES, GLOBAL_L1_CACHE, LOCAL_L1_CACHE, MANAGED_MEMORY
-        81 => 64 << 10,         // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+        40 => 2, // ASYNC_ENGINE_COUNT
+        75 => 7, // COMPUTE_CAPABILITY_MAJOR
+        76 => 5, // COMPUTE_CAPABILITY_MINOR
+        // STREAM_PRIORITIES, GLOBAL_L1_CACHE, LOCAL_L1_CACHE, MANAGED_MEMORY, CONCURRENT_MANAGED_ACCESS
+        78 | 79 | 80 | 83 | 89 => 1,
+        81 => 64 << 10, // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
         87 => SINGLE_TO_DOUBLE,
         97 => SHARED_PER_BLOCK_OPTIN as i32,
         106 => BLOCKS_PER_SM as i32,

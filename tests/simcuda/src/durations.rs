@@ -104,7 +104,7 @@ impl Durations {
         match self.by_name.get(name) {
             Some(ns) => *ns,
             None if clock::is_virtual() => 0,
-            None => (START_NS + ns) as u64,
+            None => (START_NS + ns).round() as u64,
         }
     }
 }
@@ -115,5 +115,26 @@ fn roofline(work: Work) -> u64 {
     let memory = work.bytes / device::PEAK_BYTES_PER_NS;
     let single = work.f32_flops / device::PEAK_F32_PER_NS;
     let double = work.f64_flops / device::PEAK_F64_PER_NS;
-    (START_NS + memory.max(single).max(double)) as u64
+    (START_NS + memory.max(single).max(double)).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Work, roofline};
+
+    /// The largest of the three terms counts: 320.064 bytes, 8141 f32 and 254 f64 flops per ns.
+    #[test]
+    fn the_roofline_takes_the_longest_term() {
+        let work = |bytes, f32_flops, f64_flops| {
+            roofline(Work {
+                bytes,
+                f32_flops,
+                f64_flops,
+            })
+        };
+        assert_eq!(work(0.0, 0.0, 0.0), 2_000);
+        assert_eq!(work(320_064_000.0, 1e6, 1e3), 1_002_000);
+        assert_eq!(work(1e3, 8_140_800_000.0, 1e3), 1_002_000);
+        assert_eq!(work(1e3, 1e3, 254_400_000.0), 1_002_000);
+    }
 }

@@ -13,6 +13,8 @@ mod hide;
 
 /// The name that cudarc looks for first, and the library's SONAME.
 const SONAME: &str = "libcuda.so";
+/// The SONAME of the real driver library.
+pub(crate) const REAL_SONAME: &str = "libcuda.so.1";
 const FILE: &str = "libsimcuda.so";
 /// Do not load, only find what is loaded (`RTLD_NOLOAD`).
 const NO_LOAD: i32 = libc::RTLD_NOLOAD;
@@ -142,34 +144,40 @@ pub(crate) fn installed() -> Option<Sim> {
 }
 
 fn load(hide: &[String]) -> Result<Sim, InstallError> {
-    if let Some(loaded) = loaded() {
-        // Loaded by the program's launcher: it is ours or it is in the way.
-        let functions = Functions::find(&loaded).map_err(|_| InstallError::OtherDriver)?;
-        return if hide.is_empty() {
-            Ok(Sim::new(functions))
-        } else {
-            Err(InstallError::Installed)
-        };
-    }
-    let path = find()?;
-    let library = if hide.is_empty() {
-        open(&path)?
-    } else {
-        hide::load_without(&path, hide)?
+    let library = match preloaded() {
+        Some(_) if !hide.is_empty() => return Err(InstallError::Installed),
+        Some(library) => library,
+        None => {
+            let path = find()?;
+            if hide.is_empty() {
+                open(&path)?
+            } else {
+                hide::load_without(&path, hide)?
+            }
+        }
     };
     let functions = Functions::find(&library).map_err(InstallError::Load)?;
     // Never unloaded: handles and function pointers into it live as long as the process.
     std::mem::forget(library);
-    if loaded().is_none() {
-        return Err(InstallError::OtherDriver);
+    let found = loaded(SONAME).and_then(|library| Functions::find(&library).ok());
+    if found.is_some_and(|found| found.same_library(&functions)) {
+        Ok(Sim::new(functions))
+    } else {
+        Err(InstallError::OtherDriver)
     }
-    Ok(Sim::new(functions))
 }
 
-/// The library that a `dlopen` of the driver's name would find loaded.
-fn loaded() -> Option<Library> {
+/// The simulator, where the program's launcher put it in the driver's place. A real driver is not asked for
+/// under the name `libcuda.so`: where that is a link to it, the loader would remember the name as its own.
+fn preloaded() -> Option<Library> {
+    let library = loaded(REAL_SONAME).or_else(|| loaded(SONAME))?;
+    Functions::find(&library).is_ok().then_some(library)
+}
+
+/// The library that a `dlopen` of `name` would find loaded.
+fn loaded(name: &str) -> Option<Library> {
     // SAFETY: RTLD_NOLOAD runs no initialiser.
-    unsafe { Library::open(Some(SONAME), RTLD_NOW | NO_LOAD) }.ok()
+    unsafe { Library::open(Some(name), RTLD_NOW | NO_LOAD) }.ok()
 }
 
 fn open(path: &Path) -> Result<Library, InstallError> {

@@ -138,7 +138,7 @@ impl Memory {
         self.blocks.remove(&address);
     }
 
-    /// Ends every block of `context`. The queue must have been drained.
+    /// Ends every block of `context`. Only the queue's executor may call it.
     pub(crate) fn release_context(&mut self, context: Handle) {
         let used = &mut self.used;
         self.blocks.retain(|_, block| {

@@ -3,7 +3,7 @@
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::control::Sim;
+use crate::control::{Functions, Sim};
 use crate::load;
 
 /// Which driver cudarc will find.
@@ -49,10 +49,14 @@ pub fn real_or_simulated() -> Device {
 /// Asks the installed driver library. It stays loaded: unloading a driver is not safe.
 fn device_answers() -> bool {
     // SAFETY: loading the machine's own CUDA driver, as cudarc is about to do.
-    let Ok(library) = (unsafe { Library::open(Some("libcuda.so.1"), RTLD_NOW | RTLD_LOCAL) })
+    let Ok(library) = (unsafe { Library::open(Some(load::REAL_SONAME), RTLD_NOW | RTLD_LOCAL) })
     else {
         return false;
     };
+    if Functions::find(&library).is_ok() {
+        // The simulator under the real one's name: installing adopts it.
+        return false;
+    }
     let library = Box::leak(Box::new(library));
     type Init = unsafe extern "C" fn(u32) -> i32;
     type Count = unsafe extern "C" fn(*mut i32) -> i32;

@@ -135,21 +135,29 @@ impl Task {
 /// Computes everything that waits. A fault is stored in its context, whose later operations are dropped.
 /// Must be called without the state lock.
 pub(crate) fn drain() {
+    drain_then(|| ());
+}
+
+/// Computes everything that waits, then does `last` before any other thread computes: for what takes
+/// memory away. Must be called without the state lock.
+pub(crate) fn drain_then<T>(last: impl FnOnce() -> T) -> T {
     let _alone = EXECUTOR.lock().unwrap_or_else(PoisonError::into_inner);
     FULL.store(false, Ordering::Release);
-    loop {
-        let (context, task) = {
-            let mut state = state::lock();
-            let Some((context, task)) = state.queue.pop() else {
-                return;
-            };
-            if state.healthy(context).is_err() && !matches!(task, Task::Free { .. }) {
-                continue;
-            }
-            (context, task)
-        };
+    while let Some((context, task)) = next() {
         if let Err(code) = task.run() {
             state::lock().poison(context, code);
+        }
+    }
+    last()
+}
+
+/// The first waiting operation of a context without a stored error; memory is freed in any case.
+fn next() -> Option<(Handle, Task)> {
+    let mut state = state::lock();
+    loop {
+        let (context, task) = state.queue.pop()?;
+        if state.healthy(context).is_ok() || matches!(task, Task::Free { .. }) {
+            return Some((context, task));
         }
     }
 }

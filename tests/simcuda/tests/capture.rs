@@ -232,3 +232,17 @@ fn an_external_record_is_stamped_by_replays() {
     stream.synchronize().unwrap();
     assert_eq!(elapsed(start, end), Ok(0.006));
 }
+
+/// A capture ends with its stream: it forbids nothing any more.
+#[test]
+fn a_capture_ends_with_its_stream() {
+    let (_sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let made = event(CU_EVENT_DEFAULT);
+    stream
+        .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_GLOBAL)
+        .unwrap();
+    drop(stream);
+    context.check_err().unwrap();
+    assert_eq!(query(made), Ok(()));
+}

@@ -179,3 +179,22 @@ fn a_long_queue_is_worked_off() {
     }
     assert_eq!(stream.clone_dtoh(&y).unwrap(), [5_000.0; 8]);
 }
+
+/// Managed memory has one address for host and device.
+#[test]
+fn managed_memory_is_shared() {
+    let (_sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    // SAFETY: written before it is read.
+    let mut data = unsafe { context.alloc_unified::<f32>(32, true) }.unwrap();
+    data.as_mut_slice().unwrap().fill(1.0);
+    data.prefetch().unwrap();
+    let kernel = function(&context, "saxpy");
+    let x = stream.clone_htod(&[2.0_f32; 32]).unwrap();
+    let mut launch = stream.launch_builder(&kernel);
+    launch.arg(&32_u32).arg(&3.0_f32).arg(&x).arg(&mut data);
+    // SAFETY: the arguments are saxpy's.
+    unsafe { launch.launch(LaunchConfig::for_num_elems(32)) }.unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(data.as_slice().unwrap(), [7.0; 32]);
+}

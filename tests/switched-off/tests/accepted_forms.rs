@@ -1,5 +1,8 @@
 //! Whatever the attribute accepts when it measures, it accepts switched off, and the functions do the same.
 
+// The files are programs of their own as well, where everything is public or private.
+#![allow(unreachable_pub)]
+
 #[path = "../../ui/pass/asynchronous.rs"]
 mod asynchronous;
 #[path = "../../ui/pass/containers.rs"]

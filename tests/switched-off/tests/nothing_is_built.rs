@@ -5,17 +5,45 @@ use std::process::Command;
 
 #[test]
 fn no_dependency_of_the_run_time_is_built() {
-    let arguments = ["tree", "-p", "gpuprof", "--no-default-features", "-e", "normal", "--prefix", "none", "-f", "{lib}"];
+    let arguments = [
+        "tree",
+        "-p",
+        "gpuprof",
+        "--no-default-features",
+        "-e",
+        "normal",
+        "--no-dedupe",
+        "--prefix",
+        "none",
+        "-f",
+        "{lib}",
+    ];
     let tree = Command::new(env!("CARGO"))
         .args(arguments)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .output()
         .unwrap();
-    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
-    let mut built: Vec<String> = String::from_utf8(tree.stdout).unwrap().lines().map(str::to_owned).collect();
+    assert!(
+        tree.status.success(),
+        "{}",
+        String::from_utf8_lossy(&tree.stderr)
+    );
+    let mut built: Vec<String> = String::from_utf8(tree.stdout)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
     built.sort();
     built.dedup();
-    let attribute = ["gpuprof", "gpuprof_macros", "gpuprof_runtime", "proc_macro2", "quote", "syn", "unicode_ident"];
+    let attribute = [
+        "gpuprof",
+        "gpuprof_macros",
+        "gpuprof_runtime",
+        "proc_macro2",
+        "quote",
+        "syn",
+        "unicode_ident",
+    ];
     assert_eq!(built, attribute);
 }
 
@@ -29,7 +57,10 @@ fn every_example_is_compiled_here() {
         if name.ends_with(".rs") {
             examples += 1;
             let path = format!("path = \"../../examples/{name}\"");
-            assert!(manifest.contains(&path), "tests/switched-off/Cargo.toml lacks {path}");
+            assert!(
+                manifest.contains(&path),
+                "tests/switched-off/Cargo.toml lacks {path}"
+            );
         }
     }
     assert!(examples > 0);

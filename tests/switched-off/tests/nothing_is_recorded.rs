@@ -1,7 +1,8 @@
 //! Switched off, gpuprof records nothing and evaluates nothing, and the program runs as it would without.
 
+use gpuprof::Profile;
 use std::task::{Context, Poll, Waker};
-use switched_off::{Model, block, everything, with_streams};
+use switched_off::{Model, Stream, block, everything, generic, session, with_streams};
 
 #[test]
 fn functions_run_and_their_arguments_are_not_evaluated() {
@@ -11,7 +12,9 @@ fn functions_run_and_their_arguments_are_not_evaluated() {
     assert_eq!(with_streams(&model), 2);
     assert_eq!(block::inside(1) + block::skipped(1), 11);
     let mut future = std::pin::pin!(model.forward_later(1));
-    let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    let polled = future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
     assert_eq!(polled, Poll::Ready(3));
     assert_eq!(model.evaluations(), 0);
 }
@@ -21,5 +24,7 @@ fn profiles_are_empty() {
     let model = Model::default();
     model.forward(1);
     model.scoped(1);
-    assert_eq!(everything(), [gpuprof::Profile::default(), gpuprof::Profile::default()]);
+    assert_eq!(everything(), [Profile::default(), Profile::default()]);
+    let measured = session(|| assert_eq!(model.forward(generic(&Stream)), 2));
+    assert_eq!(measured, Ok([Profile::default(), Profile::default()]));
 }

@@ -40,8 +40,14 @@ async fn inferred(x: &[u8]) -> Vec<u8> {
 }
 
 #[gpu_profile]
-async fn returns_impl(x: &[u8]) -> Result<impl Iterator<Item = u8> + '_, (impl Copy + use<'_>, u8)> {
-    if x.is_empty() { Err((1_u8, 2)) } else { Ok(x.iter().map(|x| x + 1)) }
+async fn returns_impl(
+    x: &[u8],
+) -> Result<impl Iterator<Item = u8> + '_, (impl Copy + use<'_>, u8)> {
+    if x.is_empty() {
+        Err((1_u8, 2))
+    } else {
+        Ok(x.iter().map(|x| x + 1))
+    }
 }
 
 #[gpu_profile]
@@ -155,7 +161,14 @@ impl NativeLayer for Net {}
 
 async fn yield_once() {
     let mut first = true;
-    std::future::poll_fn(|_| if std::mem::take(&mut first) { Poll::Pending } else { Poll::Ready(()) }).await;
+    std::future::poll_fn(|_| {
+        if std::mem::take(&mut first) {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
+    })
+    .await;
 }
 
 fn block_on<F: Future>(future: F) -> F::Output {
@@ -181,13 +194,19 @@ pub fn main() {
     assert!(block_on(fallible("-3")).is_err());
     assert!(block_on(fallible("x")).is_err());
     assert_eq!(block_on(inferred(&[1, 2])), [2, 3]);
-    assert_eq!(block_on(returns_impl(&[1])).ok().map(Iterator::count), Some(1));
+    assert_eq!(
+        block_on(returns_impl(&[1])).ok().map(Iterator::count),
+        Some(1)
+    );
     assert_eq!(block_on(generic::<_, 2>(1)), [1, 1]);
     // SAFETY: the pointer is that of a live value.
     assert_eq!(block_on(unsafe { dangerous(&3) }), 3);
     let mut context = Context::from_waker(Waker::noop());
     assert!(Box::pin(never()).as_mut().poll(&mut context).is_pending());
-    assert_eq!(block_on(is_send(moved(vec![], (1, 2), String::new()))), (vec![], 2));
+    assert_eq!(
+        block_on(is_send(moved(vec![], (1, 2), String::new()))),
+        (vec![], 2)
+    );
 
     let mut net = Net { weight: 2 };
     assert_eq!(block_on(is_send(net.forward(3))), 6);

@@ -207,10 +207,19 @@ pub fn main() {
     // SAFETY: it asks for nothing.
     assert_eq!(unsafe { math::for_c(1) }, 1);
     assert_eq!(math::skipped(1) + math::own(2), 3);
-    assert_eq!(math::Wrapper([0; 3]).length() + math::Wrapper([0; 3]).constant(), 6);
+    assert_eq!(
+        math::Wrapper([0; 3]).length() + math::Wrapper([0; 3]).constant(),
+        6
+    );
     assert_eq!(math::Kind::One.doubled(), 14);
-    assert_eq!(math::nested::inner() + math::nested::left_alone::skipped(), 5);
-    assert_eq!(math::NAMES[0].len() as u32 + math::Named { value: 1 }.value, 2);
+    assert_eq!(
+        math::nested::inner() + math::nested::left_alone::skipped(),
+        5
+    );
+    assert_eq!(
+        math::NAMES[0].len() as u32 + math::Named { value: 1 }.value,
+        2
+    );
     // SAFETY: both fields are plain data of the same size.
     assert_eq!(unsafe { math::Bits { whole: 0 }.bytes }, [0; 4]);
     assert_eq!((math::constant as math::Callback)(1), 3);

@@ -27,7 +27,7 @@ mod gpuprof_is_not_here {
             3
         }
 
-        #[gpu_profile(name = "own",)]
+        #[gpu_profile(name = "own")]
         pub fn own_with_arguments() -> u32 {
             4
         }
@@ -41,5 +41,8 @@ mod gpuprof_is_not_here {
 #[allow(dead_code)]
 pub fn main() {
     use gpuprof_is_not_here::{block, plain};
-    assert_eq!(plain() + block::inside() + block::own() + block::own_with_arguments(), 10);
+    assert_eq!(
+        plain() + block::inside() + block::own() + block::own_with_arguments(),
+        10
+    );
 }

@@ -88,7 +88,11 @@ fn optional(x: &[i32]) -> Option<i32> {
 
 #[gpu_profile]
 fn recursive(n: u64) -> u64 {
-    if n < 2 { n } else { recursive(n - 1) + recursive(n - 2) }
+    if n < 2 {
+        n
+    } else {
+        recursive(n - 1) + recursive(n - 2)
+    }
 }
 
 #[gpu_profile]
@@ -139,7 +143,11 @@ fn tail_borrows(x: &std::cell::RefCell<Vec<u8>>) -> usize {
 }
 
 #[gpu_profile]
-fn with_cfg(#[cfg(any())] gone: Missing, #[cfg(not(any()))] here: u32, #[allow(unused)] quiet: u32) -> u32 {
+fn with_cfg(
+    #[cfg(any())] gone: Missing,
+    #[cfg(not(any()))] here: u32,
+    #[allow(unused)] quiet: u32,
+) -> u32 {
     here
 }
 
@@ -194,7 +202,10 @@ pub fn main() {
     assert_eq!(optional(&[6]), Some(6));
     assert_eq!(recursive(10), 55);
     assert_eq!(r#match(1), 1);
-    assert_eq!(moved(Owner(vec![1]), "a".to_owned()), (vec![1], "a".to_owned()));
+    assert_eq!(
+        moved(Owner(vec![1]), "a".to_owned()),
+        (vec![1], "a".to_owned())
+    );
     assert_eq!(borrowed_mutably(&mut vec![0], vec![]), 2);
     assert_eq!(unsized_arguments(&1, &[2], "c", Box::new(|| 1)), 4);
     assert_eq!(function_pointers(|x| x + 1, &|x| x * 3), 4);

@@ -1,6 +1,12 @@
 //! Callers whose own names shadow everything that generated code might have said.
 
-#![allow(non_camel_case_types, non_upper_case_globals, dead_code, unused_macros, clippy::all)]
+#![allow(
+    non_camel_case_types,
+    non_upper_case_globals,
+    dead_code,
+    unused_macros,
+    clippy::all
+)]
 
 mod core {}
 mod std {}
@@ -53,13 +59,41 @@ trait Grabs {
 impl<T: ?::core::marker::Sized> Grabs for T {}
 impl<T: ?::core::marker::Sized> HasStream for T {}
 
-macro_rules! line { () => { "shadowed" }; }
-macro_rules! file { () => { 0 }; }
-macro_rules! module_path { () => { 0 }; }
-macro_rules! concat { () => { 0 }; }
-macro_rules! vec { () => { 0 }; }
-macro_rules! panic { () => { 0 }; }
-macro_rules! submit { () => { 0 }; }
+macro_rules! line {
+    () => {
+        "shadowed"
+    };
+}
+macro_rules! file {
+    () => {
+        0
+    };
+}
+macro_rules! module_path {
+    () => {
+        0
+    };
+}
+macro_rules! concat {
+    () => {
+        0
+    };
+}
+macro_rules! vec {
+    () => {
+        0
+    };
+}
+macro_rules! panic {
+    () => {
+        0
+    };
+}
+macro_rules! submit {
+    () => {
+        0
+    };
+}
 
 fn drop() {}
 fn instrument() {}
@@ -74,7 +108,10 @@ fn __gpuprof_path() {}
 use ::gpuprof::gpu_profile;
 
 #[gpu_profile(bytes = 5_000_000_000 + 1, flops = 2.5, items = 1, payload = -3, color = 1, category = "c", sample = 2)]
-fn plain(__gpuprof_span: ::core::primitive::u8, stream: ::core::primitive::u8) -> ::core::primitive::u8 {
+fn plain(
+    __gpuprof_span: ::core::primitive::u8,
+    stream: ::core::primitive::u8,
+) -> ::core::primitive::u8 {
     let site = __gpuprof_span;
     site + stream
 }

@@ -126,7 +126,6 @@ driver_functions! {
 
 /// Works the queue off and ends the context. Its stored error, if any, ends with it.
 fn end(handle: Handle) -> Answer {
-    queue::drain();
-    state::lock().destroy_context(handle);
+    queue::drain_then(|| state::lock().destroy_context(handle));
     Ok(())
 }

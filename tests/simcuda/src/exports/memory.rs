@@ -9,6 +9,13 @@ use crate::memory::Kind;
 use crate::queue::{self, Task};
 use crate::state;
 
+/// `CUmemLocation`, passed by value.
+#[repr(C)]
+struct Location {
+    kind: i32,
+    id: i32,
+}
+
 driver_functions! {
     fn cuMemAlloc_v2(out: Out<u64>, size: usize) {
         out.put(allocate(size, Kind::Device)?)
@@ -20,6 +27,24 @@ driver_functions! {
             return Err(Code::INVALID_VALUE);
         }
         out.put(allocate(size, Kind::Managed)?)
+    }
+
+    /// Managed memory lies where both can reach it already.
+    fn cuMemPrefetchAsync_v2(
+        address: u64,
+        len: usize,
+        _location: Location,
+        _flags: u32,
+        stream: Handle,
+    ) {
+        let mut state = state::ready()?;
+        state.stream(stream)?;
+        state.memory.check(address, len)
+    }
+
+    /// A hint only.
+    fn cuMemAdvise_v2(address: u64, len: usize, _advice: i32, _location: Location) {
+        state::ready()?.memory.check(address, len)
     }
 
     fn cuMemHostAlloc(out: Out<u64>, size: usize, flags: u32) {

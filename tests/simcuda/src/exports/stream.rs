@@ -34,10 +34,8 @@ driver_functions! {
         if state.is_legacy(stream) {
             return Err(Code::INVALID_HANDLE);
         }
-        if let Some(id) = state.streams.remove(stream)?.capture {
-            state.invalidate(id);
-        }
-        Ok(())
+        state.abandon_capture(stream);
+        state.streams.remove(stream).map(drop)
     }
 
     fn cuStreamSynchronize(stream: Handle) {
@@ -106,6 +104,14 @@ driver_functions! {
                 Err(code)
             }
         }
+    }
+
+    /// Which stream owns managed memory decides what the host may touch when, which is not simulated.
+    fn cuStreamAttachMemAsync(stream: Handle, address: u64, len: usize, flags: u32) {
+        let mut state = state::ready()?;
+        state.stream(stream)?;
+        state.memory.check(address, len)?;
+        if matches!(flags, 1 | 2 | 4) { Ok(()) } else { Err(Code::INVALID_VALUE) }
     }
 
     fn cuThreadExchangeStreamCaptureMode(mode: Out<i32>) {
