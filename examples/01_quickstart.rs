@@ -39,7 +39,7 @@ fn download(stream: &Arc<CudaStream>, slice: &CudaSlice<f32>) -> Result<Vec<f32>
 fn main() -> Result<(), Box<dyn Error>> {
     let device = simcuda::real_or_simulated();
     let real = matches!(device, simcuda::Device::Real);
-    let n = 1 << if real { 24 } else { 18 };
+    let n = 1 << if real { 24 } else { 20 };
     let context = CudaContext::new(0)?;
     let stream = context.default_stream();
     let module = context.load_module(Ptx::from_src(kernels::SAXPY_PTX))?;

@@ -7,7 +7,8 @@
 //! TFLOP/s of its row shows it. How much it costs is a matter of the device: GeForce-class
 //! GPUs have one double-precision unit for 64 or 32 single-precision ones, those of the A100 and H100
 //! class one for two. `convolve_tiled` then reads from shared memory what the other two read from the
-//! cache. `run_version` is the parent of all three: its own GPU time is the check's launch and the warm-up.
+//! cache. `run_version` is the parent of all three: its self time on the GPU is the check's launch, the
+//! warm-up, and what the GPU waits for the host in between.
 
 use std::error::Error;
 use std::io::Cursor;

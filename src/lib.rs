@@ -35,7 +35,7 @@
 //! - [`gpu_profile`]: the attribute, all its arguments, and how it finds the stream.
 //! - [`scope!`]: the same for part of a function. [`with_stream`]: a stream for functions whose arguments carry none.
 //! - [`HasStream`]: teaches the attribute your own types.
-//! - [`snapshot`], [`report`], [`reset`], [`Session`]: the numbers inside the program, as [`Profile`].
+//! - [`snapshot`], [`report()`], [`reset`], [`Session`]: the numbers inside the program, as [`Profile`].
 //! - The [README](https://github.com/gpuprof/gpuprof#readme): what each number means and when not to trust it.
 //!
 //! # Cargo features
@@ -112,9 +112,10 @@ pub use gpuprof_runtime::profile::{self, Profile};
 ///
 /// On an inline `mod` or an `impl` block the arguments `stream`, `cpu`, `sample`, `color`, `category` and `crate` hold for
 /// every function in it, nested modules, `impl` blocks and default methods of traits included. Left alone are `const fn`,
-/// `extern` declarations, modules in other files, functions that macros make, and whatever has a `#[gpu_profile(…)]` of its
-/// own. Functions without `self` do not take over a `stream` that mentions `self`. A `crate` path must hold in nested
-/// modules too, so begin it with `crate::` or `::`.
+/// `extern` declarations, functions that macros make, and whatever has a `#[gpu_profile(…)]` of its own. Functions without
+/// `self` do not take over a `stream` that mentions `self`. A `crate` path must hold in nested modules too, so begin it with
+/// `crate::` or `::`. A module in a file of its own (`mod name;`) can neither be annotated nor stand in such a block:
+/// the compiler hands attributes no files.
 ///
 /// ```
 /// # use gpuprof::gpu_profile;

@@ -1,8 +1,8 @@
 //! The attribute `#[gpu_profile]` of gpuprof, which re-exports and documents it. Use the crate `gpuprof`.
 //!
-//! The way of an annotated item: [`args`] and [`item`] parse, [`validate`] checks, [`container`] walks blocks of
-//! functions, [`expand`] writes the result. This file only passes on what one stage hands to the next. Nothing in this
-//! crate may know how spans are measured: it writes names of `gpuprof::__private` and no more.
+//! The way of an annotated item: `args` and `item` parse, `validate` checks, `container` walks blocks of functions,
+//! `expand` writes the result. This file only passes on what one stage hands to the next. Nothing in this crate may know
+//! how spans are measured: it writes names of `gpuprof::__private` and no more.
 
 mod args;
 mod bindings;

@@ -8,7 +8,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use cudarc::driver::{CudaContext, CudaFunction, CudaSlice, CudaStream, LaunchConfig, PushKernelArg};
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaSlice, CudaStream, LaunchConfig, PushKernelArg,
+};
 use cudarc::nvrtc::Ptx;
 use gpuprof::profile::{Function, GpuTimes};
 use gpuprof::{Profile, Session};
@@ -33,14 +35,25 @@ pub fn world_with(devices: u32) -> World {
     // A failed test must not fail the others.
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let sim = *SIM.get_or_init(|| {
-        let options = simcuda::Options { virtual_clock: true, devices, ..Default::default() };
+        let options = simcuda::Options {
+            virtual_clock: true,
+            devices,
+            ..Default::default()
+        };
         let sim = simcuda::install_with(&options).expect("the simulated driver is built");
-        assert!(gpuprof::__private::drive_clock(sim.clock()), "the clock was read before");
+        assert!(
+            gpuprof::__private::drive_clock(sim.clock()),
+            "the clock was read before"
+        );
         sim
     });
     sim.clear_failures();
     sim.reset_calls();
-    World { sim, gpu: Gpu::new(sim, 0), _turn: turn }
+    World {
+        sim,
+        gpu: Gpu::new(sim, 0),
+        _turn: turn,
+    }
 }
 
 impl World {
@@ -51,12 +64,18 @@ impl World {
 
     /// A session with default settings.
     pub fn session(&self) -> Session {
-        Session::builder().start().expect("no other session is open")
+        Session::builder()
+            .start()
+            .expect("no other session is open")
     }
 
     /// Lets the GPU finish and ends the session.
     pub fn finish(&self, session: Session) -> Profile {
-        self.gpu.stream.context().synchronize().expect("synchronize");
+        self.gpu
+            .stream
+            .context()
+            .synchronize()
+            .expect("synchronize");
         session.finish()
     }
 }
@@ -76,12 +95,20 @@ impl Gpu {
     pub fn new(sim: Sim, ordinal: usize) -> Self {
         let context = CudaContext::new(ordinal).expect("context");
         let stream = context.new_stream().expect("stream");
-        let module = context.load_module(Ptx::from_src(kernels::SAXPY_PTX)).expect("module");
+        let module = context
+            .load_module(Ptx::from_src(kernels::SAXPY_PTX))
+            .expect("module");
         let function = module.load_function(kernels::SAXPY).expect("function");
         let x = stream.alloc_zeros(LEN).expect("memory");
         let y = stream.alloc_zeros(LEN).expect("memory");
         context.synchronize().expect("synchronize");
-        Self { sim, context, stream, function, buffers: Mutex::new((x, y)) }
+        Self {
+            sim,
+            context,
+            stream,
+            function,
+            buffers: Mutex::new((x, y)),
+        }
     }
 
     /// Launches a kernel of exactly `ns` on the world's stream.
@@ -114,16 +141,30 @@ impl Gpu {
 
 /// The one function of this name.
 pub fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
-    let mut found = profile.functions.iter().filter(|function| function.name == name);
-    let names = || profile.functions.iter().map(|function| function.name.as_str()).collect::<Vec<_>>();
-    let first = found.next().unwrap_or_else(|| panic!("no function {name} among {:?}", names()));
+    let mut found = profile
+        .functions
+        .iter()
+        .filter(|function| function.name == name);
+    let names = || {
+        profile
+            .functions
+            .iter()
+            .map(|function| function.name.as_str())
+            .collect::<Vec<_>>()
+    };
+    let first = found
+        .next()
+        .unwrap_or_else(|| panic!("no function {name} among {:?}", names()));
     assert!(found.next().is_none(), "{name} stands twice");
     first
 }
 
 /// GPU times of the function of this name.
 pub fn gpu<'a>(profile: &'a Profile, name: &str) -> &'a GpuTimes {
-    function(profile, name).gpu.as_ref().unwrap_or_else(|| panic!("{name} was not timed: {:#?}", function(profile, name)))
+    function(profile, name)
+        .gpu
+        .as_ref()
+        .unwrap_or_else(|| panic!("{name} was not timed: {:#?}", function(profile, name)))
 }
 
 /// `(calls, total, self)` of the function's CPU time.

@@ -5,7 +5,7 @@
 use super::figures;
 use super::format;
 use super::text::{self, BOLD, DIM, LOUD, PLAIN, WARN, Words};
-use crate::profile::Profile;
+use crate::profile::{Device, Profile};
 
 /// Writes the header, and on a simulated device the line that says what its times are worth.
 pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &mut String) {
@@ -54,7 +54,7 @@ pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &
         let mut words = Words::default();
         words.add(
             WARN,
-            "simulated device: GPU times are modelled, not measured",
+            "simulated device: GPU times are modelled, not measured; CPU times include the simulation",
         );
         words.write(out, color, width, 2);
     }
@@ -63,7 +63,9 @@ pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &
 /// Each name once, with how many devices bear it.
 fn device_names(profile: &Profile) -> Vec<String> {
     let mut names: Vec<(&str, usize)> = Vec::new();
-    for device in &profile.devices {
+    // The simulated device has no better name than the words that stand there already.
+    let named = |device: &&Device| !(device.simulated && device.name == "simulated device");
+    for device in profile.devices.iter().filter(named) {
         match names.iter_mut().find(|(name, _)| *name == device.name) {
             Some((_, count)) => *count += 1,
             None => names.push((&device.name, 1)),

@@ -227,6 +227,7 @@ mod tests {
             let read = plain.quantile(share, 0, u64::MAX) as f64 / 1e6;
             assert!((read - ms).abs() / ms <= 1.0 / 32.0, "{share}: {read}");
         }
-        assert_eq!(plain.quantile(1.0, 0, 100_000_000), 100_000_000);
+        // A percentile is never beyond what was really seen.
+        assert_eq!(plain.quantile(1.0, 0, 99_000_000), 99_000_000);
     }
 }

@@ -2,6 +2,7 @@
 //! it is told to. Must never import driver state: it is read outside the state's lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Where the virtual clock starts, in ns: not at 0, so that a stamp of 0 shows as the mistake it is.
@@ -57,7 +58,48 @@ pub(crate) fn wait_until(deadline: u64) {
     }
 }
 
+/// What of the host's time is not the simulator's: while the host computes a kernel's results, a device would not
+/// have spent that time.
+struct Stopped {
+    since: Option<u64>,
+    left_out: u64,
+}
+
+static STOPPED: Mutex<Stopped> = Mutex::new(Stopped {
+    since: None,
+    left_out: 0,
+});
+
+/// The simulator's clock stands still while this lives; one at a time.
+pub(crate) struct StandStill(());
+
+impl StandStill {
+    /// Stops the clock.
+    pub(crate) fn begin() -> StandStill {
+        stopped().since = Some(monotonic());
+        StandStill(())
+    }
+}
+
+impl Drop for StandStill {
+    fn drop(&mut self) {
+        let mut stopped = stopped();
+        if let Some(since) = stopped.since.take() {
+            stopped.left_out += monotonic() - since;
+        }
+    }
+}
+
+fn stopped() -> std::sync::MutexGuard<'static, Stopped> {
+    STOPPED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn host_now() -> u64 {
+    let stopped = stopped();
+    stopped.since.unwrap_or_else(monotonic) - stopped.left_out
+}
+
+fn monotonic() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

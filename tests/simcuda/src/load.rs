@@ -190,7 +190,8 @@ fn open(path: &Path) -> Result<Library, InstallError> {
 fn find() -> Result<PathBuf, InstallError> {
     let mut places = Vec::new();
     if let Some(path) = std::env::var_os("GPUPROF_SIM_DRIVER") {
-        places.push(PathBuf::from(path));
+        // Absolute, because the loader searches its own folders for a bare name.
+        places.push(std::path::absolute(&path).unwrap_or_else(|_| PathBuf::from(path)));
     } else {
         if let Some(folder) = std::env::current_exe()
             .ok()

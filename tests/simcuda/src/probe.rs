@@ -54,7 +54,7 @@ fn device_answers() -> bool {
         return false;
     };
     if Functions::find(&library).is_ok() {
-        // The simulator under the real one's name: installing adopts it.
+        // The simulator under the real name, as a launcher places it: no real device.
         return false;
     }
     let library = Box::leak(Box::new(library));

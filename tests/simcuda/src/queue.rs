@@ -143,6 +143,7 @@ pub(crate) fn drain() {
 pub(crate) fn drain_then<T>(last: impl FnOnce() -> T) -> T {
     let _alone = EXECUTOR.lock().unwrap_or_else(PoisonError::into_inner);
     FULL.store(false, Ordering::Release);
+    let _no_time_passes = clock::StandStill::begin();
     while let Some((context, task)) = next() {
         if let Err(code) = task.run() {
             state::lock().poison(context, code);

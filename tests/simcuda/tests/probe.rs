@@ -5,10 +5,9 @@ use std::process::{Command, Output};
 use cudarc::driver::CudaContext;
 use simcuda::{Device, real_or_simulated};
 
-/// Not a test by itself: what the others run in a child.
+/// On every machine some device answers; the tests below run this one in a process of its own.
 #[test]
-#[ignore = "run by the tests of this file in a child process"]
-fn child() {
+fn some_device_always_answers() {
     let device = real_or_simulated();
     let name = CudaContext::new(0).unwrap().name().unwrap();
     assert_eq!(
@@ -25,7 +24,7 @@ fn child() {
 fn run(variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--ignored", "--exact", "child", "--nocapture"])
+        .args(["--exact", "some_device_always_answers", "--nocapture"])
         .env_remove("GPUPROF_SIM");
     command.envs(variables.iter().copied()).output().unwrap()
 }
@@ -39,17 +38,6 @@ fn the_simulator_can_be_forced() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("device: simulated device"));
     let said = "running on the simulated device; its times are modelled, not measured";
     assert_eq!(errors.matches(said).count(), 1, "{errors}");
-}
-
-/// Without it, either driver works on this machine.
-#[test]
-fn some_device_always_answers() {
-    let output = run(&[]);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
 }
 
 /// A library that is not where the variable says is a clear message.

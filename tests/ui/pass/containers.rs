@@ -1,6 +1,6 @@
 //! Inline `mod` and `impl` blocks, with everything in them that must be left alone.
 
-#![allow(dead_code, unused_braces)]
+#![allow(dead_code, unused_braces, clippy::boxed_local)]
 
 use gpuprof::gpu_profile;
 

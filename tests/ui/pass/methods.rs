@@ -1,6 +1,6 @@
 //! Methods: inherent, in trait impls, default ones, and `self` in all its forms.
 
-#![allow(clippy::needless_arbitrary_self_type)]
+#![allow(clippy::boxed_local, clippy::needless_arbitrary_self_type)]
 
 use gpuprof::gpu_profile;
 use std::pin::Pin;

@@ -1,0 +1,1 @@
+//! Stands for a module in a file of its own.

@@ -1,0 +1,7 @@
+use gpuprof::gpu_profile;
+
+#[gpu_profile]
+#[path = "../elsewhere.rs"]
+mod elsewhere;
+
+fn main() {}
