@@ -70,9 +70,11 @@ pub use off::{
 };
 
 #[cfg(feature = "enable")]
+pub use gpuprof_runtime::session::report;
+#[cfg(feature = "enable")]
 pub use gpuprof_runtime::{
-    HasStream, Mode, Output, Session, SessionBuilder, SessionError, StreamRef, report, reset,
-    snapshot, with_stream,
+    HasStream, Mode, Output, Session, SessionBuilder, SessionError, StreamRef, reset, snapshot,
+    with_stream,
 };
 
 pub use gpuprof_runtime::profile::{self, Profile};
@@ -136,7 +138,7 @@ pub use gpuprof_runtime::profile::{self, Profile};
 ///
 /// CPU time is the time that polls take. The body of an `async fn` is watched from its first poll. A plain function whose
 /// last expression is `Box::pin(async move { … })`, which is what `async_trait` makes, or `async move { … }` under
-/// `-> impl Future`, is watched through that future too; its arguments are evaluated when it is called.
+/// `-> impl Future`, is watched through that future too; its span begins when the function is called.
 ///
 /// # Limits
 ///

@@ -283,7 +283,7 @@ fn cut_rows_are_summed_in_one() {
         "{}",
         ended.stderr
     );
-    assert!(rows(&ended)[1].1.contains("52.0 µs"), "{}", ended.stderr);
+    assert!(others.contains(&"52.0"), "{}", ended.stderr);
     for all in ["0", "4", "1000"] {
         assert_eq!(names(&work("GPUPROF_LIMIT", all)).len(), 4, "{all}");
     }

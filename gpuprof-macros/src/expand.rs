@@ -29,7 +29,7 @@ pub(crate) fn function(mut function: Function, args: &Args) -> TokenStream {
     } else {
         Kind::Plain
     };
-    let span = span(&function, args, !matches!(kind, Kind::Plain));
+    let span = span(&function, args, &kind);
     let private = private(args);
     let body = match kind {
         Kind::Plain => body,
@@ -98,12 +98,17 @@ fn split(body: TokenStream) -> (TokenStream, TokenStream) {
 
 /// The statement that opens the span. Its items stand in a block of their own, outside of any `async` block, so that
 /// the path that `type_name` gives is the function's own.
-fn span(function: &Function, args: &Args, is_async: bool) -> TokenStream {
+fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
     let site = Span::mixed_site();
     let private = private(args);
-    let meta = meta(&private, function, args, is_async);
-    let guard = Ident::new(if is_async { "AsyncSpan" } else { "Span" }, site);
-    let enter = Ident::new(if is_async { "new" } else { "enter" }, site);
+    let meta = meta(&private, function, args, !matches!(kind, Kind::Plain));
+    let (guard, enter) = match kind {
+        Kind::Plain => ("Span", "enter"),
+        Kind::Async => ("AsyncSpan", "new"),
+        // Called now, polled later or never.
+        Kind::Future(_) => ("AsyncSpan", "later"),
+    };
+    let (guard, enter) = (Ident::new(guard, site), Ident::new(enter, site));
     let (slots, streams) = streams(&private, function, args);
     let work = work(&private, args);
     let payload = payload(&private, args);

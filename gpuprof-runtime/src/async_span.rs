@@ -12,10 +12,10 @@ use pin_project_lite::pin_project;
 
 use crate::clock;
 use crate::collector::{self, EMIT_NVTX, MEASURE, TIME_GPU, collector};
-use crate::gpu::{Begun, Scope, Streams};
+use crate::gpu::{Begun, Held, Scope, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::Site;
-use crate::span::{Outer, begin_gpu, book, on_thread};
+use crate::span::{Outer, begin_gpu, book, hold, on_thread};
 use crate::stats::node::{Call, Fate, Work};
 use crate::thread::{NodeAt, Thread};
 
@@ -23,8 +23,32 @@ use crate::thread::{NodeAt, Thread};
 #[derive(Debug)]
 #[must_use]
 pub struct AsyncSpan {
-    open: Option<Box<Open>>,
+    state: State,
     range: OpenRange,
+}
+
+#[derive(Debug)]
+enum State {
+    Off,
+    /// Not polled yet. A future that is dropped like this was no call.
+    Waiting(Box<Waiting>),
+    Open(Box<Open>),
+}
+
+/// What was evaluated when the function was called, for the first poll.
+#[derive(Debug)]
+struct Waiting {
+    site: &'static Site,
+    /// `None`: nothing is to be measured, only shown to NVTX.
+    measured: Option<Measured>,
+    payload: Option<Payload>,
+}
+
+#[derive(Debug)]
+struct Measured {
+    /// `None`: not to be timed on the GPU.
+    streams: Option<Held>,
+    work: Work,
 }
 
 #[derive(Debug)]
@@ -46,42 +70,91 @@ impl AsyncSpan {
     /// A span that does nothing.
     pub fn off() -> Self {
         Self {
-            open: None,
+            state: State::Off,
             range: OpenRange::None,
         }
     }
 
-    /// Begins a call of `site`. Each closure runs only if what it gives is used.
+    /// Begins a call of `site`, in its first poll. Each closure runs only if what it gives is used.
     pub fn new<'a>(
         site: &'static Site,
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> Work,
         payload: impl FnOnce() -> Payload,
     ) -> Self {
+        let mut span = Self::prepare(site, streams, work, payload, false);
+        span.begin();
+        span
+    }
+
+    /// A call of `site` that begins at the first poll of a future made now, which may hold nothing of what the closures
+    /// borrow.
+    pub fn later<'a>(
+        site: &'static Site,
+        streams: impl FnOnce() -> Streams<'a>,
+        work: impl FnOnce() -> Work,
+        payload: impl FnOnce() -> Payload,
+    ) -> Self {
+        Self::prepare(site, streams, work, payload, true)
+    }
+
+    fn prepare<'a>(
+        site: &'static Site,
+        streams: impl FnOnce() -> Streams<'a>,
+        work: impl FnOnce() -> Work,
+        payload: impl FnOnce() -> Payload,
+        later: bool,
+    ) -> Self {
         let flags = collector::flags();
         let measured = (flags & MEASURE != 0).then(|| {
             let timed = flags & TIME_GPU != 0 && !site.meta.cpu;
-            (timed.then(streams), work())
+            // The user's expressions run before anything of the thread's is borrowed.
+            let streams = timed.then(streams);
+            let held = streams
+                .as_ref()
+                .and_then(|streams| on_thread(|thread| hold(thread, streams, later)).flatten());
+            Measured {
+                streams: held,
+                work: work(),
+            }
         });
-        // Start and end, not push and pop: the future may move to another thread.
-        let range = match flags & EMIT_NVTX {
-            0 => OpenRange::None,
-            _ => site.nvtx.start(
-                || site.name().to_owned(),
-                site.meta.color,
-                site.meta.category,
-                payload,
-            ),
+        let shown = flags & EMIT_NVTX != 0 && site.is_shown();
+        let waiting = Waiting {
+            site,
+            measured,
+            payload: shown.then(payload),
         };
-        let open = measured
-            .and_then(|(streams, work)| open(site, streams.as_ref(), work))
-            .map(Box::new);
-        Self { open, range }
+        Self {
+            state: State::Waiting(Box::new(waiting)),
+            range: OpenRange::None,
+        }
+    }
+
+    /// The first poll: from now on it is a call.
+    fn begin(&mut self) {
+        let State::Waiting(waiting) = std::mem::replace(&mut self.state, State::Off) else {
+            return;
+        };
+        let Waiting {
+            site,
+            measured,
+            payload,
+        } = *waiting;
+        // Start and end, not push and pop: the future may move to another thread.
+        self.range = payload.map_or(OpenRange::None, |payload| site.start_range(|| payload));
+        if let Some(open) = measured.and_then(|measured| open(site, measured)) {
+            self.state = State::Open(Box::new(open));
+        }
     }
 
     /// Enters the span on this thread for the time of one poll.
-    fn poll_begins(&self) -> Option<(Outer, u64)> {
-        let open = self.open.as_ref()?;
+    fn poll_begins(&mut self) -> Option<(Outer, u64)> {
+        if matches!(self.state, State::Waiting(_)) {
+            self.begin();
+        }
+        let State::Open(open) = &self.state else {
+            return None;
+        };
         on_thread(|thread| {
             let outer = Outer::enter(thread, open.path);
             if let (Some(scope), Ok(mut gpu)) = (&open.scope, thread.gpu.try_borrow_mut()) {
@@ -93,7 +166,7 @@ impl AsyncSpan {
 
     fn poll_ends(&mut self, outer: Outer, began: u64) {
         let ended = clock::now();
-        let Some(open) = self.open.as_mut() else {
+        let State::Open(open) = &mut self.state else {
             return;
         };
         on_thread(|thread| {
@@ -107,37 +180,41 @@ impl AsyncSpan {
     }
 }
 
-fn open(site: &'static Site, streams: Option<&Streams<'_>>, work: Work) -> Option<Open> {
+fn open(site: &'static Site, measured: Measured) -> Option<Open> {
     let id = site.id()?;
-    on_thread(|thread| {
+    let opened = on_thread(|thread| {
         let parent = thread.current.get();
         let Some(node) = thread.node(&collector().paths, parent, id, true) else {
             Thread::count(&thread.shared.dropped, 1);
             return None;
         };
         let depth = thread.depth.get() + 1;
-        let begun = streams.and_then(|streams| begin_gpu(thread, streams, site, node, depth, true));
+        let begun = measured
+            .streams
+            .and_then(|streams| begin_gpu(thread, streams, site, node, depth, true));
         let (gpu, scope) = begun.map_or((None, None), |(begun, scope)| (Some(begun), scope));
-        let started = clock::now();
         Some(Open {
             site: id,
             parent,
             path: node.path,
-            started,
+            started: clock::now(),
             busy_ns: 0,
             children_ns: 0,
             gpu,
             scope,
-            work,
+            work: measured.work,
         })
-    })
-    .flatten()
+    });
+    if opened.is_none() {
+        collector().homeless.fetch_add(1, Relaxed);
+    }
+    opened.flatten()
 }
 
 /// The call ends: its future completed, or was dropped on the way.
 impl Drop for AsyncSpan {
     fn drop(&mut self) {
-        if let Some(open) = self.open.take() {
+        if let State::Open(open) = std::mem::replace(&mut self.state, State::Off) {
             close(*open);
         }
         std::mem::replace(&mut self.range, OpenRange::None).close();

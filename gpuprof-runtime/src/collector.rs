@@ -236,12 +236,11 @@ impl Collector {
     }
 
     fn tell_gpu(&self, profile: &mut Profile) {
-        if !self.gpu.is_used() {
+        let Some(driver) = Driver::met() else {
             return;
-        }
+        };
         profile.devices = self.gpu.devices();
         profile.trust.event_floor_ns = self.gpu.floor_ns();
-        let driver = Driver::get();
         profile.trust.errors = driver
             .failures()
             .into_iter()
@@ -252,12 +251,18 @@ impl Collector {
                 count,
             })
             .collect();
-        if let Some(symbol) = driver.lacks() {
+        let lacks = driver.lacks();
+        if let Some(symbol) = lacks {
             let note = format!(
                 "GPU timing is off: the CUDA driver has no {symbol}; a newer driver has it"
             );
             profile.trust.notes.push(note);
         }
+        let missed = driver.missed().into_iter();
+        let others = missed.filter(|symbol| Some(*symbol) != lacks);
+        profile.trust.notes.extend(
+            others.map(|symbol| format!("the CUDA driver has no {symbol}; a newer driver has it")),
+        );
     }
 }
 

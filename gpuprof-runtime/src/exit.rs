@@ -78,9 +78,9 @@ fn write_output(output: &Output, settings: &Settings, profile: &Profile) {
                 Ok(()) => return,
                 Err(error) => {
                     let shown = path.escape_debug();
-                    write!(
+                    writeln!(
                         text,
-                        "gpuprof: cannot write {shown} ({error}): the report stands above instead\n"
+                        "gpuprof: cannot write {shown} ({error}): the report stands above instead"
                     )
                 }
             }

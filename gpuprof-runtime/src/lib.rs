@@ -25,9 +25,12 @@ mod nvtx;
 #[doc(hidden)]
 pub mod private;
 #[cfg(feature = "enable")]
+#[doc(hidden)]
 pub mod report;
+// Public for the facade alone: `report` the function must not bring `report` the module along.
 #[cfg(feature = "enable")]
-mod session;
+#[doc(hidden)]
+pub mod session;
 #[cfg(feature = "enable")]
 mod site;
 #[cfg(feature = "enable")]
@@ -42,6 +45,6 @@ pub use config::{Mode, Output};
 #[cfg(feature = "enable")]
 pub use gpu::{HasStream, StreamRef};
 #[cfg(feature = "enable")]
-pub use session::{Session, SessionBuilder, SessionError, report, reset, snapshot};
+pub use session::{Session, SessionBuilder, SessionError, reset, snapshot};
 #[cfg(feature = "enable")]
 pub use span::with_stream;

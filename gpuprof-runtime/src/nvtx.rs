@@ -121,6 +121,18 @@ mod with_nvtx {
             Some(attributes)
         }
 
+        /// Whether a tool is attached that shows this range.
+        pub(crate) fn is_shown(
+            &self,
+            name: impl FnOnce() -> String,
+            color: Option<u32>,
+            category: Option<&'static str>,
+        ) -> bool {
+            self.encoded
+                .get_or_init(|| encode(&name(), color, category))
+                .is_some()
+        }
+
         /// Opens a range that this thread closes, in order. The return value of the call says nothing under nsys.
         #[inline]
         pub(crate) fn push(
@@ -235,6 +247,16 @@ mod without_nvtx {
     impl SiteRange {
         pub(crate) const fn new() -> Self {
             Self
+        }
+
+        #[inline]
+        pub(crate) fn is_shown(
+            &self,
+            _name: impl FnOnce() -> String,
+            _color: Option<u32>,
+            _category: Option<&'static str>,
+        ) -> bool {
+            false
         }
 
         #[inline]

@@ -84,17 +84,18 @@ macro_rules! amounts {
                 self as f64
             }
         }
+
+        impl Amount for &$ty {
+            #[inline]
+            fn amount(self) -> f64 {
+                *self as f64
+            }
+        }
     )+};
 }
 amounts!(
     u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64
 );
-
-impl<T: Amount + Copy> Amount for &T {
-    fn amount(self) -> f64 {
-        (*self).amount()
-    }
-}
 
 macro_rules! payloads {
     ($($variant:ident: $as:ty = $($ty:ty),+;)+) => {$($(
@@ -102,6 +103,13 @@ macro_rules! payloads {
             #[inline]
             fn payload(self) -> Payload {
                 Payload::$variant(self as $as)
+            }
+        }
+
+        impl IntoPayload for &$ty {
+            #[inline]
+            fn payload(self) -> Payload {
+                Payload::$variant(*self as $as)
             }
         }
     )+)+};
@@ -113,10 +121,4 @@ payloads! {
     I64: i64 = i64, isize;
     F32: f32 = f32;
     F64: f64 = f64;
-}
-
-impl<T: IntoPayload + Copy> IntoPayload for &T {
-    fn payload(self) -> Payload {
-        (*self).payload()
-    }
 }

@@ -39,6 +39,14 @@ pub struct Profile {
     pub trust: Trust,
 }
 
+/// Nothing: a profile of a build that does not measure is empty.
+#[cfg(not(feature = "enable"))]
+impl std::fmt::Display for Profile {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        Ok(())
+    }
+}
+
 /// One CUDA device.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]

@@ -58,6 +58,7 @@ fn start_from_environment() {
         for problem in problems {
             exit::write_stderr(format!("gpuprof: {problem}\n").as_bytes());
         }
+        span::calibrate();
         collector().start(Arc::new(settings));
         exit::register();
     });
@@ -239,6 +240,7 @@ impl SessionBuilder {
             windows.kept = profile(PATIENCE).map(|profile| (settings, profile));
         }
         windows.session = true;
+        span::calibrate();
         collector().start(Arc::new(self.settings));
         exit::register();
         Ok(Session { finished: false })

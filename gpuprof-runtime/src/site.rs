@@ -5,6 +5,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
+use crate::nvtx::{OpenRange, Payload};
+
 /// What the attribute states about a function; all of it known at compile time.
 #[derive(Debug)]
 pub struct Meta {
@@ -77,6 +79,34 @@ impl Site {
     /// Called once, under the collector's lock.
     pub(crate) fn set_id(&self, id: u32) {
         self.id.store(id, Relaxed);
+    }
+
+    /// Whether an NVTX tool is attached that shows this site's ranges.
+    pub(crate) fn is_shown(&self) -> bool {
+        let Meta {
+            color, category, ..
+        } = self.meta;
+        self.nvtx
+            .is_shown(|| self.name().to_owned(), color, category)
+    }
+
+    /// Opens an NVTX range that this thread closes, in order.
+    #[inline]
+    pub(crate) fn push_range(&self, payload: impl FnOnce() -> Payload) -> OpenRange {
+        let Meta {
+            color, category, ..
+        } = self.meta;
+        self.nvtx
+            .push(|| self.name().to_owned(), color, category, payload)
+    }
+
+    /// Opens an NVTX range that any thread may close.
+    pub(crate) fn start_range(&self, payload: impl FnOnce() -> Payload) -> OpenRange {
+        let Meta {
+            color, category, ..
+        } = self.meta;
+        self.nvtx
+            .start(|| self.name().to_owned(), color, category, payload)
     }
 
     /// The shown name: `name = "…"`, or the path within the crate.

@@ -33,6 +33,14 @@ fn tree_text(profile: &Profile, options: &TableOptions) -> String {
 }
 
 #[test]
+fn a_profile_displays_as_its_table_in_a_pipe() {
+    assert_eq!(
+        quickstart().to_string(),
+        table_text(&quickstart(), &options(None))
+    );
+}
+
+#[test]
 fn training_at_four_widths_and_in_a_pipe() {
     for width in [60, 80, 120, 200] {
         insta::assert_snapshot!(

@@ -152,7 +152,7 @@ impl Program {
         (ended, profile)
     }
 
-    /// Runs it with the NVTX recorder injected and the JSON in a file; gives the NVTX calls it made.
+    /// Runs it with the NVTX recorder injected and gives the NVTX calls it made.
     pub(crate) fn recorded(self) -> (Ended, Vec<nvtx_recorder::Call>) {
         let folder = Folder::new();
         let log = folder.path("nvtx.jsonl");

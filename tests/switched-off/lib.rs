@@ -1,5 +1,17 @@
 //! A library as a user would write it that leaves measuring to the final program: it uses all of gpuprof's interface
 //! without the feature `enable`. That it compiles is the first test; `tests/` has the others.
+//!
+//! Mistakes in arguments are found here too:
+//!
+//! ```compile_fail
+//! #[gpuprof::gpu_profile(strem = 1)]
+//! fn misspelled() {}
+//! ```
+//!
+//! ```compile_fail
+//! #[gpuprof::gpu_profile(color = 0x1000000)]
+//! fn out_of_range() {}
+//! ```
 
 use gpuprof::{
     HasStream, Mode, Output, Profile, Session, SessionBuilder, SessionError, StreamRef,

@@ -61,7 +61,9 @@ impl Context {
     ) -> Result<Self, Failed> {
         let device = match owner {
             Some(owner) => u32::try_from(owner.ordinal()).unwrap_or(0),
-            None => within(driver, handle, || driver.device())?.0.unsigned_abs(),
+            None => within(driver, handle, || driver.device())??
+                .0
+                .unsigned_abs(),
         };
         Ok(Self {
             handle,
@@ -151,8 +153,10 @@ impl Context {
             return;
         }
         let Ok(_held) = self.hold() else { return };
-        // As many again as there are, so that a burst is caught up with in a few rounds.
-        within(driver, self.handle, || self.make(driver, made.max(BATCH)));
+        // As many again as there are, so that a burst is caught up with in a few rounds. A failure is counted, and the
+        // next round tries again.
+        let _ = within(driver, self.handle, || self.make(driver, made.max(BATCH)))
+            .map_err(|failed| self.note(failed));
     }
 }
 
@@ -173,14 +177,20 @@ fn make_pair(driver: &Driver) -> Result<Pair, Failed> {
 }
 
 /// Runs `f` with `context` current, pushed and popped again where it is not: the thread's own choice stays as it is.
-pub(crate) fn within<R>(driver: &Driver, context: sys::Context, f: impl FnOnce() -> R) -> R {
-    let pushed = driver.current() != Ok(context) && driver.push(context).is_ok();
-    let result = f();
-    if pushed {
-        // A failure is counted; the thread then keeps a current context it did not have.
-        let _ = driver.pop();
+/// `Err`: it could not be made current, so `f` did not run; in another context it would make events that fit nowhere.
+pub(crate) fn within<R>(
+    driver: &Driver,
+    context: sys::Context,
+    f: impl FnOnce() -> R,
+) -> Result<R, Failed> {
+    if driver.current() == Ok(context) {
+        return Ok(f());
     }
-    result
+    driver.push(context)?;
+    let result = f();
+    // A failure is counted; the thread then keeps a current context it did not have.
+    let _ = driver.pop();
+    Ok(result)
 }
 
 /// The contexts of the process, as spans meet them.

@@ -36,6 +36,11 @@ const EVENT_DEFAULT: c_uint = 0;
 pub(crate) struct Failed(pub(crate) Status);
 
 impl Failed {
+    /// The driver has no such function.
+    pub(crate) fn is_missing(self) -> bool {
+        self.0 == MISSING
+    }
+
     /// After these the context answers every call with the same error (CUDA driver API, "Data types", CUresult).
     pub(crate) fn is_sticky(self) -> bool {
         matches!(
@@ -59,6 +64,8 @@ macro_rules! driver_table {
             $($(#[$doc])* $field: Option<unsafe extern "C" fn($($ty),*) -> Status>,)+
             simulated: bool,
             missing: Vec<&'static str>,
+            /// Those of `missing` that were called.
+            missed: Mutex<Vec<&'static str>>,
             met: Mutex<Vec<Met>>,
             ended: AtomicBool,
         }
@@ -79,6 +86,7 @@ macro_rules! driver_table {
                     $($field,)+
                     simulated,
                     missing,
+                    missed: Mutex::new(Vec::new()),
                     met: Mutex::new(Vec::new()),
                     ended: AtomicBool::new(false),
                 }
@@ -87,7 +95,7 @@ macro_rules! driver_table {
             $(
                 fn $field(&self, $($arg: $ty),*) -> Result<(), Failed> {
                     const NAME: &str = [$($symbol),+][0];
-                    let Some(function) = self.$field else { return Err(Failed(MISSING)) };
+                    let Some(function) = self.$field else { return Err(self.miss(NAME)) };
                     // SAFETY: the public methods of this type state what they need for the call to be sound.
                     self.check(NAME, unsafe { function($($arg),*) })
                 }
@@ -95,6 +103,8 @@ macro_rules! driver_table {
         }
     };
 }
+
+static DRIVER: OnceLock<Driver> = OnceLock::new();
 
 /// Not a `CUresult`: the driver has no such function.
 const MISSING: Status = -1;
@@ -149,9 +159,9 @@ fn loaded_library() -> Library {
 }
 
 impl Driver {
-    /// The table of the process, made at the first call: whoever has a stream has a driver loaded.
+    /// The table of the process, made at the first call. Only for who has a stream: then a driver is loaded, and until
+    /// then it may not be.
     pub(crate) fn get() -> &'static Self {
-        static DRIVER: OnceLock<Driver> = OnceLock::new();
         DRIVER.get_or_init(|| {
             let library = loaded_library();
             let driver = Self::resolve(&library);
@@ -159,6 +169,11 @@ impl Driver {
             std::mem::forget(library);
             driver
         })
+    }
+
+    /// The table, if any span has had a stream: else there is nobody to be asked.
+    pub(crate) fn met() -> Option<&'static Self> {
+        DRIVER.get()
     }
 
     /// The first function that GPU timing cannot do without and the driver lacks.
@@ -179,6 +194,20 @@ impl Driver {
             .iter()
             .copied()
             .find(|name| NEEDED.contains(name))
+    }
+
+    /// Functions that were called and that the driver lacks.
+    pub(crate) fn missed(&self) -> Vec<&'static str> {
+        self.missed.lock().clone()
+    }
+
+    #[cold]
+    fn miss(&self, call: &'static str) -> Failed {
+        let mut missed = self.missed.lock();
+        if !missed.contains(&call) {
+            missed.push(call);
+        }
+        Failed(MISSING)
     }
 
     /// Whether this is the simulated device of gpuprof's tests and examples.

@@ -23,7 +23,7 @@ impl Probe {
     /// Records the pairs; on the resolver's thread. `None` when the driver refuses or the context is gone.
     pub(super) fn start(driver: &Driver, context: &Arc<Context>) -> Option<Self> {
         let held = context.hold().ok()?;
-        within(driver, context.handle, || {
+        let started = within(driver, context.handle, || {
             let stream = driver.create_stream().ok()?;
             let mut probe = Self {
                 context: Arc::clone(context),
@@ -39,7 +39,8 @@ impl Probe {
                     None
                 }
             }
-        })
+        });
+        started.inspect_err(|failed| context.note(*failed)).ok()?
     }
 
     fn record(&mut self, driver: &Driver) -> Result<(), Failed> {
@@ -56,7 +57,7 @@ impl Probe {
 
     /// Reads the floor if the GPU is through. Returns whether the probe is over, one way or the other.
     pub(super) fn poll(&self, driver: &Driver) -> bool {
-        within(driver, self.context.handle, || {
+        let polled = within(driver, self.context.handle, || {
             let passed = self
                 .pairs
                 .last()
@@ -66,6 +67,11 @@ impl Probe {
                 Ok(true) => self.read(driver),
                 Err(failed) => self.context.note(failed),
             }
+            self.put_away(driver);
+            true
+        });
+        polled.unwrap_or_else(|failed| {
+            self.context.note(failed);
             self.put_away(driver);
             true
         })

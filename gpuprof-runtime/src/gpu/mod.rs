@@ -13,4 +13,4 @@ mod timing;
 pub(crate) use driver::Driver;
 pub use stream::{HasStream, StreamRef};
 pub use timing::Streams;
-pub(crate) use timing::{Begun, GpuThread, Place, Scope, Timing};
+pub(crate) use timing::{Begun, GpuThread, Held, Place, Scope, Timing};

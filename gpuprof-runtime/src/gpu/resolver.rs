@@ -264,7 +264,7 @@ fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
     let answer = within(driver, context.handle, || {
         driver.is_complete(recorded.pair.end)
     });
-    answer.inspect_err(|&failed| context.note(failed))
+    answer.flatten().inspect_err(|&failed| context.note(failed))
 }
 
 /// Reads the times of a completed sample, books them, and gives its events back.
@@ -318,5 +318,5 @@ fn elapsed(driver: &Driver, from: &Recorded, to: &Recorded) -> Result<u64, Faile
     let answer = within(driver, context.handle, || {
         driver.elapsed_ns(from.pair.start, to.pair.end)
     });
-    answer.inspect_err(|&failed| context.note(failed))
+    answer.flatten().inspect_err(|&failed| context.note(failed))
 }

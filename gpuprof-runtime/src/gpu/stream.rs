@@ -87,12 +87,14 @@ impl<'a> StreamRef<'a> {
     }
 
     /// What a span holds until its end event is recorded. `Err` when nothing can be held and the stream may be gone
-    /// by then.
-    pub(crate) fn keep(&self) -> Result<Option<Arc<CudaStream>>, NotKept> {
+    /// by then; `later` says that the span begins when the borrow this was made from may be over.
+    pub(crate) fn keep(&self, later: bool) -> Result<Option<Arc<CudaStream>>, NotKept> {
         match self.source {
             Source::Shared(stream) => Ok(Some(Arc::clone(stream))),
-            _ if self.outlives => Ok(None),
-            _ => Err(NotKept),
+            // Whoever made it from raw handles has promised that they last.
+            Source::Raw { .. } => Ok(None),
+            Source::Borrowed(_) if self.outlives && !later => Ok(None),
+            Source::Borrowed(_) => Err(NotKept),
         }
     }
 }
@@ -165,6 +167,12 @@ pub trait HasStream {
     /// Whether the type is a reference: what it refers to then outlives the call it is a parameter of.
     #[doc(hidden)]
     const IS_REFERENCE: bool = false;
+}
+
+impl HasStream for StreamRef<'_> {
+    fn stream(&self) -> StreamRef<'_> {
+        *self
+    }
 }
 
 impl HasStream for CudaStream {

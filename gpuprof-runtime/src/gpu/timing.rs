@@ -52,7 +52,7 @@ pub(crate) struct Timing {
 
 /// A stream with all that its events need.
 #[derive(Clone, Debug)]
-struct Lane {
+pub(crate) struct Lane {
     stream: sys::Stream,
     context: Arc<Context>,
     held: Option<Arc<CudaContext>>,
@@ -88,6 +88,15 @@ pub(crate) struct GpuThread {
     contexts: Vec<(Weak<CudaContext>, Arc<Context>)>,
     sender: Option<(Sender, Arc<Progress>)>,
     random: fastrand::Rng,
+}
+
+/// The streams of a call, held so that nothing borrowed is left.
+#[derive(Debug)]
+pub(crate) enum Held {
+    /// The enclosing span's, when the call begins.
+    Inherit,
+    /// Its own, or why they cannot be used.
+    Lanes(Result<Vec<Lane>, Fate>),
 }
 
 /// Where in the call tree a span is.
@@ -143,18 +152,22 @@ impl Timing {
     pub(crate) fn begin(
         &'static self,
         thread: &mut GpuThread,
-        streams: &Streams<'_>,
+        streams: Held,
         place: Place,
         is_async: bool,
     ) -> (Begun, Option<Scope>) {
-        let driver = Driver::get();
-        let lanes = match self.lanes(thread, driver, streams, is_async) {
+        let lanes = match streams {
+            Held::Lanes(lanes) => lanes,
+            Held::Inherit => thread.inherit(is_async),
+        };
+        let lanes = match lanes {
             Ok(lanes) => lanes,
             Err(fate) => return (Begun::Not(fate), None),
         };
         let Some(first) = lanes.first() else {
             return (Begun::Not(Fate::NoStream), None);
         };
+        let driver = Driver::get();
         let (chosen, weight) = thread.choose(self.sample.load(Relaxed), place.sample);
         let mut scope = Open {
             depth: place.depth,
@@ -270,45 +283,41 @@ impl Timing {
         }
     }
 
-    fn lanes(
-        &self,
-        thread: &mut GpuThread,
-        driver: &Driver,
-        streams: &Streams<'_>,
-        is_async: bool,
-    ) -> Result<Vec<Lane>, Fate> {
+    /// Takes hold of a call's streams. `later`: the call begins when nothing that was borrowed here need live any more.
+    pub(crate) fn hold(&self, thread: &mut GpuThread, streams: &Streams<'_>, later: bool) -> Held {
         match streams {
-            Streams::Inherit => match thread.inherited() {
-                // A future may outlive the span it inherits from, and with it a stream that nothing keeps.
-                Some(lane) if is_async && lane.keep.is_none() => {
-                    Err(Fate::Untimed(Untimed::StreamUnsafe))
-                }
-                lane => Ok(lane.cloned().into_iter().collect()),
-            },
-            Streams::One(stream) => Ok(vec![self.lane(thread, driver, stream)?]),
-            Streams::Many(streams) => streams
-                .iter()
-                .map(|stream| self.lane(thread, driver, stream))
-                .collect(),
+            Streams::Inherit => Held::Inherit,
+            Streams::One(stream) => {
+                Held::Lanes(self.lane(thread, stream, later).map(|lane| vec![lane]))
+            }
+            Streams::Many(streams) => {
+                let lanes = streams
+                    .iter()
+                    .map(|stream| self.lane(thread, stream, later));
+                Held::Lanes(lanes.collect())
+            }
         }
     }
 
     fn lane(
         &self,
         thread: &mut GpuThread,
-        driver: &Driver,
         stream: &StreamRef<'_>,
+        later: bool,
     ) -> Result<Lane, Fate> {
         let keep = stream
-            .keep()
+            .keep(later)
             .map_err(|_| Fate::Untimed(Untimed::StreamUnsafe))?;
         let context = match stream.context().and_then(|owner| thread.known(owner)) {
             Some(known) => known,
             None => {
                 let met = self
                     .contexts
-                    .of(driver, stream)
-                    .map_err(|_| Fate::Untimed(Untimed::CudaError))?;
+                    .of(Driver::get(), stream)
+                    .map_err(|failed| match failed.is_missing() {
+                        true => Fate::Untimed(Untimed::Unavailable),
+                        false => Fate::Untimed(Untimed::CudaError),
+                    })?;
                 thread.remember(stream.context(), &met);
                 met
             }
@@ -372,17 +381,6 @@ impl Timing {
         self.probes.load(Relaxed) > 0 || self.contexts.has_new()
     }
 
-    /// Samples on the way at this moment.
-    #[cfg(test)]
-    pub(crate) fn pending(&self) -> u64 {
-        let rings = self.rings.lock();
-        rings
-            .iter()
-            .filter_map(Weak::upgrade)
-            .map(|ring| ring.submitted() - ring.resolved())
-            .sum()
-    }
-
     /// What is resolved of the current epoch.
     pub(crate) fn stats(&self) -> GpuStats {
         self.stats.lock().clone()
@@ -391,7 +389,9 @@ impl Timing {
     /// Forgets all GPU times; with the epoch already advanced, late samples do not come back.
     pub(crate) fn clear(&self) {
         *self.stats.lock() = GpuStats::default();
-        Driver::get().forget_failures();
+        if let Some(driver) = Driver::met() {
+            driver.forget_failures();
+        }
     }
 
     pub(crate) fn devices(&self) -> Vec<Device> {
@@ -402,11 +402,6 @@ impl Timing {
 
     pub(crate) fn floor_ns(&self) -> Option<u64> {
         self.contexts.floor_ns()
-    }
-
-    /// Whether any span has met a context: only then may the driver be asked anything.
-    pub(crate) fn is_used(&self) -> bool {
-        self.resolver.get().is_some()
     }
 }
 
@@ -445,6 +440,17 @@ impl GpuThread {
             self.contexts.retain(|(known, _)| known.strong_count() > 0);
             self.contexts
                 .push((Arc::downgrade(owner), Arc::clone(context)));
+        }
+    }
+
+    /// The enclosing span's stream, if there is one.
+    fn inherit(&self, is_async: bool) -> Result<Vec<Lane>, Fate> {
+        match self.inherited() {
+            // A future may outlive the span it inherits from, and with it a stream that nothing keeps.
+            Some(lane) if is_async && lane.keep.is_none() => {
+                Err(Fate::Untimed(Untimed::StreamUnsafe))
+            }
+            lane => Ok(lane.cloned().into_iter().collect()),
         }
     }
 
@@ -501,9 +507,7 @@ impl Scope {
         stream: &StreamRef<'_>,
         depth: u32,
     ) -> Option<Self> {
-        let lane = timing
-            .lane(thread, Driver::get(), &stream.outliving(true))
-            .ok()?;
+        let lane = timing.lane(thread, &stream.outliving(true), false).ok()?;
         Some(Self(Open {
             depth,
             site: u32::MAX,
@@ -542,7 +546,7 @@ fn start_all(driver: &Driver, lanes: Vec<Lane>) -> Result<Vec<(Lane, Pair)>, Fat
 
 fn start_lane(driver: &Driver, lane: &Lane) -> Result<Pair, Fate> {
     let context = &lane.context;
-    within(driver, context.handle, || {
+    in_context_of(driver, lane, || {
         check_stream(driver, lane)?;
         let pair = context.take(driver).map_err(|no_pair| match no_pair {
             NoPair::Exhausted => Fate::Untimed(Untimed::PoolExhausted),
@@ -560,12 +564,23 @@ fn start_lane(driver: &Driver, lane: &Lane) -> Result<Pair, Fate> {
 }
 
 fn end_lane(driver: &Driver, lane: &Lane, pair: Pair) -> Result<(), Fate> {
-    within(driver, lane.context.handle, || {
+    in_context_of(driver, lane, || {
         check_stream(driver, lane)?;
         driver.record(pair.end, lane.stream).map_err(|failed| {
             lane.context.note(failed);
             Fate::Untimed(Untimed::CudaError)
         })
+    })
+}
+
+fn in_context_of<R>(
+    driver: &Driver,
+    lane: &Lane,
+    f: impl FnOnce() -> Result<R, Fate>,
+) -> Result<R, Fate> {
+    within(driver, lane.context.handle, f).unwrap_or_else(|failed| {
+        lane.context.note(failed);
+        Err(Fate::Untimed(Untimed::CudaError))
     })
 }
 

@@ -20,6 +20,17 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::str::FromStr;
 
+use crate::profile::Profile;
+
+/// The table with every column and row, as in a pipe; nothing for a profile without a call.
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Vec::new();
+        table::write(self, &TableOptions::default(), &mut text).map_err(|_| fmt::Error)?;
+        f.write_str(&String::from_utf8_lossy(&text))
+    }
+}
+
 /// The order of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {

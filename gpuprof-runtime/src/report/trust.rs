@@ -56,12 +56,23 @@ fn labelled(style: anstyle::Style, label: &str, text: &str) -> Words {
     words
 }
 
+/// Calls of functions that want no GPU timing.
+fn marked_cpu(profile: &Profile) -> u64 {
+    let marked = |function: &&Function| function.cpu_only && !function.has_stream;
+    let functions = profile.functions.iter().filter(marked);
+    functions.map(|function| function.calls).sum()
+}
+
 /// Calls timed of calls made and why not the rest, the event floor, gpuprof's own cost.
 fn summary(profile: &Profile) -> Words {
     let trust = &profile.trust;
     let mut words = Words::default();
-    let calls = format::count(trust.calls).text();
-    if trust.timed_calls == trust.calls {
+    let marked = marked_cpu(profile);
+    let wanted = trust.calls.saturating_sub(marked);
+    let calls = format::count(wanted).text();
+    if wanted == 0 {
+        words.add(PLAIN, "every function is marked cpu");
+    } else if trust.timed_calls == wanted {
         words.add(PLAIN, &format!("GPU-timed all {calls} calls"));
     } else {
         words.add(
@@ -71,10 +82,16 @@ fn summary(profile: &Profile) -> Words {
                 format::count(trust.timed_calls).text()
             ),
         );
-        let reasons = reasons(profile);
+        let reasons = reasons(profile, wanted);
         if !reasons.is_empty() {
             words.then(";").add(PLAIN, &reasons.join(", "));
         }
+    }
+    if marked > 0 && wanted > 0 {
+        words.then(",").add(
+            PLAIN,
+            &format!("{} more are marked cpu", format::count(marked).text()),
+        );
     }
     match trust.event_floor_ns {
         Some(floor) => {
@@ -112,7 +129,7 @@ fn summary(profile: &Profile) -> Words {
 }
 
 /// Why calls were not timed, those reasons that occurred.
-fn reasons(profile: &Profile) -> Vec<String> {
+fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
     let trust = &profile.trust;
     let Untimed {
         sampled_out,
@@ -125,7 +142,7 @@ fn reasons(profile: &Profile) -> Vec<String> {
     } = trust.untimed;
     let reasons = [
         (
-            trust.calls.saturating_sub(trust.calls_with_stream),
+            wanted.saturating_sub(trust.calls_with_stream),
             "without a stream",
         ),
         (sampled_out, "left out by sampling"),

@@ -228,6 +228,6 @@ mod tests {
             assert!((read - ms).abs() / ms <= 1.0 / 32.0, "{share}: {read}");
         }
         // A percentile is never beyond what was really seen.
-        assert_eq!(plain.quantile(1.0, 0, 99_000_000), 99_000_000);
+        assert_eq!(plain.quantile(1.0, 0, 98_000_000), 98_000_000);
     }
 }
