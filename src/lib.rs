@@ -36,7 +36,7 @@
 //! - [`scope!`]: the same for part of a function. [`with_stream`]: a stream for functions whose arguments carry none.
 //! - [`HasStream`]: teaches the attribute your own types.
 //! - [`snapshot`], [`report()`], [`reset`], [`Session`]: the numbers inside the program, as [`Profile`].
-//! - The [README](https://github.com/gpuprof/gpuprof#readme): what each number means and when not to trust it.
+//! - The README: what each number means and when not to trust it.
 //!
 //! # Cargo features
 //!

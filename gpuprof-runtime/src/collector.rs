@@ -80,6 +80,15 @@ enum State {
     Stopped,
 }
 
+impl Window {
+    fn settings(&self) -> Option<&Arc<Settings>> {
+        match &self.state {
+            State::Running(settings) => Some(settings),
+            State::Untouched | State::Stopped => None,
+        }
+    }
+}
+
 impl Collector {
     fn new() -> Self {
         Self {
@@ -118,7 +127,8 @@ impl Collector {
 
     /// Closes the window: spans do nothing until the next [`start`](Self::start).
     pub(crate) fn stop(&self) {
-        self.window.lock().state = State::Stopped;
+        let mut window = self.window.lock();
+        window.state = State::Stopped;
         FLAGS.store(0, Relaxed);
         ask_gates_again();
     }
@@ -139,21 +149,27 @@ impl Collector {
         stats::next_epoch();
         self.gpu.clear();
         self.homeless.store(0, Relaxed);
-        window.began = clock::now();
+        // The first look at the clock takes a while: a program that is not measured is spared it.
+        window.began = match window
+            .settings()
+            .is_some_and(|settings| settings.mode == Mode::On)
+        {
+            true => clock::now(),
+            false => 0,
+        };
         window.began_at = SystemTime::now();
     }
 
-    /// The settings of the open window.
-    pub(crate) fn settings(&self) -> Option<Arc<Settings>> {
-        match &self.window.lock().state {
-            State::Running(settings) => Some(Arc::clone(settings)),
-            State::Untouched | State::Stopped => None,
-        }
+    /// The settings of the open window; `None` also when the lock is not to be had within `limit`.
+    pub(crate) fn settings(&self, limit: Duration) -> Option<Arc<Settings>> {
+        self.window.try_lock_for(limit)?.settings().cloned()
     }
 
     /// Decides whether `site` is on; its gate keeps the answer.
     pub(crate) fn decide(&self, site: &'static Site) -> bool {
-        let open = self
+        // Held until the gate is set: else a window that opens meanwhile would find the answer for the one before.
+        let window = self.window.lock();
+        let open = window
             .settings()
             .is_some_and(|settings| settings.measures(site.name()));
         if open {
@@ -196,20 +212,14 @@ impl Collector {
     /// What the open window has measured up to now, or `None` when a lock that this needs is not to be had within `limit`.
     pub(crate) fn profile(&self, limit: Duration) -> Option<Profile> {
         let window = self.window.try_lock_for(limit)?;
-        let sample = match &window.state {
-            State::Running(settings) => settings.sample,
-            State::Untouched | State::Stopped => 1,
-        };
+        let sample = window.settings().map_or(1, |settings| settings.sample);
         // GPU times first: a call is booked before its sample is sent, so none is timed that is not counted.
-        let gpu = self.gpu.stats();
+        let gpu = self.gpu.stats(limit)?;
         let merged = self.threads.try_lock_for(limit)?.in_window();
         let own_ticks = merged.own_ticks;
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
         let sites = self.sites.try_lock_for(limit)?.clone();
-        let settings = match &window.state {
-            State::Running(settings) => Some(settings),
-            State::Untouched | State::Stopped => None,
-        };
+        let settings = window.settings();
         let measured = summary::Measured {
             never_entered: inventory::iter::<Entry>
                 .into_iter()

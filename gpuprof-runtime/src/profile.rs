@@ -103,7 +103,7 @@ pub struct Function {
     pub gpu_children_ns: u64,
     /// Calls whose stream was being captured into a graph.
     pub captured_calls: u64,
-    /// Calls that have a stream and were neither timed nor captured; `untimed` says why.
+    /// Calls that were neither timed nor captured, of a function that has a stream; `untimed` says why.
     pub untimed_calls: u64,
     /// The reasons behind `untimed_calls`; they add up to it.
     pub untimed: Untimed,
@@ -201,10 +201,12 @@ pub struct GpuByDevice {
     pub gpu: GpuTimes,
 }
 
-/// Why calls that have a stream were not timed.
+/// Why calls of functions that have a stream were not timed.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
 pub struct Untimed {
+    /// This call found no stream, though others of the same function did.
+    pub no_stream: u64,
     /// Left out by sampling.
     pub sampled_out: u64,
     /// Every event of the pool was in flight: the GPU is far behind the CPU.
@@ -226,6 +228,7 @@ impl Untimed {
     #[must_use]
     pub fn sum(&self) -> u64 {
         let Self {
+            no_stream,
             sampled_out,
             pool_exhausted,
             queue_full,
@@ -234,7 +237,8 @@ impl Untimed {
             unfinished,
             stream_unsafe,
         } = self;
-        sampled_out
+        no_stream
+            + sampled_out
             + pool_exhausted
             + queue_full
             + cuda_error
@@ -245,6 +249,7 @@ impl Untimed {
 
     /// Adds `other`, reason by reason.
     pub fn add(&mut self, other: &Self) {
+        self.no_stream += other.no_stream;
         self.sampled_out += other.sampled_out;
         self.pool_exhausted += other.pool_exhausted;
         self.queue_full += other.queue_full;
@@ -293,7 +298,7 @@ pub struct Trust {
     pub own_cost_ns: u64,
     /// Calls in all.
     pub calls: u64,
-    /// Calls with a stream.
+    /// Calls of functions that had a stream in at least one of them.
     pub calls_with_stream: u64,
     /// Of these, timed on the GPU.
     pub timed_calls: u64,

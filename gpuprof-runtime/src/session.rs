@@ -58,10 +58,16 @@ fn start_from_environment() {
         for problem in problems {
             exit::write_stderr(format!("gpuprof: {problem}\n").as_bytes());
         }
-        span::calibrate();
-        collector().start(Arc::new(settings));
+        start(settings);
         exit::register();
     });
+}
+
+fn start(settings: Settings) {
+    if settings.mode == Mode::On {
+        span::calibrate();
+    }
+    collector().start(Arc::new(settings));
 }
 
 /// What is measured up to now, without waiting: GPU times that are not read yet are counted as unfinished.
@@ -79,7 +85,7 @@ pub fn snapshot() -> Profile {
 pub fn report() -> Profile {
     start_from_environment();
     let limit = collector()
-        .settings()
+        .settings(PATIENCE)
         .map_or(Duration::ZERO, |settings| settings.exit_wait);
     collector().wait(limit);
     profile(PATIENCE).unwrap_or_else(empty)
@@ -115,7 +121,7 @@ pub(crate) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
     let kept = WINDOWS
         .try_lock_for(limit)
         .and_then(|mut windows| windows.kept.take());
-    let open = collector().settings().and_then(|settings| {
+    let open = collector().settings(limit).and_then(|settings| {
         collector().wait(settings.exit_wait);
         Some((settings, profile(limit)?))
     });
@@ -235,13 +241,12 @@ impl SessionBuilder {
         if windows.session {
             return Err(SessionError::Open);
         }
-        if let Some(settings) = collector().settings() {
+        if let Some(settings) = collector().settings(PATIENCE) {
             collector().wait(settings.exit_wait);
             windows.kept = profile(PATIENCE).map(|profile| (settings, profile));
         }
         windows.session = true;
-        span::calibrate();
-        collector().start(Arc::new(self.settings));
+        start(self.settings);
         exit::register();
         Ok(Session { finished: false })
     }

@@ -4,7 +4,7 @@
 //! For what only a whole process can show: its end, its settings, its driver. Each run has a time limit from outside.
 
 // Each test file uses its own part of this.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports, unused_macros)]
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -269,9 +269,11 @@ fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
 
 /// Reads the times of a completed sample, books them, and gives its events back.
 fn finish(timing: &Timing, driver: &Driver, sample: &Sample) {
-    for (device, outcome) in durations(driver, sample.pairs.as_slice()) {
+    let durations = durations(driver, sample.pairs.as_slice());
+    for (at, (device, outcome)) in durations.into_iter().enumerate() {
         let call = GpuCall {
             device,
+            counts: at == 0,
             ..sample.call
         };
         let mut stats = timing.stats.lock();

@@ -193,6 +193,7 @@ impl Timing {
             path: place.path,
             site: place.site,
             device: 0,
+            counts: true,
             parent: thread.enclosing(first, lanes.len()).map(|open| open.path),
             outermost: !thread.is_inside(first, place.site),
             weight,
@@ -381,9 +382,9 @@ impl Timing {
         self.probes.load(Relaxed) > 0 || self.contexts.has_new()
     }
 
-    /// What is resolved of the current epoch.
-    pub(crate) fn stats(&self) -> GpuStats {
-        self.stats.lock().clone()
+    /// What is resolved of the current epoch; `None` when the lock is not to be had within `limit`.
+    pub(crate) fn stats(&self, limit: Duration) -> Option<GpuStats> {
+        Some(self.stats.try_lock_for(limit)?.clone())
     }
 
     /// Forgets all GPU times; with the epoch already advanced, late samples do not come back.

@@ -132,6 +132,7 @@ fn summary(profile: &Profile) -> Words {
 fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
     let trust = &profile.trust;
     let Untimed {
+        no_stream,
         sampled_out,
         pool_exhausted,
         queue_full,
@@ -142,7 +143,7 @@ fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
     } = trust.untimed;
     let reasons = [
         (
-            wanted.saturating_sub(trust.calls_with_stream),
+            wanted.saturating_sub(trust.calls_with_stream) + no_stream,
             "without a stream",
         ),
         (sampled_out, "left out by sampling"),

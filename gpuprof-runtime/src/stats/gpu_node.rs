@@ -9,15 +9,17 @@ use super::node::Work;
 /// GPU times of one path on one device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GpuNode {
-    /// Every timed call.
+    /// Every time read on this device.
     pub(crate) times: Durations,
+    /// Calls counted here: those whose first device this is.
+    pub(crate) calls: u64,
     /// Part of the calls inside no call of the same site on the same stream.
     pub(crate) outermost_ns: u64,
     /// Part inside no timed span at all on the same stream.
     pub(crate) top_ns: u64,
     /// Time of timed spans directly inside, on the same stream, each weighted by its own sampling.
     pub(crate) children_ns: u64,
-    /// Calls whose events could not be read.
+    /// Calls counted here whose events could not be read.
     pub(crate) failed: u64,
     /// Stated work of the timed calls.
     pub(crate) work: Work,
@@ -29,6 +31,8 @@ pub(crate) struct GpuCall {
     pub(crate) path: u32,
     pub(crate) site: u32,
     pub(crate) device: u32,
+    /// Whether this is the first device of the call's.
+    pub(crate) counts: bool,
     /// The nearest enclosing timed span on the same single stream.
     pub(crate) parent: Option<u32>,
     pub(crate) outermost: bool,
@@ -50,6 +54,7 @@ impl GpuStats {
     pub(crate) fn add(&mut self, call: &GpuCall, ns: u64) {
         let node = self.nodes.entry((call.path, call.device)).or_default();
         node.times.add(ns);
+        node.calls += u64::from(call.counts);
         node.work.add(&call.work);
         if call.outermost {
             node.outermost_ns += ns;
@@ -73,6 +78,6 @@ impl GpuStats {
         self.nodes
             .entry((call.path, call.device))
             .or_default()
-            .failed += 1;
+            .failed += u64::from(call.counts);
     }
 }

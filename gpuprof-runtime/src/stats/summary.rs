@@ -80,7 +80,7 @@ fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
         let cpu = measured.merged.nodes.get(at).copied().unwrap_or_default();
         let mut gpu = gpu.remove(&(at as u32)).unwrap_or_default();
         gpu.sort_unstable_by_key(|(device, _)| *device);
-        let timed: u64 = gpu.iter().map(|(_, node)| node.times.calls).sum();
+        let timed: u64 = gpu.iter().map(|(_, node)| node.calls).sum();
         let out = reason(&cpu, Reason::SampledOut);
         let scale = if timed == 0 {
             1.0
@@ -224,7 +224,12 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
 
 /// Every call with a stream that was neither timed nor captured has its reason; what has none yet is still on its way.
 fn untimed(data: &NodeData, timed: u64, failed: u64) -> Untimed {
+    let with_stream = data.counts.with_stream();
     let mut untimed = Untimed {
+        no_stream: match with_stream {
+            0 => 0,
+            _ => data.cpu.calls.saturating_sub(with_stream),
+        },
         sampled_out: reason(data, Reason::SampledOut),
         pool_exhausted: reason(data, Reason::PoolExhausted),
         queue_full: reason(data, Reason::QueueFull),
@@ -233,10 +238,8 @@ fn untimed(data: &NodeData, timed: u64, failed: u64) -> Untimed {
         stream_unsafe: reason(data, Reason::StreamUnsafe),
         ..Untimed::default()
     };
-    untimed.unfinished = data
-        .counts
-        .with_stream()
-        .saturating_sub(timed + data.counts.captured + untimed.sum());
+    let explained = timed + data.counts.captured + untimed.sum();
+    untimed.unfinished = (with_stream + untimed.no_stream).saturating_sub(explained);
     untimed
 }
 
@@ -251,6 +254,7 @@ fn gpu_of(
     let mut work = Work::NONE;
     let (mut total, mut own, mut variance) = (0.0, 0.0, 0.0);
     let mut scaled = false;
+    let mut calls = 0;
     for place in places {
         for (_, node) in place
             .gpu
@@ -258,6 +262,8 @@ fn gpu_of(
             .filter(|(ordinal, _)| device.is_none_or(|wanted| wanted == *ordinal))
         {
             all.merge(&node.times, true, true);
+            // A call on streams of two devices has a time on each, and is one call.
+            calls += device.map_or(node.calls, |_| node.times.calls);
             work.add(&node.work);
             total += node.outermost_ns as f64 * place.scale;
             own += node.times.total.saturating_sub(node.children_ns) as f64 * place.scale;
@@ -277,7 +283,7 @@ fn gpu_of(
         histogram.merge(one);
     }
     Some(GpuTimes {
-        timed_calls: all.calls,
+        timed_calls: calls,
         times: times(
             &all,
             true,

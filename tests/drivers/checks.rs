@@ -1,0 +1,334 @@
+//! The tests of `drivers.rs`: each takes something from the driver and compares the program with itself without gpuprof.
+
+use gpuprof::Profile;
+use gpuprof::profile::{Function, Trust};
+
+use crate::process::{Ended, Program, tests};
+use crate::{CALLS, FAIL, HIDE, KERNEL_NS, ROUNDS};
+
+/// Every test of this file.
+pub(super) const TESTS: &[(&str, fn())] = tests![
+    no_driver_is_loaded_or_asked,
+    what_cudarc_does_without_a_driver_stays_as_it_is,
+    a_driver_without_a_device_tells_the_program_alone,
+    a_driver_that_comes_late_is_found,
+    nothing_is_missing_and_nothing_fails,
+    without_a_function_it_needs_gpu_timing_is_off,
+    without_any_other_function_gpu_timing_goes_on,
+    older_names_of_functions_do,
+    functions_that_only_raw_streams_need,
+    out_of_memory,
+    invalid_value,
+    invalid_handle,
+    illegal_address,
+    failures_without_names_have_numbers,
+    the_driver_shuts_down_in_the_middle,
+];
+
+/// Every driver function that gpuprof calls.
+const CALLED: [&str; 21] = [
+    "cuCtxGetCurrent",
+    "cuCtxPushCurrent_v2",
+    "cuCtxPopCurrent_v2",
+    "cuCtxGetDevice",
+    "cuCtxGetId",
+    "cuStreamGetCtx",
+    "cuStreamIsCapturing",
+    "cuStreamCreate",
+    "cuStreamDestroy_v2",
+    "cuEventCreate",
+    "cuEventDestroy_v2",
+    "cuEventRecord",
+    "cuEventQuery",
+    "cuEventElapsedTime_v2",
+    "cuThreadExchangeStreamCaptureMode",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetName",
+    "cuDeviceGetUuid_v2",
+    "cuDeviceTotalMem_v2",
+    "cuDriverGetVersion",
+    "cuGetErrorName",
+];
+
+/// Those that nothing can be timed without.
+const NEEDED: [&str; 9] = [
+    "cuCtxGetCurrent",
+    "cuCtxPushCurrent_v2",
+    "cuCtxPopCurrent_v2",
+    "cuStreamIsCapturing",
+    "cuEventCreate",
+    "cuEventDestroy_v2",
+    "cuEventRecord",
+    "cuEventQuery",
+    "cuThreadExchangeStreamCaptureMode",
+];
+
+/// Those that only a stream without a known context needs.
+const RAW_ONLY: [&str; 2] = ["cuCtxGetDevice", "cuStreamGetCtx"];
+
+/// Runs a scenario with gpuprof and without, and checks that the program can see no difference.
+fn same(program: impl Fn() -> Program) -> (Ended, Profile) {
+    let without = program().env("GPUPROF", "off").run();
+    let (with, profile) = program().profiled();
+    let output = |ended: &Ended| {
+        (
+            ended.status,
+            String::from_utf8_lossy(&ended.stdout).into_owned(),
+        )
+    };
+    assert_eq!(output(&with), output(&without), "{}", with.stderr);
+    (with, profile)
+}
+
+fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
+    profile
+        .functions
+        .iter()
+        .find(|function| function.name == name)
+        .expect("every function is listed")
+}
+
+fn timed(function: &Function) -> u64 {
+    function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls)
+}
+
+/// What holds in every run of "rounds": the counts, the CPU side, and that a time that is shown is right.
+fn check(profile: &Profile) {
+    for (name, calls) in ["outer", "add"].into_iter().zip(CALLS) {
+        let function = function(profile, name);
+        let whole = timed(function) + function.captured_calls + function.untimed_calls;
+        assert_eq!((function.calls, whole), (calls, calls), "{function:#?}");
+        assert_eq!(
+            (function.untimed.sum(), function.has_stream),
+            (function.untimed_calls, true)
+        );
+    }
+    assert_eq!(function(profile, "on_the_cpu").calls, ROUNDS);
+    if let Some(gpu) = &function(profile, "add").gpu {
+        assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (KERNEL_NS, KERNEL_NS));
+    }
+    if let Some(gpu) = &function(profile, "outer").gpu {
+        assert_eq!(
+            (gpu.times.min_ns, gpu.times.max_ns),
+            (2 * KERNEL_NS, 2 * KERNEL_NS)
+        );
+    }
+}
+
+fn rounds_with(variable: &str, value: &str) -> (Ended, Profile) {
+    let (ended, profile) = same(|| Program::new("rounds").env(variable, value));
+    assert!(ended.status.success(), "{value}: {ended:#?}");
+    check(&profile);
+    (ended, profile)
+}
+
+fn all_timed(profile: &Profile) -> bool {
+    ["outer", "add"].map(|name| timed(function(profile, name))) == CALLS
+}
+
+fn no_driver_is_loaded_or_asked() {
+    let (ended, profile) = same(|| Program::new("no driver"));
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "42\ndrivers: []\n");
+    assert_eq!(function(&profile, "on_the_cpu").calls, 1);
+    assert_eq!((profile.devices.len(), profile.trust.errors.len()), (0, 0));
+}
+
+fn what_cudarc_does_without_a_driver_stays_as_it_is() {
+    let (_, profile) = same(|| Program::new("cudarc alone"));
+    assert_eq!(
+        ["connect", "on_the_cpu"].map(|name| function(&profile, name).calls),
+        [1, 1]
+    );
+    assert_eq!((profile.devices.len(), profile.trust.errors.len()), (0, 0));
+}
+
+fn a_driver_without_a_device_tells_the_program_alone() {
+    let (ended, profile) = same(|| Program::new("no device"));
+    let told = String::from_utf8_lossy(&ended.stdout);
+    assert!(
+        told.starts_with("Err(DriverError(CUDA_ERROR_NO_DEVICE"),
+        "{told}"
+    );
+    assert_eq!(
+        ["connect", "on_the_cpu"].map(|name| function(&profile, name).calls),
+        [1, 1]
+    );
+    assert_eq!((profile.devices.len(), profile.trust.errors.len()), (0, 0));
+}
+
+fn a_driver_that_comes_late_is_found() {
+    let (_, profile) = same(|| Program::new("late"));
+    assert_eq!(timed(function(&profile, "add")), 1, "{:#?}", profile.trust);
+    assert_eq!(profile.devices.len(), 1);
+}
+
+fn nothing_is_missing_and_nothing_fails() {
+    let (_, profile) = rounds_with("GPUPROF_SORT", "gpu");
+    assert!(all_timed(&profile), "{:#?}", profile.functions);
+    assert_eq!(
+        (profile.trust.errors.len(), profile.trust.notes.len()),
+        (0, 0)
+    );
+    assert_eq!(profile.devices.len(), 1);
+}
+
+/// The report's one line on a missing function.
+fn line_about<'a>(ended: &'a Ended, symbol: &str) -> &'a str {
+    let mut lines = ended.stderr.lines().filter(|line| line.contains(symbol));
+    let (Some(line), None) = (lines.next(), lines.next()) else {
+        panic!("{symbol}: {}", ended.stderr)
+    };
+    line
+}
+
+fn without_a_function_it_needs_gpu_timing_is_off() {
+    for symbol in NEEDED {
+        let (ended, profile) = rounds_with(HIDE, symbol);
+        assert_eq!(
+            ["outer", "add"].map(|name| function(&profile, name).untimed.unavailable),
+            CALLS,
+            "{symbol}"
+        );
+        assert!(
+            line_about(&ended, symbol).contains("GPU timing is off"),
+            "{}",
+            ended.stderr
+        );
+    }
+    let (ended, _) = rounds_with(HIDE, "cuEventElapsedTime,cuEventElapsedTime_v2");
+    assert!(
+        line_about(&ended, "cuEventElapsedTime").contains("GPU timing is off"),
+        "{}",
+        ended.stderr
+    );
+}
+
+fn without_any_other_function_gpu_timing_goes_on() {
+    for symbol in CALLED
+        .iter()
+        .filter(|symbol| !NEEDED.contains(symbol) && !RAW_ONLY.contains(symbol))
+    {
+        let (_, profile) = rounds_with(HIDE, symbol);
+        assert!(all_timed(&profile), "{symbol}: {:#?}", profile.functions);
+        assert_eq!(profile.trust.errors.len(), 0, "{symbol}");
+    }
+}
+
+fn older_names_of_functions_do() {
+    let (_, whole) = rounds_with("GPUPROF_SORT", "gpu");
+    let (_, profile) = rounds_with(HIDE, "cuEventElapsedTime_v2,cuDeviceGetUuid_v2");
+    assert!(all_timed(&profile));
+    assert_eq!(profile.devices, whole.devices);
+    assert_eq!(profile.trust.notes.len(), 0);
+}
+
+fn functions_that_only_raw_streams_need() {
+    for symbol in RAW_ONLY {
+        let (ended, profile) = rounds_with(HIDE, symbol);
+        assert_eq!(
+            ["outer", "add"].map(|name| function(&profile, name).untimed.unavailable),
+            CALLS,
+            "{symbol}"
+        );
+        assert!(
+            line_about(&ended, symbol).contains("note:"),
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
+fn out_of_memory() {
+    fails(2, "CUDA_ERROR_OUT_OF_MEMORY");
+}
+
+fn invalid_value() {
+    fails(1, "CUDA_ERROR_INVALID_VALUE");
+}
+
+fn invalid_handle() {
+    fails(400, "CUDA_ERROR_INVALID_HANDLE");
+}
+
+/// After this one a real context answers nothing else; gpuprof then leaves it alone.
+fn illegal_address() {
+    fails(700, "CUDA_ERROR_ILLEGAL_ADDRESS");
+}
+
+/// Fails each function at its first, second and a later call, once and from then on.
+fn fails(code: u32, name: &str) {
+    for symbol in CALLED {
+        for (nth, times) in [(1, 1), (2, 1), (7, 1), (1, u64::MAX), (4, u64::MAX)] {
+            let (ended, profile) = rounds_with(FAIL, &format!("{symbol}:{nth}:{times}:{code}"));
+            let order = format!("{symbol}:{nth}:{times}");
+            match called(&ended, symbol) >= nth {
+                true => {
+                    // That failure and none that follows from it.
+                    assert_eq!(errors(&profile.trust), [(symbol, code, name)], "{order}");
+                    assert!(
+                        line_about(&ended, "CUDA errors").contains(symbol),
+                        "{order}: {}",
+                        ended.stderr
+                    );
+                }
+                false => assert!(
+                    all_timed(&profile) && profile.trust.errors.is_empty(),
+                    "{order}: {profile:#?}"
+                ),
+            }
+        }
+    }
+}
+
+/// How often the failing function had been called when the program told.
+fn called(ended: &Ended, symbol: &str) -> u64 {
+    let mut lines = ended.stderr.lines();
+    let count = lines.find_map(|line| {
+        line.strip_prefix("called ")?
+            .strip_prefix(symbol)?
+            .trim()
+            .parse()
+            .ok()
+    });
+    count.unwrap_or_else(|| panic!("{ended:#?}"))
+}
+
+fn errors(trust: &Trust) -> Vec<(&str, u32, &str)> {
+    trust
+        .errors
+        .iter()
+        .map(|error| (&*error.call, error.code, &*error.name))
+        .collect()
+}
+
+fn failures_without_names_have_numbers() {
+    let (ended, profile) = rounds_with(
+        FAIL,
+        &format!("cuEventRecord:3:1:400,cuGetErrorName:1:{}:1", u64::MAX),
+    );
+    let errors = errors(&profile.trust);
+    assert!(
+        errors.contains(&("cuEventRecord", 400, "CUresult 400")),
+        "{errors:?}"
+    );
+    assert!(
+        errors.contains(&("cuGetErrorName", 1, "CUresult 1")),
+        "{errors:?}"
+    );
+    assert!(ended.stderr.contains("CUresult 400"), "{}", ended.stderr);
+}
+
+/// The end of the driver is the end of GPU times and no error.
+fn the_driver_shuts_down_in_the_middle() {
+    for symbol in CALLED {
+        for nth in [1, 2, 7] {
+            let (ended, profile) = rounds_with(FAIL, &format!("{symbol}:{nth}:{}:4", u64::MAX));
+            assert_eq!(
+                errors(&profile.trust),
+                [],
+                "{symbol}:{nth}: {}",
+                ended.stderr
+            );
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Promise: who runs the examples sees the table, marked as simulated where it is, and the JSON says the same.
+
+mod process;
+
+use std::path::PathBuf;
+
+use process::{Ended, Program};
+
+/// The example that cargo built for this run of the tests, in the folder beside the one of this test.
+fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let profile = test
+        .ancestors()
+        .nth(2)
+        .expect("cargo puts tests into PROFILE/deps");
+    let path = profile.join("examples").join(name);
+    assert!(
+        path.is_file(),
+        "{} is not built: run `cargo test`, or `cargo build --examples` first",
+        path.display()
+    );
+    path
+}
+
+/// The row of the table that begins with `name`, as its columns.
+fn row<'a>(ended: &'a Ended, name: &str) -> Vec<&'a str> {
+    let mut rows = ended.stderr.lines().map(|line| {
+        line.trim_start_matches(['!', ' '])
+            .split_whitespace()
+            .collect()
+    });
+    rows.find(|row: &Vec<_>| row.first() == Some(&name))
+        .unwrap_or_else(|| panic!("{name}: {}", ended.stderr))
+}
+
+#[test]
+fn the_first_example_shows_what_it_promises() {
+    let (ended, profile) = Program::at(&example("01_quickstart"))
+        .env("GPUPROF_SIM", "1")
+        .profiled();
+    assert!(ended.status.success(), "{ended:#?}");
+    let told = String::from_utf8_lossy(&ended.stdout);
+    assert!(told.ends_with("all right after 100 rounds\n"), "{told}");
+
+    assert_eq!((ended.reports(), ended.remarks()), (1, vec![]));
+    assert!(
+        ended
+            .stderr
+            .contains("gpuprof: 01_quickstart · simulated device · "),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stderr.contains("modelled, not measured"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!ended.stderr.contains('\x1b'));
+    assert!(profile.devices.iter().all(|device| device.simulated) && profile.devices.len() == 1);
+
+    let calls: Vec<_> = profile
+        .functions
+        .iter()
+        .map(|function| (&*function.name, function.calls))
+        .collect();
+    assert_eq!(calls, [("download", 1), ("saxpy", 100), ("upload", 2)]);
+    for function in &profile.functions {
+        assert_eq!(
+            row(&ended, &function.name)[1],
+            function.calls.to_string(),
+            "{}",
+            ended.stderr
+        );
+        let gpu = function
+            .gpu
+            .as_ref()
+            .unwrap_or_else(|| panic!("{} is not timed", function.name));
+        assert_eq!(gpu.timed_calls, function.calls);
+        // Every one of them states its bytes, so the table has their rate.
+        assert!(gpu.timed_bytes.is_some_and(|bytes| bytes > 0.0) && gpu.timed_ns > 0);
+    }
+    assert!(
+        ended.stderr.contains("GB/s") && ended.stderr.contains("GPU-timed all 103 calls"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn every_example_runs_alone_and_checks_itself() {
+    for name in ["01_quickstart", "02_convolution"] {
+        let ended = Program::at(&example(name)).env("GPUPROF_SIM", "1").run();
+        assert!(ended.status.success(), "{ended:#?}");
+        assert_eq!(ended.reports(), 1, "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains("simulated device"),
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
+#[test]
+fn switched_off_an_example_does_the_same_and_says_nothing_of_it() {
+    let program = || Program::at(&example("01_quickstart")).env("GPUPROF_SIM", "1");
+    let (with, without) = (program().run(), program().env("GPUPROF", "off").run());
+    assert_eq!((with.status, with.stdout), (without.status, without.stdout));
+    assert_eq!(
+        without.stderr.lines().count(),
+        1,
+        "the simulated device's own line: {}",
+        without.stderr
+    );
+}

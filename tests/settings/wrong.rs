@@ -1,0 +1,126 @@
+//! The tests of `settings.rs` on values that are wrong and paths that cannot be written.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::checks::{names, run, validate, work};
+use crate::process::{Program, tests};
+
+/// Every test of this file.
+pub(super) const TESTS: &[(&str, fn())] = tests![
+    a_wrong_value_is_one_line_and_the_default,
+    several_wrong_values_are_a_line_each,
+    an_unwritable_path_puts_the_report_on_standard_error
+];
+
+fn a_wrong_value_is_one_line_and_the_default() {
+    let long = "x".repeat(1 << 16);
+    let not_utf8 = OsStr::from_bytes(b"\xff");
+    let wrong: [(&str, &OsStr, &str); 13] = [
+        ("GPUPROF", "yes".as_ref(), "it takes on, nvtx or off"),
+        (
+            "GPUPROF_REPORT",
+            "table,pdf".as_ref(),
+            "a comma list of table, tree and json=PATH",
+        ),
+        (
+            "GPUPROF_REPORT",
+            "json=".as_ref(),
+            "a comma list of table, tree and json=PATH",
+        ),
+        (
+            "GPUPROF_REPORT",
+            "none,table".as_ref(),
+            "it takes none, or a comma list",
+        ),
+        (
+            "GPUPROF_SORT",
+            "gpus".as_ref(),
+            "it takes gpu, cpu, calls, max or name",
+        ),
+        (
+            "GPUPROF_SORT",
+            "two\nlines\x1b[31m".as_ref(),
+            "it takes gpu, cpu, calls, max or name",
+        ),
+        ("GPUPROF_LIMIT", "-1".as_ref(), "it takes a number of rows"),
+        (
+            "GPUPROF_FILTER",
+            "(".as_ref(),
+            "it takes a regular expression",
+        ),
+        (
+            "GPUPROF_SAMPLE",
+            "0".as_ref(),
+            "it takes a whole number N from 1",
+        ),
+        (
+            "GPUPROF_SAMPLE",
+            long.as_ref(),
+            "it takes a whole number N from 1",
+        ),
+        (
+            "GPUPROF_EXIT_WAIT",
+            "soon".as_ref(),
+            "it takes a duration such as 500ms or 2s",
+        ),
+        ("GPUPROF_LIMIT", not_utf8, "is not valid UTF-8"),
+        ("GPUPROF_SAMPEL", "4".as_ref(), "is no setting of gpuprof"),
+    ];
+    for (variable, value, accepted) in wrong {
+        let ended = work(variable, value);
+        let [remark] = ended.remarks()[..] else {
+            panic!("{variable}: {}", ended.stderr)
+        };
+        assert!(
+            remark.contains(variable) && remark.contains(accepted) && remark.len() < 300,
+            "{remark}"
+        );
+        // The line, then the table as without the setting.
+        assert!(
+            ended.stderr.starts_with(&format!("{remark}\n\ngpuprof: ")),
+            "{}",
+            ended.stderr
+        );
+        assert!(!ended.stderr.contains('\x1b'));
+        assert_eq!(
+            names(&ended),
+            ["conv/backward", "conv/forward", "pool", "load"],
+            "{variable}"
+        );
+    }
+    // An empty value is none.
+    assert_eq!(work("GPUPROF_SORT", "").remarks(), [""; 0]);
+}
+
+fn several_wrong_values_are_a_line_each() {
+    let program = Program::new("work")
+        .env("GPUPROF_SORT", "up")
+        .env("GPUPROF_LIMIT", "few")
+        .env("GPUPROF_REPORT", "none");
+    let ended = run(program);
+    assert_eq!(
+        (ended.remarks().len(), ended.stderr.lines().count()),
+        (2, 2),
+        "{}",
+        ended.stderr
+    );
+}
+
+fn an_unwritable_path_puts_the_report_on_standard_error() {
+    let ended = work("GPUPROF_REPORT", "table,json=/dev/null/{rank}.json");
+    let [remark] = ended.remarks()[..] else {
+        panic!("{}", ended.stderr)
+    };
+    assert!(remark.contains("cannot write /dev/null/0.json"), "{remark}");
+    assert_eq!(ended.reports(), 1);
+    let begin = ended
+        .stderr
+        .find("\n{\n")
+        .expect("the document begins a line");
+    let end = ended
+        .stderr
+        .rfind("\n}\n")
+        .expect("the document ends a line");
+    validate(&ended.stderr[begin..end + 2]);
+}
