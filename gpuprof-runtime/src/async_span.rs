@@ -15,7 +15,7 @@ use crate::collector::{self, EMIT_NVTX, MEASURE, TIME_GPU, collector};
 use crate::gpu::{Begun, Held, Scope, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::Site;
-use crate::span::{Outer, begin_gpu, book, hold, on_thread};
+use crate::span::{Outer, begin_gpu, book, book_call, hold, on_thread};
 use crate::stats::node::{Call, Fate, Work};
 use crate::thread::{NodeAt, Thread};
 
@@ -233,7 +233,10 @@ fn close(open: Open) {
     let booked = on_thread(|thread| {
         // The thread may never have been at this place of the tree.
         let node: NodeAt = thread.node(&collector().paths, open.parent, open.site, true)?;
-        book(thread, node, open.gpu, u32::MAX, call);
+        match open.gpu {
+            None => book_call(thread, node.place, &call),
+            Some(begun) => book(thread, node.place, begun, u32::MAX, call),
+        }
         Some(())
     });
     if booked.flatten().is_none() {

@@ -14,6 +14,10 @@ mod collector;
 #[cfg(feature = "enable")]
 mod config;
 #[cfg(feature = "enable")]
+mod cost;
+#[cfg(feature = "enable")]
+mod default_stream;
+#[cfg(feature = "enable")]
 mod exit;
 #[cfg(feature = "enable")]
 mod gpu;
@@ -43,8 +47,8 @@ mod thread;
 #[cfg(feature = "enable")]
 pub use config::{Mode, Output};
 #[cfg(feature = "enable")]
+pub use default_stream::with_stream;
+#[cfg(feature = "enable")]
 pub use gpu::{HasStream, StreamRef};
 #[cfg(feature = "enable")]
 pub use session::{Session, SessionBuilder, SessionError, reset, snapshot};
-#[cfg(feature = "enable")]
-pub use span::with_stream;

@@ -11,7 +11,7 @@ use crate::collector::collector;
 use crate::config::{self, Mode, Output, Settings};
 use crate::profile::{Profile, SCHEMA};
 use crate::site::{GATE_OPEN, GATE_SHUT, Site};
-use crate::{exit, identity, span};
+use crate::{cost, exit, identity};
 
 /// How long anything but the exit handler waits for a lock: these are held for microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -65,7 +65,7 @@ fn start_from_environment() {
 
 fn start(settings: Settings) {
     if settings.mode == Mode::On {
-        span::calibrate();
+        cost::calibrate();
     }
     collector().start(Arc::new(settings));
 }
@@ -110,7 +110,7 @@ pub(crate) fn profile(limit: Duration) -> Option<Profile> {
     identity::fill(&mut profile);
     let calls = profile.trust.calls;
     if calls > 0 {
-        profile.trust.own_cost_ns += span::cpu_cost_ns(calls);
+        profile.trust.own_cost_ns += cost::cpu_cost_ns(calls);
         profile.trust.own_cost_ns_per_call = Some((profile.trust.own_cost_ns + calls / 2) / calls);
     }
     Some(profile)

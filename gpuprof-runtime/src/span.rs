@@ -3,15 +3,15 @@
 //! NVTX push, start event, clock; the body; clock, end event, NVTX pop.
 
 use std::marker::PhantomData;
-use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock;
 use crate::collector::{self, EMIT_NVTX, MEASURE, TIME_GPU, collector};
-use crate::gpu::{Begun, HasStream, Held, Place, Scope, Streams};
+use crate::gpu::{Begun, Held, Place, Scope, Streams};
 use crate::nvtx::{OpenRange, Payload};
-use crate::site::{Meta, Site};
+use crate::site::Site;
 use crate::stats::node::{Call, Fate, Work};
+use crate::stats::paths::ROOT;
 use crate::thread::{NodeAt, Thread};
 
 thread_local! {
@@ -41,23 +41,22 @@ pub(crate) fn on_thread<R>(f: impl FnOnce(&Thread) -> R) -> Option<R> {
     THREAD.try_with(|here| f(&here.0)).ok()
 }
 
+/// Marks a span that does not measure.
+const CLOSED: u32 = u32::MAX;
+
 /// The guard that `#[gpu_profile]` puts at the top of a function.
 #[derive(Debug)]
 #[must_use]
 pub struct Span {
-    open: Option<Open>,
-    range: OpenRange,
-    /// A span ends on the thread that began it.
-    _not_send: PhantomData<*mut ()>,
-}
-
-#[derive(Debug)]
-struct Open {
-    node: NodeAt,
+    /// Place of the node on this thread, or [`CLOSED`]; the next two mean nothing then.
+    place: u32,
     outer: Outer,
     started: u64,
     gpu: Option<Begun>,
     work: Work,
+    range: OpenRange,
+    /// A span ends on the thread that began it.
+    _not_send: PhantomData<*mut ()>,
 }
 
 /// What a thread was doing when something was opened on it.
@@ -69,6 +68,12 @@ pub(crate) struct Outer {
 }
 
 impl Outer {
+    const NONE: Self = Self {
+        path: ROOT,
+        children: 0,
+        depth: 0,
+    };
+
     /// Goes one level down, into `path`.
     #[inline]
     pub(crate) fn enter(thread: &Thread, path: u32) -> Self {
@@ -111,7 +116,11 @@ impl Span {
     #[inline]
     pub fn off() -> Self {
         Self {
-            open: None,
+            place: CLOSED,
+            outer: Outer::NONE,
+            started: 0,
+            gpu: None,
+            work: Work::NONE,
             range: OpenRange::None,
             _not_send: PhantomData,
         }
@@ -126,20 +135,76 @@ impl Span {
         payload: impl FnOnce() -> Payload,
     ) -> Self {
         let flags = collector::flags();
+        let measured = flags & MEASURE != 0;
+        let timed = measured && flags & TIME_GPU != 0 && !site.meta.cpu;
+        let mut span = Self::off();
         // The user's expressions first: they may open spans of their own, or panic.
-        let measured = (flags & MEASURE != 0).then(|| {
-            let timed = flags & TIME_GPU != 0 && !site.meta.cpu;
-            (timed.then(streams), work())
+        let streams = timed.then(streams);
+        if measured {
+            span.work = work();
+        }
+        if flags & EMIT_NVTX != 0 {
+            span.range = site.push_range(payload);
+        }
+        if measured {
+            span.open(site, streams.as_ref());
+        }
+        span
+    }
+
+    // Not inlined: it would stand in every annotated function, and the span would be copied about.
+    #[inline(never)]
+    pub(crate) fn open(&mut self, site: &'static Site, streams: Option<&Streams<'_>>) {
+        let Some(id) = site.id() else { return };
+        let opened = on_thread(|thread| {
+            let Some(node) = thread.node(&collector().paths, thread.current.get(), id, false)
+            else {
+                Thread::count(&thread.shared.dropped, 1);
+                return;
+            };
+            self.place = node.place;
+            self.outer = Outer::enter(thread, node.path);
+            if let Some(streams) = streams {
+                self.begin_gpu(thread, streams, site, node);
+            }
+            self.started = clock::now();
         });
-        let range = match flags & EMIT_NVTX {
-            0 => OpenRange::None,
-            _ => site.push_range(payload),
-        };
-        let open = measured.and_then(|(streams, work)| open(site, streams.as_ref(), work));
-        Self {
-            open,
-            range,
-            _not_send: PhantomData,
+        if opened.is_none() {
+            collector().homeless.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn begin_gpu(&mut self, thread: &Thread, streams: &Streams<'_>, site: &Site, node: NodeAt) {
+        let depth = self.outer.depth;
+        let begun = hold(thread, streams, false)
+            .and_then(|streams| begin_gpu(thread, streams, site, node, depth, false));
+        let Some((begun, scope)) = begun else { return };
+        self.gpu = Some(begun);
+        if let (Some(scope), Ok(mut gpu)) = (scope, thread.gpu.try_borrow_mut()) {
+            gpu.enter(scope);
+        }
+    }
+
+    #[inline(never)]
+    fn close(&mut self) {
+        let ended = clock::now();
+        let booked = on_thread(|thread| {
+            let cpu_ns = clock::ns(ended.saturating_sub(self.started));
+            let children_ns = self.outer.leave(thread, cpu_ns);
+            let call = Call {
+                cpu_ns,
+                children_ns,
+                wall_ns: None,
+                fate: Fate::NoStream,
+                work: self.work,
+            };
+            match self.gpu.take() {
+                None => book_call(thread, self.place, &call),
+                Some(begun) => book(thread, self.place, begun, self.outer.depth, call),
+            }
+        });
+        if booked.is_none() {
+            collector().homeless.fetch_add(1, Relaxed);
         }
     }
 }
@@ -147,61 +212,10 @@ impl Span {
 impl Drop for Span {
     #[inline]
     fn drop(&mut self) {
-        if let Some(open) = self.open.take() {
-            close(open);
+        if self.place != CLOSED {
+            self.close();
         }
         std::mem::replace(&mut self.range, OpenRange::None).close();
-    }
-}
-
-#[inline]
-fn open(site: &'static Site, streams: Option<&Streams<'_>>, work: Work) -> Option<Open> {
-    let id = site.id()?;
-    let opened = on_thread(|thread| {
-        let Some(node) = thread.node(&collector().paths, thread.current.get(), id, false) else {
-            Thread::count(&thread.shared.dropped, 1);
-            return None;
-        };
-        let outer = Outer::enter(thread, node.path);
-        let gpu = streams.and_then(|streams| {
-            let streams = hold(thread, streams, false)?;
-            let (begun, scope) = begin_gpu(thread, streams, site, node, outer.depth, false)?;
-            if let (Some(scope), Ok(mut gpu)) = (scope, thread.gpu.try_borrow_mut()) {
-                gpu.enter(scope);
-            }
-            Some(begun)
-        });
-        Some(Open {
-            node,
-            outer,
-            started: clock::now(),
-            gpu,
-            work,
-        })
-    });
-    if opened.is_none() {
-        collector().homeless.fetch_add(1, Relaxed);
-    }
-    opened.flatten()
-}
-
-#[inline]
-fn close(open: Open) {
-    let ended = clock::now();
-    let booked = on_thread(|thread| {
-        let cpu_ns = clock::ns(ended.saturating_sub(open.started));
-        let children_ns = open.outer.leave(thread, cpu_ns);
-        let call = Call {
-            cpu_ns,
-            children_ns,
-            wall_ns: None,
-            fate: Fate::NoStream,
-            work: open.work,
-        };
-        book(thread, open.node, open.gpu, open.outer.depth, call);
-    });
-    if booked.is_none() {
-        collector().homeless.fetch_add(1, Relaxed);
     }
 }
 
@@ -237,131 +251,30 @@ pub(crate) fn begin_gpu(
     Some(begun)
 }
 
-/// Records the end event and books the call.
+/// Books a call that has nothing to do with a GPU.
 #[inline]
-pub(crate) fn book(thread: &Thread, node: NodeAt, gpu: Option<Begun>, depth: u32, mut call: Call) {
+pub(crate) fn book_call(thread: &Thread, place: u32, call: &Call) {
     let epoch = crate::stats::epoch();
-    let mut sample = None;
-    let mut borrowed = None;
-    if let Some(begun) = gpu
-        && let Ok(mut gpu) = thread.gpu.try_borrow_mut()
-    {
-        let before = clock::now();
-        gpu.leave(depth);
-        (call.fate, sample) = collector().gpu.end(&mut gpu, begun, call.work, epoch);
-        Thread::count(
-            &thread.shared.own_ticks,
-            clock::now().saturating_sub(before),
-        );
-        borrowed = Some(gpu);
-    }
+    thread.with_node(place, |node| node.book(call, epoch));
+}
+
+/// Records the end event and books the call.
+pub(crate) fn book(thread: &Thread, place: u32, begun: Begun, depth: u32, mut call: Call) {
+    let Ok(mut gpu) = thread.gpu.try_borrow_mut() else {
+        return book_call(thread, place, &call);
+    };
+    let epoch = crate::stats::epoch();
+    let before = clock::now();
+    gpu.leave(depth);
+    let sample;
+    (call.fate, sample) = collector().gpu.end(&mut gpu, begun, call.work, epoch);
     // Booked before the sample is on its way: nobody then sees a GPU time without its call.
-    thread.with_node(node.place, |node| node.book(&call, epoch));
-    if let (Some(sample), Some(mut gpu)) = (sample, borrowed) {
+    thread.with_node(place, |node| node.book(&call, epoch));
+    if let Some(sample) = sample {
         collector().gpu.submit(&mut gpu, sample);
     }
-}
-
-/// Makes `stream` the default of spans inside `f` whose own arguments carry none.
-///
-/// For code below which no argument has a stream. Nesting works; the innermost wins.
-///
-/// ```no_run
-/// # use std::sync::Arc;
-/// # use cudarc::driver::CudaStream;
-/// # fn forward() {}
-/// # fn example(stream: &Arc<CudaStream>) {
-/// gpuprof_runtime::with_stream(stream, || forward());
-/// # }
-/// ```
-pub fn with_stream<S: HasStream + ?Sized, R>(stream: &S, f: impl FnOnce() -> R) -> R {
-    let _scope = (collector::flags() & TIME_GPU != 0).then(|| DefaultStream::set(stream));
-    f()
-}
-
-/// Takes the default stream back when `f` returns or panics.
-struct DefaultStream {
-    outer: Option<Outer>,
-}
-
-impl DefaultStream {
-    fn set<S: HasStream + ?Sized>(stream: &S) -> Self {
-        let stream = stream.stream();
-        let outer = on_thread(|thread| {
-            let path = thread.current.get();
-            // The time spent inside stays the current span's own.
-            let children = thread.children.get();
-            let outer = Outer::enter(thread, path);
-            thread.children.set(children);
-            if let Ok(mut gpu) = thread.gpu.try_borrow_mut()
-                && let Some(scope) =
-                    Scope::default_stream(&collector().gpu, &mut gpu, &stream, outer.depth)
-            {
-                gpu.enter(scope);
-            }
-            outer
-        });
-        Self { outer }
-    }
-}
-
-impl Drop for DefaultStream {
-    fn drop(&mut self) {
-        let Some(outer) = self.outer else { return };
-        on_thread(|thread| {
-            let inside = thread.children.get();
-            outer.leave(thread, 0);
-            thread.children.set(inside);
-            if let Ok(mut gpu) = thread.gpu.try_borrow_mut() {
-                gpu.leave(outer.depth);
-            }
-        });
-    }
-}
-
-/// Picoseconds that one CPU-side span takes, as [`calibrate`] found them.
-static CPU_COST_PS: AtomicU64 = AtomicU64::new(0);
-
-/// A site for [`calibrate`] alone: its number is none of the collector's, so that no profile shows it.
-static SELF: Site = Site::new(Meta {
-    path: || "gpuprof",
-    name: Some("gpuprof"),
-    module: "gpuprof",
-    file: file!(),
-    line: line!(),
-    cpu: true,
-    is_async: false,
-    sample: 0,
-    color: None,
-    category: None,
-});
-
-/// Measures once what a span costs here: real spans, on this thread, of a site that no report shows. NVTX stays out of it,
-/// or a tool would show them.
-pub(crate) fn calibrate() {
-    const ROUNDS: u64 = 2_048;
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        SELF.set_id(u32::MAX - 1);
-        let one = || {
-            drop(Span {
-                open: open(&SELF, None, Work::NONE),
-                range: OpenRange::None,
-                _not_send: PhantomData,
-            })
-        };
-        // The first ones go the slow way.
-        (0..ROUNDS / 8).for_each(|_| one());
-        let before = clock::now();
-        (0..ROUNDS).for_each(|_| one());
-        let took = clock::ns(clock::now().saturating_sub(before));
-        CPU_COST_PS.store(took.saturating_mul(1_000) / ROUNDS, Relaxed);
-    });
-}
-
-/// What so many spans cost on the CPU side, ns.
-pub(crate) fn cpu_cost_ns(calls: u64) -> u64 {
-    (u128::from(CPU_COST_PS.load(Relaxed)) * u128::from(calls) / 1_000)
-        .try_into()
-        .unwrap_or(u64::MAX)
+    Thread::count(
+        &thread.shared.own_ticks,
+        clock::now().saturating_sub(before),
+    );
 }
