@@ -216,7 +216,7 @@ impl Collector {
         // GPU times first: a call is booked before its sample is sent, so none is timed that is not counted.
         let gpu = self.gpu.stats(limit)?;
         let merged = self.threads.try_lock_for(limit)?.in_window();
-        let own_ticks = merged.own_ticks;
+        let (own_ticks, setup_ticks) = (merged.own_ticks, merged.setup_ticks);
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
         let sites = self.sites.try_lock_for(limit)?.clone();
         let settings = window.settings();
@@ -240,6 +240,7 @@ impl Collector {
         profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
         profile.trust.sample = sample;
         profile.trust.own_cost_ns = clock::ns(own_ticks);
+        profile.trust.own_setup_ns = clock::ns(setup_ticks);
         profile.trust.dropped += self.homeless.load(Relaxed);
         self.tell_gpu(&mut profile);
         Some(profile)

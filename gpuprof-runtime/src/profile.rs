@@ -282,7 +282,7 @@ pub struct TreeNode {
     pub gpu_total_ns: Option<u64>,
     /// GPU time less that of the spans inside on the same stream.
     pub gpu_self_ns: Option<u64>,
-    /// GPU time of all spans below that are outermost on their stream: what a node without a stream shows.
+    /// GPU time of the spans below that are outermost on their stream there: what a node without a stream shows.
     pub gpu_children_ns: u64,
 }
 
@@ -296,6 +296,9 @@ pub struct Trust {
     pub own_cost_ns_per_call: Option<u64>,
     /// `own_cost_ns_per_call` times the calls of this profile, over all threads.
     pub own_cost_ns: u64,
+    /// What gpuprof spent once, in calls that met a context or a thread for the first time: the first events, the
+    /// resolver's start. Not in `own_cost_ns`.
+    pub own_setup_ns: u64,
     /// Calls in all.
     pub calls: u64,
     /// Calls of functions that had a stream in at least one of them.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock;
 use crate::collector::{self, EMIT_NVTX, MEASURE, TIME_GPU, collector};
-use crate::gpu::{Begun, Held, Place, Scope, Streams};
+use crate::gpu::{Begun, GpuThread, Held, Place, Scope, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::Site;
 use crate::stats::node::{Call, Fate, Work};
@@ -219,13 +219,26 @@ impl Drop for Span {
     }
 }
 
-/// Takes hold of a call's streams; `None` as for [`begin_gpu`].
-pub(crate) fn hold(thread: &Thread, streams: &Streams<'_>, later: bool) -> Option<Held> {
+/// Runs `f` on the thread's GPU state and counts the time it takes as gpuprof's own. `None`: that state is in use further
+/// up, which only a broken nesting can do.
+fn own_work<R>(thread: &Thread, f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
     let mut gpu = thread.gpu.try_borrow_mut().ok()?;
-    Some(collector().gpu.hold(&mut gpu, streams, later))
+    let before = clock::now();
+    let result = f(&mut gpu);
+    let counter = match gpu.take_set_up() {
+        true => &thread.shared.setup_ticks,
+        false => &thread.shared.own_ticks,
+    };
+    Thread::count(counter, clock::now().saturating_sub(before));
+    Some(result)
 }
 
-/// Records the start event. `None`: the thread's GPU state is in use further up, which only a broken nesting can do.
+/// Takes hold of a call's streams; `None` as for [`own_work`].
+pub(crate) fn hold(thread: &Thread, streams: &Streams<'_>, later: bool) -> Option<Held> {
+    own_work(thread, |gpu| collector().gpu.hold(gpu, streams, later))
+}
+
+/// Records the start event; `None` as for [`own_work`].
 pub(crate) fn begin_gpu(
     thread: &Thread,
     streams: Held,
@@ -234,21 +247,17 @@ pub(crate) fn begin_gpu(
     depth: u32,
     is_async: bool,
 ) -> Option<(Begun, Option<Scope>)> {
-    let mut gpu = thread.gpu.try_borrow_mut().ok()?;
-    let before = clock::now();
     let place = Place {
         site: site.id()?,
         path: node.path,
         depth,
         sample: site.meta.sample,
     };
-    let begun = collector().gpu.begin(&mut gpu, streams, place, is_async);
-    crate::exit::register_after_cuda();
-    Thread::count(
-        &thread.shared.own_ticks,
-        clock::now().saturating_sub(before),
-    );
-    Some(begun)
+    own_work(thread, |gpu| {
+        let begun = collector().gpu.begin(gpu, streams, place, is_async);
+        crate::exit::register_after_cuda();
+        begun
+    })
 }
 
 /// Books a call that has nothing to do with a GPU.
@@ -260,21 +269,18 @@ pub(crate) fn book_call(thread: &Thread, place: u32, call: &Call) {
 
 /// Records the end event and books the call.
 pub(crate) fn book(thread: &Thread, place: u32, begun: Begun, depth: u32, mut call: Call) {
-    let Ok(mut gpu) = thread.gpu.try_borrow_mut() else {
-        return book_call(thread, place, &call);
-    };
-    let epoch = crate::stats::epoch();
-    let before = clock::now();
-    gpu.leave(depth);
-    let sample;
-    (call.fate, sample) = collector().gpu.end(&mut gpu, begun, call.work, epoch);
-    // Booked before the sample is on its way: nobody then sees a GPU time without its call.
-    thread.with_node(place, |node| node.book(&call, epoch));
-    if let Some(sample) = sample {
-        collector().gpu.submit(&mut gpu, sample);
+    let booked = own_work(thread, |gpu| {
+        let epoch = crate::stats::epoch();
+        gpu.leave(depth);
+        let sample;
+        (call.fate, sample) = collector().gpu.end(gpu, begun, call.work, epoch);
+        // Booked before the sample is on its way: nobody then sees a GPU time without its call.
+        thread.with_node(place, |node| node.book(&call, epoch));
+        if let Some(sample) = sample {
+            collector().gpu.submit(gpu, sample);
+        }
+    });
+    if booked.is_none() {
+        book_call(thread, place, &call);
     }
-    Thread::count(
-        &thread.shared.own_ticks,
-        clock::now().saturating_sub(before),
-    );
 }

@@ -3,18 +3,23 @@
 //! The clock, the driver and gpuprof are one per process, so the tests of a file take turns ([`world`]), each in a session
 //! of its own.
 
-// Each test file uses its own part of this.
-#![allow(dead_code)]
+// Each test file has it as a module of its own and uses its own part of it.
+#![allow(dead_code, unreachable_pub)]
+
+mod sound;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaSlice, CudaStream, LaunchConfig, PushKernelArg,
+    CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, LaunchConfig, PushKernelArg,
 };
 use cudarc::nvrtc::Ptx;
-use gpuprof::profile::{Function, GpuTimes};
+use gpuprof::profile::{Function, GpuTimes, TreeNode};
 use gpuprof::{Profile, Session};
 use simcuda::Sim;
+
+pub use sound::assert_sound;
 
 /// The simulated world, for one test at a time.
 pub struct World {
@@ -69,14 +74,25 @@ impl World {
             .expect("no other session is open")
     }
 
-    /// Lets the GPU finish and ends the session.
+    /// Lets the GPU finish and ends the session. The profile is [sound](assert_sound).
     pub fn finish(&self, session: Session) -> Profile {
         self.gpu
             .stream
             .context()
             .synchronize()
             .expect("synchronize");
-        session.finish()
+        let profile = session.finish();
+        assert_sound(&profile);
+        profile
+    }
+
+    /// Runs one timed span, and returns when what gpuprof does once per context is over: the calls it makes from now on
+    /// are those that spans bring about.
+    pub fn warm_up(&self, span: impl FnOnce()) {
+        let session = self.session();
+        span();
+        until(|| session.snapshot().trust.event_floor_ns.is_some());
+        self.finish(session);
     }
 }
 
@@ -86,7 +102,9 @@ pub struct Gpu {
     pub context: Arc<CudaContext>,
     pub stream: Arc<CudaStream>,
     function: CudaFunction,
-    buffers: Mutex<(CudaSlice<f32>, CudaSlice<f32>)>,
+    _buffers: (CudaSlice<f32>, CudaSlice<f32>),
+    pointers: (u64, u64),
+    launch: Mutex<()>,
 }
 
 const LEN: usize = 4;
@@ -101,13 +119,16 @@ impl Gpu {
         let function = module.load_function(kernels::SAXPY).expect("function");
         let x = stream.alloc_zeros(LEN).expect("memory");
         let y = stream.alloc_zeros(LEN).expect("memory");
+        let pointers = (x.device_ptr(&stream).0, y.device_ptr(&stream).0);
         context.synchronize().expect("synchronize");
         Self {
             sim,
             context,
             stream,
             function,
-            buffers: Mutex::new((x, y)),
+            _buffers: (x, y),
+            pointers,
+            launch: Mutex::new(()),
         }
     }
 
@@ -116,19 +137,15 @@ impl Gpu {
         self.kernel_on(&self.stream, ns);
     }
 
-    /// Launches a kernel of exactly `ns` on `stream`, by raw arguments so that cudarc's own tracking stays out of it.
+    /// Launches a kernel of exactly `ns` on `stream`, by raw pointers so that cudarc's own tracking stays out of it.
     pub fn kernel_on(&self, stream: &Arc<CudaStream>, ns: u64) {
-        use cudarc::driver::{DevicePtr, DevicePtrMut};
+        // The duration is the device's: another thread's launch must not come between.
+        let _launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
         self.sim.set_kernel_ns(kernels::SAXPY, ns);
-        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        let (x, y) = &mut *buffers;
-        // The pointers, taken without letting cudarc order the streams: each test says itself what waits for what.
-        let x = x.device_ptr(x.stream()).0;
-        let y_stream = Arc::clone(y.stream());
-        let y = y.device_ptr_mut(&y_stream).0;
         let (n, a) = (LEN as u32, 1.0_f32);
+        let (x, y) = &self.pointers;
         let mut launch = stream.launch_builder(&self.function);
-        launch.arg(&n).arg(&a).arg(&x).arg(&y);
+        launch.arg(&n).arg(&a).arg(x).arg(y);
         // SAFETY: these are saxpy's parameters, and both buffers hold `LEN` elements.
         unsafe { launch.launch(LaunchConfig::for_num_elems(LEN as u32)) }.expect("launch");
     }
@@ -136,6 +153,16 @@ impl Gpu {
     /// Another non-blocking stream of the same context.
     pub fn another_stream(&self) -> Arc<CudaStream> {
         self.context.new_stream().expect("stream")
+    }
+}
+
+/// Returns once `condition` holds: for what another thread does in its own time.
+pub fn until(condition: impl Fn() -> bool) {
+    // Only a hung test gets here.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < deadline, "it never came to hold");
+        std::thread::yield_now();
     }
 }
 
@@ -177,4 +204,18 @@ pub fn cpu_times(profile: &Profile, name: &str) -> (u64, u64, u64) {
 pub fn gpu_times(profile: &Profile, name: &str) -> (u64, u64, u64) {
     let gpu = gpu(profile, name);
     (gpu.timed_calls, gpu.times.total_ns, gpu.times.self_ns)
+}
+
+/// The node at the end of this chain of names from the top.
+pub fn node<'a>(profile: &'a Profile, chain: &[&str]) -> &'a TreeNode {
+    let mut parent = None;
+    let mut found = None;
+    for name in chain {
+        let here = |node: &&TreeNode| node.parent == parent && node.name == *name;
+        let node = profile.tree.iter().find(here);
+        found =
+            Some(node.unwrap_or_else(|| panic!("no {name} of {chain:?} in {:#?}", profile.tree)));
+        parent = found.map(|node| node.id);
+    }
+    found.expect("a chain has a name")
 }

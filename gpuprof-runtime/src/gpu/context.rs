@@ -110,6 +110,11 @@ impl Context {
         }
     }
 
+    /// Whether no event of it was ever made.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.made.load(Relaxed) == 0
+    }
+
     /// A pair for a span; the context is current. Makes a batch on the spot when the pool is empty but not at its bound.
     pub(crate) fn take(&self, driver: &Driver) -> Result<Pair, NoPair> {
         if let Some(pair) = self.free.pop() {

@@ -19,7 +19,7 @@ use super::pending::{Pairs, Progress, Receiver, Recorded, Sample};
 use super::sys::Stream;
 use super::timing::Timing;
 use crate::stats;
-use crate::stats::gpu_node::GpuCall;
+use crate::stats::gpu_node::{GpuCall, GpuStats};
 
 const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
@@ -270,30 +270,35 @@ fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
 /// Reads the times of a completed sample, books them, and gives its events back.
 fn finish(timing: &Timing, driver: &Driver, sample: &Sample) {
     let durations = durations(driver, sample.pairs.as_slice());
-    for (at, (device, outcome)) in durations.into_iter().enumerate() {
-        let call = GpuCall {
-            device,
-            counts: at == 0,
-            ..sample.call
-        };
+    {
         let mut stats = timing.stats.lock();
         // Under the lock, so that a reset between the check and the booking is impossible.
-        if sample.epoch != stats::epoch() {
-            break;
-        }
-        match outcome {
-            Ok(ns) => stats.add(&call, ns),
-            Err(_) if driver.has_ended() => {}
-            Err(_) => stats.fail(&call),
+        if sample.epoch == stats::epoch() {
+            match durations {
+                Ok(durations) => add_all(&mut stats, &sample.call, &durations),
+                Err(_) if driver.has_ended() => {}
+                Err(_) => stats.fail(&sample.call),
+            }
         }
     }
     sample.pairs.recycle();
 }
 
-/// First start to last end on each device.
-fn durations(driver: &Driver, recorded: &[Recorded]) -> Vec<(u32, Result<u64, Failed>)> {
+fn add_all(stats: &mut GpuStats, call: &GpuCall, durations: &[(u32, u64)]) {
+    for (at, &(device, ns)) in durations.iter().enumerate() {
+        let call = GpuCall {
+            device,
+            counts: at == 0,
+            ..*call
+        };
+        stats.add(&call, ns);
+    }
+}
+
+/// First start to last end on each device; all of them or none.
+fn durations(driver: &Driver, recorded: &[Recorded]) -> Result<Vec<(u32, u64)>, Failed> {
     if let [one] = recorded {
-        return vec![(one.context.device, elapsed(driver, one, one))];
+        return Ok(vec![(one.context.device, elapsed(driver, one, one)?)]);
     }
     let mut devices: Vec<u32> = recorded.iter().map(|one| one.context.device).collect();
     devices.sort_unstable();
@@ -311,7 +316,7 @@ fn durations(driver: &Driver, recorded: &[Recorded]) -> Vec<(u32, Result<u64, Fa
     };
     devices
         .into_iter()
-        .map(|device| (device, longest_on(device)))
+        .map(|device| Ok((device, longest_on(device)?)))
         .collect()
 }
 

@@ -74,10 +74,26 @@ struct Open {
     path: u32,
     /// The stream that spans inside inherit; of several, the first.
     lane: Option<Lane>,
+    /// The others.
+    more: Vec<Lane>,
     /// Whether sampling chose this call; spans inside follow.
     sampled: Option<bool>,
-    /// It has a start event on exactly one stream.
-    timed_alone: bool,
+    /// How many calls this one stands for by its own site's `sample`; spans inside follow in that as well.
+    weight: u32,
+    /// It has its start events.
+    timed: bool,
+}
+
+impl Open {
+    /// Whether it is timed on exactly this stream.
+    fn times_alone(&self, lane: &Lane) -> bool {
+        self.timed && self.more.is_empty() && self.has(lane)
+    }
+
+    fn has(&self, lane: &Lane) -> bool {
+        let mut lanes = self.lane.iter().chain(&self.more);
+        lanes.any(|mine| mine.is_same_stream(lane))
+    }
 }
 
 /// One thread's part.
@@ -87,6 +103,8 @@ pub(crate) struct GpuThread {
     /// Contexts met by this thread. The `Weak` keeps an owner's address from being used again.
     contexts: Vec<(Weak<CudaContext>, Arc<Context>)>,
     sender: Option<(Sender, Arc<Progress>)>,
+    /// Something was met for the first time since this was last asked.
+    set_up: bool,
     random: fastrand::Rng,
 }
 
@@ -168,14 +186,17 @@ impl Timing {
             return (Begun::Not(Fate::NoStream), None);
         };
         let driver = Driver::get();
+        thread.set_up |= first.context.is_fresh();
         let (chosen, weight) = thread.choose(self.sample.load(Relaxed), place.sample);
         let mut scope = Open {
             depth: place.depth,
             site: place.site,
             path: place.path,
             lane: Some(first.clone()),
+            more: lanes.get(1..).unwrap_or_default().to_vec(),
             sampled: Some(chosen),
-            timed_alone: false,
+            weight,
+            timed: false,
         };
         if !chosen {
             return (
@@ -189,19 +210,20 @@ impl Timing {
                 Some(Scope(scope)),
             );
         }
+        let enclosing = thread.enclosing(&lanes);
         let call = GpuCall {
             path: place.path,
             site: place.site,
-            device: 0,
+            device: first.context.device,
             counts: true,
-            parent: thread.enclosing(first, lanes.len()).map(|open| open.path),
-            outermost: !thread.is_inside(first, place.site),
-            weight,
+            parent: enclosing.map(|(path, _)| path),
+            outermost: !thread.is_inside(&lanes, place.site),
+            weight: enclosing.map_or(weight, |(_, between)| between.saturating_mul(weight)),
             work: Work::NONE,
         };
         let begun = match start_all(driver, lanes) {
             Ok(lanes) => {
-                scope.timed_alone = lanes.len() == 1;
+                scope.timed = true;
                 Begun::Timed(Box::new(Started {
                     lanes,
                     call,
@@ -412,8 +434,14 @@ impl GpuThread {
             open: Vec::new(),
             contexts: Vec::new(),
             sender: None,
+            set_up: false,
             random: fastrand::Rng::new(),
         }
+    }
+
+    /// Whether the work since the last call was partly set-up, done once.
+    pub(crate) fn take_set_up(&mut self) -> bool {
+        std::mem::take(&mut self.set_up)
     }
 
     /// Lets spans inside inherit from `scope` until [`leave`](Self::leave).
@@ -438,6 +466,7 @@ impl GpuThread {
 
     fn remember(&mut self, owner: Option<&Arc<CudaContext>>, context: &Arc<Context>) {
         if let Some(owner) = owner {
+            self.set_up = true;
             self.contexts.retain(|(known, _)| known.strong_count() > 0);
             self.contexts
                 .push((Arc::downgrade(owner), Arc::clone(context)));
@@ -459,7 +488,7 @@ impl GpuThread {
         self.open.iter().rev().find_map(|open| open.lane.as_ref())
     }
 
-    /// Whether sampling takes this call, and for how many of its parent's calls it then stands.
+    /// Whether sampling takes this call, and for how many calls it then stands by its own site's `sample`.
     fn choose(&mut self, global: u32, own: u32) -> (bool, u32) {
         let inherited = self.open.iter().rev().find_map(|open| open.sampled);
         let base = match inherited {
@@ -472,23 +501,25 @@ impl GpuThread {
         }
     }
 
-    /// The nearest timed span on the same single stream.
-    fn enclosing(&self, lane: &Lane, lanes: usize) -> Option<&Open> {
-        let on_same = |open: &&Open| {
-            open.timed_alone && open.lane.as_ref().is_some_and(|l| l.is_same_stream(lane))
-        };
-        self.open.iter().rev().find(on_same).filter(|_| lanes == 1)
+    /// Path of the nearest timed span on the same single stream, and the product of the weights of the spans between.
+    fn enclosing(&self, lanes: &[Lane]) -> Option<(u32, u32)> {
+        let [lane] = lanes else { return None };
+        let at = self.open.iter().rposition(|open| open.times_alone(lane))?;
+        let between = self.open.get(at + 1..).unwrap_or_default();
+        let weight = between
+            .iter()
+            .fold(1_u32, |product, open| product.saturating_mul(open.weight));
+        Some((self.open.get(at)?.path, weight))
     }
 
-    fn is_inside(&self, lane: &Lane, site: u32) -> bool {
-        self.open.iter().any(|open| {
-            open.site == site
-                && open.timed_alone
-                && open.lane.as_ref().is_some_and(|l| l.is_same_stream(lane))
-        })
+    /// Whether a call of `site` is being timed on all of these streams.
+    fn is_inside(&self, lanes: &[Lane], site: u32) -> bool {
+        let mut open = self.open.iter();
+        open.any(|open| open.site == site && open.timed && lanes.iter().all(|lane| open.has(lane)))
     }
 
     fn sender(&mut self, timing: &Timing) -> &mut Sender {
+        self.set_up |= self.sender.is_none();
         let (sender, _) = self.sender.get_or_insert_with(|| {
             let (sender, progress) = Sender::open(&timing.announce);
             let mut rings = timing.rings.lock();
@@ -514,8 +545,10 @@ impl Scope {
             site: u32::MAX,
             path: 0,
             lane: Some(lane),
+            more: Vec::new(),
             sampled: None,
-            timed_alone: false,
+            weight: 1,
+            timed: false,
         }))
     }
 

@@ -121,6 +121,14 @@ fn summary(profile: &Profile) -> Words {
                     .add_one(PLAIN, format!("{} %", share.text()))
                     .add(PLAIN, "of wall");
             }
+            if trust.own_setup_ns > 0 {
+                let once = format::duration(trust.own_setup_ns).text();
+                words
+                    .then(",")
+                    .add(PLAIN, "and")
+                    .add_one(PLAIN, once)
+                    .add(PLAIN, "once");
+            }
             &mut words
         }
         None => words.add(PLAIN, "unknown"),

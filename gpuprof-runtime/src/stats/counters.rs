@@ -15,6 +15,8 @@ pub(crate) struct Shared {
     pub(crate) histograms: Mutex<Vec<SiteHistograms>>,
     /// Clock ticks that gpuprof's own GPU calls took.
     pub(crate) own_ticks: AtomicU64,
+    /// The same of calls that met a context or a thread for the first time.
+    pub(crate) setup_ticks: AtomicU64,
     pub(crate) misnested: AtomicU64,
     pub(crate) dropped: AtomicU64,
 }

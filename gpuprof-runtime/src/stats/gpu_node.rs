@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::Durations;
 use super::histogram::Plain;
 use super::node::Work;
+use super::paths::ROOT;
 
 /// GPU times of one path on one device.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,13 +16,11 @@ pub(crate) struct GpuNode {
     pub(crate) calls: u64,
     /// Part of the calls inside no call of the same site on the same stream.
     pub(crate) outermost_ns: u64,
-    /// Part inside no timed span at all on the same stream.
-    pub(crate) top_ns: u64,
     /// Time of timed spans directly inside, on the same stream, each weighted by its own sampling.
     pub(crate) children_ns: u64,
-    /// Calls counted here whose events could not be read.
+    /// Calls of which not every time could be read.
     pub(crate) failed: u64,
-    /// Stated work of the timed calls.
+    /// Stated work of the calls counted here.
     pub(crate) work: Work,
 }
 
@@ -46,6 +45,8 @@ pub(crate) struct GpuCall {
 pub(crate) struct GpuStats {
     /// By (path, device).
     pub(crate) nodes: FxHashMap<(u32, u32), GpuNode>,
+    /// Time by (path, path of the nearest enclosing timed span on the same single stream or [`ROOT`]).
+    pub(crate) enclosed: FxHashMap<(u32, u32), u64>,
     /// By (site, device).
     pub(crate) histograms: FxHashMap<(u32, u32), Plain>,
 }
@@ -54,14 +55,15 @@ impl GpuStats {
     pub(crate) fn add(&mut self, call: &GpuCall, ns: u64) {
         let node = self.nodes.entry((call.path, call.device)).or_default();
         node.times.add(ns);
-        node.calls += u64::from(call.counts);
-        node.work.add(&call.work);
+        if call.counts {
+            node.calls += 1;
+            node.work.add(&call.work);
+        }
         if call.outermost {
             node.outermost_ns += ns;
         }
-        if call.parent.is_none() {
-            node.top_ns += ns;
-        }
+        let enclosing = call.parent.unwrap_or(ROOT);
+        *self.enclosed.entry((call.path, enclosing)).or_default() += ns;
         if let Some(parent) = call.parent {
             self.nodes
                 .entry((parent, call.device))
@@ -78,6 +80,6 @@ impl GpuStats {
         self.nodes
             .entry((call.path, call.device))
             .or_default()
-            .failed += u64::from(call.counts);
+            .failed += 1;
     }
 }

@@ -38,7 +38,7 @@ struct Place<'a> {
     gpu: Vec<(u32, &'a GpuNode)>,
     /// What sampled times are multiplied by to stand for all calls; 1 without sampling.
     scale: f64,
-    /// GPU time below, of spans outermost on their stream.
+    /// GPU time below, of spans that are outermost on their stream there.
     below: f64,
 }
 
@@ -95,19 +95,30 @@ fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
             below: 0.0,
         });
     }
-    // Parents come before their children, so one pass from the end sums up what lies below.
-    for at in (1..places.len()).rev() {
-        let Some(place) = places.get(at) else {
-            continue;
-        };
-        let top: u64 = place.gpu.iter().map(|(_, node)| node.top_ns).sum();
-        let sum = place.below + top as f64 * place.scale;
-        let parent = place.path.parent;
-        if let Some(parent) = places.get_mut(parent as usize) {
-            parent.below += sum;
-        }
+    let mut enclosed: Vec<_> = measured.gpu.enclosed.iter().collect();
+    enclosed.sort_unstable();
+    for (&(path, enclosing), &ns) in enclosed {
+        add_below(&mut places, path, enclosing, ns);
     }
     places
+}
+
+/// Adds the time of `path` to all places above it, up to the span that has it in its own time already.
+fn add_below(places: &mut [Place<'_>], path: u32, enclosing: u32, ns: u64) {
+    let Some(place) = places.get(path as usize) else {
+        return;
+    };
+    let (scaled, mut at) = (ns as f64 * place.scale, place.path.parent);
+    while at != ROOT
+        && let Some(above) = places.get_mut(at as usize)
+    {
+        above.below += scaled;
+        at = if at == enclosing {
+            ROOT
+        } else {
+            above.path.parent
+        };
+    }
 }
 
 fn reason(data: &NodeData, reason: Reason) -> u64 {
@@ -188,6 +199,8 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
     let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     let untimed = untimed(&all, timed, failed);
     let self_ns = all.cpu.total.saturating_sub(all.cpu.children);
+    // Only calls that ended out of order can have more.
+    let self_ns = self_ns.min(outermost_cpu);
     let current = all.epoch == measured.epoch;
     Function {
         calls: all.cpu.calls,
@@ -288,7 +301,8 @@ fn gpu_of(
             &all,
             true,
             total.round() as u64,
-            own.round() as u64,
+            // Recursive calls on several streams overlap, and sampling scales each depth on its own.
+            own.min(total).round() as u64,
             Some(&histogram),
         ),
         estimate: scaled.then(|| Estimate {

@@ -125,6 +125,7 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
             event_floor_ns: Some(1_410),
             own_cost_ns_per_call: Some(1_870),
             own_cost_ns: 1_870 * calls,
+            own_setup_ns: 412_000,
             calls,
             calls_with_stream,
             timed_calls,

@@ -1,0 +1,156 @@
+//! What holds in every profile, whatever was measured.
+
+use gpuprof::Profile;
+use gpuprof::profile::{Function, GpuTimes, Times, Untimed};
+
+/// Panics where `profile` contradicts itself.
+pub fn assert_sound(profile: &Profile) {
+    for function in &profile.functions {
+        functions_add_up(profile, function);
+    }
+    tree_adds_up(profile);
+    trust_adds_up(profile);
+}
+
+fn functions_add_up(profile: &Profile, f: &Function) {
+    let name = &f.name;
+    let exact = profile.trust.histogram_dropped == 0;
+    times_add_up(name, &f.cpu, exact.then_some(f.calls));
+    if let Some(wall) = &f.wall {
+        times_add_up(name, wall, exact.then_some(f.calls));
+        assert!(f.is_async, "{name}: wall time of a plain function");
+    }
+    assert_eq!(f.untimed.sum(), f.untimed_calls, "{name}: reasons");
+    assert_eq!(f.threads > 0, f.calls > 0, "{name}: threads");
+    let timed = f.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
+    let with_stream = timed + f.captured_calls + f.untimed_calls;
+    assert_eq!(
+        with_stream,
+        if f.has_stream { f.calls } else { 0 },
+        "{name}: a call is lost"
+    );
+    gpu_adds_up(f);
+}
+
+fn gpu_adds_up(f: &Function) {
+    let name = &f.name;
+    assert_eq!(f.gpu.is_some(), !f.gpu_by_device.is_empty(), "{name}");
+    let Some(gpu) = &f.gpu else { return };
+    // A call on several devices counts on each.
+    let parts: Vec<&GpuTimes> = f.gpu_by_device.iter().map(|part| &part.gpu).collect();
+    let sum = |of: fn(&GpuTimes) -> u64| parts.iter().map(|part| of(part)).sum::<u64>();
+    let counted = sum(|part| part.timed_calls);
+    times_add_up(name, &gpu.times, Some(counted));
+    for part in &parts {
+        times_add_up(name, &part.times, Some(part.timed_calls));
+    }
+    assert!(gpu.timed_calls > 0 && gpu.timed_calls <= counted, "{name}");
+    assert_eq!(gpu.timed_ns, sum(|part| part.timed_ns), "{name}: devices");
+    if gpu.estimate.is_none() {
+        let total = sum(|part| part.times.total_ns);
+        assert_eq!(gpu.times.total_ns, total, "{name}: devices");
+        let own = sum(|part| part.times.self_ns);
+        assert_eq!(gpu.times.self_ns, own, "{name}: devices");
+    }
+    assert_eq!(gpu.estimate.is_some(), f.untimed.sampled_out > 0, "{name}");
+}
+
+fn times_add_up(name: &str, times: &Times, calls: Option<u64>) {
+    if let Some(calls) = calls {
+        let counted: u64 = times.histogram.iter().map(|bucket| bucket.count).sum();
+        assert_eq!(counted, calls, "{name}: histogram");
+    }
+    if times.histogram.is_empty() {
+        return;
+    }
+    let t = times;
+    assert!(t.self_ns <= t.total_ns, "{name}: self beyond total");
+    let order = [t.min_ns, t.p50_ns, t.p90_ns, t.p95_ns, t.p99_ns, t.max_ns];
+    assert!(order.is_sorted(), "{name}: {order:?}");
+    assert!((t.min_ns..=t.max_ns).contains(&t.mean_ns), "{name}: {t:?}");
+    // Popoviciu's inequality; 1 for rounding.
+    assert!(
+        t.stddev_ns <= (t.max_ns - t.min_ns) / 2 + 1,
+        "{name}: {t:?}"
+    );
+    let buckets = &t.histogram;
+    assert!(
+        buckets
+            .iter()
+            .all(|bucket| bucket.low_ns <= bucket.high_ns && bucket.count > 0)
+    );
+    assert!(buckets.is_sorted_by(|a, b| a.high_ns < b.low_ns), "{name}");
+}
+
+fn tree_adds_up(profile: &Profile) {
+    for (at, node) in profile.tree.iter().enumerate() {
+        let before = profile.tree.get(..at).unwrap_or_default();
+        assert!(
+            before.iter().all(|other| other.id != node.id),
+            "{}: two nodes of one id",
+            node.name
+        );
+        assert!(
+            node.parent
+                .is_none_or(|parent| before.iter().any(|other| other.id == parent)),
+            "{}: its parent does not stand before it",
+            node.name
+        );
+        assert_eq!(
+            profile.functions[node.function as usize].name, node.name,
+            "the tree names another function"
+        );
+        assert!(node.cpu_self_ns <= node.cpu_total_ns, "{}", node.name);
+    }
+    for (at, function) in profile.functions.iter().enumerate() {
+        let nodes = || {
+            profile
+                .tree
+                .iter()
+                .filter(move |node| node.function as usize == at)
+        };
+        let name = &function.name;
+        let calls: u64 = nodes().map(|node| node.calls).sum();
+        assert_eq!(calls, function.calls, "{name}: calls in the tree");
+        let own: u64 = nodes().map(|node| node.cpu_self_ns).sum();
+        match profile.trust.misnested {
+            0 => assert_eq!(own, function.cpu.self_ns, "{name}: self times in the tree"),
+            _ => assert!(
+                own >= function.cpu.self_ns,
+                "{name}: self times in the tree"
+            ),
+        }
+        let Some(gpu) = &function.gpu else { continue };
+        if gpu.estimate.is_none() {
+            let own: u64 = nodes().filter_map(|node| node.gpu_self_ns).sum();
+            // Recursive calls on several streams overlap; their function's self time is then its total.
+            assert_eq!(
+                own.min(gpu.times.total_ns),
+                gpu.times.self_ns,
+                "{name}: GPU self times in the tree"
+            );
+            let total: u64 = nodes().filter_map(|node| node.gpu_total_ns).sum();
+            assert_eq!(total, gpu.timed_ns, "{name}: GPU times in the tree");
+        }
+    }
+}
+
+fn trust_adds_up(profile: &Profile) {
+    let trust = &profile.trust;
+    let sum = |of: &dyn Fn(&Function) -> u64| profile.functions.iter().map(of).sum::<u64>();
+    let timed = |f: &Function| f.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
+    assert_eq!(trust.calls, sum(&|f| f.calls));
+    assert_eq!(trust.timed_calls, sum(&timed));
+    assert_eq!(trust.captured_calls, sum(&|f| f.captured_calls));
+    let mut untimed = Untimed::default();
+    profile
+        .functions
+        .iter()
+        .for_each(|f| untimed.add(&f.untimed));
+    assert_eq!(trust.untimed, untimed);
+    assert_eq!(
+        trust.calls_with_stream,
+        trust.timed_calls + trust.captured_calls + trust.untimed.sum()
+    );
+    assert_eq!(trust.dropped, 0, "calls were dropped");
+}

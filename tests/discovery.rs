@@ -1,0 +1,403 @@
+//! Promise: the stream is found in whatever argument carries it, the first one that does, and nowhere else.
+
+mod common;
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use common::{World, function, gpu_times, world};
+use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut};
+use gpuprof::{HasStream, StreamRef, gpu_profile};
+
+/// Every call below takes this long on its stream, by the CPU time that passes between the events of an idle stream.
+const NS: u64 = 1_000;
+
+/// A user's type that owns its stream.
+struct Model {
+    stream: Arc<CudaStream>,
+    other: Arc<CudaStream>,
+}
+
+impl HasStream for Model {
+    fn stream(&self) -> StreamRef<'_> {
+        StreamRef::from(&self.stream)
+    }
+}
+
+#[gpu_profile]
+impl Model {
+    fn by_ref(&self, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn by_mut(&mut self, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn by_value(self, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn by_mut_value(mut self, w: &World) {
+        w.cpu(NS);
+        self.stream = Arc::clone(&self.other);
+    }
+
+    fn boxed(self: Box<Self>, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn counted(self: Rc<Self>, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn shared(self: Arc<Self>, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn shared_by_ref(self: &Arc<Self>, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn pinned(self: Pin<&Self>, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn pinned_mut(self: Pin<&mut Self>, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn pinned_box(self: Pin<Box<Self>>, w: &World) {
+        w.cpu(NS);
+    }
+
+    #[gpu_profile(stream = self.other)]
+    fn stated_field(&self, w: &World) {
+        w.cpu(NS);
+    }
+
+    #[gpu_profile(stream = self.other.clone())]
+    fn stated_value(&self, w: &World) {
+        w.cpu(NS);
+    }
+
+    #[gpu_profile(stream = [self, self.other])]
+    fn stated_both(&self, w: &World) {
+        w.cpu(NS);
+    }
+}
+
+#[gpu_profile]
+fn stream_ref(w: &World, _stream: &CudaStream) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn arc_ref(w: &World, stream: &Arc<CudaStream>) {
+    w.cpu(NS);
+    assert!(Arc::strong_count(stream) > 1);
+}
+
+#[gpu_profile]
+fn arc_by_value(w: &World, stream: Arc<CudaStream>) {
+    drop(stream);
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn slice_ref(_n: usize, _slice: &CudaSlice<f32>, w: &World) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn slice_mut(_n: usize, _slice: &mut CudaSlice<u8>, w: &World) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn slice_by_value(slice: CudaSlice<f32>, w: &World) {
+    w.cpu(NS);
+    drop(slice);
+}
+
+#[gpu_profile]
+fn slice_returned(mut slice: CudaSlice<f32>, w: &World) -> CudaSlice<f32> {
+    w.cpu(NS);
+    slice = slice.clone();
+    slice
+}
+
+#[gpu_profile]
+fn view(_view: CudaView<'_, f32>, w: &World) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn view_ref(_view: &CudaView<'_, f32>, w: &World) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn view_mut(_view: CudaViewMut<'_, f32>, w: &World) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn view_mut_ref(_view: &mut CudaViewMut<'_, f32>, w: &World) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn in_tuple(w: &World, (_n, _slice): (usize, &CudaSlice<f32>)) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn in_struct(w: &World, Model { other: _found, .. }: &Model) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn underscore(w: &World, _: &Arc<CudaStream>) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn bound<S: HasStream>(w: &World, _stream: &S) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn impl_trait(w: &World, _stream: impl HasStream) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn unsized_bound<S: HasStream + ?Sized>(w: &World, _stream: &S) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn unbound_then_stream<T>(w: &World, _unknown: &T, _stream: &CudaStream) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn unbound<T>(w: &World, _unknown: &T) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn optional(w: &World, _stream: Option<&Arc<CudaStream>>) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn two_streams(w: &World, _first: &CudaSlice<f32>, _second: &Arc<CudaStream>) {
+    w.cpu(NS);
+}
+
+#[gpu_profile(stream = _second)]
+fn second_stated(w: &World, _first: &CudaSlice<f32>, _second: &CudaStream) {
+    w.cpu(NS);
+}
+
+#[gpu_profile(stream = stream)]
+fn stated_parameter_by_value(w: &World, stream: Arc<CudaStream>) {
+    drop(stream);
+    w.cpu(NS);
+}
+
+#[test]
+fn every_form_of_cudarcs_own_types() {
+    let w = world();
+    let s = w.gpu.another_stream();
+    let mut floats = s.alloc_zeros::<f32>(4).expect("memory");
+    let mut bytes = s.alloc_zeros::<u8>(4).expect("memory");
+    let owned = s.alloc_zeros::<f32>(4).expect("memory");
+    let session = w.session();
+    stream_ref(&w, &s);
+    arc_ref(&w, &s);
+    arc_by_value(&w, Arc::clone(&s));
+    stated_parameter_by_value(&w, Arc::clone(&s));
+    slice_ref(4, &floats, &w);
+    slice_mut(4, &mut bytes, &w);
+    let owned = slice_returned(owned, &w);
+    slice_by_value(owned, &w);
+    view(floats.slice(1..3), &w);
+    view_ref(&floats.slice(1..3), &w);
+    view_mut(floats.slice_mut(1..3), &w);
+    view_mut_ref(&mut floats.slice_mut(1..3), &w);
+    in_tuple(&w, (4, &floats));
+    bound(&w, &s);
+    impl_trait(&w, &floats);
+    unsized_bound(&w, &*s);
+    unbound_then_stream(&w, &"neither", &s);
+    let profile = w.finish(session);
+    for name in [
+        "stream_ref",
+        "arc_ref",
+        "arc_by_value",
+        "stated_parameter_by_value",
+        "slice_ref",
+        "slice_mut",
+        "slice_returned",
+        "slice_by_value",
+        "view",
+        "view_ref",
+        "view_mut",
+        "view_mut_ref",
+        "in_tuple",
+        "bound",
+        "impl_trait",
+        "unsized_bound",
+        "unbound_then_stream",
+    ] {
+        assert_eq!(gpu_times(&profile, name), (1, NS, NS), "{name}");
+    }
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn every_form_of_self() {
+    let w = world();
+    let model = || Model {
+        stream: w.gpu.another_stream(),
+        other: w.gpu.another_stream(),
+    };
+    let session = w.session();
+    let mut one = model();
+    one.by_ref(&w);
+    one.by_mut(&w);
+    Pin::new(&one).pinned(&w);
+    Pin::new(&mut one).pinned_mut(&w);
+    one.by_value(&w);
+    model().by_mut_value(&w);
+    Box::new(model()).boxed(&w);
+    Rc::new(model()).counted(&w);
+    Arc::new(model()).shared(&w);
+    Arc::new(model()).shared_by_ref(&w);
+    Box::pin(model()).pinned_box(&w);
+    in_struct(&w, &model());
+    let profile = w.finish(session);
+    for name in [
+        "by_ref",
+        "by_mut",
+        "pinned",
+        "pinned_mut",
+        "by_value",
+        "by_mut_value",
+        "boxed",
+        "counted",
+        "shared",
+        "shared_by_ref",
+        "pinned_box",
+    ] {
+        let name = format!("Model::{name}");
+        assert_eq!(gpu_times(&profile, &name), (1, NS, NS), "{name}");
+    }
+    assert_eq!(gpu_times(&profile, "in_struct"), (1, NS, NS));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn a_stated_stream_wins_over_the_arguments() {
+    let w = world();
+    let model = Model {
+        stream: w.gpu.another_stream(),
+        other: w.gpu.another_stream(),
+    };
+    // `other` is busy: a pair on it holds no CPU time.
+    let session = w.session();
+    w.gpu.kernel_on(&model.other, 100_000);
+    model.by_ref(&w);
+    model.stated_field(&w);
+    model.stated_value(&w);
+    model.stated_both(&w);
+    let floats = model.stream.alloc_zeros::<f32>(4).expect("memory");
+    second_stated(&w, &floats, &model.other);
+    two_streams(&w, &floats, &model.other);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "Model::by_ref"), (1, NS, NS));
+    assert_eq!(gpu_times(&profile, "Model::stated_field"), (1, 0, 0));
+    assert_eq!(gpu_times(&profile, "Model::stated_value"), (1, 0, 0));
+    // From the start on `stream`, at 3 000, to the end on `other`, at 100 000.
+    assert_eq!(
+        gpu_times(&profile, "Model::stated_both"),
+        (1, 97_000, 97_000)
+    );
+    assert_eq!(gpu_times(&profile, "second_stated"), (1, 0, 0));
+    // The first argument that has one.
+    assert_eq!(gpu_times(&profile, "two_streams"), (1, NS, NS));
+}
+
+#[test]
+fn what_carries_no_stream_is_cpu_only() {
+    let w = world();
+    let s = &w.gpu.stream;
+    let session = w.session();
+    // `_` binds nothing that could be asked; a generic without the bound tells nothing of its type.
+    underscore(&w, s);
+    unbound(&w, s);
+    optional(&w, Some(s));
+    let profile = w.finish(session);
+    for name in ["underscore", "unbound", "optional"] {
+        let function = function(&profile, name);
+        assert_eq!((function.calls, function.has_stream), (1, false), "{name}");
+        assert_eq!(
+            (&function.gpu, function.untimed_calls),
+            (&None, 0),
+            "{name}"
+        );
+    }
+}
+
+/// `HasStream` has a constant, so `dyn HasStream` is no type; a user's own trait object can have a stream all the same.
+trait Layer {
+    fn stream(&self) -> &Arc<CudaStream>;
+}
+
+impl Layer for Model {
+    fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+}
+
+impl HasStream for dyn Layer + '_ {
+    fn stream(&self) -> StreamRef<'_> {
+        StreamRef::from(Layer::stream(self))
+    }
+}
+
+#[gpu_profile]
+fn dyn_ref(w: &World, _layer: &dyn Layer) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn dyn_box(w: &World, _layer: Box<dyn Layer>) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn dyn_rc(w: &World, _layer: Rc<dyn Layer>) {
+    w.cpu(NS);
+}
+
+#[test]
+fn trait_objects_of_the_users_own() {
+    let w = world();
+    let model = || Model {
+        stream: w.gpu.another_stream(),
+        other: w.gpu.another_stream(),
+    };
+    let session = w.session();
+    dyn_ref(&w, &model());
+    dyn_box(&w, Box::new(model()));
+    dyn_rc(&w, Rc::new(model()));
+    let profile = w.finish(session);
+    for name in ["dyn_ref", "dyn_box", "dyn_rc"] {
+        assert_eq!(gpu_times(&profile, name), (1, NS, NS), "{name}");
+    }
+}

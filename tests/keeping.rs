@@ -1,0 +1,187 @@
+//! Promise: a span keeps its stream and context until its end and no longer, and goes untimed where it cannot.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{World, function, gpu_times, until, world_with};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
+use gpuprof::{HasStream, StreamRef, gpu_profile};
+
+/// Every call below takes this long on its stream, by the CPU time that passes between the events of an idle stream.
+const NS: u64 = 1_000;
+
+/// With a second device that nobody else uses: its context ends when a test lets go of it.
+fn world() -> World {
+    world_with(2)
+}
+
+#[gpu_profile]
+fn arc_ref(w: &World, _stream: &Arc<CudaStream>) {
+    w.cpu(NS);
+}
+
+/// A stream of another library, as far as gpuprof can tell.
+struct Foreign {
+    stream: Arc<CudaStream>,
+    tells_context: bool,
+}
+
+impl HasStream for Foreign {
+    fn stream(&self) -> StreamRef<'_> {
+        let context = match self.tells_context {
+            true => self.stream.context().cu_ctx().cast(),
+            false => std::ptr::null_mut(),
+        };
+        // SAFETY: `self` keeps the stream, and spans are given `self` by reference alone.
+        unsafe { StreamRef::from_raw(self.stream.cu_stream().cast(), context) }
+    }
+}
+
+#[gpu_profile]
+fn raw(w: &World, _foreign: &Foreign) {
+    w.cpu(NS);
+}
+
+#[test]
+fn a_raw_handle_is_timed_with_and_without_its_context() {
+    let w = world();
+    let session = w.session();
+    for tells_context in [true, false, true] {
+        let stream = w.gpu.another_stream();
+        raw(
+            &w,
+            &Foreign {
+                stream,
+                tells_context,
+            },
+        );
+    }
+    // A stream of the same context that is not raw.
+    arc_ref(&w, &w.gpu.stream);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "raw"), (3, 3 * NS, 3 * NS));
+    assert_eq!(gpu_times(&profile, "arc_ref"), (1, NS, NS));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn a_raw_handle_on_a_thread_without_a_context() {
+    let w = world();
+    let session = w.session();
+    let foreign = Foreign {
+        stream: w.gpu.another_stream(),
+        tells_context: false,
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| raw(&w, &foreign)).join().expect("no panic");
+    });
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "raw"), (1, NS, NS));
+    assert_eq!(profile.trust.errors, []);
+}
+
+/// A user's type that lends nothing but a bare stream: gpuprof cannot keep that alive.
+struct Lends {
+    stream: Arc<CudaStream>,
+}
+
+impl HasStream for Lends {
+    fn stream(&self) -> StreamRef<'_> {
+        StreamRef::from(&*self.stream)
+    }
+}
+
+#[gpu_profile]
+fn lends_by_value(lends: Lends, w: &World) {
+    drop(lends);
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn lends_by_ref(_lends: &Lends, w: &World) {
+    w.cpu(NS);
+}
+
+#[gpu_profile(stream = lends)]
+fn lends_stated(lends: &Lends, w: &World) {
+    let _ = lends;
+    w.cpu(NS);
+}
+
+#[test]
+fn a_stream_that_nothing_keeps_goes_untimed_and_is_counted() {
+    let w = world();
+    let lends = || Lends {
+        stream: w.gpu.another_stream(),
+    };
+    let session = w.session();
+    lends_by_value(lends(), &w);
+    lends_by_ref(&lends(), &w);
+    lends_stated(&lends(), &w);
+    let profile = w.finish(session);
+    let untimed = function(&profile, "lends_by_value");
+    assert_eq!(
+        (untimed.untimed_calls, untimed.untimed.stream_unsafe),
+        (1, 1)
+    );
+    assert_eq!((&untimed.gpu, untimed.has_stream), (&None, true));
+    assert_eq!(gpu_times(&profile, "lends_by_ref"), (1, NS, NS));
+    assert_eq!(gpu_times(&profile, "lends_stated"), (1, NS, NS));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[gpu_profile]
+fn consumes_the_last(slice: CudaSlice<f32>, w: &World) {
+    w.cpu(NS);
+    drop(slice);
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn consumes_the_last_stream(stream: Arc<CudaStream>, w: &World) {
+    drop(stream);
+    w.cpu(NS);
+}
+
+#[test]
+fn an_argument_may_own_the_last_handle_of_its_stream_and_context() {
+    let w = world();
+    let before = w.sim.live_contexts();
+    let slice = {
+        let context = CudaContext::new(1).expect("context");
+        let stream = context.new_stream().expect("stream");
+        stream.alloc_zeros::<f32>(4).expect("memory")
+    };
+    let destroyed = w.sim.calls("cuStreamDestroy_v2");
+    let session = w.session();
+    consumes_the_last(slice, &w);
+    // Its last owner inside is gone; the span kept the stream to its end, and the sample the context.
+    let profile = w.finish(session);
+    assert_eq!(
+        gpu_times(&profile, "consumes_the_last"),
+        (1, 2 * NS, 2 * NS)
+    );
+    assert_eq!(profile.trust.errors, []);
+    // It is let go of once the times are read.
+    until(|| w.sim.live_contexts() == before);
+    assert!(w.sim.calls("cuStreamDestroy_v2") > destroyed);
+    assert_eq!(w.sim.calls("cuDevicePrimaryCtxRelease_v2"), 1);
+}
+
+#[test]
+fn an_argument_may_own_the_last_handle_of_its_stream() {
+    let w = world();
+    let before = w.sim.live_contexts();
+    let stream = {
+        let context = CudaContext::new(1).expect("context");
+        context.new_stream().expect("stream")
+    };
+    let session = w.session();
+    consumes_the_last_stream(stream, &w);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "consumes_the_last_stream"), (1, NS, NS));
+    assert_eq!(profile.trust.errors, []);
+    // It is let go of once the times are read.
+    until(|| w.sim.live_contexts() == before);
+}
