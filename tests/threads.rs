@@ -129,8 +129,9 @@ fn a_thread_that_lives_on_idle_is_reported_and_so_is_what_it_does_later() {
     let p = Place::new(&w);
     let (order, orders) = channel::<u64>();
     let (done, finished) = channel::<()>();
+    let stream = p.gpu.another_stream();
     let worker = thread::spawn({
-        let (p, stream) = (p.clone(), p.gpu.another_stream());
+        let (p, stream) = (p.clone(), Arc::clone(&stream));
         move || {
             for ns in orders {
                 work(&p, &stream, ns);
@@ -161,6 +162,9 @@ fn a_thread_that_lives_on_idle_is_reported_and_so_is_what_it_does_later() {
     worker.join().expect("no panic");
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "work"), (1, 8, 7));
+    // The thread has ended, its stream has not.
+    assert_eq!(gpu(&profile, "work").timed_calls, 1);
+    drop(stream);
     assert_eq!(function(&profile, "work").threads, 1);
 }
 
