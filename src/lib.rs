@@ -50,7 +50,7 @@
 //! | variable | values, the default first |
 //! |---|---|
 //! | `GPUPROF` | `on`, `nvtx` (ranges only), `off` |
-//! | `GPUPROF_REPORT` | `table`; a comma list of `table`, `tree`, `json=PATH`, `none`. PATH takes `{pid}`, `{rank}`, `{exe}` |
+//! | `GPUPROF_REPORT` | `table`; a comma list of `table`, `tree`, `json=PATH`; or `none`. PATH takes `{pid}`, `{rank}`, `{exe}` |
 //! | `GPUPROF_SORT` | `gpu`, `cpu`, `calls`, `max`, `name` |
 //! | `GPUPROF_LIMIT` | `30` rows; `0` for all |
 //! | `GPUPROF_FILTER` | a regular expression on names; what does not match costs nothing |
@@ -65,7 +65,7 @@ mod scope;
 
 #[cfg(not(feature = "enable"))]
 pub use off::{
-    HasStream, Mode, Output, Session, SessionBuilder, SessionError, StreamRef, report, reset,
+    HasStream, Mode, Output, Session, SessionBuilder, SessionError, Sort, StreamRef, report, reset,
     snapshot, with_stream,
 };
 
@@ -73,8 +73,8 @@ pub use off::{
 pub use gpuprof_runtime::session::report;
 #[cfg(feature = "enable")]
 pub use gpuprof_runtime::{
-    HasStream, Mode, Output, Session, SessionBuilder, SessionError, StreamRef, reset, snapshot,
-    with_stream,
+    HasStream, Mode, Output, Session, SessionBuilder, SessionError, Sort, StreamRef, reset,
+    snapshot, with_stream,
 };
 
 pub use gpuprof_runtime::profile::{self, Profile};

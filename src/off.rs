@@ -39,47 +39,47 @@ impl<'a, T: ?Sized> From<&'a T> for StreamRef<'a> {
 /// of a library takes `impl Into<StreamRef<'_>>` to accept them in both builds.
 pub trait HasStream {
     /// The stream.
-    fn stream(&self) -> StreamRef<'_>;
+    fn stream_ref(&self) -> StreamRef<'_>;
 }
 
 impl HasStream for StreamRef<'_> {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         *self
     }
 }
 
 impl<T: HasStream + ?Sized> HasStream for &T {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(self)
     }
 }
 
 impl<T: HasStream + ?Sized> HasStream for &mut T {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(self)
     }
 }
 
 impl<T: HasStream> HasStream for Arc<T> {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(self)
     }
 }
 
 impl<T: HasStream + ?Sized> HasStream for Rc<T> {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(self)
     }
 }
 
 impl<T: HasStream + ?Sized> HasStream for Box<T> {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(self)
     }
 }
 
 impl<P: Deref<Target: HasStream>> HasStream for Pin<P> {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(self)
     }
 }
@@ -114,6 +114,22 @@ pub enum Mode {
     Nvtx,
     /// Nothing.
     Off,
+}
+
+/// The order of rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// GPU self time.
+    #[default]
+    Gpu,
+    /// CPU self time.
+    Cpu,
+    /// Calls.
+    Calls,
+    /// The longest single call.
+    Max,
+    /// Name.
+    Name,
 }
 
 /// One thing to write at exit; switched off nothing is written.
@@ -174,6 +190,16 @@ impl SessionBuilder {
 
     /// How long [`Session::finish`] waits.
     pub fn exit_wait(self, _limit: Duration) -> Self {
+        self
+    }
+
+    /// The order of rows in what is written at exit.
+    pub fn sort(self, _sort: Sort) -> Self {
+        self
+    }
+
+    /// How many rows that shows.
+    pub fn limit(self, _rows: usize) -> Self {
         self
     }
 

@@ -144,7 +144,7 @@ struct Model {
 }
 
 impl gpuprof::HasStream for Model {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(&self.stream)
     }
 }

@@ -28,7 +28,7 @@ struct Foreign {
 }
 
 impl HasStream for Foreign {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         let context = match self.tells_context {
             true => self.stream.context().cu_ctx().cast(),
             false => std::ptr::null_mut(),
@@ -87,7 +87,7 @@ struct Lends {
 }
 
 impl HasStream for Lends {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(&*self.stream)
     }
 }

@@ -20,7 +20,7 @@ struct Model {
 }
 
 impl HasStream for Model {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(&self.stream)
     }
 }
@@ -172,7 +172,7 @@ impl Layer for Model {
 }
 
 impl HasStream for dyn Layer + '_ {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(Layer::stream(self))
     }
 }

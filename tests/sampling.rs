@@ -244,3 +244,39 @@ fn a_call_that_stands_alone_tells_nothing_of_the_spread() {
         return;
     }
 }
+
+#[gpu_profile(name = "from-everywhere")]
+fn from_everywhere(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 100);
+}
+
+/// Calls `from_everywhere` from a place of its own in the tree for every bit pattern.
+fn through(w: &World, way: u32) {
+    match way {
+        0 | 1 => from_everywhere(w, &w.gpu.stream),
+        _ if way % 2 == 0 => {
+            gpuprof::scope!("left");
+            through(w, way / 2);
+        }
+        _ => {
+            gpuprof::scope!("right");
+            through(w, way / 2);
+        }
+    }
+}
+
+#[test]
+fn a_function_called_once_from_each_of_many_places_is_estimated_over_all_of_them() {
+    let w = world();
+    let session = session(5);
+    w.gpu.kernel(1_000_000);
+    for way in 512..1024 {
+        through(&w, way);
+    }
+    let profile = w.finish(session);
+    let sampled = gpu(&profile, "from-everywhere");
+    // 102 ± 9 of 512 are timed, most places not at all; all calls last the same, so the total has no error.
+    assert!(sampled.timed_calls.abs_diff(102) < 8 * 9);
+    assert_eq!(sampled.times.total_ns, 51_200);
+    assert!(sampled.estimate.is_some());
+}

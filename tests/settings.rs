@@ -41,6 +41,11 @@ fn pool(w: &World, stream: &Arc<CudaStream>) {
     w.cpu(20_000);
 }
 
+#[gpu_profile(name = "inherits")]
+fn without_a_stream(w: &World) {
+    w.gpu.kernel(1_000);
+}
+
 #[gpu_profile(cpu)]
 fn load(w: &World) {
     w.cpu(3_000);
@@ -57,6 +62,10 @@ fn program(scenario: &str) -> ExitCode {
             pool(&w, stream);
             (0..8).for_each(|_| load(&w));
         }
+        // The very first thing that is asked of gpuprof.
+        "default-stream" => gpuprof::with_stream(stream, || {
+            (0..10).for_each(|_| without_a_stream(&w));
+        }),
         "many" => (0..400).for_each(|_| forward(&w, stream)),
         // The virtual clock stands still at the end, so that the kernel never finishes.
         "queued" => {

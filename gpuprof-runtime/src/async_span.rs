@@ -12,10 +12,10 @@ use pin_project_lite::pin_project;
 
 use crate::clock;
 use crate::collector::{self, EMIT_NVTX, MEASURE, TIME_GPU, collector};
-use crate::gpu::{Begun, Held, Scope, Streams};
+use crate::gpu::{self, GpuThread, Held, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::Site;
-use crate::span::{Outer, begin_gpu, book, book_call, hold, on_thread};
+use crate::span::{Outer, begin_gpu, book, book_call, on_thread, own_work};
 use crate::stats::node::{Call, Fate, Work};
 use crate::thread::{NodeAt, Thread};
 
@@ -61,8 +61,7 @@ struct Open {
     started: u64,
     busy_ns: u64,
     children_ns: u64,
-    gpu: Option<Begun>,
-    scope: Option<Scope>,
+    gpu: Option<gpu::Open>,
     work: Work,
 }
 
@@ -110,9 +109,10 @@ impl AsyncSpan {
             let timed = flags & TIME_GPU != 0 && !site.meta.cpu;
             // The user's expressions run before anything of the thread's is borrowed.
             let streams = timed.then(streams);
-            let held = streams
-                .as_ref()
-                .and_then(|streams| on_thread(|thread| hold(thread, streams, later)).flatten());
+            let held = streams.as_ref().and_then(|streams| {
+                let hold = |gpu: &mut GpuThread| collector().gpu.hold(gpu, streams, later);
+                on_thread(|thread| own_work(thread, hold)).flatten()
+            });
             Measured {
                 streams: held,
                 work: work(),
@@ -148,36 +148,45 @@ impl AsyncSpan {
     }
 
     /// Enters the span on this thread for the time of one poll.
-    fn poll_begins(&mut self) -> Option<(Outer, u64)> {
+    fn poll_begins(&mut self) -> Option<PollOf> {
         if matches!(self.state, State::Waiting(_)) {
             self.begin();
         }
         let State::Open(open) = &self.state else {
             return None;
         };
-        on_thread(|thread| {
-            let outer = Outer::enter(thread, open.path);
-            if let (Some(scope), Ok(mut gpu)) = (&open.scope, thread.gpu.try_borrow_mut()) {
-                gpu.enter(scope.at(outer.depth()));
-            }
-            (outer, clock::now())
+        on_thread(|thread| PollOf {
+            outer: Outer::enter(thread, open.path),
+            scope: open.gpu.as_ref().and_then(|gpu| {
+                let mut thread = thread.gpu.try_borrow_mut().ok()?;
+                Some(thread.push(gpu.for_poll()))
+            }),
+            began: clock::now(),
         })
     }
 
-    fn poll_ends(&mut self, outer: Outer, began: u64) {
+    fn poll_ends(&mut self, poll: &PollOf) {
         let ended = clock::now();
         let State::Open(open) = &mut self.state else {
             return;
         };
         on_thread(|thread| {
-            let ns = clock::ns(ended.saturating_sub(began));
+            let ns = clock::ns(ended.saturating_sub(poll.began));
             open.busy_ns += ns;
-            open.children_ns += outer.leave(thread, ns);
-            if let Ok(mut gpu) = thread.gpu.try_borrow_mut() {
-                gpu.leave(outer.depth());
+            open.children_ns += poll.outer.leave(thread, ns);
+            if let (Some(number), Ok(mut gpu)) = (poll.scope, thread.gpu.try_borrow_mut()) {
+                gpu.take(number);
             }
         });
     }
+}
+
+/// One poll under way.
+struct PollOf {
+    outer: Outer,
+    /// What spans inside inherit, by its number.
+    scope: Option<u64>,
+    began: u64,
 }
 
 fn open(site: &'static Site, measured: Measured) -> Option<Open> {
@@ -188,11 +197,9 @@ fn open(site: &'static Site, measured: Measured) -> Option<Open> {
             Thread::count(&thread.shared.dropped, 1);
             return None;
         };
-        let depth = thread.depth.get() + 1;
-        let begun = measured
-            .streams
-            .and_then(|streams| begin_gpu(thread, streams, site, node, depth, true));
-        let (gpu, scope) = begun.map_or((None, None), |(begun, scope)| (Some(begun), scope));
+        let gpu = measured.streams.and_then(|streams| {
+            own_work(thread, |gpu| begin_gpu(gpu, streams, site, node, true)).flatten()
+        });
         Some(Open {
             site: id,
             parent,
@@ -201,7 +208,6 @@ fn open(site: &'static Site, measured: Measured) -> Option<Open> {
             busy_ns: 0,
             children_ns: 0,
             gpu,
-            scope,
             work: measured.work,
         })
     });
@@ -235,7 +241,7 @@ fn close(open: Open) {
         let node: NodeAt = thread.node(&collector().paths, open.parent, open.site, true)?;
         match open.gpu {
             None => book_call(thread, node.place, &call),
-            Some(begun) => book(thread, node.place, begun, u32::MAX, call),
+            Some(open) => book(thread, node.place, call, |_| Some(open)),
         }
         Some(())
     });
@@ -263,13 +269,13 @@ pub fn instrument<F: Future>(span: AsyncSpan, future: F) -> Instrumented<F> {
 /// Leaves the span when a poll returns or panics.
 struct PollGuard<'a> {
     span: &'a mut AsyncSpan,
-    began: Option<(Outer, u64)>,
+    poll: Option<PollOf>,
 }
 
 impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
-        if let Some((outer, began)) = self.began {
-            self.span.poll_ends(outer, began);
+        if let Some(poll) = &self.poll {
+            self.span.poll_ends(poll);
         }
     }
 }
@@ -279,11 +285,11 @@ impl<F: Future> Future for Instrumented<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let began = this.span.poll_begins();
+        let poll = this.span.poll_begins();
         let polled = {
             let _guard = PollGuard {
                 span: this.span,
-                began,
+                poll,
             };
             this.future.poll(cx)
         };

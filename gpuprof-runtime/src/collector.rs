@@ -29,6 +29,9 @@ pub(crate) const TIME_GPU: u8 = 2;
 /// NVTX ranges.
 pub(crate) const EMIT_NVTX: u8 = 4;
 
+/// How long a thread that ends waits to hand its counters over. Who holds that lock holds it for microseconds.
+const FOLD_PATIENCE: Duration = Duration::from_secs(5);
+
 static COLLECTOR: LazyLock<Collector> = LazyLock::new(Collector::new);
 
 /// What spans are to do now.
@@ -197,7 +200,10 @@ impl Collector {
 
     /// Folds a thread that ends into the sum of all ended ones.
     pub(crate) fn fold(&self, thread: &Thread) {
-        let mut threads = self.threads.lock();
+        // In a forked child the lock may be held for ever, by a thread that was not forked.
+        let Some(mut threads) = self.threads.try_lock_for(FOLD_PATIENCE) else {
+            return;
+        };
         threads
             .live
             .retain(|live| !Arc::ptr_eq(live, &thread.shared));
@@ -242,16 +248,16 @@ impl Collector {
         profile.trust.own_cost_ns = clock::ns(own_ticks);
         profile.trust.own_setup_ns = clock::ns(setup_ticks);
         profile.trust.dropped += self.homeless.load(Relaxed);
-        self.tell_gpu(&mut profile);
+        self.tell_gpu(&mut profile, limit);
         Some(profile)
     }
 
-    fn tell_gpu(&self, profile: &mut Profile) {
+    fn tell_gpu(&self, profile: &mut Profile, limit: Duration) {
         let Some(driver) = Driver::met() else {
             return;
         };
-        profile.devices = self.gpu.devices();
-        profile.trust.event_floor_ns = self.gpu.floor_ns();
+        profile.devices = self.gpu.devices(limit);
+        profile.trust.event_floor_ns = self.gpu.floor_ns(limit);
         profile.trust.errors = driver
             .failures()
             .into_iter()

@@ -104,6 +104,10 @@ pub(crate) fn from_env(
             problems.push(problem);
         }
     }
+    if settings.mode == Mode::Nvtx && cfg!(not(feature = "nvtx")) {
+        problems
+            .push("GPUPROF=nvtx has no effect: gpuprof is built without its feature nvtx".into());
+    }
     (settings, problems)
 }
 

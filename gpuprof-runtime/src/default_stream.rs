@@ -1,8 +1,9 @@
 //! `with_stream`: a default stream for spans that have none of their own, without a span.
 
 use crate::collector::{self, TIME_GPU, collector};
-use crate::gpu::{HasStream, Scope};
-use crate::span::{Outer, on_thread};
+use crate::gpu::{HasStream, Open};
+use crate::session;
+use crate::span::on_thread;
 
 /// Makes `stream` the default of spans inside `f` whose own arguments carry none.
 ///
@@ -17,45 +18,37 @@ use crate::span::{Outer, on_thread};
 /// # }
 /// ```
 pub fn with_stream<S: HasStream + ?Sized, R>(stream: &S, f: impl FnOnce() -> R) -> R {
-    let _scope = (collector::flags() & TIME_GPU != 0).then(|| DefaultStream::set(stream));
+    // This may be the first thing of gpuprof's that the program uses.
+    session::start_from_environment();
+    let _default = (collector::flags() & TIME_GPU != 0).then(|| DefaultStream::set(stream));
     f()
 }
 
 /// Takes the default stream back when `f` returns or panics.
 struct DefaultStream {
-    outer: Option<Outer>,
+    number: Option<u64>,
 }
 
 impl DefaultStream {
     fn set<S: HasStream + ?Sized>(stream: &S) -> Self {
-        let stream = stream.stream();
-        let outer = on_thread(|thread| {
-            let path = thread.current.get();
-            // The time spent inside stays the current span's own.
-            let children = thread.children.get();
-            let outer = Outer::enter(thread, path);
-            thread.children.set(children);
-            if let Ok(mut gpu) = thread.gpu.try_borrow_mut()
-                && let Some(scope) =
-                    Scope::default_stream(&collector().gpu, &mut gpu, &stream, outer.depth())
-            {
-                gpu.enter(scope);
-            }
-            outer
+        let stream = stream.stream_ref();
+        let number = on_thread(|thread| {
+            let mut gpu = thread.gpu.try_borrow_mut().ok()?;
+            let open = Open::default_stream(&collector().gpu, &mut gpu, &stream)?;
+            Some(gpu.push(open))
         });
-        Self { outer }
+        Self {
+            number: number.flatten(),
+        }
     }
 }
 
 impl Drop for DefaultStream {
     fn drop(&mut self) {
-        let Some(outer) = self.outer else { return };
+        let Some(number) = self.number else { return };
         on_thread(|thread| {
-            let inside = thread.children.get();
-            outer.leave(thread, 0);
-            thread.children.set(inside);
             if let Ok(mut gpu) = thread.gpu.try_borrow_mut() {
-                gpu.leave(outer.depth());
+                gpu.take(number);
             }
         });
     }

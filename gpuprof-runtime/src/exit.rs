@@ -12,10 +12,14 @@ use std::time::Duration;
 
 use crate::config::{Output, Settings};
 use crate::profile::Profile;
+use crate::site::Entry;
 use crate::{identity, report, session};
 
 /// How long the handler waits for each lock.
 const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How much of a filter is repeated to the user.
+const LONGEST_PATTERN: usize = 60;
 
 static OWNER: AtomicU32 = AtomicU32::new(0);
 static DONE: AtomicBool = AtomicBool::new(false);
@@ -55,6 +59,22 @@ extern "C" fn handler() {
 
 fn write_reports() {
     for (settings, profile) in session::at_exit(PATIENCE) {
+        if let Some(filter) = settings
+            .filter
+            .as_ref()
+            .filter(|_| profile.functions.is_empty())
+        {
+            let pattern: String = filter
+                .as_str()
+                .escape_debug()
+                .take(LONGEST_PATTERN)
+                .collect();
+            let annotated = inventory::iter::<Entry>.into_iter().count();
+            let line = format!(
+                "gpuprof: the filter \"{pattern}\" matches none of the {annotated} annotated functions\n"
+            );
+            write_stderr(line.as_bytes());
+        }
         if profile.trust.calls + profile.trust.dropped > 0 {
             settings
                 .outputs

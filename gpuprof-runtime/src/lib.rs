@@ -51,4 +51,6 @@ pub use default_stream::with_stream;
 #[cfg(feature = "enable")]
 pub use gpu::{HasStream, StreamRef};
 #[cfg(feature = "enable")]
+pub use report::Sort;
+#[cfg(feature = "enable")]
 pub use session::{Session, SessionBuilder, SessionError, reset, snapshot};

@@ -30,7 +30,7 @@ pub trait ProbeYes<'a> {
 
 impl<'a, T: HasStream + ?Sized> ProbeYes<'a> for Probe<'a, T> {
     fn gpuprof_stream(&self) -> Option<StreamRef<'a>> {
-        Some(self.0.stream().outliving(T::IS_REFERENCE))
+        Some(self.0.stream_ref().outliving(self.0.is_shared_reference()))
     }
 }
 
@@ -48,7 +48,9 @@ impl<'a, T: ?Sized> ProbeNo<'a> for &Probe<'a, T> {
 
 /// The stream of `stream = EXPR`. `is_parameter`: the expression is a parameter by name, so a reference outlives the call.
 pub fn stream_of<S: HasStream + ?Sized>(stream: &S, is_parameter: bool) -> StreamRef<'_> {
-    stream.stream().outliving(is_parameter && S::IS_REFERENCE)
+    stream
+        .stream_ref()
+        .outliving(is_parameter && stream.is_shared_reference())
 }
 
 /// The streams of `stream = [a, b]`.

@@ -3,6 +3,9 @@
 //! This is the Rust side of the JSON document `gpuprof.profile/1`
 //! (`gpuprof-runtime/schema/profile-1.schema.json`). It must never import anything that measures or prints.
 //!
+//! Fields may be added under `/1`. A document that lacks one, as an older version wrote it, reads as if it held the
+//! field's default; a field that is not known here is passed over.
+//!
 //! Units: every `*_ns` is a whole number of nanoseconds, sizes are bytes, rates are per second.
 
 #[cfg(feature = "enable")]
@@ -13,7 +16,7 @@ pub const SCHEMA: &str = "gpuprof.profile/1";
 
 /// Everything gpuprof knows about a stretch of a program's run.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct Profile {
     /// Always [`SCHEMA`] in a profile that gpuprof made.
     pub schema: String,
@@ -25,9 +28,10 @@ pub struct Profile {
     pub host: String,
     /// Rank of the process in its job: RANK, OMPI_COMM_WORLD_RANK, PMI_RANK or SLURM_PROCID.
     pub rank: Option<u32>,
-    /// When measuring began, RFC 3339 in UTC.
+    /// When measuring began, RFC 3339 in UTC: at the first annotated call, at the start of a session, or at the last
+    /// reset. Never at the start of the program.
     pub started_at: String,
-    /// Time from the beginning to this profile.
+    /// Time from `started_at` to this profile, so without what the program did before it.
     pub wall_ns: u64,
     /// The devices on which anything was timed, by ordinal.
     pub devices: Vec<Device>,
@@ -49,7 +53,7 @@ impl std::fmt::Display for Profile {
 
 /// One CUDA device.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct Device {
     /// CUDA ordinal.
     pub ordinal: u32,
@@ -77,7 +81,7 @@ pub struct Device {
 
 /// One annotated function or scope, over all threads and all places it was called from.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct Function {
     /// Shown name.
     pub name: String,
@@ -123,7 +127,7 @@ pub struct Function {
 
 /// Statistics of durations.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct Times {
     /// Sum over the outermost calls: a call inside a call of the same function is not added again.
     pub total_ns: u64,
@@ -151,7 +155,7 @@ pub struct Times {
 
 /// One bucket of a histogram.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct Bucket {
     /// Lowest duration counted here.
     pub low_ns: u64,
@@ -163,7 +167,7 @@ pub struct Bucket {
 
 /// GPU statistics: event-to-event time on the function's stream ("GPU span", not kernel time).
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct GpuTimes {
     /// Calls whose two events were read.
     pub timed_calls: u64,
@@ -184,7 +188,7 @@ pub struct GpuTimes {
 
 /// How sure a total that was scaled up from a sample is.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct Estimate {
     /// Half the width of the 95 % confidence interval of `total_ns`.
     pub total_ci95_ns: u64,
@@ -192,7 +196,7 @@ pub struct Estimate {
 
 /// GPU time of one function on one device.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct GpuByDevice {
     /// CUDA ordinal, as in `devices`.
     pub ordinal: u32,
@@ -203,7 +207,7 @@ pub struct GpuByDevice {
 
 /// Why calls of functions that have a stream were not timed.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct Untimed {
     /// This call found no stream, though others of the same function did.
     pub no_stream: u64,
@@ -221,6 +225,8 @@ pub struct Untimed {
     pub unfinished: u64,
     /// The stream cannot be kept until the end of the call, or changed its thread (per-thread stream).
     pub stream_unsafe: u64,
+    /// The call began before a reset and ended after it: its GPU time would belong to both windows.
+    pub crossed_reset: u64,
 }
 
 impl Untimed {
@@ -236,6 +242,7 @@ impl Untimed {
             unavailable,
             unfinished,
             stream_unsafe,
+            crossed_reset,
         } = self;
         no_stream
             + sampled_out
@@ -245,6 +252,7 @@ impl Untimed {
             + unavailable
             + unfinished
             + stream_unsafe
+            + crossed_reset
     }
 
     /// Adds `other`, reason by reason.
@@ -257,12 +265,13 @@ impl Untimed {
         self.unavailable += other.unavailable;
         self.unfinished += other.unfinished;
         self.stream_unsafe += other.stream_unsafe;
+        self.crossed_reset += other.crossed_reset;
     }
 }
 
 /// A function called from one particular chain of callers, merged over threads.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct TreeNode {
     /// Unique in this profile.
     pub id: u32,
@@ -288,7 +297,7 @@ pub struct TreeNode {
 
 /// What the reader must know to trust the figures.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct Trust {
     /// What an empty pair of events reads on the slowest device used; `None` where it could not be measured.
     pub event_floor_ns: Option<u64>,
@@ -325,7 +334,7 @@ pub struct Trust {
 
 /// One kind of CUDA error, counted.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "enable", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct CudaError {
     /// The driver function gpuprof called.
     pub call: String,

@@ -10,6 +10,7 @@ use regex_lite::Regex;
 use crate::collector::collector;
 use crate::config::{self, Mode, Output, Settings};
 use crate::profile::{Profile, SCHEMA};
+use crate::report::Sort;
 use crate::site::{GATE_OPEN, GATE_SHUT, Site};
 use crate::{cost, exit, identity};
 
@@ -48,7 +49,7 @@ fn decide(site: &'static Site) -> bool {
 }
 
 /// Opens the window that the environment describes, unless something was opened before.
-fn start_from_environment() {
+pub(crate) fn start_from_environment() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         if !collector().is_untouched() {
@@ -220,13 +221,26 @@ impl SessionBuilder {
         self
     }
 
+    /// The order of rows in what is written if the process ends while the session is open.
+    pub fn sort(mut self, sort: Sort) -> Self {
+        self.settings.sort = sort;
+        self
+    }
+
+    /// How many rows that shows, 0 for all; default 30.
+    pub fn limit(mut self, rows: usize) -> Self {
+        self.settings.limit = rows;
+        self
+    }
+
     /// What is written if the process ends while the session is open; default the table.
     pub fn outputs(mut self, outputs: impl IntoIterator<Item = Output>) -> Self {
         self.settings.outputs = outputs.into_iter().collect();
         self
     }
 
-    /// Begins to measure.
+    /// Begins to measure. If something was measured before, by the environment's settings, this first waits for the GPU
+    /// times of that, at most `GPUPROF_EXIT_WAIT`.
     ///
     /// # Errors
     /// [`SessionError::Open`] while another session is open, [`SessionError::Filter`] for a pattern that is no regular
@@ -237,12 +251,19 @@ impl SessionBuilder {
                 Regex::new(pattern).map_err(|error| SessionError::Filter(error.to_string()))?;
             self.settings.filter = Some(filter);
         }
+        // Whoever comes first opens that window; it must not happen beside what follows.
+        start_from_environment();
+        if let Some(settings) = collector()
+            .settings(PATIENCE)
+            .filter(|_| !WINDOWS.lock().session)
+        {
+            collector().wait(settings.exit_wait);
+        }
         let mut windows = WINDOWS.lock();
         if windows.session {
             return Err(SessionError::Open);
         }
         if let Some(settings) = collector().settings(PATIENCE) {
-            collector().wait(settings.exit_wait);
             windows.kept = profile(PATIENCE).map(|profile| (settings, profile));
         }
         windows.session = true;

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock;
 use crate::collector::{self, EMIT_NVTX, MEASURE, TIME_GPU, collector};
-use crate::gpu::{Begun, GpuThread, Held, Place, Scope, Streams};
+use crate::gpu::{GpuThread, Held, Open, Place, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::Site;
 use crate::stats::node::{Call, Fate, Work};
@@ -52,7 +52,8 @@ pub struct Span {
     place: u32,
     outer: Outer,
     started: u64,
-    gpu: Option<Begun>,
+    /// Number of what was opened on this thread's GPU side; 0 for nothing.
+    gpu: u64,
     work: Work,
     range: OpenRange,
     /// A span ends on the thread that began it.
@@ -86,11 +87,6 @@ impl Outer {
         }
     }
 
-    /// The depth that was entered.
-    pub(crate) fn depth(self) -> u32 {
-        self.depth
-    }
-
     /// Goes back up after `took_ns`, and returns how much of that the spans inside took.
     #[inline]
     pub(crate) fn leave(self, thread: &Thread, took_ns: u64) -> u64 {
@@ -119,7 +115,7 @@ impl Span {
             place: CLOSED,
             outer: Outer::NONE,
             started: 0,
-            gpu: None,
+            gpu: 0,
             work: Work::NONE,
             range: OpenRange::None,
             _not_send: PhantomData,
@@ -175,14 +171,12 @@ impl Span {
     }
 
     fn begin_gpu(&mut self, thread: &Thread, streams: &Streams<'_>, site: &Site, node: NodeAt) {
-        let depth = self.outer.depth;
-        let begun = hold(thread, streams, false)
-            .and_then(|streams| begin_gpu(thread, streams, site, node, depth, false));
-        let Some((begun, scope)) = begun else { return };
-        self.gpu = Some(begun);
-        if let (Some(scope), Ok(mut gpu)) = (scope, thread.gpu.try_borrow_mut()) {
-            gpu.enter(scope);
-        }
+        let opened = own_work(thread, |gpu| {
+            let streams = collector().gpu.hold(gpu, streams, false);
+            let open = begin_gpu(gpu, streams, site, node, false)?;
+            Some(gpu.push(open))
+        });
+        self.gpu = opened.flatten().unwrap_or(0);
     }
 
     #[inline(never)]
@@ -198,9 +192,9 @@ impl Span {
                 fate: Fate::NoStream,
                 work: self.work,
             };
-            match self.gpu.take() {
-                None => book_call(thread, self.place, &call),
-                Some(begun) => book(thread, self.place, begun, self.outer.depth, call),
+            match self.gpu {
+                0 => book_call(thread, self.place, &call),
+                number => book(thread, self.place, call, |gpu| gpu.take(number)),
             }
         });
         if booked.is_none() {
@@ -221,7 +215,7 @@ impl Drop for Span {
 
 /// Runs `f` on the thread's GPU state and counts the time it takes as gpuprof's own. `None`: that state is in use further
 /// up, which only a broken nesting can do.
-fn own_work<R>(thread: &Thread, f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
+pub(crate) fn own_work<R>(thread: &Thread, f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
     let mut gpu = thread.gpu.try_borrow_mut().ok()?;
     let before = clock::now();
     let result = f(&mut gpu);
@@ -233,31 +227,22 @@ fn own_work<R>(thread: &Thread, f: impl FnOnce(&mut GpuThread) -> R) -> Option<R
     Some(result)
 }
 
-/// Takes hold of a call's streams; `None` as for [`own_work`].
-pub(crate) fn hold(thread: &Thread, streams: &Streams<'_>, later: bool) -> Option<Held> {
-    own_work(thread, |gpu| collector().gpu.hold(gpu, streams, later))
-}
-
-/// Records the start event; `None` as for [`own_work`].
+/// Records the start event; `None` when the call has no stream.
 pub(crate) fn begin_gpu(
-    thread: &Thread,
+    gpu: &mut GpuThread,
     streams: Held,
     site: &Site,
     node: NodeAt,
-    depth: u32,
     is_async: bool,
-) -> Option<(Begun, Option<Scope>)> {
+) -> Option<Open> {
     let place = Place {
         site: site.id()?,
         path: node.path,
-        depth,
         sample: site.meta.sample,
     };
-    own_work(thread, |gpu| {
-        let begun = collector().gpu.begin(gpu, streams, place, is_async);
-        crate::exit::register_after_cuda();
-        begun
-    })
+    let open = collector().gpu.begin(gpu, streams, place, is_async);
+    crate::exit::register_after_cuda();
+    open
 }
 
 /// Books a call that has nothing to do with a GPU.
@@ -267,13 +252,18 @@ pub(crate) fn book_call(thread: &Thread, place: u32, call: &Call) {
     thread.with_node(place, |node| node.book(call, epoch));
 }
 
-/// Records the end event and books the call.
-pub(crate) fn book(thread: &Thread, place: u32, begun: Begun, depth: u32, mut call: Call) {
+/// Records the end event of what `take` hands over, and books the call.
+pub(crate) fn book(
+    thread: &Thread,
+    place: u32,
+    mut call: Call,
+    take: impl FnOnce(&mut GpuThread) -> Option<Open>,
+) {
     let booked = own_work(thread, |gpu| {
         let epoch = crate::stats::epoch();
-        gpu.leave(depth);
-        let sample;
-        (call.fate, sample) = collector().gpu.end(gpu, begun, call.work, epoch);
+        let ended = take(gpu).map(|open| collector().gpu.end(gpu, open, call.work, epoch));
+        let (fate, sample) = ended.unwrap_or((Fate::NoStream, None));
+        call.fate = fate;
         // Booked before the sample is on its way: nobody then sees a GPU time without its call.
         thread.with_node(place, |node| node.book(&call, epoch));
         if let Some(sample) = sample {

@@ -4,10 +4,10 @@
 
 mod report_profiles;
 
-use gpuprof_runtime::profile::{Profile, Times};
+use gpuprof_runtime::profile::{Function, Profile, Times};
 use gpuprof_runtime::report::json;
-use report_profiles::{quickstart, training, trouble, without_gpu};
-use serde_json::{Value, json};
+use report_profiles::{partly_timed, quickstart, training, trouble, without_gpu, without_stream};
+use serde_json::{Map, Value, json};
 
 fn schema() -> Value {
     serde_json::from_str(include_str!("../schema/profile-1.schema.json")).unwrap()
@@ -48,6 +48,8 @@ fn real_documents_hold_to_the_schema() {
         training(),
         trouble(),
         quickstart(),
+        partly_timed(),
+        without_stream(),
         without_gpu(),
         extreme(),
     ] {
@@ -83,6 +85,7 @@ fn broken_documents_are_refused() {
         ("/functions/0/gpu/histogram/0/count", json!(0)),
         ("/functions/0/gpu_by_device/0/ordinal", json!(-1)),
         ("/functions/0/untimed/queue_full", json!("none")),
+        ("/functions/0/untimed/crossed_reset", json!(-1)),
         ("/functions/0/has_stream", json!(1)),
         ("/tree/1/parent", json!("0")),
         ("/trust/sample", json!(0)),
@@ -101,24 +104,84 @@ fn broken_documents_are_refused() {
     }
 }
 
+/// One object of every kind that a document may hold, of [`everything`].
+const OBJECTS: [&str; 14] = [
+    "",
+    "/devices/0",
+    "/functions/0",
+    "/functions/0/cpu",
+    "/functions/0/wall",
+    "/functions/0/gpu",
+    "/functions/0/gpu/estimate",
+    "/functions/0/gpu/histogram/0",
+    "/functions/0/gpu_by_device/0",
+    "/functions/0/untimed",
+    "/tree/0",
+    "/trust",
+    "/trust/untimed",
+    "/trust/errors/0",
+];
+
+/// A document with one of everything, so that no object of [`OBJECTS`] is missing or null.
+fn everything() -> Value {
+    let mut profile = trouble();
+    profile.tree = training().tree;
+    let estimated = |function: &&Function| {
+        let gpu = function.gpu.as_ref();
+        gpu.is_some_and(|gpu| gpu.estimate.is_some())
+    };
+    let mut function = partly_timed()
+        .functions
+        .iter()
+        .find(estimated)
+        .unwrap()
+        .clone();
+    function.wall = Some(function.cpu.clone());
+    profile.functions.insert(0, function);
+    document(&profile)
+}
+
+/// The fields of the object at `pointer`.
+fn fields<'a>(document: &'a mut Value, pointer: &str) -> &'a mut Map<String, Value> {
+    let object = document.pointer_mut(pointer).and_then(Value::as_object_mut);
+    object.unwrap_or_else(|| panic!("{pointer} is no object"))
+}
+
+#[test]
+fn a_document_without_a_newer_field_still_reads() {
+    let older_than = |pointer: &str, key: &str| {
+        let mut document = everything();
+        fields(&mut document, pointer).remove(key).unwrap();
+        serde_json::from_value::<Profile>(document)
+    };
+    for pointer in OBJECTS {
+        for key in fields(&mut everything(), pointer).keys() {
+            let read = older_than(pointer, key);
+            assert!(read.is_ok(), "{pointer}/{key}: {read:?}");
+        }
+    }
+    let mut newest: Profile = serde_json::from_value(everything()).unwrap();
+    newest.trust.untimed.queue_full = 0;
+    let read = older_than("/trust/untimed", "queue_full").unwrap();
+    assert_eq!(read, newest, "the rest is not as it was written");
+}
+
+#[test]
+fn a_field_that_is_not_known_is_passed_over() {
+    let known: Profile = serde_json::from_value(everything()).unwrap();
+    let mut newer = everything();
+    for pointer in OBJECTS {
+        fields(&mut newer, pointer).insert("of_version_9".into(), json!({"any": [1, null]}));
+    }
+    assert_eq!(serde_json::from_value::<Profile>(newer).unwrap(), known);
+}
+
 #[test]
 fn every_field_is_required() {
     let validator = jsonschema::draft202012::new(&schema()).unwrap();
-    let whole = document(&training());
-    let objects = [
-        "",
-        "/devices/0",
-        "/functions/0",
-        "/functions/0/cpu",
-        "/functions/0/gpu",
-        "/functions/0/gpu_by_device/0",
-        "/functions/0/untimed",
-        "/functions/0/gpu/histogram/0",
-        "/tree/0",
-        "/trust",
-        "/trust/untimed",
-    ];
-    for pointer in objects {
+    let whole = everything();
+    assert!(validator.is_valid(&whole));
+    for pointer in OBJECTS {
         for key in whole
             .pointer(pointer)
             .and_then(Value::as_object)
@@ -142,7 +205,7 @@ fn every_field_is_required() {
 #[test]
 fn every_field_that_is_written_is_described() {
     let schema = schema();
-    for profile in [training(), trouble()] {
+    for profile in [training(), trouble(), partly_timed()] {
         described(&document(&profile), &[&schema], &schema, "");
     }
 }
@@ -200,7 +263,7 @@ fn expanded<'a>(rules: &[&'a Value], schema: &'a Value) -> Vec<&'a Value> {
 
 #[test]
 fn a_document_reads_back_as_the_same_profile() {
-    for profile in [training(), trouble(), without_gpu()] {
+    for profile in [training(), trouble(), partly_timed(), without_gpu()] {
         let back: Profile = serde_json::from_str(&text(&profile)).unwrap();
         assert_eq!(back, profile);
     }

@@ -8,7 +8,7 @@ mod report_profiles;
 
 use gpuprof_runtime::profile::Profile;
 use gpuprof_runtime::report::{Sort, TableOptions, table, tree};
-use report_profiles::{quickstart, training, trouble, without_gpu};
+use report_profiles::{partly_timed, quickstart, training, trouble, without_gpu, without_stream};
 use unicode_width::UnicodeWidthStr;
 
 fn options(width: Option<usize>) -> TableOptions {
@@ -75,6 +75,39 @@ fn a_run_without_remarks_is_short() {
     insta::assert_snapshot!(
         "without_gpu_80",
         table_text(&without_gpu(), &options(Some(80)))
+    );
+}
+
+#[test]
+fn sums_that_lack_calls_are_marked_and_say_what_they_lack() {
+    for width in [80, 120] {
+        let options = options(Some(width));
+        insta::assert_snapshot!(
+            format!("partly_timed_{width}"),
+            table_text(&partly_timed(), &options)
+        );
+        insta::assert_snapshot!(
+            format!("partly_timed_tree_{width}"),
+            tree_text(&partly_timed(), &options)
+        );
+    }
+    let limited = TableOptions {
+        limit: 1,
+        ..options(Some(120))
+    };
+    insta::assert_snapshot!(
+        "partly_timed_limit_1",
+        table_text(&partly_timed(), &limited)
+    );
+}
+
+#[test]
+fn without_any_stream_the_report_says_how_to_give_one() {
+    let wide = options(Some(120));
+    insta::assert_snapshot!("without_stream_120", table_text(&without_stream(), &wide));
+    insta::assert_snapshot!(
+        "without_stream_tree_120",
+        tree_text(&without_stream(), &wide)
     );
 }
 
@@ -150,7 +183,14 @@ fn without_escapes(text: &str) -> String {
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {
-    for profile in [training(), trouble(), quickstart(), without_gpu()] {
+    for profile in [
+        training(),
+        trouble(),
+        quickstart(),
+        partly_timed(),
+        without_stream(),
+        without_gpu(),
+    ] {
         for width in 1..=220 {
             for text in [
                 table_text(&profile, &options(Some(width))),

@@ -22,6 +22,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     what_the_filter_leaves_out_is_nowhere,
     one_call_in_so_many_is_timed,
     the_wait_at_exit_is_as_long_as_asked,
+    a_default_stream_may_come_before_everything_else,
 ];
 
 /// Runs the program and checks that it did its work.
@@ -242,8 +243,13 @@ fn what_the_filter_leaves_out_is_nowhere() {
         "{}",
         ended.stderr
     );
-    // Nothing matches: nothing ran, so nothing is printed.
-    assert_eq!(work("GPUPROF_FILTER", "no such function").stderr, "");
+    // Nothing matches: no report, but a word on why, for the likeliest reason is a slip of the pen.
+    let nothing = work("GPUPROF_FILTER", "no such function").stderr;
+    assert!(
+        nothing.starts_with("gpuprof: the filter \"no such function\" matches none of the "),
+        "{nothing}"
+    );
+    assert_eq!(nothing.lines().count(), 1, "{nothing}");
 }
 
 fn one_call_in_so_many_is_timed() {
@@ -280,4 +286,9 @@ fn the_wait_at_exit_is_as_long_as_asked() {
         );
         assert_eq!(function(&profile, "conv/forward").untimed.unfinished, 1);
     }
+}
+
+fn a_default_stream_may_come_before_everything_else() {
+    let (_, profile) = Program::new("default-stream").profiled();
+    assert_eq!(gpu_times(&profile, "inherits").0, 10);
 }

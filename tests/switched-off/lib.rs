@@ -32,7 +32,7 @@ pub struct Model {
 }
 
 impl HasStream for Model {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         self.evaluated();
         StreamRef::from(&self.stream)
     }

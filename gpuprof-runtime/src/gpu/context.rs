@@ -4,6 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
 use cudarc::driver::CudaContext;
@@ -77,6 +78,13 @@ impl Context {
         })
     }
 
+    /// Whether any owner gpuprof knows is left; raw handles have none to ask. Holds nothing, not even for a moment: to let
+    /// go of the last owner would tear the user's context down on this thread.
+    pub(crate) fn is_alive(&self) -> bool {
+        let owners = self.owners.lock();
+        owners.is_empty() || owners.iter().any(|owner| owner.strong_count() > 0)
+    }
+
     /// Holds the context as it is now. `Err` when every owner gpuprof knows is gone.
     pub(crate) fn hold(&self) -> Result<Option<Arc<CudaContext>>, Gone> {
         let owners = self.owners.lock();
@@ -123,8 +131,10 @@ impl Context {
         if self.made.load(Relaxed) >= PAIRS_CEILING {
             return Err(NoPair::Exhausted);
         }
-        driver.relaxed(|| self.make(driver, BATCH));
-        self.free.pop().ok_or(NoPair::Failed)
+        let made = driver.relaxed(|| self.make(driver, BATCH));
+        // Other threads may have taken all that were made.
+        let lacking = made.map_or(NoPair::Failed, |()| NoPair::Exhausted);
+        self.free.pop().ok_or(lacking)
     }
 
     /// Puts a pair back. Its events may still be pending: recording an event again is allowed at any time.
@@ -134,21 +144,19 @@ impl Context {
     }
 
     /// Makes up to `count` pairs; the context is current and the thread in RELAXED capture mode.
-    fn make(&self, driver: &Driver, count: usize) {
+    fn make(&self, driver: &Driver, count: usize) -> Result<(), Failed> {
         for _ in 0..count {
             if self.made.fetch_add(1, Relaxed) >= PAIRS_CEILING || self.is_broken() {
                 self.made.fetch_sub(1, Relaxed);
-                return;
+                break;
             }
-            match make_pair(driver) {
-                Ok(pair) => self.give(pair),
-                Err(failed) => {
-                    self.made.fetch_sub(1, Relaxed);
-                    self.note(failed);
-                    return;
-                }
-            }
+            let pair = make_pair(driver).inspect_err(|&failed| {
+                self.made.fetch_sub(1, Relaxed);
+                self.note(failed);
+            })?;
+            self.give(pair);
         }
+        Ok(())
     }
 
     /// Makes more pairs when few are left; on the resolver's thread.
@@ -161,6 +169,7 @@ impl Context {
         // As many again as there are, so that a burst is caught up with in a few rounds. A failure is counted, and the
         // next round tries again.
         let _ = within(driver, self.handle, || self.make(driver, made.max(BATCH)))
+            .flatten()
             .map_err(|failed| self.note(failed));
     }
 }
@@ -225,28 +234,41 @@ impl Contexts {
             context => context,
         };
         let id = driver.context_id(handle);
+        if let Some(found) = self.find(handle, id, stream) {
+            return Ok(found);
+        }
+        // Not under the lock: a driver that hangs must hang nobody else.
+        let context = Arc::new(Context::new(driver, handle, stream.context())?);
+        if let Some(found) = self.find(handle, id, stream) {
+            return Ok(found);
+        }
+        self.known.lock().push(Arc::clone(&context));
+        self.new.lock().push(Arc::clone(&context));
+        Ok(context)
+    }
+
+    fn find(
+        &self,
+        handle: sys::Context,
+        id: Option<u64>,
+        stream: &StreamRef<'_>,
+    ) -> Option<Arc<Context>> {
         let mut known = self.known.lock();
         // A context whose owners are gone is forgotten here, and its events with it.
-        known.retain(|context| context.hold().is_ok());
+        known.retain(|context| context.is_alive());
         let same = |context: &&Arc<Context>| context.handle == handle && context.id == id;
         // Without the driver's numbers two lives of one address look alike: then cudarc's owner tells them apart.
         let known_owner = |context: &&Arc<Context>| match stream.context() {
             Some(owner) => context.belongs_to(owner),
             None => context.owners.lock().is_empty(),
         };
-        if let Some(found) = known
+        let found = known
             .iter()
-            .find(|context| same(context) && (id.is_some() || known_owner(context)))
-        {
-            if let Some(owner) = stream.context().filter(|owner| !found.belongs_to(owner)) {
-                found.add_owner(owner);
-            }
-            return Ok(Arc::clone(found));
+            .find(|context| same(context) && (id.is_some() || known_owner(context)))?;
+        if let Some(owner) = stream.context().filter(|owner| !found.belongs_to(owner)) {
+            found.add_owner(owner);
         }
-        let context = Arc::new(Context::new(driver, handle, stream.context())?);
-        known.push(Arc::clone(&context));
-        self.new.lock().push(Arc::clone(&context));
-        Ok(context)
+        Some(Arc::clone(found))
     }
 
     /// Contexts the resolver has not met yet. Never waits.
@@ -264,15 +286,13 @@ impl Contexts {
 
     /// Whether the resolver has yet to meet one.
     pub(crate) fn has_new(&self) -> bool {
-        !self.new.lock().is_empty()
+        self.new.try_lock().is_none_or(|new| !new.is_empty())
     }
 
     /// The largest event floor measured so far, ns.
-    pub(crate) fn floor_ns(&self) -> Option<u64> {
-        self.known
-            .lock()
-            .iter()
-            .filter_map(|context| context.floor_ns.get().copied())
-            .max()
+    pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
+        let known = self.known.try_lock_for(limit)?;
+        let floors = known.iter().filter_map(|context| context.floor_ns.get());
+        floors.copied().max()
     }
 }

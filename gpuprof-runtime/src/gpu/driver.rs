@@ -264,9 +264,9 @@ impl Driver {
         named.collect()
     }
 
-    /// Forgets the failures met so far.
+    /// Forgets the failures met so far, but for those whose effect lasts.
     pub(crate) fn forget_failures(&self) {
-        self.met.lock().clear();
+        self.met.lock().retain(|met| Failed(met.code).is_sticky());
     }
 
     fn error_name(&self, code: Status) -> String {

@@ -7,6 +7,7 @@ use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
 
 use super::context::{Context, Pair};
+use super::open::Inside;
 use super::sys::Stream;
 use crate::stats::gpu_node::GpuCall;
 
@@ -54,6 +55,10 @@ pub(crate) struct Sample {
     /// The epoch in which the call was booked; a later epoch does not want it.
     pub(crate) epoch: u32,
     pub(crate) pairs: Pairs,
+    /// What spans inside add their time to.
+    pub(crate) inside: Option<Arc<Inside>>,
+    /// What this call adds its time to.
+    pub(crate) enclosing: Option<Arc<Inside>>,
 }
 
 /// How far one ring has come.

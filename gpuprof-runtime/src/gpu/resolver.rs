@@ -15,6 +15,7 @@ use super::context::{Context, within};
 use super::device;
 use super::driver::{Driver, Failed};
 use super::floor::Probe;
+use super::open::Enclosing;
 use super::pending::{Pairs, Progress, Receiver, Recorded, Sample};
 use super::sys::Stream;
 use super::timing::Timing;
@@ -130,7 +131,7 @@ impl Resolver {
 
     fn meet_contexts(&mut self) {
         let timing = self.timing;
-        self.contexts.retain(|context| context.hold().is_ok());
+        self.contexts.retain(|context| context.is_alive());
         for context in timing.contexts.take_new() {
             self.describe(context.device);
             if let Some(probe) = Probe::start(self.driver, &context) {
@@ -273,25 +274,52 @@ fn finish(timing: &Timing, driver: &Driver, sample: &Sample) {
     {
         let mut stats = timing.stats.lock();
         // Under the lock, so that a reset between the check and the booking is impossible.
-        if sample.epoch == stats::epoch() {
-            match durations {
-                Ok(durations) => add_all(&mut stats, &sample.call, &durations),
-                Err(_) if driver.has_ended() => {}
-                Err(_) => stats.fail(&sample.call),
+        let wanted = sample.epoch == stats::epoch();
+        let close = |booked| {
+            sample
+                .inside
+                .as_ref()
+                .map_or(0, |inside| inside.close(booked))
+        };
+        match durations {
+            Ok(durations) if wanted => {
+                let inside_ns = close(true);
+                add_all(&mut stats, &sample.call, &durations, inside_ns);
+                tell_enclosing(&mut stats, sample, &durations);
+            }
+            Err(_) if wanted && !driver.has_ended() => {
+                close(false);
+                stats.fail(&sample.call);
+            }
+            _ => {
+                close(false);
             }
         }
     }
     sample.pairs.recycle();
 }
 
-fn add_all(stats: &mut GpuStats, call: &GpuCall, durations: &[(u32, u64)]) {
+fn add_all(stats: &mut GpuStats, call: &GpuCall, durations: &[(u32, u64)], inside_ns: u64) {
     for (at, &(device, ns)) in durations.iter().enumerate() {
         let call = GpuCall {
             device,
             counts: at == 0,
             ..*call
         };
-        stats.add(&call, ns);
+        stats.add(&call, ns, inside_ns);
+    }
+}
+
+/// The enclosing call on the same stream must not count this time as its own. It usually resolves later; a future that
+/// moved between threads may have been quicker.
+fn tell_enclosing(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)]) {
+    if let (Some(enclosing), Some(parent), [(device, ns)]) =
+        (&sample.enclosing, sample.call.parent, durations)
+    {
+        let ns = ns.saturating_mul(u64::from(sample.call.weight));
+        if enclosing.add(ns) == Enclosing::Booked {
+            stats.take_from_self(parent, *device, ns);
+        }
     }
 }
 

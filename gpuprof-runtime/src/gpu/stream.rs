@@ -39,7 +39,8 @@ impl<'a> StreamRef<'a> {
     /// `context` may be null: the driver is then asked for the stream's context, unless the stream is being captured.
     ///
     /// # Safety
-    /// Both handles must be valid, and stay so until every span that was given this stream has ended.
+    /// Both handles must be valid. The stream must stay so until every span that was given it has ended, the context
+    /// until the process ends: gpuprof reads its events there later, from another thread.
     #[must_use]
     pub unsafe fn from_raw(stream: *mut c_void, context: *mut c_void) -> Self {
         let (stream, context) = (sys::Stream(stream as usize), sys::Context(context as usize));
@@ -144,7 +145,7 @@ impl<'a> From<&'a CudaStream> for StreamRef<'a> {
 /// }
 ///
 /// impl HasStream for Model {
-///     fn stream(&self) -> StreamRef<'_> {
+///     fn stream_ref(&self) -> StreamRef<'_> {
 ///         StreamRef::from(&self.stream)
 ///     }
 /// }
@@ -156,27 +157,34 @@ impl<'a> From<&'a CudaStream> for StreamRef<'a> {
 )]
 pub trait HasStream {
     /// The stream.
-    fn stream(&self) -> StreamRef<'_>;
+    fn stream_ref(&self) -> StreamRef<'_>;
 
     /// The same through the `Arc` that owns the value, where keeping that `Arc` keeps the stream.
     #[doc(hidden)]
-    fn stream_of_shared(this: &Arc<Self>) -> StreamRef<'_> {
-        this.stream()
+    fn stream_of_shared(this: &Arc<Self>) -> StreamRef<'_>
+    where
+        Self: Sized,
+    {
+        // By name: `Arc<Self>` has the method as well, and would ask this one again.
+        Self::stream_ref(this)
     }
 
-    /// Whether the type is a reference: what it refers to then outlives the call it is a parameter of.
+    /// Whether this is a shared reference: what it refers to stays as it is during the call that it is a parameter of.
+    /// What a `&mut` refers to may be replaced.
     #[doc(hidden)]
-    const IS_REFERENCE: bool = false;
+    fn is_shared_reference(&self) -> bool {
+        false
+    }
 }
 
 impl HasStream for StreamRef<'_> {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         *self
     }
 }
 
 impl HasStream for CudaStream {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(self)
     }
 
@@ -186,59 +194,59 @@ impl HasStream for CudaStream {
 }
 
 impl<T> HasStream for CudaSlice<T> {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(CudaSlice::stream(self))
     }
 }
 
 impl<T> HasStream for CudaView<'_, T> {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(DeviceSlice::stream(self))
     }
 }
 
 impl<T> HasStream for CudaViewMut<'_, T> {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         StreamRef::from(DeviceSlice::stream(self))
     }
 }
 
 impl<T: HasStream + ?Sized> HasStream for &T {
-    fn stream(&self) -> StreamRef<'_> {
-        T::stream(self)
+    fn stream_ref(&self) -> StreamRef<'_> {
+        T::stream_ref(self)
     }
 
-    const IS_REFERENCE: bool = true;
+    fn is_shared_reference(&self) -> bool {
+        true
+    }
 }
 
 impl<T: HasStream + ?Sized> HasStream for &mut T {
-    fn stream(&self) -> StreamRef<'_> {
-        T::stream(self)
+    fn stream_ref(&self) -> StreamRef<'_> {
+        T::stream_ref(self)
     }
-
-    const IS_REFERENCE: bool = true;
 }
 
 impl<T: HasStream> HasStream for Arc<T> {
-    fn stream(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> StreamRef<'_> {
         T::stream_of_shared(self)
     }
 }
 
 impl<T: HasStream + ?Sized> HasStream for Rc<T> {
-    fn stream(&self) -> StreamRef<'_> {
-        T::stream(self)
+    fn stream_ref(&self) -> StreamRef<'_> {
+        T::stream_ref(self)
     }
 }
 
 impl<T: HasStream + ?Sized> HasStream for Box<T> {
-    fn stream(&self) -> StreamRef<'_> {
-        T::stream(self)
+    fn stream_ref(&self) -> StreamRef<'_> {
+        T::stream_ref(self)
     }
 }
 
 impl<P: std::ops::Deref<Target: HasStream>> HasStream for std::pin::Pin<P> {
-    fn stream(&self) -> StreamRef<'_> {
-        P::Target::stream(self)
+    fn stream_ref(&self) -> StreamRef<'_> {
+        P::Target::stream_ref(self)
     }
 }

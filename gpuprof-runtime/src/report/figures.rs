@@ -5,6 +5,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::Sort;
+use super::doubt::Doubt;
 use crate::profile::{Device, Function, GpuByDevice, GpuTimes, Profile};
 
 /// Which of a device's peaks a share is of.
@@ -20,8 +21,8 @@ pub(super) enum Limit {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures {
     pub(super) calls: u64,
-    /// Whether the GPU sums were scaled up from a sample.
-    pub(super) estimated: bool,
+    /// What is to be said of the GPU sums.
+    pub(super) doubt: Doubt,
     pub(super) gpu_self: Option<u64>,
     pub(super) gpu_total: Option<u64>,
     /// GPU time of the spans inside, where the function has no stream of its own.
@@ -48,6 +49,7 @@ impl Figures {
             Self::of_gpu(gpu, &function.gpu_by_device, devices)
         });
         row.calls = function.calls;
+        row.doubt = Doubt::of(function);
         row.gpu_inside = (!function.has_stream && function.gpu_children_ns > 0)
             .then_some(function.gpu_children_ns);
         row.cpu_total = Some(cpu.total_ns);
@@ -57,9 +59,10 @@ impl Figures {
     }
 
     /// The row of the part that one device ran: GPU figures only, the calls being the timed ones.
-    pub(super) fn of_device(part: &GpuByDevice, devices: &[Device]) -> Self {
+    pub(super) fn of_device(part: &GpuByDevice, doubt: Doubt, devices: &[Device]) -> Self {
         Self {
             calls: part.gpu.timed_calls,
+            doubt,
             ..Self::of_gpu(&part.gpu, std::slice::from_ref(part), devices)
         }
     }
@@ -76,7 +79,7 @@ impl Figures {
             );
             if let Some(gpu) = &function.gpu {
                 row.gpu_self = Some(row.gpu_self.unwrap_or(0).saturating_add(gpu.times.self_ns));
-                row.estimated |= gpu.estimate.is_some();
+                row.doubt = row.doubt.and(Doubt::of(function));
             }
         }
         row
@@ -96,7 +99,6 @@ impl Figures {
             device.peak_flops_f32
         });
         Self {
-            estimated: gpu.estimate.is_some(),
             gpu_self: Some(times.self_ns),
             gpu_total: Some(times.total_ns),
             gpu_avg: Some(times.mean_ns),
@@ -188,17 +190,6 @@ pub(super) fn gpu_self_of_all(profile: &Profile) -> u64 {
     gpu.fold(0, |sum, gpu| sum.saturating_add(gpu.times.self_ns))
 }
 
-/// Whether a function's average GPU time is too close to the event floor to say much about its kernels.
-pub(super) fn near_floor(function: &Function, event_floor_ns: Option<u64>) -> bool {
-    match (&function.gpu, event_floor_ns) {
-        (Some(gpu), Some(floor)) => gpu.times.mean_ns < floor.saturating_mul(NEAR_FLOOR),
-        _ => false,
-    }
-}
-
-/// How many event floors an average must reach to go unmarked.
-pub(super) const NEAR_FLOOR: u64 = 10;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,9 +217,17 @@ mod tests {
     #[test]
     fn the_peak_share_is_the_larger_one() {
         let devices = [device(0, 1_000, Some(4_000))];
-        let memory = Figures::of_device(&ran(0, 1_000_000_000, 500.0, 400.0), &devices);
+        let memory = Figures::of_device(
+            &ran(0, 1_000_000_000, 500.0, 400.0),
+            Doubt::default(),
+            &devices,
+        );
         assert_eq!(memory.peak, Some((0.5, Limit::Memory)));
-        let arithmetic = Figures::of_device(&ran(0, 1_000_000_000, 500.0, 3_000.0), &devices);
+        let arithmetic = Figures::of_device(
+            &ran(0, 1_000_000_000, 500.0, 3_000.0),
+            Doubt::default(),
+            &devices,
+        );
         assert_eq!(arithmetic.peak, Some((0.75, Limit::Arithmetic)));
     }
 
@@ -252,9 +251,17 @@ mod tests {
 
     #[test]
     fn no_share_is_shown_where_a_peak_is_unknown_or_no_time_passed() {
-        let unknown = Figures::of_device(&ran(7, 1_000, 1.0, 1.0), &[device(0, 1, Some(1))]);
+        let unknown = Figures::of_device(
+            &ran(7, 1_000, 1.0, 1.0),
+            Doubt::default(),
+            &[device(0, 1, Some(1))],
+        );
         assert_eq!(unknown.peak, None);
-        let instant = Figures::of_device(&ran(0, 0, 1.0, 1.0), &[device(0, 1, Some(1))]);
+        let instant = Figures::of_device(
+            &ran(0, 0, 1.0, 1.0),
+            Doubt::default(),
+            &[device(0, 1, Some(1))],
+        );
         assert_eq!((instant.peak, instant.bytes_per_s), (None, None));
     }
 

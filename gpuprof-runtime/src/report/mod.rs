@@ -1,15 +1,18 @@
 //! Outputs: each is a function of a [`Profile`](crate::profile::Profile).
 //!
-//! The room is laid out by step: `figures` works out what a row shows, `walk` goes through the call tree, `format`
-//! turns numbers into digits, `grid` aligns them and fits them to the terminal, `header` and `trust` write what
-//! stands above and below, and [`table`], [`tree`] and [`json`] put these together.
+//! The room is laid out by step: `figures` works out what a row shows and `doubt` how far it can be trusted, `walk` goes
+//! through the call tree, `format` turns numbers into digits, `grid` aligns them and fits them to the terminal, `header`
+//! writes what stands above, `trust` and `marks` what stands below, and [`table`], [`tree`] and [`json`] put these
+//! together.
 //! Nothing in here may import what measures (`gpu`, `span`, `collector`) or cudarc.
 
+mod doubt;
 mod figures;
 mod format;
 mod grid;
 mod header;
 pub mod json;
+mod marks;
 pub mod table;
 mod text;
 pub mod tree;

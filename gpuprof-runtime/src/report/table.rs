@@ -4,12 +4,13 @@
 
 use std::io::{self, Write};
 
+use super::doubt::{self, Doubt};
 use super::figures::{self, Figures, Limit};
 use super::format::{self, Number};
 use super::grid::{Column, Grid, Label};
+use super::marks::{self, Marks};
 use super::text::{self, DIM, Words};
-use super::trust::{self, Marks};
-use super::{Sort, TableOptions, header};
+use super::{Sort, TableOptions, header, trust};
 use crate::profile::{Function, Profile};
 
 /// Writes the table with its header and trust lines, in one piece; nothing where no call was counted.
@@ -76,7 +77,7 @@ pub(super) fn hints(dropped: &[String], cut: bool, options: &TableOptions, out: 
         words.then(":").add(DIM, "widen the terminal, or 2>file.");
     }
     if cut {
-        words.add(DIM, "All rows: GPUPROF_LIMIT=0.");
+        words.add(DIM, "All rows: GPUPROF_LIMIT=0, or limit(0) of a session.");
     }
     if !dropped.is_empty() || cut {
         words.write(out, options.color, options.width, 2);
@@ -94,7 +95,7 @@ struct Rows {
 
 impl Rows {
     fn push(&mut self, label: Label, figures: Figures) {
-        self.marks.estimated |= figures.estimated;
+        self.marks.doubt = self.marks.doubt.and(figures.doubt);
         self.marks.inside |= figures.gpu_inside.is_some();
         self.labels.push(label);
         self.figures.push(figures);
@@ -102,7 +103,7 @@ impl Rows {
 
     /// A function, and below it each device that timed it if there are several.
     fn function(&mut self, function: &Function, profile: &Profile) {
-        let near_floor = figures::near_floor(function, profile.trust.event_floor_ns);
+        let near_floor = doubt::near_floor(function, profile.trust.event_floor_ns);
         self.marks.near_floor |= near_floor;
         let mark = if near_floor { "!" } else { "" };
         let name = text::clean(&function.name).into_owned();
@@ -131,7 +132,10 @@ impl Rows {
                 name,
                 secondary: true,
             };
-            self.push(label, Figures::of_device(part, &profile.devices));
+            self.push(
+                label,
+                Figures::of_device(part, Doubt::of(function), &profile.devices),
+            );
         }
     }
 
@@ -183,7 +187,7 @@ type Spec = (
 const COLUMNS: [Spec; 15] = [
     ("", "calls", 90, |row, _| Some(format::count(row.calls))),
     ("GPU", "self", 100, |row, _| {
-        row.gpu_self.map(|ns| estimated(ns, row.estimated))
+        row.gpu_self.map(|ns| sum(ns, row.doubt))
     }),
     ("GPU", "%", 95, |row, all| {
         format::percent(row.gpu_self? as f64 / all as f64)
@@ -214,8 +218,8 @@ const COLUMNS: [Spec; 15] = [
 
 fn gpu_total(row: &Figures, _: u64) -> Option<Number> {
     match (row.gpu_total, row.gpu_inside) {
-        (Some(ns), _) => Some(estimated(ns, row.estimated)),
-        (None, inside) => inside.map(|ns| format::duration(ns).marked(trust::INSIDE)),
+        (Some(ns), _) => Some(sum(ns, row.doubt)),
+        (None, inside) => inside.map(|ns| format::duration(ns).marked(marks::INSIDE)),
     }
 }
 
@@ -229,12 +233,7 @@ fn peak(row: &Figures, _: u64) -> Option<Number> {
     format::percent(share).map(|number| number.with_unit(unit))
 }
 
-/// A duration, marked where it is an estimate.
-pub(super) fn estimated(ns: u64, estimated: bool) -> Number {
-    let number = format::duration(ns);
-    if estimated {
-        number.marked(trust::ESTIMATED)
-    } else {
-        number
-    }
+/// A GPU sum with its mark.
+pub(super) fn sum(ns: u64, doubt: Doubt) -> Number {
+    format::duration(ns).marked(doubt.mark())
 }

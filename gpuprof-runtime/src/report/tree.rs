@@ -4,12 +4,13 @@
 
 use std::io::{self, Write};
 
+use super::doubt::Doubt;
 use super::format::{self, Number};
 use super::grid::{Column, Grid};
-use super::table::{estimated, hints};
-use super::trust::{self, Marks};
+use super::marks::{self, Marks};
+use super::table::{hints, sum};
 use super::walk::{Row, Tree};
-use super::{Sort, TableOptions, figures, header};
+use super::{Sort, TableOptions, figures, header, trust};
 use crate::profile::Profile;
 
 /// Writes the call tree with its header and trust lines, in one piece; nothing where no call was counted.
@@ -28,7 +29,9 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
     let cut = rows.iter().any(|row| row.label.secondary);
     let marks = Marks {
         near_floor: false,
-        estimated: rows.iter().any(|row| row.estimated),
+        doubt: rows
+            .iter()
+            .fold(Doubt::default(), |all, row| all.and(row.doubt)),
         inside: rows
             .iter()
             .any(|row| row.gpu_total.is_none() && row.gpu_inside > 0),
@@ -62,7 +65,7 @@ const COLUMNS: [Spec; 6] = [
         format::percent(row.gpu_inclusive()? as f64 / all as f64)
     }),
     ("GPU", "self", 80, |row, _| {
-        row.gpu_self.map(|ns| estimated(ns, row.estimated))
+        row.gpu_self.map(|ns| sum(ns, row.doubt))
     }),
     ("CPU", "total", 85, |row, _| {
         Some(format::duration(row.cpu_total))
@@ -74,9 +77,9 @@ const COLUMNS: [Spec; 6] = [
 
 fn gpu_total(row: &Row, _: u64) -> Option<Number> {
     match row.gpu_total {
-        Some(ns) => Some(estimated(ns, row.estimated)),
+        Some(ns) => Some(sum(ns, row.doubt)),
         None => {
-            (row.gpu_inside > 0).then(|| format::duration(row.gpu_inside).marked(trust::INSIDE))
+            (row.gpu_inside > 0).then(|| format::duration(row.gpu_inside).marked(marks::INSIDE))
         }
     }
 }

@@ -4,39 +4,20 @@
 //! Must never import what measures.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
 
 use super::TableOptions;
-use super::figures::NEAR_FLOOR;
 use super::format;
+use super::marks::Marks;
 use super::text::{self, BOLD, DIM, PLAIN, WARN, Words};
 use crate::profile::{Function, Profile, Untimed};
 
-/// Before a sum scaled up from a sample.
-pub(super) const ESTIMATED: &str = "~";
-/// Before the GPU time of the spans inside a function without a stream.
-pub(super) const INSIDE: &str = "Σ";
-
-/// The marks that were drawn and so want an explanation.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Marks {
-    /// A row near the event floor.
-    pub(super) near_floor: bool,
-    /// [`ESTIMATED`].
-    pub(super) estimated: bool,
-    /// [`INSIDE`].
-    pub(super) inside: bool,
-}
-
 /// How many names a line lists.
-const NAMES: usize = 6;
+pub(super) const NAMES: usize = 6;
 
 /// Writes the lines.
 pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out: &mut String) {
     let mut lines = vec![summary(profile)];
-    lines.extend(marks.near_floor.then(|| near_floor(profile)));
-    lines.extend(marks.estimated.then(|| estimates(profile)));
-    lines.extend(marks.inside.then(inside));
+    lines.extend(marks.explained(profile));
     lines.extend(without_stream(profile));
     lines.extend(asynchronous(profile));
     lines.extend(never_called(profile));
@@ -50,7 +31,8 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     }
 }
 
-fn labelled(style: anstyle::Style, label: &str, text: &str) -> Words {
+/// One line with its beginning in `style`.
+pub(super) fn labelled(style: anstyle::Style, label: &str, text: &str) -> Words {
     let mut words = Words::default();
     words.add(style, label).add(PLAIN, text);
     words
@@ -148,6 +130,7 @@ fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
         unavailable,
         unfinished,
         stream_unsafe,
+        crossed_reset,
     } = trust.untimed;
     let reasons = [
         (
@@ -165,74 +148,12 @@ fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
         (unavailable, "while the driver offered no timing"),
         (unfinished, "not finished on the GPU"),
         (stream_unsafe, "whose stream could not be kept to the end"),
+        (crossed_reset, "across a reset"),
     ];
     let occurred = reasons.into_iter().filter(|(calls, _)| *calls > 0);
     occurred
         .map(|(calls, reason)| format!("{} {reason}", format::count(calls).text()))
         .collect()
-}
-
-fn near_floor(profile: &Profile) -> Words {
-    let floor = format::duration(profile.trust.event_floor_ns.unwrap_or(0)).text();
-    let mut words = Words::default();
-    words
-        .add(WARN, "!")
-        .add(
-            PLAIN,
-            &format!("GPU average under {NEAR_FLOOR} × the event floor of"),
-        )
-        .add_one(PLAIN, floor)
-        .then(":")
-        .add(
-            PLAIN,
-            "part of it is the measuring itself; annotate a caller that does more per call",
-        );
-    words
-}
-
-/// The sample and the 95 % interval of each estimated total, the largest first.
-fn estimates(profile: &Profile) -> Words {
-    let mut words = Words::default();
-    words.add(WARN, ESTIMATED).add(
-        PLAIN,
-        "GPU self and total are scaled up from a random sample; total with 95 % interval:",
-    );
-    let mut estimates: Vec<_> = (profile.functions.iter())
-        .filter_map(|function| {
-            let gpu = function.gpu.as_ref()?;
-            Some((function, gpu, gpu.estimate.as_ref()?.total_ci95_ns))
-        })
-        .collect();
-    estimates.sort_by_key(|(_, gpu, _)| Reverse(gpu.times.total_ns));
-    for (at, (function, gpu, interval)) in estimates.iter().take(NAMES).enumerate() {
-        if at > 0 {
-            words.then(",");
-        }
-        let (total, interval) = (
-            format::duration(gpu.times.total_ns).text(),
-            format::duration(*interval).text(),
-        );
-        let (timed, calls) = (
-            format::count(gpu.timed_calls).text(),
-            format::count(function.calls).text(),
-        );
-        words
-            .add_one(PLAIN, text::clean(&function.name))
-            .add_one(PLAIN, format!("{total} ± {interval}"));
-        words.add_one(PLAIN, format!("(from {timed} of {calls} calls)"));
-    }
-    if estimates.len() > NAMES {
-        words.add_one(PLAIN, format!("+ {} more", estimates.len() - NAMES));
-    }
-    words
-}
-
-fn inside() -> Words {
-    labelled(
-        WARN,
-        INSIDE,
-        "no stream of its own: the sum of the GPU spans inside",
-    )
 }
 
 fn without_stream(profile: &Profile) -> Option<Words> {

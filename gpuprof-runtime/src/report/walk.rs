@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use super::doubt::Doubt;
 use super::grid::Label;
 use super::table::others;
 use super::{Sort, TableOptions, text};
@@ -15,7 +16,8 @@ use crate::profile::{Profile, TreeNode};
 #[derive(Default)]
 pub(super) struct Row {
     pub(super) label: Label,
-    pub(super) estimated: bool,
+    /// What is to be said of the GPU sums.
+    pub(super) doubt: Doubt,
     pub(super) calls: u64,
     pub(super) gpu_total: Option<u64>,
     pub(super) gpu_self: Option<u64>,
@@ -140,7 +142,7 @@ impl<'a> Tree<'a> {
             ..Row::default()
         };
         for node in cut.iter().filter_map(|own| self.nodes.get(*own)) {
-            sum.estimated |= is_estimate(node, profile);
+            sum.doubt = sum.doubt.and(doubt(node, profile));
             sum.calls = sum.calls.saturating_add(node.calls);
             sum.gpu_total = add(
                 sum.gpu_total,
@@ -233,14 +235,13 @@ fn largest(nodes: &[TreeNode], parents: &[Option<usize>], limit: usize) -> Vec<b
     kept
 }
 
-fn is_estimate(node: &TreeNode, profile: &Profile) -> bool {
+/// That of the function: a node does not tell which of its own calls were timed.
+fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
     let function = usize::try_from(node.function)
         .ok()
-        .and_then(|at| profile.functions.get(at));
-    node.gpu_total_ns.is_some()
-        && function
-            .and_then(|function| function.gpu.as_ref())
-            .is_some_and(|gpu| gpu.estimate.is_some())
+        .and_then(|at| profile.functions.get(at))
+        .filter(|_| node.gpu_total_ns.is_some());
+    function.map_or_else(Doubt::default, Doubt::of)
 }
 
 fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
@@ -251,7 +252,7 @@ fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
             name: text::clean(&node.name).into_owned(),
             secondary: false,
         },
-        estimated: is_estimate(node, profile),
+        doubt: doubt(node, profile),
         calls: node.calls,
         gpu_total: node.gpu_total_ns,
         gpu_self: node.gpu_self_ns,

@@ -16,8 +16,11 @@ pub(crate) struct GpuNode {
     pub(crate) calls: u64,
     /// Part of the calls inside no call of the same site on the same stream.
     pub(crate) outermost_ns: u64,
-    /// Time of timed spans directly inside, on the same stream, each weighted by its own sampling.
-    pub(crate) children_ns: u64,
+    /// Time outside the timed spans directly inside on the same stream, these weighted by their own sampling.
+    /// Under sampling a single call can come out below nothing; only the sum means something.
+    pub(crate) self_ns: i64,
+    /// How many calls each one here stands for by sampling. It follows from the path.
+    pub(crate) stands_for: u32,
     /// Calls of which not every time could be read.
     pub(crate) failed: u64,
     /// Stated work of the calls counted here.
@@ -37,6 +40,8 @@ pub(crate) struct GpuCall {
     pub(crate) outermost: bool,
     /// How many calls of the parent's this one stands for, by its own site's `sample`.
     pub(crate) weight: u32,
+    /// How many calls this one stands for by everything that was drawn for it.
+    pub(crate) stands_for: u32,
     pub(crate) work: Work,
 }
 
@@ -52,9 +57,12 @@ pub(crate) struct GpuStats {
 }
 
 impl GpuStats {
-    pub(crate) fn add(&mut self, call: &GpuCall, ns: u64) {
+    /// Books a call, `inside_ns` of whose time spans inside have counted already.
+    pub(crate) fn add(&mut self, call: &GpuCall, ns: u64, inside_ns: u64) {
         let node = self.nodes.entry((call.path, call.device)).or_default();
         node.times.add(ns);
+        node.self_ns += ns.cast_signed() - inside_ns.cast_signed();
+        node.stands_for = call.stands_for;
         if call.counts {
             node.calls += 1;
             node.work.add(&call.work);
@@ -64,16 +72,17 @@ impl GpuStats {
         }
         let enclosing = call.parent.unwrap_or(ROOT);
         *self.enclosed.entry((call.path, enclosing)).or_default() += ns;
-        if let Some(parent) = call.parent {
-            self.nodes
-                .entry((parent, call.device))
-                .or_default()
-                .children_ns += ns * u64::from(call.weight);
-        }
         self.histograms
             .entry((call.site, call.device))
             .or_default()
             .record(ns);
+    }
+
+    /// Takes from a booked call's own time what a span inside it turns out to have taken.
+    pub(crate) fn take_from_self(&mut self, path: u32, device: u32, ns: u64) {
+        if let Some(node) = self.nodes.get_mut(&(path, device)) {
+            node.self_ns -= ns.cast_signed();
+        }
     }
 
     pub(crate) fn fail(&mut self, call: &GpuCall) {

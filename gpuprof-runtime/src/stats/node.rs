@@ -22,10 +22,11 @@ pub(crate) enum Untimed {
     CudaError,
     Unavailable,
     StreamUnsafe,
+    CrossedReset,
 }
 
 /// Number of [`Untimed`] reasons.
-pub(crate) const REASONS: usize = 6;
+pub(crate) const REASONS: usize = 7;
 
 /// What became of a call on the GPU side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

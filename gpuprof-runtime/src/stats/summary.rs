@@ -80,27 +80,52 @@ fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
         let cpu = measured.merged.nodes.get(at).copied().unwrap_or_default();
         let mut gpu = gpu.remove(&(at as u32)).unwrap_or_default();
         gpu.sort_unstable_by_key(|(device, _)| *device);
-        let timed: u64 = gpu.iter().map(|(_, node)| node.calls).sum();
-        let out = reason(&cpu, Reason::SampledOut);
-        let scale = if timed == 0 {
-            1.0
-        } else {
-            (timed + out) as f64 / timed as f64
-        };
         places.push(Place {
             path,
             cpu,
             gpu,
-            scale,
+            scale: 1.0,
             below: 0.0,
         });
     }
+    scale(&mut places);
     let mut enclosed: Vec<_> = measured.gpu.enclosed.iter().collect();
     enclosed.sort_unstable();
     for (&(path, enclosing), &ns) in enclosed {
         add_below(&mut places, path, enclosing, ns);
     }
     places
+}
+
+/// Sets what sampled times are multiplied by. The calls of a function that could have been chosen are counted, so its
+/// total is that count times the weighted mean of those that were (Hájek's estimator); each path's weight is how many
+/// calls one stands for there. Over a whole function, not path by path: a path that was never chosen is then made up for
+/// by the others.
+fn scale(places: &mut [Place<'_>]) {
+    let mut sampled: FxHashMap<u32, (u64, f64)> = FxHashMap::default();
+    for place in places.iter().skip(1) {
+        let (timed, weight) = place.chosen();
+        let (all, weights) = sampled.entry(place.path.site).or_default();
+        *all += timed + reason(&place.cpu, Reason::SampledOut);
+        *weights += weight * timed as f64;
+    }
+    for place in places.iter_mut().skip(1) {
+        let (_, weight) = place.chosen();
+        if let Some(&(all, weights)) = sampled.get(&place.path.site)
+            && weights > 0.0
+        {
+            place.scale = all as f64 * weight / weights;
+        }
+    }
+}
+
+impl Place<'_> {
+    /// Timed calls, and how many calls each stands for.
+    fn chosen(&self) -> (u64, f64) {
+        let timed = self.gpu.iter().map(|(_, node)| node.calls).sum();
+        let weight = self.gpu.iter().map(|(_, node)| node.stands_for).max();
+        (timed, f64::from(weight.unwrap_or(1).max(1)))
+    }
 }
 
 /// Adds the time of `path` to all places above it, up to the span that has it in its own time already.
@@ -249,6 +274,7 @@ fn untimed(data: &NodeData, timed: u64, failed: u64) -> Untimed {
         cuda_error: reason(data, Reason::CudaError) + failed,
         unavailable: reason(data, Reason::Unavailable),
         stream_unsafe: reason(data, Reason::StreamUnsafe),
+        crossed_reset: reason(data, Reason::CrossedReset),
         ..Untimed::default()
     };
     let explained = timed + data.counts.captured + untimed.sum();
@@ -265,8 +291,7 @@ fn gpu_of(
 ) -> Option<GpuTimes> {
     let mut all = Durations::default();
     let mut work = Work::NONE;
-    let (mut total, mut own, mut variance) = (0.0, 0.0, 0.0);
-    let mut scaled = false;
+    let (mut total, mut own) = (0.0, 0.0);
     let mut calls = 0;
     for place in places {
         for (_, node) in place
@@ -279,14 +304,16 @@ fn gpu_of(
             calls += device.map_or(node.calls, |_| node.times.calls);
             work.add(&node.work);
             total += node.outermost_ns as f64 * place.scale;
-            own += node.times.total.saturating_sub(node.children_ns) as f64 * place.scale;
-            scaled |= place.scale > 1.0;
-            variance += total_variance(&node.times, place.scale);
+            own += node.self_ns as f64 * place.scale;
         }
     }
     if all.calls == 0 {
         return None;
     }
+    let out: u64 = places
+        .iter()
+        .map(|place| reason(&place.cpu, Reason::SampledOut))
+        .sum();
     let mut histogram = Plain::default();
     for (_, one) in
         measured.gpu.histograms.iter().filter(|((of, ordinal), _)| {
@@ -302,11 +329,11 @@ fn gpu_of(
             true,
             total.round() as u64,
             // Recursive calls on several streams overlap, and sampling scales each depth on its own.
-            own.min(total).round() as u64,
+            own.clamp(0.0, total).round() as u64,
             Some(&histogram),
         ),
-        estimate: scaled.then(|| Estimate {
-            total_ci95_ns: (1.96 * variance.sqrt()).round() as u64,
+        estimate: (out > 0).then(|| Estimate {
+            total_ci95_ns: (1.96 * total_variance(&all, out).sqrt()).round() as u64,
         }),
         timed_bytes: work.bytes,
         timed_flops: work.flops,
@@ -315,16 +342,13 @@ fn gpu_of(
     })
 }
 
-/// Variance of a total scaled up from a simple random sample: N² · s²/n · (1 − n/N) (Cochran, Sampling Techniques,
-/// §2.5). One call tells nothing of the spread: its total is then as unsure as it is large.
-fn total_variance(times: &Durations, scale: f64) -> f64 {
+/// Variance of a total scaled up from a simple random sample that left `out` calls out: N² · s²/n · (1 − n/N) (Cochran,
+/// Sampling Techniques, §2.5). One call tells nothing of the spread: its total is then as unsure as it is large.
+fn total_variance(times: &Durations, out: u64) -> f64 {
     let n = times.calls as f64;
-    if scale <= 1.0 || times.calls == 0 {
-        return 0.0;
-    }
-    let all = n * scale;
+    let all = n + out as f64;
     if times.calls < 2 {
-        return (times.total as f64 * scale / 1.96).powi(2);
+        return (times.total as f64 * all / 1.96).powi(2);
     }
     let spread = times.stddev().powi(2) * n / (n - 1.0);
     all * all * spread / n * (1.0 - n / all)
@@ -400,8 +424,8 @@ fn tree(
         .filter(|(at, _)| wanted.get(*at) == Some(&true));
     rows.filter_map(|(at, place)| {
         let timed = place.gpu.iter().any(|(_, node)| node.times.calls > 0);
-        let sum = |f: fn(&GpuNode) -> u64| {
-            place.gpu.iter().map(|(_, node)| f(node)).sum::<u64>() as f64 * place.scale
+        let sum = |f: fn(&GpuNode) -> f64| {
+            place.gpu.iter().map(|(_, node)| f(node)).sum::<f64>() * place.scale
         };
         Some(TreeNode {
             id: at as u32,
@@ -415,10 +439,8 @@ fn tree(
             calls: place.cpu.cpu.calls,
             cpu_total_ns: place.cpu.cpu.total,
             cpu_self_ns: place.cpu.cpu.total.saturating_sub(place.cpu.cpu.children),
-            gpu_total_ns: timed.then(|| sum(|node| node.times.total).round() as u64),
-            gpu_self_ns: timed.then(|| {
-                sum(|node| node.times.total.saturating_sub(node.children_ns)).round() as u64
-            }),
+            gpu_total_ns: timed.then(|| sum(|node| node.times.total as f64).round() as u64),
+            gpu_self_ns: timed.then(|| sum(|node| node.self_ns as f64).max(0.0).round() as u64),
             gpu_children_ns: place.below.round() as u64,
         })
     })

@@ -1,0 +1,135 @@
+//! From what a caller hands over to what events need: streams with their context, and how they are kept alive.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaStream};
+
+use super::context::Context;
+use super::driver::Driver;
+use super::open::GpuThread;
+use super::stream::StreamRef;
+use super::sys;
+use super::timing::Timing;
+use crate::stats::node::{Fate, Untimed};
+
+/// The stream or streams of one call, as the attribute's `stream = …` or the probing of the arguments gave them.
+#[derive(Debug)]
+pub enum Streams<'a> {
+    /// None of its own: the enclosing span's.
+    Inherit,
+    /// One.
+    One(StreamRef<'a>),
+    /// Several: timed from the first start to the last end, per device.
+    Many(Vec<StreamRef<'a>>),
+}
+
+/// A stream with all that its events need.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane {
+    pub(super) stream: sys::Stream,
+    pub(super) context: Arc<Context>,
+    /// Keeps the context until the events are read; `None` for raw handles.
+    pub(super) held: Option<Arc<CudaContext>>,
+    /// Keeps the stream until the end event; `None` where it outlives the span by itself.
+    pub(super) keep: Option<Arc<CudaStream>>,
+}
+
+impl Lane {
+    pub(super) fn is_same_stream(&self, other: &Self) -> bool {
+        self.stream == other.stream && Arc::ptr_eq(&self.context, &other.context)
+    }
+}
+
+/// The streams of a call, almost always one.
+#[derive(Clone, Debug)]
+pub(crate) enum Lanes {
+    One(Lane),
+    /// None or several.
+    Many(Vec<Lane>),
+}
+
+impl Lanes {
+    pub(super) const NONE: Self = Self::Many(Vec::new());
+
+    pub(super) fn as_slice(&self) -> &[Lane] {
+        match self {
+            Self::One(lane) => std::slice::from_ref(lane),
+            Self::Many(lanes) => lanes,
+        }
+    }
+
+    pub(super) fn has(&self, lane: &Lane) -> bool {
+        self.as_slice().iter().any(|mine| mine.is_same_stream(lane))
+    }
+}
+
+/// The streams of a call, held so that nothing borrowed is left.
+#[derive(Debug)]
+pub(crate) enum Held {
+    /// The enclosing span's, when the call begins.
+    Inherit,
+    /// Its own.
+    Own(Lanes),
+    /// Its own, which cannot be used.
+    Refused(Fate),
+}
+
+impl Timing {
+    /// Takes hold of a call's streams. `later`: the call begins when nothing that was borrowed here need live any more.
+    pub(crate) fn hold(&self, thread: &mut GpuThread, streams: &Streams<'_>, later: bool) -> Held {
+        let lanes = match streams {
+            Streams::Inherit => return Held::Inherit,
+            Streams::One(stream) => self.lane(thread, stream, later).map(Lanes::One),
+            Streams::Many(streams) => {
+                let lanes = streams
+                    .iter()
+                    .map(|stream| self.lane(thread, stream, later));
+                lanes
+                    .collect::<Result<Vec<_>, _>>()
+                    .map(|mut lanes| match lanes.len() {
+                        1 => lanes.pop().map_or(Lanes::NONE, Lanes::One),
+                        _ => Lanes::Many(lanes),
+                    })
+            }
+        };
+        lanes.map_or_else(Held::Refused, Held::Own)
+    }
+
+    pub(super) fn lane(
+        &self,
+        thread: &mut GpuThread,
+        stream: &StreamRef<'_>,
+        later: bool,
+    ) -> Result<Lane, Fate> {
+        let keep = stream
+            .keep(later)
+            .map_err(|_| Fate::Untimed(Untimed::StreamUnsafe))?;
+        let context = match stream.context().and_then(|owner| thread.known(owner)) {
+            Some(known) => known,
+            None => self.meet(thread, stream)?,
+        };
+        Ok(Lane {
+            stream: stream.handle(),
+            context,
+            held: stream.context().cloned(),
+            keep,
+        })
+    }
+
+    fn meet(&self, thread: &mut GpuThread, stream: &StreamRef<'_>) -> Result<Arc<Context>, Fate> {
+        let driver = Driver::get();
+        let unusable = |failed: super::driver::Failed| match failed.is_missing() {
+            true => Fate::Untimed(Untimed::Unavailable),
+            false => Fate::Untimed(Untimed::CudaError),
+        };
+        // A stream that is being captured must not be asked for its context.
+        if stream.raw_context() == sys::Context::NULL
+            && driver.is_capturing(stream.handle()).map_err(unusable)?
+        {
+            return Err(Fate::Captured);
+        }
+        let met = self.contexts.of(driver, stream).map_err(unusable)?;
+        thread.remember(stream.context(), &met);
+        Ok(met)
+    }
+}

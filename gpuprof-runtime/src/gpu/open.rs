@@ -1,0 +1,272 @@
+//! What is open on one thread: whose streams spans inside inherit, whose time holds theirs, whom sampling chose.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::thread::ThreadId;
+
+use cudarc::driver::CudaContext;
+
+use super::context::{Context, Pair};
+use super::lanes::{Lane, Lanes};
+use super::pending::{Progress, Sender};
+use super::stream::StreamRef;
+use super::timing::Timing;
+use crate::stats::gpu_node::GpuCall;
+use crate::stats::node::{Fate, Untimed};
+
+/// A span that is open on this thread, or a `with_stream`.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(super) site: u32,
+    pub(super) path: u32,
+    /// Spans inside inherit the first.
+    pub(super) lanes: Lanes,
+    /// What sampling decided; spans inside follow. `None`: it had nothing to decide.
+    pub(super) chosen: Option<Chosen>,
+    /// It has its start events.
+    pub(super) timed: bool,
+    /// Made when the first span inside begins on the same single stream, at once for futures.
+    pub(super) inside: Option<Arc<Inside>>,
+    pub(super) state: State,
+}
+
+/// What became of the call so far.
+#[derive(Debug)]
+pub(super) enum State {
+    /// No call at all: a default stream, or a future's part between its polls.
+    None,
+    Not(Fate),
+    Started {
+        call: GpuCall,
+        pairs: Pairs,
+        /// Where the time goes that the enclosing span must not count as its own.
+        enclosing: Option<Arc<Inside>>,
+        thread: ThreadId,
+        epoch: u32,
+    },
+}
+
+/// The pairs of a call, one for each lane.
+#[derive(Debug)]
+pub(super) enum Pairs {
+    One(Pair),
+    Many(Vec<Pair>),
+}
+
+impl Pairs {
+    pub(super) fn as_slice(&self) -> &[Pair] {
+        match self {
+            Self::One(pair) => std::slice::from_ref(pair),
+            Self::Many(pairs) => pairs,
+        }
+    }
+}
+
+/// A sampling decision.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chosen {
+    pub(super) yes: bool,
+    /// How many calls each chosen one stands for by its own site's `sample`.
+    pub(super) own: u32,
+    /// How many it stands for by everything that was drawn for it.
+    pub(super) all: u32,
+}
+
+/// GPU time of the spans inside one call, on its own single stream. Only the resolver reads and writes it.
+#[derive(Debug, Default)]
+pub(crate) struct Inside {
+    ns: AtomicU64,
+    state: AtomicU8,
+}
+
+/// How far the call is that the time lies inside of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Enclosing {
+    /// Not resolved yet: it will look here.
+    Waiting,
+    /// Booked already: what comes late is to be taken from its self time.
+    Booked,
+    /// Without a time of its own.
+    Void,
+}
+
+impl Inside {
+    /// Adds the time of a span inside, and says what the enclosing call has done.
+    pub(super) fn add(&self, ns: u64) -> Enclosing {
+        self.ns
+            .store(self.ns.load(Relaxed).saturating_add(ns), Relaxed);
+        match self.state.load(Relaxed) {
+            0 => Enclosing::Waiting,
+            1 => Enclosing::Booked,
+            _ => Enclosing::Void,
+        }
+    }
+
+    /// The time inside up to now, for the enclosing call, which is being booked or not.
+    pub(super) fn close(&self, booked: bool) -> u64 {
+        self.state.store(if booked { 1 } else { 2 }, Relaxed);
+        self.ns.load(Relaxed)
+    }
+}
+
+impl Open {
+    /// The entry for one poll of a future: what spans inside need to know, without the call itself.
+    pub(crate) fn for_poll(&self) -> Self {
+        Self {
+            lanes: self.lanes.clone(),
+            inside: self.inside.clone(),
+            state: State::None,
+            ..*self
+        }
+    }
+
+    /// A default stream without a span, as `with_stream` sets it.
+    pub(crate) fn default_stream(
+        timing: &Timing,
+        thread: &mut GpuThread,
+        stream: &StreamRef<'_>,
+    ) -> Option<Self> {
+        let lane = timing.lane(thread, &stream.outliving(true), false).ok()?;
+        Some(Self {
+            site: u32::MAX,
+            path: 0,
+            lanes: Lanes::One(lane),
+            chosen: None,
+            timed: false,
+            inside: None,
+            state: State::None,
+        })
+    }
+
+    /// Whether it is timed on exactly this stream.
+    fn times_alone(&self, lane: &Lane) -> bool {
+        self.timed && matches!(&self.lanes, Lanes::One(mine) if mine.is_same_stream(lane))
+    }
+}
+
+/// One thread's part of GPU timing.
+#[derive(Debug)]
+pub(crate) struct GpuThread {
+    /// Innermost last, each under its number.
+    open: Vec<(u64, Open)>,
+    next: u64,
+    /// Contexts met by this thread. The `Weak` keeps an owner's address from being used again.
+    contexts: Vec<(Weak<CudaContext>, Arc<Context>)>,
+    sender: Option<(Sender, Arc<Progress>)>,
+    /// Something was met for the first time since this was last asked.
+    set_up: bool,
+    random: fastrand::Rng,
+}
+
+impl GpuThread {
+    pub(crate) fn new() -> Self {
+        Self {
+            open: Vec::new(),
+            next: 1,
+            contexts: Vec::new(),
+            sender: None,
+            set_up: false,
+            random: fastrand::Rng::new(),
+        }
+    }
+
+    /// Whether the work since the last call was partly set-up, done once.
+    pub(crate) fn take_set_up(&mut self) -> bool {
+        std::mem::take(&mut self.set_up)
+    }
+
+    pub(super) fn note_set_up(&mut self, set_up: bool) {
+        self.set_up |= set_up;
+    }
+
+    /// Opens something for spans inside to see; the number takes it off again. Never 0.
+    pub(crate) fn push(&mut self, open: Open) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.open.push((number, open));
+        number
+    }
+
+    /// Takes off what was opened under `number`, wherever it stands: spans may end out of order.
+    pub(crate) fn take(&mut self, number: u64) -> Option<Open> {
+        let at = self.open.iter().rposition(|(known, _)| *known == number)?;
+        Some(self.open.remove(at).1)
+    }
+
+    pub(super) fn known(&self, owner: &Arc<CudaContext>) -> Option<Arc<Context>> {
+        let same = |known: &Weak<CudaContext>| known.as_ptr() == Arc::as_ptr(owner);
+        let (_, context) = self.contexts.iter().find(|(known, _)| same(known))?;
+        Some(Arc::clone(context))
+    }
+
+    pub(super) fn remember(&mut self, owner: Option<&Arc<CudaContext>>, context: &Arc<Context>) {
+        if let Some(owner) = owner {
+            self.set_up = true;
+            self.contexts.retain(|(known, _)| known.strong_count() > 0);
+            self.contexts
+                .push((Arc::downgrade(owner), Arc::clone(context)));
+        }
+    }
+
+    /// The enclosing span's first stream, if there is one.
+    pub(super) fn inherit(&self, is_async: bool) -> Result<Lanes, Fate> {
+        let lanes = self
+            .open
+            .iter()
+            .rev()
+            .map(|(_, open)| open.lanes.as_slice());
+        match lanes.filter_map(<[Lane]>::first).next() {
+            // A future may outlive the span it inherits from, and with it a stream that nothing keeps.
+            Some(lane) if is_async && lane.keep.is_none() => {
+                Err(Fate::Untimed(Untimed::StreamUnsafe))
+            }
+            Some(lane) => Ok(Lanes::One(lane.clone())),
+            None => Ok(Lanes::NONE),
+        }
+    }
+
+    /// Whether sampling takes this call: at random for the outermost, as the enclosing one was for those inside, and in
+    /// any case as the site's own `sample` draws.
+    pub(super) fn choose(&mut self, global: u32, own: u32) -> Chosen {
+        let inherited = self.open.iter().rev().find_map(|(_, open)| open.chosen);
+        let (base, all) = match inherited {
+            Some(chosen) => (chosen.yes, chosen.all),
+            None => (global <= 1 || self.random.u32(..global) == 0, global),
+        };
+        let own = own.max(1);
+        Chosen {
+            yes: base && (own == 1 || self.random.u32(..own) == 0),
+            own,
+            all: all.saturating_mul(own),
+        }
+    }
+
+    /// Path and inner time of the nearest timed span on the same single stream, and the product of the weights of the
+    /// spans between.
+    pub(super) fn enclosing(&mut self, lanes: &Lanes) -> Option<(u32, Arc<Inside>, u32)> {
+        let Lanes::One(lane) = lanes else { return None };
+        let at = self
+            .open
+            .iter()
+            .rposition(|(_, open)| open.times_alone(lane))?;
+        let between = self.open.get(at + 1..).unwrap_or_default();
+        let weights = between.iter().filter_map(|(_, open)| open.chosen);
+        let weight = weights.fold(1_u32, |product, chosen| product.saturating_mul(chosen.own));
+        let (_, open) = self.open.get_mut(at)?;
+        let inside = open.inside.get_or_insert_default();
+        Some((open.path, Arc::clone(inside), weight))
+    }
+
+    /// Whether a call of `site` is being timed on all of these streams.
+    pub(super) fn is_inside(&self, lanes: &Lanes, site: u32) -> bool {
+        let on_all = |open: &Open| lanes.as_slice().iter().all(|lane| open.lanes.has(lane));
+        let mut open = self.open.iter();
+        open.any(|(_, open)| open.site == site && open.timed && on_all(open))
+    }
+
+    pub(super) fn sender(&mut self, timing: &Timing) -> &mut Sender {
+        self.set_up |= self.sender.is_none();
+        let (sender, _) = self.sender.get_or_insert_with(|| timing.open_ring());
+        sender
+    }
+}

@@ -1,0 +1,86 @@
+//! The driver calls around a span: is the stream being captured, then the event.
+
+use super::context::{NoPair, Pair, within};
+use super::driver::Driver;
+use super::lanes::{Lane, Lanes};
+use super::open::Pairs;
+use crate::stats::node::{Fate, Untimed};
+
+/// Start events on all lanes, or none.
+pub(super) fn start(driver: &Driver, lanes: &Lanes) -> Result<Pairs, Fate> {
+    let lanes = match lanes {
+        Lanes::One(lane) => return start_lane(driver, lane).map(Pairs::One),
+        Lanes::Many(lanes) => lanes,
+    };
+    let mut pairs = Vec::with_capacity(lanes.len());
+    for lane in lanes {
+        match start_lane(driver, lane) {
+            Ok(pair) => pairs.push(pair),
+            Err(fate) => {
+                let started = lanes.iter().zip(pairs);
+                started.for_each(|(lane, pair)| lane.context.give(pair));
+                return Err(fate);
+            }
+        }
+    }
+    Ok(Pairs::Many(pairs))
+}
+
+/// End events on all lanes.
+pub(super) fn end(driver: &Driver, lanes: &Lanes, pairs: &Pairs) -> Result<(), Fate> {
+    let mut each = lanes.as_slice().iter().zip(pairs.as_slice());
+    each.try_for_each(|(lane, pair)| {
+        in_context_of(driver, lane, || {
+            check_stream(driver, lane)?;
+            driver.record(pair.end, lane.stream).map_err(|failed| {
+                lane.context.note(failed);
+                Fate::Untimed(Untimed::CudaError)
+            })
+        })
+    })
+}
+
+fn start_lane(driver: &Driver, lane: &Lane) -> Result<Pair, Fate> {
+    let context = &lane.context;
+    in_context_of(driver, lane, || {
+        check_stream(driver, lane)?;
+        let pair = context.take(driver).map_err(|no_pair| match no_pair {
+            NoPair::Exhausted => Fate::Untimed(Untimed::PoolExhausted),
+            NoPair::Failed => Fate::Untimed(Untimed::CudaError),
+        })?;
+        driver
+            .record(pair.start, lane.stream)
+            .map(|()| pair)
+            .map_err(|failed| {
+                context.note(failed);
+                context.give(pair);
+                Fate::Untimed(Untimed::CudaError)
+            })
+    })
+}
+
+fn in_context_of<R>(
+    driver: &Driver,
+    lane: &Lane,
+    f: impl FnOnce() -> Result<R, Fate>,
+) -> Result<R, Fate> {
+    within(driver, lane.context.handle, f).unwrap_or_else(|failed| {
+        lane.context.note(failed);
+        Err(Fate::Untimed(Untimed::CudaError))
+    })
+}
+
+/// Asked before any other call on the stream: an event recorded while it is captured would measure nothing.
+fn check_stream(driver: &Driver, lane: &Lane) -> Result<(), Fate> {
+    if lane.context.is_broken() || driver.has_ended() {
+        return Err(Fate::Untimed(Untimed::Unavailable));
+    }
+    match driver.is_capturing(lane.stream) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(Fate::Captured),
+        Err(failed) => {
+            lane.context.note(failed);
+            Err(Fate::Untimed(Untimed::CudaError))
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What keeps a GPU figure from being the whole truth: a sample, calls that went untimed, a duration near the event floor.
+//!
+//! Must never import what draws (`grid`, `text`).
+
+use crate::profile::Function;
+
+/// Before a sum scaled up from a sample.
+pub(super) const ESTIMATED: &str = "~";
+/// Before a sum that lacks calls.
+pub(super) const PARTIAL: &str = "≥";
+
+/// What is to be said of the GPU sums of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Doubt {
+    /// Scaled up from a sample.
+    pub(super) estimated: bool,
+    /// Calls that were to be timed were not.
+    pub(super) partial: bool,
+}
+
+impl Doubt {
+    /// That of a function, and of each of its rows: which of them the untimed calls belong to is not known.
+    pub(super) fn of(function: &Function) -> Self {
+        let gpu = function.gpu.as_ref();
+        Self {
+            estimated: gpu.is_some_and(|gpu| gpu.estimate.is_some()),
+            partial: part_timed(function).is_some(),
+        }
+    }
+
+    /// That of a sum of both.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            estimated: self.estimated || other.estimated,
+            partial: self.partial || other.partial,
+        }
+    }
+
+    /// What stands before the sums. An estimate may be too high, so it is never a lower bound.
+    pub(super) fn mark(self) -> &'static str {
+        match (self.estimated, self.partial) {
+            (true, _) => ESTIMATED,
+            (false, true) => PARTIAL,
+            (false, false) => "",
+        }
+    }
+}
+
+/// Calls timed, of calls that were to be timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) timed: u64,
+    /// Calls on a stream, less those that sampling left out on purpose: these are in the estimate.
+    pub(super) wanted: u64,
+}
+
+/// The part of a function's calls that its GPU sums are made of; `None` where that is all, or nothing.
+pub(super) fn part_timed(function: &Function) -> Option<Part> {
+    let timed = function.gpu.as_ref()?.timed_calls;
+    let untimed = &function.untimed;
+    let meant = untimed.no_stream.saturating_add(untimed.sampled_out);
+    let missed = function
+        .captured_calls
+        .saturating_add(untimed.sum().saturating_sub(meant));
+    (missed > 0).then_some(Part {
+        timed,
+        wanted: timed.saturating_add(missed),
+    })
+}
+
+/// Whether a function's average GPU time is too close to the event floor to say much about its kernels.
+pub(super) fn near_floor(function: &Function, event_floor_ns: Option<u64>) -> bool {
+    match (&function.gpu, event_floor_ns) {
+        (Some(gpu), Some(floor)) => gpu.times.mean_ns < floor.saturating_mul(NEAR_FLOOR),
+        _ => false,
+    }
+}
+
+/// How many event floors an average must reach to go unmarked.
+pub(super) const NEAR_FLOOR: u64 = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Estimate, GpuTimes, Times, Untimed};
+
+    fn timed(calls: u64, untimed: Untimed) -> Function {
+        Function {
+            has_stream: true,
+            calls: calls + untimed.sum(),
+            untimed_calls: untimed.sum(),
+            untimed,
+            gpu: Some(GpuTimes {
+                timed_calls: calls,
+                ..GpuTimes::default()
+            }),
+            ..Function::default()
+        }
+    }
+
+    #[test]
+    fn what_was_not_to_be_timed_makes_no_lower_bound() {
+        let untimed = Untimed {
+            no_stream: 3,
+            sampled_out: 90,
+            ..Untimed::default()
+        };
+        let function = timed(10, untimed);
+        assert_eq!(part_timed(&function), None);
+        assert_eq!(Doubt::of(&function).mark(), "");
+    }
+
+    #[test]
+    fn every_other_reason_makes_a_lower_bound() {
+        let reasons: [fn(&mut Untimed) -> &mut u64; 7] = [
+            |untimed| &mut untimed.pool_exhausted,
+            |untimed| &mut untimed.queue_full,
+            |untimed| &mut untimed.cuda_error,
+            |untimed| &mut untimed.unavailable,
+            |untimed| &mut untimed.unfinished,
+            |untimed| &mut untimed.stream_unsafe,
+            |untimed| &mut untimed.crossed_reset,
+        ];
+        let part = Some(Part {
+            timed: 10,
+            wanted: 12,
+        });
+        for reason in reasons {
+            let mut untimed = Untimed {
+                no_stream: 3,
+                sampled_out: 90,
+                ..Untimed::default()
+            };
+            *reason(&mut untimed) = 2;
+            assert_eq!(part_timed(&timed(10, untimed)), part);
+        }
+        let mut captured = timed(10, Untimed::default());
+        captured.captured_calls = 2;
+        assert_eq!(part_timed(&captured), part);
+        assert_eq!(Doubt::of(&captured).mark(), PARTIAL);
+    }
+
+    #[test]
+    fn an_estimate_is_no_lower_bound() {
+        let untimed = Untimed {
+            sampled_out: 90,
+            queue_full: 1,
+            ..Untimed::default()
+        };
+        let mut function = timed(10, untimed);
+        if let Some(gpu) = function.gpu.as_mut() {
+            gpu.estimate = Some(Estimate::default());
+        }
+        let doubt = Doubt::of(&function);
+        assert!(doubt.partial);
+        assert_eq!(doubt.mark(), ESTIMATED);
+    }
+
+    #[test]
+    fn a_function_of_which_nothing_was_timed_has_no_sums_to_mark() {
+        let mut function = timed(0, Untimed::default());
+        (function.gpu, function.captured_calls) = (None, 5);
+        assert_eq!(Doubt::of(&function), Doubt::default());
+    }
+
+    #[test]
+    fn averages_under_ten_event_floors_are_marked() {
+        let function = |mean_ns| Function {
+            gpu: Some(GpuTimes {
+                times: Times {
+                    mean_ns,
+                    ..Times::default()
+                },
+                ..GpuTimes::default()
+            }),
+            ..Function::default()
+        };
+        assert!(near_floor(&function(14_099), Some(1_410)));
+        assert!(!near_floor(&function(14_100), Some(1_410)));
+        assert!(!near_floor(&function(1), None));
+    }
+}
