@@ -1,7 +1,20 @@
 //! The run time of gpuprof. Programs use the crate `gpuprof`, which re-exports what is public here.
 //!
-//! The way of a call: [`span`] (guard) → thread's counters ([`stats`]) and, with a stream, [`gpu`] (events, resolver) →
-//! [`collector`] (the one global) → [`profile`] (plain data) → [`report`] (outputs), at [`exit`] or when asked.
+//! The way of a call: `span` (guard) → the thread's counters (`stats`) and, with a stream, `gpu` (events, resolver) →
+//! `collector` (the one global) → [`profile`] (plain data) → `report` (outputs), at `exit` or when asked.
+
+// The profiled program must never fail because of gpuprof.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::print_stdout,
+        clippy::print_stderr
+    )
+)]
 
 pub mod profile;
 

@@ -6,6 +6,7 @@ pub(crate) mod histogram;
 pub(crate) mod merged;
 pub(crate) mod node;
 pub(crate) mod paths;
+mod places;
 pub(crate) mod summary;
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,0 +1,157 @@
+//! The driver calls gpuprof makes, one method each, over the table of [`Driver`].
+
+use std::ffi::{CStr, c_int, c_uint};
+
+use super::driver::{CAPTURE_IMPLICIT, Driver, Failed, NOT_READY};
+use super::sys::{Context, Device, Event, Stream};
+
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`.
+const MODE_RELAXED: c_int = 2;
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: c_uint = 1;
+/// `CU_EVENT_DEFAULT`: timed.
+const EVENT_DEFAULT: c_uint = 0;
+
+impl Driver {
+    /// The calling thread's current context, null if there is none.
+    pub(crate) fn current(&self) -> Result<Context, Failed> {
+        let mut context = Context::NULL;
+        self.ctx_get_current(&raw mut context)?;
+        Ok(context)
+    }
+
+    /// Makes `context` current until [`pop`](Self::pop).
+    pub(crate) fn push(&self, context: Context) -> Result<(), Failed> {
+        self.ctx_push(context)
+    }
+
+    /// Undoes the latest [`push`](Self::push).
+    pub(crate) fn pop(&self) -> Result<(), Failed> {
+        let mut context = Context::NULL;
+        self.ctx_pop(&raw mut context)
+    }
+
+    /// Device of the current context.
+    pub(crate) fn device(&self) -> Result<Device, Failed> {
+        let mut device = Device(0);
+        self.ctx_get_device(&raw mut device)?;
+        Ok(device)
+    }
+
+    /// A number that no other context of the process ever has, where the driver knows one.
+    pub(crate) fn context_id(&self, context: Context) -> Option<u64> {
+        let mut id = 0;
+        self.ctx_get_id(context, &raw mut id).ok().map(|()| id)
+    }
+
+    /// The context of a stream.
+    pub(crate) fn context_of(&self, stream: Stream) -> Result<Context, Failed> {
+        let mut context = Context::NULL;
+        self.stream_get_ctx(stream, &raw mut context)?;
+        Ok(context)
+    }
+
+    /// Whether `stream` is being captured, or cannot be told apart from one that is.
+    pub(crate) fn is_capturing(&self, stream: Stream) -> Result<bool, Failed> {
+        let mut status: c_int = 0;
+        match self.stream_is_capturing(stream, &raw mut status) {
+            Ok(()) => Ok(status != 0),
+            Err(Failed(CAPTURE_IMPLICIT)) => Ok(true),
+            Err(failed) => Err(failed),
+        }
+    }
+
+    /// A timed event of the current context.
+    pub(crate) fn create_event(&self) -> Result<Event, Failed> {
+        let mut event = Event::NULL;
+        self.event_create(&raw mut event, EVENT_DEFAULT)?;
+        Ok(event)
+    }
+
+    /// Destroys an event of a live context.
+    pub(crate) fn destroy_event(&self, event: Event) -> Result<(), Failed> {
+        self.event_destroy(event)
+    }
+
+    /// Records `event` at the end of `stream`'s work; both are of the same live context.
+    pub(crate) fn record(&self, event: Event, stream: Stream) -> Result<(), Failed> {
+        self.event_record(event, stream)
+    }
+
+    /// Whether the GPU has passed a recorded event.
+    pub(crate) fn is_complete(&self, event: Event) -> Result<bool, Failed> {
+        match self.event_query(event) {
+            Ok(()) => Ok(true),
+            Err(Failed(NOT_READY)) => Ok(false),
+            Err(failed) => Err(failed),
+        }
+    }
+
+    /// Nanoseconds between two completed events of one device. The driver answers in float32 milliseconds.
+    pub(crate) fn elapsed_ns(&self, start: Event, end: Event) -> Result<u64, Failed> {
+        let mut ms = 0.0_f32;
+        self.event_elapsed(&raw mut ms, start, end)?;
+        Ok((f64::from(ms) * 1e6).round().max(0.0) as u64)
+    }
+
+    /// A new non-blocking stream of the current context, for gpuprof's own use.
+    pub(crate) fn create_stream(&self) -> Result<Stream, Failed> {
+        let mut stream = Stream::NULL;
+        self.stream_create(&raw mut stream, NON_BLOCKING)?;
+        Ok(stream)
+    }
+
+    /// Destroys a stream made by [`create_stream`](Self::create_stream).
+    pub(crate) fn destroy_stream(&self, stream: Stream) -> Result<(), Failed> {
+        self.stream_destroy(stream)
+    }
+
+    /// Runs `f` with the calling thread in RELAXED capture mode, so that nothing in it can disturb a capture elsewhere.
+    pub(crate) fn relaxed<R>(&self, f: impl FnOnce() -> R) -> R {
+        let mut mode = MODE_RELAXED;
+        let exchanged = self.exchange_capture_mode(&raw mut mode).is_ok();
+        let result = f();
+        if exchanged {
+            // A failure is counted; there is nothing else to do about it.
+            let _ = self.exchange_capture_mode(&raw mut mode);
+        }
+        result
+    }
+
+    /// One attribute of a device.
+    pub(crate) fn attribute(&self, attribute: c_int, device: Device) -> Result<u64, Failed> {
+        let mut value = 0;
+        self.device_get_attribute(&raw mut value, attribute, device)?;
+        Ok(u64::try_from(value).unwrap_or(0))
+    }
+
+    /// Name of a device.
+    pub(crate) fn device_name(&self, device: Device) -> Result<String, Failed> {
+        let mut name = [0_u8; 256];
+        self.device_get_name(name.as_mut_ptr().cast(), 255, device)?;
+        Ok(CStr::from_bytes_until_nul(&name)
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default())
+    }
+
+    /// UUID of a device.
+    pub(crate) fn device_uuid(&self, device: Device) -> Result<[u8; 16], Failed> {
+        let mut uuid = [0; 16];
+        self.device_get_uuid(&raw mut uuid, device)?;
+        Ok(uuid)
+    }
+
+    /// Memory of a device in bytes.
+    pub(crate) fn device_memory(&self, device: Device) -> Result<u64, Failed> {
+        let mut bytes = 0;
+        self.device_total_mem(&raw mut bytes, device)?;
+        Ok(bytes as u64)
+    }
+
+    /// CUDA version of the driver, for example 13000.
+    pub(crate) fn version(&self) -> Result<u32, Failed> {
+        let mut version: c_int = 0;
+        self.driver_get_version(&raw mut version)?;
+        Ok(version.unsigned_abs())
+    }
+}

@@ -1,0 +1,104 @@
+//! The call tree with its GPU times: what each path measured, what lies below it, what sampling makes of it.
+
+use rustc_hash::FxHashMap;
+
+use super::gpu_node::GpuNode;
+use super::node::{NodeData, Untimed as Reason};
+use super::paths::{Path, ROOT};
+use super::summary::Measured;
+
+/// One path with everything known of it.
+pub(super) struct Place<'a> {
+    pub(super) path: Path,
+    pub(super) cpu: NodeData,
+    /// By device.
+    pub(super) gpu: Vec<(u32, &'a GpuNode)>,
+    /// What sampled times are multiplied by to stand for all calls; 1 without sampling.
+    pub(super) scale: f64,
+    /// GPU time below, of spans that are outermost on their stream there.
+    pub(super) below: f64,
+}
+
+pub(super) fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
+    let mut gpu: FxHashMap<u32, Vec<(u32, &GpuNode)>> = FxHashMap::default();
+    for (&(path, device), node) in &measured.gpu.nodes {
+        gpu.entry(path).or_default().push((device, node));
+    }
+    let mut places: Vec<Place<'_>> = Vec::with_capacity(measured.paths.len());
+    for (at, &path) in measured.paths.iter().enumerate() {
+        let cpu = measured.merged.nodes.get(at).copied().unwrap_or_default();
+        let mut gpu = gpu.remove(&(at as u32)).unwrap_or_default();
+        gpu.sort_unstable_by_key(|(device, _)| *device);
+        places.push(Place {
+            path,
+            cpu,
+            gpu,
+            scale: 1.0,
+            below: 0.0,
+        });
+    }
+    scale(&mut places);
+    let mut enclosed: Vec<_> = measured.gpu.enclosed.iter().collect();
+    enclosed.sort_unstable();
+    for (&(path, enclosing), &ns) in enclosed {
+        add_below(&mut places, path, enclosing, ns);
+    }
+    places
+}
+
+/// Sets what sampled times are multiplied by. The calls of a function that could have been chosen are counted, so its
+/// total is that count times the weighted mean of those that were (Hájek's estimator); each path's weight is how many
+/// calls one stands for there. Over a whole function, not path by path: a path that was never chosen is then made up for
+/// by the others.
+fn scale(places: &mut [Place<'_>]) {
+    let mut sampled: FxHashMap<u32, (u64, f64)> = FxHashMap::default();
+    for place in places.iter().skip(1) {
+        let (timed, weight) = place.chosen();
+        let (all, weights) = sampled.entry(place.path.site).or_default();
+        *all += timed + reason(&place.cpu, Reason::SampledOut);
+        *weights += weight * timed as f64;
+    }
+    for place in places.iter_mut().skip(1) {
+        let (_, weight) = place.chosen();
+        if let Some(&(all, weights)) = sampled.get(&place.path.site)
+            && weights > 0.0
+        {
+            place.scale = all as f64 * weight / weights;
+        }
+    }
+}
+
+impl Place<'_> {
+    /// Timed calls, and how many calls each stands for.
+    fn chosen(&self) -> (u64, f64) {
+        let timed = self.gpu.iter().map(|(_, node)| node.calls).sum();
+        let weight = self.gpu.iter().map(|(_, node)| node.stands_for).max();
+        (timed, f64::from(weight.unwrap_or(1).max(1)))
+    }
+}
+
+/// Adds the time of `path` to all places above it, up to the span that has it in its own time already.
+fn add_below(places: &mut [Place<'_>], path: u32, enclosing: u32, ns: u64) {
+    let Some(place) = places.get(path as usize) else {
+        return;
+    };
+    let (scaled, mut at) = (ns as f64 * place.scale, place.path.parent);
+    while at != ROOT
+        && let Some(above) = places.get_mut(at as usize)
+    {
+        above.below += scaled;
+        at = if at == enclosing {
+            ROOT
+        } else {
+            above.path.parent
+        };
+    }
+}
+
+pub(super) fn reason(data: &NodeData, reason: Reason) -> u64 {
+    data.counts
+        .untimed
+        .get(reason as usize)
+        .copied()
+        .unwrap_or(0)
+}
