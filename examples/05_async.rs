@@ -96,30 +96,31 @@ async fn client(
     id: usize,
 ) -> Result<Vec<Answer>, DriverError> {
     let stream = context.new_stream()?;
+    // SAFETY: nobody reads it before `request` has filled it.
+    let mut buffer = unsafe { context.alloc_pinned_with_flags(ROWS * layer.side, 0) }?;
     let mut answers = Vec::new();
     for n in 0..REQUESTS {
         let seed = 3 + id * REQUESTS + n;
         let rows = numbers(ROWS * layer.side, seed);
-        answers.push((seed, request(&stream, &layer, &rows).await?));
+        request(&stream, &layer, &rows, &mut buffer).await?;
+        answers.push((seed, buffer.as_slice()?.to_vec()));
     }
     Ok(answers)
 }
 
-/// One request from its rows to its answer.
+/// One request from its rows to its answer in page-locked memory.
 #[gpu_profile(items = rows.len() / layer.side)]
 async fn request(
     stream: &Arc<CudaStream>,
     layer: &Layer,
     rows: &[f32],
-) -> Result<Vec<f32>, DriverError> {
+    answer: &mut PinnedHostSlice<f32>,
+) -> Result<(), DriverError> {
     let x = upload(stream, rows)?;
     let mut y = stream.alloc_zeros(rows.len())?;
     apply(stream, layer, &x, &mut y)?;
-    // SAFETY: nobody reads it before the copy has filled it: see `finished`.
-    let mut answer = unsafe { stream.context().alloc_pinned_with_flags(rows.len(), 0) }?;
-    download(stream, &y, &mut answer)?;
-    finished(stream).await?;
-    Ok(answer.as_slice()?.to_vec())
+    download(stream, &y, answer)?;
+    finished(stream).await
 }
 
 #[gpu_profile(bytes = 4 * host.len())]
@@ -150,7 +151,7 @@ fn apply(
     Ok(())
 }
 
-/// Into page-locked memory, so that it is queued and the thread is free for another request.
+/// Queued and no more, as the memory is page-locked: the thread is free for another request.
 #[gpu_profile(bytes = from.num_bytes())]
 fn download(
     stream: &Arc<CudaStream>,
