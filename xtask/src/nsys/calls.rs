@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use super::ranges::{Chains, Counts};
 
+/// How many differences are told.
+const SHOWN: usize = 12;
+
 /// The calls of one run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Calls {
@@ -79,7 +82,7 @@ impl Calls {
     /// Whether ranges are these calls, no more and no less: the names, the counts, and who called whom.
     ///
     /// # Errors
-    /// One line per difference.
+    /// One line per difference, the first [`SHOWN`].
     pub(super) fn compare(&self, chains: &Chains, started: &Counts) -> Result<(), String> {
         let mut left = chains.clone();
         let mut lines = Vec::new();
@@ -125,6 +128,12 @@ impl Calls {
                 let name = format!("async {name}");
                 lines.push(difference(&[name], of(&self.started), of(started)));
             }
+        }
+        // One range too many shifts all that follow; the first lines tell enough.
+        let more = lines.len().saturating_sub(SHOWN);
+        lines.truncate(SHOWN);
+        if more > 0 {
+            lines.push(format!("and {more} more"));
         }
         if lines.is_empty() {
             Ok(())

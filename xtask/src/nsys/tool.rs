@@ -132,6 +132,9 @@ impl Nsys {
         let report = stem.with_extension("nsys-rep");
         if !report.exists() {
             let recorded = stem.with_extension("qdstrm");
+            if !recorded.exists() {
+                return Err("nsys recorded nothing: its capture range never began".into());
+            }
             let mut import = self.with_libraries(&self.unpacked.importer);
             quietly(import.arg("-i").arg(&recorded))?;
             fs::remove_file(&recorded)

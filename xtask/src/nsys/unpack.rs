@@ -31,7 +31,7 @@ const ELSEWHERE: &str = "Nsight Systems is taken from the distribution's own pac
 /// Where its parts are.
 #[derive(Clone, Debug)]
 pub(super) struct Unpacked {
-    /// The command line program. Not by the link beside the importer: a profile taken through that was seen to hang.
+    /// The command line program. Not by the link beside the importer: with CPU sampling, a profile by that never ended.
     pub(super) nsys: PathBuf,
     /// Turns what nsys has recorded into a report.
     pub(super) importer: PathBuf,
@@ -96,8 +96,11 @@ fn fetch(folder: &Path) -> Result<(), String> {
         unpack.arg("-x").arg(&package).arg(&root);
         workspace::succeed(&mut unpack)?;
     }
-    // Half as large again as what they hold, and not needed any more.
-    fs::remove_dir_all(&packages).map_err(|error| at(&packages, &error))
+    // 250 MB that nobody needs any more.
+    for done in [packages, folder.join("apt")] {
+        fs::remove_dir_all(&done).map_err(|error| at(&done, &error))?;
+    }
+    Ok(())
 }
 
 /// apt-get with sources and state in a folder of its own.
@@ -134,6 +137,9 @@ impl Apt {
             // The folder is the user's own, and apt's own user may not enter it.
             "APT::Sandbox::User=root".into(),
             "Acquire::Languages=none".into(),
+            "Acquire::Retries=2".into(),
+            // An update that reached nothing would else succeed, and the packages be called unknown.
+            "APT::Update::Error-Mode=any".into(),
         ];
         Ok(Apt { options })
     }
