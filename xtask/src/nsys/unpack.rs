@@ -31,7 +31,7 @@ const ELSEWHERE: &str = "Nsight Systems is taken from the distribution's own pac
 /// Where its parts are.
 #[derive(Clone, Debug)]
 pub(super) struct Unpacked {
-    /// The command line program. Not by the link beside the importer: with CPU sampling, a profile by that never ended.
+    /// The command line program.
     pub(super) nsys: PathBuf,
     /// Turns what nsys has recorded into a report.
     pub(super) importer: PathBuf,
