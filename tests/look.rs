@@ -4,6 +4,8 @@ mod process;
 
 use std::path::PathBuf;
 
+use gpuprof::Profile;
+use gpuprof::profile::Function;
 use process::{Ended, Program};
 
 /// The example that cargo built for this run of the tests, in the folder beside the one of this test.
@@ -88,7 +90,15 @@ fn the_first_example_shows_what_it_promises() {
 
 #[test]
 fn every_example_runs_alone_and_checks_itself() {
-    for name in ["01_quickstart", "02_convolution"] {
+    for name in [
+        "01_quickstart",
+        "02_convolution",
+        "03_streams",
+        "04_train_digits",
+        "05_async",
+        "06_threads",
+        "07_graph",
+    ] {
         let ended = Program::at(&example(name)).env("GPUPROF_SIM", "1").run();
         assert!(ended.status.success(), "{ended:#?}");
         assert_eq!(ended.reports(), 1, "{}", ended.stderr);
@@ -98,6 +108,78 @@ fn every_example_runs_alone_and_checks_itself() {
             ended.stderr
         );
     }
+}
+
+/// The profile of an example on the simulated device, which must end well.
+fn profiled(name: &str) -> (Ended, Profile) {
+    let (ended, profile) = Program::at(&example(name))
+        .env("GPUPROF_SIM", "1")
+        .profiled();
+    assert!(ended.status.success(), "{ended:#?}");
+    (ended, profile)
+}
+
+/// The function of this name, as the profile has it.
+fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
+    let mut functions = profile.functions.iter();
+    functions
+        .find(|function| function.name == name)
+        .unwrap_or_else(|| panic!("{name} is missing"))
+}
+
+#[test]
+fn three_streams_are_shorter_than_one() {
+    // Kernels so long that what the host does in between is of no account.
+    let (_, profile) = Program::at(&example("03_streams"))
+        .env("GPUPROF_SIM", "1")
+        .env("GPUPROF_SIM_KERNEL_NS", "10000000")
+        .profiled();
+    let total = |name| {
+        let gpu = function(&profile, name).gpu.as_ref();
+        gpu.expect("a span of streams is timed").times.total_ns
+    };
+    let (one, three) = (total("on_one_stream"), total("on_three_streams"));
+    assert!(three < one / 2, "{three} ns against {one} ns");
+}
+
+#[test]
+fn training_gives_the_same_each_time() {
+    let (first, profile) = profiled("04_train_digits");
+    let (second, _) = profiled("04_train_digits");
+    assert_eq!(first.stdout, second.stdout);
+
+    let name = |id| profile.tree.iter().find(|node| node.id == id);
+    for child in ["forward", "backward", "update"] {
+        let parents = profile.tree.iter().filter(|node| node.name == child);
+        let mut parents = parents.filter_map(|node| name(node.parent?));
+        assert!(parents.any(|parent| parent.name == "step"), "{child}");
+    }
+}
+
+#[test]
+fn requests_and_threads_are_counted_whole() {
+    let (_, profile) = profiled("05_async");
+    let request = function(&profile, "request");
+    assert_eq!(request.calls, 24);
+    let wall = request.wall.as_ref().expect("it is an async function");
+    assert!(wall.total_ns > request.cpu.total_ns);
+
+    let (_, profile) = profiled("06_threads");
+    assert_eq!(function(&profile, "multiply_tiled").calls, 12);
+    assert_eq!(function(&profile, "check_rows").calls, 8 * 16);
+}
+
+#[test]
+fn a_captured_step_is_counted_and_not_timed() {
+    let (ended, profile) = profiled("07_graph");
+    let step = function(&profile, "step");
+    assert_eq!((step.calls, step.captured_calls), (40, 20));
+    assert_eq!(step.gpu.as_ref().map(|gpu| gpu.timed_calls), Some(20));
+    assert!(
+        ended.stderr.contains("20 captured into a graph"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]

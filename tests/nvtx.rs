@@ -1,4 +1,7 @@
 //! Promise: an NVTX tool sees the calls that the report counts, by name, nested as they were, with all the attribute says.
+//!
+//! `cargo xtask nsys test` runs these scenarios under Nsight Systems too (`xtask/src/nsys/checks.rs`): it expects what
+//! `attributes` says, and of `calls` that `fails` calls `inner` once.
 
 #[path = "nvtx/checks.rs"]
 mod checks;

@@ -10,6 +10,20 @@
 //! |---|---|
 //! | [`SAXPY`] | `(unsigned n, float a, const float* x, float* y)` |
 //! | [`CONVOLVE_DOUBLE`], [`CONVOLVE_SINGLE`], [`CONVOLVE_TILED`] | `(const float* image, const float* mask, float* result, int height, int width)` |
+//! | [`MATMUL_NAIVE`], [`MATMUL_TILED`] | `(const float* a, const float* b, float* result, int m, int n, int k)` |
+//! | [`TRANSPOSE`] | `(const float* matrix, float* result, int height, int width)` |
+//! | [`REDUCE_SUM`] | `(const float* x, float* partial, unsigned n)` |
+//! | [`COLUMN_SUMS`] | `(const float* matrix, float* sums, int rows, int columns)` |
+//! | [`BIAS`], [`BIAS_RELU`] | `(const float* bias, float* x, int rows, int columns)` |
+//! | [`RELU_BACKWARD`] | `(const float* y, float* gradient, unsigned n)` |
+//! | [`SOFTMAX_CROSS_ENTROPY`] | `(const float* logits, const int* labels, float* losses, float* gradient, int rows, int columns)` |
+//! | [`SGD`] | `(unsigned n, float rate, float momentum, const float* gradient, float* velocity, float* weights)` |
+
+mod matrix;
+mod network;
+
+pub use matrix::*;
+pub use network::*;
 
 /// CUDA C of [`SAXPY`].
 pub const SAXPY_CU: &str = include_str!("../cuda/saxpy.cu");
@@ -46,8 +60,14 @@ pub struct Geometry {
 /// Geometry of [`SAXPY`] on `n` elements: 256 threads in a block, one element each.
 #[must_use]
 pub const fn saxpy_geometry(n: u32) -> Geometry {
+    linear(n)
+}
+
+/// 256 threads in a block, one element each. A grid must have a block, also for no element.
+const fn linear(n: u32) -> Geometry {
+    let blocks = n.div_ceil(256);
     Geometry {
-        grid: (n.div_ceil(256), 1, 1),
+        grid: (if blocks == 0 { 1 } else { blocks }, 1, 1),
         block: (256, 1, 1),
     }
 }
@@ -138,20 +158,45 @@ mod tests {
     }
 
     #[test]
-    fn only_the_tiled_version_uses_shared_memory() {
-        for (kernel, shared) in [
-            (CONVOLVE_DOUBLE, false),
-            (CONVOLVE_SINGLE, false),
-            (CONVOLVE_TILED, true),
+    fn only_the_tiled_versions_use_shared_memory() {
+        for (ptx, kernel, shared) in [
+            (CONVOLUTION_PTX, CONVOLVE_DOUBLE, false),
+            (CONVOLUTION_PTX, CONVOLVE_SINGLE, false),
+            (CONVOLUTION_PTX, CONVOLVE_TILED, true),
+            (MATMUL_PTX, MATMUL_NAIVE, false),
+            (MATMUL_PTX, MATMUL_TILED, true),
         ] {
-            let text = entry(CONVOLUTION_PTX, kernel);
+            let text = entry(ptx, kernel);
             assert_eq!(text.contains("ld.shared"), shared, "{kernel}");
+        }
+    }
+
+    /// A name that its PTX lacks would only be found when a program loads it.
+    #[test]
+    fn each_ptx_has_the_kernels_named_for_it() {
+        for (ptx, kernels) in [
+            (MATMUL_PTX, &[MATMUL_NAIVE, MATMUL_TILED][..]),
+            (TRANSPOSE_PTX, &[TRANSPOSE]),
+            (REDUCTION_PTX, &[REDUCE_SUM, COLUMN_SUMS]),
+            (NETWORK_PTX, &[BIAS, BIAS_RELU, RELU_BACKWARD]),
+            (NETWORK_PTX, &[SOFTMAX_CROSS_ENTROPY, SGD]),
+        ] {
+            for kernel in kernels {
+                assert!(!entry(ptx, kernel).contains(".f64"), "{kernel}");
+            }
         }
     }
 
     #[test]
     fn drivers_since_cuda_12_0_and_gpus_since_turing_load_the_ptx() {
-        for ptx in [SAXPY_PTX, CONVOLUTION_PTX] {
+        for ptx in [
+            SAXPY_PTX,
+            CONVOLUTION_PTX,
+            MATMUL_PTX,
+            TRANSPOSE_PTX,
+            REDUCTION_PTX,
+            NETWORK_PTX,
+        ] {
             assert!(ptx.contains("\n.version 8.0\n.target sm_75\n"));
         }
     }

@@ -5,6 +5,7 @@
 
 mod demo;
 mod needs;
+mod nsys;
 mod ptx;
 mod sim;
 mod test;
@@ -18,6 +19,9 @@ cargo xtask COMMAND
   demo [EXAMPLE]        run an example (02_convolution) and end with its table; needs no GPU
   test                  run every test of the repository; a test that did not run is a failure
   sim -- PROGRAM [ARG]  run a cudarc program on the simulated device
+  nsys                  unpack Nsight Systems into the target folder (600 MB; Debian, Ubuntu, x86_64)
+  nsys test             run every example under it and hold its report against gpuprof's
+  nsys profile PROGRAM  record the NVTX ranges of a program into PROGRAM.nsys-rep and sum them up
   setup                 get what demo and test need from outside, and nothing else
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
 
@@ -33,6 +37,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         "demo" => demo::run(rest),
         "test" => test::run(rest),
+        "nsys" => nsys::run(rest),
         "sim" => sim::run(rest),
         "setup" => setup(rest),
         "ptx" => ptx::run(rest),

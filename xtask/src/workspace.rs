@@ -106,6 +106,24 @@ pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
     }
 }
 
+/// Takes away what the user's environment could change about a test run.
+pub(crate) fn neutral(command: &mut Command) {
+    let ours = |name: &str| {
+        name == "GPUPROF" || name.starts_with("GPUPROF_") || name.starts_with("NVTX_INJECTION")
+    };
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(ours) {
+            command.env_remove(name);
+        }
+    }
+    // Snapshots are compared, never accepted; and the lines that are counted carry no colours.
+    command
+        .env("INSTA_UPDATE", "no")
+        .env_remove("INSTA_FORCE_PASS")
+        .env_remove("TRYBUILD");
+    command.env("CARGO_TERM_COLOR", "never");
+}
+
 /// A command as a person would type it.
 pub(crate) fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program())

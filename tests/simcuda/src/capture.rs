@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use crate::abi::{Answer, Handle, Host};
+use crate::clock::StandStill;
 use crate::codes::Code;
 use crate::durations::Way;
 use crate::event::Mark;
@@ -268,7 +269,10 @@ impl State {
                 self.durations.copy(len, Way::Host),
                 Task::Upload {
                     target,
-                    bytes: source.bytes(len)?,
+                    bytes: {
+                        let _no_time_passes = StandStill::begin();
+                        source.bytes(len)?
+                    },
                 },
             ),
             Node::Download {

@@ -58,25 +58,30 @@ pub(crate) fn wait_until(deadline: u64) {
     }
 }
 
-/// What of the host's time is not the simulator's: while the host computes a kernel's results, a device would not
-/// have spent that time.
+/// What of the host's time is not the simulator's: while the host computes a kernel's results or sets a copy's source
+/// aside, a device would not have spent that time.
 struct Stopped {
     since: Option<u64>,
+    /// How many threads stop it.
+    by: u32,
     left_out: u64,
 }
 
 static STOPPED: Mutex<Stopped> = Mutex::new(Stopped {
     since: None,
+    by: 0,
     left_out: 0,
 });
 
-/// The simulator's clock stands still while this lives; one at a time.
+/// The simulator's clock stands still while one of these lives.
 pub(crate) struct StandStill(());
 
 impl StandStill {
     /// Stops the clock.
     pub(crate) fn begin() -> StandStill {
-        stopped().since = Some(monotonic());
+        let mut stopped = stopped();
+        stopped.by += 1;
+        stopped.since.get_or_insert_with(monotonic);
         StandStill(())
     }
 }
@@ -84,6 +89,10 @@ impl StandStill {
 impl Drop for StandStill {
     fn drop(&mut self) {
         let mut stopped = stopped();
+        stopped.by -= 1;
+        if stopped.by > 0 {
+            return;
+        }
         if let Some(since) = stopped.since.take() {
             stopped.left_out += monotonic() - since;
         }

@@ -6,6 +6,8 @@ use crate::abi::Answer;
 use crate::codes::Code;
 
 mod convolution;
+mod matrix;
+mod network;
 
 /// Where the host finds `len` bytes at a device address; ILLEGAL_ADDRESS outside every allocation.
 pub(crate) type Reach<'a> = &'a dyn Fn(u64, usize) -> Answer<*mut u8>;
@@ -47,6 +49,16 @@ static KERNELS: &[Kernel] = &[
     convolution::DOUBLE,
     convolution::SINGLE,
     convolution::TILED,
+    matrix::MATMUL_NAIVE,
+    matrix::MATMUL_TILED,
+    matrix::TRANSPOSE,
+    matrix::REDUCE_SUM,
+    matrix::COLUMN_SUMS,
+    network::BIAS,
+    network::BIAS_RELU,
+    network::RELU_BACKWARD,
+    network::SOFTMAX_CROSS_ENTROPY,
+    network::SGD,
 ];
 
 /// The kernel called `name`, or none.
@@ -86,6 +98,16 @@ impl Launch {
         i32::from_ne_bytes(self.arg(index))
     }
 
+    /// An `int` parameter that is a size; negative ones make a device's loops empty, as zero does.
+    fn size(&self, index: usize) -> usize {
+        usize::try_from(self.i32(index)).unwrap_or(0)
+    }
+
+    /// Of `count` positions along dimension `axis`, how many have a thread of their own.
+    fn covered(&self, axis: usize, count: usize) -> usize {
+        self.threads(axis).min(count as u64) as usize
+    }
+
     fn f32(&self, index: usize) -> f32 {
         f32::from_ne_bytes(self.arg(index))
     }
@@ -120,7 +142,8 @@ impl Launch {
         compute: impl FnOnce(&mut [f32]),
     ) -> Answer {
         let pointer = self.floats(index, count, reach)?;
-        // SAFETY: as in `copied`; a kernel has one output, and its inputs are copies.
+        // SAFETY: as in `copied`; this is the only slice of it, as a kernel writes its outputs one after another and
+        // its inputs are copies.
         compute(unsafe { std::slice::from_raw_parts_mut(pointer, count) });
         Ok(())
     }
@@ -128,7 +151,7 @@ impl Launch {
 
 /// Elements of a saxpy launch: one per thread, at most n.
 fn saxpy_elements(launch: &Launch) -> usize {
-    launch.threads(0).min(u64::from(launch.u32(0))) as usize
+    launch.covered(0, launch.u32(0) as usize)
 }
 
 fn saxpy(launch: &Launch, reach: Reach<'_>) -> Answer {

@@ -50,3 +50,24 @@ fn synchronizing_waits_for_modelled_time() {
         "{ms} ms is no multiple of 0.5 µs"
     );
 }
+
+/// The simulator sets the source of a copy aside at the call. A device would not spend that time, so the pair around
+/// 64 MiB reads the modelled copy and what little the calls took.
+#[test]
+fn setting_a_copy_aside_takes_no_modelled_time() {
+    let sim: Sim = install().unwrap();
+    let (_context, stream) = context_and_stream();
+    sim.set_kernel_ns("memcpy", 1_000_000);
+    let host = vec![1_u8; 64 << 20];
+    let mut device = stream.alloc_zeros::<u8>(host.len()).unwrap();
+    stream.synchronize().unwrap();
+    let (start, end) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    let begun = Instant::now();
+    record(start, &stream).unwrap();
+    stream.memcpy_htod(&host, &mut device).unwrap();
+    record(end, &stream).unwrap();
+    let took = begun.elapsed().as_secs_f32() * 1e3;
+    stream.synchronize().unwrap();
+    let ms = elapsed(start, end).unwrap();
+    assert!(ms < 1.0 + took / 2.0, "{ms} ms, the calls took {took} ms");
+}

@@ -9,10 +9,10 @@ mod msrv;
 mod parts;
 
 use std::env;
-use std::process::Command;
 use std::time::Instant;
 
 use crate::needs::{self, Need};
+use crate::nsys;
 use crate::ptx;
 use crate::workspace::{self, Workspace};
 use msrv::Verdict;
@@ -76,6 +76,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         );
     });
     step("the other feature sets", || feature_sets(&mut outcome));
+    step("Nsight Systems against gpuprof's own report", || {
+        nsight_systems(&workspace, &mut outcome)
+    });
     step("the PTX of kernels/ against its source", || {
         outcome.check("the PTX", ptx::run(&["--check".into()]))
     });
@@ -123,6 +126,22 @@ fn feature_sets(outcome: &mut Outcome) {
         outcome.check(&what, workspace::succeed(&mut workspace::cargo(arguments)));
     }
     outcome.check("the switched-off build", switched_off_is_small());
+}
+
+/// What NVIDIA's own tool sees; where it cannot be had that is told, and in CI it is a failure.
+fn nsight_systems(workspace: &Workspace, outcome: &mut Outcome) {
+    match nsys::check(workspace) {
+        Ok(nsys::Checked::Programs(programs)) => {
+            for (what, result) in programs {
+                match result {
+                    Ok(seen) => println!("{what}: {seen}"),
+                    Err(error) => outcome.problems.push(format!("{what}: {error}")),
+                }
+            }
+        }
+        Ok(nsys::Checked::Untested(why)) => outcome.untested.push(why),
+        Err(error) => outcome.problems.push(format!("Nsight Systems: {error}")),
+    }
 }
 
 fn switched_off_is_small() -> Result<(), String> {
@@ -175,7 +194,7 @@ impl Outcome {
     fn tests(&mut self, arguments: &[&str], some: bool) -> Vec<harness::Binary> {
         let mut command = workspace::cargo(["test", "--no-fail-fast"]);
         command.args(arguments);
-        neutral(&mut command);
+        workspace::neutral(&mut command);
         let shown = workspace::shown(&command);
         let (seen, content) = match harness::run(command) {
             Ok(result) => result,
@@ -227,22 +246,4 @@ impl Outcome {
             Err("not everything that was promised holds".into())
         }
     }
-}
-
-/// Takes away what the user's environment could change about a test run.
-fn neutral(command: &mut Command) {
-    let ours = |name: &str| {
-        name == "GPUPROF" || name.starts_with("GPUPROF_") || name.starts_with("NVTX_INJECTION")
-    };
-    for (name, _) in env::vars_os() {
-        if name.to_str().is_some_and(ours) {
-            command.env_remove(name);
-        }
-    }
-    // Snapshots are compared, never accepted; and the lines that are counted carry no colours.
-    command
-        .env("INSTA_UPDATE", "no")
-        .env_remove("INSTA_FORCE_PASS")
-        .env_remove("TRYBUILD");
-    command.env("CARGO_TERM_COLOR", "never");
 }

@@ -37,6 +37,12 @@ pub(crate) fn context_and_stream() -> (Arc<CudaContext>, Arc<CudaStream>) {
 pub(crate) fn function(context: &Arc<CudaContext>, name: &str) -> CudaFunction {
     let text = match name {
         "saxpy" => include_str!("../../../../kernels/ptx/saxpy.ptx"),
+        "matmul_naive" | "matmul_tiled" => include_str!("../../../../kernels/ptx/matmul.ptx"),
+        "transpose" => include_str!("../../../../kernels/ptx/transpose.ptx"),
+        "reduce_sum" | "column_sums" => include_str!("../../../../kernels/ptx/reduction.ptx"),
+        "bias" | "bias_relu" | "relu_backward" | "softmax_cross_entropy" | "sgd" => {
+            include_str!("../../../../kernels/ptx/network.ptx")
+        }
         _ => include_str!("../../../../kernels/ptx/convolution.ptx"),
     };
     context
