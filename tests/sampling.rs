@@ -254,7 +254,7 @@ fn from_everywhere(w: &World, stream: &Arc<CudaStream>) {
 fn through(w: &World, way: u32) {
     match way {
         0 | 1 => from_everywhere(w, &w.gpu.stream),
-        _ if way % 2 == 0 => {
+        _ if way.is_multiple_of(2) => {
             gpuprof::scope!("left");
             through(w, way / 2);
         }
