@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn every_setting_is_read() {
         let (settings, problems) = read(&[
-            ("GPUPROF", "nvtx"),
+            ("GPUPROF", "on"),
             ("GPUPROF_REPORT", "table, tree,json=/tmp/{pid}.json"),
             ("GPUPROF_SORT", "calls"),
             ("GPUPROF_LIMIT", "0"),
@@ -235,7 +235,7 @@ mod tests {
             ("PATH", "/bin"),
         ]);
         assert_eq!(problems, Vec::<String>::new());
-        assert_eq!(settings.mode, Mode::Nvtx);
+        assert_eq!(settings.mode, Mode::On);
         assert_eq!(
             settings.outputs,
             [
