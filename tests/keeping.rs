@@ -131,6 +131,26 @@ fn a_stream_that_nothing_keeps_goes_untimed_and_is_counted() {
     assert_eq!(profile.trust.errors, []);
 }
 
+/// What a `&mut` leads to is not kept by the borrow: here the stream is gone before the call ends.
+#[gpu_profile]
+fn replaces(lends: &mut Lends, w: &World) {
+    lends.stream = w.gpu.another_stream();
+    w.cpu(NS);
+}
+
+#[test]
+fn a_stream_that_the_call_may_replace_goes_untimed_and_is_counted() {
+    let w = world();
+    let mut lends = Lends {
+        stream: w.gpu.another_stream(),
+    };
+    let session = w.session();
+    replaces(&mut lends, &w);
+    let profile = w.finish(session);
+    assert_eq!(function(&profile, "replaces").untimed.stream_unsafe, 1);
+    assert_eq!(profile.trust.errors, []);
+}
+
 #[gpu_profile]
 fn consumes_the_last(slice: CudaSlice<f32>, w: &World) {
     w.cpu(NS);

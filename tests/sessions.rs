@@ -181,3 +181,12 @@ fn a_profile_without_a_session_is_empty() {
         assert_eq!(profile.trust.calls, 0);
     }
 }
+
+#[test]
+fn a_wait_without_end_is_no_deadline() {
+    let w = world();
+    let builder = Session::builder().exit_wait(std::time::Duration::MAX);
+    let session = builder.start().expect("no other session is open");
+    let profile = w.finish(session);
+    assert_eq!(profile.trust.calls, 0);
+}

@@ -261,3 +261,19 @@ fn snapshots_while_threads_run_only_grow_and_end_exact() {
     assert_eq!(made, seen);
     drop(session);
 }
+
+#[test]
+fn a_failure_whose_effect_lasts_is_told_in_every_window() {
+    const ILLEGAL_ADDRESS: i32 = 700;
+    let w = world();
+    let session = w.session();
+    w.sim.fail("cuEventRecord", 1, 1, ILLEGAL_ADDRESS);
+    step(&w, &w.gpu.stream, 100);
+    gpuprof::reset();
+    step(&w, &w.gpu.stream, 100);
+    let profile = w.finish(session);
+    // The context was given up before the reset, and the reader must know why nothing is timed after it.
+    assert_eq!(function(&profile, "step").untimed.unavailable, 1);
+    let errors: Vec<_> = profile.trust.errors.iter().map(|e| &*e.name).collect();
+    assert_eq!(errors, ["CUDA_ERROR_ILLEGAL_ADDRESS"]);
+}
