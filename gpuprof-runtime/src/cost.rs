@@ -1,11 +1,16 @@
 //! What gpuprof itself costs on the CPU side, measured in the very process that a report is about.
 
+use std::hint;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::clock;
+use crate::collector::MEASURE;
+use crate::gpu::Streams;
+use crate::nvtx::Payload;
 use crate::site::{Meta, Site};
 use crate::span::Span;
+use crate::stats::node::Work;
 
 /// Picoseconds that one CPU-side span takes, as [`calibrate`] found them.
 static CPU_COST_PS: AtomicU64 = AtomicU64::new(0);
@@ -32,8 +37,10 @@ pub(crate) fn calibrate() {
     ONCE.call_once(|| {
         SELF.set_id(u32::MAX - 1);
         let one = || {
-            let mut span = Span::off();
-            span.open(&SELF, None);
+            let streams = || Streams::Inherit;
+            let span = Span::enter_under(MEASURE, &SELF, streams, || Work::NONE, || Payload::None);
+            // As if a function stood between the two ends.
+            hint::black_box(&span);
         };
         // The first ones go the slow way.
         (0..ROUNDS / 8).for_each(|_| one());

@@ -130,7 +130,18 @@ impl Span {
         work: impl FnOnce() -> Work,
         payload: impl FnOnce() -> Payload,
     ) -> Self {
-        let flags = collector::flags();
+        Self::enter_under(collector::flags(), site, streams, work, payload)
+    }
+
+    /// [`enter`](Self::enter) under given flags.
+    #[inline]
+    pub(crate) fn enter_under<'a>(
+        flags: u8,
+        site: &'static Site,
+        streams: impl FnOnce() -> Streams<'a>,
+        work: impl FnOnce() -> Work,
+        payload: impl FnOnce() -> Payload,
+    ) -> Self {
         let measured = flags & MEASURE != 0;
         let timed = measured && flags & TIME_GPU != 0 && !site.meta.cpu;
         let mut span = Self::off();
@@ -150,7 +161,7 @@ impl Span {
 
     // Not inlined: it would stand in every annotated function, and the span would be copied about.
     #[inline(never)]
-    pub(crate) fn open(&mut self, site: &'static Site, streams: Option<&Streams<'_>>) {
+    fn open(&mut self, site: &'static Site, streams: Option<&Streams<'_>>) {
         let Some(id) = site.id() else { return };
         let opened = on_thread(|thread| {
             let Some(node) = thread.node(&collector().paths, thread.current.get(), id, false)
