@@ -8,11 +8,12 @@ use crate::abi::{Answer, Handle};
 use crate::codes::Code;
 use crate::state::State;
 use crate::stream::Stream;
+use crate::table;
 
 /// Primary contexts have the handle `PRIMARY + ordinal`, the same each time they come to life: like the
 /// real driver's, so that who keys by handle alone is found out. `cuCtxGetId` tells the lives apart.
 const PRIMARY: Handle = 0x10 << 56 | 0x1000;
-/// Other contexts have `CREATED | id`.
+/// Other contexts have `CREATED | number << 4`.
 const CREATED: Handle = 0x10 << 56 | 1 << 40;
 /// How deep a thread's stack of contexts may grow.
 const DEPTH: usize = 32;
@@ -130,7 +131,12 @@ impl State {
 
     /// A new context that is not the device's primary one.
     pub(crate) fn create_context(&mut self, device: u32) -> Handle {
-        let handle = CREATED | self.new_id() << 4;
+        let number = if table::reuses_handles() {
+            (1..).find(|number| !self.contexts.contains_key(&(CREATED | number << 4)))
+        } else {
+            None
+        };
+        let handle = CREATED | number.unwrap_or_else(|| self.new_id()) << 4;
         self.bring_to_life(handle, device);
         handle
     }

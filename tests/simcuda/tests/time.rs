@@ -198,3 +198,40 @@ fn the_per_thread_stream_is_one_per_thread() {
     });
     assert_ne!(here, there.join().unwrap());
 }
+
+/// cuEventElapsedTime: "elapsed time between two events (in milliseconds with a resolution of around 0.5
+/// microseconds)". Off under the virtual clock until it is asked for.
+#[test]
+fn elapsed_times_come_in_steps_when_asked_for() {
+    let (sim, _turn) = virtual_clock();
+    let (_context, stream) = context_and_stream();
+    let (start, end) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    for (step, ns, expected) in [
+        (0, 1_249, 0.001_249),
+        (500, 1_249, 0.001),
+        (500, 1_250, 0.0015),
+        (500, 100, 0.0),
+    ] {
+        sim.set_resolution_ns(step);
+        record(start, &stream).unwrap();
+        sim.advance(ns);
+        record(end, &stream).unwrap();
+        assert_eq!(elapsed(start, end), Ok(expected), "{step} {ns}");
+    }
+    sim.set_resolution_ns(0);
+}
+
+/// cuEventElapsedTime answers in a `float`: 24 bits of milliseconds, so that at 10 s the step is about 1 µs and
+/// at an hour 250 µs.
+#[test]
+fn milliseconds_are_float32() {
+    let (sim, _turn) = virtual_clock();
+    let (_context, stream) = context_and_stream();
+    let (start, end) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    for (ns, expected) in [(10_000_000_300, 10_000.0), (3_600_000_100_000, 3_600_000.0)] {
+        record(start, &stream).unwrap();
+        sim.advance(ns);
+        record(end, &stream).unwrap();
+        assert_eq!(elapsed(start, end), Ok(expected));
+    }
+}

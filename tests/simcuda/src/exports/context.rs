@@ -104,6 +104,7 @@ driver_functions! {
         let (current, tail) = {
             let mut state = state::ready()?;
             let current = state.current()?;
+            state.none_capturing(current)?;
             state.unsafe_call()?;
             (current, state.context_tail(current))
         };

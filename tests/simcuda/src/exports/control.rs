@@ -68,6 +68,22 @@ control_functions! {
         find(symbol).map(|symbol| fault::set_cost(symbol, ns)).is_some()
     }
 
+    fn simcuda_set_resolution_ns(ns: u64) {
+        state::lock().durations.set_resolution(ns);
+    }
+
+    fn simcuda_reuse_handles(reuse: bool) {
+        crate::table::reuse_handles(reuse);
+    }
+
+    fn simcuda_declare_unsafe(symbol: Text, potentially: bool) -> bool {
+        find(symbol).map(|symbol| fault::declare_unsafe(symbol, potentially)).is_some()
+    }
+
+    fn simcuda_shut_down() {
+        fault::shut_down();
+    }
+
     fn simcuda_live_events() -> u64 {
         state::lock().events.values().count() as u64
     }
