@@ -25,6 +25,11 @@ const KNOWN: &[(i32, &CStr, &CStr)] = &[
         c"CUDA_ERROR_INVALID_CONTEXT",
         c"invalid device context",
     ),
+    (
+        215,
+        c"CUDA_ERROR_UNSUPPORTED_LIMIT",
+        c"limit is not supported on this architecture",
+    ),
     (301, c"CUDA_ERROR_FILE_NOT_FOUND", c"file not found"),
     (
         400,
@@ -107,6 +112,7 @@ impl Code {
     pub(crate) const NO_DEVICE: Code = Code(100);
     pub(crate) const INVALID_DEVICE: Code = Code(101);
     pub(crate) const INVALID_CONTEXT: Code = Code(201);
+    pub(crate) const UNSUPPORTED_LIMIT: Code = Code(215);
     pub(crate) const FILE_NOT_FOUND: Code = Code(301);
     pub(crate) const INVALID_HANDLE: Code = Code(400);
     pub(crate) const ILLEGAL_STATE: Code = Code(401);

@@ -15,6 +15,8 @@ use crate::table;
 const PRIMARY: Handle = 0x10 << 56 | 0x1000;
 /// Other contexts have `CREATED | number << 4`.
 const CREATED: Handle = 0x10 << 56 | 1 << 40;
+/// Stack size, printf buffer, malloc heap (bytes); device runtime synchronization depth and pending launches.
+const LIMITS: [usize; 5] = [1 << 10, 1 << 20, 8 << 20, 2, 2048];
 /// How deep a thread's stack of contexts may grow.
 const DEPTH: usize = 32;
 
@@ -35,6 +37,10 @@ pub(crate) struct Context {
     pub(crate) legacy: Handle,
     /// The stream behind handle 0x2, by thread.
     pub(crate) per_thread: BTreeMap<u64, Handle>,
+    /// The values of `CU_LIMIT_*`, by their number.
+    pub(crate) limits: [usize; 5],
+    /// `CU_FUNC_CACHE_*`: a preference without effect.
+    pub(crate) cache: i32,
 }
 
 /// The handle of the primary context of `device`.
@@ -152,6 +158,8 @@ impl State {
             sticky: None,
             legacy,
             per_thread: BTreeMap::new(),
+            limits: LIMITS,
+            cache: 0,
         };
         self.contexts.insert(handle, context);
     }

@@ -193,24 +193,21 @@ fn no_use_of_it_while_a_blocking_stream_captures() {
     let launch = || device.kernel(0, 1);
     // SAFETY: null is the legacy stream; so for all below.
     let recorded = || unsafe { result::event::record(made, null) }.map_err(|error| error.0);
-    // SAFETY: as above.
     let waited = || {
-        unsafe { sys::cuStreamWaitEvent(null, made, 0) }
-            .result()
-            .map_err(|e| e.0)
+        // SAFETY: as above.
+        let waited = unsafe { sys::cuStreamWaitEvent(null, made, 0) };
+        waited.result().map_err(|error| error.0)
     };
     let asked = || {
         sim.advance(100);
         // SAFETY: as above.
-        unsafe { sys::cuStreamQuery(null) }
-            .result()
-            .map_err(|e| e.0)
+        let asked = unsafe { sys::cuStreamQuery(null) };
+        asked.result().map_err(|error| error.0)
     };
-    // SAFETY: as above.
     let settled = || {
-        unsafe { sys::cuStreamSynchronize(null) }
-            .result()
-            .map_err(|e| e.0)
+        // SAFETY: as above.
+        let settled = unsafe { sys::cuStreamSynchronize(null) };
+        settled.result().map_err(|error| error.0)
     };
     // SAFETY: the buffer holds one float.
     let copied = || unsafe { result::memset_d8_sync(device.address, 0, 4) }.map_err(|e| e.0);

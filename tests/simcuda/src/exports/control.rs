@@ -24,6 +24,7 @@ control_functions! {
         if !state.initialized {
             clock::choose(virtual_clock);
             state.devices = devices;
+            state.configured = true;
         }
         !state.initialized
     }

@@ -15,6 +15,7 @@ driver_functions! {
             return Err(Code::INVALID_VALUE);
         }
         let mut state = state::lock();
+        state.count_devices();
         if state.devices == 0 {
             return Err(Code::NO_DEVICE);
         }
