@@ -37,6 +37,8 @@ pub(crate) struct Context {
     pub(crate) legacy: Handle,
     /// The stream behind handle 0x2, by thread.
     pub(crate) per_thread: BTreeMap<u64, Handle>,
+    /// When the work of destroyed streams has ended, in ns of the simulator's clock.
+    pub(crate) orphaned: u64,
     /// The values of `CU_LIMIT_*`, by their number.
     pub(crate) limits: [usize; 5],
     /// `CU_FUNC_CACHE_*`: a preference without effect.
@@ -158,6 +160,7 @@ impl State {
             sticky: None,
             legacy,
             per_thread: BTreeMap::new(),
+            orphaned: 0,
             limits: LIMITS,
             cache: 0,
         };

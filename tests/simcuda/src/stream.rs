@@ -116,12 +116,22 @@ impl State {
         Ok(stream)
     }
 
+    /// Takes a stream away. What it has queued still runs, and its context waits for that.
+    pub(crate) fn remove_stream(&mut self, handle: Handle) -> Answer<Stream> {
+        let stream = self.streams.remove(handle)?;
+        if let Some(context) = self.contexts.get_mut(&stream.context) {
+            context.orphaned = context.orphaned.max(stream.tail);
+        }
+        Ok(stream)
+    }
+
     /// When everything queued in `context` has ended, in ns of the simulator's clock.
     pub(crate) fn context_tail(&self, context: Handle) -> u64 {
         self.streams
             .values()
             .filter(|stream| stream.context == context)
             .map(|stream| stream.tail)
+            .chain(self.living(context).map(|context| context.orphaned))
             .max()
             .unwrap_or(0)
     }

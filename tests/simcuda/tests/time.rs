@@ -235,3 +235,24 @@ fn milliseconds_are_float32() {
         assert_eq!(elapsed(start, end), Ok(expected));
     }
 }
+
+/// cuStreamDestroy: "the function will return immediately and the resources [...] will be released automatically once the
+/// device has completed all work"; cuCtxSynchronize waits for "all preceding requested tasks", those among them.
+#[test]
+fn a_context_waits_for_the_work_of_a_destroyed_stream() {
+    let (sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let kernel = function(&context, "saxpy");
+    let (x, mut y) = (
+        stream.alloc_zeros(64).unwrap(),
+        stream.alloc_zeros(64).unwrap(),
+    );
+    let before = sim.now();
+    sim.set_kernel_ns("saxpy", 8_000);
+    let gone = context.new_stream().unwrap();
+    saxpy(&gone, &kernel, 1.0, &x, &mut y).unwrap();
+    drop(gone);
+    assert_eq!(sim.now(), before);
+    context.synchronize().unwrap();
+    assert_eq!(sim.now(), before + 8_000);
+}

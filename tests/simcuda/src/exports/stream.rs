@@ -35,7 +35,7 @@ driver_functions! {
             return Err(Code::INVALID_HANDLE);
         }
         state.abandon_capture(stream);
-        let context = state.streams.remove(stream)?.context;
+        let context = state.remove_stream(stream)?.context;
         state.healthy(context)
     }
 
