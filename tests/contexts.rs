@@ -70,6 +70,29 @@ fn what_is_made_at_the_address_of_something_gone_is_new() {
 }
 
 #[test]
+fn a_stream_at_the_address_of_one_whose_work_still_runs_is_another() {
+    let w = world();
+    w.sim.reuse_handles(true);
+    let (long, short) = (w.gpu.another_stream(), w.gpu.another_stream());
+    drop(short);
+    let handle = long.cu_stream();
+    let session = w.session();
+    on(&w.gpu, &long, 1_000_000);
+    drop(long);
+    let short = w.gpu.another_stream();
+    assert_eq!(short.cu_stream(), handle, "the test needs the same address");
+    on(&w.gpu, &short, 1_000);
+    // The newer one's events are complete, the older one's are not.
+    w.cpu(2_000);
+    w.sim.reset_calls();
+    until(|| w.sim.calls("cuEventElapsedTime_v2") > 0);
+    let profile = w.finish(session);
+    w.sim.reuse_handles(false);
+    assert_eq!(gpu_times(&profile, "on"), (2, 1_001_000, 1_001_000));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
 fn the_null_stream_waits_for_blocking_streams_as_ever() {
     let w = world();
     let other = Other::new(w.sim).expect("a context");
