@@ -1,12 +1,14 @@
 //! Promise: a GPU time is what the pair of events says, read when both are complete, away from the program's threads.
 
 mod common;
+mod other_context;
 
 use std::sync::Arc;
 
 use common::{World, cpu_times, gpu_times, until, world};
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
+use other_context::{Lent, Other};
 
 #[gpu_profile]
 fn on(w: &World, stream: &Arc<CudaStream>, ns: u64) {
@@ -98,18 +100,31 @@ fn a_stall_of_the_host_is_in_both_times() {
     assert_eq!(gpu_times(&profile, "on"), (1, 71_000, 71_000));
 }
 
+#[gpu_profile]
+fn lent(_lent: &Lent, inside: impl FnOnce()) {
+    inside();
+}
+
 #[test]
 fn the_event_floor_is_shown_and_not_subtracted() {
     let w = world();
     w.sim.set_event_ns(400);
-    w.gpu.context.synchronize().expect("synchronize");
     // A context of its own: the floor is measured once in each.
-    let other = common::Gpu::new(w.sim, 0);
+    let other = Other::new(w.sim).expect("a context");
+    let stream = other.lend(other.stream, true);
     let session = w.session();
-    w.gpu.kernel(100_000);
-    on(&w, &other.stream, 5_000);
-    other.stream.synchronize().expect("synchronize");
+    lent(&stream, || ());
+    until(|| {
+        w.cpu(1_000);
+        session.snapshot().trust.event_floor_ns == Some(400)
+    });
+    lent(&stream, || {
+        other.kernel(other.stream, 5_000).expect("launch")
+    });
+    other.synchronize(other.stream).expect("synchronize");
     let profile = w.finish(session);
     w.sim.set_event_ns(0);
-    assert_eq!(gpu_times(&profile, "on"), (1, 5_400, 5_400));
+    assert_eq!(profile.trust.event_floor_ns, Some(400));
+    // Twice the 400 ns that the start event takes.
+    assert_eq!(gpu_times(&profile, "lent"), (2, 5_800, 5_800));
 }
