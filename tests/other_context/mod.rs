@@ -64,9 +64,9 @@ impl Other {
         self.kernel_at(self.buffer, stream, ns)
     }
 
-    /// The same on memory that does not exist: the context answers ILLEGAL_ADDRESS from when it has run.
+    /// The same on memory that does not exist, 1 ms long: the context answers ILLEGAL_ADDRESS once it has run.
     pub fn fault(&self, stream: sys::CUstream) -> Result<(), DriverError> {
-        self.kernel_at(16, stream, 0)
+        self.kernel_at(16, stream, 1_000_000)
     }
 
     fn kernel_at(&self, buffer: u64, stream: sys::CUstream, ns: u64) -> Result<(), DriverError> {
