@@ -81,10 +81,25 @@ fn program(scenario: &str) -> ExitCode {
             tell(panic::catch_unwind(connect));
         }
         "late" => whole_program(),
+        "torn down" => torn_down(),
         "rounds" => return rounds(),
         _ => panic!("no scenario {scenario}"),
     }
     ExitCode::SUCCESS
+}
+
+/// The driver ends in the middle, all of it at once.
+fn torn_down() {
+    let sim = simcuda::install().expect("the simulated driver is built");
+    let raw = Raw::new().expect("the program's own calls are all there");
+    for _ in 0..ROUNDS {
+        println!("{:?} {:?}", outer(&raw), raw.read());
+    }
+    drop(gpuprof::report());
+    sim.shut_down();
+    for _ in 0..ROUNDS {
+        println!("{:?} {:?}", outer(&raw), raw.read());
+    }
 }
 
 /// Prints which driver libraries the process has loaded.

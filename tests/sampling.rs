@@ -280,3 +280,22 @@ fn a_function_called_once_from_each_of_many_places_is_estimated_over_all_of_them
     assert_eq!(sampled.times.total_ns, 51_200);
     assert!(sampled.estimate.is_some());
 }
+
+#[test]
+fn a_loop_whose_period_is_the_samplings_does_not_mislead_it() {
+    let w = world();
+    let session = session(4);
+    // Every fourth call takes 10,000 ns, the others 100: 10.3 ms in all. Every fourth call timed would give 40 or 0.4.
+    for _ in 0..4 {
+        keep_busy(&w);
+        for call in 0..1_000 {
+            let long = call % 4 == 0;
+            varies(&w, &w.gpu.stream, if long { 10_000 } else { 100 });
+        }
+        w.gpu.stream.synchronize().expect("synchronize");
+    }
+    let profile = w.finish(session);
+    let total = gpu(&profile, "varies").times.total_ns;
+    // The estimate's standard deviation is 0.54 ms: five of them each way.
+    assert!((7_500_000..=13_100_000).contains(&total), "{total}");
+}

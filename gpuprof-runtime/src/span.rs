@@ -252,7 +252,10 @@ pub(crate) fn begin_gpu(
         sample: site.meta.sample,
     };
     let open = collector().gpu.begin(gpu, streams, place, is_async);
-    crate::exit::register_after_cuda();
+    // Only with a stream in hand: before that CUDA may be down, and our handler would run after the driver's.
+    if open.is_some() {
+        crate::exit::register_after_cuda();
+    }
     open
 }
 

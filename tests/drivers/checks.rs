@@ -23,6 +23,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     illegal_address,
     failures_without_names_have_numbers,
     the_driver_shuts_down_in_the_middle,
+    a_driver_that_is_gone_is_left_alone,
 ];
 
 /// Every driver function that gpuprof calls.
@@ -331,4 +332,16 @@ fn the_driver_shuts_down_in_the_middle() {
             );
         }
     }
+}
+
+/// A real end: every function answers DEINITIALIZED from one call to the next, the program's too.
+fn a_driver_that_is_gone_is_left_alone() {
+    let (ended, profile) = same(|| Program::new("torn down"));
+    assert!(ended.status.success(), "{ended:#?}");
+    let told = String::from_utf8_lossy(&ended.stdout);
+    assert!(told.contains("CUDA_ERROR_DEINITIALIZED"), "{told}");
+    let outer = function(&profile, "outer");
+    assert_eq!((outer.calls, timed(outer)), (2 * ROUNDS, ROUNDS));
+    assert_eq!(outer.untimed.unavailable, ROUNDS, "{:?}", outer.untimed);
+    assert_eq!(errors(&profile.trust), []);
 }

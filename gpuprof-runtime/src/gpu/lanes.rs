@@ -118,17 +118,20 @@ impl Timing {
 
     fn meet(&self, thread: &mut GpuThread, stream: &StreamRef<'_>) -> Result<Arc<Context>, Fate> {
         let driver = Driver::get();
-        let unusable = |failed: super::driver::Failed| match failed.is_missing() {
-            true => Fate::Untimed(Untimed::Unavailable),
-            false => Fate::Untimed(Untimed::CudaError),
-        };
+        let unusable =
+            |failed: super::driver::Failed| match failed.is_missing() || driver.has_ended() {
+                true => Fate::Untimed(Untimed::Unavailable),
+                false => Fate::Untimed(Untimed::CudaError),
+            };
         // A stream that is being captured must not be asked for its context.
         if stream.raw_context() == sys::Context::NULL
             && driver.is_capturing(stream.handle()).map_err(unusable)?
         {
             return Err(Fate::Captured);
         }
-        let met = self.contexts.of(driver, stream).map_err(unusable)?;
+        // RELAXED: another stream of this thread may be captured, and which of these calls count as unsafe is undocumented.
+        let met = driver.relaxed(|| self.contexts.of(driver, stream));
+        let met = met.map_err(unusable)?;
         thread.remember(stream.context(), &met);
         Ok(met)
     }

@@ -4,6 +4,7 @@ mod calls;
 mod context;
 mod device;
 mod driver;
+mod durations;
 mod floor;
 mod lanes;
 mod open;

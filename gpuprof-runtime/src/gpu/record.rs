@@ -66,7 +66,11 @@ fn in_context_of<R>(
 ) -> Result<R, Fate> {
     within(driver, lane.context.handle, f).unwrap_or_else(|failed| {
         lane.context.note(failed);
-        Err(Fate::Untimed(Untimed::CudaError))
+        // The driver's end is no error.
+        Err(Fate::Untimed(match driver.has_ended() {
+            true => Untimed::Unavailable,
+            false => Untimed::CudaError,
+        }))
     })
 }
 

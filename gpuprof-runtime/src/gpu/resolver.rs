@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::context::{Context, within};
+use super::context::Context;
 use super::device;
-use super::driver::{Driver, Failed};
+use super::driver::{Driver, Failed, NOT_READY};
+use super::durations::{durations, has_passed};
 use super::floor::Probe;
 use super::open::Enclosing;
-use super::pending::{Pairs, Progress, Receiver, Recorded, Sample};
+use super::pending::{Pairs, Progress, Receiver, Sample};
 use super::sys::Stream;
 use super::timing::Timing;
 use crate::stats;
@@ -195,12 +196,17 @@ impl Resolver {
     fn poll_lanes(&mut self) -> usize {
         let mut resolved = 0;
         for (lane, progress) in self.lanes.values_mut() {
-            let done = lane.completed(self.driver);
-            for sample in lane.samples.drain(..done) {
-                finish(self.timing, self.driver, &sample);
+            for _ in 0..lane.completed(self.driver) {
+                let Some(sample) = lane.samples.pop_front() else {
+                    break;
+                };
+                if let Err(NotYet) = finish(self.timing, self.driver, &sample) {
+                    lane.samples.push_front(sample);
+                    break;
+                }
                 progress.resolve(1);
+                resolved += 1;
             }
-            resolved += done;
         }
         if self.lanes.len() > LANES_KEPT {
             self.lanes.retain(|_, (lane, _)| !lane.samples.is_empty());
@@ -218,8 +224,8 @@ impl Resolver {
                 .as_slice()
                 .iter()
                 .all(|one| has_passed(self.driver, one).unwrap_or(true));
+            let done = done && finish(self.timing, self.driver, &waiting.sample).is_ok();
             if done {
-                finish(self.timing, self.driver, &waiting.sample);
                 waiting.progress.resolve(1);
             }
             !done
@@ -260,17 +266,16 @@ impl Lane {
     }
 }
 
-fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
-    let context = &recorded.context;
-    let answer = within(driver, context.handle, || {
-        driver.is_complete(recorded.pair.end)
-    });
-    answer.flatten().inspect_err(|&failed| context.note(failed))
-}
+/// The sample is not complete after all: its stream was destroyed with work queued, and a newer stream, which is ahead, has its
+/// address.
+struct NotYet;
 
 /// Reads the times of a completed sample, books them, and gives its events back.
-fn finish(timing: &Timing, driver: &Driver, sample: &Sample) {
+fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Result<(), NotYet> {
     let durations = durations(driver, sample.pairs.as_slice());
+    if durations == Err(Failed(NOT_READY)) {
+        return Err(NotYet);
+    }
     {
         let mut stats = timing.stats.lock();
         // Under the lock, so that a reset between the check and the booking is impossible.
@@ -297,6 +302,7 @@ fn finish(timing: &Timing, driver: &Driver, sample: &Sample) {
         }
     }
     sample.pairs.recycle();
+    Ok(())
 }
 
 fn add_all(stats: &mut GpuStats, call: &GpuCall, durations: &[(u32, u64)], inside_ns: u64) {
@@ -321,37 +327,4 @@ fn tell_enclosing(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)
             stats.take_from_self(parent, *device, ns);
         }
     }
-}
-
-/// First start to last end on each device; all of them or none.
-fn durations(driver: &Driver, recorded: &[Recorded]) -> Result<Vec<(u32, u64)>, Failed> {
-    if let [one] = recorded {
-        return Ok(vec![(one.context.device, elapsed(driver, one, one)?)]);
-    }
-    let mut devices: Vec<u32> = recorded.iter().map(|one| one.context.device).collect();
-    devices.sort_unstable();
-    devices.dedup();
-    let longest_on = |device: u32| {
-        let here = || {
-            recorded
-                .iter()
-                .filter(move |one| one.context.device == device)
-        };
-        let spans = here().flat_map(|from| here().map(move |to| elapsed(driver, from, to)));
-        spans
-            .reduce(|a, b| a.and_then(|a| b.map(|b| a.max(b))))
-            .unwrap_or(Ok(0))
-    };
-    devices
-        .into_iter()
-        .map(|device| Ok((device, longest_on(device)?)))
-        .collect()
-}
-
-fn elapsed(driver: &Driver, from: &Recorded, to: &Recorded) -> Result<u64, Failed> {
-    let context = &from.context;
-    let answer = within(driver, context.handle, || {
-        driver.elapsed_ns(from.pair.start, to.pair.end)
-    });
-    answer.flatten().inspect_err(|&failed| context.note(failed))
 }

@@ -2,7 +2,6 @@
 //! Creating a Graph Using Stream Capture). A graph is the list of its nodes in the order of their calls; a
 //! replay runs them one after another on the launching stream, also where the capture had forked.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use crate::abi::{Answer, Handle, Host};
@@ -16,30 +15,17 @@ use crate::state::State;
 use crate::stream::thread;
 
 /// `CU_STREAM_CAPTURE_MODE_GLOBAL`; 1 is THREAD_LOCAL.
-const GLOBAL: i32 = 0;
+pub(crate) const GLOBAL: i32 = 0;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
-const RELAXED: i32 = 2;
-
-thread_local! {
-    static MODE: Cell<i32> = const { Cell::new(GLOBAL) };
-}
-
-/// Puts the calling thread in capture interaction `mode` and gives the former one.
-pub(crate) fn exchange_mode(mode: i32) -> Answer<i32> {
-    if (GLOBAL..=RELAXED).contains(&mode) {
-        Ok(MODE.replace(mode))
-    } else {
-        Err(Code::INVALID_VALUE)
-    }
-}
+pub(crate) const RELAXED: i32 = 2;
 
 /// One capture in progress.
 pub(crate) struct Capture {
     pub(crate) context: Handle,
     origin: Handle,
-    mode: i32,
-    thread: u64,
-    invalidated: bool,
+    pub(crate) mode: i32,
+    pub(crate) thread: u64,
+    pub(crate) invalidated: bool,
     nodes: Vec<Node>,
     /// Streams that the capture has spread to and whose work nobody has waited for.
     unjoined: BTreeSet<Handle>,
@@ -81,8 +67,19 @@ pub(crate) enum Node {
 }
 
 impl State {
-    /// The capture that `stream` is part of; STREAM_CAPTURE_INVALIDATED when it is spoilt.
-    pub(crate) fn capture_of(&self, stream: Handle) -> Answer<Option<u64>> {
+    /// The capture that `stream`, about to be used, is part of; STREAM_CAPTURE_INVALIDATED when it is spoilt.
+    /// STREAM_CAPTURE_IMPLICIT for the legacy stream beside a capturing blocking one, whose capture it spoils.
+    pub(crate) fn capture_of(&mut self, stream: Handle) -> Answer<Option<u64>> {
+        let capture = self.membership(stream);
+        if capture == Err(Code::STREAM_CAPTURE_IMPLICIT) {
+            self.spoil_blocking_captures(stream)?;
+        }
+        capture
+    }
+
+    /// [`State::capture_of`] as a question, which spoils nothing.
+    fn membership(&self, stream: Handle) -> Answer<Option<u64>> {
+        self.not_implicit(stream)?;
         let Some(id) = self.streams.get(stream)?.capture else {
             return Ok(None);
         };
@@ -92,9 +89,10 @@ impl State {
         }
     }
 
-    /// `CU_STREAM_CAPTURE_STATUS_*` of `stream`: 0 none, 1 active, 2 invalidated.
+    /// `CU_STREAM_CAPTURE_STATUS_*` of `stream`: 0 none, 1 active, 2 invalidated. Asking spoils nothing, also
+    /// where the answer is STREAM_CAPTURE_IMPLICIT (API reference, cuStreamIsCapturing).
     pub(crate) fn capture_status(&self, stream: Handle) -> Answer<i32> {
-        match self.capture_of(stream) {
+        match self.membership(stream) {
             Ok(capture) => Ok(i32::from(capture.is_some())),
             Err(Code::STREAM_CAPTURE_INVALIDATED) => Ok(2),
             Err(code) => Err(code),
@@ -136,49 +134,6 @@ impl State {
             .values_mut()
             .filter(|stream| stream.capture == Some(id));
         members.for_each(|stream| stream.capture = None);
-    }
-
-    /// The rule for potentially unsafe calls (API reference, cuThreadExchangeStreamCaptureMode): while a
-    /// capture that the thread's mode must respect is going on, the call answers
-    /// STREAM_CAPTURE_UNSUPPORTED and spoils it.
-    pub(crate) fn unsafe_call(&mut self) -> Answer {
-        let (mode, here) = (MODE.get(), thread());
-        let mut prohibited = false;
-        for capture in self.captures.values_mut() {
-            let own = capture.thread == here && capture.mode != RELAXED;
-            let others = mode == GLOBAL && capture.thread != here && capture.mode == GLOBAL;
-            if mode != RELAXED && (own || others) {
-                capture.invalidated = true;
-                prohibited = true;
-            }
-        }
-        if prohibited {
-            Err(Code::STREAM_CAPTURE_UNSUPPORTED)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Refuses to wait for or ask about a capturing `stream`, which spoils the capture.
-    pub(crate) fn not_capturing(&mut self, stream: Handle) -> Answer {
-        match self.capture_of(stream)? {
-            Some(id) => {
-                self.invalidate(id);
-                Err(Code::STREAM_CAPTURE_UNSUPPORTED)
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses to wait for or ask about a captured `event`, which spoils the capture.
-    pub(crate) fn not_captured(&mut self, event: Handle) -> Answer {
-        match self.events.get(event)?.mark {
-            Mark::Captured(id, _) => {
-                self.invalidate(id);
-                Err(Code::CAPTURED_EVENT)
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Starts a capture on `stream`. The legacy stream cannot be captured: STREAM_CAPTURE_UNSUPPORTED; a
@@ -304,9 +259,9 @@ impl State {
                 Task::Fill { target, value, len },
             ),
         };
-        let stream = self.streams.get_mut(stream)?;
-        stream.occupy(ns);
-        self.queue.push(stream.context, task);
+        self.occupy(stream, ns)?;
+        let context = self.streams.get(stream)?.context;
+        self.queue.push(context, task);
         Ok(())
     }
 

@@ -25,6 +25,11 @@ const KNOWN: &[(i32, &CStr, &CStr)] = &[
         c"CUDA_ERROR_INVALID_CONTEXT",
         c"invalid device context",
     ),
+    (
+        215,
+        c"CUDA_ERROR_UNSUPPORTED_LIMIT",
+        c"limit is not supported on this architecture",
+    ),
     (301, c"CUDA_ERROR_FILE_NOT_FOUND", c"file not found"),
     (
         400,
@@ -82,6 +87,11 @@ const KNOWN: &[(i32, &CStr, &CStr)] = &[
         c"dependency created on uncaptured work in another stream",
     ),
     (
+        906,
+        c"CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
+        c"operation would make the legacy stream depend on a capturing blocking stream",
+    ),
+    (
         907,
         c"CUDA_ERROR_CAPTURED_EVENT",
         c"operation not permitted on an event last recorded in a capturing stream",
@@ -98,9 +108,11 @@ impl Code {
     pub(crate) const INVALID_VALUE: Code = Code(1);
     pub(crate) const OUT_OF_MEMORY: Code = Code(2);
     pub(crate) const NOT_INITIALIZED: Code = Code(3);
+    pub(crate) const DEINITIALIZED: Code = Code(4);
     pub(crate) const NO_DEVICE: Code = Code(100);
     pub(crate) const INVALID_DEVICE: Code = Code(101);
     pub(crate) const INVALID_CONTEXT: Code = Code(201);
+    pub(crate) const UNSUPPORTED_LIMIT: Code = Code(215);
     pub(crate) const FILE_NOT_FOUND: Code = Code(301);
     pub(crate) const INVALID_HANDLE: Code = Code(400);
     pub(crate) const ILLEGAL_STATE: Code = Code(401);
@@ -116,6 +128,7 @@ impl Code {
     pub(crate) const STREAM_CAPTURE_UNMATCHED: Code = Code(903);
     pub(crate) const STREAM_CAPTURE_UNJOINED: Code = Code(904);
     pub(crate) const STREAM_CAPTURE_ISOLATION: Code = Code(905);
+    pub(crate) const STREAM_CAPTURE_IMPLICIT: Code = Code(906);
     pub(crate) const CAPTURED_EVENT: Code = Code(907);
     pub(crate) const STREAM_CAPTURE_WRONG_THREAD: Code = Code(908);
     pub(crate) const UNKNOWN: Code = Code(999);

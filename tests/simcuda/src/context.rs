@@ -8,12 +8,15 @@ use crate::abi::{Answer, Handle};
 use crate::codes::Code;
 use crate::state::State;
 use crate::stream::Stream;
+use crate::table;
 
 /// Primary contexts have the handle `PRIMARY + ordinal`, the same each time they come to life: like the
 /// real driver's, so that who keys by handle alone is found out. `cuCtxGetId` tells the lives apart.
 const PRIMARY: Handle = 0x10 << 56 | 0x1000;
-/// Other contexts have `CREATED | id`.
+/// Other contexts have `CREATED | number << 4`.
 const CREATED: Handle = 0x10 << 56 | 1 << 40;
+/// Stack size, printf buffer, malloc heap (bytes); device runtime synchronization depth and pending launches.
+const LIMITS: [usize; 5] = [1 << 10, 1 << 20, 8 << 20, 2, 2048];
 /// How deep a thread's stack of contexts may grow.
 const DEPTH: usize = 32;
 
@@ -34,6 +37,12 @@ pub(crate) struct Context {
     pub(crate) legacy: Handle,
     /// The stream behind handle 0x2, by thread.
     pub(crate) per_thread: BTreeMap<u64, Handle>,
+    /// When the work of destroyed streams has ended, in ns of the simulator's clock.
+    pub(crate) orphaned: u64,
+    /// The values of `CU_LIMIT_*`, by their number.
+    pub(crate) limits: [usize; 5],
+    /// `CU_FUNC_CACHE_*`: a preference without effect.
+    pub(crate) cache: i32,
 }
 
 /// The handle of the primary context of `device`.
@@ -130,7 +139,12 @@ impl State {
 
     /// A new context that is not the device's primary one.
     pub(crate) fn create_context(&mut self, device: u32) -> Handle {
-        let handle = CREATED | self.new_id() << 4;
+        let number = if table::reuses_handles() {
+            (1..).find(|number| !self.contexts.contains_key(&(CREATED | number << 4)))
+        } else {
+            None
+        };
+        let handle = CREATED | number.unwrap_or_else(|| self.new_id()) << 4;
         self.bring_to_life(handle, device);
         handle
     }
@@ -146,6 +160,9 @@ impl State {
             sticky: None,
             legacy,
             per_thread: BTreeMap::new(),
+            orphaned: 0,
+            limits: LIMITS,
+            cache: 0,
         };
         self.contexts.insert(handle, context);
     }

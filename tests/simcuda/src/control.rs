@@ -47,6 +47,10 @@ functions! {
     set_kernel_ns = b"simcuda_set_kernel_ns": extern "C" fn(*const c_char, u64) -> bool,
     set_event_ns = b"simcuda_set_event_ns": extern "C" fn(u64),
     set_call_ns = b"simcuda_set_call_ns": extern "C" fn(*const c_char, u64) -> bool,
+    set_resolution_ns = b"simcuda_set_resolution_ns": extern "C" fn(u64),
+    reuse_handles = b"simcuda_reuse_handles": extern "C" fn(bool),
+    declare_unsafe = b"simcuda_declare_unsafe": extern "C" fn(*const c_char, bool) -> bool,
+    shut_down = b"simcuda_shut_down": extern "C" fn(),
     live_events = b"simcuda_live_events": extern "C" fn() -> u64,
     live_contexts = b"simcuda_live_contexts": extern "C" fn() -> u64,
 }
@@ -157,6 +161,36 @@ impl Sim {
     /// As [`Sim::calls`].
     pub fn set_call_ns(self, symbol: &str, ns: u64) {
         known(symbol, (self.0.set_call_ns)(text(symbol).as_ptr(), ns));
+    }
+
+    /// The step in ns that elapsed times are rounded to; 0 means exact ones. Unless set: 0 under the virtual
+    /// clock, 500 under the host's. The result is a float32 of milliseconds in any case.
+    pub fn set_resolution_ns(self, ns: u64) {
+        (self.0.set_resolution_ns)(ns);
+    }
+
+    /// Gives the handles of destroyed objects out again, as a real driver does with its
+    /// addresses: who knows things by handle alone is found out. Unless set, a handle is given out once, so that a use
+    /// after the end is found out.
+    pub fn reuse_handles(self, reuse: bool) {
+        (self.0.reuse_handles)(reuse);
+    }
+
+    /// Declares `symbol` potentially unsafe during a capture, or takes that back: for functions of which documents do
+    /// not say it. A program that is right either way passes either way.
+    ///
+    /// # Panics
+    /// As [`Sim::calls`].
+    pub fn declare_unsafe(self, symbol: &str, potentially: bool) {
+        known(
+            symbol,
+            (self.0.declare_unsafe)(text(symbol).as_ptr(), potentially),
+        );
+    }
+
+    /// Tears the driver down, as it does itself at exit: from now on every call answers DEINITIALIZED.
+    pub fn shut_down(self) {
+        (self.0.shut_down)();
     }
 
     /// Events that exist now.

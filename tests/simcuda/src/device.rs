@@ -13,7 +13,7 @@ pub(crate) const MEMORY_BYTES: u64 = 16 << 30;
 /// What a real driver keeps for itself once a context exists.
 pub(crate) const RESERVED_BYTES: u64 = 300 << 20;
 
-const SM_COUNT: i32 = 40;
+pub(crate) const SM_COUNT: i32 = 40;
 const CLOCK_KHZ: i32 = 1_590_000;
 const MEMORY_CLOCK_KHZ: i32 = 5_001_000;
 const BUS_BITS: i32 = 256;

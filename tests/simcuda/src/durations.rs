@@ -15,6 +15,9 @@ const MEMSET: &str = "memset";
 const VIRTUAL_KERNEL_NS: u64 = 10_000;
 /// Under the host's clock an event record takes this long unless something else was set.
 const HOST_EVENT_NS: u64 = 1_500;
+/// Under the host's clock elapsed times come in steps of this length unless something else was set (API
+/// reference, cuEventElapsedTime: "a resolution of around 0.5 microseconds").
+const HOST_RESOLUTION_NS: u64 = 500;
 /// What the device needs to start anything, in the roofline.
 const START_NS: f64 = 2_000.0;
 
@@ -22,6 +25,7 @@ const START_NS: f64 = 2_000.0;
 pub(crate) struct Durations {
     by_name: BTreeMap<String, u64>,
     event: Option<u64>,
+    resolution: Option<u64>,
     /// `GPUPROF_SIM_KERNEL_NS`, read once.
     environment: Option<Option<u64>>,
 }
@@ -41,6 +45,7 @@ impl Durations {
         Durations {
             by_name: BTreeMap::new(),
             event: None,
+            resolution: None,
             environment: None,
         }
     }
@@ -61,6 +66,20 @@ impl Durations {
             0
         } else {
             HOST_EVENT_NS
+        })
+    }
+
+    /// Sets the step of elapsed times, in ns; 0 and 1 mean exact ones.
+    pub(crate) fn set_resolution(&mut self, ns: u64) {
+        self.resolution = Some(ns);
+    }
+
+    /// The step of elapsed times, in ns.
+    pub(crate) fn resolution(&self) -> u64 {
+        self.resolution.unwrap_or(if clock::is_virtual() {
+            0
+        } else {
+            HOST_RESOLUTION_NS
         })
     }
 

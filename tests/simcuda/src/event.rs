@@ -7,8 +7,6 @@ use crate::state::State;
 
 /// `CU_EVENT_DISABLE_TIMING`.
 const DISABLE_TIMING: u32 = 2;
-/// A real device's resolution, kept under the host's clock.
-const RESOLUTION_NS: i64 = 500;
 
 /// One event.
 pub(crate) struct Event {
@@ -33,7 +31,7 @@ impl State {
     /// ended, and writing it takes a little of the stream's time.
     pub(crate) fn stamp(&mut self, event: Handle, stream: Handle) -> Answer {
         let ns = self.durations.event();
-        let at = self.streams.get_mut(stream)?.occupy(ns);
+        let at = self.occupy(stream, ns)?;
         self.events.get_mut(event)?.mark = Mark::At(at);
         Ok(())
     }
@@ -58,8 +56,9 @@ impl State {
             return Err(Code::NOT_READY);
         }
         let mut ns = end as i64 - start as i64;
-        if !clock::is_virtual() {
-            ns = (ns + RESOLUTION_NS / 2).div_euclid(RESOLUTION_NS) * RESOLUTION_NS;
+        let step = self.durations.resolution() as i64;
+        if step > 1 {
+            ns = (ns + step / 2).div_euclid(step) * step;
         }
         Ok((ns as f64 / 1e6) as f32)
     }

@@ -21,7 +21,12 @@ macro_rules! driver_functions {
         #[allow(non_snake_case, clippy::too_many_arguments)]
         extern "C" fn $name($($arg: $type),*) -> i32 {
             const SYMBOL: $crate::symbols::Symbol = $crate::symbols::Symbol::named(stringify!($name));
-            let code = $crate::fault::call(SYMBOL, || $body);
+            let code = $crate::fault::call(SYMBOL, || {
+                if $crate::fault::declared_unsafe(SYMBOL) {
+                    $crate::state::ready()?.unsafe_call()?;
+                }
+                $body
+            });
             $crate::queue::relieve();
             code
         }

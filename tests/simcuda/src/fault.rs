@@ -18,6 +18,10 @@ static CALLS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 static COSTS_NS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 /// Rises with each reset; a thread whose own counts are of an older epoch starts at 0 again.
 static EPOCH: AtomicU64 = AtomicU64::new(1);
+/// The driver has been torn down.
+static DOWN: AtomicBool = AtomicBool::new(false);
+/// Functions that a test declares potentially unsafe during a capture, where documents do not say.
+static DECLARED_UNSAFE: [AtomicBool; COUNT] = [const { AtomicBool::new(false) }; COUNT];
 static ANY_RULE: AtomicBool = AtomicBool::new(false);
 static RULES: Mutex<Vec<Rule>> = Mutex::new(Vec::new());
 
@@ -35,10 +39,30 @@ struct Rule {
     code: i32,
 }
 
-/// Runs one driver function: counts it, lets its modelled cost pass, then fails it by order or runs `body`.
+/// Tears the driver down: from now on every call answers DEINITIALIZED (API reference, CUresult: "the CUDA driver is in
+/// the process of shutting down"). Nothing brings it back.
+pub(crate) fn shut_down() {
+    DOWN.store(true, Ordering::Release);
+}
+
+/// Whether a test declared `symbol` potentially unsafe during a capture.
+pub(crate) fn declared_unsafe(symbol: Symbol) -> bool {
+    DECLARED_UNSAFE[symbol.0].load(Ordering::Acquire)
+}
+
+/// Declares `symbol` potentially unsafe during a capture, or takes that back.
+pub(crate) fn declare_unsafe(symbol: Symbol, potentially: bool) {
+    DECLARED_UNSAFE[symbol.0].store(potentially, Ordering::Release);
+}
+
+/// Runs one driver function: counts it, lets its modelled cost pass, then fails it by order or runs `body`. After the
+/// driver's end it does nothing.
 pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> Answer) -> i32 {
     count(symbol);
     clock::advance(COSTS_NS[symbol.0].load(Ordering::Relaxed));
+    if DOWN.load(Ordering::Acquire) {
+        return Code::DEINITIALIZED.0;
+    }
     if let Some(code) = ordered_failure(symbol) {
         return code;
     }

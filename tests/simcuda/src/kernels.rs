@@ -6,6 +6,7 @@ use crate::abi::Answer;
 use crate::codes::Code;
 
 mod convolution;
+mod foreign;
 mod matrix;
 mod network;
 
@@ -46,6 +47,7 @@ static KERNELS: &[Kernel] = &[
         run: saxpy,
         work: saxpy_work,
     },
+    foreign::SIN,
     convolution::DOUBLE,
     convolution::SINGLE,
     convolution::TILED,

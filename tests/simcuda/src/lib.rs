@@ -19,6 +19,7 @@
 //! |---|---|
 //! | `GPUPROF_SIM=1` | [`real_or_simulated`] takes the simulator without asking for a real device |
 //! | `GPUPROF_SIM_DRIVER` | path of the built `libsimcuda.so` |
+//! | `GPUPROF_SIM_DEVICES` | number of devices where the program does not install the simulator itself |
 //! | `GPUPROF_SIM_KERNEL_NS` | modelled duration of every kernel, in ns |
 //!
 //! This crate must never depend on gpuprof or cudarc: it stands below both.
@@ -35,10 +36,12 @@ mod event;
 mod exports;
 mod fault;
 mod kernels;
+mod legacy;
 mod load;
 mod memory;
 mod module;
 mod probe;
+mod prohibited;
 mod queue;
 mod state;
 mod stream;

@@ -21,6 +21,8 @@ pub(crate) struct State {
     pub(crate) initialized: bool,
     /// How many devices `cuInit` finds; 0 makes it answer NO_DEVICE.
     pub(crate) devices: u32,
+    /// The number of devices was chosen.
+    pub(crate) configured: bool,
     pub(crate) contexts: BTreeMap<Handle, Context>,
     pub(crate) streams: Table<Stream>,
     pub(crate) events: Table<Event>,
@@ -57,6 +59,7 @@ impl State {
         State {
             initialized: false,
             devices: 1,
+            configured: false,
             contexts: BTreeMap::new(),
             streams: Table::new(0x11),
             events: Table::new(0x12),
@@ -69,6 +72,19 @@ impl State {
             queue: Queue::new(),
             durations: Durations::new(),
             last_id: 0,
+        }
+    }
+
+    /// Where nobody chose the number of devices, `GPUPROF_SIM_DEVICES` does: for programs that know nothing of the
+    /// simulator.
+    pub(crate) fn count_devices(&mut self) {
+        if self.configured {
+            return;
+        }
+        self.configured = true;
+        let stated = std::env::var("GPUPROF_SIM_DEVICES").ok();
+        if let Some(devices) = stated.and_then(|text| text.parse().ok()) {
+            self.devices = devices;
         }
     }
 

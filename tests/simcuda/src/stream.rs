@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::{Answer, Handle};
-use crate::clock;
 use crate::codes::Code;
 use crate::state::State;
 
@@ -12,6 +11,8 @@ use crate::state::State;
 const LEGACY: Handle = 1;
 /// `CU_STREAM_PER_THREAD`.
 const PER_THREAD: Handle = 2;
+/// `CU_STREAM_NON_BLOCKING`, the only flag of a stream.
+pub(crate) const NON_BLOCKING: u32 = 1;
 
 thread_local! {
     static THREAD: Cell<u64> = const { Cell::new(0) };
@@ -51,11 +52,9 @@ impl Stream {
         }
     }
 
-    /// Queues `ns` of work and gives when it starts: after the queued work, and not before now.
-    pub(crate) fn occupy(&mut self, ns: u64) -> u64 {
-        let start = self.tail.max(clock::now());
-        self.tail = start.saturating_add(ns);
-        start
+    /// Whether it keeps the legacy stream's order.
+    pub(crate) fn blocking(&self) -> bool {
+        self.flags & NON_BLOCKING == 0
     }
 }
 
@@ -117,12 +116,22 @@ impl State {
         Ok(stream)
     }
 
+    /// Takes a stream away. What it has queued still runs, and its context waits for that.
+    pub(crate) fn remove_stream(&mut self, handle: Handle) -> Answer<Stream> {
+        let stream = self.streams.remove(handle)?;
+        if let Some(context) = self.contexts.get_mut(&stream.context) {
+            context.orphaned = context.orphaned.max(stream.tail);
+        }
+        Ok(stream)
+    }
+
     /// When everything queued in `context` has ended, in ns of the simulator's clock.
     pub(crate) fn context_tail(&self, context: Handle) -> u64 {
         self.streams
             .values()
             .filter(|stream| stream.context == context)
             .map(|stream| stream.tail)
+            .chain(self.living(context).map(|context| context.orphaned))
             .max()
             .unwrap_or(0)
     }

@@ -2,6 +2,8 @@
 //! destroyed one, one of another kind and a made-up one are all told from a living one. Must never import
 //! driver state.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::abi::{Answer, Handle};
 use crate::codes::Code;
 
@@ -9,6 +11,18 @@ const KIND_SHIFT: u32 = 56;
 const GENERATION_SHIFT: u32 = 28;
 const INDEX_SHIFT: u32 = 4;
 const INDEX_MASK: u64 = (1 << (GENERATION_SHIFT - INDEX_SHIFT)) - 1;
+
+static REUSE: AtomicBool = AtomicBool::new(false);
+
+/// Whether a destroyed object's handle may be given out again.
+pub(crate) fn reuse_handles(reuse: bool) {
+    REUSE.store(reuse, Ordering::Release);
+}
+
+/// Whether it may.
+pub(crate) fn reuses_handles() -> bool {
+    REUSE.load(Ordering::Acquire)
+}
 
 /// Objects of one kind by handle.
 pub(crate) struct Table<T> {
@@ -32,7 +46,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// Takes `value` in and gives its handle, which no object had before.
+    /// Takes `value` in and gives its handle, which no object had before unless [`reuse_handles`] says otherwise.
     pub(crate) fn insert(&mut self, value: T) -> Handle {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {
@@ -42,7 +56,9 @@ impl<T> Table<T> {
             self.slots.len() - 1
         });
         let slot = &mut self.slots[index];
-        slot.generation = (slot.generation + 1) & ((1 << (KIND_SHIFT - GENERATION_SHIFT)) - 1);
+        if slot.generation == 0 || !reuses_handles() {
+            slot.generation = (slot.generation + 1) & ((1 << (KIND_SHIFT - GENERATION_SHIFT)) - 1);
+        }
         slot.value = Some(value);
         self.kind | u64::from(slot.generation) << GENERATION_SHIFT | (index as u64) << INDEX_SHIFT
     }

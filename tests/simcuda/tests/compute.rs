@@ -198,3 +198,22 @@ fn managed_memory_is_shared() {
     stream.synchronize().unwrap();
     assert_eq!(data.as_slice().unwrap(), [7.0; 32]);
 }
+
+/// A kernel of a program that knows nothing of the workspace: cudarc's numbered examples.
+#[test]
+fn a_foreign_kernel_is_known_by_its_name() {
+    let (_sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let module = context
+        .load_module(Ptx::from_src(".visible .entry sin_kernel() {}"))
+        .unwrap();
+    let kernel = module.load_function("sin_kernel").unwrap();
+    let x = stream.clone_htod(&[0.5_f32, 1.0, 2.0]).unwrap();
+    let mut y = stream.clone_htod(&[9.0_f32; 3]).unwrap();
+    let mut launch = stream.launch_builder(&kernel);
+    launch.arg(&mut y).arg(&x).arg(&2_i32);
+    // SAFETY: these are sin_kernel's parameters.
+    unsafe { launch.launch(LaunchConfig::for_num_elems(3)) }.unwrap();
+    let expected = [0.5_f32.sin(), 1.0_f32.sin(), 9.0];
+    assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
+}

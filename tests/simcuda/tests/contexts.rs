@@ -129,3 +129,117 @@ fn a_stream_knows_its_context() {
         .unwrap();
     assert_eq!(answer, context.cu_ctx());
 }
+
+/// A second context on device 0, current from now on.
+fn create() -> sys::CUcontext {
+    let mut context = std::ptr::null_mut();
+    // SAFETY: `context` is writable; no parameters, no flags.
+    unsafe { sys::cuCtxCreate_v4(&mut context, std::ptr::null_mut(), 0, 0) }
+        .result()
+        .unwrap();
+    context
+}
+
+/// cuCtxDestroy: "Destroys and cleans up all resources associated with the context", also where it is current to
+/// other threads, "attempting to access [it] from those threads will result in the error
+/// CUDA_ERROR_CONTEXT_IS_DESTROYED". It pops the context of the calling thread. A primary context is not its business.
+#[test]
+fn a_created_context_is_destroyed_with_all_in_it() {
+    let (sim, _turn) = virtual_clock();
+    result::init().unwrap();
+    let before = sim.live_contexts();
+    let context = create();
+    let (made, stream) = (event(CU_EVENT_DEFAULT), stream());
+    // SAFETY: both live.
+    unsafe { result::event::record(made, stream) }.unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let handle = context as usize;
+    let other = std::thread::spawn(move || {
+        // SAFETY: the context lives.
+        unsafe { result::ctx::set_current(handle as _) }.unwrap();
+        ready.send(()).unwrap();
+        told.recv().unwrap();
+        result::event::create(CU_EVENT_DEFAULT)
+            .map(drop)
+            .map_err(|error| error.0)
+    });
+    is_ready.recv().unwrap();
+    // SAFETY: created above.
+    unsafe { sys::cuCtxDestroy_v2(context) }.result().unwrap();
+    tell.send(()).unwrap();
+    assert_eq!(
+        other.join().unwrap(),
+        Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)
+    );
+    assert_eq!(result::ctx::get_current().unwrap(), None);
+    assert_eq!(sim.live_contexts(), before);
+    let gone = Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
+    assert_eq!(query(made), gone);
+    // SAFETY: the simulator validates handles.
+    let destroyed = unsafe { result::event::destroy(made) };
+    assert_eq!(destroyed.map_err(|error| error.0), gone);
+    // SAFETY: as above.
+    let pushed = unsafe { sys::cuCtxPushCurrent_v2(context) };
+    assert_eq!(pushed, CUresult::CUDA_ERROR_INVALID_CONTEXT);
+    // SAFETY: device 0 exists.
+    let primary = unsafe { result::primary_ctx::retain(0) }.unwrap();
+    // SAFETY: as above.
+    let refused = unsafe { sys::cuCtxDestroy_v2(primary) };
+    assert_eq!(refused, CUresult::CUDA_ERROR_INVALID_CONTEXT);
+    // SAFETY: retained above.
+    unsafe { result::primary_ctx::release(0) }.unwrap();
+}
+
+/// cuEventRecord: event and stream "must be from the same context", also where both contexts are of one device:
+/// INVALID_HANDLE. cuStreamWaitEvent and cuEventElapsedTime go across contexts of one device.
+#[test]
+fn an_event_is_recorded_in_its_own_context_only() {
+    let (_sim, _turn) = virtual_clock();
+    result::init().unwrap();
+    let first = create();
+    let (mine, my_stream) = (event(CU_EVENT_DEFAULT), stream());
+    let second = create();
+    let (other, other_stream) = (event(CU_EVENT_DEFAULT), stream());
+    // SAFETY: all of them live; so for all below.
+    let record = |event, stream| unsafe { result::event::record(event, stream) };
+    let refused = record(mine, other_stream).map_err(|error| error.0);
+    assert_eq!(refused, Err(CUresult::CUDA_ERROR_INVALID_HANDLE));
+    record(mine, my_stream).unwrap();
+    record(other, other_stream).unwrap();
+    assert_eq!(common::elapsed(mine, other), Ok(0.0));
+    // SAFETY: both live.
+    unsafe { sys::cuStreamWaitEvent(other_stream, mine, 0) }
+        .result()
+        .unwrap();
+    for context in [second, first] {
+        // SAFETY: created above.
+        unsafe { sys::cuCtxDestroy_v2(context) }.result().unwrap();
+    }
+}
+
+/// Not the reference's, but every allocator's habit: what is created after an end may stand where the old one stood.
+/// cuCtxGetId, "unique for the life of the program", tells contexts apart.
+#[test]
+fn addresses_are_used_again_when_asked_for() {
+    let (sim, _turn) = virtual_clock();
+    result::init().unwrap();
+    sim.reuse_handles(true);
+    let context = create();
+    let (first, made) = (id(context), event(CU_EVENT_DEFAULT));
+    // SAFETY: created above.
+    unsafe { result::event::destroy(made) }.unwrap();
+    assert_eq!(event(CU_EVENT_DEFAULT), made);
+    // SAFETY: created above.
+    unsafe { sys::cuCtxDestroy_v2(context) }.result().unwrap();
+    let again = create();
+    sim.reuse_handles(false);
+    assert_eq!(again, context);
+    assert_ne!(id(again), first);
+    // SAFETY: created above.
+    unsafe { sys::cuCtxDestroy_v2(again) }.result().unwrap();
+}
+
+fn stream() -> sys::CUstream {
+    result::stream::create(result::stream::StreamKind::NonBlocking).unwrap()
+}

@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::{context_and_stream, function, saxpy, virtual_clock};
-use cudarc::driver::sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+use common::{context_and_stream, event, function, query, record, saxpy, virtual_clock};
+use cudarc::driver::result;
+use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
+use cudarc::driver::sys::CUresult::{CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_INVALID_HANDLE};
 
 /// CUresult: after ILLEGAL_ADDRESS "the context is in an inconsistent state"; later calls answer the same.
 #[test]
@@ -13,7 +15,10 @@ fn a_kernel_past_its_memory_poisons_the_context() {
     let kernel = function(&context, "saxpy");
     let x = stream.alloc_zeros(64).unwrap();
     let mut y = stream.alloc_zeros(128).unwrap();
+    let (made, pending) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    record(made, &stream).unwrap();
     saxpy(&stream, &kernel, 1.0, &x, &mut y).unwrap();
+    record(pending, &stream).unwrap();
     assert_eq!(
         stream.synchronize().unwrap_err().0,
         CUDA_ERROR_ILLEGAL_ADDRESS
@@ -25,5 +30,17 @@ fn a_kernel_past_its_memory_poisons_the_context() {
     assert_eq!(
         context.new_event(None).map(drop).unwrap_err().0,
         CUDA_ERROR_ILLEGAL_ADDRESS
+    );
+    let sticky = Err(CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_eq!([query(made), query(pending)], [sticky; 2]);
+    assert_eq!(record(made, &stream), sticky);
+    assert_eq!(common::elapsed(made, pending).map(drop), sticky);
+    // SAFETY: made above.
+    let destroyed = || unsafe { result::event::destroy(made) }.map_err(|error| error.0);
+    assert_eq!(destroyed(), sticky);
+    assert_eq!(
+        destroyed(),
+        Err(CUDA_ERROR_INVALID_HANDLE),
+        "it is gone all the same"
     );
 }

@@ -198,3 +198,61 @@ fn the_per_thread_stream_is_one_per_thread() {
     });
     assert_ne!(here, there.join().unwrap());
 }
+
+/// cuEventElapsedTime: "elapsed time between two events (in milliseconds with a resolution of around 0.5
+/// microseconds)". Off under the virtual clock until it is asked for.
+#[test]
+fn elapsed_times_come_in_steps_when_asked_for() {
+    let (sim, _turn) = virtual_clock();
+    let (_context, stream) = context_and_stream();
+    let (start, end) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    for (step, ns, expected) in [
+        (0, 1_249, 0.001_249),
+        (500, 1_249, 0.001),
+        (500, 1_250, 0.0015),
+        (500, 100, 0.0),
+    ] {
+        sim.set_resolution_ns(step);
+        record(start, &stream).unwrap();
+        sim.advance(ns);
+        record(end, &stream).unwrap();
+        assert_eq!(elapsed(start, end), Ok(expected), "{step} {ns}");
+    }
+    sim.set_resolution_ns(0);
+}
+
+/// cuEventElapsedTime answers in a `float`: 24 bits of milliseconds, so that at 10 s the step is about 1 µs and
+/// at an hour 250 µs.
+#[test]
+fn milliseconds_are_float32() {
+    let (sim, _turn) = virtual_clock();
+    let (_context, stream) = context_and_stream();
+    let (start, end) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+    for (ns, expected) in [(10_000_000_300, 10_000.0), (3_600_000_100_000, 3_600_000.0)] {
+        record(start, &stream).unwrap();
+        sim.advance(ns);
+        record(end, &stream).unwrap();
+        assert_eq!(elapsed(start, end), Ok(expected));
+    }
+}
+
+/// cuStreamDestroy: "the function will return immediately and the resources [...] will be released automatically once the
+/// device has completed all work"; cuCtxSynchronize waits for "all preceding requested tasks", those among them.
+#[test]
+fn a_context_waits_for_the_work_of_a_destroyed_stream() {
+    let (sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let kernel = function(&context, "saxpy");
+    let (x, mut y) = (
+        stream.alloc_zeros(64).unwrap(),
+        stream.alloc_zeros(64).unwrap(),
+    );
+    let before = sim.now();
+    sim.set_kernel_ns("saxpy", 8_000);
+    let gone = context.new_stream().unwrap();
+    saxpy(&gone, &kernel, 1.0, &x, &mut y).unwrap();
+    drop(gone);
+    assert_eq!(sim.now(), before);
+    context.synchronize().unwrap();
+    assert_eq!(sim.now(), before + 8_000);
+}

@@ -104,6 +104,7 @@ driver_functions! {
         let (current, tail) = {
             let mut state = state::ready()?;
             let current = state.current()?;
+            state.none_capturing(current)?;
             state.unsafe_call()?;
             (current, state.context_tail(current))
         };
@@ -113,6 +114,38 @@ driver_functions! {
     /// Scheduling flags change how a host thread waits, which is not simulated.
     fn cuCtxSetFlags(_flags: u32) {
         state::ready()?.current().map(drop)
+    }
+
+    /// UNSUPPORTED_LIMIT for one that the device lacks.
+    fn cuCtxGetLimit(out: Out<usize>, limit: i32) {
+        let state = state::ready()?;
+        let context = state.living(state.current()?)?;
+        out.put(*context.limits.get(limit as usize).ok_or(Code::UNSUPPORTED_LIMIT)?)
+    }
+
+    /// The values are kept and have no effect.
+    fn cuCtxSetLimit(limit: i32, value: usize) {
+        let mut state = state::ready()?;
+        let current = state.current()?;
+        let context = state.contexts.get_mut(&current).ok_or(Code::INVALID_CONTEXT)?;
+        *context.limits.get_mut(limit as usize).ok_or(Code::UNSUPPORTED_LIMIT)? = value;
+        Ok(())
+    }
+
+    fn cuCtxGetCacheConfig(out: Out<i32>) {
+        let state = state::ready()?;
+        out.put(state.living(state.current()?)?.cache)
+    }
+
+    fn cuCtxSetCacheConfig(cache: i32) {
+        let mut state = state::ready()?;
+        let current = state.current()?;
+        let context = state.contexts.get_mut(&current).ok_or(Code::INVALID_CONTEXT)?;
+        if !(0..=3).contains(&cache) {
+            return Err(Code::INVALID_VALUE);
+        }
+        context.cache = cache;
+        Ok(())
     }
 
     /// Both outputs are optional; a greater priority is a smaller number.

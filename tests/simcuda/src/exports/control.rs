@@ -24,6 +24,7 @@ control_functions! {
         if !state.initialized {
             clock::choose(virtual_clock);
             state.devices = devices;
+            state.configured = true;
         }
         !state.initialized
     }
@@ -66,6 +67,22 @@ control_functions! {
 
     fn simcuda_set_call_ns(symbol: Text, ns: u64) -> bool {
         find(symbol).map(|symbol| fault::set_cost(symbol, ns)).is_some()
+    }
+
+    fn simcuda_set_resolution_ns(ns: u64) {
+        state::lock().durations.set_resolution(ns);
+    }
+
+    fn simcuda_reuse_handles(reuse: bool) {
+        crate::table::reuse_handles(reuse);
+    }
+
+    fn simcuda_declare_unsafe(symbol: Text, potentially: bool) -> bool {
+        find(symbol).map(|symbol| fault::declare_unsafe(symbol, potentially)).is_some()
+    }
+
+    fn simcuda_shut_down() {
+        fault::shut_down();
     }
 
     fn simcuda_live_events() -> u64 {

@@ -6,18 +6,24 @@ use std::ptr;
 use super::driver_functions;
 use crate::abi::{Out, put_text};
 use crate::codes::{Code, describe};
-use crate::{device, state};
+use crate::{device, fault, state};
 
 driver_functions! {
+    /// The driver ends with the process: handlers that were registered before this call find it gone.
     fn cuInit(flags: u32) {
         if flags != 0 {
             return Err(Code::INVALID_VALUE);
         }
         let mut state = state::lock();
+        state.count_devices();
         if state.devices == 0 {
             return Err(Code::NO_DEVICE);
         }
-        state.initialized = true;
+        if !state.initialized {
+            state.initialized = true;
+            // SAFETY: the handler touches one static, and the library is never unloaded.
+            unsafe { libc::atexit(at_exit) };
+        }
         Ok(())
     }
 
@@ -72,6 +78,10 @@ driver_functions! {
         let device = state::ready()?.device(device)?;
         put_text(id, len, &device::pci_bus_id(device))
     }
+}
+
+extern "C" fn at_exit() {
+    fault::shut_down();
 }
 
 /// An unknown code is INVALID_VALUE and a null text (API reference, cuGetErrorName).

@@ -23,9 +23,12 @@ driver_functions! {
         out.put(state.events.insert(Event { context, flags, mark: Mark::Never }))
     }
 
-    /// Legal while the event is pending; does not wait.
+    /// Legal while the event is pending; does not wait. The event goes also where its context answers a stored
+    /// error.
     fn cuEventDestroy_v2(event: Handle) {
-        state::ready()?.events.remove(event).map(drop)
+        let mut state = state::ready()?;
+        let context = state.events.remove(event)?.context;
+        state.healthy(context)
     }
 
     fn cuEventRecord(event: Handle, stream: Handle) {

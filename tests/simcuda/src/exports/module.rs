@@ -110,6 +110,21 @@ driver_functions! {
         blocks.put(occupancy(block_size, shared_bytes)?)
     }
 
+    fn cuOccupancyMaxPotentialBlockSizeWithFlags(
+        grid_size: Out<i32>,
+        block_size: Out<i32>,
+        function: Handle,
+        block_to_shared: Option<extern "C" fn(i32) -> usize>,
+        shared_bytes: usize,
+        limit: i32,
+        _flags: u32,
+    ) {
+        state::ready()?.functions.get(function)?;
+        let (grid, block) = potential(block_to_shared, shared_bytes, limit)?;
+        grid_size.put(grid)?;
+        block_size.put(block)
+    }
+
     fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         blocks: Out<i32>,
         function: Handle,
@@ -120,6 +135,27 @@ driver_functions! {
         state::ready()?.functions.get(function)?;
         blocks.put(occupancy(block_size, shared_bytes)?)
     }
+}
+
+/// The block size, a multiple of the warp and at most `limit` (0: the device's), with the most threads at work, and
+/// the number of blocks that fills the device. Of equal ones the largest block.
+fn potential(
+    block_to_shared: Option<extern "C" fn(i32) -> usize>,
+    shared_bytes: usize,
+    limit: i32,
+) -> Answer<(i32, i32)> {
+    let most = match u32::try_from(limit).map_err(|_| Code::INVALID_VALUE)? {
+        0 => device::MAX_THREADS_PER_BLOCK,
+        limit => limit.min(device::MAX_THREADS_PER_BLOCK),
+    };
+    let mut best = (0, 0, 0);
+    for block in (device::WARP..=most).step_by(device::WARP as usize) {
+        let block = block as i32;
+        let shared = block_to_shared.map_or(shared_bytes, |shared| shared(block));
+        let blocks = occupancy(block, shared)?;
+        best = best.max((blocks * block, block, blocks));
+    }
+    Ok((best.2 * device::SM_COUNT, best.1))
 }
 
 /// Checks a launch. INVALID_VALUE past the device's limits and for the `extra` way of passing arguments,

@@ -3,10 +3,9 @@
 use super::driver_functions;
 use crate::abi::{Handle, Out};
 use crate::codes::Code;
-use crate::{capture, clock, queue, state};
+use crate::stream::NON_BLOCKING;
+use crate::{clock, prohibited, queue, state};
 
-/// `CU_STREAM_NON_BLOCKING`, the only flag.
-const NON_BLOCKING: u32 = 1;
 /// `CU_EVENT_WAIT_EXTERNAL`.
 const WAIT_EXTERNAL: u32 = 1;
 /// The range that `cuCtxGetStreamPriorityRange` gives; others are clamped to it.
@@ -28,14 +27,16 @@ driver_functions! {
         out.put(state::ready()?.create_stream(flags, priority)?)
     }
 
-    /// Queued work still runs; a capture on the stream is spoilt.
+    /// Queued work still runs; a capture on the stream is spoilt. The stream goes also where its context answers
+    /// a stored error.
     fn cuStreamDestroy_v2(stream: Handle) {
         let mut state = state::ready()?;
         if state.is_legacy(stream) {
             return Err(Code::INVALID_HANDLE);
         }
         state.abandon_capture(stream);
-        state.streams.remove(stream).map(drop)
+        let context = state.remove_stream(stream)?.context;
+        state.healthy(context)
     }
 
     fn cuStreamSynchronize(stream: Handle) {
@@ -44,8 +45,7 @@ driver_functions! {
             let stream = state.stream(stream)?;
             state.not_capturing(stream)?;
             state.unsafe_call()?;
-            let stream = state.streams.get(stream)?;
-            (stream.context, stream.tail)
+            (state.streams.get(stream)?.context, state.ended(stream)?)
         };
         queue::settle(context, tail)
     }
@@ -57,14 +57,13 @@ driver_functions! {
             state.not_capturing(stream)?;
             state.unsafe_call()?;
             let downloads = state.queue.has_downloads();
-            let stream = state.streams.get(stream)?;
-            if clock::now() < stream.tail {
+            if clock::now() < state.ended(stream)? {
                 return Err(Code::NOT_READY);
             }
             if !downloads {
                 return Ok(());
             }
-            stream.context
+            state.streams.get(stream)?.context
         };
         queue::settle(context, 0)
     }
@@ -107,16 +106,18 @@ driver_functions! {
     }
 
     /// Which stream owns managed memory decides what the host may touch when, which is not simulated.
+    /// No operation of a graph: on a capturing stream it is refused and spoils the capture.
     fn cuStreamAttachMemAsync(stream: Handle, address: u64, len: usize, flags: u32) {
         let mut state = state::ready()?;
-        state.stream(stream)?;
+        let stream = state.stream(stream)?;
+        state.not_capturing(stream)?;
         state.memory.check(address, len)?;
         if matches!(flags, 1 | 2 | 4) { Ok(()) } else { Err(Code::INVALID_VALUE) }
     }
 
     fn cuThreadExchangeStreamCaptureMode(mode: Out<i32>) {
         drop(state::ready()?);
-        mode.exchange(capture::exchange_mode)
+        mode.exchange(prohibited::exchange_mode)
     }
 
     fn cuStreamGetCtx(stream: Handle, out: Out<Handle>) {
@@ -125,9 +126,11 @@ driver_functions! {
         out.put(state.streams.get(stream)?.context)
     }
 
+    /// On a capturing stream it is refused and spoils the capture: real drivers have done that.
     fn cuStreamGetId(stream: Handle, out: Out<u64>) {
         let mut state = state::ready()?;
         let stream = state.stream(stream)?;
+        state.not_capturing(stream)?;
         out.put(state.streams.get(stream)?.id)
     }
 

@@ -1,0 +1,49 @@
+//! What recorded pairs say: whether the GPU has passed them, and the time of a call on each of its devices.
+//!
+//! On the resolver's thread, in the context of the events. Must not import the resolver or anything above it.
+
+use super::context::within;
+use super::driver::{Driver, Failed};
+use super::pending::Recorded;
+
+/// Whether the GPU has passed the pair's end event.
+pub(super) fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
+    let context = &recorded.context;
+    let answer = within(driver, context.handle, || {
+        driver.is_complete(recorded.pair.end)
+    });
+    answer.flatten().inspect_err(|&failed| context.note(failed))
+}
+
+/// First start to last end on each device; all of them or none.
+pub(super) fn durations(driver: &Driver, recorded: &[Recorded]) -> Result<Vec<(u32, u64)>, Failed> {
+    if let [one] = recorded {
+        return Ok(vec![(one.context.device, elapsed(driver, one, one)?)]);
+    }
+    let mut devices: Vec<u32> = recorded.iter().map(|one| one.context.device).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    let longest_on = |device: u32| {
+        let here = || {
+            recorded
+                .iter()
+                .filter(move |one| one.context.device == device)
+        };
+        let spans = here().flat_map(|from| here().map(move |to| elapsed(driver, from, to)));
+        spans
+            .reduce(|a, b| a.and_then(|a| b.map(|b| a.max(b))))
+            .unwrap_or(Ok(0))
+    };
+    devices
+        .into_iter()
+        .map(|device| Ok((device, longest_on(device)?)))
+        .collect()
+}
+
+fn elapsed(driver: &Driver, from: &Recorded, to: &Recorded) -> Result<u64, Failed> {
+    let context = &from.context;
+    let answer = within(driver, context.handle, || {
+        driver.elapsed_ns(from.pair.start, to.pair.end)
+    });
+    answer.flatten().inspect_err(|&failed| context.note(failed))
+}

@@ -1,0 +1,132 @@
+//! A context that is no primary one and nothing of cudarc's safe types: what another library of the process would have.
+
+// Each test file uses its own part of it.
+#![allow(dead_code, unreachable_pub)]
+
+use std::ffi::c_void;
+use std::ptr;
+
+use cudarc::driver::{DriverError, result, sys};
+use gpuprof::{HasStream, StreamRef};
+use simcuda::Sim;
+
+const LEN: usize = 4;
+const BLOCKING: u32 = 0;
+const NON_BLOCKING: u32 = 1;
+
+/// A created context on device 0 with saxpy, one non-blocking stream and one blocking one. Destroyed by nobody.
+pub struct Other {
+    sim: Sim,
+    pub context: sys::CUcontext,
+    pub stream: sys::CUstream,
+    pub blocking: sys::CUstream,
+    function: sys::CUfunction,
+    buffer: sys::CUdeviceptr,
+}
+
+impl Other {
+    /// The thread's current context stays what it was.
+    pub fn new(sim: Sim) -> Result<Self, DriverError> {
+        let mut context = ptr::null_mut();
+        // SAFETY: the handle is writable; no parameters, no flags.
+        unsafe { sys::cuCtxCreate_v4(&mut context, ptr::null_mut(), 0, 0) }.result()?;
+        let image = std::ffi::CString::new(kernels::SAXPY_PTX).expect("PTX has no NUL");
+        // SAFETY: the image is PTX that ends in NUL.
+        let module = unsafe { result::module::load_data(image.as_ptr().cast()) }?;
+        let name = std::ffi::CString::new(kernels::SAXPY).expect("a name has no NUL");
+        let other = Self {
+            sim,
+            context,
+            stream: new_stream(NON_BLOCKING)?,
+            blocking: new_stream(BLOCKING)?,
+            // SAFETY: the module is loaded.
+            function: unsafe { result::module::get_function(module, name) }?,
+            // SAFETY: no kernel needs what is in it.
+            buffer: unsafe { result::malloc_sync(LEN * size_of::<f32>()) }?,
+        };
+        pop();
+        Ok(other)
+    }
+
+    /// Runs `f` with this context current.
+    pub fn inside<R>(&self, f: impl FnOnce() -> R) -> R {
+        // SAFETY: the context is alive.
+        unsafe { sys::cuCtxPushCurrent_v2(self.context) }
+            .result()
+            .expect("push");
+        let result = f();
+        pop();
+        result
+    }
+
+    /// Launches a kernel of exactly `ns`.
+    pub fn kernel(&self, stream: sys::CUstream, ns: u64) -> Result<(), DriverError> {
+        self.kernel_at(self.buffer, stream, ns)
+    }
+
+    /// The same on memory that does not exist, 1 ms long: the context answers ILLEGAL_ADDRESS once it has run.
+    pub fn fault(&self, stream: sys::CUstream) -> Result<(), DriverError> {
+        self.kernel_at(16, stream, 1_000_000)
+    }
+
+    fn kernel_at(&self, buffer: u64, stream: sys::CUstream, ns: u64) -> Result<(), DriverError> {
+        self.sim.set_kernel_ns(kernels::SAXPY, ns);
+        let (mut n, mut a, mut x, mut y) = (LEN as u32, 1_f32, buffer, buffer);
+        let mut arguments: [*mut c_void; 4] = [
+            (&raw mut n).cast(),
+            (&raw mut a).cast(),
+            (&raw mut x).cast(),
+            (&raw mut y).cast(),
+        ];
+        let (grid, block) = ((1, 1, 1), (LEN as u32, 1, 1));
+        self.inside(|| {
+            // SAFETY: these are saxpy's parameters; the simulator tells a bad address.
+            unsafe { result::launch_kernel(self.function, grid, block, 0, stream, &mut arguments) }
+        })
+    }
+
+    /// Waits for one of its streams.
+    pub fn synchronize(&self, stream: sys::CUstream) -> Result<(), DriverError> {
+        // SAFETY: the stream is alive.
+        self.inside(|| unsafe { result::stream::synchronize(stream) })
+    }
+
+    /// One of its streams, for spans.
+    pub fn lend(&self, stream: sys::CUstream, tells_context: bool) -> Lent {
+        let context = if tells_context {
+            self.context
+        } else {
+            ptr::null_mut()
+        };
+        Lent { stream, context }
+    }
+}
+
+/// A raw stream as a span's argument.
+pub struct Lent {
+    pub stream: sys::CUstream,
+    pub context: sys::CUcontext,
+}
+
+impl HasStream for Lent {
+    fn stream_ref(&self) -> StreamRef<'_> {
+        // SAFETY: nothing of the context is ever destroyed.
+        unsafe { StreamRef::from_raw(self.stream.cast(), self.context.cast()) }
+    }
+}
+
+/// A new stream of the current context.
+pub fn new_stream(flags: u32) -> Result<sys::CUstream, DriverError> {
+    let mut stream = ptr::null_mut();
+    // SAFETY: the handle is writable.
+    unsafe { sys::cuStreamCreate(&mut stream, flags) }.result()?;
+    Ok(stream)
+}
+
+fn pop() {
+    let mut popped = ptr::null_mut();
+    // SAFETY: the handle is writable.
+    unsafe { sys::cuCtxPopCurrent_v2(&mut popped) }
+        .result()
+        .expect("pop");
+}
