@@ -149,8 +149,7 @@ impl Collector {
             threads.base = threads.merged();
             threads.ended.threads.clear();
         }
-        stats::next_epoch();
-        self.gpu.clear();
+        self.gpu.next_window();
         self.homeless.store(0, Relaxed);
         // The first look at the clock takes a while: a program that is not measured is spared it.
         window.began = match window
@@ -223,6 +222,7 @@ impl Collector {
         let gpu = self.gpu.stats(limit)?;
         let merged = self.threads.try_lock_for(limit)?.in_window();
         let (own_ticks, setup_ticks) = (merged.own_ticks, merged.setup_ticks);
+        let stalled_ticks = merged.stalled_ticks;
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
         let sites = self.sites.try_lock_for(limit)?.clone();
         let settings = window.settings();
@@ -247,6 +247,7 @@ impl Collector {
         profile.trust.sample = sample;
         profile.trust.own_cost_ns = clock::ns(own_ticks);
         profile.trust.own_setup_ns = clock::ns(setup_ticks);
+        profile.trust.own_stalled_ns = clock::ns(stalled_ticks);
         profile.trust.dropped += self.homeless.load(Relaxed);
         self.tell_gpu(&mut profile, limit);
         Some(profile)

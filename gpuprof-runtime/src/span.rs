@@ -224,17 +224,23 @@ impl Drop for Span {
     }
 }
 
+/// An event record that takes longer than this has not worked but waited: recording takes some microseconds, and blocks when
+/// the stream's queue is full, as the next launch would have.
+const STALL_NS: u64 = 50_000;
+
 /// Runs `f` on the thread's GPU state and counts the time it takes as gpuprof's own. `None`: that state is in use further
 /// up, which only a broken nesting can do.
 pub(crate) fn own_work<R>(thread: &Thread, f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
     let mut gpu = thread.gpu.try_borrow_mut().ok()?;
     let before = clock::now();
     let result = f(&mut gpu);
+    let took = clock::now().saturating_sub(before);
     let counter = match gpu.take_set_up() {
         true => &thread.shared.setup_ticks,
+        false if clock::ns(took) > STALL_NS => &thread.shared.stalled_ticks,
         false => &thread.shared.own_ticks,
     };
-    Thread::count(counter, clock::now().saturating_sub(before));
+    Thread::count(counter, took);
     Some(result)
 }
 

@@ -1,6 +1,6 @@
 //! What is open on one thread: whose streams spans inside inherit, whose time holds theirs, whom sampling chose.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::thread::ThreadId;
 
@@ -25,6 +25,10 @@ pub(crate) struct Open {
     pub(super) chosen: Option<Chosen>,
     /// It has its start events.
     pub(super) timed: bool,
+    /// Why its own stream cannot be used; spans inside must not take one further out for it.
+    pub(super) refused: Option<Fate>,
+    /// The window it began in.
+    pub(super) epoch: u32,
     /// Made when the first span inside begins on the same single stream, at once for futures.
     pub(super) inside: Option<Arc<Inside>>,
     pub(super) state: State,
@@ -42,7 +46,6 @@ pub(super) enum State {
         /// Where the time goes that the enclosing span must not count as its own.
         enclosing: Option<Arc<Inside>>,
         thread: ThreadId,
-        epoch: u32,
     },
 }
 
@@ -76,6 +79,8 @@ pub(super) struct Chosen {
 #[derive(Debug, Default)]
 pub(crate) struct Inside {
     ns: AtomicU64,
+    /// One of them stands for several by its own sampling, so the sum can be more than the call.
+    sampled: AtomicBool,
     state: AtomicU8,
 }
 
@@ -92,7 +97,11 @@ pub(super) enum Enclosing {
 
 impl Inside {
     /// Adds the time of a span inside, and says what the enclosing call has done.
-    pub(super) fn add(&self, ns: u64) -> Enclosing {
+    pub(super) fn add(&self, ns: u64, stands_for: u32) -> Enclosing {
+        let ns = ns.saturating_mul(u64::from(stands_for));
+        if stands_for > 1 {
+            self.sampled.store(true, Relaxed);
+        }
         self.ns
             .store(self.ns.load(Relaxed).saturating_add(ns), Relaxed);
         match self.state.load(Relaxed) {
@@ -102,10 +111,15 @@ impl Inside {
         }
     }
 
-    /// The time inside up to now, for the enclosing call, which is being booked or not.
-    pub(super) fn close(&self, booked: bool) -> u64 {
+    /// The time inside up to now, for the enclosing call of `ns`, which is being booked or not. Never more than that, unless
+    /// sampling makes up for it elsewhere: futures that run beside each other overlap.
+    pub(super) fn close(&self, booked: bool, ns: u64) -> u64 {
         self.state.store(if booked { 1 } else { 2 }, Relaxed);
-        self.ns.load(Relaxed)
+        let inside = self.ns.load(Relaxed);
+        match self.sampled.load(Relaxed) {
+            true => inside,
+            false => inside.min(ns),
+        }
     }
 }
 
@@ -133,14 +147,21 @@ impl Open {
             lanes: Lanes::One(lane),
             chosen: None,
             timed: false,
+            refused: None,
+            epoch: crate::stats::epoch(),
             inside: None,
             state: State::None,
         })
     }
 
+    /// Whether it will have a time in this window: one that began before a reset will not.
+    fn is_timed(&self) -> bool {
+        self.timed && self.epoch == crate::stats::epoch()
+    }
+
     /// Whether it is timed on exactly this stream.
     fn times_alone(&self, lane: &Lane) -> bool {
-        self.timed && matches!(&self.lanes, Lanes::One(mine) if mine.is_same_stream(lane))
+        self.is_timed() && matches!(&self.lanes, Lanes::One(mine) if mine.is_same_stream(lane))
     }
 }
 
@@ -210,19 +231,20 @@ impl GpuThread {
 
     /// The enclosing span's first stream, if there is one.
     pub(super) fn inherit(&self, is_async: bool) -> Result<Lanes, Fate> {
-        let lanes = self
-            .open
-            .iter()
-            .rev()
-            .map(|(_, open)| open.lanes.as_slice());
-        match lanes.filter_map(<[Lane]>::first).next() {
-            // A future may outlive the span it inherits from, and with it a stream that nothing keeps.
-            Some(lane) if is_async && lane.keep.is_none() => {
-                Err(Fate::Untimed(Untimed::StreamUnsafe))
+        for (_, open) in self.open.iter().rev() {
+            if let Some(fate) = open.refused {
+                return Err(fate);
             }
-            Some(lane) => Ok(Lanes::One(lane.clone())),
-            None => Ok(Lanes::NONE),
+            match open.lanes.as_slice().first() {
+                // A future may outlive the span it inherits from, and with it a stream that nothing keeps.
+                Some(lane) if is_async && lane.keep.is_none() => {
+                    return Err(Fate::Untimed(Untimed::StreamUnsafe));
+                }
+                Some(lane) => return Ok(Lanes::One(lane.clone())),
+                None => {}
+            }
         }
+        Ok(Lanes::NONE)
     }
 
     /// Whether sampling takes this call: at random for the outermost, as the enclosing one was for those inside, and in
@@ -261,7 +283,7 @@ impl GpuThread {
     pub(super) fn is_inside(&self, lanes: &Lanes, site: u32) -> bool {
         let on_all = |open: &Open| lanes.as_slice().iter().all(|lane| open.lanes.has(lane));
         let mut open = self.open.iter();
-        open.any(|(_, open)| open.site == site && open.timed && on_all(open))
+        open.any(|(_, open)| open.site == site && open.is_timed() && on_all(open))
     }
 
     pub(super) fn sender(&mut self, timing: &Timing) -> &mut Sender {

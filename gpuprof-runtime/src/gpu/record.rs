@@ -6,6 +6,12 @@ use super::lanes::{Lane, Lanes};
 use super::open::Pairs;
 use crate::stats::node::{Fate, Untimed};
 
+/// Whether events can be recorded on all lanes now.
+pub(super) fn check(driver: &Driver, lanes: &Lanes) -> Result<(), Fate> {
+    let mut lanes = lanes.as_slice().iter();
+    lanes.try_for_each(|lane| in_context_of(driver, lane, || check_stream(driver, lane)))
+}
+
 /// Start events on all lanes, or none.
 pub(super) fn start(driver: &Driver, lanes: &Lanes) -> Result<Pairs, Fate> {
     let lanes = match lanes {

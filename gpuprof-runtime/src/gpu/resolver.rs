@@ -280,24 +280,23 @@ fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Result<(), NotYe
         let mut stats = timing.stats.lock();
         // Under the lock, so that a reset between the check and the booking is impossible.
         let wanted = sample.epoch == stats::epoch();
-        let close = |booked| {
-            sample
-                .inside
-                .as_ref()
-                .map_or(0, |inside| inside.close(booked))
+        let close = |booked, ns| {
+            let inside = sample.inside.as_ref();
+            inside.map_or(0, |inside| inside.close(booked, ns))
         };
         match durations {
             Ok(durations) if wanted => {
-                let inside_ns = close(true);
+                let ns = durations.first().map_or(0, |(_, ns)| *ns);
+                let inside_ns = close(true, ns);
                 add_all(&mut stats, &sample.call, &durations, inside_ns);
                 tell_enclosing(&mut stats, sample, &durations);
             }
             Err(_) if wanted && !driver.has_ended() => {
-                close(false);
+                close(false, 0);
                 stats.fail(&sample.call);
             }
             _ => {
-                close(false);
+                close(false, 0);
             }
         }
     }
@@ -322,9 +321,9 @@ fn tell_enclosing(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)
     if let (Some(enclosing), Some(parent), [(device, ns)]) =
         (&sample.enclosing, sample.call.parent, durations)
     {
-        let ns = ns.saturating_mul(u64::from(sample.call.weight));
-        if enclosing.add(ns) == Enclosing::Booked {
-            stats.take_from_self(parent, *device, ns);
+        let weight = sample.call.weight;
+        if enclosing.add(*ns, weight) == Enclosing::Booked {
+            stats.take_from_self(parent, *device, ns.saturating_mul(u64::from(weight)));
         }
     }
 }

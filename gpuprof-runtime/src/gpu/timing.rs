@@ -82,13 +82,18 @@ impl Timing {
             lanes: Lanes::NONE,
             chosen: None,
             timed: false,
+            refused: None,
+            epoch: crate::stats::epoch(),
             inside: None,
             state: State::None,
         };
         let lanes = match streams {
             Held::Own(lanes) => Ok(lanes),
             Held::Inherit => thread.inherit(is_async),
-            Held::Refused(fate) => Err(fate),
+            Held::Refused(fate) => {
+                open.refused = Some(fate);
+                Err(fate)
+            }
         };
         match lanes {
             Ok(lanes) => open.lanes = lanes,
@@ -99,7 +104,15 @@ impl Timing {
         }
         let first = open.lanes.as_slice().first()?;
         thread.note_set_up(first.context.is_fresh());
-        open.chosen = Some(thread.choose(self.sample.load(Relaxed), place.sample));
+        let sample = self.sample.load(Relaxed);
+        if sample > 1 || place.sample > 1 {
+            // Before anything is drawn: an estimate speaks for calls that could have been timed, and counts stay exact.
+            if let Err(fate) = record::check(Driver::get(), &open.lanes) {
+                open.state = State::Not(fate);
+                return Some(open);
+            }
+        }
+        open.chosen = Some(thread.choose(sample, place.sample));
         open.state = match self.start(thread, &open) {
             Ok(started) => {
                 open.timed = true;
@@ -148,7 +161,6 @@ impl Timing {
             pairs,
             enclosing,
             thread: thread::current().id(),
-            epoch: crate::stats::epoch(),
         })
     }
 
@@ -160,7 +172,8 @@ impl Timing {
         work: Work,
         epoch: u32,
     ) -> (Fate, Option<Sample>) {
-        let (call, pairs, enclosing, began_on, began_in) = match open.state {
+        let began_in = open.epoch;
+        let (call, pairs, enclosing, began_on) = match open.state {
             State::None => return (Fate::NoStream, None),
             State::Not(fate) => return (fate, None),
             State::Started {
@@ -168,8 +181,7 @@ impl Timing {
                 pairs,
                 enclosing,
                 thread,
-                epoch,
-            } => (call, pairs, enclosing, thread, epoch),
+            } => (call, pairs, enclosing, thread),
         };
         let is_per_thread = |lane: &Lane| lane.stream == sys::Stream::PER_THREAD;
         let per_thread = open.lanes.as_slice().iter().any(is_per_thread);
@@ -190,7 +202,7 @@ impl Timing {
         if let Err(fate) = outcome {
             pairs.recycle();
             if let Some(inside) = open.inside {
-                inside.close(false);
+                inside.close(false, 0);
             }
             return (fate, None);
         }
@@ -242,14 +254,9 @@ impl Timing {
         let began = Instant::now();
         // An event floor that does not come is no reason to keep a program from ending.
         let floor_limit = limit.min(Duration::from_millis(100));
-        let Some(rings) = self.rings.try_lock_for(limit) else {
+        let Some(rings) = self.under_way(limit) else {
             return;
         };
-        let rings: Vec<(Arc<Progress>, u64)> = rings
-            .iter()
-            .filter_map(Weak::upgrade)
-            .map(|ring| (Arc::clone(&ring), ring.submitted()))
-            .collect();
         let mut pause = Duration::from_micros(20);
         self.hurry.store(true, Relaxed);
         loop {
@@ -269,6 +276,18 @@ impl Timing {
         self.hurry.store(false, Relaxed);
     }
 
+    /// Every ring, and how many samples it had been given by now. The lock is not held beyond this: a thread's first GPU span
+    /// wants it.
+    fn under_way(&self, limit: Duration) -> Option<Vec<(Arc<Progress>, u64)>> {
+        let rings = self.rings.try_lock_for(limit)?;
+        let rings = rings.iter().filter_map(Weak::upgrade);
+        Some(
+            rings
+                .map(|ring| (Arc::clone(&ring), ring.submitted()))
+                .collect(),
+        )
+    }
+
     fn probing(&self) -> bool {
         self.probes.load(Relaxed) > 0 || self.contexts.has_new()
     }
@@ -278,9 +297,14 @@ impl Timing {
         Some(self.stats.try_lock_for(limit)?.clone())
     }
 
-    /// Forgets all GPU times; with the epoch already advanced, late samples do not come back.
-    pub(crate) fn clear(&self) {
-        *self.stats.lock() = GpuStats::default();
+    /// Begins the next window without any GPU time. In one step for the resolver: it books under the same lock, so that
+    /// late samples do not come back and none of the new window is forgotten.
+    pub(crate) fn next_window(&self) {
+        {
+            let mut stats = self.stats.lock();
+            crate::stats::next_epoch();
+            *stats = GpuStats::default();
+        }
         if let Some(driver) = Driver::met() {
             driver.forget_failures();
         }

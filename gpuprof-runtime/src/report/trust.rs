@@ -111,6 +111,14 @@ fn summary(profile: &Profile) -> Words {
                     .add_one(PLAIN, once)
                     .add(PLAIN, "once");
             }
+            if trust.own_stalled_ns > 0 {
+                let waited = format::duration(trust.own_stalled_ns).text();
+                words
+                    .then(";")
+                    .add(PLAIN, "event records waited")
+                    .add_one(PLAIN, waited)
+                    .add(PLAIN, "for room in the GPU's queue");
+            }
             &mut words
         }
         None => words.add(PLAIN, "unknown"),

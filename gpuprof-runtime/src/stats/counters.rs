@@ -17,6 +17,8 @@ pub(crate) struct Shared {
     pub(crate) own_ticks: AtomicU64,
     /// The same of calls that met a context or a thread for the first time.
     pub(crate) setup_ticks: AtomicU64,
+    /// The same of calls that must have waited for room in the stream's queue.
+    pub(crate) stalled_ticks: AtomicU64,
     pub(crate) misnested: AtomicU64,
     pub(crate) dropped: AtomicU64,
 }

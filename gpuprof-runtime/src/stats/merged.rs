@@ -21,6 +21,7 @@ pub(crate) struct Merged {
     pub(crate) threads: FxHashMap<u32, u32>,
     pub(crate) own_ticks: u64,
     pub(crate) setup_ticks: u64,
+    pub(crate) stalled_ticks: u64,
     pub(crate) misnested: u64,
     pub(crate) dropped: u64,
 }
@@ -56,6 +57,7 @@ impl Merged {
         }
         self.own_ticks += thread.own_ticks.load(Relaxed);
         self.setup_ticks += thread.setup_ticks.load(Relaxed);
+        self.stalled_ticks += thread.stalled_ticks.load(Relaxed);
         self.misnested += thread.misnested.load(Relaxed);
         self.dropped += thread.dropped.load(Relaxed);
     }
@@ -77,6 +79,7 @@ impl Merged {
         }
         self.own_ticks = self.own_ticks.saturating_sub(earlier.own_ticks);
         self.setup_ticks = self.setup_ticks.saturating_sub(earlier.setup_ticks);
+        self.stalled_ticks = self.stalled_ticks.saturating_sub(earlier.stalled_ticks);
         self.misnested = self.misnested.saturating_sub(earlier.misnested);
         self.dropped = self.dropped.saturating_sub(earlier.dropped);
     }

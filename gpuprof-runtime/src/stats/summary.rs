@@ -98,12 +98,13 @@ fn named(site: &Site) -> Function {
 
 fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<'_>]) -> Function {
     let mut all = NodeData::default();
-    let mut outermost_cpu = 0;
+    let (mut outermost_cpu, mut outermost_wall) = (0, 0);
     let mut below = 0.0;
     for place in places {
         all.merge(&place.cpu, measured.epoch);
         if !place.path.recursive {
             outermost_cpu += place.cpu.cpu.total;
+            outermost_wall += place.cpu.wall.total;
             below += place.below;
         }
     }
@@ -146,8 +147,8 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
             times(
                 &all.wall,
                 current,
-                all.wall.total,
-                all.wall.total,
+                outermost_wall,
+                outermost_wall,
                 merged.wall.get(&number),
             )
         }),
