@@ -308,8 +308,8 @@ pub struct Trust {
     /// What gpuprof spent once, in calls that met a context or a thread for the first time: the first events, the
     /// resolver's start. Not in `own_cost_ns`.
     pub own_setup_ns: u64,
-    /// What event records waited where the stream's queue was full, as the program's next launch would have. Not in
-    /// `own_cost_ns`.
+    /// What event records of over 50 µs took: these have not worked but waited, mostly where the stream's queue was full,
+    /// as the program's next launch would have. Not in `own_cost_ns`.
     pub own_stalled_ns: u64,
     /// Calls in all.
     pub calls: u64,

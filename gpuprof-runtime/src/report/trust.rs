@@ -115,9 +115,8 @@ fn summary(profile: &Profile) -> Words {
                 let waited = format::duration(trust.own_stalled_ns).text();
                 words
                     .then(";")
-                    .add(PLAIN, "event records waited")
-                    .add_one(PLAIN, waited)
-                    .add(PLAIN, "for room in the GPU's queue");
+                    .add(PLAIN, "event records that had to wait:")
+                    .add_one(PLAIN, waited);
             }
             &mut words
         }
