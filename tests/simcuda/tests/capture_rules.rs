@@ -11,8 +11,8 @@ use cudarc::driver::sys::{
 
 const NO_FLAGS: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
 
-/// Programming guide, Prohibited and Unhandled Operations: it is invalid to "synchronize a broader handle which
-/// encompasses an active stream capture, such as a device or context handle", whatever the capture's mode and
+/// Programming guide, Prohibited and Unhandled Operations: it is invalid to synchronize a broader handle which
+/// encompasses an active stream capture, such as a device or context handle, whatever the capture's mode and
 /// the thread's.
 #[test]
 fn a_context_with_a_capture_cannot_be_waited_for() {
@@ -33,8 +33,8 @@ fn a_context_with_a_capture_cannot_be_waited_for() {
     );
 }
 
-/// Programming guide, Invalidation: "further use of any streams which are being captured or captured events
-/// associated with the graph is invalid and will return an error, until stream capture is ended".
+/// Programming guide, Invalidation: further use of any streams which are being captured or captured events
+/// associated with the graph is invalid and will return an error, until stream capture is ended.
 #[test]
 fn a_spoilt_capture_refuses_all_until_its_end() {
     let (_sim, _turn) = virtual_clock();
@@ -55,8 +55,8 @@ fn a_spoilt_capture_refuses_all_until_its_end() {
     assert_eq!(record(made, &stream), Ok(()));
 }
 
-/// Programming guide, Prohibited and Unhandled Operations: "invalid to merge two separate capture graphs by waiting on a
-/// captured event from a stream which is being captured and is associated with a different capture graph".
+/// Programming guide, Prohibited and Unhandled Operations: invalid to merge two separate capture graphs by waiting on a
+/// captured event from a stream which is being captured and is associated with a different capture graph.
 #[test]
 fn two_captures_cannot_merge() {
     let (_sim, _turn) = virtual_clock();
@@ -76,8 +76,8 @@ fn two_captures_cannot_merge() {
     assert!(other.end_capture(NO_FLAGS).is_err());
 }
 
-/// cuStreamEndCapture: "If the mode argument to cuStreamBeginCapture was not CU_STREAM_CAPTURE_MODE_RELAXED, this call must
-/// be from the same thread as cuStreamBeginCapture."
+/// cuStreamEndCapture: If the mode argument to cuStreamBeginCapture was not CU_STREAM_CAPTURE_MODE_RELAXED, this call must
+/// be from the same thread as cuStreamBeginCapture.
 #[test]
 fn only_a_relaxed_capture_ends_on_another_thread() {
     let (_sim, _turn) = virtual_clock();

@@ -3,7 +3,7 @@
 
 use libloading::os::unix::Library;
 
-/// cuDeviceGetCount: "the number of devices [...] that are available for execution".
+/// cuDeviceGetCount: the number of devices [...] that are available for execution.
 #[test]
 fn the_environment_chooses_the_number_of_devices() {
     // SAFETY: the process's only test, and nothing else runs yet.

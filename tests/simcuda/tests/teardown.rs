@@ -21,7 +21,7 @@ fn child(test: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// CUresult, CUDA_ERROR_DEINITIALIZED: "the CUDA driver is in the process of shutting down". Every call answers it,
+/// CUresult, CUDA_ERROR_DEINITIALIZED: the CUDA driver is in the process of shutting down. Every call answers it,
 /// cuInit too.
 #[test]
 fn after_the_end_every_call_is_deinitialized() {

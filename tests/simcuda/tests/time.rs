@@ -199,8 +199,8 @@ fn the_per_thread_stream_is_one_per_thread() {
     assert_ne!(here, there.join().unwrap());
 }
 
-/// cuEventElapsedTime: "elapsed time between two events (in milliseconds with a resolution of around 0.5
-/// microseconds)". Off under the virtual clock until it is asked for.
+/// cuEventElapsedTime: elapsed time between two events (in milliseconds with a resolution of around 0.5
+/// microseconds). Off under the virtual clock until it is asked for.
 #[test]
 fn elapsed_times_come_in_steps_when_asked_for() {
     let (sim, _turn) = virtual_clock();
@@ -236,8 +236,8 @@ fn milliseconds_are_float32() {
     }
 }
 
-/// cuStreamDestroy: "the function will return immediately and the resources [...] will be released automatically once the
-/// device has completed all work"; cuCtxSynchronize waits for "all preceding requested tasks", those among them.
+/// cuStreamDestroy: the function will return immediately and the resources [...] will be released automatically once the
+/// device has completed all work; cuCtxSynchronize waits for all preceding requested tasks, those among them.
 #[test]
 fn a_context_waits_for_the_work_of_a_destroyed_stream() {
     let (sim, _turn) = virtual_clock();
