@@ -22,9 +22,8 @@
 //!     unsafe { launch.launch(LaunchConfig::for_num_elems(n)) }?;
 //!     Ok(())
 //! }
-//! # fn main() -> Result<(), DriverError> {
+//! # fn example(kernel: CudaFunction, x: CudaSlice<f32>, mut y: CudaSlice<f32>) -> Result<(), DriverError> {
 //! # let stream = CudaContext::new(0)?.default_stream();
-//! # let (kernel, x, mut y): (CudaFunction, CudaSlice<f32>, CudaSlice<f32>) = todo!();
 //! saxpy(&stream, &kernel, 2.0, &x, &mut y)?; // nothing else: the table comes at exit, on standard error
 //! # Ok(())
 //! # }

@@ -27,6 +27,14 @@ pub enum Payload {
     F32(f32),
 }
 
+/// How a site's ranges are shown; asked for once a site.
+#[cfg_attr(not(feature = "nvtx"), allow(dead_code))]
+pub(crate) struct Look<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) color: Option<u32>,
+    pub(crate) category: Option<&'static str>,
+}
+
 #[cfg(feature = "nvtx")]
 mod with_nvtx {
     use std::ffi::CString;
@@ -36,7 +44,7 @@ mod with_nvtx {
     use nvtx::sys;
     use parking_lot::Mutex;
 
-    use super::Payload;
+    use super::{Look, Payload};
 
     /// The domain `gpuprof`, never destroyed, and the categories named in it so far; a category's id is its place + 1.
     struct Domain {
@@ -106,43 +114,30 @@ mod with_nvtx {
             }
         }
 
-        fn attributes(
+        fn attributes<'a>(
             &self,
-            name: impl FnOnce() -> String,
-            color: Option<u32>,
-            category: Option<&'static str>,
+            look: impl FnOnce() -> Look<'a>,
             payload: impl FnOnce() -> Payload,
         ) -> Option<sys::EventAttributes> {
-            let encoded = self
-                .encoded
-                .get_or_init(|| encode(&name(), color, category));
+            let encoded = self.encoded.get_or_init(|| encode(&look()));
             let mut attributes = encoded.as_ref()?.0;
             (attributes.payloadType, attributes.payload) = encode_payload(payload());
             Some(attributes)
         }
 
         /// Whether a tool is attached that shows this range.
-        pub(crate) fn is_shown(
-            &self,
-            name: impl FnOnce() -> String,
-            color: Option<u32>,
-            category: Option<&'static str>,
-        ) -> bool {
-            self.encoded
-                .get_or_init(|| encode(&name(), color, category))
-                .is_some()
+        pub(crate) fn is_shown<'a>(&self, look: impl FnOnce() -> Look<'a>) -> bool {
+            self.encoded.get_or_init(|| encode(&look())).is_some()
         }
 
         /// Opens a range that this thread closes, in order. The return value of the call says nothing under nsys.
         #[inline]
-        pub(crate) fn push(
+        pub(crate) fn push<'a>(
             &self,
-            name: impl FnOnce() -> String,
-            color: Option<u32>,
-            category: Option<&'static str>,
+            look: impl FnOnce() -> Look<'a>,
             payload: impl FnOnce() -> Payload,
         ) -> OpenRange {
-            match self.attributes(name, color, category, payload) {
+            match self.attributes(look, payload) {
                 Some(attributes) => {
                     sys::domain_range_push_ex(domain().handle, &attributes);
                     OpenRange::Pushed
@@ -152,14 +147,12 @@ mod with_nvtx {
         }
 
         /// Opens a range that any thread may close.
-        pub(crate) fn start(
+        pub(crate) fn start<'a>(
             &self,
-            name: impl FnOnce() -> String,
-            color: Option<u32>,
-            category: Option<&'static str>,
+            look: impl FnOnce() -> Look<'a>,
             payload: impl FnOnce() -> Payload,
         ) -> OpenRange {
-            match self.attributes(name, color, category, payload) {
+            match self.attributes(look, payload) {
                 Some(attributes) => {
                     OpenRange::Started(sys::domain_range_start_ex(domain().handle, &attributes))
                 }
@@ -182,15 +175,16 @@ mod with_nvtx {
         }
     }
 
-    fn encode(name: &str, color: Option<u32>, category: Option<&'static str>) -> Option<Encoded> {
+    fn encode(look: &Look<'_>) -> Option<Encoded> {
         let domain = domain();
-        let registered = sys::domain_register_string_ascii(domain.handle, &c_string(name)).into();
+        let registered =
+            sys::domain_register_string_ascii(domain.handle, &c_string(look.name)).into();
         let message = sys::MessageValue { registered };
         // Without a tool NVTX registers nothing and answers null.
         if registered.is_null() {
             return None;
         }
-        let (color_type, color) = match color {
+        let (color_type, color) = match look.color {
             Some(rgb) => (sys::ColorType::NVTX_COLOR_ARGB, 0xff00_0000 | rgb),
             None => (sys::ColorType::NVTX_COLOR_UNKNOWN, 0),
         };
@@ -198,7 +192,9 @@ mod with_nvtx {
         Some(Encoded(sys::EventAttributes {
             version: sys::NVTX_VERSION as u16,
             size: sys::NVTX_EVENT_ATTRIBUTES_SIZE as u16,
-            category: category.map_or(0, |category| domain.category(category)),
+            category: look
+                .category
+                .map_or(0, |category| domain.category(category)),
             colorType: color_type.into(),
             color,
             payloadType: payload_type,
@@ -232,7 +228,7 @@ mod with_nvtx {
 
 #[cfg(not(feature = "nvtx"))]
 mod without_nvtx {
-    use super::Payload;
+    use super::{Look, Payload};
 
     /// Nothing: built without the feature `nvtx`.
     #[derive(Debug)]
@@ -250,32 +246,23 @@ mod without_nvtx {
         }
 
         #[inline]
-        pub(crate) fn is_shown(
-            &self,
-            _name: impl FnOnce() -> String,
-            _color: Option<u32>,
-            _category: Option<&'static str>,
-        ) -> bool {
+        pub(crate) fn is_shown<'a>(&self, _look: impl FnOnce() -> Look<'a>) -> bool {
             false
         }
 
         #[inline]
-        pub(crate) fn push(
+        pub(crate) fn push<'a>(
             &self,
-            _name: impl FnOnce() -> String,
-            _color: Option<u32>,
-            _category: Option<&'static str>,
+            _look: impl FnOnce() -> Look<'a>,
             _payload: impl FnOnce() -> Payload,
         ) -> OpenRange {
             OpenRange::None
         }
 
         #[inline]
-        pub(crate) fn start(
+        pub(crate) fn start<'a>(
             &self,
-            _name: impl FnOnce() -> String,
-            _color: Option<u32>,
-            _category: Option<&'static str>,
+            _look: impl FnOnce() -> Look<'a>,
             _payload: impl FnOnce() -> Payload,
         ) -> OpenRange {
             OpenRange::None

@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
-use crate::nvtx::{OpenRange, Payload};
+use crate::nvtx::{Look, OpenRange, Payload};
 
 /// What the attribute states about a function; all of it known at compile time.
 #[derive(Debug)]
@@ -81,32 +81,28 @@ impl Site {
         self.id.store(id, Relaxed);
     }
 
+    fn look(&self) -> Look<'_> {
+        Look {
+            name: self.name(),
+            color: self.meta.color,
+            category: self.meta.category,
+        }
+    }
+
     /// Whether an NVTX tool is attached that shows this site's ranges.
     pub(crate) fn is_shown(&self) -> bool {
-        let Meta {
-            color, category, ..
-        } = self.meta;
-        self.nvtx
-            .is_shown(|| self.name().to_owned(), color, category)
+        self.nvtx.is_shown(|| self.look())
     }
 
     /// Opens an NVTX range that this thread closes, in order.
     #[inline]
     pub(crate) fn push_range(&self, payload: impl FnOnce() -> Payload) -> OpenRange {
-        let Meta {
-            color, category, ..
-        } = self.meta;
-        self.nvtx
-            .push(|| self.name().to_owned(), color, category, payload)
+        self.nvtx.push(|| self.look(), payload)
     }
 
     /// Opens an NVTX range that any thread may close.
     pub(crate) fn start_range(&self, payload: impl FnOnce() -> Payload) -> OpenRange {
-        let Meta {
-            color, category, ..
-        } = self.meta;
-        self.nvtx
-            .start(|| self.name().to_owned(), color, category, payload)
+        self.nvtx.start(|| self.look(), payload)
     }
 
     /// The shown name: `name = "…"`, or the path within the crate.
