@@ -168,6 +168,8 @@ fn without_measuring_there_are_no_numbers() {
             "{mode:?}"
         );
         assert!(profile.functions.iter().all(|function| function.calls == 0));
+        // Not the time since some start of the clock.
+        assert_eq!(profile.wall_ns, 0, "{mode:?}");
     }
 }
 

@@ -70,7 +70,8 @@ struct Threads {
 #[derive(Debug)]
 struct Window {
     state: State,
-    began: u64,
+    /// Clock ticks; `None` where nothing is measured, and the clock was never looked at.
+    began: Option<u64>,
     began_at: SystemTime,
 }
 
@@ -100,7 +101,7 @@ impl Collector {
             threads: Mutex::new(Threads::default()),
             window: Mutex::new(Window {
                 state: State::Untouched,
-                began: 0,
+                began: None,
                 began_at: SystemTime::UNIX_EPOCH,
             }),
             gpu: Timing::new(),
@@ -152,13 +153,8 @@ impl Collector {
         self.gpu.next_window();
         self.homeless.store(0, Relaxed);
         // The first look at the clock takes a while: a program that is not measured is spared it.
-        window.began = match window
-            .settings()
-            .is_some_and(|settings| settings.mode == Mode::On)
-        {
-            true => clock::now(),
-            false => 0,
-        };
+        let measures = |settings: &Arc<Settings>| settings.mode == Mode::On;
+        window.began = window.settings().is_some_and(measures).then(clock::now);
         window.began_at = SystemTime::now();
     }
 
@@ -242,7 +238,9 @@ impl Collector {
             epoch: stats::epoch(),
         };
         let mut profile = summary::profile(&measured);
-        profile.wall_ns = clock::ns(clock::now().saturating_sub(window.began));
+        profile.wall_ns = window
+            .began
+            .map_or(0, |began| clock::ns(clock::now().saturating_sub(began)));
         profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
         profile.trust.sample = sample;
         profile.trust.own_cost_ns = clock::ns(own_ticks);
