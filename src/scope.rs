@@ -40,7 +40,8 @@ macro_rules! scope {
 #[macro_export]
 macro_rules! __scope {
     ($name:expr) => {
-        let __gpuprof_scope = $crate::__scope_span!($name, site => $crate::__private::Span::enter(
+        let mut __gpuprof_scope = $crate::__private::Span::off();
+        $crate::__scope_span!($name, site => __gpuprof_scope.enter(
             site,
             || $crate::__private::Streams::Inherit,
             || $crate::__private::Work::NONE,
@@ -48,9 +49,10 @@ macro_rules! __scope {
         ));
     };
     ($name:expr, $stream:expr) => {
+        let mut __gpuprof_scope = $crate::__private::Span::off();
         // `match` keeps a stream that a call returned by value alive until the span has begun.
-        let __gpuprof_scope = $crate::__scope_span!($name, site => match &$stream {
-            stream => $crate::__private::Span::enter(
+        $crate::__scope_span!($name, site => match &$stream {
+            stream => __gpuprof_scope.enter(
                 site,
                 || $crate::__private::Streams::One($crate::__private::stream_of(stream, false)),
                 || $crate::__private::Work::NONE,
@@ -85,8 +87,6 @@ macro_rules! __scope_span {
         if __GPUPROF_SITE.active() {
             let $site = &__GPUPROF_SITE;
             $enter
-        } else {
-            $crate::__private::Span::off()
         }
     }};
 }

@@ -102,29 +102,49 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
     let site = Span::mixed_site();
     let private = private(args);
     let meta = meta(&private, function, args, !matches!(kind, Kind::Plain));
-    let (guard, enter) = match kind {
-        Kind::Plain => ("Span", "enter"),
-        Kind::Async => ("AsyncSpan", "new"),
-        // Called now, polled later or never.
-        Kind::Future(_) => ("AsyncSpan", "later"),
-    };
-    let (guard, enter) = (Ident::new(guard, site), Ident::new(enter, site));
     let (slots, streams) = streams(&private, function, args);
     let work = work(&private, args);
     let payload = payload(&private, args);
+    let begin =
+        |enter| quote_spanned!(site=> #enter(&__GPUPROF_SITE, || #streams, || #work, || #payload));
+    let items = quote_spanned! {site=>
+        fn __gpuprof_path() -> &'static ::core::primitive::str {
+            #private::type_name_of(__gpuprof_path)
+        }
+        static __GPUPROF_SITE: #private::Site = #private::Site::new(#meta);
+        #private::inventory::submit! { #private::Entry(&__GPUPROF_SITE) }
+    };
+    let enter = match kind {
+        // Begun where it stays: moving it costs as much as a clock read.
+        Kind::Plain => {
+            let begin = begin(quote_spanned!(site=> __gpuprof_span.enter));
+            return quote_spanned! {site=>
+                #[allow(clippy::used_underscore_binding)]
+                let mut __gpuprof_span = #private::Span::off();
+                #[allow(clippy::used_underscore_binding)]
+                {
+                    #items
+                    if __GPUPROF_SITE.active() {
+                        #slots
+                        #begin;
+                    }
+                }
+            };
+        }
+        Kind::Async => quote_spanned!(site=> new),
+        // Called now, polled later or never.
+        Kind::Future(_) => quote_spanned!(site=> later),
+    };
+    let begin = begin(quote_spanned!(site=> #private::AsyncSpan::#enter));
     quote_spanned! {site=>
         #[allow(clippy::used_underscore_binding)]
         let __gpuprof_span = {
-            fn __gpuprof_path() -> &'static ::core::primitive::str {
-                #private::type_name_of(__gpuprof_path)
-            }
-            static __GPUPROF_SITE: #private::Site = #private::Site::new(#meta);
-            #private::inventory::submit! { #private::Entry(&__GPUPROF_SITE) }
+            #items
             if __GPUPROF_SITE.active() {
                 #slots
-                #private::#guard::#enter(&__GPUPROF_SITE, || #streams, || #work, || #payload)
+                #begin
             } else {
-                #private::#guard::off()
+                #private::AsyncSpan::off()
             }
         };
     }

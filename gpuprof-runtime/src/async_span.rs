@@ -5,19 +5,18 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
 use crate::clock;
-use crate::collector::{self, EMIT_NVTX, MEASURE, TIME_GPU, collector};
-use crate::gpu::{self, GpuThread, Held, Streams};
+use crate::collector::collector;
+use crate::gpu::{self, Held, Streams};
 use crate::nvtx::{OpenRange, Payload};
-use crate::site::Site;
-use crate::span::{Outer, begin_gpu, book, book_call, on_thread, own_work};
-use crate::stats::node::{Call, Fate, Work};
-use crate::thread::{NodeAt, Thread};
+use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU};
+use crate::span::{Outer, begin_gpu, book, count_lost, own_work};
+use crate::stats::call::{Call, Fate, Work};
+use crate::thread::{self, NoNode};
 
 /// The span of one call of an async function; begun at the first poll.
 #[derive(Debug)]
@@ -53,8 +52,7 @@ struct Measured {
 
 #[derive(Debug)]
 struct Open {
-    /// The site's number.
-    site: u32,
+    site: &'static Site,
     /// Path of the span in which the first poll ran.
     parent: u32,
     path: u32,
@@ -104,21 +102,24 @@ impl AsyncSpan {
         payload: impl FnOnce() -> Payload,
         later: bool,
     ) -> Self {
-        let flags = collector::flags();
-        let measured = (flags & MEASURE != 0).then(|| {
-            let timed = flags & TIME_GPU != 0 && !site.meta.cpu;
+        let duties = site.duties();
+        let measured = (duties & MEASURE != 0).then(|| {
+            let timed = duties & TIME_GPU != 0;
             // The user's expressions run before anything of the thread's is borrowed.
             let streams = timed.then(streams);
             let held = streams.as_ref().and_then(|streams| {
-                let hold = |gpu: &mut GpuThread| collector().gpu.hold(gpu, streams, later);
-                on_thread(|thread| own_work(thread, hold)).flatten()
+                thread::here(|thread| {
+                    // Its counters take what this costs.
+                    thread.shared()?;
+                    own_work(thread, |gpu| collector().gpu.hold(gpu, streams, later))
+                })
             });
             Measured {
                 streams: held,
                 work: work(),
             }
         });
-        let shown = flags & EMIT_NVTX != 0 && site.is_shown();
+        let shown = duties & EMIT_NVTX != 0 && site.is_shown();
         let waiting = Waiting {
             site,
             measured,
@@ -155,14 +156,14 @@ impl AsyncSpan {
         let State::Open(open) = &self.state else {
             return None;
         };
-        on_thread(|thread| PollOf {
+        Some(thread::here(|thread| PollOf {
             outer: Outer::enter(thread, open.path),
-            scope: open.gpu.as_ref().and_then(|gpu| {
-                let mut thread = thread.gpu.try_borrow_mut().ok()?;
-                Some(thread.push(gpu.for_poll()))
+            scope: open.gpu.as_ref().and_then(|open| {
+                let scope = open.for_poll();
+                thread::gpu(|gpu| gpu.push(scope))
             }),
             began: clock::now(),
-        })
+        }))
     }
 
     fn poll_ends(&mut self, poll: &PollOf) {
@@ -170,14 +171,14 @@ impl AsyncSpan {
         let State::Open(open) = &mut self.state else {
             return;
         };
-        on_thread(|thread| {
+        thread::here(|thread| {
             let ns = clock::ns(ended.saturating_sub(poll.began));
             open.busy_ns += ns;
             open.children_ns += poll.outer.leave(thread, ns);
-            if let (Some(number), Ok(mut gpu)) = (poll.scope, thread.gpu.try_borrow_mut()) {
-                gpu.take(number);
-            }
         });
+        if let Some(number) = poll.scope {
+            thread::gpu(|gpu| gpu.take(number));
+        }
     }
 }
 
@@ -190,18 +191,17 @@ struct PollOf {
 }
 
 fn open(site: &'static Site, measured: Measured) -> Option<Open> {
-    let id = site.id()?;
-    let opened = on_thread(|thread| {
-        let parent = thread.current.get();
-        let Some(node) = thread.node(&collector().paths, parent, id, true) else {
-            Thread::count(&thread.shared.dropped, 1);
-            return None;
-        };
+    thread::here(|thread| {
+        let parent = thread.position.get().path();
+        let node = thread
+            .node(parent, site)
+            .map_err(|why| count_lost(thread, why))
+            .ok()?;
         let gpu = measured.streams.and_then(|streams| {
-            own_work(thread, |gpu| begin_gpu(gpu, streams, site, node, true)).flatten()
+            own_work(thread, |gpu| begin_gpu(gpu, streams, site, node.path, true)).flatten()
         });
         Some(Open {
-            site: id,
+            site,
             parent,
             path: node.path,
             started: clock::now(),
@@ -210,11 +210,7 @@ fn open(site: &'static Site, measured: Measured) -> Option<Open> {
             gpu,
             work: measured.work,
         })
-    });
-    if opened.is_none() {
-        collector().homeless.fetch_add(1, Relaxed);
-    }
-    opened.flatten()
+    })
 }
 
 /// The call ends: its future completed, or was dropped on the way.
@@ -236,18 +232,22 @@ fn close(open: Open) {
         fate: Fate::NoStream,
         work: open.work,
     };
-    let booked = on_thread(|thread| {
+    thread::here(|thread| {
         // The thread may never have been at this place of the tree.
-        let node: NodeAt = thread.node(&collector().paths, open.parent, open.site, true)?;
-        match open.gpu {
-            None => book_call(thread, node.place, &call),
-            Some(open) => book(thread, node.place, call, |_| Some(open)),
+        let booked = thread.node(open.parent, open.site).and_then(|node| {
+            let booked = match open.gpu {
+                None => node.book(&call, thread.stamp()),
+                gpu => book(thread, node, call, |_| gpu),
+            };
+            match booked {
+                true => Ok(()),
+                false => Err(NoNode::Ended),
+            }
+        });
+        if let Err(why) = booked {
+            count_lost(thread, why);
         }
-        Some(())
     });
-    if booked.flatten().is_none() {
-        collector().homeless.fetch_add(1, Relaxed);
-    }
 }
 
 pin_project! {

@@ -38,6 +38,15 @@ pub(crate) fn ns(ticks: u64) -> u64 {
     }
 }
 
+/// The time since an earlier [`now`] in nanoseconds; 0 if that is later, as clocks of two processors may have it.
+#[inline]
+pub(crate) fn ns_since(earlier: u64) -> u64 {
+    match source() {
+        Source::Counter(clock) => clock.delta_as_nanos(earlier, clock.raw()),
+        Source::Driven(now) => now().saturating_sub(earlier),
+    }
+}
+
 /// Replaces the clock by one that answers nanoseconds. Works only before the first span.
 ///
 /// Returns whether it took effect.

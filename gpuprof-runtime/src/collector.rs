@@ -1,6 +1,6 @@
 //! The one global: which sites are on, all threads' counters, the current measuring window.
 //!
-//! Spans come here only when they meet something for the first time. Must not import span or report.
+//! Spans come here only when they meet something for the first time. Must not import span, thread or report.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
@@ -12,32 +12,23 @@ use crate::clock;
 use crate::config::{Mode, Settings};
 use crate::gpu::{Driver, Timing};
 use crate::profile::Profile;
-use crate::site::{Entry, GATE_OPEN, GATE_SHUT, GATE_UNKNOWN, Site};
+use crate::site::{EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
 use crate::stats::counters::Shared;
 use crate::stats::merged::Merged;
 use crate::stats::paths::Paths;
 use crate::stats::{self, summary};
-use crate::thread::Thread;
 
-/// What open gates do: a set of [`MEASURE`], [`TIME_GPU`] and [`EMIT_NVTX`].
-static FLAGS: AtomicU8 = AtomicU8::new(0);
+/// What open gates let spans do: a set of [`MEASURE`], [`TIME_GPU`] and [`EMIT_NVTX`].
+static DUTIES: AtomicU8 = AtomicU8::new(0);
 
-/// CPU times and counts.
-pub(crate) const MEASURE: u8 = 1;
-/// GPU times.
-pub(crate) const TIME_GPU: u8 = 2;
-/// NVTX ranges.
-pub(crate) const EMIT_NVTX: u8 = 4;
-
-/// How long a thread that ends waits to hand its counters over. Who holds that lock holds it for microseconds.
-const FOLD_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a thread that ends waits to hand its counters on. Who holds that lock holds it for milliseconds.
+const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
 
 static COLLECTOR: LazyLock<Collector> = LazyLock::new(Collector::new);
 
-/// What spans are to do now.
-#[inline]
-pub(crate) fn flags() -> u8 {
-    FLAGS.load(Relaxed)
+/// Whether GPU times are measured now.
+pub(crate) fn times_gpu() -> bool {
+    DUTIES.load(Relaxed) & TIME_GPU != 0
 }
 
 /// The collector of the process.
@@ -57,12 +48,15 @@ pub(crate) struct Collector {
     pub(crate) homeless: AtomicU64,
 }
 
+/// The counters of all threads.
 #[derive(Debug, Default)]
 struct Threads {
-    live: Vec<Arc<Shared>>,
-    /// Everything of threads that ended.
-    ended: Merged,
-    /// What stood there when the current window began.
+    all: Vec<&'static Shared>,
+    /// Those whose thread has ended: the next to begin goes on with them.
+    free: Vec<&'static Shared>,
+    /// Threads so far.
+    begun: u32,
+    /// What stood in all when the current window began.
     base: Merged,
 }
 
@@ -117,7 +111,7 @@ impl Collector {
     /// Opens a window: from now on everything counts from zero, under `settings`.
     pub(crate) fn start(&self, settings: Arc<Settings>) {
         let mut window = self.window.lock();
-        let flags = match settings.mode {
+        let duties = match settings.mode {
             Mode::On => MEASURE | TIME_GPU | EMIT_NVTX,
             Mode::Nvtx => EMIT_NVTX,
             Mode::Off => 0,
@@ -125,7 +119,7 @@ impl Collector {
         self.gpu.set_sample(settings.sample);
         window.state = State::Running(settings);
         self.begin_window(&mut window);
-        FLAGS.store(flags, Relaxed);
+        DUTIES.store(duties, Relaxed);
         ask_gates_again();
     }
 
@@ -133,7 +127,7 @@ impl Collector {
     pub(crate) fn stop(&self) {
         let mut window = self.window.lock();
         window.state = State::Stopped;
-        FLAGS.store(0, Relaxed);
+        DUTIES.store(0, Relaxed);
         ask_gates_again();
     }
 
@@ -148,7 +142,6 @@ impl Collector {
         {
             let mut threads = self.threads.lock();
             threads.base = threads.merged();
-            threads.ended.threads.clear();
         }
         self.gpu.next_window();
         self.homeless.store(0, Relaxed);
@@ -167,15 +160,13 @@ impl Collector {
     pub(crate) fn decide(&self, site: &'static Site) -> bool {
         // Held until the gate is set: else a window that opens meanwhile would find the answer for the one before.
         let window = self.window.lock();
-        let open = window
-            .settings()
-            .is_some_and(|settings| settings.measures(site.name()));
-        if open {
+        let measures = |settings: &Arc<Settings>| settings.measures(site.name());
+        if window.settings().is_some_and(measures) {
             self.enrol(site);
+            site.set_duties(DUTIES.load(Relaxed))
+        } else {
+            site.set_duties(0)
         }
-        site.gate
-            .store(if open { GATE_OPEN } else { GATE_SHUT }, Relaxed);
-        open
     }
 
     fn enrol(&self, site: &'static Site) {
@@ -188,21 +179,25 @@ impl Collector {
         }
     }
 
-    /// Makes a new thread known.
-    pub(crate) fn add(&self, thread: &Thread) {
-        self.threads.lock().live.push(Arc::clone(&thread.shared));
+    /// Counters for a thread that begins, and the thread's number: 1 or more.
+    pub(crate) fn adopt(&self) -> (&'static Shared, u32) {
+        let mut threads = self.threads.lock();
+        // 0 stands for no thread, also after four thousand million of them.
+        threads.begun = threads.begun.wrapping_add(1).max(1);
+        let shared = threads.free.pop().unwrap_or_else(|| {
+            let shared: &'static Shared = Box::leak(Box::default());
+            threads.all.push(shared);
+            shared
+        });
+        (shared, threads.begun)
     }
 
-    /// Folds a thread that ends into the sum of all ended ones.
-    pub(crate) fn fold(&self, thread: &Thread) {
+    /// Takes the counters of a thread that ends.
+    pub(crate) fn release(&self, shared: &'static Shared) {
         // In a forked child the lock may be held for ever, by a thread that was not forked.
-        let Some(mut threads) = self.threads.try_lock_for(FOLD_PATIENCE) else {
-            return;
-        };
-        threads
-            .live
-            .retain(|live| !Arc::ptr_eq(live, &thread.shared));
-        threads.ended.add(&thread.shared);
+        if let Some(mut threads) = self.threads.try_lock_for(RELEASE_PATIENCE) {
+            threads.free.push(shared);
+        }
     }
 
     /// Waits until the GPU times of all ended calls are read, at most `limit`.
@@ -284,8 +279,8 @@ impl Collector {
 
 impl Threads {
     fn merged(&self) -> Merged {
-        let mut merged = self.ended.clone();
-        self.live.iter().for_each(|thread| merged.add(thread));
+        let mut merged = Merged::default();
+        self.all.iter().for_each(|thread| merged.add(thread));
         merged
     }
 

@@ -1,9 +1,9 @@
 //! `with_stream`: a default stream for spans that have none of their own, without a span.
 
-use crate::collector::{self, TIME_GPU, collector};
+use crate::collector::{self, collector};
 use crate::gpu::{HasStream, Open};
 use crate::session;
-use crate::span::on_thread;
+use crate::thread;
 
 /// Makes `stream` the default of spans inside `f` whose own arguments carry none.
 ///
@@ -20,7 +20,7 @@ use crate::span::on_thread;
 pub fn with_stream<S: HasStream + ?Sized, R>(stream: &S, f: impl FnOnce() -> R) -> R {
     // This may be the first thing of gpuprof's that the program uses.
     session::start_from_environment();
-    let _default = (collector::flags() & TIME_GPU != 0).then(|| DefaultStream::set(stream));
+    let _default = collector::times_gpu().then(|| DefaultStream::set(stream));
     f()
 }
 
@@ -32,9 +32,8 @@ struct DefaultStream {
 impl DefaultStream {
     fn set<S: HasStream + ?Sized>(stream: &S) -> Self {
         let stream = stream.stream_ref();
-        let number = on_thread(|thread| {
-            let mut gpu = thread.gpu.try_borrow_mut().ok()?;
-            let open = Open::default_stream(&collector().gpu, &mut gpu, &stream)?;
+        let number = thread::gpu(|gpu| {
+            let open = Open::default_stream(&collector().gpu, gpu, &stream)?;
             Some(gpu.push(open))
         });
         Self {
@@ -45,11 +44,8 @@ impl DefaultStream {
 
 impl Drop for DefaultStream {
     fn drop(&mut self) {
-        let Some(number) = self.number else { return };
-        on_thread(|thread| {
-            if let Ok(mut gpu) = thread.gpu.try_borrow_mut() {
-                gpu.take(number);
-            }
-        });
+        if let Some(number) = self.number {
+            thread::gpu(|gpu| gpu.take(number));
+        }
     }
 }

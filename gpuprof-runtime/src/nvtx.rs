@@ -162,6 +162,12 @@ mod with_nvtx {
     }
 
     impl OpenRange {
+        /// Whether no tool is attached.
+        #[inline]
+        pub(crate) fn is_none(&self) -> bool {
+            matches!(self, Self::None)
+        }
+
         /// Closes the range.
         #[inline]
         pub(crate) fn close(self) {
@@ -270,6 +276,11 @@ mod without_nvtx {
     }
 
     impl OpenRange {
+        #[inline]
+        pub(crate) fn is_none(&self) -> bool {
+            true
+        }
+
         #[inline]
         pub(crate) fn close(self) {}
     }

@@ -11,7 +11,7 @@ pub use crate::gpu::{StreamRef, Streams};
 pub use crate::nvtx::Payload;
 pub use crate::site::{Entry, Meta, Site};
 pub use crate::span::Span;
-pub use crate::stats::node::Work;
+pub use crate::stats::call::Work;
 
 /// The type name of a function item: its path.
 pub fn type_name_of<T>(_: T) -> &'static str {

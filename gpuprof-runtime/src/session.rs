@@ -11,7 +11,7 @@ use crate::collector::collector;
 use crate::config::{self, Mode, Output, Settings};
 use crate::profile::{Profile, SCHEMA};
 use crate::report::Sort;
-use crate::site::{GATE_OPEN, GATE_SHUT, Site};
+use crate::site::{GATE_SHUT, GATE_UNKNOWN, Site};
 use crate::{cost, exit, identity};
 
 /// How long anything but the exit handler waits for a lock: these are held for microseconds.
@@ -35,9 +35,8 @@ impl Site {
     #[inline]
     pub fn active(&'static self) -> bool {
         match self.gate.load(std::sync::atomic::Ordering::Relaxed) {
-            GATE_OPEN => true,
-            GATE_SHUT => false,
-            _ => decide(self),
+            GATE_UNKNOWN => decide(self),
+            gate => gate != GATE_SHUT,
         }
     }
 }

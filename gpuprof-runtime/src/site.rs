@@ -51,9 +51,14 @@ inventory::collect!(Entry);
 /// The gate was never asked, or the settings changed since.
 pub(crate) const GATE_UNKNOWN: u8 = 0;
 /// Spans of this site do nothing.
-pub(crate) const GATE_SHUT: u8 = 1;
-/// Spans of this site measure.
-pub(crate) const GATE_OPEN: u8 = 2;
+pub(crate) const GATE_SHUT: u8 = 0x80;
+
+/// What spans do, as the bits of an open gate: CPU times and counts.
+pub(crate) const MEASURE: u8 = 1;
+/// GPU times.
+pub(crate) const TIME_GPU: u8 = 2;
+/// NVTX ranges.
+pub(crate) const EMIT_NVTX: u8 = 4;
 
 const NO_ID: u32 = u32::MAX;
 
@@ -70,10 +75,33 @@ impl Site {
         }
     }
 
+    /// What a span of this site is to do now: a set of [`MEASURE`], [`TIME_GPU`] and [`EMIT_NVTX`].
+    #[inline]
+    pub(crate) fn duties(&self) -> u8 {
+        self.gate.load(Relaxed) & !GATE_SHUT
+    }
+
+    /// Sets the gate to what spans are to do; returns whether that is anything.
+    pub(crate) fn set_duties(&self, duties: u8) -> bool {
+        let without = if self.meta.cpu { TIME_GPU } else { 0 };
+        let gate = match duties & !without {
+            0 => GATE_SHUT,
+            open => open,
+        };
+        self.gate.store(gate, Relaxed);
+        gate != GATE_SHUT
+    }
+
     /// The number the collector gave this site, if it has met it.
     pub(crate) fn id(&self) -> Option<u32> {
         let id = self.id.load(Relaxed);
         (id != NO_ID).then_some(id)
+    }
+
+    /// [`id`](Self::id), or a number that no site has.
+    #[inline]
+    pub(crate) fn number(&self) -> u32 {
+        self.id.load(Relaxed)
     }
 
     /// Called once, under the collector's lock.
@@ -97,7 +125,25 @@ impl Site {
     /// Opens an NVTX range that this thread closes, in order.
     #[inline]
     pub(crate) fn push_range(&self, payload: impl FnOnce() -> Payload) -> OpenRange {
-        self.nvtx.push(|| self.look(), payload)
+        let range = self.nvtx.push(|| self.look(), payload);
+        if range.is_none() {
+            self.show_no_more();
+        }
+        range
+    }
+
+    /// No tool is attached, and none will come: calls from now on need not ask.
+    #[cold]
+    fn show_no_more(&self) {
+        let gate = self.gate.load(Relaxed);
+        let without = match gate & !EMIT_NVTX {
+            0 => GATE_SHUT,
+            open => open,
+        };
+        if gate & EMIT_NVTX != 0 {
+            // What was set meanwhile stays.
+            let _ = self.gate.compare_exchange(gate, without, Relaxed, Relaxed);
+        }
     }
 
     /// Opens an NVTX range that any thread may close.

@@ -6,50 +6,20 @@ use std::marker::PhantomData;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock;
-use crate::collector::{self, EMIT_NVTX, MEASURE, TIME_GPU, collector};
+use crate::collector::collector;
 use crate::gpu::{GpuThread, Held, Open, Place, Streams};
 use crate::nvtx::{OpenRange, Payload};
-use crate::site::Site;
-use crate::stats::node::{Call, Fate, Work};
-use crate::stats::paths::ROOT;
-use crate::thread::{NodeAt, Thread};
-
-thread_local! {
-    static THREAD: Here = Here::new();
-}
-
-/// This thread's state, which tells the collector when the thread begins and ends.
-struct Here(Thread);
-
-impl Here {
-    fn new() -> Self {
-        let thread = Thread::new();
-        collector().add(&thread);
-        Self(thread)
-    }
-}
-
-impl Drop for Here {
-    fn drop(&mut self) {
-        collector().fold(&self.0);
-    }
-}
-
-/// Runs `f` on this thread's state; `None` when the thread is already taking its thread-locals down.
-#[inline]
-pub(crate) fn on_thread<R>(f: impl FnOnce(&Thread) -> R) -> Option<R> {
-    THREAD.try_with(|here| f(&here.0)).ok()
-}
-
-/// Marks a span that does not measure.
-const CLOSED: u32 = u32::MAX;
+use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU};
+use crate::stats::call::{Call, Fate, Work};
+use crate::stats::node::Node;
+use crate::thread::{self, NoNode, Position, Thread};
 
 /// The guard that `#[gpu_profile]` puts at the top of a function.
 #[derive(Debug)]
 #[must_use]
 pub struct Span {
-    /// Place of the node on this thread, or [`CLOSED`]; the next two mean nothing then.
-    place: u32,
+    /// `None`: it does not measure, and the next two mean nothing.
+    node: Option<&'static Node>,
     outer: Outer,
     started: u64,
     /// Number of what was opened on this thread's GPU side; 0 for nothing.
@@ -63,43 +33,39 @@ pub struct Span {
 /// What a thread was doing when something was opened on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outer {
-    path: u32,
+    position: Position,
     children: u64,
-    depth: u32,
 }
 
 impl Outer {
     const NONE: Self = Self {
-        path: ROOT,
+        position: Position::OUTSIDE,
         children: 0,
-        depth: 0,
     };
 
     /// Goes one level down, into `path`.
     #[inline]
     pub(crate) fn enter(thread: &Thread, path: u32) -> Self {
-        let depth = thread.depth.get() + 1;
-        thread.depth.set(depth);
+        let position = thread.position.get();
+        thread.position.set(position.below(path));
         Self {
-            path: thread.current.replace(path),
+            position,
             children: thread.children.replace(0),
-            depth,
         }
     }
 
     /// Goes back up after `took_ns`, and returns how much of that the spans inside took.
     #[inline]
     pub(crate) fn leave(self, thread: &Thread, took_ns: u64) -> u64 {
-        let depth = thread.depth.get();
-        if depth != self.depth {
-            Thread::count(&thread.shared.misnested, 1);
+        let (depth, outer) = (thread.position.get().depth(), self.position.depth());
+        if depth != outer.wrapping_add(1) {
+            thread.count(|shared| &shared.misnested, 1);
             // Something further out has already ended and gone further up than this would.
-            if depth < self.depth {
+            if depth <= outer {
                 return 0;
             }
         }
-        thread.depth.set(self.depth - 1);
-        thread.current.set(self.path);
+        thread.position.set(self.position);
         thread
             .children
             .replace(self.children + took_ns)
@@ -112,7 +78,7 @@ impl Span {
     #[inline]
     pub fn off() -> Self {
         Self {
-            place: CLOSED,
+            node: None,
             outer: Outer::NONE,
             started: 0,
             gpu: 0,
@@ -122,94 +88,107 @@ impl Span {
         }
     }
 
-    /// Begins a call of `site`. Each closure runs only if what it gives is used.
+    /// Begins a call of `site`, in a span that is [`off`](Self::off). Each closure runs only if what it gives is used.
     #[inline]
     pub fn enter<'a>(
+        &mut self,
         site: &'static Site,
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> Work,
         payload: impl FnOnce() -> Payload,
-    ) -> Self {
-        Self::enter_under(collector::flags(), site, streams, work, payload)
-    }
-
-    /// [`enter`](Self::enter) under given flags.
-    #[inline]
-    pub(crate) fn enter_under<'a>(
-        flags: u8,
-        site: &'static Site,
-        streams: impl FnOnce() -> Streams<'a>,
-        work: impl FnOnce() -> Work,
-        payload: impl FnOnce() -> Payload,
-    ) -> Self {
-        let measured = flags & MEASURE != 0;
-        let timed = measured && flags & TIME_GPU != 0 && !site.meta.cpu;
-        let mut span = Self::off();
+    ) {
+        let duties = site.duties();
+        let measured = duties & MEASURE != 0;
         // The user's expressions first: they may open spans of their own, or panic.
-        let streams = timed.then(streams);
+        let streams = match duties & TIME_GPU {
+            0 => Streams::Untimed,
+            _ => streams(),
+        };
         if measured {
-            span.work = work();
+            self.work = work();
         }
-        if flags & EMIT_NVTX != 0 {
-            span.range = site.push_range(payload);
+        if duties & EMIT_NVTX != 0 {
+            self.range = site.push_range(payload);
         }
         if measured {
-            span.open(site, streams.as_ref());
+            thread::here(|thread| {
+                let on_gpu = match &streams {
+                    Streams::Untimed => false,
+                    Streams::Inherit => thread.has_gpu.get(),
+                    Streams::One(_) | Streams::Many(_) => true,
+                };
+                match on_gpu {
+                    true => self.open_on_gpu(thread, site, &streams),
+                    false => self.open(thread, site),
+                }
+            });
         }
-        span
     }
 
-    // Not inlined: it would stand in every annotated function, and the span would be copied about.
+    // Not inlined, this and what follows: it would stand in every annotated function.
     #[inline(never)]
-    fn open(&mut self, site: &'static Site, streams: Option<&Streams<'_>>) {
-        let Some(id) = site.id() else { return };
-        let opened = on_thread(|thread| {
-            let Some(node) = thread.node(&collector().paths, thread.current.get(), id, false)
-            else {
-                Thread::count(&thread.shared.dropped, 1);
-                return;
-            };
-            self.place = node.place;
-            self.outer = Outer::enter(thread, node.path);
-            if let Some(streams) = streams {
-                self.begin_gpu(thread, streams, site, node);
-            }
+    fn open(&mut self, thread: &Thread, site: &'static Site) {
+        if self.go_down(thread, site).is_some() {
             self.started = clock::now();
-        });
-        if opened.is_none() {
-            collector().homeless.fetch_add(1, Relaxed);
         }
     }
 
-    fn begin_gpu(&mut self, thread: &Thread, streams: &Streams<'_>, site: &Site, node: NodeAt) {
+    #[inline(never)]
+    fn open_on_gpu(&mut self, thread: &Thread, site: &'static Site, streams: &Streams<'_>) {
+        let Some(node) = self.go_down(thread, site) else {
+            return;
+        };
         let opened = own_work(thread, |gpu| {
             let streams = collector().gpu.hold(gpu, streams, false);
-            let open = begin_gpu(gpu, streams, site, node, false)?;
+            let open = begin_gpu(gpu, streams, site, node.path, false)?;
             Some(gpu.push(open))
         });
         self.gpu = opened.flatten().unwrap_or(0);
+        self.started = clock::now();
+    }
+
+    /// Enters the node of this call.
+    #[inline]
+    fn go_down(&mut self, thread: &Thread, site: &'static Site) -> Option<&'static Node> {
+        match thread.node(thread.position.get().path(), site) {
+            Ok(node) => {
+                self.node = Some(node);
+                self.outer = Outer::enter(thread, node.path);
+                Some(node)
+            }
+            Err(why) => {
+                count_lost(thread, why);
+                None
+            }
+        }
     }
 
     #[inline(never)]
-    fn close(&mut self) {
-        let ended = clock::now();
-        let booked = on_thread(|thread| {
-            let cpu_ns = clock::ns(ended.saturating_sub(self.started));
-            let children_ns = self.outer.leave(thread, cpu_ns);
-            let call = Call {
-                cpu_ns,
-                children_ns,
-                wall_ns: None,
-                fate: Fate::NoStream,
-                work: self.work,
-            };
-            match self.gpu {
-                0 => book_call(thread, self.place, &call),
-                number => book(thread, self.place, call, |gpu| gpu.take(number)),
-            }
-        });
-        if booked.is_none() {
-            collector().homeless.fetch_add(1, Relaxed);
+    fn close(&mut self, thread: &Thread, node: &'static Node) {
+        let cpu_ns = clock::ns_since(self.started);
+        let children_ns = self.outer.leave(thread, cpu_ns);
+        let booked = if self.gpu == 0 && self.work.is_none() {
+            node.book_time(cpu_ns, children_ns, thread.stamp())
+        } else {
+            self.book_more(thread, node, cpu_ns, children_ns)
+        };
+        if !booked {
+            count_lost(thread, NoNode::Ended);
+        }
+    }
+
+    #[inline(never)]
+    fn book_more(&self, thread: &Thread, node: &Node, cpu_ns: u64, children_ns: u64) -> bool {
+        let call = Call {
+            cpu_ns,
+            children_ns,
+            wall_ns: None,
+            fate: Fate::NoStream,
+            work: self.work,
+        };
+        match self.gpu {
+            0 => node.book(&call, thread.stamp()),
+            number => book(thread, node, call, |gpu| gpu.take(number)),
         }
     }
 }
@@ -217,10 +196,21 @@ impl Span {
 impl Drop for Span {
     #[inline]
     fn drop(&mut self) {
-        if self.place != CLOSED {
-            self.close();
+        if let Some(node) = self.node {
+            thread::here(|thread| self.close(thread, node));
         }
         std::mem::replace(&mut self.range, OpenRange::None).close();
+    }
+}
+
+/// Counts a call that cannot be booked.
+#[cold]
+pub(crate) fn count_lost(thread: &Thread, why: NoNode) {
+    match why {
+        NoNode::TooMany => thread.count(|shared| &shared.dropped, 1),
+        NoNode::Ended => {
+            collector().homeless.fetch_add(1, Relaxed);
+        }
     }
 }
 
@@ -229,19 +219,24 @@ impl Drop for Span {
 const STALL_NS: u64 = 50_000;
 
 /// Runs `f` on the thread's GPU state and counts the time it takes as gpuprof's own. `None`: that state is in use further
-/// up, which only a broken nesting can do.
+/// up, which only a broken nesting can do, or is gone.
 pub(crate) fn own_work<R>(thread: &Thread, f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
-    let mut gpu = thread.gpu.try_borrow_mut().ok()?;
-    let before = clock::now();
-    let result = f(&mut gpu);
-    let took = clock::now().saturating_sub(before);
-    let counter = match gpu.take_set_up() {
-        true => &thread.shared.setup_ticks,
-        false if clock::ns(took) > STALL_NS => &thread.shared.stalled_ticks,
-        false => &thread.shared.own_ticks,
-    };
-    Thread::count(counter, took);
-    Some(result)
+    thread::gpu(|gpu| {
+        let before = clock::now();
+        let result = f(gpu);
+        let took = clock::now().saturating_sub(before);
+        let set_up = gpu.take_set_up();
+        let stalled = clock::ns(took) > STALL_NS;
+        thread.count(
+            |shared| match set_up {
+                true => &shared.setup_ticks,
+                false if stalled => &shared.stalled_ticks,
+                false => &shared.own_ticks,
+            },
+            took,
+        );
+        result
+    })
 }
 
 /// Records the start event; `None` when the call has no stream.
@@ -249,12 +244,12 @@ pub(crate) fn begin_gpu(
     gpu: &mut GpuThread,
     streams: Held,
     site: &Site,
-    node: NodeAt,
+    path: u32,
     is_async: bool,
 ) -> Option<Open> {
     let place = Place {
         site: site.id()?,
-        path: node.path,
+        path,
         sample: site.meta.sample,
     };
     let open = collector().gpu.begin(gpu, streams, place, is_async);
@@ -265,32 +260,24 @@ pub(crate) fn begin_gpu(
     open
 }
 
-/// Books a call that has nothing to do with a GPU.
-#[inline]
-pub(crate) fn book_call(thread: &Thread, place: u32, call: &Call) {
-    let epoch = crate::stats::epoch();
-    thread.with_node(place, |node| node.book(call, epoch));
-}
-
-/// Records the end event of what `take` hands over, and books the call.
+/// Records the end event of what `take` hands over, and books the call; returns whether that was possible.
 pub(crate) fn book(
     thread: &Thread,
-    place: u32,
+    node: &Node,
     mut call: Call,
     take: impl FnOnce(&mut GpuThread) -> Option<Open>,
-) {
+) -> bool {
     let booked = own_work(thread, |gpu| {
-        let epoch = crate::stats::epoch();
-        let ended = take(gpu).map(|open| collector().gpu.end(gpu, open, call.work, epoch));
+        let stamp = thread.stamp();
+        let ended = take(gpu).map(|open| collector().gpu.end(gpu, open, call.work, stamp.epoch()));
         let (fate, sample) = ended.unwrap_or((Fate::NoStream, None));
         call.fate = fate;
         // Booked before the sample is on its way: nobody then sees a GPU time without its call.
-        thread.with_node(place, |node| node.book(&call, epoch));
+        let booked = node.book(&call, stamp);
         if let Some(sample) = sample {
             collector().gpu.submit(gpu, sample);
         }
+        booked
     });
-    if booked.is_none() {
-        book_call(thread, place, &call);
-    }
+    booked.unwrap_or_else(|| node.book(&call, thread.stamp()))
 }

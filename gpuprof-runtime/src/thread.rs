@@ -1,132 +1,203 @@
 //! What one thread keeps: where in the call tree it is, its counters, and its part of GPU timing.
 //!
-//! Only the owning thread writes; the collector reads through [`Shared`]. Must not import span or report.
+//! Two thread-locals: one without a destructor, which can be had at any time in a couple of instructions, and one with, for
+//! what must be given back. Only the owning thread writes. Must not import span or report.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
-
+use crate::collector::collector;
 use crate::gpu::GpuThread;
-use crate::stats::counters::{Shared, SiteHistograms};
-use crate::stats::histogram;
-use crate::stats::node::Node;
-use crate::stats::paths::{Paths, ROOT};
+use crate::site::Site;
+use crate::stats;
+use crate::stats::counters::Shared;
+use crate::stats::node::{Node, Stamp};
+use crate::stats::paths::ROOT;
 
-/// The owner's side.
+thread_local! {
+    static THREAD: Thread = const { Thread::new() };
+    static LEAVING: Leaving = Leaving { gpu: RefCell::new(GpuThread::new()) };
+}
+
+/// Nodes that a thread finds without a lock: one for each of these many (parent, site) pairs, the last one met. What a
+/// program spends its time in is far less.
+const CACHED: usize = 64;
+
+/// Where a thread is in the call tree.
 #[derive(Debug)]
 pub(crate) struct Thread {
-    pub(crate) shared: Arc<Shared>,
-    table: RefCell<Table>,
-    /// Path of the innermost open span.
-    pub(crate) current: Cell<u32>,
-    /// Open spans and `with_stream`s.
-    pub(crate) depth: Cell<u32>,
+    /// `None` before the first span and after the thread has handed its counters on.
+    shared: Cell<Option<&'static Shared>>,
+    /// The thread's number as [`Stamp::owner`] makes it; 0 while `shared` is `None`.
+    owner: Cell<u64>,
+    pub(crate) position: Cell<Position>,
     /// Nanoseconds that spans inside the current one have taken so far.
     pub(crate) children: Cell<u64>,
-    pub(crate) gpu: RefCell<GpuThread>,
+    /// Whether something is open that spans inside could inherit a stream from.
+    pub(crate) has_gpu: Cell<bool>,
+    cache: [Cell<Cached>; CACHED],
 }
 
-#[derive(Debug, Default)]
-struct Table {
-    /// By (parent path, site): place in `nodes`, or `None` when there are too many paths.
-    places: FxHashMap<(u32, u32), Option<u32>>,
-    nodes: Vec<Arc<Node>>,
-    histograms: FxHashMap<u32, SiteHistograms>,
-}
-
-/// A node of this thread, by its place.
+/// The innermost open span. In one word, as it is stored and loaded again within nanoseconds: two halves stored apart and
+/// loaded together would cost as much as half a clock read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NodeAt {
-    pub(crate) place: u32,
-    pub(crate) path: u32,
+pub(crate) struct Position(u64);
+
+impl Position {
+    /// Outside every span.
+    pub(crate) const OUTSIDE: Self = Self(ROOT as u64);
+
+    /// One level below this, at `path`.
+    #[inline]
+    pub(crate) fn below(self, path: u32) -> Self {
+        Self((self.0 >> 32).wrapping_add(1) << 32 | u64::from(path))
+    }
+
+    /// Its path in the call tree.
+    #[inline]
+    pub(crate) fn path(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// How many spans are open.
+    #[inline]
+    pub(crate) fn depth(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// A node, and what it is found by.
+#[derive(Clone, Copy, Debug)]
+struct Cached {
+    key: u64,
+    node: Option<&'static Node>,
+}
+
+impl Cached {
+    const NONE: Self = Self {
+        key: u64::MAX,
+        node: None,
+    };
+}
+
+/// Why a call finds no node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoNode {
+    /// The thread is taking its thread-locals down.
+    Ended,
+    /// There are too many paths.
+    TooMany,
+}
+
+/// What the thread gives back when it ends.
+#[derive(Debug)]
+struct Leaving {
+    gpu: RefCell<GpuThread>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        THREAD.with(|thread| {
+            thread.owner.set(0);
+            if let Some(shared) = thread.shared.take() {
+                collector().release(shared);
+            }
+        });
+    }
+}
+
+/// Runs `f` on this thread's state.
+#[inline]
+pub(crate) fn here<R>(f: impl FnOnce(&Thread) -> R) -> R {
+    THREAD.with(f)
+}
+
+/// Runs `f` on this thread's GPU state; `None` when the thread is taking its thread-locals down, or `f` would run inside of
+/// itself, which only a broken nesting does.
+pub(crate) fn gpu<R>(f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
+    let run = |leaving: &Leaving| {
+        let mut gpu = leaving.gpu.try_borrow_mut().ok()?;
+        let result = f(&mut gpu);
+        here(|thread| thread.has_gpu.set(gpu.has_open()));
+        Some(result)
+    };
+    LEAVING.try_with(run).ok().flatten()
 }
 
 impl Thread {
-    pub(crate) fn new() -> Self {
+    const fn new() -> Self {
         Self {
-            shared: Arc::default(),
-            table: RefCell::default(),
-            current: Cell::new(ROOT),
-            depth: Cell::new(0),
+            shared: Cell::new(None),
+            owner: Cell::new(0),
+            position: Cell::new(Position::OUTSIDE),
             children: Cell::new(0),
-            gpu: RefCell::new(GpuThread::new()),
+            has_gpu: Cell::new(false),
+            cache: [const { Cell::new(Cached::NONE) }; CACHED],
         }
     }
 
-    /// The node of `site` called from `parent`, made now if this thread was never there. `None`: there are too many.
+    /// The node of `site` called from `parent`.
     #[inline]
-    pub(crate) fn node(
-        &self,
-        paths: &Mutex<Paths>,
-        parent: u32,
-        site: u32,
-        is_async: bool,
-    ) -> Option<NodeAt> {
-        let mut table = self.table.try_borrow_mut().ok()?;
-        let place = match table.places.get(&(parent, site)) {
-            Some(place) => *place,
-            None => table.add(&self.shared, paths, parent, site, is_async),
-        }?;
-        let node = table.nodes.get(place as usize)?;
-        Some(NodeAt {
-            place,
-            path: node.path,
-        })
+    pub(crate) fn node(&self, parent: u32, site: &Site) -> Result<&'static Node, NoNode> {
+        let id = site.number();
+        // Neighbouring sites and neighbouring parents stay apart.
+        let slot = (parent.wrapping_mul(11) ^ id) as usize % CACHED;
+        if let Some(cell) = self.cache.get(slot) {
+            let cached = cell.get();
+            if cached.key == key(parent, id)
+                && let Some(node) = cached.node
+            {
+                return Ok(node);
+            }
+            return self.find(cell, parent, site);
+        }
+        Err(NoNode::TooMany)
     }
 
-    /// Runs `f` on a node of this thread.
-    #[inline]
-    pub(crate) fn with_node(&self, place: u32, f: impl FnOnce(&Node)) {
-        if let Ok(table) = self.table.try_borrow()
-            && let Some(node) = table.nodes.get(place as usize)
-        {
-            f(node);
+    #[cold]
+    #[inline(never)]
+    fn find(&self, cell: &Cell<Cached>, parent: u32, site: &Site) -> Result<&'static Node, NoNode> {
+        let id = site.id().ok_or(NoNode::TooMany)?;
+        let shared = self.shared().ok_or(NoNode::Ended)?;
+        let node = shared
+            .node(&collector().paths, parent, id, site.meta.is_async)
+            .ok_or(NoNode::TooMany)?;
+        cell.set(Cached {
+            key: key(parent, id),
+            node: Some(node),
+        });
+        Ok(node)
+    }
+
+    /// The thread's counters; taken over now if this is its first span.
+    pub(crate) fn shared(&self) -> Option<&'static Shared> {
+        if let Some(shared) = self.shared.get() {
+            return Some(shared);
         }
+        // From here on they are given back.
+        LEAVING.try_with(|_| ()).ok()?;
+        let (shared, number) = collector().adopt();
+        self.shared.set(Some(shared));
+        self.owner.set(Stamp::owner(number));
+        Some(shared)
+    }
+
+    /// What this thread books under now.
+    #[inline]
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp::new(self.owner.get(), stats::epoch())
     }
 
     /// Adds to a counter that only this thread writes.
-    #[inline]
-    pub(crate) fn count(counter: &AtomicU64, more: u64) {
-        counter.store(counter.load(Relaxed) + more, Relaxed);
+    pub(crate) fn count(&self, counter: impl FnOnce(&Shared) -> &AtomicU64, more: u64) {
+        if let Some(shared) = self.shared.get() {
+            let counter = counter(shared);
+            counter.store(counter.load(Relaxed) + more, Relaxed);
+        }
     }
 }
 
-impl Table {
-    #[cold]
-    fn add(
-        &mut self,
-        shared: &Shared,
-        paths: &Mutex<Paths>,
-        parent: u32,
-        site: u32,
-        is_async: bool,
-    ) -> Option<u32> {
-        let Some(path) = paths.lock().child(parent, site) else {
-            self.places.insert((parent, site), None);
-            return None;
-        };
-        let histograms = self.histograms.entry(site).or_insert_with(|| {
-            let made = SiteHistograms {
-                site,
-                cpu: Arc::new(histogram::Shared::new()),
-                wall: is_async.then(|| Arc::new(histogram::Shared::new())),
-            };
-            shared.histograms.lock().push(made.clone());
-            made
-        });
-        let node = Arc::new(Node::new(
-            path,
-            site,
-            Arc::clone(&histograms.cpu),
-            histograms.wall.clone(),
-        ));
-        let place = u32::try_from(self.nodes.len()).ok()?;
-        shared.nodes.lock().push(Arc::clone(&node));
-        self.nodes.push(node);
-        self.places.insert((parent, site), Some(place));
-        Some(place)
-    }
+#[inline]
+fn key(parent: u32, site: u32) -> u64 {
+    u64::from(parent) << 32 | u64::from(site)
 }

@@ -10,11 +10,13 @@ use super::open::GpuThread;
 use super::stream::StreamRef;
 use super::sys;
 use super::timing::Timing;
-use crate::stats::node::{Fate, Untimed};
+use crate::stats::call::{Fate, Untimed};
 
 /// The stream or streams of one call, as the attribute's `stream = …` or the probing of the arguments gave them.
 #[derive(Debug)]
 pub enum Streams<'a> {
+    /// Not to be timed on the GPU.
+    Untimed,
     /// None of its own: the enclosing span's.
     Inherit,
     /// One.
@@ -78,7 +80,7 @@ impl Timing {
     /// Takes hold of a call's streams. `later`: the call begins when nothing that was borrowed here need live any more.
     pub(crate) fn hold(&self, thread: &mut GpuThread, streams: &Streams<'_>, later: bool) -> Held {
         let lanes = match streams {
-            Streams::Inherit => return Held::Inherit,
+            Streams::Untimed | Streams::Inherit => return Held::Inherit,
             Streams::One(stream) => self.lane(thread, stream, later).map(Lanes::One),
             Streams::Many(streams) => {
                 let lanes = streams

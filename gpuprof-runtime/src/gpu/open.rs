@@ -11,8 +11,8 @@ use super::lanes::{Lane, Lanes};
 use super::pending::{Progress, Sender};
 use super::stream::StreamRef;
 use super::timing::Timing;
+use crate::stats::call::{Fate, Untimed};
 use crate::stats::gpu_node::GpuCall;
-use crate::stats::node::{Fate, Untimed};
 
 /// A span that is open on this thread, or a `with_stream`.
 #[derive(Debug)]
@@ -198,6 +198,11 @@ impl GpuThread {
 
     pub(super) fn note_set_up(&mut self, set_up: bool) {
         self.set_up |= set_up;
+    }
+
+    /// Whether anything is open.
+    pub(crate) fn has_open(&self) -> bool {
+        !self.open.is_empty()
     }
 
     /// Opens something for spans inside to see; the number takes it off again. Never 0.

@@ -4,7 +4,7 @@ use super::context::{NoPair, Pair, within};
 use super::driver::Driver;
 use super::lanes::{Lane, Lanes};
 use super::open::Pairs;
-use crate::stats::node::{Fate, Untimed};
+use crate::stats::call::{Fate, Untimed};
 
 /// Whether events can be recorded on all lanes now.
 pub(super) fn check(driver: &Driver, lanes: &Lanes) -> Result<(), Fate> {

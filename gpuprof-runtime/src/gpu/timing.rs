@@ -17,8 +17,8 @@ use super::open::{GpuThread, Open, Pairs, State};
 use super::pending::{self, Progress, Receiver, Recorded, Sample, Sender};
 use super::{record, resolver, sys};
 use crate::profile::Device;
+use crate::stats::call::{Fate, Untimed, Work};
 use crate::stats::gpu_node::{GpuCall, GpuStats};
-use crate::stats::node::{Fate, Untimed, Work};
 
 /// The process's GPU timing.
 #[derive(Debug)]

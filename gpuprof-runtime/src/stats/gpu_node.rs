@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::Durations;
+use super::call::Work;
 use super::histogram::Plain;
-use super::node::Work;
 use super::paths::ROOT;
 
 /// GPU times of one path on one device.

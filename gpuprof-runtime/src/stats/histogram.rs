@@ -75,17 +75,6 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
-    fn drop(&mut self) {
-        let grown = self
-            .octaves
-            .iter()
-            .filter(|cell| cell.get().is_some())
-            .count();
-        BYTES.fetch_sub(size_of::<Self>() + grown * size_of::<Octave>(), Relaxed);
-    }
-}
-
 // One writer: a plain load and store, not a locked instruction.
 fn bump(count: &AtomicU64) {
     count.store(count.load(Relaxed) + 1, Relaxed);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::counters::Shared;
 use super::histogram::Plain;
@@ -30,30 +30,22 @@ impl Merged {
     /// Adds what a thread has counted so far.
     pub(crate) fn add(&mut self, thread: &Shared) {
         let epoch = super::epoch();
-        let mut here = FxHashSet::default();
         for node in thread.nodes.lock().iter() {
-            let data = node.read();
-            if data.epoch == epoch {
-                here.insert(node.site);
-            }
             let at = node.path as usize;
             if self.nodes.len() <= at {
                 self.nodes.resize(at + 1, NodeData::default());
             }
             if let Some(sum) = self.nodes.get_mut(at) {
-                sum.merge(&data, epoch);
+                sum.merge(&node.read(), epoch);
             }
         }
-        for site in here {
-            *self.threads.entry(site).or_default() += 1;
-        }
-        for histograms in thread.histograms.lock().iter() {
-            histograms
-                .cpu
-                .add_to(self.cpu.entry(histograms.site).or_default());
-            if let Some(wall) = &histograms.wall {
-                wall.add_to(self.wall.entry(histograms.site).or_default());
+        for counters in thread.sites.lock().iter() {
+            let site = counters.site;
+            counters.cpu.add_to(self.cpu.entry(site).or_default());
+            if let Some(wall) = &counters.wall {
+                wall.add_to(self.wall.entry(site).or_default());
             }
+            *self.threads.entry(site).or_default() += counters.threads(epoch);
         }
         self.own_ticks += thread.own_ticks.load(Relaxed);
         self.setup_ticks += thread.setup_ticks.load(Relaxed);

@@ -1,101 +1,51 @@
 //! What one thread knows of one place in its call tree: counters with one writer and any number of readers.
 //!
 //! The writer never locks and never uses a locked instruction. A reader gets all fields of one moment through a sequence
-//! number (odd while the writer is inside). Must not import gpu, span or collector.
+//! number (odd while the writer is inside). A node is never freed: when its thread ends, the next thread to begin goes on
+//! writing it, so that spans can hold it without counting who does. Must not import gpu, span or collector.
 
 use std::hint;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, Ordering::Relaxed, fence};
 
-use super::histogram;
+use super::call::{Call, Fate, REASONS, Work};
+use super::counters::SiteCounters;
 
 /// How often a reader tries for one consistent moment before it takes what it sees: a writer is inside for
 /// nanoseconds, unless it was preempted there.
 const READ_TRIES: u32 = 10_000;
 
-/// Why a call that has a stream was not timed, as an index into [`Counts::untimed`].
+/// Who books, and in which window: the two things that make a booking the first of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Untimed {
-    SampledOut,
-    PoolExhausted,
-    QueueFull,
-    CudaError,
-    Unavailable,
-    StreamUnsafe,
-    CrossedReset,
-}
+pub(crate) struct Stamp(u64);
 
-/// Number of [`Untimed`] reasons.
-pub(crate) const REASONS: usize = 7;
-
-/// What became of a call on the GPU side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It has no stream.
-    NoStream,
-    /// Its events are on the way to the resolver.
-    Submitted,
-    /// Its stream was being captured.
-    Captured,
-    /// It was not timed.
-    Untimed(Untimed),
-}
-
-/// Stated work of one call or of many, `None` where nothing was stated.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Work {
-    /// Bytes moved.
-    pub bytes: Option<f64>,
-    /// Floating-point operations done.
-    pub flops: Option<f64>,
-    /// Items processed.
-    pub items: Option<f64>,
-}
-
-impl Work {
-    /// Nothing stated.
-    pub const NONE: Self = Self {
-        bytes: None,
-        flops: None,
-        items: None,
-    };
-
-    pub(crate) fn fields(&self) -> [Option<f64>; 3] {
-        [self.bytes, self.flops, self.items]
+impl Stamp {
+    /// `owner` in its upper half, as [`Stamp::owner`] makes it; 0 for a thread that has no counters any more.
+    #[inline]
+    pub(crate) fn new(owner: u64, epoch: u32) -> Self {
+        Self(owner | u64::from(epoch))
     }
 
-    pub(crate) fn add(&mut self, other: &Self) {
-        let sum = |a: Option<f64>, b: Option<f64>| match (a, b) {
-            (Some(a), Some(b)) => Some(a + b),
-            (a, b) => a.or(b),
-        };
-        *self = Self {
-            bytes: sum(self.bytes, other.bytes),
-            flops: sum(self.flops, other.flops),
-            items: sum(self.items, other.items),
-        };
+    /// The number of a thread, made ready for [`Stamp::new`].
+    pub(crate) fn owner(number: u32) -> u64 {
+        u64::from(number) << 32
     }
 
-    fn subtract(&mut self, earlier: &Self) {
-        let negated = |x: Option<f64>| x.map(|x| -x);
-        self.add(&Self {
-            bytes: negated(earlier.bytes),
-            flops: negated(earlier.flops),
-            items: negated(earlier.items),
-        });
+    pub(super) fn of(bits: u64) -> Self {
+        Self(bits)
     }
-}
 
-/// One ended call, as its span hands it over.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
-    pub(crate) cpu_ns: u64,
-    /// Part of `cpu_ns` that spans inside took.
-    pub(crate) children_ns: u64,
-    /// From first poll to the end, of async functions.
-    pub(crate) wall_ns: Option<u64>,
-    pub(crate) fate: Fate,
-    pub(crate) work: Work,
+    pub(super) fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The window.
+    pub(crate) fn epoch(self) -> u32 {
+        self.0 as u32
+    }
+
+    fn has_owner(self) -> bool {
+        self.0 >> 32 != 0
+    }
 }
 
 #[derive(Debug)]
@@ -120,18 +70,26 @@ impl Durations {
     }
 
     #[inline]
-    fn add(&self, ns: u64, children: u64, new_epoch: bool) {
+    fn add(&self, ns: u64, children: u64) {
         self.total
             .store(self.total.load(Relaxed).wrapping_add(ns), Relaxed);
         self.children
             .store(self.children.load(Relaxed).wrapping_add(children), Relaxed);
-        if new_epoch || ns < self.min.load(Relaxed) {
+        if ns < self.min.load(Relaxed) {
             self.min.store(ns, Relaxed);
         }
-        if new_epoch || ns > self.max.load(Relaxed) {
+        if ns > self.max.load(Relaxed) {
             self.max.store(ns, Relaxed);
         }
-        add_f64(&self.squares, ns as f64 * ns as f64);
+        // Signed is one instruction, unsigned eight; no duration has the highest bit.
+        let ns = ns as i64 as f64;
+        add_f64(&self.squares, ns * ns);
+    }
+
+    /// Forgets the extremes, which belong to one window alone.
+    fn forget_extremes(&self) {
+        self.min.store(u64::MAX, Relaxed);
+        self.max.store(0, Relaxed);
     }
 
     fn read(&self, calls: u64) -> super::Durations {
@@ -159,81 +117,104 @@ fn bump(cell: &AtomicU64) {
     cell.store(cell.load(Relaxed) + 1, Relaxed);
 }
 
-/// One place in one thread's call tree.
+/// One place in one thread's call tree. Alone in its cache lines, as its neighbours may be another thread's; what every
+/// call writes fills the first.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Node {
     /// The chain of sites from the root to here, numbered for the whole process.
     pub(crate) path: u32,
-    pub(crate) site: u32,
     sequence: AtomicU32,
-    /// The epoch of the last call booked here; minimum and maximum belong to it alone.
-    epoch: AtomicU32,
+    /// The [`Stamp`] of the last booking.
+    seen: AtomicU64,
     calls: AtomicU64,
     cpu: Durations,
+    pub(super) site: &'static SiteCounters,
     wall: Durations,
     submitted: AtomicU64,
     captured: AtomicU64,
     untimed: [AtomicU64; REASONS],
     work: [AtomicU64; 3],
     work_stated: AtomicU32,
-    cpu_histogram: Arc<histogram::Shared>,
-    wall_histogram: Option<Arc<histogram::Shared>>,
 }
 
 impl Node {
-    pub(crate) fn new(
-        path: u32,
-        site: u32,
-        cpu_histogram: Arc<histogram::Shared>,
-        wall_histogram: Option<Arc<histogram::Shared>>,
-    ) -> Self {
+    pub(super) fn new(path: u32, site: &'static SiteCounters) -> Self {
         Self {
             path,
-            site,
             sequence: AtomicU32::new(0),
-            epoch: AtomicU32::new(0),
+            seen: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             cpu: Durations::new(),
+            site,
             wall: Durations::new(),
             submitted: AtomicU64::new(0),
             captured: AtomicU64::new(0),
             untimed: [const { AtomicU64::new(0) }; REASONS],
             work: [const { AtomicU64::new(0) }; 3],
             work_stated: AtomicU32::new(0),
-            cpu_histogram,
-            wall_histogram,
         }
     }
 
-    /// Books one ended call. Only the owning thread may call this.
+    /// Books one ended call that is nothing but its CPU time. Only the owning thread may call this.
+    ///
+    /// Returns whether it was booked: a thread that has handed its counters on may not.
     #[inline]
-    pub(crate) fn book(&self, call: &Call, epoch: u32) {
+    pub(crate) fn book_time(&self, cpu_ns: u64, children_ns: u64, stamp: Stamp) -> bool {
+        self.change(stamp, || self.add_time(cpu_ns, children_ns))
+    }
+
+    /// [`book_time`](Self::book_time) with everything else that is known of the call.
+    pub(crate) fn book(&self, call: &Call, stamp: Stamp) -> bool {
+        self.change(stamp, || {
+            self.add_time(call.cpu_ns, call.children_ns);
+            self.add_fate(call.fate);
+            self.add_work(&call.work);
+            if let (Some(ns), Some(histogram)) = (call.wall_ns, &self.site.wall) {
+                self.wall.add(ns, 0);
+                histogram.record(ns);
+            }
+        })
+    }
+
+    #[inline]
+    fn change(&self, stamp: Stamp, add: impl FnOnce()) -> bool {
         let sequence = self.sequence.load(Relaxed);
         self.sequence.store(sequence.wrapping_add(1), Relaxed);
         // Orders the odd number before the fields for a reader that sees any of them.
         fence(Ordering::Release);
-        let new_epoch = self.epoch.load(Relaxed) != epoch;
-        if new_epoch {
-            self.epoch.store(epoch, Relaxed);
-        }
-        bump(&self.calls);
-        self.cpu.add(call.cpu_ns, call.children_ns, new_epoch);
-        self.cpu_histogram.record(call.cpu_ns);
-        if call.fate != Fate::NoStream {
-            self.book_fate(call.fate);
-        }
-        if call.work != Work::NONE {
-            self.book_work(&call.work);
-        }
-        if let (Some(ns), Some(histogram)) = (call.wall_ns, &self.wall_histogram) {
-            self.wall.add(ns, 0, new_epoch);
-            histogram.record(ns);
+        let booked = self.seen.load(Relaxed) == stamp.0 || self.is_first(stamp);
+        if booked {
+            add();
         }
         self.sequence
             .store(sequence.wrapping_add(2), Ordering::Release);
+        booked
     }
 
-    fn book_fate(&self, fate: Fate) {
+    /// The first booking of a thread, or in a window.
+    #[cold]
+    fn is_first(&self, stamp: Stamp) -> bool {
+        if !stamp.has_owner() {
+            return false;
+        }
+        if Stamp::of(self.seen.load(Relaxed)).epoch() != stamp.epoch() {
+            self.cpu.forget_extremes();
+            self.wall.forget_extremes();
+        }
+        self.seen.store(stamp.0, Relaxed);
+        self.site.count_thread(stamp);
+        true
+    }
+
+    #[inline]
+    fn add_time(&self, cpu_ns: u64, children_ns: u64) {
+        bump(&self.calls);
+        self.cpu.add(cpu_ns, children_ns);
+        self.site.cpu.record(cpu_ns);
+    }
+
+    fn add_fate(&self, fate: Fate) {
         match fate {
             Fate::NoStream => {}
             Fate::Submitted => bump(&self.submitted),
@@ -246,7 +227,7 @@ impl Node {
         }
     }
 
-    fn book_work(&self, work: &Work) {
+    fn add_work(&self, work: &Work) {
         for (at, (cell, amount)) in self.work.iter().zip(work.fields()).enumerate() {
             if let Some(amount) = amount {
                 add_f64(cell, amount);
@@ -283,12 +264,10 @@ impl Node {
         }
         NodeData {
             cpu: self.cpu.read(calls),
-            wall: self.wall.read(if self.wall_histogram.is_some() {
-                calls
-            } else {
-                0
-            }),
-            epoch: self.epoch.load(Relaxed),
+            wall: self
+                .wall
+                .read(if self.site.wall.is_some() { calls } else { 0 }),
+            epoch: Stamp::of(self.seen.load(Relaxed)).epoch(),
             counts: Counts {
                 submitted: self.submitted.load(Relaxed),
                 captured: self.captured.load(Relaxed),

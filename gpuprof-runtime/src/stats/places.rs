@@ -2,8 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
+use super::call::Untimed as Reason;
 use super::gpu_node::GpuNode;
-use super::node::{NodeData, Untimed as Reason};
+use super::node::NodeData;
 use super::paths::{Path, ROOT};
 use super::summary::Measured;
 

@@ -5,10 +5,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Durations;
+use super::call::{Untimed as Reason, Work};
 use super::gpu_node::{GpuNode, GpuStats};
 use super::histogram::Plain;
 use super::merged::Merged;
-use super::node::{NodeData, Untimed as Reason, Work};
+use super::node::NodeData;
 use super::paths::{Path, ROOT};
 use super::places::{Place, places, reason};
 use crate::profile::{

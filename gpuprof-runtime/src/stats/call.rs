@@ -1,0 +1,93 @@
+//! One ended call as its span hands it over, and what became of it on the GPU side. Plain data; imports nothing.
+
+/// Why a call that has a stream was not timed, as an index into [`Counts::untimed`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Untimed {
+    SampledOut,
+    PoolExhausted,
+    QueueFull,
+    CudaError,
+    Unavailable,
+    StreamUnsafe,
+    CrossedReset,
+}
+
+/// Number of [`Untimed`] reasons.
+pub(crate) const REASONS: usize = 7;
+
+/// What became of a call on the GPU side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It has no stream.
+    NoStream,
+    /// Its events are on the way to the resolver.
+    Submitted,
+    /// Its stream was being captured.
+    Captured,
+    /// It was not timed.
+    Untimed(Untimed),
+}
+
+/// Stated work of one call or of many, `None` where nothing was stated.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work {
+    /// Bytes moved.
+    pub bytes: Option<f64>,
+    /// Floating-point operations done.
+    pub flops: Option<f64>,
+    /// Items processed.
+    pub items: Option<f64>,
+}
+
+impl Work {
+    /// Nothing stated.
+    pub const NONE: Self = Self {
+        bytes: None,
+        flops: None,
+        items: None,
+    };
+
+    /// Whether nothing is stated.
+    #[inline]
+    pub(crate) fn is_none(&self) -> bool {
+        // Without a branch for each.
+        self.bytes.is_none() & self.flops.is_none() & self.items.is_none()
+    }
+
+    pub(crate) fn fields(&self) -> [Option<f64>; 3] {
+        [self.bytes, self.flops, self.items]
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        let sum = |a: Option<f64>, b: Option<f64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        };
+        *self = Self {
+            bytes: sum(self.bytes, other.bytes),
+            flops: sum(self.flops, other.flops),
+            items: sum(self.items, other.items),
+        };
+    }
+
+    pub(super) fn subtract(&mut self, earlier: &Self) {
+        let negated = |x: Option<f64>| x.map(|x| -x);
+        self.add(&Self {
+            bytes: negated(earlier.bytes),
+            flops: negated(earlier.flops),
+            items: negated(earlier.items),
+        });
+    }
+}
+
+/// One ended call, as its span hands it over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) cpu_ns: u64,
+    /// Part of `cpu_ns` that spans inside took.
+    pub(crate) children_ns: u64,
+    /// From first poll to the end, of async functions.
+    pub(crate) wall_ns: Option<u64>,
+    pub(crate) fate: Fate,
+    pub(crate) work: Work,
+}
