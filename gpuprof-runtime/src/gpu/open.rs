@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
-use std::thread::ThreadId;
+use std::thread::{self, ThreadId};
 
 use cudarc::driver::CudaContext;
 
@@ -177,6 +177,8 @@ pub(crate) struct GpuThread {
     /// Something was met for the first time since this was last asked.
     set_up: bool,
     random: fastrand::Rng,
+    /// Whose this is. Kept, as asking the thread for it counts who holds the answer.
+    pub(super) id: ThreadId,
 }
 
 impl GpuThread {
@@ -188,6 +190,7 @@ impl GpuThread {
             sender: None,
             set_up: false,
             random: fastrand::Rng::new(),
+            id: thread::current().id(),
         }
     }
 

@@ -160,7 +160,7 @@ impl Timing {
             call,
             pairs,
             enclosing,
-            thread: thread::current().id(),
+            thread: thread.id,
         })
     }
 
@@ -185,7 +185,7 @@ impl Timing {
         };
         let is_per_thread = |lane: &Lane| lane.stream == sys::Stream::PER_THREAD;
         let per_thread = open.lanes.as_slice().iter().any(is_per_thread);
-        let outcome = if per_thread && began_on != thread::current().id() {
+        let outcome = if per_thread && began_on != thread.id {
             Err(Fate::Untimed(Untimed::StreamUnsafe))
         } else if began_in != epoch {
             // Its time, and that of the spans inside it, would belong to both windows.
