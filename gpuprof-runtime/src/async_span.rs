@@ -219,7 +219,7 @@ impl Drop for AsyncSpan {
         if let State::Open(open) = std::mem::replace(&mut self.state, State::Off) {
             close(*open);
         }
-        std::mem::replace(&mut self.range, OpenRange::None).close();
+        self.range.close();
     }
 }
 

@@ -168,15 +168,15 @@ mod with_nvtx {
             matches!(self, Self::None)
         }
 
-        /// Closes the range.
+        /// Closes the range; to be done once.
         #[inline]
-        pub(crate) fn close(self) {
+        pub(crate) fn close(&self) {
             match self {
                 Self::None => {}
                 Self::Pushed => {
                     sys::domain_range_pop(domain().handle);
                 }
-                Self::Started(id) => sys::domain_range_end(domain().handle, id),
+                Self::Started(id) => sys::domain_range_end(domain().handle, *id),
             }
         }
     }
@@ -282,6 +282,6 @@ mod without_nvtx {
         }
 
         #[inline]
-        pub(crate) fn close(self) {}
+        pub(crate) fn close(&self) {}
     }
 }

@@ -18,16 +18,23 @@ use crate::thread::{self, NoNode, Position, Thread};
 #[derive(Debug)]
 #[must_use]
 pub struct Span {
-    /// `None`: it does not measure, and the next two mean nothing.
-    node: Option<&'static Node>,
+    /// `None`: it does not measure.
+    call: Option<Running>,
+    range: OpenRange,
+    /// A span ends on the thread that began it.
+    _not_send: PhantomData<*mut ()>,
+}
+
+/// A call under way.
+#[derive(Debug)]
+struct Running {
+    node: &'static Node,
     outer: Outer,
     started: u64,
     /// Number of what was opened on this thread's GPU side; 0 for nothing.
     gpu: u64,
-    work: Work,
-    range: OpenRange,
-    /// A span ends on the thread that began it.
-    _not_send: PhantomData<*mut ()>,
+    /// `None`: none is stated.
+    work: Option<Work>,
 }
 
 /// What a thread was doing when something was opened on it.
@@ -38,11 +45,6 @@ pub(crate) struct Outer {
 }
 
 impl Outer {
-    const NONE: Self = Self {
-        position: Position::OUTSIDE,
-        children: 0,
-    };
-
     /// Goes one level down, into `path`.
     #[inline]
     pub(crate) fn enter(thread: &Thread, path: u32) -> Self {
@@ -78,11 +80,7 @@ impl Span {
     #[inline]
     pub fn off() -> Self {
         Self {
-            node: None,
-            outer: Outer::NONE,
-            started: 0,
-            gpu: 0,
-            work: Work::NONE,
+            call: None,
             range: OpenRange::None,
             _not_send: PhantomData,
         }
@@ -98,19 +96,20 @@ impl Span {
         payload: impl FnOnce() -> Payload,
     ) {
         let duties = site.duties();
-        let measured = duties & MEASURE != 0;
         // The user's expressions first: they may open spans of their own, or panic.
         let streams = match duties & TIME_GPU {
             0 => Streams::Untimed,
             _ => streams(),
         };
-        if measured {
-            self.work = work();
-        }
+        let work = match duties & MEASURE {
+            0 => Work::NONE,
+            _ => work(),
+        };
+        let work = (!work.is_none()).then_some(&work);
         if duties & EMIT_NVTX != 0 {
             self.range = site.push_range(payload);
         }
-        if measured {
+        if duties & MEASURE != 0 {
             thread::here(|thread| {
                 let on_gpu = match &streams {
                     Streams::Untimed => false,
@@ -118,8 +117,8 @@ impl Span {
                     Streams::One(_) | Streams::Many(_) => true,
                 };
                 match on_gpu {
-                    true => self.open_on_gpu(thread, site, &streams),
-                    false => self.open(thread, site),
+                    true => self.open_on_gpu(thread, site, &streams, work),
+                    false => self.open(thread, site, work),
                 }
             });
         }
@@ -127,50 +126,65 @@ impl Span {
 
     // Not inlined, this and what follows: it would stand in every annotated function.
     #[inline(never)]
-    fn open(&mut self, thread: &Thread, site: &'static Site) {
-        if self.go_down(thread, site).is_some() {
-            self.started = clock::now();
+    fn open(&mut self, thread: &Thread, site: &'static Site, work: Option<&Work>) {
+        if let Some(call) = self.go_down(thread, site, work) {
+            call.started = clock::now();
         }
     }
 
     #[inline(never)]
-    fn open_on_gpu(&mut self, thread: &Thread, site: &'static Site, streams: &Streams<'_>) {
-        let Some(node) = self.go_down(thread, site) else {
+    fn open_on_gpu(
+        &mut self,
+        thread: &Thread,
+        site: &'static Site,
+        streams: &Streams<'_>,
+        work: Option<&Work>,
+    ) {
+        let Some(call) = self.go_down(thread, site, work) else {
             return;
         };
         let opened = own_work(thread, |gpu| {
             let streams = collector().gpu.hold(gpu, streams, false);
-            let open = begin_gpu(gpu, streams, site, node.path, false)?;
+            let open = begin_gpu(gpu, streams, site, call.node.path, false)?;
             Some(gpu.push(open))
         });
-        self.gpu = opened.flatten().unwrap_or(0);
-        self.started = clock::now();
+        call.gpu = opened.flatten().unwrap_or(0);
+        call.started = clock::now();
     }
 
     /// Enters the node of this call.
     #[inline]
-    fn go_down(&mut self, thread: &Thread, site: &'static Site) -> Option<&'static Node> {
+    fn go_down(
+        &mut self,
+        thread: &Thread,
+        site: &'static Site,
+        work: Option<&Work>,
+    ) -> Option<&mut Running> {
         match thread.node(thread.position.get().path(), site) {
-            Ok(node) => {
-                self.node = Some(node);
-                self.outer = Outer::enter(thread, node.path);
-                Some(node)
-            }
+            Ok(node) => Some(self.call.insert(Running {
+                node,
+                outer: Outer::enter(thread, node.path),
+                started: 0,
+                gpu: 0,
+                work: work.copied(),
+            })),
             Err(why) => {
                 count_lost(thread, why);
                 None
             }
         }
     }
+}
 
+impl Running {
     #[inline(never)]
-    fn close(&mut self, thread: &Thread, node: &'static Node) {
+    fn close(&self, thread: &Thread) {
         let cpu_ns = clock::ns_since(self.started);
         let children_ns = self.outer.leave(thread, cpu_ns);
         let booked = if self.gpu == 0 && self.work.is_none() {
-            node.book_time(cpu_ns, children_ns, thread.stamp())
+            self.node.book_time(cpu_ns, children_ns, thread.stamp())
         } else {
-            self.book_more(thread, node, cpu_ns, children_ns)
+            self.book_more(thread, cpu_ns, children_ns)
         };
         if !booked {
             count_lost(thread, NoNode::Ended);
@@ -178,17 +192,17 @@ impl Span {
     }
 
     #[inline(never)]
-    fn book_more(&self, thread: &Thread, node: &Node, cpu_ns: u64, children_ns: u64) -> bool {
+    fn book_more(&self, thread: &Thread, cpu_ns: u64, children_ns: u64) -> bool {
         let call = Call {
             cpu_ns,
             children_ns,
             wall_ns: None,
             fate: Fate::NoStream,
-            work: self.work,
+            work: self.work.unwrap_or(Work::NONE),
         };
         match self.gpu {
-            0 => node.book(&call, thread.stamp()),
-            number => book(thread, node, call, |gpu| gpu.take(number)),
+            0 => self.node.book(&call, thread.stamp()),
+            number => book(thread, self.node, call, |gpu| gpu.take(number)),
         }
     }
 }
@@ -196,10 +210,10 @@ impl Span {
 impl Drop for Span {
     #[inline]
     fn drop(&mut self) {
-        if let Some(node) = self.node {
-            thread::here(|thread| self.close(thread, node));
+        if let Some(call) = &self.call {
+            thread::here(|thread| call.close(thread));
         }
-        std::mem::replace(&mut self.range, OpenRange::None).close();
+        self.range.close();
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! On the resolver's thread, in the context of the events. Must not import the resolver or anything above it.
 
+use smallvec::{SmallVec, smallvec};
+
 use super::context::within;
 use super::driver::{Driver, Failed};
 use super::pending::Recorded;
@@ -15,10 +17,13 @@ pub(super) fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, F
     answer.flatten().inspect_err(|&failed| context.note(failed))
 }
 
+/// Times by device. Almost always one, which then takes no allocation.
+pub(super) type Times = SmallVec<[(u32, u64); 1]>;
+
 /// First start to last end on each device; all of them or none.
-pub(super) fn durations(driver: &Driver, recorded: &[Recorded]) -> Result<Vec<(u32, u64)>, Failed> {
+pub(super) fn durations(driver: &Driver, recorded: &[Recorded]) -> Result<Times, Failed> {
     if let [one] = recorded {
-        return Ok(vec![(one.context.device, elapsed(driver, one, one)?)]);
+        return Ok(smallvec![(one.context.device, elapsed(driver, one, one)?)]);
     }
     let mut devices: Vec<u32> = recorded.iter().map(|one| one.context.device).collect();
     devices.sort_unstable();
