@@ -18,12 +18,19 @@
 //! | [`RELU_BACKWARD`] | `(const float* y, float* gradient, unsigned n)` |
 //! | [`SOFTMAX_CROSS_ENTROPY`] | `(const float* logits, const int* labels, float* losses, float* gradient, int rows, int columns)` |
 //! | [`SGD`] | `(unsigned n, float rate, float momentum, const float* gradient, float* velocity, float* weights)` |
+//! | [`SPIN`] | `(unsigned long long ns)` |
+//! | [`EMBED`] | `(const int* tokens, const float* table, const float* positions, float* result, int rows, int length, int columns)` |
+//! | [`LAYER_NORM`] | `(const float* x, const float* gain, const float* bias, float* result, int columns)` |
+//! | [`CAUSAL_SOFTMAX`] | `(float* scores, float scale, int length)` |
+//! | [`MERGE_HEADS`] | `(const float* heads, float* result, int count, int rows, int width)` |
 
 mod matrix;
 mod network;
+mod transformer;
 
 pub use matrix::*;
 pub use network::*;
+pub use transformer::*;
 
 /// CUDA C of [`SAXPY`].
 pub const SAXPY_CU: &str = include_str!("../cuda/saxpy.cu");
@@ -33,6 +40,10 @@ pub const SAXPY_PTX: &str = include_str!("../ptx/saxpy.ptx");
 pub const CONVOLUTION_CU: &str = include_str!("../cuda/convolution.cu");
 /// PTX of the three convolutions: PTX 8.0 for compute capability 7.5 and later.
 pub const CONVOLUTION_PTX: &str = include_str!("../ptx/convolution.ptx");
+/// CUDA C of [`SPIN`].
+pub const SPIN_CU: &str = include_str!("../cuda/spin.cu");
+/// PTX of [`SPIN`]: PTX 8.0 for compute capability 7.5 and later.
+pub const SPIN_PTX: &str = include_str!("../ptx/spin.ptx");
 
 /// Name of the kernel that computes `y = a * x + y`.
 pub const SAXPY: &str = "saxpy";
@@ -42,6 +53,8 @@ pub const CONVOLVE_DOUBLE: &str = "convolve_double";
 pub const CONVOLVE_SINGLE: &str = "convolve_single";
 /// Name of the convolution with tile and mask in shared memory.
 pub const CONVOLVE_TILED: &str = "convolve_tiled";
+/// Name of the kernel that keeps one thread busy for so many ns of the device's global timer, and does nothing else.
+pub const SPIN: &str = "spin";
 
 /// Rows, and columns, of the convolutions' mask.
 pub const MASK: usize = 13;
@@ -61,6 +74,15 @@ pub struct Geometry {
 #[must_use]
 pub const fn saxpy_geometry(n: u32) -> Geometry {
     linear(n)
+}
+
+/// Geometry of [`SPIN`]: one thread.
+#[must_use]
+pub const fn spin_geometry() -> Geometry {
+    Geometry {
+        grid: (1, 1, 1),
+        block: (1, 1, 1),
+    }
 }
 
 /// 256 threads in a block, one element each. A grid must have a block, also for no element.
@@ -180,6 +202,9 @@ mod tests {
             (REDUCTION_PTX, &[REDUCE_SUM, COLUMN_SUMS]),
             (NETWORK_PTX, &[BIAS, BIAS_RELU, RELU_BACKWARD]),
             (NETWORK_PTX, &[SOFTMAX_CROSS_ENTROPY, SGD]),
+            (SPIN_PTX, &[SPIN]),
+            (TRANSFORMER_PTX, &[EMBED, LAYER_NORM]),
+            (TRANSFORMER_PTX, &[CAUSAL_SOFTMAX, MERGE_HEADS]),
         ] {
             for kernel in kernels {
                 assert!(!entry(ptx, kernel).contains(".f64"), "{kernel}");
@@ -196,6 +221,8 @@ mod tests {
             TRANSPOSE_PTX,
             REDUCTION_PTX,
             NETWORK_PTX,
+            SPIN_PTX,
+            TRANSFORMER_PTX,
         ] {
             assert!(ptx.contains("\n.version 8.0\n.target sm_75\n"));
         }

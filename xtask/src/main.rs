@@ -3,7 +3,9 @@
 //! Why not shell scripts: it must work on a machine that has Rust, a C compiler and nothing else.
 //! Must never import: gpuprof or cudarc. Fetching what their build needs is one of its tasks.
 
+mod bench;
 mod demo;
+mod gpu_pack;
 mod needs;
 mod nsys;
 mod ptx;
@@ -18,14 +20,16 @@ cargo xtask COMMAND
 
   demo [EXAMPLE]        run an example (02_convolution) and end with its table; needs no GPU
   test                  run every test of the repository; a test that did not run is a failure
+  bench [--short]       measure what gpuprof costs, as one table; --instructions counts under valgrind
   sim -- PROGRAM [ARG]  run a cudarc program on the simulated device
   nsys                  unpack Nsight Systems into the target folder (600 MB; Debian, Ubuntu, x86_64)
   nsys test             run every example under it and hold its report against gpuprof's
   nsys profile PROGRAM  record the NVTX ranges of a program into PROGRAM.nsys-rep and sum them up
   setup                 get what demo and test need from outside, and nothing else
+  gpu-pack              build target/gpu-pack: every check, for a machine with a GPU and without Rust
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
 
-demo, test and setup install what is missing where they may (Debian and Ubuntu, as root or with
+demo, test, bench, gpu-pack and setup install what is missing where they may (Debian and Ubuntu, as root or with
 passwordless sudo), say so first, and else say exactly what to run.";
 
 fn main() -> ExitCode {
@@ -38,8 +42,10 @@ fn main() -> ExitCode {
         "demo" => demo::run(rest),
         "test" => test::run(rest),
         "nsys" => nsys::run(rest),
+        "bench" => bench::run(rest),
         "sim" => sim::run(rest),
         "setup" => setup(rest),
+        "gpu-pack" => gpu_pack::run(rest),
         "ptx" => ptx::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -85,8 +85,9 @@ impl Durations {
 
     /// The duration of a launch, in ns.
     pub(crate) fn kernel(&mut self, name: &str, work: Work) -> u64 {
-        if let Some(ns) = self.by_name.get(name).or_else(|| self.by_name.get("")) {
-            return *ns;
+        let own = self.by_name.get(name).copied().or(work.ns);
+        if let Some(ns) = own.or_else(|| self.by_name.get("").copied()) {
+            return ns;
         }
         let environment = self.environment.get_or_insert_with(|| {
             std::env::var("GPUPROF_SIM_KERNEL_NS")
@@ -149,6 +150,7 @@ mod tests {
                 bytes,
                 f32_flops,
                 f64_flops,
+                ..Work::default()
             })
         };
         assert_eq!(work(0.0, 0.0, 0.0), 2_000);

@@ -9,6 +9,8 @@ mod convolution;
 mod foreign;
 mod matrix;
 mod network;
+mod spin;
+mod transformer;
 
 /// Where the host finds `len` bytes at a device address; ILLEGAL_ADDRESS outside every allocation.
 pub(crate) type Reach<'a> = &'a dyn Fn(u64, usize) -> Answer<*mut u8>;
@@ -32,12 +34,14 @@ pub(crate) struct Launch {
     pub(crate) block: [u32; 3],
 }
 
-/// How much a launch does: bytes of device memory moved, and flops by precision.
+/// How much a launch does: bytes of device memory moved, flops by precision, and time spent waiting.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Work {
     pub(crate) bytes: f64,
     pub(crate) f32_flops: f64,
     pub(crate) f64_flops: f64,
+    /// How long the launch lasts whatever the device, in ns; none where its work decides.
+    pub(crate) ns: Option<u64>,
 }
 
 static KERNELS: &[Kernel] = &[
@@ -61,6 +65,11 @@ static KERNELS: &[Kernel] = &[
     network::RELU_BACKWARD,
     network::SOFTMAX_CROSS_ENTROPY,
     network::SGD,
+    spin::SPIN,
+    transformer::EMBED,
+    transformer::LAYER_NORM,
+    transformer::CAUSAL_SOFTMAX,
+    transformer::MERGE_HEADS,
 ];
 
 /// The kernel called `name`, or none.
@@ -96,6 +105,10 @@ impl Launch {
         u32::from_ne_bytes(self.arg(index))
     }
 
+    fn u64(&self, index: usize) -> u64 {
+        u64::from_ne_bytes(self.arg(index))
+    }
+
     fn i32(&self, index: usize) -> i32 {
         i32::from_ne_bytes(self.arg(index))
     }
@@ -116,7 +129,7 @@ impl Launch {
 
     /// The `count` floats that pointer parameter `index` points to, as a host pointer.
     fn floats(&self, index: usize, count: usize, reach: Reach<'_>) -> Answer<*mut f32> {
-        let address = u64::from_ne_bytes(self.arg(index));
+        let address = self.u64(index);
         if !address.is_multiple_of(size_of::<f32>() as u64) {
             return Err(Code::MISALIGNED_ADDRESS);
         }
@@ -189,5 +202,6 @@ fn saxpy_work(launch: &Launch) -> Work {
         bytes: 12.0 * count,
         f32_flops: 2.0 * count,
         f64_flops: 0.0,
+        ..Work::default()
     }
 }

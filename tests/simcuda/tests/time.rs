@@ -3,9 +3,9 @@
 mod common;
 
 use common::{context_and_stream, elapsed, event, function, query, record, saxpy, virtual_clock};
-use cudarc::driver::result;
 use cudarc::driver::sys::CUevent_flags::{CU_EVENT_DEFAULT, CU_EVENT_DISABLE_TIMING};
 use cudarc::driver::sys::{self, CUresult};
+use cudarc::driver::{LaunchConfig, PushKernelArg, result};
 
 /// cuEventElapsedTime gives the time between the stamps, which a launch of 12.5 µs separates.
 #[test]
@@ -38,6 +38,22 @@ fn an_event_pair_around_a_launch_reads_its_duration() {
     assert_eq!(elapsed(start, end), Ok(0.0125));
     stream.synchronize().unwrap();
     assert_eq!(sim.now(), before + 12_500, "nothing was left to wait for");
+}
+
+/// A kernel that waits lasts as long as its argument says, not as long as others.
+#[test]
+fn a_spinning_kernel_lasts_as_long_as_it_is_told() {
+    let (sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let kernel = function(&context, "spin");
+    let before = sim.now();
+    for ns in [12_345_u64, 1] {
+        let mut launch = stream.launch_builder(&kernel);
+        // SAFETY: this is the kernel's one parameter.
+        unsafe { launch.arg(&ns).launch(LaunchConfig::for_num_elems(1)) }.unwrap();
+    }
+    stream.synchronize().unwrap();
+    assert_eq!(sim.now() - before, 12_346);
 }
 
 /// Streams run beside each other; synchronizing waits for the stream asked for.

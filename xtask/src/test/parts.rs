@@ -25,7 +25,7 @@ const fn part(promise: &'static str, package: &'static str, target: Option<&'sta
 }
 
 /// The parts that `cargo test --workspace` runs.
-pub(super) const PARTS: [Part; 6] = [
+pub(super) const PARTS: [Part; 8] = [
     part(
         "the compile errors and accepted forms of the attribute",
         "gpuprof",
@@ -43,7 +43,17 @@ pub(super) const PARTS: [Part; 6] = [
         "gpuprof-runtime",
         Some("report_table"),
     ),
+    part(
+        "the checks of the GPU pack, on the simulated device",
+        "gpu-checks",
+        Some("simulated"),
+    ),
     part("the installer of what is missing", "xtask", None),
+    part(
+        "the benchmark, in one short run",
+        "gpuprof-benches",
+        Some("short"),
+    ),
 ];
 
 /// One line for each test that should have run and did not.

@@ -180,6 +180,7 @@ fn single_work(launch: &Launch) -> Work {
         bytes: 4.0 * (MASK + 1) as f64 * results,
         f32_flops: flops,
         f64_flops: 0.0,
+        ..Work::default()
     }
 }
 
@@ -189,6 +190,7 @@ fn double_work(launch: &Launch) -> Work {
         bytes: single.bytes,
         f32_flops: 0.0,
         f64_flops: single.f32_flops,
+        ..Work::default()
     }
 }
 
@@ -203,5 +205,6 @@ fn tiled_work(launch: &Launch) -> Work {
         bytes: 4.0 * (read + 1.0) * results,
         f32_flops: flops,
         f64_flops: 0.0,
+        ..Work::default()
     }
 }

@@ -34,5 +34,6 @@ fn sin_work(launch: &Launch) -> Work {
         bytes: 8.0 * count,
         f32_flops: 20.0 * count,
         f64_flops: 0.0,
+        ..Work::default()
     }
 }

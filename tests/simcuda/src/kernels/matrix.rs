@@ -77,6 +77,7 @@ impl Product {
             bytes: 4.0 * (reads * terms + results),
             f32_flops: 2.0 * terms,
             f64_flops: 0.0,
+            ..Work::default()
         }
     }
 }
@@ -178,6 +179,7 @@ fn reduce_sum_work(launch: &Launch) -> Work {
         bytes: 4.0 * (n + f64::from(launch.grid[0])),
         f32_flops: n,
         f64_flops: 0.0,
+        ..Work::default()
     }
 }
 
@@ -208,5 +210,6 @@ fn column_sums_work(launch: &Launch) -> Work {
         bytes: 4.0 * (rows + 1.0) * covered,
         f32_flops: rows * covered,
         f64_flops: 0.0,
+        ..Work::default()
     }
 }

@@ -68,6 +68,7 @@ fn bias_work(launch: &Launch) -> Work {
         bytes: 8.0 * covered + 4.0 * columns,
         f32_flops: covered,
         f64_flops: 0.0,
+        ..Work::default()
     }
 }
 
@@ -129,6 +130,7 @@ fn softmax_work(launch: &Launch) -> Work {
         bytes: 8.0 * rows * (columns + 1.0),
         f32_flops: rows * (7.0 * columns + 3.0),
         f64_flops: 0.0,
+        ..Work::default()
     }
 }
 
@@ -154,5 +156,6 @@ fn sgd_work(launch: &Launch) -> Work {
         bytes: 20.0 * count,
         f32_flops: 4.0 * count,
         f64_flops: 0.0,
+        ..Work::default()
     }
 }

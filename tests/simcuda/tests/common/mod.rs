@@ -43,6 +43,10 @@ pub(crate) fn function(context: &Arc<CudaContext>, name: &str) -> CudaFunction {
         "bias" | "bias_relu" | "relu_backward" | "softmax_cross_entropy" | "sgd" => {
             include_str!("../../../../kernels/ptx/network.ptx")
         }
+        "spin" => include_str!("../../../../kernels/ptx/spin.ptx"),
+        "embed" | "layer_norm" | "causal_softmax" | "merge_heads" => {
+            include_str!("../../../../kernels/ptx/transformer.ptx")
+        }
         _ => include_str!("../../../../kernels/ptx/convolution.ptx"),
     };
     context

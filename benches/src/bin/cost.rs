@@ -1,0 +1,5 @@
+//! The benchmark, with gpuprof switched on.
+
+fn main() -> std::process::ExitCode {
+    gpuprof_benches::main()
+}

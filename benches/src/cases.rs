@@ -1,0 +1,168 @@
+//! Which rows there are, and under which setting each is measured.
+//!
+//! Must never import: anything of this crate.
+
+/// One of the two programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// `cost`, where the attribute measures.
+    On,
+    /// `cost-off`, built without the feature `enable`.
+    Off,
+}
+
+/// What holds for a whole worker process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    pub(crate) program: Program,
+    /// Besides `GPUPROF_REPORT=none`, which all have.
+    pub(crate) environment: &'static [(&'static str, &'static str)],
+}
+
+const fn setting(
+    name: &'static str,
+    program: Program,
+    environment: &'static [(&'static str, &'static str)],
+) -> Setting {
+    Setting {
+        name,
+        program,
+        environment,
+    }
+}
+
+/// Nothing set: what a user gets.
+pub(crate) const PLAIN: Setting = setting("plain", Program::On, &[]);
+/// Without the feature `enable`.
+pub(crate) const SWITCHED_OFF: Setting = setting("switched off", Program::Off, &[]);
+/// The GPU rows, apart from the others: CUDA has threads of its own.
+pub(crate) const GPU: Setting = setting("gpu", Program::On, &[]);
+const HIT: Setting = setting("hit", Program::On, &[("GPUPROF_FILTER", "^bench/span$")]);
+const MISS: Setting = setting("miss", Program::On, &[("GPUPROF_FILTER", "^bench/cpu$")]);
+const OFF: Setting = setting("off", Program::On, &[("GPUPROF", "off")]);
+/// Its metrics server would listen on a port.
+const HOTPATH: Setting = setting(
+    "hotpath",
+    Program::On,
+    &[("HOTPATH_METRICS_SERVER_OFF", "1")],
+);
+const FASTRACE: Setting = setting("fastrace", Program::On, &[]);
+const TRACING: Setting = setting("tracing", Program::On, &[]);
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    /// Its name in the JSON and among the promises.
+    pub(crate) name: &'static str,
+    /// As the table shows it.
+    pub(crate) label: &'static str,
+    /// What the worker calls.
+    pub(crate) row: &'static str,
+    pub(crate) setting: Setting,
+    /// The case with the bare calls that this one is compared with.
+    pub(crate) bare: &'static str,
+    /// Whether it launches on a device.
+    pub(crate) gpu: bool,
+}
+
+const fn cpu(name: &'static str, label: &'static str, row: &'static str, setting: Setting) -> Case {
+    Case {
+        name,
+        label,
+        row,
+        setting,
+        bare: "raw-tsc",
+        gpu: false,
+    }
+}
+
+const fn gpu(name: &'static str, label: &'static str) -> Case {
+    Case {
+        name,
+        label,
+        row: name,
+        setting: GPU,
+        bare: "gpu-hand",
+        gpu: true,
+    }
+}
+
+/// Every row, in the table's order.
+pub(crate) const CASES: [Case; 17] = [
+    cpu("nothing", "nothing", "nothing", PLAIN),
+    cpu("raw-tsc", "two raw TSC reads", "raw-tsc", PLAIN),
+    cpu("instant", "two Instant reads", "instant", PLAIN),
+    cpu("span", "gpuprof", "span", PLAIN),
+    cpu("span-cpu", "gpuprof, marked cpu", "span-cpu", PLAIN),
+    cpu("filter-hit", "gpuprof, filter hit", "span", HIT),
+    cpu("filter-miss", "gpuprof, filter miss", "span", MISS),
+    cpu("off", "GPUPROF=off", "span", OFF),
+    cpu("switched-off", "feature off", "span", SWITCHED_OFF),
+    cpu(
+        "nothing-there",
+        "nothing, in that program",
+        "nothing",
+        SWITCHED_OFF,
+    ),
+    cpu("hotpath", "hotpath #[measure]", "hotpath", HOTPATH),
+    cpu("fastrace", "fastrace #[trace]", "fastrace", FASTRACE),
+    cpu("tracing", "tracing span", "tracing", TRACING),
+    gpu("gpu-bare", "launch"),
+    gpu("gpu-hand", "launch, 2 events"),
+    gpu("gpu-hand-checked", "launch, events, checks"),
+    gpu("gpu-span", "launch in gpuprof"),
+];
+
+/// A case whose memory is watched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemoryCase {
+    /// As in [`CASES`].
+    pub(crate) name: &'static str,
+    pub(crate) threads: u64,
+    /// Calls of all threads together.
+    pub(crate) calls: u64,
+    /// Whether gpuprof's promises are held against it.
+    pub(crate) promised: bool,
+}
+
+const fn memory(name: &'static str, threads: u64, calls: u64, promised: bool) -> MemoryCase {
+    MemoryCase {
+        name,
+        threads,
+        calls,
+        promised,
+    }
+}
+
+/// Ten million calls, and fewer where each is a launch.
+pub(crate) const MEMORY: [MemoryCase; 8] = [
+    memory("nothing", 1, 10_000_000, false),
+    memory("span", 1, 10_000_000, true),
+    memory("span", 4, 10_000_000, true),
+    memory("hotpath", 1, 10_000_000, false),
+    memory("hotpath", 4, 10_000_000, false),
+    memory("gpu-bare", 1, 200_000, false),
+    memory("gpu-span", 1, 200_000, true),
+    memory("gpu-span", 4, 200_000, true),
+];
+
+/// The case of this name.
+pub(crate) fn case(name: &str) -> Option<&'static Case> {
+    CASES.iter().find(|case| case.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_that_is_referred_to_exists_once() {
+        for case in &CASES {
+            let same = CASES.iter().filter(|other| other.name == case.name);
+            assert_eq!(same.count(), 1, "{}", case.name);
+            assert!(CASES.iter().any(|other| other.name == case.bare));
+        }
+        assert!(MEMORY.iter().all(|memory| case(memory.name).is_some()));
+    }
+}

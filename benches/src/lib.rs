@@ -1,0 +1,63 @@
+//! What gpuprof costs: the benchmark behind `cargo xtask bench`.
+//!
+//! Why a program of its own and no harness: settings such as `GPUPROF=off` and the switched-off build hold for a whole
+//! process, yet rows must be measured in turn, so that a machine that slows down slows all of them. So the program
+//! starts itself once per setting and asks those workers round by round.
+//!
+//! A library only so that `cost` and `cost-off` are one source. Must never be a dependency of anything.
+
+mod cases;
+mod count;
+mod cpu;
+mod driver;
+mod figures;
+mod gpu;
+mod machine;
+mod memory;
+mod outside;
+mod peers;
+mod promises;
+mod run;
+mod subject;
+mod table;
+mod worker;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cost [--short] [--json FILE] [--off PROGRAM] [--width COLUMNS]
+    measure everything and print one table; --short makes one quick round, whose times mean nothing;
+    PROGRAM is cost-off, this program with gpuprof switched off: beside this one unless said
+cost count [--off PROGRAM] [--width COLUMNS]
+    instructions per call, counted by valgrind
+cost loop ROW CALLS
+    only call one row so often: for valgrind, perf or a stop watch
+cost worker
+    answer requests on standard input: what this program starts itself as";
+
+/// Runs the program.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["worker"] => worker::serve().map(|()| true),
+        ["loop", row, calls] => worker::run_loop(row, calls).map(|()| true),
+        ["count", rest @ ..] => run::Options::read(rest)
+            .and_then(|options| count::run(&options))
+            .map(|()| true),
+        ["--help" | "-h" | "help"] => {
+            println!("{HELP}");
+            Ok(true)
+        }
+        rest => run::Options::read(rest).and_then(|options| run::run(&options)),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("cost: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

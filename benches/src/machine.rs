@@ -1,0 +1,65 @@
+//! Where it was measured and with what.
+
+use serde::Serialize;
+
+/// The machine, and the versions that the figures belong to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) processor: String,
+    /// Threads that can run at once here.
+    pub(crate) cores: u64,
+    /// What the GPU rows ran on: a real device, the simulated one, or why none.
+    pub(crate) device: String,
+    /// gpuprof and its peers, as `name version`.
+    pub(crate) versions: Vec<String>,
+}
+
+impl Machine {
+    pub(crate) fn this(device: String) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        Self {
+            processor: processor(),
+            cores,
+            device,
+            versions: ["gpuprof", "hotpath", "fastrace", "tracing", "quanta"]
+                .iter()
+                .filter_map(|name| Some(format!("{name} {}", version(LOCK, name)?)))
+                .collect(),
+        }
+    }
+}
+
+/// What this program was built with.
+const LOCK: &str = include_str!("../../Cargo.lock");
+
+/// The version of a package; the newest where there are several.
+fn version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
+    let head = format!("name = \"{package}\"\nversion = \"");
+    let (_, rest) = lock.rsplit_once(&head)?;
+    rest.split_once('"').map(|(version, _)| version)
+}
+
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"));
+    let name = name.and_then(|rest| rest.split_once(':'));
+    match name {
+        Some((_, name)) => name.trim().to_owned(),
+        None => format!("unnamed {}", std::env::consts::ARCH),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_the_lock_file() {
+        let lock = "[[package]]\nname = \"a\"\nversion = \"1.2\"\n\n[[package]]\nname = \"a\"\nversion = \"1.3\"\n";
+        assert_eq!(version(lock, "a"), Some("1.3"));
+        assert_eq!(version(lock, "b"), None);
+        assert!(version(LOCK, "hotpath").is_some());
+    }
+}

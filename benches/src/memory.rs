@@ -1,0 +1,97 @@
+//! What a worker allocates and keeps.
+//!
+//! The allocator counts only while it is told to: a row's time must not hold the counting. Must never import: driver.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+static COUNTING: AtomicBool = AtomicBool::new(false);
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// The system's allocator, with a count of what it is asked for.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn note(bytes: usize) {
+    if COUNTING.load(Relaxed) {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        BYTES.fetch_add(bytes as u64, Relaxed);
+    }
+}
+
+// SAFETY: every call is passed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size());
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note(layout.size());
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note(size);
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// Begins to count, on every thread.
+pub(crate) fn count() {
+    ALLOCATIONS.store(0, Relaxed);
+    BYTES.store(0, Relaxed);
+    COUNTING.store(true, Relaxed);
+}
+
+/// Ends counting; gives the allocations and their bytes since [`count`].
+pub(crate) fn counted() -> (u64, u64) {
+    COUNTING.store(false, Relaxed);
+    (ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed))
+}
+
+/// Resident memory of this process in bytes, less pages of files: these come and go with what code happens to run.
+///
+/// # Errors
+/// `/proc` cannot be read.
+pub(crate) fn resident() -> Result<u64, String> {
+    let text = std::fs::read_to_string("/proc/self/statm")
+        .map_err(|error| format!("/proc/self/statm: {error}"))?;
+    // SAFETY: asks the system for a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    let mut fields = text.split(' ').skip(1).map(|pages| pages.parse().ok());
+    let mut pages = || -> Option<u64> { fields.next()? };
+    let bytes = |(resident, files): (u64, u64)| {
+        Some(resident.checked_sub(files)? * u64::try_from(page).ok()?)
+    };
+    pages()
+        .zip(pages())
+        .and_then(bytes)
+        .ok_or_else(|| format!("/proc/self/statm says {text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_allocated_while_counting_is_counted() {
+        count();
+        std::hint::black_box(Vec::<u8>::with_capacity(12_345));
+        let (allocations, bytes) = counted();
+        // Other tests run beside this one.
+        assert!(allocations >= 1 && bytes >= 12_345);
+        assert!(resident().is_ok_and(|bytes| bytes > 100_000));
+    }
+}

@@ -1,0 +1,241 @@
+//! What gpuprof promises about its cost, held against what was measured.
+//!
+//! Times are judged and never fail the program: a busy machine is no defect. Memory does, for it does not depend on how
+//! busy the machine is. Must never import: driver, worker.
+
+use serde::Serialize;
+
+use crate::figures::{Memory, Outcome, OwnCost, paired, ratio, time};
+
+/// One promise and what became of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Promise {
+    pub(crate) what: String,
+    pub(crate) measured: String,
+    pub(crate) wanted: String,
+    pub(crate) verdict: Verdict,
+    /// Whether breaking it makes the program fail.
+    pub(crate) strict: bool,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    /// As wanted.
+    Good,
+    /// Not as wanted.
+    Bad,
+    /// Nothing can be held against this figure: a short run, the simulated device.
+    Told,
+    /// It was not measured; the remarks say why.
+    Missing,
+}
+
+impl Verdict {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad => "BAD",
+            Self::Told => "told",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// Octaves of a histogram of durations: each is allocated at the first call that lasts so long, and when a machine makes a
+/// call wait for it is the machine's choice. Nothing else may be allocated after warming up, whatever the number of calls.
+const OCTAVES: u64 = 40;
+
+/// The most that resident memory may grow after warming up, bytes: what one more touched page here and there comes to.
+const GROWTH: i128 = 64 << 10;
+
+/// The most that reads of the clock on two threads may take over one, on a machine that has two cores for them. Above, the
+/// machine is not quiet enough to say how anything scales.
+const QUIET: f64 = 1.1;
+
+/// Every promise, judged.
+pub(crate) fn judge(outcome: &Outcome) -> Vec<Promise> {
+    let mut promises = times(outcome);
+    for memory in outcome.memory.iter().filter(|memory| memory.promised) {
+        promises.extend(kept(memory));
+    }
+    promises.extend(
+        outcome
+            .own_cost
+            .iter()
+            .map(|cost| own_cost(cost, outcome.short)),
+    );
+    promises
+}
+
+fn times(outcome: &Outcome) -> Vec<Promise> {
+    let ns = |name: &str, threads| Some(time(&outcome.times, name, threads)?.ns.as_slice());
+    let ratio_of = |above, below| Some(ratio(ns(above, 1)?, ns(below, 1)?));
+    let scaling = |name| Some(ratio(ns(name, 2)?, ns(name, 1)?));
+    let over = |name, nothing| Some(paired(ns(name, 1)?, ns(nothing, 1)?, |a, b| a - b));
+    // Reads of the clock need nothing from each other: where they slow each other down, two cores were not to be had.
+    // Those of `Instant`, as they take about as long as a span and so meet as much of what else the machine does.
+    let busy = scaling("instant").is_none_or(|ratio| ratio > QUIET);
+    let times = |x: f64| format!("{x:.2} ×");
+    let apart = |x: f64| format!("{x:+.1} ns");
+    let at_most = |what: &str, measured: Option<f64>, most, shown: &dyn Fn(f64) -> String| {
+        let verdict = match measured {
+            None => Verdict::Missing,
+            Some(_) if outcome.short => Verdict::Told,
+            Some(measured) if measured <= most => Verdict::Good,
+            Some(_) => Verdict::Bad,
+        };
+        Promise {
+            what: what.to_owned(),
+            measured: measured.map_or_else(|| "–".to_owned(), shown),
+            wanted: format!("≤ {}", shown(most).trim_start_matches('+')),
+            verdict,
+            strict: false,
+        }
+    };
+    vec![
+        at_most(
+            "gpuprof / two raw TSC reads",
+            ratio_of("span", "raw-tsc"),
+            1.8,
+            &times,
+        ),
+        at_most(
+            "gpuprof / hotpath",
+            ratio_of("span", "hotpath"),
+            0.6,
+            &times,
+        ),
+        match at_most(
+            "gpuprof, 2 threads / 1 thread",
+            scaling("span"),
+            1.15,
+            &times,
+        ) {
+            scaled if busy && scaled.verdict != Verdict::Missing => Promise {
+                verdict: Verdict::Told,
+                ..scaled
+            },
+            scaled => scaled,
+        },
+        at_most(
+            "two Instant reads, 2 threads / 1 thread",
+            scaling("instant"),
+            QUIET,
+            &times,
+        ),
+        at_most(
+            "GPUPROF=off over nothing",
+            over("off", "nothing"),
+            1.5,
+            &apart,
+        ),
+        // The instructions are compared in tests/switched-off; this is what the loop around them varies by.
+        at_most(
+            "feature off over nothing",
+            over("switched-off", "nothing-there"),
+            0.5,
+            &apart,
+        ),
+    ]
+}
+
+fn kept(memory: &Memory) -> [Promise; 2] {
+    let threads = match memory.threads {
+        1 => "1 thread".to_owned(),
+        threads => format!("{threads} threads"),
+    };
+    let judged = |good| if good { Verdict::Good } else { Verdict::Bad };
+    // A driver's memory is not gpuprof's, and its growth no promise; it allocates apart from what is counted.
+    let driver = memory.gpu;
+    let what = if driver { "launches: " } else { "" };
+    [
+        Promise {
+            what: format!("{what}allocations after warm-up, {threads}"),
+            measured: format!("{} of {} bytes", memory.allocations, memory.allocated_bytes),
+            wanted: format!("≤ {} octaves a thread", OCTAVES),
+            verdict: judged(memory.allocations <= OCTAVES * memory.threads),
+            strict: true,
+        },
+        Promise {
+            what: format!("{what}growth of resident memory, {threads}"),
+            measured: kib(memory.growth()),
+            wanted: format!("≤ {}", kib(GROWTH)),
+            verdict: if driver {
+                Verdict::Told
+            } else {
+                judged(memory.growth() <= GROWTH)
+            },
+            strict: !driver,
+        },
+    ]
+}
+
+fn own_cost(cost: &OwnCost, short: bool) -> Promise {
+    let [outside, told] = cost.medians();
+    let off = (told / outside - 1.0) * 100.0;
+    let verdict = match off.abs() <= 30.0 {
+        _ if short || cost.simulated_device => Verdict::Told,
+        true => Verdict::Good,
+        false => Verdict::Bad,
+    };
+    Promise {
+        what: format!("{}: own cost told / seen from outside", cost.name),
+        measured: format!("{off:+.0} %"),
+        wanted: "± 30 %".to_owned(),
+        verdict,
+        strict: false,
+    }
+}
+
+/// Bytes as KiB or MiB.
+pub(crate) fn kib(bytes: i128) -> String {
+    match bytes.abs() {
+        ..=1_048_575 => format!("{} KiB", bytes / 1024),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(allocations: u64, resident_end_bytes: u64) -> Memory {
+        Memory {
+            name: "span",
+            threads: 1,
+            calls: 10,
+            warm_up: 1,
+            gpu: false,
+            simulated_device: false,
+            promised: true,
+            allocations,
+            allocated_bytes: 0,
+            resident_warm_bytes: 1 << 20,
+            resident_end_bytes,
+        }
+    }
+
+    #[test]
+    fn more_than_the_histograms_or_a_growing_memory_breaks_the_promise() {
+        let verdicts = |memory| kept(&memory).map(|promise| promise.verdict);
+        assert_eq!(verdicts(memory(0, 1 << 20)), [Verdict::Good; 2]);
+        assert_eq!(verdicts(memory(0, 1 << 19)), [Verdict::Good; 2]);
+        assert_eq!(verdicts(memory(OCTAVES * 4 + 1, 2 << 20)), [Verdict::Bad; 2]);
+    }
+
+    #[test]
+    fn the_simulated_device_is_never_judged() {
+        let cost = |simulated_device| OwnCost {
+            name: "span",
+            calls: 1,
+            simulated_device,
+            outside_ns: vec![10.0],
+            told_ns: vec![14.0],
+        };
+        assert_eq!(own_cost(&cost(false), false).verdict, Verdict::Bad);
+        assert_eq!(own_cost(&cost(true), false).verdict, Verdict::Told);
+        assert_eq!(own_cost(&cost(false), true).verdict, Verdict::Told);
+    }
+}

@@ -1,0 +1,290 @@
+//! One run: all rows in turn, memory, own cost, verdicts, the table, the JSON.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use crate::cases::{CASES, Case, GPU, MEMORY, MemoryCase, Setting, case};
+use crate::driver::{Programs, Worker, numbers};
+use crate::figures::{Memory, Outcome, Quartiles, Time, ratio, time};
+use crate::machine::Machine;
+use crate::outside;
+use crate::promises::{Verdict, judge};
+
+mod show;
+
+/// Threads of a row.
+pub(crate) const THREADS: [u64; 3] = [1, 2, 4];
+/// Calls of each thread before memory is looked at.
+const WARM_UP: u64 = 10_000;
+
+/// What was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    short: bool,
+    json: Option<PathBuf>,
+    pub(crate) off: Option<PathBuf>,
+    width: Option<usize>,
+}
+
+impl Options {
+    /// # Errors
+    /// An argument is not understood.
+    pub(crate) fn read(words: &[&str]) -> Result<Self, String> {
+        let mut options = Self::default();
+        let mut words = words.iter();
+        while let Some(&word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("{word} takes a value"));
+            match word {
+                "--short" => options.short = true,
+                "--json" => options.json = Some(value()?.into()),
+                "--off" => options.off = Some(value()?.into()),
+                "--width" => {
+                    let width = value()?;
+                    let columns = width.parse().map_err(|_| format!("{width} is no width"))?;
+                    options.width = Some(columns);
+                }
+                _ => return Err(format!("{word} is not understood; --help says what is")),
+            }
+        }
+        Ok(options)
+    }
+
+    /// The columns there are; `None` is a pipe.
+    pub(crate) fn width(&self) -> Option<usize> {
+        let terminal = || {
+            let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
+            Some(usize::from(width.0))
+        };
+        self.width.or_else(terminal)
+    }
+
+    /// Rounds of all rows.
+    fn rounds(&self) -> usize {
+        if self.short { 1 } else { 31 }
+    }
+
+    /// Calls of each thread in a round.
+    fn calls(&self, case: &Case) -> u64 {
+        match (self.short, case.gpu) {
+            (true, _) => 1_000,
+            (false, true) => 10_000,
+            // A few milliseconds at most: a thread that is not put aside meanwhile is the rule.
+            (false, false) => 50_000,
+        }
+    }
+
+    /// Calls under watch for memory.
+    fn kept_calls(&self, memory: &MemoryCase) -> u64 {
+        if self.short {
+            memory.calls / 100
+        } else {
+            memory.calls
+        }
+    }
+}
+
+/// Measures everything; whether every strict promise was kept.
+///
+/// # Errors
+/// Nothing can be measured at all, or the JSON cannot be written.
+pub(crate) fn run(options: &Options) -> Result<bool, String> {
+    let programs = Programs::find(options.off.as_deref())?;
+    let mut run = Run::new(options, &programs);
+    run.times();
+    run.memory();
+    run.own_cost();
+    let outcome = run.finish();
+    show::show(&outcome, options.width());
+    if let Some(path) = &options.json {
+        let failed = |error: String| format!("{}: {error}", path.display());
+        let text =
+            serde_json::to_string_pretty(&outcome).map_err(|error| failed(error.to_string()))?;
+        std::fs::write(path, text).map_err(|error| failed(error.to_string()))?;
+    }
+    let broken = |verdict| verdict == Verdict::Bad;
+    Ok(!outcome
+        .promises
+        .iter()
+        .any(|promise| promise.strict && broken(promise.verdict)))
+}
+
+/// What is known so far.
+struct Run<'a> {
+    options: &'a Options,
+    programs: &'a Programs,
+    /// By the setting's name; a worker that failed is not asked again.
+    workers: HashMap<&'static str, Result<Worker, String>>,
+    outcome: Outcome,
+    simulated: bool,
+}
+
+impl<'a> Run<'a> {
+    fn new(options: &'a Options, programs: &'a Programs) -> Self {
+        let mut run = Self {
+            options,
+            programs,
+            workers: HashMap::new(),
+            outcome: Outcome {
+                machine: Machine::this(String::new()),
+                short: options.short,
+                rounds: options.rounds(),
+                times: Vec::new(),
+                memory: Vec::new(),
+                own_cost: Vec::new(),
+                promises: Vec::new(),
+                remarks: Vec::new(),
+            },
+            simulated: false,
+        };
+        let device = match run.ask(&GPU, "device") {
+            Ok(device) => device,
+            Err(error) => error,
+        };
+        run.simulated = device == "simulated";
+        run.outcome.machine.device = device;
+        run
+    }
+
+    fn ask(&mut self, setting: &Setting, request: &str) -> Result<String, String> {
+        let start = || Worker::start(self.programs, setting);
+        let worker = self.workers.entry(setting.name).or_insert_with(start);
+        let answer = worker
+            .as_mut()
+            .map_err(|error| error.clone())
+            .and_then(|worker| worker.ask(request));
+        if let Err(error) = &answer {
+            let error = format!("{}: {error}", setting.name);
+            if !self.outcome.remarks.contains(&error) {
+                self.outcome.remarks.push(error);
+            }
+        }
+        answer
+    }
+
+    /// All rows, round by round, so that a slow moment of the machine falls on all of them.
+    fn times(&mut self) {
+        for round in 0..self.options.rounds() {
+            for place in 0..CASES.len() {
+                // Each round begins elsewhere: no row always follows the same one.
+                let case = &CASES[(place + 5 * round) % CASES.len()];
+                for threads in THREADS {
+                    self.sample(case, threads);
+                }
+            }
+        }
+        let in_order = |time: &Time| {
+            let place = CASES.iter().position(|case| case.name == time.name);
+            (place, time.threads)
+        };
+        self.outcome.times.sort_by_key(in_order);
+        self.compare();
+    }
+
+    fn sample(&mut self, case: &Case, threads: u64) {
+        let calls = self.options.calls(case);
+        let request = format!("measure {} {threads} {calls}", case.row);
+        let answer = self.ask(&case.setting, &request);
+        let Ok([ns]) = answer.and_then(|answer| numbers(&answer)) else {
+            return;
+        };
+        let times = &mut self.outcome.times;
+        let known = times
+            .iter_mut()
+            .find(|time| time.name == case.name && time.threads == threads);
+        match known {
+            Some(time) => time.ns.push(ns),
+            None => times.push(Time {
+                name: case.name,
+                threads,
+                calls,
+                simulated_device: case.gpu && self.simulated,
+                ns: vec![ns],
+                quartiles: Quartiles::of(&[ns]),
+                to_bare: None,
+            }),
+        }
+    }
+
+    fn compare(&mut self) {
+        let ratios = self.outcome.times.iter().map(|of| {
+            let bare = case(of.name)?.bare;
+            let bare = time(&self.outcome.times, bare, of.threads)?;
+            Some(ratio(&of.ns, &bare.ns))
+        });
+        let ratios: Vec<_> = ratios.collect();
+        for (time, ratio) in self.outcome.times.iter_mut().zip(ratios) {
+            time.quartiles = Quartiles::of(&time.ns);
+            time.to_bare = ratio;
+        }
+    }
+
+    /// Each in a fresh process: what a row keeps must not be what an earlier one left.
+    fn memory(&mut self) {
+        self.workers.clear();
+        for memory in &MEMORY {
+            let Some(case) = case(memory.name) else {
+                continue;
+            };
+            let (threads, calls) = (memory.threads, self.options.kept_calls(memory));
+            let warm_up = WARM_UP.min(calls / threads / 2);
+            let request = format!("memory {} {threads} {warm_up} {calls}", case.row);
+            let answer = self.ask(&case.setting, &request);
+            self.workers.clear();
+            if let Ok(found) = answer.and_then(|answer| numbers(&answer)) {
+                let [allocations, bytes, warm, end] = found.map(|number: f64| number as u64);
+                self.outcome.memory.push(Memory {
+                    name: case.name,
+                    threads,
+                    calls,
+                    warm_up,
+                    gpu: case.gpu,
+                    simulated_device: case.gpu && self.simulated,
+                    promised: memory.promised,
+                    allocations,
+                    allocated_bytes: bytes,
+                    resident_warm_bytes: warm,
+                    resident_end_bytes: end,
+                });
+            }
+        }
+    }
+
+    /// Long runs, as a program's start and end are in them.
+    fn own_cost(&mut self) {
+        let (rounds, few) = if self.options.short { (1, 100) } else { (5, 1) };
+        for (name, row, calls) in [
+            ("span", "span", 10_000_000),
+            ("gpu-span", "gpu-span", 300_000),
+        ] {
+            match outside::own_cost(self.programs, name, row, calls / few, rounds) {
+                Ok(mut cost) => {
+                    cost.simulated_device = name == "gpu-span" && self.simulated;
+                    self.outcome.own_cost.push(cost);
+                }
+                Err(error) => self
+                    .outcome
+                    .remarks
+                    .push(format!("own cost of {name}: {error}")),
+            }
+        }
+    }
+
+    fn finish(mut self) -> Outcome {
+        self.outcome.promises = judge(&self.outcome);
+        self.outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read() {
+        let options = Options::read(&["--short", "--json", "a", "--width", "80"]).expect("options");
+        assert!(options.short && options.json == Some("a".into()) && options.width() == Some(80));
+        for wrong in [&["--json"][..], &["--width", "wide"], &["--fast"]] {
+            assert!(Options::read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! One process under one setting: it answers requests, one line each, until its standard input ends.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `measure ROW THREADS CALLS` | `ok NS_PER_CALL` |
+//! | `memory ROW THREADS WARM CALLS` | `ok ALLOCATIONS BYTES RESIDENT_WARM RESIDENT_END` |
+//! | `device` | `ok real` or `ok simulated` |
+//! | `switched` | `ok on` or `ok off` |
+//!
+//! Anything that fails is `error TEXT`. Must never import: driver.
+
+use std::io::{BufRead, Write};
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+use crate::subject::{Runner, runner};
+use crate::{memory, peers};
+
+/// Calls of each thread before the clock starts: its counters, its place in the tree, its caches.
+const WARM_UP: u64 = 2_000;
+
+/// Answers requests until standard input ends.
+///
+/// # Errors
+/// Standard input or output cannot be used.
+pub(crate) fn serve() -> Result<(), String> {
+    let mut output = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.map_err(|error| error.to_string())?;
+        let answer = match answer(&line) {
+            Ok(answer) => format!("ok {answer}\n"),
+            Err(error) => format!("error {}\n", error.replace('\n', " ")),
+        };
+        let written = output.write_all(answer.as_bytes());
+        written
+            .and_then(|()| output.flush())
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Runs one row on this thread and nothing else; the first calls, which are slow, apart from the others.
+///
+/// # Errors
+/// There is no such row, or its device cannot be used.
+pub(crate) fn run_loop(row: &str, calls: &str) -> Result<(), String> {
+    let calls = number(calls)?;
+    let warm_up = WARM_UP.min(calls / 2);
+    warmed_loop(&mut warm(row, warm_up)?, calls - warm_up)
+}
+
+/// A name for tools: callgrind counts inside it alone.
+#[inline(never)]
+fn warmed_loop(run: &mut Runner, calls: u64) -> Result<(), String> {
+    run(calls).map(drop)
+}
+
+fn answer(line: &str) -> Result<String, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words.as_slice() {
+        ["measure", row, threads, calls] => {
+            let calls = number(calls)?;
+            let took = measure(row, number(threads)?, calls)?;
+            settle(row);
+            Ok((took.as_secs_f64() * 1e9 / calls as f64).to_string())
+        }
+        ["memory", row, threads, warm, calls] => {
+            let kept = keep(row, number(threads)?, number(warm)?, number(calls)?);
+            settle(row);
+            kept
+        }
+        ["device"] => Ok(match simcuda::real_or_simulated() {
+            simcuda::Device::Real => "real".into(),
+            simcuda::Device::Simulated(_) => "simulated".into(),
+        }),
+        ["switched"] => Ok(if cfg!(feature = "enable") {
+            "on"
+        } else {
+            "off"
+        }
+        .into()),
+        _ => Err(format!("not understood: {line}")),
+    }
+}
+
+fn number(word: &str) -> Result<u64, String> {
+    let number = word.parse().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| format!("{word} is no number of calls or threads"))
+}
+
+/// The longest time that any of the threads took for `calls` calls each. They start together.
+fn measure(row: &str, threads: u64, calls: u64) -> Result<Duration, String> {
+    let start = Barrier::new(threads as usize);
+    let one = || {
+        let ready = warm(row, WARM_UP);
+        // Also where it failed, or the others would wait for ever.
+        start.wait();
+        ready?(calls)
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+        let mut times = threads.into_iter().map(|thread| {
+            let died = |_| Err(format!("{row}: a thread panicked"));
+            thread.join().unwrap_or_else(died)
+        });
+        times.try_fold(Duration::ZERO, |longest, time| Ok(longest.max(time?)))
+    })
+}
+
+fn warm(row: &str, calls: u64) -> Result<Runner, String> {
+    let mut run = runner(row)?;
+    run(calls)?;
+    Ok(run)
+}
+
+/// Allocations and resident memory of `calls` calls, shared among the threads, the first `warm` of each apart.
+fn keep(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<String, String> {
+    let share = (calls / threads).saturating_sub(warm_up).max(1);
+    let gate = Barrier::new(threads as usize + 1);
+    let one = || {
+        let ready = warm(row, warm_up);
+        gate.wait();
+        gate.wait();
+        let done = ready.and_then(|mut run| run(share));
+        gate.wait();
+        // What this thread keeps is still kept when it is looked at.
+        gate.wait();
+        done
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+        gate.wait();
+        let before = memory::resident();
+        memory::count();
+        gate.wait();
+        gate.wait();
+        let (allocations, bytes) = memory::counted();
+        let after = memory::resident();
+        gate.wait();
+        for thread in threads {
+            thread
+                .join()
+                .map_err(|_| format!("{row}: a thread panicked"))??;
+        }
+        Ok(format!("{allocations} {bytes} {} {}", before?, after?))
+    })
+}
+
+/// Waits until the threads that a row has in the background have done their work, so that it does not fall into the
+/// time of the next row, in another process.
+fn settle(row: &str) {
+    const LONGEST: u32 = 100;
+    // Longer than the pauses these threads make: hotpath's collects every 50 ms.
+    const LOOK: Duration = Duration::from_millis(60);
+    const IDLE: Duration = Duration::from_millis(1);
+    if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1) {
+        return;
+    }
+    peers::hand_over(row);
+    for _ in 0..LONGEST {
+        let before = cpu_time();
+        thread::sleep(LOOK);
+        if cpu_time().saturating_sub(before) < IDLE {
+            return;
+        }
+    }
+}
+
+/// CPU time of all threads of this process.
+fn cpu_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the structure is writable.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_answered() {
+        let ns: f64 = answer("measure raw-tsc 2 1000")
+            .expect("ns")
+            .parse()
+            .expect("a number");
+        assert!(ns > 0.0);
+        let kept = answer("memory nothing 2 100 1000").expect("memory");
+        assert_eq!(kept.split(' ').count(), 4);
+    }
+
+    #[test]
+    fn what_cannot_be_answered_is_said() {
+        for request in ["measure nonsense 1 10", "measure nothing 0 10", "nonsense"] {
+            assert!(answer(request).is_err(), "{request}");
+        }
+        assert!(answer("measure nonsense 2 10").is_err());
+    }
+}

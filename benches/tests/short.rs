@@ -1,0 +1,69 @@
+//! Promise: the benchmark runs to its end wherever the tests do, and its table has every row. It measures nothing here: one
+//! quick round, unoptimized.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn cost(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cost"))
+        .args(arguments)
+        .env("GPUPROF_SIM", "1")
+        .output()
+        .expect("it starts")
+}
+
+#[test]
+fn a_short_run_has_every_row_and_judges_no_time() {
+    let json = std::env::temp_dir().join(format!("gpuprof-short-{}.json", std::process::id()));
+    let output = cost(&[
+        "--short",
+        "--width",
+        "80",
+        "--json",
+        json.to_str().expect("UTF-8"),
+    ]);
+    let table = String::from_utf8_lossy(&output.stdout);
+    let text = std::fs::read_to_string(&json).unwrap_or_else(|_| panic!("no JSON beside\n{table}"));
+    std::fs::remove_file(&json).expect("it was there");
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+    for row in [
+        "nothing",
+        "two raw TSC reads",
+        "two Instant reads",
+        "gpuprof, filter hit",
+        "gpuprof, filter miss",
+        "GPUPROF=off",
+        "feature off",
+        "hotpath #[measure]",
+        "fastrace #[trace]",
+        "tracing span",
+        "launch in gpuprof (simulated device)",
+    ] {
+        assert!(table.contains(row), "no {row} in\n{table}");
+    }
+
+    let outcome: Value = serde_json::from_str(&text).expect("JSON");
+    let times = outcome["times"].as_array().expect("times");
+    // The program without gpuprof is another build's, and need not be there.
+    let here = |time: &&Value| time["name"] != "switched-off" && time["name"] != "nothing-there";
+    assert_eq!(times.iter().filter(here).count(), 3 * 15, "{text}");
+    for promise in outcome["promises"].as_array().expect("promises") {
+        let judged = promise["verdict"] == "good" || promise["verdict"] == "bad";
+        assert!(!judged || promise["strict"] == true, "{promise}");
+    }
+}
+
+#[test]
+fn one_row_can_be_run_alone() {
+    assert!(cost(&["loop", "span", "1000"]).status.success());
+    let wrong = cost(&["loop", "nonsense", "1000"]);
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert!(
+        !wrong.status.success() && said.contains("raw-tsc"),
+        "{said}"
+    );
+}

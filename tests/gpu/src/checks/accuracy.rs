@@ -1,0 +1,293 @@
+//! What gpuprof's GPU times are worth: held against event pairs written by hand around the same launches, against each other,
+//! and (in `ncu`) against Nsight Compute.
+
+mod floor;
+mod ncu;
+mod whole;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cudarc::driver::CudaStream;
+use gpuprof::profile::GpuTimes;
+use gpuprof::{Profile, Session, gpu_profile};
+
+use super::by_hand::{self, Answer, Kernel, Pair};
+use super::spread::{Spread, figure, off, percent, performance, time};
+use crate::check::{Check, Row, World};
+
+pub(crate) use ncu::SCENES;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        name: "accuracy",
+        promise: "A GPU span of over 100 µs is within 2 % of an event pair written by hand.",
+        limit: Duration::from_secs(240),
+        run: accuracy,
+    },
+    Check {
+        name: "parts-and-whole",
+        promise: "A caller's GPU span is no shorter than the spans inside it on the same stream.",
+        limit: Duration::from_secs(60),
+        run: whole::parts_and_whole,
+    },
+    Check {
+        name: "event-floor",
+        promise: "The event floor in the report is what empty pairs of events read.",
+        limit: Duration::from_secs(60),
+        run: floor::event_floor,
+    },
+    Check {
+        name: "kernel-time",
+        promise: "GPU spans of kernels of over 100 µs are within 2 % of Nsight Compute's durations.",
+        limit: Duration::from_secs(300),
+        run: ncu::kernel_time,
+    },
+];
+
+/// The most that spans may differ from their reference.
+const WANTED: f64 = 0.02;
+/// Below this the events themselves are too much of a span for that.
+const LONG_NS: f64 = 100_000.0;
+/// Two records more, of about a microsecond each, stand in a span around a pair.
+const VERY_LONG_NS: f64 = 250_000.0;
+/// The resolution of events by the driver's reference (cuEventElapsedTime), ns: as much may a part read beyond its whole.
+const RESOLUTION_NS: f64 = 500.0;
+/// Half a bucket of the histogram that percentiles come from, as the README says.
+const BUCKET: f64 = 1.0 / 32.0;
+
+const ANNOTATED: &str = "by the attribute";
+const AROUND: &str = "with a pair inside";
+
+#[gpu_profile(name = "by the attribute")]
+fn annotated(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
+    kernel.launch(stream)
+}
+
+#[gpu_profile(name = "with a pair inside")]
+fn around(stream: &Arc<CudaStream>, kernel: &Kernel, pair: Pair) -> Answer {
+    pair_around(stream, kernel, pair)
+}
+
+fn pair_around(stream: &CudaStream, kernel: &Kernel, pair: Pair) -> Answer {
+    pair.start(stream)?;
+    kernel.launch(stream)?;
+    pair.end(stream)
+}
+
+/// Kernels by name: three whose length is given, one that memory limits and one that arithmetic limits.
+fn subjects(stream: &Arc<CudaStream>, world: &World) -> Answer<Vec<(&'static str, Kernel)>> {
+    let (elements, side) = match world.simulated {
+        // Its results are computed on the host.
+        true => (1 << 12, 32),
+        false => (1 << 27, 1536),
+    };
+    Ok(vec![
+        ("spin 150 µs", Kernel::spin(150_000)?),
+        ("spin 300 µs", Kernel::spin(300_000)?),
+        ("spin 1 ms", Kernel::spin(1_000_000)?),
+        ("saxpy", Kernel::saxpy(stream, elements)?),
+        ("matmul_tiled", Kernel::product(stream, side)?),
+    ])
+}
+
+/// Whether the stream has work when a span begins.
+#[derive(Clone, Copy)]
+enum State<'a> {
+    Idle,
+    /// This is queued first, so that start, kernel and end stand in the queue before any of them begins.
+    Busy(&'a Kernel),
+}
+
+impl State<'_> {
+    fn prepare(self, stream: &CudaStream) -> Answer {
+        match self {
+            State::Idle => Ok(()),
+            State::Busy(before) => before.launch(stream),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            State::Idle => "idle stream",
+            State::Busy(_) => "busy stream",
+        }
+    }
+}
+
+/// Every call by itself, ns.
+#[derive(Default)]
+struct Measured {
+    annotated: Vec<f64>,
+    by_hand: Vec<f64>,
+    /// The span of a function, and the pair inside it.
+    around: Vec<f64>,
+    inside: Vec<f64>,
+    /// Median and mean as the report has them.
+    p50: f64,
+    mean: f64,
+}
+
+impl Measured {
+    /// By how much each span is longer than the pair inside it.
+    fn longer(&self) -> Vec<f64> {
+        let calls = self.around.iter().zip(&self.inside);
+        calls.map(|(around, inside)| around - inside).collect()
+    }
+}
+
+fn accuracy(world: &World) -> Result<Vec<Row>, String> {
+    let stream = by_hand::stream().map_err(text)?;
+    let subjects = subjects(&stream, world).map_err(text)?;
+    let before = Kernel::spin(100_000).map_err(text)?;
+    let calls = if world.short { 5 } else { 200 };
+    let (mut rows, mut longer) = (Vec::new(), Vec::new());
+    for state in [State::Idle, State::Busy(&before)] {
+        for (name, kernel) in &subjects {
+            let measured = measure(&stream, kernel, calls, state)?;
+            let what = format!("{name}, {}, {calls} calls", state.name());
+            rows.extend(compared(world, &what, &measured));
+            longer.extend(measured.longer());
+        }
+    }
+    let least = Spread::of(&longer).least;
+    rows.push(Row::held(
+        format!("least of the {} spans less the pair inside", longer.len()),
+        marked(world, time(least)),
+        "at least -0.5 µs, the resolution of events",
+        least >= -RESOLUTION_NS,
+    ));
+    Ok(rows)
+}
+
+/// The three ways in turn, so that whatever drifts drifts for all.
+fn measure(
+    stream: &Arc<CudaStream>,
+    kernel: &Kernel,
+    calls: usize,
+    before: State<'_>,
+) -> Result<Measured, String> {
+    let session = Session::builder().start().map_err(text)?;
+    let pair = Pair::new().map_err(text)?;
+    let mut measured = Measured::default();
+    for round in 0..calls + 3 {
+        if round == 3 {
+            // The first ones load the kernel and make events.
+            measured = Measured::default();
+            gpuprof::reset();
+        }
+        for way in 0..3 {
+            before.prepare(stream).map_err(text)?;
+            match (round + way) % 3 {
+                0 => {
+                    annotated(stream, kernel).map_err(text)?;
+                    measured
+                        .annotated
+                        .push(one_more(stream, ANNOTATED, &measured.annotated)?);
+                }
+                1 => {
+                    pair_around(stream, kernel, pair).map_err(text)?;
+                    measured.by_hand.push(pair.read().map_err(text)?);
+                }
+                _ => {
+                    around(stream, kernel, pair).map_err(text)?;
+                    measured
+                        .around
+                        .push(one_more(stream, AROUND, &measured.around)?);
+                    measured.inside.push(pair.read().map_err(text)?);
+                }
+            }
+            stream.synchronize().map_err(text)?;
+        }
+    }
+    let profile = session.finish();
+    let gpu = gpu_times(&profile, ANNOTATED)?;
+    measured.p50 = gpu.times.p50_ns as f64;
+    measured.mean = gpu.times.mean_ns as f64;
+    Ok(measured)
+}
+
+/// The span of the call that came after those `before`: what it adds to the function's total.
+fn one_more(stream: &CudaStream, name: &str, before: &[f64]) -> Result<f64, String> {
+    stream.synchronize().map_err(text)?;
+    let profile = gpuprof::report();
+    let gpu = gpu_times(&profile, name)?;
+    match gpu.timed_calls == before.len() as u64 + 1 {
+        true => Ok(gpu.times.total_ns as f64 - before.iter().sum::<f64>()),
+        false => Err(format!(
+            "{} calls of `{name}` are timed instead of {}",
+            gpu.timed_calls,
+            before.len() + 1
+        )),
+    }
+}
+
+fn compared(world: &World, what: &str, measured: &Measured) -> Vec<Row> {
+    let hand = Spread::of(&measured.by_hand);
+    let ours = Spread::of(&measured.annotated);
+    let row = |name: &str, shown: String, apart: f64, wanted: f64| {
+        let (what, shown) = (
+            format!("{what}: {name}"),
+            format!("{shown}: {}", percent(apart)),
+        );
+        let limit = format!("within {:.1} %", 100.0 * wanted);
+        match hand.median >= LONG_NS {
+            true => performance(world, what, shown, limit, apart.abs() <= wanted),
+            false => figure(world, what, shown),
+        }
+    };
+    let shown = |is: f64, reference: f64| format!("{}, by hand {}", time(is), time(reference));
+    vec![
+        row(
+            "avg in the report",
+            shown(measured.mean, hand.mean),
+            off(measured.mean, hand.mean),
+            WANTED,
+        ),
+        row(
+            "p50 in the report",
+            shown(measured.p50, hand.median),
+            off(measured.p50, hand.median),
+            WANTED + BUCKET,
+        ),
+        row(
+            "median of calls",
+            format!("{}, by hand {}", ours.time(), hand.time()),
+            off(ours.median, hand.median),
+            WANTED,
+        ),
+        enclosed(world, what, measured),
+    ]
+}
+
+/// A span against the pair inside the same call: it is longer, and by little.
+fn enclosed(world: &World, what: &str, measured: &Measured) -> Row {
+    let (longer, inside) = (Spread::of(&measured.longer()), Spread::of(&measured.inside));
+    let share = longer.median / inside.median;
+    let what = format!("{what}: span less the pair inside the same call");
+    let shown = format!("{}: {}", longer.time(), percent(share));
+    match inside.median >= VERY_LONG_NS {
+        true => performance(world, what, shown, "at most 2 %", share <= WANTED),
+        false => figure(world, what, shown),
+    }
+}
+
+/// GPU times of the function of this name.
+fn gpu_times<'a>(profile: &'a Profile, name: &str) -> Result<&'a GpuTimes, String> {
+    let mut functions = profile.functions.iter();
+    let function = functions.find(|function| function.name == name);
+    function
+        .and_then(|function| function.gpu.as_ref())
+        .ok_or_else(|| format!("no call of `{name}` was timed: {:?}", profile.trust))
+}
+
+fn marked(world: &World, figure: String) -> String {
+    match world.simulated {
+        true => format!("simulated device: {figure}"),
+        false => figure,
+    }
+}
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}

@@ -1,0 +1,164 @@
+//! Driver functions by name, with their answers as numbers.
+//!
+//! Why not through cudarc: a function that a driver lacks panics there, and an answer that its bindings do not know is no
+//! value of its enum. Must never import gpuprof: what is asked here must hold without it.
+
+use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::fmt;
+use std::ptr;
+use std::sync::OnceLock;
+
+use libloading::os::unix::{Library, Symbol};
+
+/// `CUcontext`, `CUstream`, `CUevent`, `CUgraph`: opaque.
+pub(super) type Handle = usize;
+
+/// `CUresult`, or [`Answer::MISSING`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answer(pub(super) c_int);
+
+impl Answer {
+    /// `CUDA_SUCCESS`.
+    pub(super) const OK: Answer = Answer(0);
+    /// `CUDA_ERROR_DEINITIALIZED`: after it the driver tells no names any more.
+    const DEINITIALIZED: Answer = Answer(4);
+    /// No `CUresult`: the driver has no such function.
+    pub(super) const MISSING: Answer = Answer(-1);
+
+    /// This answer, or that of what comes after a success.
+    pub(super) fn then(self, next: impl FnOnce() -> Answer) -> Answer {
+        if self == Answer::OK { next() } else { self }
+    }
+}
+
+/// The name without its `CUDA_ERROR_`, which all have.
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Answer::OK => f.write_str("ok"),
+            Answer::MISSING => f.write_str("no such function"),
+            Answer::DEINITIALIZED => f.write_str("4 DEINITIALIZED"),
+            Answer(code) => {
+                let name = driver().and_then(|driver| driver.name(code));
+                let name = name.unwrap_or_default();
+                write!(f, "{code} {}", name.trim_start_matches("CUDA_ERROR_"))
+            }
+        }
+    }
+}
+
+macro_rules! table {
+    ($($field:ident = $($symbol:literal)|+ : fn($($arg:ident: $ty:ty),*);)+) => {
+        /// The functions that the checks ask about.
+        pub(super) struct Driver {
+            $($field: Option<unsafe extern "C" fn($($ty),*) -> c_int>,)+
+        }
+
+        impl Driver {
+            fn resolve(library: &Library) -> Driver {
+                Driver {
+                    // SAFETY: each type below restates the CUDA driver API's declaration of the symbol of this name.
+                    $($field: unsafe { find(library, &[$($symbol),+]) },)+
+                }
+            }
+
+            $(
+                pub(super) fn $field(&self, $($arg: $ty),*) -> Answer {
+                    let Some(function) = self.$field else { return Answer::MISSING };
+                    // SAFETY: pointers come from references of these modules; handles are the driver's own. Handles of
+                    // what is gone are passed in processes of their own, which may crash.
+                    Answer(unsafe { function($($arg),*) })
+                }
+            )+
+        }
+    };
+}
+
+table! {
+    ctx_create = "cuCtxCreate_v4": fn(out: *mut Handle, parameters: Handle, flags: c_uint, device: c_int);
+    ctx_destroy = "cuCtxDestroy_v2": fn(context: Handle);
+    ctx_get_current = "cuCtxGetCurrent": fn(out: *mut Handle);
+    ctx_set_current = "cuCtxSetCurrent": fn(context: Handle);
+    ctx_push = "cuCtxPushCurrent_v2": fn(context: Handle);
+    ctx_pop = "cuCtxPopCurrent_v2": fn(out: *mut Handle);
+    ctx_get_device = "cuCtxGetDevice": fn(out: *mut c_int);
+    ctx_get_id = "cuCtxGetId": fn(context: Handle, out: *mut u64);
+    stream_create = "cuStreamCreate": fn(out: *mut Handle, flags: c_uint);
+    stream_destroy = "cuStreamDestroy_v2": fn(stream: Handle);
+    stream_query = "cuStreamQuery": fn(stream: Handle);
+    stream_synchronize = "cuStreamSynchronize": fn(stream: Handle);
+    stream_get_ctx = "cuStreamGetCtx": fn(stream: Handle, out: *mut Handle);
+    stream_get_id = "cuStreamGetId": fn(stream: Handle, out: *mut u64);
+    stream_get_device = "cuStreamGetDevice": fn(stream: Handle, out: *mut c_int);
+    stream_is_capturing = "cuStreamIsCapturing": fn(stream: Handle, out: *mut c_int);
+    begin_capture = "cuStreamBeginCapture_v2": fn(stream: Handle, mode: c_int);
+    end_capture = "cuStreamEndCapture": fn(stream: Handle, out: *mut Handle);
+    graph_destroy = "cuGraphDestroy": fn(graph: Handle);
+    exchange_mode = "cuThreadExchangeStreamCaptureMode": fn(mode: *mut c_int);
+    event_create = "cuEventCreate": fn(out: *mut Handle, flags: c_uint);
+    event_destroy = "cuEventDestroy_v2": fn(event: Handle);
+    event_record = "cuEventRecord": fn(event: Handle, stream: Handle);
+    event_record_with = "cuEventRecordWithFlags": fn(event: Handle, stream: Handle, flags: c_uint);
+    event_query = "cuEventQuery": fn(event: Handle);
+    event_elapsed = "cuEventElapsedTime_v2" | "cuEventElapsedTime": fn(out: *mut f32, start: Handle, end: Handle);
+    error_name = "cuGetErrorName": fn(code: c_int, out: *mut *const c_char);
+}
+
+/// The table over the driver that is open, or none where none can be loaded.
+pub(super) fn driver() -> Option<&'static Driver> {
+    static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
+    let load = || {
+        let names = ["libcuda.so", "libcuda.so.1"];
+        let library = names.iter().find_map(|name| {
+            // SAFETY: the driver that cudarc has opened, or is about to; it is never unloaded.
+            unsafe { Library::new(*name) }.ok()
+        })?;
+        let driver = Driver::resolve(&library);
+        std::mem::forget(library);
+        Some(driver)
+    };
+    DRIVER.get_or_init(load).as_ref()
+}
+
+/// The same as an error of a check.
+pub(super) fn open() -> Result<&'static Driver, String> {
+    driver().ok_or_else(|| "the driver library cannot be loaded".into())
+}
+
+/// # Safety
+/// `F` must be a function pointer type that fits the symbol.
+unsafe fn find<F: Copy>(library: &Library, names: &[&str]) -> Option<F> {
+    names.iter().find_map(|name| {
+        // SAFETY: passed on to the caller.
+        let symbol: Symbol<F> = unsafe { library.get(name.as_bytes()) }.ok()?;
+        Some(*symbol)
+    })
+}
+
+impl Driver {
+    fn name(&self, code: c_int) -> Option<String> {
+        let mut text = ptr::null();
+        if self.error_name(code, &raw mut text) != Answer::OK || text.is_null() {
+            return None;
+        }
+        // SAFETY: the driver answers with a static string that ends in NUL.
+        let text = unsafe { CStr::from_ptr(text) };
+        Some(text.to_string_lossy().into_owned())
+    }
+
+    /// A new event of the current context; 0 where there is none.
+    pub(super) fn new_event(&self, flags: c_uint) -> Handle {
+        let mut event = 0;
+        self.event_create(&raw mut event, flags);
+        event
+    }
+
+    /// The time between two events, or why there is none.
+    pub(super) fn elapsed_ms(&self, start: Handle, end: Handle) -> Result<f32, Answer> {
+        let mut ms = 0.0;
+        match self.event_elapsed(&raw mut ms, start, end) {
+            Answer::OK => Ok(ms),
+            refused => Err(refused),
+        }
+    }
+}

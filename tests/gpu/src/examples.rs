@@ -1,0 +1,150 @@
+//! The examples, run as anybody runs them: each must end well and with its table, and all tables are kept.
+//!
+//! Must never import: checks, or anything of CUDA's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::check::Row;
+use crate::outcome::Part;
+use crate::process::{self, Ended};
+
+/// What the part is called, among the names of checks.
+pub(crate) const NAME: &str = "examples";
+/// Many times what any of them takes.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Runs every example in `folder`; gives the rows, and all they printed as one text.
+pub(crate) fn run(folder: &Path, simulated: bool) -> (Part, String) {
+    let began = Instant::now();
+    let mut printed = String::new();
+    let mut rows = Vec::new();
+    for path in find(folder) {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let mut command = Command::new(&path);
+        process::neutral(&mut command);
+        if simulated {
+            command.env("GPUPROF_SIM", "1");
+        }
+        match process::run(command, LIMIT) {
+            Ok(ended) => {
+                let title = format!("==== {name}: standard output, then standard error ====");
+                printed.extend([&title, "\n", &ended.stdout, &ended.stderr, "\n"]);
+                rows.push(row(&name, &ended, simulated));
+            }
+            Err(error) => rows.push(wrong(&name, format!("cannot be run: {error}"))),
+        }
+    }
+    if rows.is_empty() {
+        let missing = format!("none is in {}", folder.display());
+        rows.push(wrong("the numbered programs", missing));
+    }
+    let part = Part {
+        name: NAME.into(),
+        promise: "Each example ends well, checks its own result and prints its table.".into(),
+        seconds: began.elapsed().as_secs_f64(),
+        rows,
+    };
+    (part, printed)
+}
+
+const WANTED: &str = "status 0 and a table";
+
+fn wrong(name: &str, measured: String) -> Row {
+    Row::held(name, measured, WANTED, false)
+}
+
+fn row(name: &str, ended: &Ended, simulated: bool) -> Row {
+    if let Some(trouble) = ended.trouble() {
+        return wrong(name, format!("{trouble}\n{}", ended.tail()));
+    }
+    let head = format!("gpuprof: {name} · ");
+    if !ended.stderr.lines().any(|line| line.starts_with(&head)) {
+        return wrong(name, format!("status 0, no table\n{}", ended.tail()));
+    }
+    if !simulated && ended.stderr.contains("simulated device") {
+        return wrong(name, "it found no GPU and simulated one".into());
+    }
+    let measured = format!("status 0 and a table after {:.1?}", ended.took);
+    Row::held(name, measured, WANTED, true)
+}
+
+/// Programs with two digits and an underscore before their name, by name; cargo's copies bear a hash after a hyphen.
+fn find(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries.map(|entry| entry.path()).collect();
+    found.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let (digits, rest) = name.as_bytes().split_at(name.len().min(2));
+        digits.iter().all(u8::is_ascii_digit)
+            && rest.starts_with(b"_")
+            && rest.iter().copied().all(is_word)
+            && path.is_file()
+    });
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::check::Verdict;
+
+    fn folder(name: &str, programs: &[(&str, &str)]) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("gpu-checks-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        for (program, script) in programs {
+            let path = folder.join(program);
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+        }
+        folder
+    }
+
+    #[test]
+    fn an_example_needs_its_status_and_its_table() {
+        let folder = folder(
+            "examples",
+            &[
+                ("01_good", "echo 'gpuprof: 01_good · Some GPU' >&2"),
+                ("02_fails", "echo wrong >&2; exit 1"),
+                ("03_mute", "exit 0"),
+                (
+                    "04_simulated",
+                    "echo 'gpuprof: 04_simulated · simulated device' >&2",
+                ),
+                ("05_copy-0123", "exit 1"),
+                ("cost", "exit 1"),
+            ],
+        );
+        let (part, printed) = run(&folder, false);
+        let verdicts: Vec<_> = part.rows.iter().map(|row| row.verdict).collect();
+        assert_eq!(
+            verdicts,
+            [Verdict::Good, Verdict::Bad, Verdict::Bad, Verdict::Bad],
+            "{part:?}"
+        );
+        assert!(part.rows[1].measured.contains("exit status: 1\nwrong"));
+        assert!(printed.contains("==== 01_good") && printed.contains("01_good · Some GPU"));
+        let (part, _) = run(&folder, true);
+        assert_eq!(part.rows[3].verdict, Verdict::Good);
+        fs::remove_dir_all(folder).expect("ours");
+    }
+
+    #[test]
+    fn no_example_at_all_is_wrong() {
+        let folder = folder("empty", &[]);
+        let (part, _) = run(&folder, false);
+        assert_eq!(part.rows[0].verdict, Verdict::Bad);
+        fs::remove_dir_all(folder).expect("ours");
+    }
+}

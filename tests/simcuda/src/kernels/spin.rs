@@ -1,0 +1,15 @@
+//! The kernel of the workspace's `kernels/cuda/spin.cu`: it lasts as long as it is told and computes nothing.
+//! Part of `kernels`.
+
+use super::{Kernel, Work};
+
+/// (unsigned long long ns)
+pub(super) const SPIN: Kernel = Kernel {
+    name: "spin",
+    params: &[8],
+    run: |_, _| Ok(()),
+    work: |launch| Work {
+        ns: Some(launch.u64(0)),
+        ..Work::default()
+    },
+};

@@ -1,0 +1,200 @@
+//! `cargo xtask gpu-pack`: one folder that runs on a machine with an NVIDIA driver and no Rust toolchain.
+//!
+//! Why: machines with a GPU are rented by the hour and have nothing of ours on them; what is carried there must be small,
+//! complete and known to work. Must never import: gpuprof or cudarc; the programs check, this only packs them.
+
+mod elf;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::needs::{self, Need};
+use crate::workspace::{self, Workspace};
+
+const USAGE: &str = "usage: cargo xtask gpu-pack
+  builds target/gpu-pack: the checks, the examples, the benchmark, the simulated driver and run.sh, stripped, at most
+  48 MiB. Copy that folder to a machine with an NVIDIA driver and run run.sh there; run.sh --help says more.";
+
+/// What starts everything; the pack's glibc stands in it in place of [`GLIBC`].
+const RUN: &str = include_str!("run.sh");
+const GLIBC: &str = "@GLIBC@";
+/// What the pack may weigh, in bytes.
+const LIMIT: u64 = 48 << 20;
+
+/// One build and what of it is packed besides the examples.
+struct Build {
+    arguments: &'static [&'static str],
+    /// Its folder below the pack's own target folder: what switches a feature off must not rebuild everything else.
+    folder: &'static str,
+    /// Paths below the profile's folder.
+    files: &'static [&'static str],
+    examples: bool,
+}
+
+const BUILDS: [Build; 2] = [
+    Build {
+        arguments: &[
+            "--package",
+            "gpuprof",
+            "--package",
+            "gpu-checks",
+            "--package",
+            "gpuprof-benches",
+            "--examples",
+            "--bin",
+            "gpu-checks",
+            "--bin",
+            "cost",
+        ],
+        folder: "on",
+        // The simulated driver, so that the pack itself can be tried anywhere.
+        files: &["gpu-checks", "cost", "deps/libsimcuda.so"],
+        examples: true,
+    },
+    Build {
+        arguments: &[
+            "--package",
+            "gpuprof-benches",
+            "--no-default-features",
+            "--features",
+            "off",
+            "--bin",
+            "cost-off",
+        ],
+        folder: "off",
+        files: &["cost-off"],
+        examples: false,
+    },
+];
+
+/// Builds the pack.
+///
+/// # Errors
+/// A text for the user: something missing that may not be installed, a build that fails, a pack that is too large.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    if !arguments.is_empty() {
+        return Err(USAGE.into());
+    }
+    needs::ensure(&[Need::CCompiler, Need::Libclang])?;
+    let workspace = Workspace::load()?;
+    let builds = workspace.target.join("gpu-pack-build");
+    let mut files = Vec::new();
+    for build in &BUILDS {
+        let folder = builds.join(build.folder);
+        make(build, &folder)?;
+        let profile = folder.join("release");
+        files.extend(build.files.iter().map(|file| profile.join(file)));
+        if build.examples {
+            let examples = workspace.examples.iter();
+            files.extend(examples.map(|name| profile.join("examples").join(name)));
+        }
+    }
+    let pack = workspace.target.join("gpu-pack");
+    let sizes = fill(&pack, &files)?;
+    weigh(&sizes)?;
+    for (name, bytes) in &sizes {
+        println!("{:>10}  {name}", kib(*bytes));
+    }
+    let total: u64 = sizes.iter().map(|(_, bytes)| bytes).sum();
+    println!("{:>10}  in all: {}", kib(total), pack.display());
+    Ok(())
+}
+
+/// Builds without symbols and debug information. cargo strips by itself, so no binutils are needed.
+fn make(build: &Build, folder: &Path) -> Result<(), String> {
+    let mut command = workspace::cargo(["build", "--release"]);
+    command
+        .args(build.arguments)
+        .arg("--target-dir")
+        .arg(folder)
+        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "false");
+    workspace::succeed(&mut command)
+}
+
+/// Makes the folder anew with `files` and run.sh in it; gives their names and sizes in bytes.
+fn fill(pack: &Path, files: &[PathBuf]) -> Result<Vec<(String, u64)>, String> {
+    let failed = |error: io::Error| format!("{}: {error}", pack.display());
+    if pack.exists() {
+        fs::remove_dir_all(pack).map_err(failed)?;
+    }
+    fs::create_dir_all(pack).map_err(failed)?;
+    let mut sizes = Vec::new();
+    let mut glibc = (0, 0);
+    for file in files {
+        let unreadable = |error| format!("{}: {error}", file.display());
+        let name = file.file_name().unwrap_or_default();
+        let image = fs::read(file).map_err(unreadable)?;
+        glibc = glibc.max(elf::newest_glibc(&image));
+        let bytes = fs::copy(file, pack.join(name)).map_err(unreadable)?;
+        sizes.push((name.to_string_lossy().into_owned(), bytes));
+    }
+    let script = RUN.replace(GLIBC, &format!("{}.{}", glibc.0, glibc.1));
+    let path = pack.join("run.sh");
+    fs::write(&path, &script).map_err(failed)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(failed)?;
+    sizes.push(("run.sh".into(), script.len() as u64));
+    println!("needs glibc {}.{} or newer where it runs", glibc.0, glibc.1);
+    Ok(sizes)
+}
+
+/// Refuses a pack that is too large, with its files, largest first.
+fn weigh(sizes: &[(String, u64)]) -> Result<(), String> {
+    let total: u64 = sizes.iter().map(|(_, bytes)| bytes).sum();
+    if total <= LIMIT {
+        return Ok(());
+    }
+    let mut sorted = sizes.to_vec();
+    sorted.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    let lines: Vec<_> = sorted
+        .iter()
+        .map(|(name, bytes)| format!("{:>10}  {name}", kib(*bytes)))
+        .collect();
+    Err(format!(
+        "the pack has {}, more than {}:\n{}",
+        kib(total),
+        kib(LIMIT),
+        lines.join("\n")
+    ))
+}
+
+fn kib(bytes: u64) -> String {
+    format!("{} KiB", bytes.div_ceil(1024))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pack_that_is_too_large_is_refused_with_its_files() {
+        let sizes = |large| vec![("small".to_owned(), 1024), ("large".to_owned(), large)];
+        assert_eq!(weigh(&sizes(LIMIT - 1024)), Ok(()));
+        let error = weigh(&sizes(LIMIT)).expect_err("too large");
+        assert!(error.starts_with("the pack has 49153 KiB, more than 49152 KiB:"));
+        assert!(error.find("large") < error.find("small"), "{error}");
+    }
+
+    #[test]
+    fn the_folder_is_made_anew_and_runs() {
+        let root = tempfile::tempdir().expect("a folder");
+        let pack = root.path().join("pack");
+        fs::create_dir_all(&pack).expect("a folder");
+        fs::write(pack.join("old"), "").expect("a file");
+        let program = root.path().join("program");
+        fs::write(&program, b"\0GLIBC_2.17\0GLIBC_2.34\0").expect("a file");
+        let sizes = fill(&pack, &[program]).expect("packed");
+        assert_eq!(sizes[0], ("program".into(), 23));
+        assert!(!pack.join("old").exists());
+        let script = fs::read_to_string(pack.join("run.sh")).expect("packed");
+        assert!(script.contains("glibc 2.34") && !script.contains(GLIBC));
+        let help = std::process::Command::new(pack.join("run.sh"))
+            .arg("--help")
+            .output()
+            .expect("it runs");
+        let text = String::from_utf8_lossy(&help.stdout);
+        assert!(help.status.success() && text.contains("--short"), "{text}");
+    }
+}
