@@ -11,7 +11,7 @@ use pin_project_lite::pin_project;
 
 use crate::clock;
 use crate::collector::collector;
-use crate::gpu::{self, Held, Streams};
+use crate::gpu::{self, GpuThread, Held, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU};
 use crate::span::{Outer, begin_gpu, book, count_lost, own_work};
@@ -111,7 +111,10 @@ impl AsyncSpan {
                 thread::here(|thread| {
                     // Its counters take what this costs.
                     thread.shared()?;
-                    own_work(thread, |gpu| collector().gpu.hold(gpu, streams, later))
+                    own_work(thread, clock::now(), |gpu| {
+                        collector().gpu.hold(gpu, streams, later)
+                    })
+                    .map(|(held, _)| held)
                 })
             });
             Measured {
@@ -198,7 +201,8 @@ fn open(site: &'static Site, measured: Measured) -> Option<Open> {
             .map_err(|why| count_lost(thread, why))
             .ok()?;
         let gpu = measured.streams.and_then(|streams| {
-            own_work(thread, |gpu| begin_gpu(gpu, streams, site, node.path, true)).flatten()
+            let begin = |gpu: &mut GpuThread| begin_gpu(gpu, streams, site, node.path, true);
+            own_work(thread, clock::now(), begin).and_then(|(open, _)| open)
         });
         Some(Open {
             site,
@@ -224,7 +228,8 @@ impl Drop for AsyncSpan {
 }
 
 fn close(open: Open) {
-    let wall_ns = clock::ns(clock::now().saturating_sub(open.started));
+    let ended = clock::now();
+    let wall_ns = clock::ns_between(open.started, ended);
     let call = Call {
         cpu_ns: open.busy_ns,
         children_ns: open.children_ns,
@@ -237,7 +242,7 @@ fn close(open: Open) {
         let booked = thread.node(open.parent, open.site).and_then(|node| {
             let booked = match open.gpu {
                 None => node.book(&call, thread.stamp()),
-                gpu => book(thread, node, call, |_| gpu),
+                gpu => book(thread, node, call, ended, |_| gpu),
             };
             match booked {
                 true => Ok(()),

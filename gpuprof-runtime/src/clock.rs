@@ -38,12 +38,12 @@ pub(crate) fn ns(ticks: u64) -> u64 {
     }
 }
 
-/// The time since an earlier [`now`] in nanoseconds; 0 if that is later, as clocks of two processors may have it.
+/// The time from one [`now`] to a later one in nanoseconds; 0 if it is earlier, as clocks of two processors may have it.
 #[inline]
-pub(crate) fn ns_since(earlier: u64) -> u64 {
+pub(crate) fn ns_between(start: u64, end: u64) -> u64 {
     match source() {
-        Source::Counter(clock) => clock.delta_as_nanos(earlier, clock.raw()),
-        Source::Driven(now) => now().saturating_sub(earlier),
+        Source::Counter(clock) => clock.delta_as_nanos(start, end),
+        Source::Driven(_) => end.saturating_sub(start),
     }
 }
 

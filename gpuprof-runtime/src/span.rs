@@ -143,13 +143,15 @@ impl Span {
         let Some(call) = self.go_down(thread, site, work) else {
             return;
         };
-        let opened = own_work(thread, |gpu| {
+        let before = clock::now();
+        let opened = own_work(thread, before, |gpu| {
             let streams = collector().gpu.hold(gpu, streams, false);
             let open = begin_gpu(gpu, streams, site, call.node.path, false)?;
             Some(gpu.push(open))
         });
-        call.gpu = opened.flatten().unwrap_or(0);
-        call.started = clock::now();
+        let (opened, after) = opened.unwrap_or((None, before));
+        call.gpu = opened.unwrap_or(0);
+        call.started = after;
     }
 
     /// Enters the node of this call.
@@ -179,12 +181,13 @@ impl Span {
 impl Running {
     #[inline(never)]
     fn close(&self, thread: &Thread) {
-        let cpu_ns = clock::ns_since(self.started);
+        let ended = clock::now();
+        let cpu_ns = clock::ns_between(self.started, ended);
         let children_ns = self.outer.leave(thread, cpu_ns);
         let booked = if self.gpu == 0 && self.work.is_none() {
             self.node.book_time(cpu_ns, children_ns, thread.stamp())
         } else {
-            self.book_more(thread, cpu_ns, children_ns)
+            self.book_more(thread, ended, cpu_ns, children_ns)
         };
         if !booked {
             count_lost(thread, NoNode::Ended);
@@ -192,7 +195,7 @@ impl Running {
     }
 
     #[inline(never)]
-    fn book_more(&self, thread: &Thread, cpu_ns: u64, children_ns: u64) -> bool {
+    fn book_more(&self, thread: &Thread, ended: u64, cpu_ns: u64, children_ns: u64) -> bool {
         let call = Call {
             cpu_ns,
             children_ns,
@@ -202,7 +205,7 @@ impl Running {
         };
         match self.gpu {
             0 => self.node.book(&call, thread.stamp()),
-            number => book(thread, self.node, call, |gpu| gpu.take(number)),
+            number => book(thread, self.node, call, ended, |gpu| gpu.take(number)),
         }
     }
 }
@@ -232,13 +235,17 @@ pub(crate) fn count_lost(thread: &Thread, why: NoNode) {
 /// the stream's queue is full, as the next launch would have.
 const STALL_NS: u64 = 50_000;
 
-/// Runs `f` on the thread's GPU state and counts the time it takes as gpuprof's own. `None`: that state is in use further
-/// up, which only a broken nesting can do, or is gone.
-pub(crate) fn own_work<R>(thread: &Thread, f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
+/// Runs `f` on the thread's GPU state and counts the time since `before` as gpuprof's own; returns it with the clock at its
+/// end. `None`: that state is in use further up, which only a broken nesting can do, or is gone.
+pub(crate) fn own_work<R>(
+    thread: &Thread,
+    before: u64,
+    f: impl FnOnce(&mut GpuThread) -> R,
+) -> Option<(R, u64)> {
     thread::gpu(|gpu| {
-        let before = clock::now();
         let result = f(gpu);
-        let took = clock::now().saturating_sub(before);
+        let after = clock::now();
+        let took = after.saturating_sub(before);
         let set_up = gpu.take_set_up();
         let stalled = clock::ns(took) > STALL_NS;
         thread.count(
@@ -249,7 +256,7 @@ pub(crate) fn own_work<R>(thread: &Thread, f: impl FnOnce(&mut GpuThread) -> R) 
             },
             took,
         );
-        result
+        (result, after)
     })
 }
 
@@ -274,14 +281,15 @@ pub(crate) fn begin_gpu(
     open
 }
 
-/// Records the end event of what `take` hands over, and books the call; returns whether that was possible.
+/// Records the end event of what `take` hands over, and books the call, which ended when the clock read `ended`; returns whether that was possible.
 pub(crate) fn book(
     thread: &Thread,
     node: &Node,
     mut call: Call,
+    ended: u64,
     take: impl FnOnce(&mut GpuThread) -> Option<Open>,
 ) -> bool {
-    let booked = own_work(thread, |gpu| {
+    let booked = own_work(thread, ended, |gpu| {
         let stamp = thread.stamp();
         let ended = take(gpu).map(|open| collector().gpu.end(gpu, open, call.work, stamp.epoch()));
         let (fate, sample) = ended.unwrap_or((Fate::NoStream, None));
@@ -293,5 +301,5 @@ pub(crate) fn book(
         }
         booked
     });
-    booked.unwrap_or_else(|| node.book(&call, thread.stamp()))
+    booked.map_or_else(|| node.book(&call, thread.stamp()), |(booked, _)| booked)
 }
