@@ -35,6 +35,7 @@
 //! - [`scope!`]: the same for part of a function. [`with_stream`]: a stream for functions whose arguments carry none.
 //! - [`HasStream`]: teaches the attribute your own types.
 //! - [`snapshot`], [`report()`], [`reset`], [`Session`]: the numbers inside the program, as [`Profile`].
+//! - [`step`], [`Schedule`], [`on_profile_ready`]: some steps of a long run instead of all of it.
 //! - The README: what each number means and when not to trust it.
 //!
 //! # Cargo features
@@ -54,6 +55,7 @@
 //! | `GPUPROF_LIMIT` | `30` rows; `0` for all |
 //! | `GPUPROF_FILTER` | a regular expression on names; what does not match costs nothing |
 //! | `GPUPROF_SAMPLE` | `1`; GPU-time one call in so many, at random |
+//! | `GPUPROF_SCHEDULE` | off; `wait,warmup,active[,repeat]` in steps of [`step`]: see [`Schedule`] |
 //! | `GPUPROF_EXIT_WAIT` | `2s`: the longest that exit waits for queued GPU work |
 //!
 //! A wrong value is one line on standard error and the default.
@@ -64,16 +66,16 @@ mod scope;
 
 #[cfg(not(feature = "enable"))]
 pub use off::{
-    HasStream, Mode, Output, Session, SessionBuilder, SessionError, Sort, StreamRef, report, reset,
-    snapshot, with_stream,
+    HasStream, Mode, Output, Schedule, Session, SessionBuilder, SessionError, Sort, StreamRef,
+    on_profile_ready, report, reset, snapshot, step, with_stream,
 };
 
 #[cfg(feature = "enable")]
 pub use gpuprof_runtime::session::report;
 #[cfg(feature = "enable")]
 pub use gpuprof_runtime::{
-    HasStream, Mode, Output, Session, SessionBuilder, SessionError, Sort, StreamRef, reset,
-    snapshot, with_stream,
+    HasStream, Mode, Output, Schedule, Session, SessionBuilder, SessionError, Sort, StreamRef,
+    on_profile_ready, reset, snapshot, step, with_stream,
 };
 
 pub use gpuprof_runtime::profile::{self, Profile};

@@ -104,6 +104,29 @@ pub fn report() -> Profile {
 /// Does nothing: switched off there is nothing to forget.
 pub fn reset() {}
 
+/// Does nothing: switched off no step is measured.
+pub fn step() {}
+
+/// Forgets `f`: switched off there is no profile to hand over.
+pub fn on_profile_ready(_f: impl FnMut(Profile) + Send + 'static) {}
+
+/// Which steps are measured; switched off none is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Schedule(());
+
+impl Schedule {
+    /// A cycle of so many steps.
+    pub const fn new(_wait: u32, _warmup: u32, _active: u32) -> Self {
+        Self(())
+    }
+
+    /// Ends after so many cycles; 0 is never.
+    pub const fn repeat(self, _cycles: u32) -> Self {
+        self
+    }
+}
+
 /// What spans do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -190,6 +213,11 @@ impl SessionBuilder {
 
     /// How long [`Session::finish`] waits.
     pub fn exit_wait(self, _limit: Duration) -> Self {
+        self
+    }
+
+    /// Which steps are measured.
+    pub fn schedule(self, _schedule: Schedule) -> Self {
         self
     }
 

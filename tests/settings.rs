@@ -67,6 +67,11 @@ fn program(scenario: &str) -> ExitCode {
             (0..10).for_each(|_| without_a_stream(&w));
         }),
         "many" => (0..400).for_each(|_| forward(&w, stream)),
+        "steps" => (0..7).for_each(|_| {
+            forward(&w, stream);
+            stream.synchronize().expect("synchronize");
+            gpuprof::step();
+        }),
         // The virtual clock stands still at the end, so that the kernel never finishes.
         "queued" => {
             forward(&w, stream);

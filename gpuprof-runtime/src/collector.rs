@@ -2,21 +2,25 @@
 //!
 //! Spans come here only when they meet something for the first time. Must not import span, thread or report.
 
+mod steps;
+
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
+use self::steps::Steps;
 use crate::clock;
 use crate::config::{Mode, Settings};
-use crate::gpu::{Driver, Timing};
+use crate::gpu::{Driver, Late, Timing};
 use crate::profile::Profile;
 use crate::site::{EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
 use crate::stats::counters::Shared;
+use crate::stats::gpu_node::GpuStats;
 use crate::stats::merged::Merged;
 use crate::stats::paths::Paths;
-use crate::stats::{self, summary};
+use crate::stats::summary;
 
 /// What open gates let spans do: a set of [`MEASURE`], [`TIME_GPU`] and [`EMIT_NVTX`].
 static DUTIES: AtomicU8 = AtomicU8::new(0);
@@ -67,6 +71,24 @@ struct Window {
     /// Clock ticks; `None` where nothing is measured, and the clock was never looked at.
     began: Option<u64>,
     began_at: SystemTime,
+    /// Under a schedule.
+    steps: Option<Steps>,
+}
+
+/// What was counted in some stretch of time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counted {
+    merged: Merged,
+    gpu: GpuStats,
+    wall_ns: u64,
+}
+
+impl Counted {
+    fn fold(&mut self, other: &Self) {
+        self.merged.fold(&other.merged);
+        self.gpu.fold(&other.gpu);
+        self.wall_ns += other.wall_ns;
+    }
 }
 
 #[derive(Debug)]
@@ -85,6 +107,23 @@ impl Window {
             State::Untouched | State::Stopped => None,
         }
     }
+
+    /// What open gates let spans do now.
+    fn duties(&self) -> u8 {
+        let rests = self.steps.as_ref().is_some_and(Steps::rests);
+        match self.settings().map(|settings| settings.mode) {
+            Some(Mode::On) if !rests => MEASURE | TIME_GPU | EMIT_NVTX,
+            Some(Mode::Nvtx) if !rests => EMIT_NVTX,
+            _ => 0,
+        }
+    }
+
+    fn wall_ns(&self) -> u64 {
+        let ended = self.steps.as_ref().and_then(|steps| steps.ended);
+        self.began.map_or(0, |began| {
+            clock::ns(ended.unwrap_or_else(clock::now).saturating_sub(began))
+        })
+    }
 }
 
 impl Collector {
@@ -97,6 +136,7 @@ impl Collector {
                 state: State::Untouched,
                 began: None,
                 began_at: SystemTime::UNIX_EPOCH,
+                steps: None,
             }),
             gpu: Timing::new(),
             homeless: AtomicU64::new(0),
@@ -111,44 +151,58 @@ impl Collector {
     /// Opens a window: from now on everything counts from zero, under `settings`.
     pub(crate) fn start(&self, settings: Arc<Settings>) {
         let mut window = self.window.lock();
-        let duties = match settings.mode {
-            Mode::On => MEASURE | TIME_GPU | EMIT_NVTX,
-            Mode::Nvtx => EMIT_NVTX,
-            Mode::Off => 0,
-        };
         self.gpu.set_sample(settings.sample);
+        window.steps = settings.schedule.map(Steps::new);
         window.state = State::Running(settings);
         self.begin_window(&mut window);
-        DUTIES.store(duties, Relaxed);
-        ask_gates_again();
+        set_duties(window.duties());
     }
 
     /// Closes the window: spans do nothing until the next [`start`](Self::start).
     pub(crate) fn stop(&self) {
         let mut window = self.window.lock();
         window.state = State::Stopped;
-        DUTIES.store(0, Relaxed);
-        ask_gates_again();
+        set_duties(0);
     }
 
     /// Counts from zero again, under the same settings.
     pub(crate) fn reset(&self) {
-        self.begin_window(&mut self.window.lock());
+        let mut window = self.window.lock();
+        self.begin_window(&mut window);
+        if let Some(steps) = &mut window.steps {
+            steps.forget();
+        }
     }
 
-    // The base is taken before the epoch moves: a call that ends in between counts in the new window, and only the
-    // sample it sends is late, which shows as untimed. The other way round it would have a GPU time and no call.
     fn begin_window(&self, window: &mut Window) {
-        {
-            let mut threads = self.threads.lock();
-            threads.base = threads.merged();
-        }
-        self.gpu.next_window();
+        self.next_window(window, Late::Forget);
+        self.gpu.forget_failures();
         self.homeless.store(0, Relaxed);
         // The first look at the clock takes a while: a program that is not measured is spared it.
         let measures = |settings: &Arc<Settings>| settings.mode == Mode::On;
         window.began = window.settings().is_some_and(measures).then(clock::now);
         window.began_at = SystemTime::now();
+    }
+
+    // The base is taken before the epoch moves: a call that ends in between counts in the new window, and only the
+    // sample it sends is late, which shows as untimed. The other way round it would have a GPU time and no call.
+    fn next_window(&self, window: &Window, late: Late) -> (Counted, GpuStats) {
+        let merged = {
+            let mut threads = self.threads.lock();
+            let all = threads.merged();
+            let mut merged = all.clone();
+            merged.subtract(&threads.base);
+            threads.base = all;
+            merged
+        };
+        let (gpu, late) = self.gpu.next_window(late);
+        let wall_ns = window.wall_ns();
+        let counted = Counted {
+            merged,
+            gpu,
+            wall_ns,
+        };
+        (counted, late)
     }
 
     /// The settings of the open window; `None` also when the lock is not to be had within `limit`.
@@ -208,10 +262,38 @@ impl Collector {
     /// What the open window has measured up to now, or `None` when a lock that this needs is not to be had within `limit`.
     pub(crate) fn profile(&self, limit: Duration) -> Option<Profile> {
         let window = self.window.try_lock_for(limit)?;
-        let sample = window.settings().map_or(1, |settings| settings.sample);
+        let (now, late) = self.counted(&window, limit)?;
+        let counted = match &window.steps {
+            None => now,
+            Some(steps) => {
+                let mut counted = steps.done.clone();
+                counted.gpu.fold(&late);
+                if steps.counts() {
+                    counted.fold(&now);
+                }
+                counted
+            }
+        };
+        self.profile_of(&window, counted, limit)
+    }
+
+    fn counted(&self, window: &Window, limit: Duration) -> Option<(Counted, GpuStats)> {
         // GPU times first: a call is booked before its sample is sent, so none is timed that is not counted.
-        let gpu = self.gpu.stats(limit)?;
-        let merged = self.threads.try_lock_for(limit)?.in_window();
+        let (gpu, late) = self.gpu.stats(limit)?;
+        let counted = Counted {
+            merged: self.threads.try_lock_for(limit)?.in_window(),
+            gpu,
+            wall_ns: window.wall_ns(),
+        };
+        Some((counted, late))
+    }
+
+    fn profile_of(&self, window: &Window, counted: Counted, limit: Duration) -> Option<Profile> {
+        let Counted {
+            merged,
+            gpu,
+            wall_ns,
+        } = counted;
         let (own_ticks, setup_ticks) = (merged.own_ticks, merged.setup_ticks);
         let stalled_ticks = merged.stalled_ticks;
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
@@ -230,14 +312,12 @@ impl Collector {
             paths: &paths,
             merged,
             gpu,
-            epoch: stats::epoch(),
         };
         let mut profile = summary::profile(&measured);
-        profile.wall_ns = window
-            .began
-            .map_or(0, |began| clock::ns(clock::now().saturating_sub(began)));
+        profile.wall_ns = wall_ns;
         profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
-        profile.trust.sample = sample;
+        profile.schedule = window.steps.as_ref().map(Steps::told);
+        profile.trust.sample = settings.map_or(1, |settings| settings.sample);
         profile.trust.own_cost_ns = clock::ns(own_ticks);
         profile.trust.own_setup_ns = clock::ns(setup_ticks);
         profile.trust.own_stalled_ns = clock::ns(stalled_ticks);
@@ -291,8 +371,9 @@ impl Threads {
     }
 }
 
-/// Makes every site ask again.
-fn ask_gates_again() {
+/// Sets what spans are to do, and makes every site ask again.
+fn set_duties(duties: u8) {
+    DUTIES.store(duties, Relaxed);
     for entry in inventory::iter::<Entry> {
         entry.0.gate.store(GATE_UNKNOWN, Relaxed);
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use regex_lite::Regex;
 
 use crate::report::Sort;
+use crate::schedule::Schedule;
 
 /// What spans do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,7 @@ pub(crate) struct Settings {
     /// GPU-time 1 call in this many.
     pub(crate) sample: u32,
     pub(crate) exit_wait: Duration,
+    pub(crate) schedule: Option<Schedule>,
 }
 
 impl Default for Settings {
@@ -56,6 +58,7 @@ impl Default for Settings {
             filter: None,
             sample: 1,
             exit_wait: Duration::from_secs(2),
+            schedule: None,
         }
     }
 }
@@ -71,7 +74,7 @@ impl Settings {
     }
 }
 
-const VARIABLES: [&str; 7] = [
+const VARIABLES: [&str; 8] = [
     "GPUPROF",
     "GPUPROF_REPORT",
     "GPUPROF_SORT",
@@ -79,6 +82,7 @@ const VARIABLES: [&str; 7] = [
     "GPUPROF_FILTER",
     "GPUPROF_SAMPLE",
     "GPUPROF_EXIT_WAIT",
+    "GPUPROF_SCHEDULE",
 ];
 /// Variables of gpuprof's own simulated device and tests, which are no settings.
 const OTHERS: [&str; 2] = ["GPUPROF_SIM", "GPUPROF_TEST_"];
@@ -158,6 +162,12 @@ impl Settings {
                 self.exit_wait =
                     wait.map_err(|_| wrong("it takes a duration such as 500ms or 2s"))?;
             }
+            "GPUPROF_SCHEDULE" => {
+                let schedule = Schedule::parse(value);
+                self.schedule = Some(schedule.ok_or_else(|| {
+                    wrong("it takes wait,warmup,active or wait,warmup,active,repeat in steps of gpuprof::step(), at least one of them active")
+                })?);
+            }
             _ => {
                 return Err(format!(
                     "{variable} is no setting of gpuprof; these are: {}",
@@ -211,6 +221,7 @@ fn shown(value: &str) -> String {
 mod tests {
     use super::{Mode, Output, from_env};
     use crate::report::Sort;
+    use crate::schedule::Schedule;
     use std::time::Duration;
 
     fn read(pairs: &[(&str, &str)]) -> (super::Settings, Vec<String>) {
@@ -231,6 +242,7 @@ mod tests {
             ("GPUPROF_FILTER", "^conv"),
             ("GPUPROF_SAMPLE", "10"),
             ("GPUPROF_EXIT_WAIT", "250ms"),
+            ("GPUPROF_SCHEDULE", "1,2,3,4"),
             ("GPUPROF_SIM_KERNEL_NS", "5"),
             ("PATH", "/bin"),
         ]);
@@ -249,6 +261,7 @@ mod tests {
             (Sort::Calls, 0, 10)
         );
         assert_eq!(settings.exit_wait, Duration::from_millis(250));
+        assert_eq!(settings.schedule, Some(Schedule::new(1, 2, 3).repeat(4)));
         assert!(settings.measures("conv::forward") && !settings.measures("deconv"));
     }
 
@@ -267,6 +280,8 @@ mod tests {
             ("GPUPROF_FILTER", "(", "regular expression"),
             ("GPUPROF_SAMPLE", "0", "whole number N from 1"),
             ("GPUPROF_EXIT_WAIT", "soon", "500ms or 2s"),
+            ("GPUPROF_SCHEDULE", "1,1", "wait,warmup,active"),
+            ("GPUPROF_SCHEDULE", "1,1,0", "at least one of them active"),
             ("GPUPROF_SAMPEL", "4", "no setting of gpuprof"),
         ] {
             let (settings, problems) = read(&[(name, value)]);

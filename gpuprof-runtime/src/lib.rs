@@ -44,6 +44,8 @@ pub mod private;
 #[cfg(feature = "enable")]
 #[doc(hidden)]
 pub mod report;
+#[cfg(feature = "enable")]
+mod schedule;
 // Public for the facade alone: `report` the function must not bring `report` the module along.
 #[cfg(feature = "enable")]
 #[doc(hidden)]
@@ -66,4 +68,6 @@ pub use gpu::{HasStream, StreamRef};
 #[cfg(feature = "enable")]
 pub use report::Sort;
 #[cfg(feature = "enable")]
-pub use session::{Session, SessionBuilder, SessionError, reset, snapshot};
+pub use schedule::Schedule;
+#[cfg(feature = "enable")]
+pub use session::{Session, SessionBuilder, SessionError, on_profile_ready, reset, snapshot, step};

@@ -33,6 +33,8 @@ pub struct Profile {
     pub started_at: String,
     /// Time from `started_at` to this profile, so without what the program did before it.
     pub wall_ns: u64,
+    /// What was measured of a program that calls `gpuprof::step()` under a schedule.
+    pub schedule: Option<ScheduleSteps>,
     /// The devices on which anything was timed, by ordinal.
     pub devices: Vec<Device>,
     /// One entry per annotated function, those that never ran included, by name.
@@ -49,6 +51,26 @@ impl std::fmt::Display for Profile {
     fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         Ok(())
     }
+}
+
+/// A schedule, and how far it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
+pub struct ScheduleSteps {
+    /// Steps at the start of each cycle in which spans do nothing.
+    pub wait: u32,
+    /// Steps after those that are measured and forgotten.
+    pub warmup: u32,
+    /// Steps after those that count.
+    pub active: u32,
+    /// Cycles until the end; 0 for no end.
+    pub repeat: u32,
+    /// Steps that the program has made.
+    pub steps: u64,
+    /// Active steps that these figures are of, one under way included.
+    pub measured_steps: u64,
+    /// Cycles of which these are, one under way included.
+    pub cycles: u64,
 }
 
 /// One CUDA device.

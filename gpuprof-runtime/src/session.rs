@@ -1,6 +1,7 @@
 //! Measuring windows: the one the environment asks for, and a program's own.
 
 use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::collector::collector;
 use crate::config::{self, Mode, Output, Settings};
 use crate::profile::{Profile, SCHEMA};
 use crate::report::Sort;
+use crate::schedule::Schedule;
 use crate::site::{GATE_SHUT, GATE_UNKNOWN, Site};
 use crate::{cost, exit, identity};
 
@@ -97,6 +99,46 @@ pub fn reset() {
     collector().reset();
 }
 
+/// Ends one step of the program, such as a training step or a batch, and begins the next.
+///
+/// Under a [`Schedule`], from `GPUPROF_SCHEDULE` or [`SessionBuilder::schedule`], steps decide what is measured; without
+/// one this does nothing. It never waits for the GPU.
+pub fn step() {
+    start_from_environment();
+    if let Some(profile) = collector().step() {
+        deliver(profile);
+    }
+}
+
+/// Who wants to know of cycles.
+static ON_READY: Mutex<Option<OnReady>> = Mutex::new(None);
+
+type OnReady = Box<dyn FnMut(Profile) + Send>;
+
+/// Calls `f` with what each cycle of a [`Schedule`] has measured.
+///
+/// It is called from [`step`], at the first step after the cycle's last at which the GPU times of all its calls are there,
+/// at the latest when the next cycle begins to measure; what the GPU has not finished by then is counted as unfinished. A
+/// schedule with a step or more of `wait` gives them time. The last cycle, whole or not, comes when the session or the
+/// process ends. Given twice, the later `f` is called; a panic in it is the caller's of [`step`].
+///
+/// ```
+/// gpuprof_runtime::on_profile_ready(|profile| eprintln!("{profile}"));
+/// ```
+pub fn on_profile_ready(f: impl FnMut(Profile) + Send + 'static) {
+    *ON_READY.lock() = Some(Box::new(f));
+}
+
+/// Calls that function, outside of every lock: it may use all of gpuprof.
+fn deliver(mut profile: Profile) {
+    complete(&mut profile);
+    let Some(mut f) = ON_READY.lock().take() else {
+        return;
+    };
+    f(profile);
+    ON_READY.lock().get_or_insert(f);
+}
+
 fn empty() -> Profile {
     Profile {
         schema: SCHEMA.to_owned(),
@@ -107,13 +149,18 @@ fn empty() -> Profile {
 /// The current window's profile, complete. `None`: a lock was not to be had in time.
 pub(crate) fn profile(limit: Duration) -> Option<Profile> {
     let mut profile = collector().profile(limit)?;
-    identity::fill(&mut profile);
+    complete(&mut profile);
+    Some(profile)
+}
+
+/// Adds what counters do not tell.
+fn complete(profile: &mut Profile) {
+    identity::fill(profile);
     let calls = profile.trust.calls;
     if calls > 0 {
         profile.trust.own_cost_ns += cost::cpu_cost_ns(calls);
         profile.trust.own_cost_ns_per_call = Some((profile.trust.own_cost_ns + calls / 2) / calls);
     }
-    Some(profile)
 }
 
 /// What is to be reported when the process ends, in order: settings and profile of each window.
@@ -123,6 +170,10 @@ pub(crate) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
         .and_then(|mut windows| windows.kept.take());
     let open = collector().settings(limit).and_then(|settings| {
         collector().wait(settings.exit_wait);
+        if let Some(cycle) = collector().close_cycle(limit) {
+            // It runs when the program's own state may be gone; a panic in it must not cost the report.
+            let _ = panic::catch_unwind(AssertUnwindSafe(|| deliver(cycle)));
+        }
         Some((settings, profile(limit)?))
     });
     kept.into_iter().chain(open).collect()
@@ -169,6 +220,9 @@ impl Session {
     #[must_use]
     pub fn finish(mut self) -> Profile {
         let profile = report();
+        if let Some(cycle) = collector().close_cycle(PATIENCE) {
+            deliver(cycle);
+        }
         self.end();
         profile
     }
@@ -217,6 +271,12 @@ impl SessionBuilder {
     /// The longest that [`Session::finish`] waits for queued GPU work; default 2 s.
     pub fn exit_wait(mut self, limit: Duration) -> Self {
         self.settings.exit_wait = limit;
+        self
+    }
+
+    /// Measures only the active steps of this schedule; see [`step`].
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.settings.schedule = Some(schedule);
         self
     }
 

@@ -23,6 +23,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     one_call_in_so_many_is_timed,
     the_wait_at_exit_is_as_long_as_asked,
     a_default_stream_may_come_before_everything_else,
+    only_scheduled_steps_are_reported,
 ];
 
 /// Runs the program and checks that it did its work.
@@ -298,4 +299,13 @@ fn the_wait_at_exit_is_as_long_as_asked() {
 fn a_default_stream_may_come_before_everything_else() {
     let (_, profile) = Program::new("default-stream").profiled();
     assert_eq!(gpu_times(&profile, "inherits").0, 10);
+}
+
+fn only_scheduled_steps_are_reported() {
+    let ended = run(Program::new("steps").env("GPUPROF_SCHEDULE", "1,1,2"));
+    // Steps 3, 4 and 7 of 7.
+    let calls = rows(&ended)[0].1.split_whitespace().nth(1);
+    assert_eq!(calls, Some("3"), "{}", ended.stderr);
+    let line = "schedule 1,1,2: these are 3 of 7 steps, in 2 cycles";
+    assert!(ended.stderr.contains(line), "{}", ended.stderr);
 }

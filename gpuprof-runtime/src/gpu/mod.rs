@@ -20,4 +20,4 @@ pub(crate) use lanes::Held;
 pub use lanes::Streams;
 pub(crate) use open::{GpuThread, Open};
 pub use stream::{HasStream, StreamRef};
-pub(crate) use timing::{Place, Timing};
+pub(crate) use timing::{Late, Place, Timing};

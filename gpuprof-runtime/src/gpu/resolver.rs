@@ -20,7 +20,6 @@ use super::open::Enclosing;
 use super::pending::{Pairs, Progress, Receiver, Sample};
 use super::sys::Stream;
 use super::timing::Timing;
-use crate::stats;
 use crate::stats::gpu_node::{GpuCall, GpuStats};
 
 /// While somebody waits for it.
@@ -297,21 +296,21 @@ fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Result<(), NotYe
         return Err(NotYet);
     }
     {
-        let mut stats = timing.stats.lock();
+        let mut booked = timing.booked.lock();
         // Under the lock, so that a reset between the check and the booking is impossible.
-        let wanted = sample.epoch == stats::epoch();
+        let wanted = booked.of(sample.epoch);
         let close = |booked, ns| {
             let inside = sample.inside.as_ref();
             inside.map_or(0, |inside| inside.close(booked, ns))
         };
-        match durations {
-            Ok(durations) if wanted => {
+        match (durations, wanted) {
+            (Ok(durations), Some(stats)) => {
                 let ns = durations.first().map_or(0, |(_, ns)| *ns);
                 let inside_ns = close(true, ns);
-                add_all(&mut stats, &sample.call, &durations, inside_ns);
-                tell_enclosing(&mut stats, sample, &durations);
+                add_all(stats, &sample.call, &durations, inside_ns);
+                tell_enclosing(stats, sample, &durations);
             }
-            Err(_) if wanted && !driver.has_ended() => {
+            (Err(_), Some(stats)) if !driver.has_ended() => {
                 close(false, 0);
                 stats.fail(&sample.call);
             }

@@ -26,7 +26,7 @@ pub(crate) struct Timing {
     pub(super) contexts: Contexts,
     pub(super) announce: SegQueue<Receiver>,
     rings: Mutex<Vec<Weak<Progress>>>,
-    pub(super) stats: Mutex<GpuStats>,
+    pub(super) booked: Mutex<Booked>,
     pub(super) devices: Mutex<Vec<Device>>,
     /// Time 1 call in this many.
     sample: AtomicU32,
@@ -37,6 +37,36 @@ pub(crate) struct Timing {
     pub(super) hurry: AtomicBool,
     /// Event floors being measured.
     pub(super) probes: AtomicU32,
+}
+
+/// GPU times by the window that their calls were booked in.
+#[derive(Debug, Default)]
+pub(super) struct Booked {
+    now: GpuStats,
+    /// An earlier window whose times still count, by its epoch, and those that have come since it ended.
+    late: Option<(u32, GpuStats)>,
+}
+
+impl Booked {
+    /// Where the times of a call booked in `epoch` go; `None`: nobody wants them any more.
+    pub(super) fn of(&mut self, epoch: u32) -> Option<&mut GpuStats> {
+        if epoch == crate::stats::epoch() {
+            return Some(&mut self.now);
+        }
+        let (_, late) = self.late.as_mut().filter(|(known, _)| *known == epoch)?;
+        Some(late)
+    }
+}
+
+/// What to do with times that come after their window's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Late {
+    /// Those of every window so far are forgotten.
+    Forget,
+    /// Those of the window that ends now are forgotten, those of the one kept go on being kept.
+    Keep,
+    /// Those of the window that ends now are kept.
+    OfThis,
 }
 
 /// Where in the call tree a span is.
@@ -54,7 +84,7 @@ impl Timing {
             contexts: Contexts::new(),
             announce: SegQueue::new(),
             rings: Mutex::new(Vec::new()),
-            stats: Mutex::new(GpuStats::default()),
+            booked: Mutex::new(Booked::default()),
             devices: Mutex::new(Vec::new()),
             sample: AtomicU32::new(1),
             resolver: OnceLock::new(),
@@ -292,22 +322,41 @@ impl Timing {
         self.probes.load(Relaxed) > 0 || self.contexts.has_new()
     }
 
-    /// What is resolved of the current epoch; `None` when the lock is not to be had within `limit`.
-    pub(crate) fn stats(&self, limit: Duration) -> Option<GpuStats> {
-        Some(self.stats.try_lock_for(limit)?.clone())
+    /// What is resolved of the current window, and late of the one kept; `None` when the lock is not to be had within `limit`.
+    pub(crate) fn stats(&self, limit: Duration) -> Option<(GpuStats, GpuStats)> {
+        let booked = self.booked.try_lock_for(limit)?;
+        let late = booked.late.as_ref().map(|(_, late)| late.clone());
+        Some((booked.now.clone(), late.unwrap_or_default()))
     }
 
-    /// Begins the next window without any GPU time. In one step for the resolver: it books under the same lock, so that
-    /// late samples do not come back and none of the new window is forgotten.
-    pub(crate) fn next_window(&self) {
-        {
-            let mut stats = self.stats.lock();
-            crate::stats::next_epoch();
-            *stats = GpuStats::default();
-        }
+    /// Begins the next window without any GPU time, and returns what the one before had and what came late for the one
+    /// kept. In one step for the resolver: it books under the same lock, so that none of the new window is forgotten.
+    pub(crate) fn next_window(&self, late: Late) -> (GpuStats, GpuStats) {
+        let mut booked = self.booked.lock();
+        let ended = crate::stats::next_epoch();
+        let now = std::mem::take(&mut booked.now);
+        let kept = match late {
+            Late::Forget => booked.late.take(),
+            Late::Keep => None,
+            Late::OfThis => booked.late.replace((ended, GpuStats::default())),
+        };
+        (now, kept.map(|(_, late)| late).unwrap_or_default())
+    }
+
+    /// Forgets failed driver calls, but for those whose effect lasts.
+    pub(crate) fn forget_failures(&self) {
         if let Some(driver) = Driver::met() {
             driver.forget_failures();
         }
+    }
+
+    /// Whether everything submitted so far is resolved. Never waits; a lock that is not to be had counts as no.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.under_way(Duration::ZERO).is_some_and(|rings| {
+            rings
+                .iter()
+                .all(|(ring, target)| ring.resolved() >= *target)
+        })
     }
 
     pub(crate) fn devices(&self, limit: Duration) -> Vec<Device> {

@@ -5,7 +5,7 @@
 use super::figures;
 use super::format;
 use super::text::{self, BOLD, DIM, LOUD, PLAIN, WARN, Words};
-use crate::profile::{Device, Profile};
+use crate::profile::{Device, Profile, ScheduleSteps};
 
 /// Writes the header, and on a simulated device the line that says what its times are worth.
 pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &mut String) {
@@ -50,6 +50,11 @@ pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &
         _ => words.add(PLAIN, "no GPU time"),
     };
     words.write(out, color, width, 2);
+    if let Some(steps) = &profile.schedule {
+        let mut words = Words::default();
+        words.add_one(PLAIN, scheduled(steps));
+        words.write(out, color, width, 2);
+    }
     if profile.devices.iter().any(|device| device.simulated) {
         let mut words = Words::default();
         words.add(
@@ -58,6 +63,18 @@ pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &
         );
         words.write(out, color, width, 2);
     }
+}
+
+/// Which part of the program's steps the figures are of.
+fn scheduled(steps: &ScheduleSteps) -> String {
+    let cycles = match steps.cycles {
+        1 => "1 cycle".to_owned(),
+        cycles => format!("{cycles} cycles"),
+    };
+    format!(
+        "schedule {},{},{}: these are {} of {} steps, in {cycles}",
+        steps.wait, steps.warmup, steps.active, steps.measured_steps, steps.steps
+    )
 }
 
 /// Each name once, with how many devices bear it.

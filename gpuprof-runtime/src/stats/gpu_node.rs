@@ -85,6 +85,26 @@ impl GpuStats {
         }
     }
 
+    /// Adds what another window has booked.
+    pub(crate) fn fold(&mut self, other: &Self) {
+        for (place, more) in &other.nodes {
+            let node = self.nodes.entry(*place).or_default();
+            node.times.merge(&more.times);
+            node.calls += more.calls;
+            node.outermost_ns += more.outermost_ns;
+            node.self_ns += more.self_ns;
+            node.stands_for = node.stands_for.max(more.stands_for);
+            node.failed += more.failed;
+            node.work.add(&more.work);
+        }
+        for (place, ns) in &other.enclosed {
+            *self.enclosed.entry(*place).or_default() += ns;
+        }
+        for (place, more) in &other.histograms {
+            self.histograms.entry(*place).or_default().merge(more);
+        }
+    }
+
     pub(crate) fn fail(&mut self, call: &GpuCall) {
         self.nodes
             .entry((call.path, call.device))

@@ -17,7 +17,7 @@ pub(crate) struct Merged {
     pub(crate) cpu: FxHashMap<u32, Plain>,
     /// By site, of async functions.
     pub(crate) wall: FxHashMap<u32, Plain>,
-    /// By site: threads that booked a call in the current epoch.
+    /// By site: threads that booked a call in the window.
     pub(crate) threads: FxHashMap<u32, u32>,
     pub(crate) own_ticks: u64,
     pub(crate) setup_ticks: u64,
@@ -36,7 +36,7 @@ impl Merged {
                 self.nodes.resize(at + 1, NodeData::default());
             }
             if let Some(sum) = self.nodes.get_mut(at) {
-                sum.merge(&node.read(), epoch);
+                sum.merge(&node.read(epoch));
             }
         }
         for counters in thread.sites.lock().iter() {
@@ -52,6 +52,31 @@ impl Merged {
         self.stalled_ticks += thread.stalled_ticks.load(Relaxed);
         self.misnested += thread.misnested.load(Relaxed);
         self.dropped += thread.dropped.load(Relaxed);
+    }
+
+    /// Adds what another window has counted.
+    pub(crate) fn fold(&mut self, other: &Self) {
+        if self.nodes.len() < other.nodes.len() {
+            self.nodes.resize(other.nodes.len(), NodeData::default());
+        }
+        for (sum, more) in self.nodes.iter_mut().zip(&other.nodes) {
+            sum.merge(more);
+        }
+        for (sums, more) in [(&mut self.cpu, &other.cpu), (&mut self.wall, &other.wall)] {
+            for (site, more) in more {
+                sums.entry(*site).or_default().merge(more);
+            }
+        }
+        // The same threads, as far as anybody can tell.
+        for (site, &threads) in &other.threads {
+            let known = self.threads.entry(*site).or_default();
+            *known = threads.max(*known);
+        }
+        self.own_ticks += other.own_ticks;
+        self.setup_ticks += other.setup_ticks;
+        self.stalled_ticks += other.stalled_ticks;
+        self.misnested += other.misnested;
+        self.dropped += other.dropped;
     }
 
     /// Takes away an earlier state of the same sum.

@@ -21,9 +21,9 @@ pub(crate) fn epoch() -> u32 {
     EPOCH.load(Ordering::Acquire)
 }
 
-/// Begins the next window.
-pub(crate) fn next_epoch() {
-    EPOCH.fetch_add(1, Ordering::AcqRel);
+/// Begins the next window and returns the number of the one that ends.
+pub(crate) fn next_epoch() -> u32 {
+    EPOCH.fetch_add(1, Ordering::AcqRel)
 }
 
 /// Count, sum and spread of some durations, in nanoseconds.
@@ -61,15 +61,10 @@ impl Durations {
         self.squares += ns as f64 * ns as f64;
     }
 
-    /// Adds `other`; each side says whether its minimum and maximum are of the current epoch.
-    pub(crate) fn merge(&mut self, other: &Self, mine_current: bool, other_current: bool) {
-        if !mine_current {
-            (self.min, self.max) = (u64::MAX, 0);
-        }
-        if other_current {
-            self.min = self.min.min(other.min);
-            self.max = self.max.max(other.max);
-        }
+    /// Adds `other`.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
         self.calls += other.calls;
         self.total = self.total.wrapping_add(other.total);
         self.children = self.children.wrapping_add(other.children);

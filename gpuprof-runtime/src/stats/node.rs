@@ -92,13 +92,17 @@ impl Durations {
         self.max.store(0, Relaxed);
     }
 
-    fn read(&self, calls: u64) -> super::Durations {
+    fn read(&self, calls: u64, current: bool) -> super::Durations {
+        let (min, max) = match current {
+            true => (self.min.load(Relaxed), self.max.load(Relaxed)),
+            false => (u64::MAX, 0),
+        };
         super::Durations {
             calls,
             total: self.total.load(Relaxed),
             children: self.children.load(Relaxed),
-            min: self.min.load(Relaxed),
-            max: self.max.load(Relaxed),
+            min,
+            max,
             squares: f64::from_bits(self.squares.load(Relaxed)),
         }
     }
@@ -237,21 +241,22 @@ impl Node {
         }
     }
 
-    /// All fields of one moment.
-    pub(crate) fn read(&self) -> NodeData {
+    /// All fields of one moment. Minimum and maximum only if they are of the window `epoch`.
+    pub(crate) fn read(&self, epoch: u32) -> NodeData {
         for _ in 0..READ_TRIES {
             let before = self.sequence.load(Ordering::Acquire);
-            let data = self.read_once();
+            let data = self.read_once(epoch);
             fence(Ordering::Acquire);
             if before.is_multiple_of(2) && self.sequence.load(Relaxed) == before {
                 return data;
             }
             hint::spin_loop();
         }
-        self.read_once()
+        self.read_once(epoch)
     }
 
-    fn read_once(&self) -> NodeData {
+    fn read_once(&self, epoch: u32) -> NodeData {
+        let current = Stamp::of(self.seen.load(Relaxed)).epoch() == epoch;
         let calls = self.calls.load(Relaxed);
         let stated = self.work_stated.load(Relaxed);
         let [bytes, flops, items] = [0, 1, 2].map(|at| {
@@ -263,11 +268,11 @@ impl Node {
             *into = cell.load(Relaxed);
         }
         NodeData {
-            cpu: self.cpu.read(calls),
-            wall: self
-                .wall
-                .read(if self.site.wall.is_some() { calls } else { 0 }),
-            epoch: Stamp::of(self.seen.load(Relaxed)).epoch(),
+            cpu: self.cpu.read(calls, current),
+            wall: match self.site.wall {
+                Some(_) => self.wall.read(calls, current),
+                None => super::Durations::default(),
+            },
             counts: Counts {
                 submitted: self.submitted.load(Relaxed),
                 captured: self.captured.load(Relaxed),
@@ -302,19 +307,15 @@ impl Counts {
 pub(crate) struct NodeData {
     pub(crate) cpu: super::Durations,
     pub(crate) wall: super::Durations,
-    /// The last epoch in which anything was booked.
-    pub(crate) epoch: u32,
     pub(crate) counts: Counts,
     pub(crate) work: Work,
 }
 
 impl NodeData {
-    /// Adds `other`. `epoch` is the current one: minimum and maximum count only from there.
-    pub(crate) fn merge(&mut self, other: &Self, epoch: u32) {
-        let current = |data: &Self| data.epoch == epoch;
-        self.cpu.merge(&other.cpu, current(self), current(other));
-        self.wall.merge(&other.wall, current(self), current(other));
-        self.epoch = self.epoch.max(other.epoch);
+    /// Adds `other`.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.cpu.merge(&other.cpu);
+        self.wall.merge(&other.wall);
         self.counts.submitted += other.counts.submitted;
         self.counts.captured += other.counts.captured;
         for (into, more) in self.counts.untimed.iter_mut().zip(other.counts.untimed) {

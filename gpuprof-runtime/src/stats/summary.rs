@@ -29,7 +29,6 @@ pub(crate) struct Measured<'a> {
     pub(crate) paths: &'a [Path],
     pub(crate) merged: Merged,
     pub(crate) gpu: GpuStats,
-    pub(crate) epoch: u32,
 }
 
 /// The part of the profile that counters tell.
@@ -102,7 +101,7 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
     let (mut outermost_cpu, mut outermost_wall) = (0, 0);
     let mut below = 0.0;
     for place in places {
-        all.merge(&place.cpu, measured.epoch);
+        all.merge(&place.cpu);
         if !place.path.recursive {
             outermost_cpu += place.cpu.cpu.total;
             outermost_wall += place.cpu.wall.total;
@@ -133,21 +132,13 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
     let self_ns = all.cpu.total.saturating_sub(all.cpu.children);
     // Only calls that ended out of order can have more.
     let self_ns = self_ns.min(outermost_cpu);
-    let current = all.epoch == measured.epoch;
     Function {
         calls: all.cpu.calls,
         threads: merged.threads.get(&number).copied().unwrap_or(0),
-        cpu: times(
-            &all.cpu,
-            current,
-            outermost_cpu,
-            self_ns,
-            merged.cpu.get(&number),
-        ),
+        cpu: times(&all.cpu, outermost_cpu, self_ns, merged.cpu.get(&number)),
         wall: (site.meta.is_async && all.wall.calls > 0).then(|| {
             times(
                 &all.wall,
-                current,
                 outermost_wall,
                 outermost_wall,
                 merged.wall.get(&number),
@@ -206,7 +197,7 @@ fn gpu_of(
             .iter()
             .filter(|(ordinal, _)| device.is_none_or(|wanted| wanted == *ordinal))
         {
-            all.merge(&node.times, true, true);
+            all.merge(&node.times);
             // A call on streams of two devices has a time on each, and is one call.
             calls += device.map_or(node.calls, |_| node.times.calls);
             work.add(&node.work);
@@ -233,7 +224,6 @@ fn gpu_of(
         timed_calls: calls,
         times: times(
             &all,
-            true,
             total.round() as u64,
             // Recursive calls on several streams overlap, and sampling scales each depth on its own.
             own.clamp(0.0, total).round() as u64,
@@ -261,20 +251,14 @@ fn total_variance(times: &Durations, out: u64) -> f64 {
     all * all * spread / n * (1.0 - n / all)
 }
 
-fn times(
-    data: &Durations,
-    current: bool,
-    total: u64,
-    own: u64,
-    histogram: Option<&Plain>,
-) -> Times {
+fn times(data: &Durations, total: u64, own: u64, histogram: Option<&Plain>) -> Times {
     let empty = Plain::default();
     let histogram = histogram.unwrap_or(&empty);
     if data.calls == 0 {
         return Times::default();
     }
     // A call can end in this window whose extremes went to the one before; the histogram then knows them to 1/16.
-    let (low, high) = match current && data.min <= data.max {
+    let (low, high) = match data.min <= data.max {
         true => (data.min, data.max),
         false => {
             let first = histogram.buckets().next().map_or(0, |(low, _, _)| low);

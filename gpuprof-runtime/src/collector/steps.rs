@@ -1,0 +1,150 @@
+//! A window under a schedule: its cycles are measured one by one, and what they measured is added up.
+//!
+//! Nothing here waits. The GPU times of a cycle's last calls arrive while the program goes on, so a cycle is closed at the
+//! first step at which they are all there, at the latest when the next one begins to measure. What comes after that still
+//! counts in the sum.
+
+use std::time::Duration;
+
+use super::{Collector, Counted, Window, set_duties};
+use crate::clock;
+use crate::gpu::Late;
+use crate::profile::{Profile, ScheduleSteps};
+use crate::schedule::{At, Phase, Schedule};
+
+/// How long a step waits for a lock: these are held for milliseconds at most.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where a window is in its schedule, and what its cycles have measured.
+#[derive(Debug)]
+pub(super) struct Steps {
+    schedule: Schedule,
+    /// Steps made.
+    made: u64,
+    /// What closed cycles measured.
+    pub(super) done: Counted,
+    /// Active steps and cycles in `done`.
+    done_steps: u64,
+    done_cycles: u64,
+    /// Active steps of the cycle that is not closed, without the one under way.
+    open_steps: u64,
+    /// When its last active step ended, in clock ticks; `None` while there are more to come.
+    pub(super) ended: Option<u64>,
+}
+
+impl Steps {
+    pub(super) fn new(schedule: Schedule) -> Self {
+        Self {
+            schedule,
+            made: 0,
+            done: Counted::default(),
+            done_steps: 0,
+            done_cycles: 0,
+            open_steps: 0,
+            ended: None,
+        }
+    }
+
+    fn at(&self) -> At {
+        self.schedule.at(self.made)
+    }
+
+    /// Whether spans do nothing now.
+    pub(super) fn rests(&self) -> bool {
+        self.at().phase == Phase::Wait
+    }
+
+    /// Whether what is counted in the window as it stands belongs to the result.
+    pub(super) fn counts(&self) -> bool {
+        self.ended.is_some() || self.at().phase == Phase::Active
+    }
+
+    /// Forgets what was measured; the schedule goes on.
+    pub(super) fn forget(&mut self) {
+        *self = Self {
+            made: self.made,
+            ..Self::new(self.schedule)
+        };
+    }
+
+    pub(super) fn told(&self) -> ScheduleSteps {
+        let [wait, warmup, active, repeat] = self.schedule.numbers();
+        let running = u64::from(self.at().phase == Phase::Active);
+        let open = u64::from(self.counts());
+        ScheduleSteps {
+            wait,
+            warmup,
+            active,
+            repeat,
+            steps: self.made,
+            measured_steps: self.done_steps + self.open_steps + running,
+            cycles: self.done_cycles + open,
+        }
+    }
+}
+
+impl Collector {
+    /// One step further. Returns what a cycle measured, once it is complete.
+    pub(crate) fn step(&self) -> Option<Profile> {
+        let mut window = self.window.lock();
+        let measures = window.began.is_some();
+        let steps = window.steps.as_mut()?;
+        let before = steps.at();
+        steps.made += 1;
+        let after = steps.at();
+        if before.phase == Phase::Active {
+            steps.open_steps += 1;
+            if after != before && measures {
+                steps.ended = Some(clock::now());
+            }
+        }
+        let is_ready = after.phase != Phase::Wait || self.gpu.is_settled();
+        let closes = steps.ended.is_some() && is_ready;
+        let closed = closes.then(|| self.close(&mut window)).flatten();
+        if after != before {
+            let begins = after.phase != Phase::Wait;
+            // A warm-up is forgotten, and what ended in a pause. A cycle that was closed now has begun the next window.
+            if begins && !closes {
+                self.next_window(&window, Late::Keep);
+            }
+            if begins && measures {
+                window.began = Some(clock::now());
+            }
+            set_duties(window.duties());
+        }
+        closed
+    }
+
+    /// Ends the cycle under way, if it has measured anything, and returns what that is.
+    pub(crate) fn close_cycle(&self, limit: Duration) -> Option<Profile> {
+        let mut window = self.window.try_lock_for(limit)?;
+        let measures = window.began.is_some();
+        let steps = window.steps.as_mut()?;
+        if !measures || !steps.counts() {
+            return None;
+        }
+        if steps.ended.is_none() {
+            steps.open_steps += 1;
+            steps.ended = Some(clock::now());
+        }
+        self.close(&mut window)
+    }
+
+    fn close(&self, window: &mut Window) -> Option<Profile> {
+        let (cycle, late) = self.next_window(window, Late::OfThis);
+        let steps = window.steps.as_mut()?;
+        steps.done.gpu.fold(&late);
+        steps.done.fold(&cycle);
+        steps.ended = None;
+        let of_it = ScheduleSteps {
+            measured_steps: std::mem::take(&mut steps.open_steps),
+            cycles: 1,
+            ..steps.told()
+        };
+        steps.done_steps += of_it.measured_steps;
+        steps.done_cycles += 1;
+        let mut profile = self.profile_of(window, cycle, PATIENCE)?;
+        profile.schedule = Some(of_it);
+        Some(profile)
+    }
+}
