@@ -2,12 +2,14 @@
 //!
 //! A wrong value costs one clear line and the default, never the program. Must not import anything that measures.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::time::Duration;
 
 use regex_lite::Regex;
 
 use crate::report::Sort;
+use crate::safe_text;
 
 /// What spans do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +30,8 @@ pub enum Output {
     Table,
     /// The call tree, on standard error.
     Tree,
-    /// The JSON document, into a file. `{pid}`, `{rank}` and `{exe}` in the path are filled in.
+    /// The JSON document, into a file, which is replaced as a whole. `{pid}`, `{rank}` and `{exe}` in the path are filled
+    /// in.
     Json(String),
 }
 
@@ -44,6 +47,10 @@ pub(crate) struct Settings {
     /// GPU-time 1 call in this many.
     pub(crate) sample: u32,
     pub(crate) exit_wait: Duration,
+    /// Whether SIGINT and SIGTERM print the report first.
+    pub(crate) signals: bool,
+    /// Time between rewrites of the JSON files.
+    pub(crate) checkpoint: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -56,6 +63,8 @@ impl Default for Settings {
             filter: None,
             sample: 1,
             exit_wait: Duration::from_secs(2),
+            signals: false,
+            checkpoint: None,
         }
     }
 }
@@ -71,7 +80,7 @@ impl Settings {
     }
 }
 
-const VARIABLES: [&str; 7] = [
+const VARIABLES: [&str; 9] = [
     "GPUPROF",
     "GPUPROF_REPORT",
     "GPUPROF_SORT",
@@ -79,6 +88,8 @@ const VARIABLES: [&str; 7] = [
     "GPUPROF_FILTER",
     "GPUPROF_SAMPLE",
     "GPUPROF_EXIT_WAIT",
+    "GPUPROF_SIGNALS",
+    "GPUPROF_CHECKPOINT",
 ];
 /// Variables of gpuprof's own simulated device and tests, which are no settings.
 const OTHERS: [&str; 2] = ["GPUPROF_SIM", "GPUPROF_TEST_"];
@@ -97,7 +108,10 @@ pub(crate) fn from_env(
             continue;
         }
         let Some(value) = value.to_str() else {
-            problems.push(format!("{name} is not valid UTF-8; using the default"));
+            problems.push(format!(
+                "{} is not valid UTF-8; using the default",
+                shown_name(&name)
+            ));
             continue;
         };
         if let Err(problem) = settings.set(&name, value.trim()) {
@@ -158,9 +172,25 @@ impl Settings {
                 self.exit_wait =
                     wait.map_err(|_| wrong("it takes a duration such as 500ms or 2s"))?;
             }
+            "GPUPROF_SIGNALS" => {
+                self.signals = match value {
+                    "on" | "1" => true,
+                    "off" | "0" => false,
+                    _ => return Err(wrong("it takes off or on")),
+                };
+            }
+            "GPUPROF_CHECKPOINT" => {
+                self.checkpoint = match value {
+                    "off" => None,
+                    _ => Some(interval(value).ok_or_else(|| {
+                        wrong("it takes a number of seconds from 0.01, such as 10, or off")
+                    })?),
+                };
+            }
             _ => {
                 return Err(format!(
-                    "{variable} is no setting of gpuprof; these are: {}",
+                    "{} is no setting of gpuprof; these are: {}",
+                    shown_name(variable),
                     VARIABLES.join(", ")
                 ));
             }
@@ -186,25 +216,42 @@ fn outputs(value: &str) -> Option<Vec<Output>> {
         "table" => Some(Output::Table),
         "tree" => Some(Output::Tree),
         item => match item.split_once('=') {
-            Some(("json", path)) if !path.is_empty() => Some(Output::Json(path.to_owned())),
+            Some(("json", path)) if !path.is_empty() => Some(Output::Json(from_here(path))),
             _ => None,
         },
     };
     value.split(',').map(one).collect()
 }
 
+/// The path from the root: a program that changes its folder later finds the same file.
+fn from_here(path: &str) -> String {
+    let absolute = std::path::absolute(path).ok();
+    let absolute = absolute.and_then(|path| path.into_os_string().into_string().ok());
+    absolute.unwrap_or_else(|| path.to_owned())
+}
+
+/// Seconds as a number, or a duration such as `500ms`.
+fn interval(value: &str) -> Option<Duration> {
+    const SHORTEST: Duration = Duration::from_millis(10);
+    let seconds = value.parse::<f64>().ok();
+    let interval = match seconds {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        None => humantime::parse_duration(value).ok(),
+    };
+    interval.filter(|interval| *interval >= SHORTEST)
+}
+
+/// How much of a name or value is repeated to the user.
+const LONGEST: usize = 60;
+
+/// A variable's name as part of a message.
+fn shown_name(name: &str) -> Cow<'_, str> {
+    safe_text::short(name, LONGEST)
+}
+
 /// A value as part of a message: one line, and not a screenful.
 fn shown(value: &str) -> String {
-    const LONGEST: usize = 60;
-    let mut shown: String = value
-        .chars()
-        .take(LONGEST)
-        .flat_map(char::escape_default)
-        .collect();
-    if value.chars().count() > LONGEST {
-        shown.push('…');
-    }
-    format!("\"{shown}\"")
+    safe_text::quoted(value, LONGEST)
 }
 
 #[cfg(test)]
@@ -231,6 +278,8 @@ mod tests {
             ("GPUPROF_FILTER", "^conv"),
             ("GPUPROF_SAMPLE", "10"),
             ("GPUPROF_EXIT_WAIT", "250ms"),
+            ("GPUPROF_SIGNALS", "on"),
+            ("GPUPROF_CHECKPOINT", "1.5"),
             ("GPUPROF_SIM_KERNEL_NS", "5"),
             ("PATH", "/bin"),
         ]);
@@ -249,6 +298,8 @@ mod tests {
             (Sort::Calls, 0, 10)
         );
         assert_eq!(settings.exit_wait, Duration::from_millis(250));
+        assert!(settings.signals);
+        assert_eq!(settings.checkpoint, Some(Duration::from_millis(1_500)));
         assert!(settings.measures("conv::forward") && !settings.measures("deconv"));
     }
 
@@ -267,6 +318,9 @@ mod tests {
             ("GPUPROF_FILTER", "(", "regular expression"),
             ("GPUPROF_SAMPLE", "0", "whole number N from 1"),
             ("GPUPROF_EXIT_WAIT", "soon", "500ms or 2s"),
+            ("GPUPROF_SIGNALS", "SIGINT", "off or on"),
+            ("GPUPROF_CHECKPOINT", "0", "number of seconds from 0.01"),
+            ("GPUPROF_CHECKPOINT", "inf", "number of seconds from 0.01"),
             ("GPUPROF_SAMPEL", "4", "no setting of gpuprof"),
         ] {
             let (settings, problems) = read(&[(name, value)]);
@@ -284,11 +338,28 @@ mod tests {
     }
 
     #[test]
+    fn a_checkpoint_may_be_a_duration_and_a_path_counts_from_here() {
+        let (settings, _) = read(&[
+            ("GPUPROF_CHECKPOINT", "200ms"),
+            ("GPUPROF_REPORT", "json=reports/{pid}.json"),
+        ]);
+        assert_eq!(settings.checkpoint, Some(Duration::from_millis(200)));
+        let here = std::env::current_dir().expect("a folder");
+        let path = here.join("reports/{pid}.json");
+        assert_eq!(
+            settings.outputs,
+            [Output::Json(path.to_str().expect("UTF-8").into())]
+        );
+    }
+
+    #[test]
     fn a_hostile_value_stays_one_short_line() {
         let (_, problems) = read(&[(
             "GPUPROF_SORT",
             &format!("\x1b[31m\n{}", "x".repeat(1 << 20)),
         )]);
         assert!(problems[0].len() < 300 && !problems[0].contains(['\n', '\x1b']));
+        let (_, problems) = read(&[(&format!("GPUPROF_\x1b[31m\n{}", "x".repeat(1 << 20)), "on")]);
+        assert!(problems[0].len() < 400 && !problems[0].contains(['\n', '\x1b']));
     }
 }

@@ -44,6 +44,8 @@ pub mod private;
 #[cfg(feature = "enable")]
 #[doc(hidden)]
 pub mod report;
+#[cfg(feature = "enable")]
+mod safe_text;
 // Public for the facade alone: `report` the function must not bring `report` the module along.
 #[cfg(feature = "enable")]
 #[doc(hidden)]
