@@ -71,6 +71,7 @@ pub(crate) use tests;
 pub(crate) struct Program {
     command: Command,
     limit: Duration,
+    stdout: Option<File>,
 }
 
 impl Program {
@@ -91,11 +92,18 @@ impl Program {
         Self {
             command,
             limit: LIMIT,
+            stdout: None,
         }
     }
 
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// Connects its standard output to a file; [`Ended`] has none of it then.
+    pub(crate) fn stdout(mut self, file: File) -> Self {
+        self.stdout = Some(file);
         self
     }
 
@@ -140,8 +148,14 @@ impl Program {
     }
 
     fn begin(self, ours: impl Read + Send + 'static, theirs: Stdio) -> Running {
-        let Self { command, limit } = self;
-        Running::begin(command, limit, ours, theirs)
+        let Self {
+            mut command,
+            limit,
+            stdout,
+        } = self;
+        let stdout = stdout.map_or_else(Stdio::piped, Into::into);
+        command.stdin(Stdio::null()).stdout(stdout).stderr(theirs);
+        Running::begin(command, limit, ours)
     }
 
     /// Runs it with the table on standard error and the JSON in a file, and reads that.

@@ -1,7 +1,7 @@
 //! A program under test while it runs, and what it left when it had ended.
 
 use std::io::Read;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{env, fs};
@@ -52,31 +52,31 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Starts it; `stderr` is our end of what its standard error is connected to.
     pub(super) fn begin(
         mut command: Command,
         limit: Duration,
-        ours: impl Read + Send + 'static,
-        theirs: Stdio,
+        stderr: impl Read + Send + 'static,
     ) -> Self {
         let folder = Folder::new();
-        command
-            .env(READY, folder.path("ready"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(theirs);
+        command.env(READY, folder.path("ready"));
         let shown = format!("{command:?}");
         let began = Instant::now();
         let mut child = command.spawn().expect("the program starts");
         // It holds our copy of the other end, which must be closed for ours to end.
         drop(command);
-        let stdout = child.stdout.take().expect("piped");
+        let stdout = child.stdout.take();
+        let stdout: Box<dyn Read + Send> = match stdout {
+            Some(pipe) => Box::new(pipe),
+            None => Box::new(std::io::empty()),
+        };
         Self {
             child,
             shown,
             limit,
             began,
             folder,
-            output: Some([read_all(stdout), read_all(ours)]),
+            output: Some([read_all(stdout), read_all(stderr)]),
         }
     }
 
