@@ -78,6 +78,12 @@ fn program(scenario: &str) -> ExitCode {
             work();
             gracefully(|| CAME.load(Ordering::Acquire))
         }
+        "ctrlc insists" => {
+            work();
+            let refused = ctrlc::try_set_handler(|| ());
+            assert!(matches!(refused, Err(ctrlc::Error::MultipleHandlers)));
+            finish()
+        }
         "signal-hook" => {
             work();
             with_signal_hook()

@@ -41,7 +41,7 @@ pub(crate) fn quoted(text: &str, longest: usize) -> String {
 }
 
 /// `text` with every character that is not just shown spelled out, as in `\u{1b}`.
-pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }

@@ -18,6 +18,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     an_exit_while_the_report_is_written_waits_for_it,
     an_ignored_signal_stays_ignored,
     handlers_of_others_are_left_alone,
+    who_insists_on_the_default_is_told_that_the_signal_is_taken,
     a_program_that_waits_for_the_signal_gets_it,
     a_forked_child_ends_by_the_signal,
 ];
@@ -157,6 +158,18 @@ fn gracefully(way: &str, scenario: &str, signal: i32) {
         (ended.status.code(), &*ended.stdout),
         graceful,
         "{scenario}: {ended:#?}"
+    );
+}
+
+/// A limit, as the README states it: there is no taking a signal that this does not show.
+fn who_insists_on_the_default_is_told_that_the_signal_is_taken() {
+    let ended = Program::new("ctrlc insists")
+        .env("GPUPROF_SIGNALS", "on")
+        .run();
+    assert_eq!(
+        ended.status.code(),
+        Some(i32::from(GRACEFUL_STATUS)),
+        "{ended:#?}"
     );
 }
 

@@ -59,7 +59,8 @@ fn row(way: &str, status: ExitStatus, same: &str, report: &str, stdout: &str, to
 /// What a profile holds: everything, or how much is counted as missing.
 pub(crate) fn content(profile: &Profile) -> String {
     let trust = &profile.trust;
-    let mut content = format!("complete: {} calls", trust.calls);
+    let calls = if trust.calls == 1 { "call" } else { "calls" };
+    let mut content = format!("complete: {} {calls}", trust.calls);
     if trust.calls_with_stream > 0 {
         content += &format!(
             ", {} of {} GPU-timed",

@@ -7,6 +7,7 @@ mod demo;
 mod needs;
 mod nsys;
 mod ptx;
+mod reliability;
 mod sim;
 mod test;
 mod workspace;
@@ -23,6 +24,7 @@ cargo xtask COMMAND
   nsys test             run every example under it and hold its report against gpuprof's
   nsys profile PROGRAM  record the NVTX ranges of a program into PROGRAM.nsys-rep and sum them up
   setup                 get what demo and test need from outside, and nothing else
+  reliability [SECTION] run the reliability tests at length and renew the tables of docs/reliability.md
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
 
 demo, test and setup install what is missing where they may (Debian and Ubuntu, as root or with
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         "sim" => sim::run(rest),
         "setup" => setup(rest),
         "ptx" => ptx::run(rest),
+        "reliability" => reliability::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(())

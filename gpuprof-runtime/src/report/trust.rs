@@ -15,6 +15,9 @@ use crate::safe_text;
 /// How many names a line lists.
 pub(super) const NAMES: usize = 6;
 
+/// Characters of a note that are shown: more than any has that gpuprof makes itself.
+const LONGEST_NOTE: usize = 2_000;
+
 /// Writes the lines.
 pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out: &mut String) {
     let mut lines = vec![summary(profile)];
@@ -25,7 +28,11 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(lost(profile));
     lines.extend(errors(profile));
     for note in &profile.trust.notes {
-        lines.push(labelled(WARN, "note:", &safe_text::escape(note)));
+        lines.push(labelled(
+            WARN,
+            "note:",
+            &safe_text::short(note, LONGEST_NOTE),
+        ));
     }
     for line in lines {
         line.write(out, options.color, options.width, 2);

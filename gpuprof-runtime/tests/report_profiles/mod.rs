@@ -1,5 +1,8 @@
 //! Profiles as real programs would leave them, for the tests of the outputs.
 
+// Each test file uses its own part of this.
+#![allow(dead_code, unused_imports)]
+
 use gpuprof_runtime::profile::*;
 
 mod training;
