@@ -55,6 +55,8 @@
 //! | `GPUPROF_FILTER` | a regular expression on names; what does not match costs nothing |
 //! | `GPUPROF_SAMPLE` | `1`; GPU-time one call in so many, at random |
 //! | `GPUPROF_EXIT_WAIT` | `2s`: the longest that exit waits for queued GPU work |
+//! | `GPUPROF_SIGNALS` | `off`; `on`: SIGINT and SIGTERM print the report first |
+//! | `GPUPROF_CHECKPOINT` | `off`; seconds between rewrites of the JSON file |
 //!
 //! A wrong value is one line on standard error and the default.
 

@@ -183,6 +183,8 @@ fn wait_for_the_signal_itself() -> ExitCode {
     // SAFETY: the set is initialized.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), ptr::null_mut()) };
     process::ready();
+    // While this thread sleeps, so that a thread which has not blocked the signal would take it.
+    thread::sleep(std::time::Duration::from_millis(200));
     let mut came = 0;
     // SAFETY: the set is initialized and the number can be written.
     let status = unsafe { libc::sigwait(set.as_ptr(), &mut came) };

@@ -13,7 +13,7 @@ use gpuprof::gpu_profile;
 fn main() -> ExitCode {
     match process::scenario() {
         Some(scenario) => program(&scenario),
-        None => process::run_tests(checks::TESTS),
+        None => process::run_tests(&[checks::TESTS, checks::NVTX_TESTS].concat()),
     }
 }
 

@@ -12,12 +12,17 @@ use crate::process::{Ended, Folder, Program, read_profile, tests};
 pub(super) const TESTS: &[(&str, fn())] = tests![
     names_do_no_harm_in_table_and_tree,
     names_stand_whole_in_the_json,
-    names_do_no_harm_in_nvtx_tools,
     a_program_may_be_called_anything,
     a_path_may_hold_anything,
     messages_stay_one_short_line,
     a_megabyte_does_no_harm,
 ];
+
+/// Those that there is something to test for only with NVTX.
+#[cfg(feature = "nvtx")]
+pub(super) const NVTX_TESTS: &[(&str, fn())] = tests![names_do_no_harm_in_nvtx_tools];
+#[cfg(not(feature = "nvtx"))]
+pub(super) const NVTX_TESTS: &[(&str, fn())] = &[];
 
 /// Bytes of a message in which every character of a value is spelled out.
 const SHORT: usize = 1_500;
@@ -93,10 +98,8 @@ fn names_stand_whole_in_the_json() {
     assert_eq!(function(&profile, EVIL).calls, 1);
 }
 
+#[cfg(feature = "nvtx")]
 fn names_do_no_harm_in_nvtx_tools() {
-    if cfg!(not(feature = "nvtx")) {
-        return;
-    }
     let (ended, calls) = Program::new("names").recorded();
     assert!(ended.status.success(), "{ended:#?}");
     let names: Vec<String> = calls.iter().filter_map(|call| call.name.clone()).collect();

@@ -11,7 +11,6 @@ mod signal_mask;
 mod signals;
 mod write;
 
-use std::cell::Cell;
 use std::panic;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -46,11 +45,6 @@ static STATE: AtomicU8 = AtomicU8::new(NOT_BEGUN);
 const NOT_BEGUN: u8 = 0;
 const BEGUN: u8 = 1;
 const WRITTEN: u8 = 2;
-
-thread_local! {
-    // Without a destructor: the exiting thread still has it.
-    static WRITES: Cell<bool> = const { Cell::new(false) };
-}
 
 /// Registers the handler, once.
 pub(crate) fn register() {
@@ -98,7 +92,6 @@ fn report_once() {
     }
     match STATE.compare_exchange(NOT_BEGUN, BEGUN, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
-            WRITES.set(true);
             // A panic must not leave a C function. There is nothing sensible left to do about it either.
             let _ = panic::catch_unwind(write_reports);
             STATE.store(WRITTEN, Ordering::Release);
@@ -110,10 +103,6 @@ fn report_once() {
 
 /// Waits until the thread that writes the reports is done.
 fn wait_for_the_other() {
-    // This very thread, when something in the middle of writing called `exit`: a panic hook of the program's.
-    if WRITES.get() {
-        return;
-    }
     let began = Instant::now();
     let limit = session::exit_wait(PATIENCE).saturating_add(LONGEST_WRITE);
     while STATE.load(Ordering::Acquire) != WRITTEN && began.elapsed() < limit {

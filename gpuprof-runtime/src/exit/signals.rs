@@ -7,7 +7,7 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
@@ -102,21 +102,19 @@ fn end_by(signal: c_int) {
 
 /// What the process does on `signal`; `None` where the system does not say.
 fn action(signal: c_int) -> Option<libc::sighandler_t> {
-    let mut found = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a structure of numbers and an optional function pointer, all of which may be zero.
+    let mut found: libc::sigaction = unsafe { mem::zeroed() };
     // SAFETY: a null pointer changes nothing, and the present action is written into the memory given.
-    let status = unsafe { libc::sigaction(signal, ptr::null(), found.as_mut_ptr()) };
-    // SAFETY: a structure of numbers and an optional function pointer: valid as zeroes, and as what the call wrote.
-    let found = unsafe { found.assume_init() };
+    let status = unsafe { libc::sigaction(signal, ptr::null(), &mut found) };
     (status == 0).then_some(found.sa_sigaction)
 }
 
 fn set_action(signal: c_int, handler: libc::sighandler_t, flags: c_int) {
-    let wanted = libc::sigaction {
-        sa_sigaction: handler,
-        sa_mask: signal_mask::set_of(&[]),
-        sa_flags: flags,
-        sa_restorer: None,
-    };
+    // SAFETY: a structure of numbers and an optional function pointer, all of which may be zero.
+    let mut wanted: libc::sigaction = unsafe { mem::zeroed() };
+    wanted.sa_sigaction = handler;
+    wanted.sa_mask = signal_mask::set_of(&[]);
+    wanted.sa_flags = flags;
     // SAFETY: the action is complete, and its handler takes what a handler of these flags is given.
     unsafe { libc::sigaction(signal, &wanted, ptr::null_mut()) };
 }
