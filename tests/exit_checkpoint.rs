@@ -91,8 +91,9 @@ fn program(scenario: &str) -> ExitCode {
 /// Calls a function again and again, and keeps a note of how long.
 fn tick_for_ever() -> ! {
     let note = File::create(env::var_os(AGE).expect("the test gives it")).expect("a file");
-    let began = Instant::now();
+    // The first call opens the window, from which the report counts, and takes a while for it.
     tick();
+    let began = Instant::now();
     process::ready();
     loop {
         tick();

@@ -54,9 +54,9 @@ fn run(interval: Duration) {
     let mut took = Duration::ZERO;
     loop {
         // What is in the file was true when its writing began. So that it is never older than the interval, the next is
-        // begun as much earlier as the last one took, and a little for a thread that is woken late; but not so early that
-        // the process would do nothing else.
-        thread::sleep(interval.saturating_sub(took * 2 + interval / 20).max(took));
+        // begun as much earlier as the last one took, and a quarter for a machine on which threads are woken late; but not
+        // so early that the process would do nothing else.
+        thread::sleep((interval - interval / 4).saturating_sub(took * 2).max(took));
         let Some(_held) = WRITING.try_lock() else {
             return;
         };
