@@ -57,6 +57,8 @@
 //! | `GPUPROF_SAMPLE` | `1`; GPU-time one call in so many, at random |
 //! | `GPUPROF_SCHEDULE` | off; `wait,warmup,active[,repeat]` in steps of [`step`]: see [`Schedule`] |
 //! | `GPUPROF_EXIT_WAIT` | `2s`: the longest that exit waits for queued GPU work |
+//! | `GPUPROF_SIGNALS` | `off`; `on`: SIGINT and SIGTERM print the report first |
+//! | `GPUPROF_CHECKPOINT` | `off`; seconds between rewrites of the JSON file |
 //!
 //! A wrong value is one line on standard error and the default.
 

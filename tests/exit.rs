@@ -3,6 +3,8 @@
 #[path = "exit/checks.rs"]
 mod checks;
 mod common;
+#[path = "exit/hard.rs"]
+mod hard;
 mod process;
 
 use std::io::Write;
@@ -18,7 +20,7 @@ use gpuprof::gpu_profile;
 fn main() -> ExitCode {
     match process::scenario() {
         Some(scenario) => program(&scenario),
-        None => process::run_tests(checks::TESTS),
+        None => process::run_tests(&[checks::TESTS, hard::TESTS].concat()),
     }
 }
 
@@ -115,6 +117,49 @@ fn program(scenario: &str) -> ExitCode {
             work();
             std::process::abort();
         }
+        "exit at once" => {
+            work();
+            // SAFETY: the call takes a number and does not return.
+            unsafe { libc::_exit(4) };
+        }
+        "fork and exec" => fork_and_exec(),
+        "closed" => {
+            work();
+            // SAFETY: nothing in this program counts on standard error being there.
+            unsafe { libc::close(libc::STDERR_FILENO) };
+        }
+        "broken" => {
+            // What Rust's start-up changed for this process; programs set it back to end quietly in a pipe.
+            // SAFETY: the default action is no function of this program.
+            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+            work();
+            return ExitCode::from(6);
+        }
+        "full" => {
+            work();
+            fill_standard_error();
+        }
+        "torn down" => {
+            let gpu = new_gpu();
+            step(&gpu, &gpu.stream, 1_000);
+            gpu.stream.synchronize().expect("synchronize");
+            // Also where nothing is measured.
+            let trust = || gpuprof::snapshot().trust;
+            common::until(|| trust().timed_calls == trust().calls);
+            gpu.sim.shut_down();
+            std::process::exit(3);
+        }
+        "torn down in the middle" => {
+            let gpu = new_gpu();
+            step(&gpu, &gpu.stream, 60_000_000_000);
+            gpu.sim.shut_down();
+            std::process::exit(3);
+        }
+        "hook" => {
+            std::panic::set_hook(Box::new(|_| std::process::exit(8)));
+            work();
+            panic!("as planned");
+        }
         "no span" => assert_eq!(gpuprof::snapshot().trust.calls, 0),
         _ => panic!("no scenario {scenario}"),
     }
@@ -156,6 +201,17 @@ fn exit_while_another_thread_holds_stderr() {
         thread::yield_now();
     }
     work();
+}
+
+/// Leaves standard error non-blocking, as a parent or a library may have, and without room.
+fn fill_standard_error() {
+    // SAFETY: the descriptor is open.
+    let flags = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_GETFL) };
+    let flags = flags | libc::O_NONBLOCK;
+    // SAFETY: as above.
+    let status = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_SETFL, flags) };
+    assert_eq!(status, 0, "fcntl: {}", io::Error::last_os_error());
+    while io::stderr().write(&[b'\n'; 512]).is_ok() {}
 }
 
 /// Calls an annotated function when its thread ends.
@@ -200,4 +256,14 @@ fn fork() {
     // SAFETY: the status is writable.
     let waited = unsafe { libc::waitpid(child, &mut status, 0) };
     assert_eq!((waited, libc::WEXITSTATUS(status)), (child, 9));
+}
+
+/// The same program once more, as a process of its own.
+fn fork_and_exec() {
+    work();
+    let exe = std::env::current_exe().expect("a test has a path");
+    let child = std::process::Command::new(exe)
+        .env(process::SCENARIO, "asked")
+        .status();
+    assert!(child.expect("the program starts").success());
 }

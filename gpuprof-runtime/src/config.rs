@@ -2,12 +2,14 @@
 //!
 //! A wrong value costs one clear line and the default, never the program. Must not import anything that measures.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::time::Duration;
 
 use regex_lite::Regex;
 
 use crate::report::Sort;
+use crate::safe_text;
 use crate::schedule::Schedule;
 
 /// What spans do.
@@ -29,7 +31,8 @@ pub enum Output {
     Table,
     /// The call tree, on standard error.
     Tree,
-    /// The JSON document, into a file. `{pid}`, `{rank}` and `{exe}` in the path are filled in.
+    /// The JSON document, into a file, which is replaced as a whole. `{pid}`, `{rank}` and `{exe}` in the path are filled
+    /// in.
     Json(String),
 }
 
@@ -46,6 +49,10 @@ pub(crate) struct Settings {
     pub(crate) sample: u32,
     pub(crate) exit_wait: Duration,
     pub(crate) schedule: Option<Schedule>,
+    /// Whether SIGINT and SIGTERM print the report first.
+    pub(crate) signals: bool,
+    /// Time between rewrites of the JSON files.
+    pub(crate) checkpoint: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -59,6 +66,8 @@ impl Default for Settings {
             sample: 1,
             exit_wait: Duration::from_secs(2),
             schedule: None,
+            signals: false,
+            checkpoint: None,
         }
     }
 }
@@ -74,7 +83,7 @@ impl Settings {
     }
 }
 
-const VARIABLES: [&str; 8] = [
+const VARIABLES: [&str; 10] = [
     "GPUPROF",
     "GPUPROF_REPORT",
     "GPUPROF_SORT",
@@ -83,6 +92,8 @@ const VARIABLES: [&str; 8] = [
     "GPUPROF_SAMPLE",
     "GPUPROF_EXIT_WAIT",
     "GPUPROF_SCHEDULE",
+    "GPUPROF_SIGNALS",
+    "GPUPROF_CHECKPOINT",
 ];
 /// Variables of gpuprof's own simulated device and tests, which are no settings.
 const OTHERS: [&str; 2] = ["GPUPROF_SIM", "GPUPROF_TEST_"];
@@ -101,7 +112,10 @@ pub(crate) fn from_env(
             continue;
         }
         let Some(value) = value.to_str() else {
-            problems.push(format!("{name} is not valid UTF-8; using the default"));
+            problems.push(format!(
+                "{} is not valid UTF-8; using the default",
+                shown_name(&name)
+            ));
             continue;
         };
         if let Err(problem) = settings.set(&name, value.trim()) {
@@ -168,9 +182,25 @@ impl Settings {
                     wrong("it takes wait,warmup,active or wait,warmup,active,repeat in steps of gpuprof::step(), at least one of them active")
                 })?);
             }
+            "GPUPROF_SIGNALS" => {
+                self.signals = match value {
+                    "on" | "1" => true,
+                    "off" | "0" => false,
+                    _ => return Err(wrong("it takes off or on")),
+                };
+            }
+            "GPUPROF_CHECKPOINT" => {
+                self.checkpoint = match value {
+                    "off" => None,
+                    _ => Some(interval(value).ok_or_else(|| {
+                        wrong("it takes a number of seconds from 0.01, such as 10, or off")
+                    })?),
+                };
+            }
             _ => {
                 return Err(format!(
-                    "{variable} is no setting of gpuprof; these are: {}",
+                    "{} is no setting of gpuprof; these are: {}",
+                    shown_name(variable),
                     VARIABLES.join(", ")
                 ));
             }
@@ -196,114 +226,43 @@ fn outputs(value: &str) -> Option<Vec<Output>> {
         "table" => Some(Output::Table),
         "tree" => Some(Output::Tree),
         item => match item.split_once('=') {
-            Some(("json", path)) if !path.is_empty() => Some(Output::Json(path.to_owned())),
+            Some(("json", path)) if !path.is_empty() => Some(Output::Json(from_here(path))),
             _ => None,
         },
     };
     value.split(',').map(one).collect()
 }
 
+/// The path from the root: a program that changes its folder later finds the same file.
+fn from_here(path: &str) -> String {
+    let absolute = std::path::absolute(path).ok();
+    let absolute = absolute.and_then(|path| path.into_os_string().into_string().ok());
+    absolute.unwrap_or_else(|| path.to_owned())
+}
+
+/// Seconds as a number, or a duration such as `500ms`.
+fn interval(value: &str) -> Option<Duration> {
+    const SHORTEST: Duration = Duration::from_millis(10);
+    let seconds = value.parse::<f64>().ok();
+    let interval = match seconds {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        None => humantime::parse_duration(value).ok(),
+    };
+    interval.filter(|interval| *interval >= SHORTEST)
+}
+
+/// How much of a name or value is repeated to the user.
+const LONGEST: usize = 60;
+
+/// A variable's name as part of a message.
+fn shown_name(name: &str) -> Cow<'_, str> {
+    safe_text::short(name, LONGEST)
+}
+
 /// A value as part of a message: one line, and not a screenful.
 fn shown(value: &str) -> String {
-    const LONGEST: usize = 60;
-    let mut shown: String = value
-        .chars()
-        .take(LONGEST)
-        .flat_map(char::escape_default)
-        .collect();
-    if value.chars().count() > LONGEST {
-        shown.push('…');
-    }
-    format!("\"{shown}\"")
+    safe_text::quoted(value, LONGEST)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Mode, Output, from_env};
-    use crate::report::Sort;
-    use crate::schedule::Schedule;
-    use std::time::Duration;
-
-    fn read(pairs: &[(&str, &str)]) -> (super::Settings, Vec<String>) {
-        from_env(
-            pairs
-                .iter()
-                .map(|(name, value)| (name.into(), value.into())),
-        )
-    }
-
-    #[test]
-    fn every_setting_is_read() {
-        let (settings, problems) = read(&[
-            ("GPUPROF", "on"),
-            ("GPUPROF_REPORT", "table, tree,json=/tmp/{pid}.json"),
-            ("GPUPROF_SORT", "calls"),
-            ("GPUPROF_LIMIT", "0"),
-            ("GPUPROF_FILTER", "^conv"),
-            ("GPUPROF_SAMPLE", "10"),
-            ("GPUPROF_EXIT_WAIT", "250ms"),
-            ("GPUPROF_SCHEDULE", "1,2,3,4"),
-            ("GPUPROF_SIM_KERNEL_NS", "5"),
-            ("PATH", "/bin"),
-        ]);
-        assert_eq!(problems, Vec::<String>::new());
-        assert_eq!(settings.mode, Mode::On);
-        assert_eq!(
-            settings.outputs,
-            [
-                Output::Table,
-                Output::Tree,
-                Output::Json("/tmp/{pid}.json".into())
-            ]
-        );
-        assert_eq!(
-            (settings.sort, settings.limit, settings.sample),
-            (Sort::Calls, 0, 10)
-        );
-        assert_eq!(settings.exit_wait, Duration::from_millis(250));
-        assert_eq!(settings.schedule, Some(Schedule::new(1, 2, 3).repeat(4)));
-        assert!(settings.measures("conv::forward") && !settings.measures("deconv"));
-    }
-
-    #[test]
-    fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default() {
-        for (name, value, accepted) in [
-            ("GPUPROF", "yes", "on, nvtx or off"),
-            (
-                "GPUPROF_REPORT",
-                "table,pdf",
-                "comma list of table, tree and json=PATH",
-            ),
-            ("GPUPROF_REPORT", "json=", "json=PATH"),
-            ("GPUPROF_SORT", "gpus", "gpu, cpu, calls, max or name"),
-            ("GPUPROF_LIMIT", "-1", "number of rows"),
-            ("GPUPROF_FILTER", "(", "regular expression"),
-            ("GPUPROF_SAMPLE", "0", "whole number N from 1"),
-            ("GPUPROF_EXIT_WAIT", "soon", "500ms or 2s"),
-            ("GPUPROF_SCHEDULE", "1,1", "wait,warmup,active"),
-            ("GPUPROF_SCHEDULE", "1,1,0", "at least one of them active"),
-            ("GPUPROF_SAMPEL", "4", "no setting of gpuprof"),
-        ] {
-            let (settings, problems) = read(&[(name, value)]);
-            assert_eq!(problems.len(), 1, "{name}={value}");
-            assert!(
-                problems[0].contains(accepted) && !problems[0].contains('\n'),
-                "{}",
-                problems[0]
-            );
-            assert_eq!(
-                format!("{settings:?}"),
-                format!("{:?}", super::Settings::default())
-            );
-        }
-    }
-
-    #[test]
-    fn a_hostile_value_stays_one_short_line() {
-        let (_, problems) = read(&[(
-            "GPUPROF_SORT",
-            &format!("\x1b[31m\n{}", "x".repeat(1 << 20)),
-        )]);
-        assert!(problems[0].len() < 300 && !problems[0].contains(['\n', '\x1b']));
-    }
-}
+mod tests;

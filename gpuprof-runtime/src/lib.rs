@@ -45,6 +45,8 @@ pub mod private;
 #[doc(hidden)]
 pub mod report;
 #[cfg(feature = "enable")]
+mod safe_text;
+#[cfg(feature = "enable")]
 mod schedule;
 // Public for the facade alone: `report` the function must not bring `report` the module along.
 #[cfg(feature = "enable")]

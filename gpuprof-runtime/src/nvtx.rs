@@ -45,6 +45,11 @@ mod with_nvtx {
     use parking_lot::Mutex;
 
     use super::{Look, Payload};
+    use crate::safe_text;
+
+    /// Characters of a name that a tool is given: tables cut them earlier, but here nothing else tells two generic
+    /// functions apart.
+    const LONGEST: usize = 1_000;
 
     /// The domain `gpuprof`, never destroyed, and the categories named in it so far; a category's id is its place + 1.
     struct Domain {
@@ -73,9 +78,10 @@ mod with_nvtx {
         }
     }
 
-    /// NVTX takes C strings: a NUL in a name would end it early.
+    /// A name as every output shows it: tools print these to terminals and pages too. NVTX takes C strings, and a NUL,
+    /// which would end one early, is among what is spelled out.
     fn c_string(text: &str) -> CString {
-        CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
+        CString::new(safe_text::short(text, LONGEST).into_owned()).unwrap_or_default()
     }
 
     /// What NVTX knows of one site.

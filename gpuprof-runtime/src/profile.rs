@@ -67,9 +67,9 @@ pub struct ScheduleSteps {
     pub repeat: u32,
     /// Steps that the program has made.
     pub steps: u64,
-    /// Active steps that these figures are of, one under way included.
+    /// Complete active steps that these figures are of. What ran in one under way is in them as well.
     pub measured_steps: u64,
-    /// Cycles of which these are, one under way included.
+    /// Cycles that these steps are of.
     pub cycles: u64,
 }
 

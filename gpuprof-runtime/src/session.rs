@@ -60,16 +60,18 @@ pub(crate) fn start_from_environment() {
         for problem in problems {
             exit::write_stderr(format!("gpuprof: {problem}\n").as_bytes());
         }
-        start(settings);
+        let settings = Arc::new(settings);
+        start(Arc::clone(&settings));
         exit::register();
+        exit::follow(&settings);
     });
 }
 
-fn start(settings: Settings) {
+fn start(settings: Arc<Settings>) {
     if settings.mode == Mode::On {
         cost::calibrate();
     }
-    collector().start(Arc::new(settings));
+    collector().start(settings);
 }
 
 /// What is measured up to now, without waiting: GPU times that are not read yet are counted as unfinished.
@@ -177,6 +179,23 @@ pub(crate) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
         Some((settings, profile(limit)?))
     });
     kept.into_iter().chain(open).collect()
+}
+
+/// What the environment's window has measured up to now, or had when the first session began. `None`: a lock was not to be
+/// had in time.
+pub(crate) fn of_environment(limit: Duration) -> Option<(Arc<Settings>, Profile)> {
+    // Held while the profile is made, so that it is not that of a session which begins meanwhile.
+    let windows = WINDOWS.try_lock_for(limit)?;
+    if let Some(kept) = &windows.kept {
+        return Some(kept.clone());
+    }
+    Some((collector().settings(limit)?, profile(limit)?))
+}
+
+/// How long the end of the process waits for queued GPU work.
+pub(crate) fn exit_wait(limit: Duration) -> Duration {
+    let settings = collector().settings(limit);
+    settings.map_or(Duration::ZERO, |settings| settings.exit_wait)
 }
 
 /// A measuring window with settings of its own, for programs that do not want the environment's.
@@ -326,7 +345,7 @@ impl SessionBuilder {
             windows.kept = profile(PATIENCE).map(|profile| (settings, profile));
         }
         windows.session = true;
-        start(self.settings);
+        start(Arc::new(self.settings));
         exit::register();
         Ok(Session { finished: false })
     }

@@ -6,7 +6,7 @@ use gpuprof::Profile;
 
 use crate::STDOUT;
 use crate::common::{function, gpu};
-use crate::process::{Ended, Folder, Program, tests};
+use crate::process::{Ended, Folder, Program, matrix, tests};
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![
@@ -23,14 +23,15 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     the_wait_for_queued_gpu_work_is_bounded,
     asking_for_the_report_changes_nothing,
     a_forked_child_reports_nothing,
-    abort_loses_the_report_and_nothing_else,
+    what_ends_at_once_loses_the_report_and_nothing_else,
     a_process_without_a_span_prints_nothing,
     a_terminal_gets_colours_and_its_width,
     no_color_is_honoured,
 ];
 
-/// Runs `scenario` with gpuprof and without, and checks that the program can see no difference.
-fn played(scenario: &str) -> (Ended, Profile) {
+/// Runs `scenario` with gpuprof and without, and checks that the program can see no difference. `way` is what a reader of
+/// the exit matrix calls it.
+pub(super) fn played(way: &str, scenario: &str) -> (Ended, Profile) {
     let (with, profile) = Program::new(scenario).profiled();
     let without = Program::new(scenario).env("GPUPROF", "off").run();
     assert_eq!(with.status, without.status, "{with:#?}");
@@ -48,11 +49,12 @@ fn played(scenario: &str) -> (Ended, Profile) {
         "escape codes in a pipe: {}",
         with.stderr
     );
+    matrix::note(way, &with, &without, &matrix::content(&profile));
     (with, profile)
 }
 
 fn after_main_returns() {
-    let (ended, profile) = played("return");
+    let (ended, profile) = played("normal return", "return");
     assert_eq!(ended.status.code(), Some(5));
     assert_eq!(function(&profile, "step").calls, 3);
     assert_eq!(gpu(&profile, "step").timed_calls, 3);
@@ -65,26 +67,26 @@ fn after_main_returns() {
 }
 
 fn after_a_panic_in_main() {
-    let (ended, profile) = played("panic");
+    let (ended, profile) = played("panic in main", "panic");
     assert_eq!(ended.status.code(), Some(101));
     assert!(ended.stderr.contains("as planned"));
     assert_eq!(function(&profile, "work").calls, 1);
 }
 
 fn after_exit_from_main() {
-    let (ended, profile) = played("exit");
+    let (ended, profile) = played("`process::exit` from main", "exit");
     assert_eq!(ended.status.code(), Some(7));
     assert_eq!(gpu(&profile, "step").timed_calls, 1);
 }
 
 fn after_exit_from_another_thread() {
-    let (ended, profile) = played("exit elsewhere");
+    let (ended, profile) = played("`process::exit` from another thread", "exit elsewhere");
     assert_eq!(ended.status.code(), Some(7));
     assert_eq!(function(&profile, "work").calls, 1);
 }
 
 fn after_exit_from_inside_a_span() {
-    let (ended, profile) = played("exit inside");
+    let (ended, profile) = played("`process::exit` inside a span", "exit inside");
     assert_eq!(ended.status.code(), Some(7));
     // The call that exits never ends, so only the one inside it counts.
     assert_eq!(
@@ -97,30 +99,30 @@ fn after_exit_from_inside_a_span() {
 }
 
 fn after_a_panic_in_another_thread() {
-    let (ended, profile) = played("panic elsewhere");
+    let (ended, profile) = played("panic in another thread", "panic elsewhere");
     assert_eq!(ended.status.code(), Some(0));
     assert_eq!(function(&profile, "work").calls, 1);
 }
 
 fn while_other_threads_are_inside_spans() {
-    let (ended, profile) = played("inside");
+    let (ended, profile) = played("exit while other threads are inside spans", "inside");
     assert_eq!(ended.status.code(), Some(7));
     assert_eq!(function(&profile, "waiting").calls, 0);
     assert!(function(&profile, "work").calls > 0);
 }
 
 fn while_another_thread_holds_standard_error() {
-    let (_, profile) = played("locked");
+    let (_, profile) = played("another thread holds standard error", "locked");
     assert_eq!(function(&profile, "work").calls, 1);
 }
 
 fn spans_in_destructors_of_thread_locals_are_counted() {
-    let (_, profile) = played("destructors");
+    let (_, profile) = played("spans in destructors of thread-locals", "destructors");
     assert_eq!(function(&profile, "work").calls + profile.trust.dropped, 3);
 }
 
 fn queued_gpu_work_is_waited_for() {
-    let (_, profile) = played("queued");
+    let (_, profile) = played("exit with 0.3 s of GPU work queued", "queued");
     let step = gpu(&profile, "step");
     assert_eq!(step.timed_calls, 1);
     assert!(step.times.total_ns >= 300_000_000, "{step:#?}");
@@ -140,15 +142,24 @@ fn the_wait_for_queued_gpu_work_is_bounded() {
         "{}",
         ended.stderr
     );
+    let without = Program::new("queued for a minute")
+        .env("GPUPROF", "off")
+        .run();
+    matrix::note(
+        "exit with 60 s of GPU work queued, `GPUPROF_EXIT_WAIT=100ms`",
+        &ended,
+        &without,
+        &matrix::content(&profile),
+    );
 }
 
 fn asking_for_the_report_changes_nothing() {
-    let (_, profile) = played("asked");
+    let (_, profile) = played("`report()` and `snapshot()` several times before", "asked");
     assert_eq!(function(&profile, "work").calls, 2);
 }
 
 fn a_forked_child_reports_nothing() {
-    let (_, profile) = played("fork");
+    let (_, profile) = played("a child by fork, without exec", "fork");
     assert_eq!(function(&profile, "work").calls, 1);
     let folder = Folder::new();
     let path = folder.path("{pid}.json");
@@ -164,14 +175,25 @@ fn a_forked_child_reports_nothing() {
     );
 }
 
-fn abort_loses_the_report_and_nothing_else() {
-    let with = Program::new("abort").run();
-    let without = Program::new("abort").env("GPUPROF", "off").run();
-    assert_eq!(
-        (with.status, &with.stdout, &with.stderr),
-        (without.status, &without.stdout, &without.stderr)
-    );
-    assert_eq!((with.status.code(), with.reports()), (None, 0));
+fn what_ends_at_once_loses_the_report_and_nothing_else() {
+    for (scenario, way, code) in [
+        ("abort", "`abort`, also by `panic = \"abort\"`", None),
+        ("exit at once", "`_exit`", Some(4)),
+    ] {
+        let with = Program::new(scenario).run();
+        let without = Program::new(scenario).env("GPUPROF", "off").run();
+        assert_eq!(
+            (with.status, &with.stdout, &with.stderr),
+            (without.status, &without.stdout, &without.stderr)
+        );
+        assert_eq!((with.status.code(), with.reports()), (code, 0));
+        matrix::note(
+            way,
+            &with,
+            &without,
+            "lost, as documented; a checkpoint keeps it",
+        );
+    }
 }
 
 fn a_process_without_a_span_prints_nothing() {
@@ -183,6 +205,13 @@ fn a_process_without_a_span_prints_nothing() {
         (Some(0), STDOUT, "")
     );
     assert_eq!(folder.files(), [""; 0]);
+    let without = Program::new("no span").env("GPUPROF", "off").run();
+    matrix::note(
+        "a process in which no span ran",
+        &ended,
+        &without,
+        "none, as documented",
+    );
 }
 
 fn a_terminal_gets_colours_and_its_width() {

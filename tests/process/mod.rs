@@ -6,22 +6,26 @@
 // Each test file uses its own part of this.
 #![allow(dead_code, unused_imports, unused_macros)]
 
+pub(crate) mod matrix;
+mod running;
+
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{env, fs, ptr};
 
 use gpuprof::Profile;
 use libtest_mimic::{Arguments, Trial};
 
+pub(crate) use running::{Ended, Running, ready};
+
 /// Names the scenario; `GPUPROF_TEST_` variables are no settings.
-const SCENARIO: &str = "GPUPROF_TEST_SCENARIO";
+pub(crate) const SCENARIO: &str = "GPUPROF_TEST_SCENARIO";
 
 /// Many times what any run takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -42,8 +46,11 @@ pub(crate) fn scenario() -> Option<String> {
     env::var(SCENARIO).ok()
 }
 
-/// Runs the tests as `cargo test` wants them run.
+/// Runs the tests as `cargo test` wants them run, or to see what they see ([`matrix`]).
 pub(crate) fn run_tests(tests: &[(&'static str, fn())]) -> ExitCode {
+    if matrix::is_wanted() {
+        return matrix::print(tests);
+    }
     let trial = |(name, test): &(&'static str, fn())| {
         let test = *test;
         Trial::test(*name, move || {
@@ -64,15 +71,7 @@ pub(crate) use tests;
 pub(crate) struct Program {
     command: Command,
     limit: Duration,
-}
-
-/// A run that has ended by itself.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) status: ExitStatus,
-    pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: String,
-    pub(crate) took: Duration,
+    stdout: Option<File>,
 }
 
 impl Program {
@@ -93,11 +92,24 @@ impl Program {
         Self {
             command,
             limit: LIMIT,
+            stdout: None,
         }
     }
 
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// Connects its standard output to a file; [`Ended`] has none of it then.
+    pub(crate) fn stdout(mut self, file: File) -> Self {
+        self.stdout = Some(file);
+        self
+    }
+
+    /// Runs it in that folder.
+    pub(crate) fn folder(mut self, folder: &Folder) -> Self {
+        self.command.current_dir(folder.path(""));
         self
     }
 
@@ -107,38 +119,43 @@ impl Program {
     /// When it has not ended within the time limit; it is killed then.
     pub(crate) fn run(self) -> Ended {
         let (ours, theirs) = std::io::pipe().expect("a pipe");
-        self.end(ours, theirs.into())
+        self.begin(ours, theirs.into()).end()
     }
 
     /// The same with a terminal of so many columns as its standard error.
     pub(crate) fn run_on_terminal(self, columns: u16) -> Ended {
         let (ours, theirs) = terminal(columns);
-        self.env("TERM", "xterm").end(ours, theirs.into())
+        self.env("TERM", "xterm").begin(ours, theirs.into()).end()
     }
 
-    fn end(self, ours: impl Read + Send + 'static, theirs: Stdio) -> Ended {
-        let Self { mut command, limit } = self;
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(theirs);
-        let shown = format!("{command:?}");
-        let began = Instant::now();
-        let mut child = command.spawn().expect("the program starts");
-        // It holds our copy of the other end, which must be closed for ours to end.
-        drop(command);
-        let stdout = read_all(child.stdout.take().expect("piped"));
-        let stderr = read_all(ours);
-        let status = wait(&mut child, limit);
-        let took = began.elapsed();
-        // What the pipes hold after a kill is lost with it: a grandchild may keep them open for ever.
-        let status = status.unwrap_or_else(|| panic!("{shown} was killed after {took:?}"));
-        Ended {
-            status,
-            stdout: stdout.join().expect("stdout is read"),
-            stderr: String::from_utf8(stderr.join().expect("stderr is read")).expect("UTF-8"),
-            took,
-        }
+    /// The same with nobody at the other end of its standard error.
+    pub(crate) fn run_without_reader(self) -> Ended {
+        let (ours, theirs) = std::io::pipe().expect("a pipe");
+        drop(ours);
+        self.begin(std::io::empty(), theirs.into()).end()
+    }
+
+    /// The same with a reader that takes its time before it begins to read.
+    pub(crate) fn run_read_late(self, pause: Duration) -> Ended {
+        let (ours, theirs) = std::io::pipe().expect("a pipe");
+        self.begin(Late(ours, Some(pause)), theirs.into()).end()
+    }
+
+    /// Starts it, with its output in pipes.
+    pub(crate) fn start(self) -> Running {
+        let (ours, theirs) = std::io::pipe().expect("a pipe");
+        self.begin(ours, theirs.into())
+    }
+
+    fn begin(self, ours: impl Read + Send + 'static, theirs: Stdio) -> Running {
+        let Self {
+            mut command,
+            limit,
+            stdout,
+        } = self;
+        let stdout = stdout.map_or_else(Stdio::piped, Into::into);
+        command.stdin(Stdio::null()).stdout(stdout).stderr(theirs);
+        Running::begin(command, limit, ours)
     }
 
     /// Runs it with the table on standard error and the JSON in a file, and reads that.
@@ -164,20 +181,6 @@ impl Program {
             Vec::new()
         };
         (ended, calls)
-    }
-}
-
-impl Ended {
-    /// The lines of standard error that are gpuprof's remarks, not the head of a report.
-    pub(crate) fn remarks(&self) -> Vec<&str> {
-        let is_remark = |line: &&str| line.starts_with("gpuprof: ") && !line.contains(" · wall ");
-        self.stderr.lines().filter(is_remark).collect()
-    }
-
-    /// How many tables and trees stand on standard error.
-    pub(crate) fn reports(&self) -> usize {
-        let is_head = |line: &&str| line.starts_with("gpuprof: ") && line.contains(" · wall ");
-        self.stderr.lines().filter(is_head).count()
     }
 }
 
@@ -224,29 +227,16 @@ impl Drop for Folder {
     }
 }
 
-/// Its status, or `None` when it had to be killed.
-fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
-    let deadline = Instant::now() + limit;
-    loop {
-        if let Some(status) = child.try_wait().expect("a child can be waited for") {
-            return Some(status);
-        }
-        if Instant::now() > deadline {
-            child.kill().expect("a child can be killed");
-            child.wait().expect("a killed child ends");
-            return None;
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-}
+/// A pipe that is not read at once.
+struct Late<R>(R, Option<Duration>);
 
-fn read_all(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        // A terminal ends with an error instead of an end of file; what was read before stays.
-        let _ = pipe.read_to_end(&mut bytes);
-        bytes
-    })
+impl<R: Read> Read for Late<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if let Some(pause) = self.1.take() {
+            std::thread::sleep(pause);
+        }
+        self.0.read(buffer)
+    }
 }
 
 /// Both ends of a terminal: what the program writes into the second comes out of the first.

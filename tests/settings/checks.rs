@@ -184,6 +184,7 @@ fn the_json_holds_to_its_schema() {
         ("GPUPROF", "on"),
         ("GPUPROF_SAMPLE", "2"),
         ("GPUPROF_FILTER", "load"),
+        ("GPUPROF_SCHEDULE", "0,0,1"),
         ("RANK", "1"),
     ] {
         let report = format!("json={}", path.display());

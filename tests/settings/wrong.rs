@@ -16,7 +16,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
 fn a_wrong_value_is_one_line_and_the_default() {
     let long = "x".repeat(1 << 16);
     let not_utf8 = OsStr::from_bytes(b"\xff");
-    let wrong: [(&str, &OsStr, &str); 13] = [
+    let wrong: [(&str, &OsStr, &str); 15] = [
         ("GPUPROF", "yes".as_ref(), "it takes on, nvtx or off"),
         (
             "GPUPROF_REPORT",
@@ -63,6 +63,12 @@ fn a_wrong_value_is_one_line_and_the_default() {
             "GPUPROF_EXIT_WAIT",
             "soon".as_ref(),
             "it takes a duration such as 500ms or 2s",
+        ),
+        ("GPUPROF_SIGNALS", "TERM".as_ref(), "it takes off or on"),
+        (
+            "GPUPROF_CHECKPOINT",
+            "-1".as_ref(),
+            "it takes a number of seconds from 0.01, such as 10, or off",
         ),
         ("GPUPROF_LIMIT", not_utf8, "is not valid UTF-8"),
         ("GPUPROF_SAMPEL", "4".as_ref(), "is no setting of gpuprof"),
@@ -112,7 +118,10 @@ fn an_unwritable_path_puts_the_report_on_standard_error() {
     let [remark] = ended.remarks()[..] else {
         panic!("{}", ended.stderr)
     };
-    assert!(remark.contains("cannot write /dev/null/0.json"), "{remark}");
+    assert!(
+        remark.contains("cannot write \"/dev/null/0.json\""),
+        "{remark}"
+    );
     assert_eq!(ended.reports(), 1);
     let begin = ended
         .stderr

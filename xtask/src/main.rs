@@ -9,6 +9,7 @@ mod gpu_pack;
 mod needs;
 mod nsys;
 mod ptx;
+mod reliability;
 mod sim;
 mod test;
 mod workspace;
@@ -27,6 +28,7 @@ cargo xtask COMMAND
   nsys profile PROGRAM  record the NVTX ranges of a program into PROGRAM.nsys-rep and sum them up
   setup                 get what demo and test need from outside, and nothing else
   gpu-pack              build target/gpu-pack: every check, for a machine with a GPU and without Rust
+  reliability [SECTION] run the reliability tests at length and renew the tables of docs/reliability.md
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
 
 demo, test, bench, gpu-pack and setup install what is missing where they may (Debian and Ubuntu, as root or with
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         "setup" => setup(rest),
         "gpu-pack" => gpu_pack::run(rest),
         "ptx" => ptx::run(rest),
+        "reliability" => reliability::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(())

@@ -69,16 +69,14 @@ impl Steps {
 
     pub(super) fn told(&self) -> ScheduleSteps {
         let [wait, warmup, active, repeat] = self.schedule.numbers();
-        let running = u64::from(self.at().phase == Phase::Active);
-        let open = u64::from(self.counts());
         ScheduleSteps {
             wait,
             warmup,
             active,
             repeat,
             steps: self.made,
-            measured_steps: self.done_steps + self.open_steps + running,
-            cycles: self.done_cycles + open,
+            measured_steps: self.done_steps + self.open_steps,
+            cycles: self.done_cycles + u64::from(self.open_steps > 0),
         }
     }
 }
@@ -124,10 +122,11 @@ impl Collector {
             return None;
         }
         if steps.ended.is_none() {
-            steps.open_steps += 1;
             steps.ended = Some(clock::now());
         }
-        self.close(&mut window)
+        let cycle = self.close(&mut window)?;
+        // The step under way may have measured nothing.
+        (cycle.trust.calls > 0).then_some(cycle)
     }
 
     fn close(&self, window: &mut Window) -> Option<Profile> {
@@ -136,13 +135,15 @@ impl Collector {
         steps.done.gpu.fold(&late);
         steps.done.fold(&cycle);
         steps.ended = None;
+        let measured_steps = std::mem::take(&mut steps.open_steps);
+        let cycles = u64::from(measured_steps > 0);
+        steps.done_steps += measured_steps;
+        steps.done_cycles += cycles;
         let of_it = ScheduleSteps {
-            measured_steps: std::mem::take(&mut steps.open_steps),
-            cycles: 1,
+            measured_steps,
+            cycles,
             ..steps.told()
         };
-        steps.done_steps += of_it.measured_steps;
-        steps.done_cycles += 1;
         let mut profile = self.profile_of(window, cycle, PATIENCE)?;
         profile.schedule = Some(of_it);
         Some(profile)

@@ -20,6 +20,7 @@ use super::open::Enclosing;
 use super::pending::{Pairs, Progress, Receiver, Sample};
 use super::sys::Stream;
 use super::timing::Timing;
+use crate::exit;
 use crate::stats::gpu_node::{GpuCall, GpuStats};
 
 /// While somebody waits for it.
@@ -38,10 +39,7 @@ const LANES_KEPT: usize = 256;
 
 /// Starts the thread. `None` where the system has none left; calls then go untimed.
 pub(super) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
-    let handle = thread::Builder::new()
-        .name("gpuprof-resolver".into())
-        .spawn(move || Resolver::new(timing).run())
-        .ok()?;
+    let handle = exit::spawn("gpuprof-resolver", move || Resolver::new(timing).run())?;
     Some(handle.thread().clone())
 }
 

@@ -4,8 +4,9 @@
 
 use super::figures;
 use super::format;
-use super::text::{self, BOLD, DIM, LOUD, PLAIN, WARN, Words};
+use super::text::{BOLD, DIM, LOUD, PLAIN, WARN, Words};
 use crate::profile::{Device, Profile, ScheduleSteps};
+use crate::safe_text;
 
 /// Writes the header, and on a simulated device the line that says what its times are worth.
 pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &mut String) {
@@ -13,11 +14,11 @@ pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &
     words
         .add(DIM, "gpuprof")
         .then(":")
-        .add_one(BOLD, text::clean(&profile.program));
+        .add_one(BOLD, safe_text::name(&profile.program));
     if let Some(rank) = profile.rank {
         words.then(",").add_one(
             PLAIN,
-            format!("rank {rank} on {}", text::clean(&profile.host)),
+            format!("rank {rank} on {}", safe_text::name(&profile.host)),
         );
     }
     words.then(" ·");
@@ -31,7 +32,7 @@ pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &
         words
             .add_one(
                 PLAIN,
-                format!("driver CUDA {}", text::clean(&device.driver)),
+                format!("driver CUDA {}", safe_text::name(&device.driver)),
             )
             .then(" ·");
     }
@@ -89,8 +90,8 @@ fn device_names(profile: &Profile) -> Vec<String> {
         }
     }
     let text = |(name, count): (&str, usize)| match count {
-        1 => text::clean(name).into_owned(),
-        _ => format!("{count} × {}", text::clean(name)),
+        1 => safe_text::name(name).into_owned(),
+        _ => format!("{count} × {}", safe_text::name(name)),
     };
     names.into_iter().map(text).collect()
 }

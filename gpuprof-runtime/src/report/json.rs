@@ -5,13 +5,15 @@
 use std::io::{self, Write};
 
 use crate::profile::Profile;
+use crate::safe_text;
 
-/// Writes the profile as indented JSON, with a newline at the end.
+/// Writes the profile as indented JSON, with a newline at the end. Names stand in it whole, with what a terminal would
+/// not just show as `\uXXXX`.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
-    let mut text = serde_json::to_vec_pretty(profile)?;
-    text.push(b'\n');
-    out.write_all(&text)
+    let mut text = safe_text::escape_json(serde_json::to_string_pretty(profile)?);
+    text.push('\n');
+    out.write_all(text.as_bytes())
 }

@@ -7,9 +7,10 @@ use std::cmp::Reverse;
 
 use super::doubt::{self, Doubt, ESTIMATED, NEAR_FLOOR, PARTIAL};
 use super::format;
-use super::text::{self, PLAIN, WARN, Words};
+use super::text::{PLAIN, WARN, Words};
 use super::trust::{NAMES, labelled};
 use crate::profile::Profile;
+use crate::safe_text;
 
 /// Before the GPU time of the spans inside a function without a stream.
 pub(super) const INSIDE: &str = "Σ";
@@ -83,7 +84,7 @@ fn estimates(profile: &Profile) -> Words {
             format::count(function.calls).text(),
         );
         words
-            .add_one(PLAIN, text::clean(&function.name))
+            .add_one(PLAIN, safe_text::name(&function.name))
             .add_one(PLAIN, format!("{total} ± {interval}"));
         words.add_one(PLAIN, format!("(from {timed} of {calls} calls)"));
     }
@@ -104,7 +105,7 @@ fn partial(profile: &Profile) -> Words {
             format::count(part.timed).text(),
             format::count(part.wanted).text(),
         );
-        let name = text::clean(&function.name);
+        let name = safe_text::name(&function.name);
         let sampled = match function.untimed.sampled_out {
             0 => "",
             _ => " sampled",

@@ -9,9 +9,10 @@ use super::figures::{self, Figures, Limit};
 use super::format::{self, Number};
 use super::grid::{Column, Grid, Label};
 use super::marks::{self, Marks};
-use super::text::{self, DIM, Words};
+use super::text::{DIM, Words};
 use super::{Sort, TableOptions, header, trust};
 use crate::profile::{Function, Profile};
+use crate::safe_text;
 
 /// Writes the table with its header and trust lines, in one piece; nothing where no call was counted.
 ///
@@ -106,7 +107,7 @@ impl Rows {
         let near_floor = doubt::near_floor(function, profile.trust.event_floor_ns);
         self.marks.near_floor |= near_floor;
         let mark = if near_floor { "!" } else { "" };
-        let name = text::clean(&function.name).into_owned();
+        let name = safe_text::name(&function.name).into_owned();
         self.push(
             Label {
                 mark,

@@ -1,6 +1,6 @@
-//! Text on a terminal: what is safe to print, how wide it is, where it may be cut and wrapped.
+//! Text on a terminal: how wide it is, where it may be cut and wrapped.
 //!
-//! Names come from the user's program and from a driver, so every one of them passes through [`clean`].
+//! What comes from the user's program or from a driver has passed through `safe_text` before it gets here.
 //! Must never import profile data.
 
 use std::borrow::Cow;
@@ -31,28 +31,6 @@ pub(super) fn paint(out: &mut String, color: bool, style: Style, text: &str) {
     } else {
         out.push_str(text);
     }
-}
-
-/// `text` with every character that could move the cursor, hide text or turn its direction spelled out.
-pub(super) fn clean(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
-        return Cow::Borrowed(text);
-    }
-    let mut safe = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if is_unsafe(c) {
-            safe.extend(c.escape_default())
-        } else {
-            safe.push(c)
-        }
-    }
-    Cow::Owned(safe)
-}
-
-/// Control characters, zero-width and direction characters, line and paragraph separators.
-fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// Terminal columns that `text` takes.
@@ -201,15 +179,6 @@ fn flush(out: &mut String, color: bool, style: Option<Style>, run: &mut String) 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn escapes_are_spelled_out() {
-        assert_eq!(
-            clean("a\x1b[31m\nb\u{202e}c\u{9b}"),
-            "a\\u{1b}[31m\\nb\\u{202e}c\\u{9b}"
-        );
-        assert!(matches!(clean("größe::畳み込み"), Cow::Borrowed(_)));
-    }
 
     #[test]
     fn names_are_cut_in_the_middle_and_fit() {

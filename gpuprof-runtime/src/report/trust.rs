@@ -8,11 +8,15 @@ use std::borrow::Cow;
 use super::TableOptions;
 use super::format;
 use super::marks::Marks;
-use super::text::{self, BOLD, DIM, PLAIN, WARN, Words};
+use super::text::{BOLD, DIM, PLAIN, WARN, Words};
 use crate::profile::{Function, Profile, Untimed};
+use crate::safe_text;
 
 /// How many names a line lists.
 pub(super) const NAMES: usize = 6;
+
+/// Characters of a note that are shown: more than any has that gpuprof makes itself.
+const LONGEST_NOTE: usize = 2_000;
 
 /// Writes the lines.
 pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out: &mut String) {
@@ -24,7 +28,11 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(lost(profile));
     lines.extend(errors(profile));
     for note in &profile.trust.notes {
-        lines.push(labelled(WARN, "note:", &text::clean(note)));
+        lines.push(labelled(
+            WARN,
+            "note:",
+            &safe_text::short(note, LONGEST_NOTE),
+        ));
     }
     for line in lines {
         line.write(out, options.color, options.width, 2);
@@ -189,7 +197,7 @@ fn asynchronous(profile: &Profile) -> Option<Words> {
                 format::duration(wall.mean_ns).text(),
                 format::duration(wall.max_ns).text(),
             );
-            Cow::Owned(format!("{} avg {avg}, max {max}", text::clean(name)))
+            Cow::Owned(format!("{} avg {avg}, max {max}", safe_text::name(name)))
         })
         .collect();
     (!ran.is_empty()).then(|| {
@@ -213,7 +221,7 @@ fn names(profile: &Profile, wanted: impl Fn(&Function) -> bool) -> Vec<Cow<'_, s
         .functions
         .iter()
         .filter(|function| wanted(function))
-        .map(|function| text::clean(&function.name))
+        .map(|function| safe_text::name(&function.name))
         .collect()
 }
 
@@ -258,8 +266,8 @@ fn errors(profile: &Profile) -> Option<Words> {
         }
         let count = format::count(error.count).text();
         words
-            .add_one(PLAIN, text::clean(&error.call))
-            .add_one(PLAIN, format!("{} × {count}", text::clean(&error.name)));
+            .add_one(PLAIN, safe_text::name(&error.call))
+            .add_one(PLAIN, format!("{} × {count}", safe_text::name(&error.name)));
     }
     (!profile.trust.errors.is_empty()).then_some(words)
 }

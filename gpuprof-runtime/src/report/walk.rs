@@ -11,6 +11,7 @@ use super::grid::Label;
 use super::table::others;
 use super::{Sort, TableOptions, text};
 use crate::profile::{Profile, TreeNode};
+use crate::safe_text;
 
 /// One row, not yet turned into digits. Times in ns.
 #[derive(Default)]
@@ -249,7 +250,7 @@ fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
         label: Label {
             mark: "",
             indent,
-            name: text::clean(&node.name).into_owned(),
+            name: safe_text::name(&node.name).into_owned(),
             secondary: false,
         },
         doubt: doubt(node, profile),

@@ -1,5 +1,8 @@
 //! Profiles as real programs would leave them, for the tests of the outputs.
 
+// Each test file uses its own part of this.
+#![allow(dead_code, unused_imports)]
+
 use gpuprof_runtime::profile::*;
 
 mod training;
@@ -124,6 +127,7 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
         rank: None,
         started_at: "2026-03-14T09:26:53Z".into(),
         wall_ns,
+        schedule: None,
         devices,
         functions,
         tree: Vec::new(),

@@ -25,7 +25,7 @@ const fn part(promise: &'static str, package: &'static str, target: Option<&'sta
 }
 
 /// The parts that `cargo test --workspace` runs.
-pub(super) const PARTS: [Part; 8] = [
+pub(super) const PARTS: [Part; 9] = [
     part(
         "the compile errors and accepted forms of the attribute",
         "gpuprof",
@@ -36,6 +36,7 @@ pub(super) const PARTS: [Part; 8] = [
         "gpuprof",
         Some("nvtx"),
     ),
+    part("the ends of a process", "gpuprof", Some("exit")),
     part("the NVTX recorder", "nvtx-recorder", Some("records")),
     part("the simulated driver", "simcuda", None),
     part(

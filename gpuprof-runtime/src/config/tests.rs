@@ -1,0 +1,111 @@
+//! What each variable is read as, and what a wrong one is told.
+
+use super::{Mode, Output, from_env};
+use crate::report::Sort;
+use crate::schedule::Schedule;
+use std::time::Duration;
+
+fn read(pairs: &[(&str, &str)]) -> (super::Settings, Vec<String>) {
+    from_env(
+        pairs
+            .iter()
+            .map(|(name, value)| (name.into(), value.into())),
+    )
+}
+
+#[test]
+fn every_setting_is_read() {
+    let (settings, problems) = read(&[
+        ("GPUPROF", "on"),
+        ("GPUPROF_REPORT", "table, tree,json=/tmp/{pid}.json"),
+        ("GPUPROF_SORT", "calls"),
+        ("GPUPROF_LIMIT", "0"),
+        ("GPUPROF_FILTER", "^conv"),
+        ("GPUPROF_SAMPLE", "10"),
+        ("GPUPROF_EXIT_WAIT", "250ms"),
+        ("GPUPROF_SCHEDULE", "1,2,3,4"),
+        ("GPUPROF_SIGNALS", "on"),
+        ("GPUPROF_CHECKPOINT", "1.5"),
+        ("GPUPROF_SIM_KERNEL_NS", "5"),
+        ("PATH", "/bin"),
+    ]);
+    assert_eq!(problems, Vec::<String>::new());
+    assert_eq!(settings.mode, Mode::On);
+    assert_eq!(
+        settings.outputs,
+        [
+            Output::Table,
+            Output::Tree,
+            Output::Json("/tmp/{pid}.json".into())
+        ]
+    );
+    assert_eq!(
+        (settings.sort, settings.limit, settings.sample),
+        (Sort::Calls, 0, 10)
+    );
+    assert_eq!(settings.exit_wait, Duration::from_millis(250));
+    assert!(settings.signals);
+    assert_eq!(settings.checkpoint, Some(Duration::from_millis(1_500)));
+    assert_eq!(settings.schedule, Some(Schedule::new(1, 2, 3).repeat(4)));
+    assert!(settings.measures("conv::forward") && !settings.measures("deconv"));
+}
+
+#[test]
+fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default() {
+    for (name, value, accepted) in [
+        ("GPUPROF", "yes", "on, nvtx or off"),
+        (
+            "GPUPROF_REPORT",
+            "table,pdf",
+            "comma list of table, tree and json=PATH",
+        ),
+        ("GPUPROF_REPORT", "json=", "json=PATH"),
+        ("GPUPROF_SORT", "gpus", "gpu, cpu, calls, max or name"),
+        ("GPUPROF_LIMIT", "-1", "number of rows"),
+        ("GPUPROF_FILTER", "(", "regular expression"),
+        ("GPUPROF_SAMPLE", "0", "whole number N from 1"),
+        ("GPUPROF_EXIT_WAIT", "soon", "500ms or 2s"),
+        ("GPUPROF_SIGNALS", "SIGINT", "off or on"),
+        ("GPUPROF_CHECKPOINT", "0", "number of seconds from 0.01"),
+        ("GPUPROF_CHECKPOINT", "inf", "number of seconds from 0.01"),
+        ("GPUPROF_SAMPEL", "4", "no setting of gpuprof"),
+    ] {
+        let (settings, problems) = read(&[(name, value)]);
+        assert_eq!(problems.len(), 1, "{name}={value}");
+        assert!(
+            problems[0].contains(accepted) && !problems[0].contains('\n'),
+            "{}",
+            problems[0]
+        );
+        assert_eq!(
+            format!("{settings:?}"),
+            format!("{:?}", super::Settings::default())
+        );
+    }
+}
+
+#[test]
+fn a_checkpoint_may_be_a_duration_and_a_path_counts_from_here() {
+    let (settings, _) = read(&[
+        ("GPUPROF_CHECKPOINT", "200ms"),
+        ("GPUPROF_REPORT", "json=reports/{pid}.json"),
+    ]);
+    assert_eq!(settings.checkpoint, Some(Duration::from_millis(200)));
+    let here = std::env::current_dir().expect("a folder");
+    let path = here.join("reports/{pid}.json");
+    assert_eq!(
+        settings.outputs,
+        [Output::Json(path.to_str().expect("UTF-8").into())]
+    );
+}
+
+#[test]
+fn a_hostile_value_stays_one_short_line() {
+    let (_, problems) = read(&[(
+        "GPUPROF_SORT",
+        &format!("\x1b[31m\n{}", "x".repeat(1 << 20)),
+    )]);
+    assert!(problems[0].len() < 300 && !problems[0].contains(['\n', '\x1b']));
+    let (_, problems) = read(&[(&format!("GPUPROF_\x1b[31m\n{}", "x".repeat(1 << 20)), "on")]);
+    assert!(problems[0].len() < 400 && !problems[0].contains(['\n', '\x1b']));
+}

@@ -1,0 +1,138 @@
+//! The end of the process: the report is written from an `atexit` handler, once, whatever way `exit` was reached, or
+//! before a signal ends the process, where that was asked for.
+//!
+//! The exiting thread's thread-locals are gone by then, other threads still run, and the driver may be shutting down: so
+//! locks are tried, waits are bounded, and nothing here panics outward.
+
+mod checkpoint;
+mod file;
+mod outputs;
+mod signal_mask;
+mod signals;
+mod write;
+
+use std::panic;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::config::{Mode, Output, Settings};
+use crate::profile::Profile;
+use crate::site::Entry;
+use crate::{safe_text, session};
+
+pub(crate) use signal_mask::spawn;
+pub(crate) use write::stderr as write_stderr;
+
+/// How long the handler waits for each lock.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How long whoever ends the process waits for a report that is being written, beside the wait for GPU work in it.
+const LONGEST_WRITE: Duration = Duration::from_secs(10);
+
+/// How long the end waits for a checkpoint to be whole. Where that hangs, in a network file system for example, the
+/// reports are written all the same.
+const LONGEST_CHECKPOINT: Duration = Duration::from_secs(2);
+
+/// How much of a filter is repeated to the user.
+const LONGEST_PATTERN: usize = 60;
+
+static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// How far the reports are: one of the three below.
+static STATE: AtomicU8 = AtomicU8::new(NOT_BEGUN);
+const NOT_BEGUN: u8 = 0;
+const BEGUN: u8 = 1;
+const WRITTEN: u8 = 2;
+
+/// Registers the handler, once.
+pub(crate) fn register() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        OWNER.store(std::process::id(), Ordering::Relaxed);
+        register_handler();
+    });
+}
+
+/// Registers it again once CUDA is up: handlers run last-in first-out, so ours then comes before the driver's own.
+pub(crate) fn register_after_cuda() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(register_handler);
+}
+
+/// Does what the environment asks for beyond the report at exit. To be called once, after [`register`].
+pub(crate) fn follow(settings: &Settings) {
+    checkpoint::start(settings);
+    // Where nothing is measured there is nothing to print first.
+    if settings.signals && settings.mode == Mode::On && !signals::take() {
+        write_stderr(b"gpuprof: GPUPROF_SIGNALS has no effect: no thread is to be had\n");
+    }
+}
+
+fn register_handler() {
+    // SAFETY: the handler is a plain function of the right type that lives as long as the program.
+    let status = unsafe { libc::atexit(handler) };
+    if status != 0 {
+        write_stderr(
+            b"gpuprof: atexit is full: there will be no report; call gpuprof::report() for one\n",
+        );
+    }
+}
+
+extern "C" fn handler() {
+    report_once();
+}
+
+/// Writes the reports, unless that was done or this is a forked child. Returns when they are written; where another
+/// thread writes them, not before that one is done, or far too late.
+fn report_once() {
+    if OWNER.load(Ordering::Relaxed) != std::process::id() {
+        return;
+    }
+    match STATE.compare_exchange(NOT_BEGUN, BEGUN, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {
+            // A panic must not leave a C function. There is nothing sensible left to do about it either.
+            let _ = panic::catch_unwind(write_reports);
+            STATE.store(WRITTEN, Ordering::Release);
+        }
+        Err(BEGUN) => wait_for_the_other(),
+        Err(_) => {}
+    }
+}
+
+/// Waits until the thread that writes the reports is done.
+fn wait_for_the_other() {
+    let began = Instant::now();
+    let limit = session::exit_wait(PATIENCE).saturating_add(LONGEST_WRITE);
+    while STATE.load(Ordering::Acquire) != WRITTEN && began.elapsed() < limit {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn write_reports() {
+    let replaces = checkpoint::stop(LONGEST_CHECKPOINT);
+    for (settings, profile) in session::at_exit(PATIENCE) {
+        tell_of_filter(&settings, &profile);
+        for output in &settings.outputs {
+            let is_stale = replaces && matches!(output, Output::Json(_));
+            if outputs::has_content(&profile) || is_stale {
+                outputs::write(output, &settings, &profile);
+            }
+        }
+    }
+}
+
+/// A filter that leaves nothing over is most likely a slip of the pen.
+fn tell_of_filter(settings: &Settings, profile: &Profile) {
+    if let Some(filter) = &settings.filter
+        && profile.functions.is_empty()
+    {
+        let pattern = safe_text::quoted(filter.as_str(), LONGEST_PATTERN);
+        let annotated = inventory::iter::<Entry>.into_iter().count();
+        let line = format!(
+            "gpuprof: the filter {pattern} matches none of the {annotated} annotated functions\n"
+        );
+        write_stderr(line.as_bytes());
+    }
+}

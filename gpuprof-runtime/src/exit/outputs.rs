@@ -1,0 +1,62 @@
+//! A profile to where its settings say: standard error and files.
+//!
+//! Must not import what measures.
+
+use std::io::Write;
+
+use super::{file, write};
+use crate::config::{Output, Settings};
+use crate::profile::Profile;
+use crate::{identity, report, safe_text};
+
+/// How much of a path is repeated to the user.
+const LONGEST_PATH: usize = 200;
+
+/// Whether there is anything to report: a process in which no span ran prints nothing.
+pub(super) fn has_content(profile: &Profile) -> bool {
+    profile.trust.calls + profile.trust.dropped > 0
+}
+
+/// Writes one output. A file that cannot be written goes to standard error instead, so that nothing is lost.
+pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
+    let mut text = Vec::new();
+    let options = report::stderr_options(settings.sort, settings.limit);
+    // Writing into memory cannot fail.
+    let _ = match output {
+        Output::Table => report::table::write(profile, &options, &mut text),
+        Output::Tree => report::tree::write(profile, &options, &mut text),
+        Output::Json(path) => {
+            text = json(profile);
+            let path = fill_in(path);
+            match file::write(&path, &text) {
+                Ok(()) => return,
+                Err(error) => writeln!(
+                    text,
+                    "gpuprof: cannot write {} ({error}): the report stands above instead",
+                    shown(&path)
+                ),
+            }
+        }
+    };
+    write::stderr(&text);
+}
+
+/// The JSON document.
+pub(super) fn json(profile: &Profile) -> Vec<u8> {
+    let mut text = Vec::new();
+    // Writing into memory cannot fail.
+    let _ = report::json::write(profile, &mut text);
+    text
+}
+
+/// The path with `{pid}`, `{rank}` (0 without one) and `{exe}` filled in.
+pub(super) fn fill_in(path: &str) -> String {
+    path.replace("{pid}", &std::process::id().to_string())
+        .replace("{rank}", &identity::rank().unwrap_or(0).to_string())
+        .replace("{exe}", &identity::program())
+}
+
+/// A path within a message.
+pub(super) fn shown(path: &str) -> String {
+    safe_text::quoted(path, LONGEST_PATH)
+}

@@ -1,0 +1,106 @@
+//! The tests of `exit.rs` on ends under hard conditions: standard error closed, broken or full, the driver gone, another
+//! program started.
+
+use std::time::Duration;
+
+use crate::STDOUT;
+use crate::checks::played;
+use crate::common::{function, gpu};
+use crate::process::{Ended, Folder, Program, matrix, read_profile, tests};
+
+/// Every test of this file.
+pub(super) const TESTS: &[(&str, fn())] = tests![
+    with_standard_error_closed,
+    with_nobody_to_read_standard_error,
+    with_standard_error_full_for_a_while,
+    with_the_driver_torn_down,
+    with_the_driver_torn_down_in_the_middle,
+    from_a_panic_hook,
+    a_child_by_fork_and_exec_reports_for_itself,
+];
+
+/// Runs `scenario` by `run` with the JSON in a file, and without gpuprof, and checks that the ends are the same.
+fn same_end(way: &str, scenario: &str, run: fn(Program) -> Ended) -> Ended {
+    let folder = Folder::new();
+    let path = folder.path("report.json");
+    let report = format!("table,json={}", path.display());
+    let with = run(Program::new(scenario).env("GPUPROF_REPORT", report));
+    let without = run(Program::new(scenario).env("GPUPROF", "off"));
+    assert_eq!(with.status, without.status, "{with:#?}");
+    assert_eq!((&*with.stdout, &*without.stdout), (STDOUT, STDOUT));
+    let profile = read_profile(&path, &with);
+    assert_eq!(function(&profile, "work").calls, 1);
+    assert_eq!(folder.files(), ["report.json"]);
+    matrix::note(way, &with, &without, &matrix::content(&profile));
+    with
+}
+
+fn with_standard_error_closed() {
+    let ended = same_end("standard error closed", "closed", Program::run);
+    assert_eq!((ended.status.code(), &*ended.stderr), (Some(0), ""));
+}
+
+fn with_nobody_to_read_standard_error() {
+    let ended = same_end(
+        "standard error a broken pipe, `SIGPIPE` at its default",
+        "broken",
+        Program::run_without_reader,
+    );
+    assert_eq!(ended.status.code(), Some(6));
+}
+
+fn with_standard_error_full_for_a_while() {
+    let late = |program: Program| program.run_read_late(Duration::from_millis(300));
+    let ended = same_end("standard error non-blocking and full", "full", late);
+    assert_eq!((ended.status.code(), ended.reports()), (Some(0), 1));
+    // Whole: the table's last line is there.
+    assert!(
+        ended.stderr.contains("gpuprof's own cost"),
+        "{}",
+        ended.stderr
+    );
+}
+
+fn with_the_driver_torn_down() {
+    let (ended, profile) = played("driver torn down before", "torn down");
+    assert_eq!(ended.status.code(), Some(3));
+    assert_eq!(gpu(&profile, "step").timed_calls, 1);
+    assert!(profile.trust.errors.is_empty(), "{:#?}", profile.trust);
+}
+
+fn with_the_driver_torn_down_in_the_middle() {
+    let way = "driver torn down with GPU work queued";
+    let (ended, profile) = played(way, "torn down in the middle");
+    assert_eq!(ended.status.code(), Some(3));
+    let step = function(&profile, "step");
+    assert_eq!((step.calls, step.untimed_calls), (1, 1), "{step:#?}");
+    assert!(profile.trust.errors.is_empty(), "{:#?}", profile.trust);
+    // Nothing more will come, so nothing is waited for.
+    assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
+}
+
+fn from_a_panic_hook() {
+    let (ended, profile) = played("`process::exit` in a panic hook", "hook");
+    assert_eq!(ended.status.code(), Some(8));
+    assert_eq!(function(&profile, "work").calls, 1);
+}
+
+fn a_child_by_fork_and_exec_reports_for_itself() {
+    let folder = Folder::new();
+    let report = format!("table,json={}", folder.path("{pid}.json").display());
+    let with = Program::new("fork and exec")
+        .env("GPUPROF_REPORT", report)
+        .run();
+    let without = Program::new("fork and exec").env("GPUPROF", "off").run();
+    assert_eq!(
+        (with.status, &with.stdout),
+        (without.status, &without.stdout)
+    );
+    assert_eq!((with.reports(), folder.files().len()), (2, 2), "{with:#?}");
+    let calls: Vec<u64> = (folder.files().iter())
+        .map(|file| read_profile(&folder.path(file), &with).trust.calls)
+        .collect();
+    assert!(calls == [1, 2] || calls == [2, 1], "{calls:?}");
+    let way = "a child by fork and exec";
+    matrix::note(way, &with, &without, "complete, each for itself");
+}

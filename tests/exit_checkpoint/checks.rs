@@ -1,0 +1,212 @@
+//! The tests of `exit_checkpoint.rs`.
+
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use gpuprof::Profile;
+
+use crate::common::function;
+use crate::process::{Ended, Folder, Program, matrix, read_profile, tests};
+use crate::{AGE, REPORT};
+
+/// Every test of this file.
+pub(super) const TESTS: &[(&str, fn())] = tests![
+    a_kill_at_any_moment_leaves_a_whole_file_of_the_last_interval,
+    the_report_at_exit_replaces_it,
+    a_reset_is_seen,
+    a_session_leaves_the_environments_window_alone,
+    queued_gpu_work_is_counted_and_not_waited_for,
+    a_path_counts_from_where_the_program_began,
+    without_a_file_to_rewrite_one_line_says_so,
+    what_cannot_be_written_is_said_once,
+    where_no_span_ran_there_is_no_file,
+];
+
+/// How many processes are killed, where not [`TRIES`].
+const FEW: u64 = 8;
+const TRIES: &str = "GPUPROF_TEST_TRIES";
+const AT_ONCE: u64 = 4;
+
+const INTERVAL: Duration = Duration::from_millis(400);
+/// What a busy machine may add: the thread that writes the checkpoint must be given its turn.
+const GRACE: Duration = Duration::from_millis(600);
+/// Far enough beyond both that a checkpoint which is not renewed is found out.
+const LONGEST_RUN: Duration = Duration::from_millis(3_000);
+
+/// What one killed process left.
+struct Left {
+    /// How much older than the process its file is; how old the process got where there is none yet.
+    age: Duration,
+    has_file: bool,
+    /// Unfinished files beside it.
+    litter: u64,
+    ended: Ended,
+}
+
+fn a_kill_at_any_moment_leaves_a_whole_file_of_the_last_interval() {
+    let tries = std::env::var(TRIES).ok();
+    let tries = tries.map_or(FEW, |tries| tries.parse().expect("a number"));
+    let next = AtomicU64::new(0);
+    let some = || {
+        let taken = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        taken
+            .take_while(|at| *at < tries)
+            .map(|_| killed())
+            .collect()
+    };
+    let left: Vec<Left> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(some)).collect();
+        let each = threads.into_iter().map(|thread| thread.join());
+        each.flat_map(|left: thread::Result<Vec<Left>>| left.expect("no failure"))
+            .collect()
+    });
+    assert_eq!(left.len() as u64, tries);
+    let oldest = left.iter().map(|left| left.age).max().unwrap_or_default();
+    assert!(oldest <= INTERVAL + GRACE, "{oldest:?}");
+    let files = left.iter().filter(|left| left.has_file).count();
+    let litter: u64 = left.iter().map(|left| left.litter).sum();
+    let report = format!(
+        "{tries} tries: {files} files, all whole, the others killed before the first was due; the oldest {} ms old; \
+         {litter} unfinished files left beside them",
+        oldest.as_millis()
+    );
+    let way = "`kill -9` at a random moment, `GPUPROF_CHECKPOINT=0.4`";
+    matrix::note_alone(way, &left[0].ended, &report);
+}
+
+/// Runs the program, kills it at a random moment and looks at its file.
+fn killed() -> Left {
+    let folder = Folder::new();
+    let (path, age) = (folder.path("report.json"), folder.path("age"));
+    let program = Program::new("ticking")
+        .env("GPUPROF_CHECKPOINT", INTERVAL.as_secs_f64().to_string())
+        .env("GPUPROF_REPORT", format!("json={}", path.display()))
+        .env(AGE, &age);
+    let running = program.start().until_ready();
+    thread::sleep(random_up_to(LONGEST_RUN));
+    running.signal(libc::SIGKILL);
+    let ended = running.end();
+    assert_eq!(ended.stderr, "");
+    let age = fs::read(&age).expect("the program made it");
+    // Killed before its first note.
+    let age = age.try_into().map_or(0, u64::from_le_bytes);
+    let has_file = path.exists();
+    let written = if has_file { wall_ns(&path, &ended) } else { 0 };
+    let is_litter = |name: &&String| name.starts_with(".gpuprof-");
+    Left {
+        age: Duration::from_nanos(age.saturating_sub(written)),
+        has_file,
+        litter: folder.files().iter().filter(is_litter).count() as u64,
+        ended,
+    }
+}
+
+fn wall_ns(path: &std::path::Path, ended: &Ended) -> u64 {
+    let profile = read_profile(path, ended);
+    assert_eq!(profile.schema, "gpuprof.profile/1");
+    assert!(function(&profile, "tick").calls > 0);
+    profile.wall_ns
+}
+
+fn random_up_to(longest: Duration) -> Duration {
+    // The one source of chance that std has.
+    let random = RandomState::new().build_hasher().finish();
+    longest.mul_f64(random as f64 / u64::MAX as f64)
+}
+
+/// Runs `scenario` with a checkpoint every 50 ms and gives what is in its file at the end.
+fn run(scenario: &str) -> (Ended, Profile) {
+    let folder = Folder::new();
+    let path = folder.path("report.json");
+    let ended = Program::new(scenario)
+        .env("GPUPROF_CHECKPOINT", "50ms")
+        .env("GPUPROF_REPORT", format!("table,json={}", path.display()))
+        .env(REPORT, &path)
+        .run();
+    let profile = read_profile(&path, &ended);
+    assert_eq!(ended.remarks(), [""; 0]);
+    assert_eq!(folder.files(), ["report.json"]);
+    (ended, profile)
+}
+
+fn the_report_at_exit_replaces_it() {
+    let (ended, profile) = run("returning");
+    assert_eq!((ended.status.code(), ended.reports()), (Some(0), 1));
+    assert_eq!(profile.trust.calls, 11);
+}
+
+fn a_reset_is_seen() {
+    let (ended, profile) = run("reset");
+    // Nothing was called since, so there is no table; but the file must not tell of what was before.
+    assert_eq!((ended.reports(), profile.trust.calls), (0, 0));
+}
+
+fn a_session_leaves_the_environments_window_alone() {
+    let (ended, profile) = run("in a session");
+    assert_eq!((ended.status.code(), ended.reports()), (None, 0));
+    assert_eq!(profile.trust.calls, 3);
+}
+
+fn queued_gpu_work_is_counted_and_not_waited_for() {
+    let (ended, profile) = run("queued");
+    assert_eq!(function(&profile, "step").untimed.unfinished, 1);
+    assert!(ended.took < Duration::from_secs(50), "{:?}", ended.took);
+    let way = "`abort` with GPU work queued, `GPUPROF_CHECKPOINT=0.05`";
+    matrix::note_alone(way, &ended, &matrix::content(&profile));
+}
+
+fn a_path_counts_from_where_the_program_began() {
+    let folder = Folder::new();
+    let ended = Program::new("elsewhere")
+        .folder(&folder)
+        .env("GPUPROF_CHECKPOINT", "0.05")
+        .env("GPUPROF_REPORT", "json=report.json")
+        .env(REPORT, folder.path("report.json"))
+        .run();
+    let profile = read_profile(&folder.path("report.json"), &ended);
+    assert_eq!(profile.trust.calls, 1);
+}
+
+fn without_a_file_to_rewrite_one_line_says_so() {
+    for (report, documents) in [("table", 0), ("json=/dev/stdout", 1)] {
+        let ended = Program::new("waiting")
+            .env("GPUPROF_CHECKPOINT", "0.05")
+            .env("GPUPROF_REPORT", report)
+            .run();
+        assert_eq!(
+            ended.remarks(),
+            [
+                "gpuprof: GPUPROF_CHECKPOINT has no file to rewrite: it needs json=PATH in GPUPROF_REPORT"
+            ]
+        );
+        let stdout = String::from_utf8(ended.stdout).expect("UTF-8");
+        assert_eq!(stdout.matches("\"schema\"").count(), documents);
+    }
+}
+
+fn what_cannot_be_written_is_said_once() {
+    let ended = Program::new("waiting")
+        .env("GPUPROF_CHECKPOINT", "0.05")
+        .env("GPUPROF_REPORT", "table,json=/dev/null/report.json")
+        .run();
+    let remarks = ended.remarks();
+    assert_eq!((ended.reports(), remarks.len()), (1, 2), "{}", ended.stderr);
+    assert!(
+        remarks[0].starts_with("gpuprof: cannot write the checkpoint \"/dev/null/report.json\"")
+    );
+    assert!(remarks[1].ends_with("the report stands above instead"));
+}
+
+fn where_no_span_ran_there_is_no_file() {
+    let folder = Folder::new();
+    let report = format!("json={}", folder.path("report.json").display());
+    let ended = Program::new("no span")
+        .env("GPUPROF_CHECKPOINT", "0.05")
+        .env("GPUPROF_REPORT", report)
+        .run();
+    assert_eq!((&*ended.stderr, folder.files()), ("", vec![]));
+}

@@ -1,0 +1,182 @@
+//! The tests of `exit_signals.rs`: each sends signals to the program and looks at what it left.
+
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+
+use libc::{SIGINT, SIGTERM};
+
+use crate::common::function;
+use crate::process::{Ended, Folder, Program, matrix, read_profile, tests};
+use crate::{GRACEFUL, GRACEFUL_STATUS};
+
+/// Every test of this file.
+pub(super) const TESTS: &[(&str, fn())] = tests![
+    both_signals_print_the_report_first,
+    without_the_setting_a_signal_ends_the_process_at_once,
+    queued_gpu_work_is_waited_for,
+    a_second_signal_ends_at_once,
+    an_exit_while_the_report_is_written_waits_for_it,
+    an_ignored_signal_stays_ignored,
+    handlers_of_others_are_left_alone,
+    who_insists_on_the_default_is_told_that_the_signal_is_taken,
+    a_program_that_waits_for_the_signal_gets_it,
+    a_forked_child_ends_by_the_signal,
+];
+
+/// Runs `scenario` with gpuprof on signals and without gpuprof, sends `signals`, and checks that the ends are the same.
+fn signalled(way: &str, scenario: &str, signals: &[i32]) -> Ended {
+    let folder = Folder::new();
+    let path = folder.path("report.json");
+    let run = |program: Program| {
+        let running = program.start().until_ready();
+        signals.iter().for_each(|signal| running.signal(*signal));
+        running.end()
+    };
+    let program = Program::new(scenario).env("GPUPROF_SIGNALS", "on");
+    let with = run(program.env("GPUPROF_REPORT", format!("table,json={}", path.display())));
+    let without = run(Program::new(scenario).env("GPUPROF", "off"));
+    assert_eq!(with.status, without.status, "{scenario}: {with:#?}");
+    assert_eq!(with.stdout, without.stdout, "{scenario}");
+    assert_eq!((with.reports(), with.remarks()), (1, vec![]), "{with:#?}");
+    let profile = read_profile(&path, &with);
+    // Once before the signal, and once more where the program goes on to an end of its own.
+    let calls = if with.status.signal().is_some() { 1 } else { 2 };
+    assert_eq!(function(&profile, "work").calls, calls, "{scenario}");
+    assert_eq!(folder.files(), ["report.json"]);
+    let way = format!("{way}, `GPUPROF_SIGNALS=on`");
+    matrix::note(&way, &with, &without, &matrix::content(&profile));
+    with
+}
+
+fn both_signals_print_the_report_first() {
+    for (signal, name) in [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")] {
+        let ended = signalled(name, "none", &[signal]);
+        assert_eq!(ended.status.signal(), Some(signal));
+    }
+}
+
+fn without_the_setting_a_signal_ends_the_process_at_once() {
+    let run = |variable: &str, value: &str| {
+        let program = Program::new("queued").env(variable, value);
+        let running = program.start().until_ready();
+        running.signal(SIGINT);
+        running.end()
+    };
+    let with = run("GPUPROF_SIGNALS", "off");
+    let without = run("GPUPROF", "off");
+    assert_eq!((with.status.signal(), &*with.stderr), (Some(SIGINT), ""));
+    assert_eq!(with.status, without.status);
+    let report = "lost, as documented; a checkpoint keeps it";
+    matrix::note("SIGINT, by default", &with, &without, report);
+}
+
+fn queued_gpu_work_is_waited_for() {
+    let ended = signalled(
+        "SIGTERM with 0.3 s of GPU work queued",
+        "queued",
+        &[SIGTERM],
+    );
+    assert_eq!(ended.status.signal(), Some(SIGTERM));
+    assert!(
+        ended.stderr.contains("GPU-timed all 1 calls"),
+        "{}",
+        ended.stderr
+    );
+}
+
+fn a_second_signal_ends_at_once() {
+    for second in [SIGINT, SIGTERM] {
+        let run = |variable: &str, value: &str| {
+            let program = Program::new("queued for a minute").env("GPUPROF_EXIT_WAIT", "60s");
+            let running = program.env(variable, value).start().until_ready();
+            running.signal(SIGINT);
+            // So that the program takes them one after the other: both at once come in no order.
+            std::thread::sleep(Duration::from_millis(100));
+            running
+        };
+        let running = run("GPUPROF_SIGNALS", "on");
+        running.signal(second);
+        let with = running.end();
+        assert_eq!((with.status.signal(), &*with.stderr), (Some(second), ""));
+        assert!(with.took < Duration::from_secs(50), "{:?}", with.took);
+        if second == SIGINT {
+            let without = run("GPUPROF", "off").end();
+            let report = "lost: who sends a second signal does not wait";
+            matrix::note(
+                "SIGINT twice, `GPUPROF_SIGNALS=on`",
+                &with,
+                &without,
+                report,
+            );
+        }
+    }
+}
+
+fn an_exit_while_the_report_is_written_waits_for_it() {
+    let (ended, profile) = Program::new("exit meanwhile")
+        .env("GPUPROF_SIGNALS", "on")
+        .profiled();
+    let (status, signal) = (ended.status.code(), ended.status.signal());
+    assert!(
+        status == Some(3) || signal == Some(SIGTERM),
+        "{:?}",
+        ended.status
+    );
+    assert_eq!(ended.reports(), 1);
+    assert_eq!(profile.trust.timed_calls, 1, "{:#?}", profile.trust);
+    let way = "SIGTERM and `process::exit` at once, `GPUPROF_SIGNALS=on`";
+    matrix::note_alone(way, &ended, &matrix::content(&profile));
+}
+
+fn an_ignored_signal_stays_ignored() {
+    let way = "SIGINT ignored (nohup), then SIGTERM";
+    let ended = signalled(way, "ignored", &[SIGINT, SIGTERM]);
+    assert_eq!(ended.status.signal(), Some(SIGTERM));
+}
+
+fn handlers_of_others_are_left_alone() {
+    for (scenario, way) in [
+        ("own", "SIGINT with a handler of the program's own"),
+        ("tokio", "SIGINT beside tokio's `ctrl_c`"),
+        ("tokio first", "SIGINT beside tokio's `ctrl_c`, set first"),
+        ("ctrlc", "SIGINT beside `ctrlc`"),
+        ("ctrlc first", "SIGINT beside `ctrlc`, set first"),
+        ("signal-hook", "SIGINT beside `signal-hook`"),
+        (
+            "signal-hook first",
+            "SIGINT beside `signal-hook`, set first",
+        ),
+    ] {
+        gracefully(way, scenario, SIGINT);
+    }
+}
+
+fn gracefully(way: &str, scenario: &str, signal: i32) {
+    let ended = signalled(way, scenario, &[signal]);
+    let graceful = (Some(i32::from(GRACEFUL_STATUS)), GRACEFUL.as_bytes());
+    assert_eq!(
+        (ended.status.code(), &*ended.stdout),
+        graceful,
+        "{scenario}: {ended:#?}"
+    );
+}
+
+/// A limit, as the README states it: there is no taking a signal that this does not show.
+fn who_insists_on_the_default_is_told_that_the_signal_is_taken() {
+    let ended = Program::new("ctrlc insists")
+        .env("GPUPROF_SIGNALS", "on")
+        .run();
+    assert_eq!(
+        ended.status.code(),
+        Some(i32::from(GRACEFUL_STATUS)),
+        "{ended:#?}"
+    );
+}
+
+fn a_program_that_waits_for_the_signal_gets_it() {
+    gracefully("SIGTERM taken with `sigwait`", "sigwait", SIGTERM);
+}
+
+fn a_forked_child_ends_by_the_signal() {
+    gracefully("SIGTERM to a forked child", "forked", 0);
+}

@@ -1,0 +1,80 @@
+//! The exit matrix: what the tests of the ends of a process see, one row each, for `cargo xtask reliability`.
+//!
+//! A test notes its row on the way. With [`WANTED`] in the environment the tests run one after the other, and the rows are
+//! printed instead of `ok`.
+
+use std::process::{ExitCode, ExitStatus};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use gpuprof::Profile;
+
+use super::Ended;
+
+/// Set where the rows are wanted.
+const WANTED: &str = "GPUPROF_TEST_MATRIX";
+
+static ROWS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Whether the rows are wanted.
+pub(crate) fn is_wanted() -> bool {
+    std::env::var_os(WANTED).is_some()
+}
+
+/// Runs the tests and prints their rows, as lines of a Markdown table.
+pub(super) fn print(tests: &[(&'static str, fn())]) -> ExitCode {
+    for (_, test) in tests {
+        // One that fails ends the program: there is no matrix then.
+        test();
+    }
+    for row in rows().iter() {
+        println!("{row}");
+    }
+    ExitCode::SUCCESS
+}
+
+fn rows() -> std::sync::MutexGuard<'static, Vec<String>> {
+    ROWS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes one way to end: how a run ended, how the same run ended without gpuprof, and what was reported.
+pub(crate) fn note(way: &str, with: &Ended, without: &Ended, report: &str) {
+    let same = |same| if same { "same" } else { "differs" };
+    let stdout = same(with.stdout == without.stdout);
+    let status = same(with.status == without.status);
+    row(way, with.status, status, report, stdout, with.took);
+}
+
+/// Notes one way to end that cannot be held against the same run without gpuprof.
+pub(crate) fn note_alone(way: &str, ended: &Ended, report: &str) {
+    row(way, ended.status, "–", report, "–", ended.took);
+}
+
+fn row(way: &str, status: ExitStatus, same: &str, report: &str, stdout: &str, took: Duration) {
+    let took = took.as_secs_f64();
+    let row = format!("| {way} | {status} | {same} | {report} | {stdout} | {took:.2} s |");
+    rows().push(row);
+}
+
+/// What a profile holds: everything, or how much is counted as missing.
+pub(crate) fn content(profile: &Profile) -> String {
+    let trust = &profile.trust;
+    let calls = if trust.calls == 1 { "call" } else { "calls" };
+    let mut content = format!("complete: {} {calls}", trust.calls);
+    if trust.calls_with_stream > 0 {
+        content += &format!(
+            ", {} of {} GPU-timed",
+            trust.timed_calls, trust.calls_with_stream
+        );
+    }
+    for (count, what) in [
+        (trust.untimed.unfinished, "unfinished on the GPU"),
+        (trust.untimed.unavailable, "after the driver's end"),
+        (trust.dropped, "in no row"),
+    ] {
+        if count > 0 {
+            content += &format!(", {count} counted as {what}");
+        }
+    }
+    content
+}

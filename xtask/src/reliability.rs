@@ -1,0 +1,146 @@
+//! `cargo xtask reliability`: what the reliability tests see, as the tables of `docs/reliability.md`.
+//!
+//! Why: a test says that a promise holds; a reader wants to see what happens. The tables come from the tests' own code,
+//! so that none can say what no test has seen. Must never import: demo, nsys.
+
+use std::fs;
+use std::process::Command;
+
+use crate::needs::{self, Need};
+use crate::workspace;
+
+const USAGE: &str = "usage: cargo xtask reliability [SECTION]";
+
+/// Where the tables stand.
+const PAGE: &str = "docs/reliability.md";
+
+/// Asks a test program for its rows instead of `ok`.
+const MATRIX: &str = "GPUPROF_TEST_MATRIX";
+/// How many processes the test of checkpoints kills.
+const TRIES: (&str, &str) = ("GPUPROF_TEST_TRIES", "100");
+
+/// A table of the page, between `<!-- NAME -->` and `<!-- /NAME -->`.
+struct Section {
+    name: &'static str,
+    /// The columns.
+    head: &'static str,
+    /// The test files of the facade whose rows it is made of, in this order.
+    tests: &'static [&'static str],
+}
+
+const SECTIONS: [Section; 1] = [Section {
+    name: "exit",
+    head: "| way to end | status | as without gpuprof | report | standard output | took |\n|---|---|---|---|---|---|",
+    tests: &["exit", "exit_signals", "exit_checkpoint"],
+}];
+
+/// Runs the tests of each section, or of one, prints their tables and writes them into the page.
+///
+/// # Errors
+/// A text for the user: a section that does not exist, something missing that may not be installed, or a test that
+/// failed. The page then stays as it was.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let wanted = |section: &&Section| match arguments {
+        [] => true,
+        [name] => section.name == name,
+        _ => false,
+    };
+    let wanted: Vec<&Section> = SECTIONS.iter().filter(wanted).collect();
+    if wanted.is_empty() {
+        let names = SECTIONS.map(|section| section.name).join(", ");
+        return Err(format!("{USAGE}\nsections: {names}"));
+    }
+    needs::ensure(&[Need::CCompiler, Need::Libclang])?;
+    let path = workspace::root().join(PAGE);
+    let mut page = fs::read_to_string(&path).map_err(|error| format!("{PAGE}: {error}"))?;
+    let date = output(Command::new("date").args(["-u", "+%F"]))?;
+    for section in wanted {
+        let table = section.table(date.trim())?;
+        println!("{table}");
+        page = replaced(&page, section.name, &table)?;
+    }
+    fs::write(&path, page).map_err(|error| format!("{PAGE}: {error}"))
+}
+
+impl Section {
+    fn table(&self, date: &str) -> Result<String, String> {
+        let mut table = format!(
+            "On the simulated device, {date}, by `cargo xtask reliability {}`:\n\n{}\n",
+            self.name, self.head
+        );
+        for test in self.tests {
+            let mut command = workspace::cargo(["test", "--package", "gpuprof", "--test", test]);
+            workspace::neutral(&mut command);
+            command.env(MATRIX, "1").env(TRIES.0, TRIES.1);
+            let seen = output(&mut command)?;
+            let rows: Vec<&str> = seen.lines().filter(|line| line.starts_with("| ")).collect();
+            if rows.is_empty() {
+                return Err(format!("tests/{test}.rs printed no row"));
+            }
+            table += &rows.join("\n");
+            table.push('\n');
+        }
+        Ok(table)
+    }
+}
+
+/// The page with `table` between the markers of the section `name`.
+fn replaced(page: &str, name: &str, table: &str) -> Result<String, String> {
+    let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+    let parts = page.split_once(&begin).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(&end)?;
+        Some((before, after))
+    });
+    let (before, after) = parts.ok_or(format!("{PAGE} lacks the markers of {name}"))?;
+    Ok(format!("{before}{begin}{table}{end}{after}"))
+}
+
+/// What a command prints, with its remarks passed on.
+fn output(command: &mut Command) -> Result<String, String> {
+    let shown = workspace::shown(command);
+    let output = command.stderr(std::process::Stdio::inherit()).output();
+    let output = output.map_err(|error| format!("cannot run `{shown}`: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("`{shown}` failed ({})", output.status));
+    }
+    String::from_utf8(output.stdout).map_err(|error| format!("`{shown}`: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_replaces_the_one_before_and_nothing_else() {
+        let page = "a\n<!-- exit -->\nold\n<!-- /exit -->\nb\n<!-- load -->\n<!-- /load -->\n";
+        let wanted = "a\n<!-- exit -->\nnew\n<!-- /exit -->\nb\n<!-- load -->\n<!-- /load -->\n";
+        assert_eq!(replaced(page, "exit", "new\n").as_deref(), Ok(wanted));
+        assert!(replaced(page, "fault", "new\n").is_err());
+    }
+
+    #[test]
+    fn the_page_has_the_markers_of_every_section_and_the_tests_exist() {
+        let page = fs::read_to_string(workspace::root().join(PAGE)).expect("the page");
+        let tests = workspace::Workspace::load().expect("cargo metadata").tests;
+        for section in SECTIONS {
+            assert!(
+                replaced(&page, section.name, "").is_ok(),
+                "{}",
+                section.name
+            );
+            for name in section.tests {
+                assert!(
+                    tests
+                        .iter()
+                        .any(|test| test.package == "gpuprof" && test.name == *name)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_section_is_named_with_the_known_ones() {
+        let error = run(&["exist".into()]).expect_err("no such section");
+        assert!(error.contains("exit"), "{error}");
+    }
+}
