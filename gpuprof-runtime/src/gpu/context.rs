@@ -131,7 +131,7 @@ impl Context {
         if self.made.load(Relaxed) >= PAIRS_CEILING {
             return Err(NoPair::Exhausted);
         }
-        let made = driver.relaxed(|| self.make(driver, BATCH));
+        let made = driver.relaxed(|| self.make(driver, BATCH)).flatten();
         // Other threads may have taken all that were made.
         let lacking = made.map_or(NoPair::Failed, |()| NoPair::Exhausted);
         self.free.pop().ok_or(lacking)
@@ -197,14 +197,33 @@ pub(crate) fn within<R>(
     context: sys::Context,
     f: impl FnOnce() -> R,
 ) -> Result<R, Failed> {
-    if driver.current() == Ok(context) {
+    let before = driver.current();
+    if before == Ok(context) {
         return Ok(f());
+    }
+    if let Some(failed) = driver.is_stuck() {
+        return Err(failed);
     }
     driver.push(context)?;
     let result = f();
-    // A failure is counted; the thread then keeps a current context it did not have.
-    let _ = driver.pop();
+    if driver.pop().is_err() {
+        put_back(driver, context, before);
+    }
     Ok(result)
+}
+
+/// After a pop that failed: makes what was current before current again. Such a pop may have worked all the same.
+#[cold]
+fn put_back(driver: &Driver, pushed: sys::Context, before: Result<sys::Context, Failed>) {
+    if driver.current().is_ok_and(|current| current != pushed) {
+        return;
+    }
+    let Err(failed) = driver.pop() else { return };
+    driver.note_stuck(failed);
+    if let Ok(before) = before {
+        // A failure is counted; the thread then keeps a current context it did not have.
+        let _ = driver.set_current(before);
+    }
 }
 
 /// The contexts of the process, as spans meet them.

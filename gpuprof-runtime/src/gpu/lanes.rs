@@ -132,7 +132,9 @@ impl Timing {
             return Err(Fate::Captured);
         }
         // RELAXED: another stream of this thread may be captured, and which of these calls count as unsafe is undocumented.
-        let met = driver.relaxed(|| self.contexts.of(driver, stream));
+        let met = driver
+            .relaxed(|| self.contexts.of(driver, stream))
+            .flatten();
         let met = met.map_err(unusable)?;
         thread.remember(stream.context(), &met);
         Ok(met)

@@ -16,6 +16,7 @@ mod sys;
 mod timing;
 
 pub(crate) use driver::Driver;
+pub use driver::replace as replace_functions;
 pub(crate) use lanes::Held;
 pub use lanes::Streams;
 pub(crate) use open::{GpuThread, Open};

@@ -84,7 +84,7 @@ impl Resolver {
 
     fn run(mut self) {
         let driver = self.driver;
-        driver.relaxed(|| {
+        let ran = driver.relaxed(|| {
             let mut sleep = SHORTEST_SLEEP;
             while !driver.has_ended() {
                 let moved = self.round();
@@ -96,6 +96,32 @@ impl Resolver {
                 self.rest(sleep);
             }
         });
+        if ran.is_err() {
+            self.refuse();
+        }
+    }
+
+    /// Instead of reading times, where the thread cannot be put in RELAXED mode: in any other a query could spoil a capture of
+    /// the program's. Calls go untimed from now on, and those under way are booked as failed.
+    fn refuse(&mut self) {
+        self.timing.refused.store(true, Relaxed);
+        while !self.driver.has_ended() {
+            for context in self.timing.contexts.take_new() {
+                self.timing.contexts.met(&context);
+            }
+            self.receive();
+            for waiting in self.loose.drain(..) {
+                give_up(self.timing, &waiting.sample);
+                waiting.progress.resolve(1);
+            }
+            for (_, (lane, progress)) in self.lanes.drain() {
+                for sample in &lane.samples {
+                    give_up(self.timing, sample);
+                    progress.resolve(1);
+                }
+            }
+            self.rest(LONGEST_SLEEP);
+        }
     }
 
     /// One look at everything. Returns whether anything moved.
@@ -302,6 +328,20 @@ fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Result<(), NotYe
     }
     sample.pairs.recycle();
     Ok(())
+}
+
+/// Books a sample as one that cannot be read.
+fn give_up(timing: &Timing, sample: &Sample) {
+    {
+        let mut stats = timing.stats.lock();
+        if let Some(inside) = &sample.inside {
+            inside.close(false, 0);
+        }
+        if sample.epoch == stats::epoch() {
+            stats.fail(&sample.call);
+        }
+    }
+    sample.pairs.recycle();
 }
 
 fn add_all(stats: &mut GpuStats, call: &GpuCall, durations: &[(u32, u64)], inside_ns: u64) {

@@ -35,6 +35,8 @@ pub(crate) struct Timing {
     pub(super) idle: AtomicBool,
     /// Somebody waits for the resolver: it must not sleep long.
     pub(super) hurry: AtomicBool,
+    /// The resolver cannot read anything: calls go untimed.
+    pub(super) refused: AtomicBool,
     /// Event floors being measured.
     pub(super) probes: AtomicU32,
 }
@@ -60,6 +62,7 @@ impl Timing {
             resolver: OnceLock::new(),
             idle: AtomicBool::new(false),
             hurry: AtomicBool::new(false),
+            refused: AtomicBool::new(false),
             probes: AtomicU32::new(0),
         }
     }
@@ -131,7 +134,7 @@ impl Timing {
             .chosen
             .filter(|chosen| chosen.yes)
             .ok_or(Fate::Untimed(Untimed::SampledOut))?;
-        if driver.lacks().is_some() || !self.has_resolver() {
+        if driver.lacks().is_some() || !self.has_resolver() || self.refused.load(Relaxed) {
             return Err(Fate::Untimed(Untimed::Unavailable));
         }
         let enclosing = thread.enclosing(&open.lanes);
