@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_int, c_uint};
 
-use super::driver::{CAPTURE_IMPLICIT, Driver, Failed, NOT_READY};
+use super::driver::{CAPTURE_IMPLICIT, CONTEXT_IS_DESTROYED, Driver, Failed, NOT_READY};
 use super::sys::{Context, Device, Event, Stream};
 
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
@@ -44,6 +44,16 @@ impl Driver {
     pub(crate) fn context_id(&self, context: Context) -> Option<u64> {
         let mut id = 0;
         self.ctx_get_id(context, &raw mut id).ok().map(|()| id)
+    }
+
+    /// `Ok` where `context` is still the one that had this number. That it is not is an answer, and not counted.
+    pub(crate) fn check_life(&self, context: Context, id: u64) -> Result<(), Failed> {
+        let mut found = 0;
+        self.ctx_get_id(context, &raw mut found)?;
+        match found == id {
+            true => Ok(()),
+            false => Err(Failed(CONTEXT_IS_DESTROYED)),
+        }
     }
 
     /// The context of a stream.

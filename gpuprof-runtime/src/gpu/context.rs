@@ -28,13 +28,43 @@ pub(crate) struct Pair {
     pub(crate) end: Event,
 }
 
+/// One life of a context: a primary context has the same handle each time it comes to life, and nothing made in the life
+/// before may be touched any more. On an H200 (driver 580) that ended in a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    handle: sys::Context,
+    /// The driver's number for it, which is never used again, where the driver has such numbers.
+    id: Option<u64>,
+}
+
+impl Life {
+    /// That of the stream's context.
+    pub(crate) fn of(driver: &Driver, stream: &StreamRef<'_>) -> Result<Self, Failed> {
+        let handle = match stream.raw_context() {
+            sys::Context::NULL => driver.context_of(stream.handle())?,
+            context => context,
+        };
+        let id = driver.context_id(handle);
+        Ok(Self { handle, id })
+    }
+
+    /// Whether `self` has ended, as `other` lives in its place.
+    fn ended_before(self, other: Self) -> bool {
+        let differ = self.id.zip(other.id).is_some_and(|(mine, its)| mine != its);
+        self.handle == other.handle && differ
+    }
+}
+
 /// A context and its pool.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) handle: sys::Context,
-    /// The driver's number for it, which is never used again, where the driver has such numbers.
-    id: Option<u64>,
-    /// cudarc's owners seen so far; all gone means that the context may be gone. Empty for raw handles.
+    life: Life,
+    /// A primary one lives on where somebody else holds it, and can be met again under another owner.
+    primary: bool,
+    /// Met by raw handles, whose owner has promised that it lasts.
+    lent: AtomicBool,
+    /// cudarc's owners seen so far; all gone means that the context may be gone.
     owners: Mutex<Vec<Weak<CudaContext>>>,
     pub(crate) device: u32,
     free: ArrayQueue<Pair>,
@@ -55,11 +85,8 @@ pub(crate) enum NoPair {
 }
 
 impl Context {
-    fn new(
-        driver: &Driver,
-        handle: sys::Context,
-        owner: Option<&Arc<CudaContext>>,
-    ) -> Result<Self, Failed> {
+    fn new(driver: &Driver, life: Life, owner: Option<&Arc<CudaContext>>) -> Result<Self, Failed> {
+        let handle = life.handle;
         let device = match owner {
             Some(owner) => u32::try_from(owner.ordinal()).unwrap_or(0),
             None => within(driver, handle, || driver.device())??
@@ -68,7 +95,9 @@ impl Context {
         };
         Ok(Self {
             handle,
-            id: driver.context_id(handle),
+            life,
+            primary: owner.is_some_and(|owner| owner.is_primary()),
+            lent: AtomicBool::new(owner.is_none()),
             owners: Mutex::new(owner.map(Arc::downgrade).into_iter().collect()),
             device,
             free: ArrayQueue::new(PAIRS_CEILING),
@@ -78,20 +107,31 @@ impl Context {
         })
     }
 
-    /// Whether any owner gpuprof knows is left; raw handles have none to ask. Holds nothing, not even for a moment: to let
+    /// Whether any owner gpuprof knows is left, or has promised that it lasts. Holds nothing, not even for a moment: to let
     /// go of the last owner would tear the user's context down on this thread.
     pub(crate) fn is_alive(&self) -> bool {
-        let owners = self.owners.lock();
-        owners.is_empty() || owners.iter().any(|owner| owner.strong_count() > 0)
+        self.lent.load(Relaxed) || self.owners.lock().iter().any(|one| one.strong_count() > 0)
     }
 
     /// Holds the context as it is now. `Err` when every owner gpuprof knows is gone.
     pub(crate) fn hold(&self) -> Result<Option<Arc<CudaContext>>, Gone> {
-        let owners = self.owners.lock();
-        match owners.is_empty() {
-            true => Ok(None),
-            false => owners.iter().find_map(Weak::upgrade).map(Some).ok_or(Gone),
+        let held = self.owners.lock().iter().find_map(Weak::upgrade);
+        match held {
+            None if !self.lent.load(Relaxed) => Err(Gone),
+            held => Ok(held),
         }
+    }
+
+    /// Whether what was made in it may be touched. `held`: an owner is, and that is all there is to ask.
+    pub(crate) fn check(&self, driver: &Driver, held: bool) -> Result<(), Failed> {
+        match self.life.id {
+            Some(id) if !held => driver.check_life(self.handle, id),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn life(&self) -> Life {
+        self.life
     }
 
     fn belongs_to(&self, owner: &Arc<CudaContext>) -> bool {
@@ -101,10 +141,23 @@ impl Context {
             .any(|known| known.as_ptr() == Arc::as_ptr(owner))
     }
 
-    fn add_owner(&self, owner: &Arc<CudaContext>) {
-        let mut owners = self.owners.lock();
-        owners.retain(|known| known.strong_count() > 0);
-        owners.push(Arc::downgrade(owner));
+    /// Notes who has been met with it now.
+    fn add_owner(&self, owner: Option<&Arc<CudaContext>>) {
+        let Some(owner) = owner else {
+            self.lent.store(true, Relaxed);
+            return;
+        };
+        if !self.belongs_to(owner) {
+            let mut owners = self.owners.lock();
+            owners.retain(|known| known.strong_count() > 0);
+            owners.push(Arc::downgrade(owner));
+        }
+    }
+
+    /// Whether it may be met again although every owner is gone. Its events are then kept for that: they cannot be
+    /// destroyed, as it may have ended, and only its number tells.
+    fn may_return(&self) -> bool {
+        self.primary && self.life.id.is_some()
     }
 
     pub(crate) fn is_broken(&self) -> bool {
@@ -165,7 +218,11 @@ impl Context {
         if made == 0 || made >= PAIRS_CEILING || self.free.len() >= LOW || self.is_broken() {
             return;
         }
-        let Ok(_held) = self.hold() else { return };
+        let Ok(held) = self.hold() else { return };
+        if let Err(failed) = self.check(driver, held.is_some()) {
+            self.note(failed);
+            return;
+        }
         // As many again as there are, so that a burst is caught up with in a few rounds. A failure is counted, and the
         // next round tries again.
         let _ = within(driver, self.handle, || self.make(driver, made.max(BATCH)))
@@ -242,23 +299,19 @@ impl Contexts {
         }
     }
 
-    /// The context of `stream`, met now if it never was.
+    /// The context of `stream`, whose life this is; met now if it never was.
     pub(crate) fn of(
         &self,
         driver: &Driver,
+        life: Life,
         stream: &StreamRef<'_>,
     ) -> Result<Arc<Context>, Failed> {
-        let handle = match stream.raw_context() {
-            sys::Context::NULL => driver.context_of(stream.handle())?,
-            context => context,
-        };
-        let id = driver.context_id(handle);
-        if let Some(found) = self.find(handle, id, stream) {
+        if let Some(found) = self.find(life, stream.context()) {
             return Ok(found);
         }
         // Not under the lock: a driver that hangs must hang nobody else.
-        let context = Arc::new(Context::new(driver, handle, stream.context())?);
-        if let Some(found) = self.find(handle, id, stream) {
+        let context = Arc::new(Context::new(driver, life, stream.context())?);
+        if let Some(found) = self.find(life, stream.context()) {
             return Ok(found);
         }
         self.known.lock().push(Arc::clone(&context));
@@ -266,28 +319,29 @@ impl Contexts {
         Ok(context)
     }
 
-    fn find(
-        &self,
-        handle: sys::Context,
-        id: Option<u64>,
-        stream: &StreamRef<'_>,
-    ) -> Option<Arc<Context>> {
-        let mut known = self.known.lock();
-        // A context whose owners are gone is forgotten here, and its events with it.
-        known.retain(|context| context.is_alive());
-        let same = |context: &&Arc<Context>| context.handle == handle && context.id == id;
-        // Without the driver's numbers two lives of one address look alike: then cudarc's owner tells them apart.
-        let known_owner = |context: &&Arc<Context>| match stream.context() {
-            Some(owner) => context.belongs_to(owner),
-            None => context.owners.lock().is_empty(),
+    fn find(&self, life: Life, owner: Option<&Arc<CudaContext>>) -> Option<Arc<Context>> {
+        let found = {
+            let mut known = self.known.lock();
+            // Forgotten here, and its events with it: what has ended, and what nobody can come back to.
+            known
+                .retain(|one| !one.life.ended_before(life) && (one.is_alive() || one.may_return()));
+            // Without the driver's numbers two lives of one address look alike: then cudarc's owner tells them apart.
+            let same_owner = |one: &Context| match owner {
+                Some(owner) => one.belongs_to(owner),
+                None => one.lent.load(Relaxed),
+            };
+            let found = known
+                .iter()
+                .find(|one| one.life == life && (life.id.is_some() || same_owner(one)))?;
+            Arc::clone(found)
         };
-        let found = known
-            .iter()
-            .find(|context| same(context) && (id.is_some() || known_owner(context)))?;
-        if let Some(owner) = stream.context().filter(|owner| !found.belongs_to(owner)) {
-            found.add_owner(owner);
+        let returned = !found.is_alive();
+        found.add_owner(owner);
+        if returned {
+            // The resolver has let go of it.
+            self.new.lock().push(Arc::clone(&found));
         }
-        Some(Arc::clone(found))
+        Some(found)
     }
 
     /// Contexts the resolver has not met yet. Never waits.

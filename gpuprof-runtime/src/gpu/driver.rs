@@ -21,6 +21,10 @@ const SUCCESS: Status = 0;
 const DEINITIALIZED: Status = 4;
 /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: asked about the null stream while a blocking stream is being captured.
 pub(super) const CAPTURE_IMPLICIT: Status = 906;
+/// Asks for the number of a context, and so whether it lives.
+const GET_ID: &str = "cuCtxGetId";
+/// `CUDA_ERROR_CONTEXT_IS_DESTROYED`.
+pub(super) const CONTEXT_IS_DESTROYED: Status = 709;
 /// `CUDA_ERROR_NOT_READY`.
 pub(super) const NOT_READY: Status = 600;
 
@@ -257,10 +261,17 @@ impl Driver {
         match status {
             // Answers, not failures.
             NOT_READY | CAPTURE_IMPLICIT => {}
+            CONTEXT_IS_DESTROYED if call == GET_ID => {}
             DEINITIALIZED => self.ended.store(true, Relaxed),
             _ => self.count(call, status),
         }
         Err(Failed(status))
+    }
+
+    /// Counts that a context has ended before what was to be read there.
+    #[cold]
+    pub(super) fn count_ended_context(&self) {
+        self.count(GET_ID, CONTEXT_IS_DESTROYED);
     }
 
     #[cold]
@@ -296,7 +307,9 @@ impl Driver {
 
     /// Forgets the failures met so far, but for those whose effect lasts.
     pub(crate) fn forget_failures(&self) {
-        self.met.lock().retain(|met| Failed(met.code).is_sticky());
+        // The end of one context is over with it.
+        let lasts = |met: &Met| Failed(met.code).is_sticky() && met.code != CONTEXT_IS_DESTROYED;
+        self.met.lock().retain(lasts);
     }
 
     fn error_name(&self, code: Status) -> String {

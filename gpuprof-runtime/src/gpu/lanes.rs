@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use super::context::Context;
+use super::context::{Context, Life};
 use super::driver::Driver;
 use super::open::GpuThread;
 use super::stream::StreamRef;
@@ -133,7 +133,17 @@ impl Timing {
         }
         // RELAXED: another stream of this thread may be captured, and which of these calls count as unsafe is undocumented.
         let met = driver
-            .relaxed(|| self.contexts.of(driver, stream))
+            .relaxed(|| {
+                let life = Life::of(driver, stream)?;
+                // Of a stream that is not cudarc's, only this tells whether it is still the context met before.
+                match thread
+                    .known_life(life)
+                    .filter(|_| stream.context().is_none())
+                {
+                    Some(known) => Ok(known),
+                    None => self.contexts.of(driver, life, stream),
+                }
+            })
             .flatten();
         let met = met.map_err(unusable)?;
         thread.remember(stream.context(), &met);

@@ -6,13 +6,16 @@ use std::thread::{self, ThreadId};
 
 use cudarc::driver::CudaContext;
 
-use super::context::{Context, Pair};
+use super::context::{Context, Life, Pair};
 use super::lanes::{Lane, Lanes};
 use super::pending::{Progress, Sender};
 use super::stream::StreamRef;
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed};
 use crate::stats::gpu_node::GpuCall;
+
+/// Contexts of raw handles that a thread finds without a lock.
+const LENT_KEPT: usize = 8;
 
 /// A span that is open on this thread, or a `with_stream`.
 #[derive(Debug)]
@@ -173,6 +176,8 @@ pub(crate) struct GpuThread {
     next: u64,
     /// Contexts met by this thread. The `Weak` keeps an owner's address from being used again.
     contexts: Vec<(Weak<CudaContext>, Arc<Context>)>,
+    /// Those met by raw handles, the latest last.
+    lent: Vec<Arc<Context>>,
     sender: Option<(Sender, Arc<Progress>)>,
     /// Something was met for the first time since this was last asked.
     set_up: bool,
@@ -187,6 +192,7 @@ impl GpuThread {
             open: Vec::new(),
             next: 1,
             contexts: Vec::new(),
+            lent: Vec::new(),
             sender: None,
             set_up: false,
             random: fastrand::Rng::new(),
@@ -228,12 +234,24 @@ impl GpuThread {
         Some(Arc::clone(context))
     }
 
+    /// The context met by raw handles in this life of it.
+    pub(super) fn known_life(&self, life: Life) -> Option<Arc<Context>> {
+        let mut lent = self.lent.iter().rev();
+        lent.find(|context| context.life() == life).map(Arc::clone)
+    }
+
     pub(super) fn remember(&mut self, owner: Option<&Arc<CudaContext>>, context: &Arc<Context>) {
         if let Some(owner) = owner {
             self.set_up = true;
             self.contexts.retain(|(known, _)| known.strong_count() > 0);
             self.contexts
                 .push((Arc::downgrade(owner), Arc::clone(context)));
+        } else if self.known_life(context.life()).is_none() {
+            self.set_up = true;
+            if self.lent.len() == LENT_KEPT {
+                self.lent.remove(0);
+            }
+            self.lent.push(Arc::clone(context));
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Recorded {
     pub(crate) pair: Pair,
     pub(crate) stream: Stream,
     /// Keeps the context until the events are read; `None` for raw handles.
-    pub(crate) _held: Option<Arc<CudaContext>>,
+    pub(crate) held: Option<Arc<CudaContext>>,
 }
 
 /// The pairs of one call: almost always one.

@@ -161,12 +161,21 @@ impl Resolver {
         self.contexts.retain(|context| context.is_alive());
         for context in timing.contexts.take_new() {
             self.describe(context.device);
-            if let Some(probe) = Probe::start(self.driver, &context) {
+            // One that returns has been measured, or cannot be.
+            if context.floor_ns.get().is_none()
+                && let Some(probe) = Probe::start(self.driver, &context)
+            {
                 timing.probes.fetch_add(1, Relaxed);
                 self.probes.push(probe);
             }
             timing.contexts.met(&context);
-            self.contexts.push(context);
+            if !self
+                .contexts
+                .iter()
+                .any(|known| Arc::ptr_eq(known, &context))
+            {
+                self.contexts.push(context);
+            }
         }
     }
 

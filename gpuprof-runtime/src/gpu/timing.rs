@@ -331,7 +331,7 @@ fn recorded(lanes: Lanes, pairs: Pairs) -> pending::Pairs {
         context: lane.context,
         pair,
         stream: lane.stream,
-        _held: lane.held,
+        held: lane.held,
     };
     match (lanes, pairs) {
         (Lanes::One(lane), Pairs::One(pair)) => pending::Pairs::One(one(lane, pair)),
