@@ -4,7 +4,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
 use cudarc::driver::CudaContext;
@@ -48,8 +47,13 @@ impl Life {
         Ok(Self { handle, id })
     }
 
+    /// Whether the driver can tell it from another life at the same address.
+    pub(super) fn has_number(self) -> bool {
+        self.id.is_some()
+    }
+
     /// Whether `self` has ended, as `other` lives in its place.
-    fn ended_before(self, other: Self) -> bool {
+    pub(super) fn ended_before(self, other: Self) -> bool {
         let differ = self.id.zip(other.id).is_some_and(|(mine, its)| mine != its);
         self.handle == other.handle && differ
     }
@@ -85,7 +89,11 @@ pub(crate) enum NoPair {
 }
 
 impl Context {
-    fn new(driver: &Driver, life: Life, owner: Option<&Arc<CudaContext>>) -> Result<Self, Failed> {
+    pub(super) fn new(
+        driver: &Driver,
+        life: Life,
+        owner: Option<&Arc<CudaContext>>,
+    ) -> Result<Self, Failed> {
         let handle = life.handle;
         let device = match owner {
             Some(owner) => u32::try_from(owner.ordinal()).unwrap_or(0),
@@ -134,15 +142,20 @@ impl Context {
         self.life
     }
 
-    fn belongs_to(&self, owner: &Arc<CudaContext>) -> bool {
+    pub(super) fn belongs_to(&self, owner: &Arc<CudaContext>) -> bool {
         self.owners
             .lock()
             .iter()
             .any(|known| known.as_ptr() == Arc::as_ptr(owner))
     }
 
+    /// Whether it was met by raw handles.
+    pub(super) fn is_lent(&self) -> bool {
+        self.lent.load(Relaxed)
+    }
+
     /// Notes who has been met with it now.
-    fn add_owner(&self, owner: Option<&Arc<CudaContext>>) {
+    pub(super) fn add_owner(&self, owner: Option<&Arc<CudaContext>>) {
         let Some(owner) = owner else {
             self.lent.store(true, Relaxed);
             return;
@@ -156,7 +169,7 @@ impl Context {
 
     /// Whether it may be met again although every owner is gone. Its events are then kept for that: they cannot be
     /// destroyed, as it may have ended, and only its number tells.
-    fn may_return(&self) -> bool {
+    pub(super) fn may_return(&self) -> bool {
         self.primary && self.life.id.is_some()
     }
 
@@ -280,92 +293,5 @@ fn put_back(driver: &Driver, pushed: sys::Context, before: Result<sys::Context, 
     if let Ok(before) = before {
         // A failure is counted; the thread then keeps a current context it did not have.
         let _ = driver.set_current(before);
-    }
-}
-
-/// The contexts of the process, as spans meet them.
-#[derive(Debug)]
-pub(crate) struct Contexts {
-    known: Mutex<Vec<Arc<Context>>>,
-    /// New ones for the resolver, which must not wait for the lock.
-    new: Mutex<Vec<Arc<Context>>>,
-}
-
-impl Contexts {
-    pub(crate) const fn new() -> Self {
-        Self {
-            known: Mutex::new(Vec::new()),
-            new: Mutex::new(Vec::new()),
-        }
-    }
-
-    /// The context of `stream`, whose life this is; met now if it never was.
-    pub(crate) fn of(
-        &self,
-        driver: &Driver,
-        life: Life,
-        stream: &StreamRef<'_>,
-    ) -> Result<Arc<Context>, Failed> {
-        if let Some(found) = self.find(life, stream.context()) {
-            return Ok(found);
-        }
-        // Not under the lock: a driver that hangs must hang nobody else.
-        let context = Arc::new(Context::new(driver, life, stream.context())?);
-        if let Some(found) = self.find(life, stream.context()) {
-            return Ok(found);
-        }
-        self.known.lock().push(Arc::clone(&context));
-        self.new.lock().push(Arc::clone(&context));
-        Ok(context)
-    }
-
-    fn find(&self, life: Life, owner: Option<&Arc<CudaContext>>) -> Option<Arc<Context>> {
-        let found = {
-            let mut known = self.known.lock();
-            // Forgotten here, and its events with it: what has ended, and what nobody can come back to.
-            known
-                .retain(|one| !one.life.ended_before(life) && (one.is_alive() || one.may_return()));
-            // Without the driver's numbers two lives of one address look alike: then cudarc's owner tells them apart.
-            let same_owner = |one: &Context| match owner {
-                Some(owner) => one.belongs_to(owner),
-                None => one.lent.load(Relaxed),
-            };
-            let found = known
-                .iter()
-                .find(|one| one.life == life && (life.id.is_some() || same_owner(one)))?;
-            Arc::clone(found)
-        };
-        let returned = !found.is_alive();
-        found.add_owner(owner);
-        if returned {
-            // The resolver has let go of it.
-            self.new.lock().push(Arc::clone(&found));
-        }
-        Some(found)
-    }
-
-    /// Contexts the resolver has not met yet. Never waits.
-    pub(crate) fn take_new(&self) -> Vec<Arc<Context>> {
-        self.new
-            .try_lock()
-            .map(|new| new.clone())
-            .unwrap_or_default()
-    }
-
-    /// Takes a context off that list, once the resolver has done with it what it does at first.
-    pub(crate) fn met(&self, context: &Arc<Context>) {
-        self.new.lock().retain(|new| !Arc::ptr_eq(new, context));
-    }
-
-    /// Whether the resolver has yet to meet one.
-    pub(crate) fn has_new(&self) -> bool {
-        self.new.try_lock().is_none_or(|new| !new.is_empty())
-    }
-
-    /// The largest event floor measured so far, ns.
-    pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
-        let known = self.known.try_lock_for(limit)?;
-        let floors = known.iter().filter_map(|context| context.floor_ns.get());
-        floors.copied().max()
     }
 }

@@ -53,6 +53,25 @@ pub(crate) enum Lanes {
 impl Lanes {
     pub(super) const NONE: Self = Self::Many(Vec::new());
 
+    /// Of these, each stream once.
+    fn several(mut lanes: Vec<Lane>) -> Self {
+        let mut at = 1;
+        while at < lanes.len() {
+            let (before, rest) = lanes.split_at(at);
+            let again = rest
+                .first()
+                .is_some_and(|lane| before.iter().any(|one| one.is_same_stream(lane)));
+            match again {
+                true => drop(lanes.remove(at)),
+                false => at += 1,
+            }
+        }
+        match lanes.len() {
+            1 => lanes.pop().map_or(Self::NONE, Self::One),
+            _ => Self::Many(lanes),
+        }
+    }
+
     pub(super) fn as_slice(&self) -> &[Lane] {
         match self {
             Self::One(lane) => std::slice::from_ref(lane),
@@ -86,12 +105,7 @@ impl Timing {
                 let lanes = streams
                     .iter()
                     .map(|stream| self.lane(thread, stream, later));
-                lanes
-                    .collect::<Result<Vec<_>, _>>()
-                    .map(|mut lanes| match lanes.len() {
-                        1 => lanes.pop().map_or(Lanes::NONE, Lanes::One),
-                        _ => Lanes::Many(lanes),
-                    })
+                lanes.collect::<Result<Vec<_>, _>>().map(Lanes::several)
             }
         };
         lanes.map_or_else(Held::Refused, Held::Own)

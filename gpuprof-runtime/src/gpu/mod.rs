@@ -1,11 +1,14 @@
 //! All CUDA: the driver table, streams, events, the resolver. Must not import span, collector or report.
 
+mod booking;
 mod calls;
 mod context;
+mod contexts;
 mod device;
 mod driver;
 mod durations;
 mod floor;
+mod inside;
 mod lanes;
 mod open;
 mod pending;

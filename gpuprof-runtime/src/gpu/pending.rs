@@ -7,7 +7,7 @@ use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
 
 use super::context::{Context, Pair};
-use super::open::Inside;
+use super::inside::Inside;
 use super::sys::Stream;
 use crate::stats::gpu_node::GpuCall;
 

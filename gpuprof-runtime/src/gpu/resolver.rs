@@ -11,17 +11,15 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use super::booking::{NotYet, finish, give_up};
 use super::context::Context;
 use super::device;
-use super::driver::{Driver, Failed, NOT_READY};
-use super::durations::{durations, has_passed};
+use super::driver::Driver;
+use super::durations::has_passed;
 use super::floor::Probe;
-use super::open::Enclosing;
 use super::pending::{Pairs, Progress, Receiver, Sample};
 use super::sys::Stream;
 use super::timing::Timing;
-use crate::stats;
-use crate::stats::gpu_node::{GpuCall, GpuStats};
 
 const SHORTEST_SLEEP: Duration = Duration::from_micros(20);
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
@@ -297,82 +295,6 @@ impl Lane {
                 self.samples.partition_point(passed)
             }
             _ => 0,
-        }
-    }
-}
-
-/// The sample is not complete after all: its stream was destroyed with work queued, and a newer stream, which is ahead, has its
-/// address.
-struct NotYet;
-
-/// Reads the times of a completed sample, books them, and gives its events back.
-fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Result<(), NotYet> {
-    let durations = durations(driver, sample.pairs.as_slice());
-    if durations == Err(Failed(NOT_READY)) {
-        return Err(NotYet);
-    }
-    {
-        let mut stats = timing.stats.lock();
-        // Under the lock, so that a reset between the check and the booking is impossible.
-        let wanted = sample.epoch == stats::epoch();
-        let close = |booked, ns| {
-            let inside = sample.inside.as_ref();
-            inside.map_or(0, |inside| inside.close(booked, ns))
-        };
-        match durations {
-            Ok(durations) if wanted => {
-                let ns = durations.first().map_or(0, |(_, ns)| *ns);
-                let inside_ns = close(true, ns);
-                add_all(&mut stats, &sample.call, &durations, inside_ns);
-                tell_enclosing(&mut stats, sample, &durations);
-            }
-            Err(_) if wanted && !driver.has_ended() => {
-                close(false, 0);
-                stats.fail(&sample.call);
-            }
-            _ => {
-                close(false, 0);
-            }
-        }
-    }
-    sample.pairs.recycle();
-    Ok(())
-}
-
-/// Books a sample as one that cannot be read.
-fn give_up(timing: &Timing, sample: &Sample) {
-    {
-        let mut stats = timing.stats.lock();
-        if let Some(inside) = &sample.inside {
-            inside.close(false, 0);
-        }
-        if sample.epoch == stats::epoch() {
-            stats.fail(&sample.call);
-        }
-    }
-    sample.pairs.recycle();
-}
-
-fn add_all(stats: &mut GpuStats, call: &GpuCall, durations: &[(u32, u64)], inside_ns: u64) {
-    for (at, &(device, ns)) in durations.iter().enumerate() {
-        let call = GpuCall {
-            device,
-            counts: at == 0,
-            ..*call
-        };
-        stats.add(&call, ns, inside_ns);
-    }
-}
-
-/// The enclosing call on the same stream must not count this time as its own. It usually resolves later; a future that
-/// moved between threads may have been quicker.
-fn tell_enclosing(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)]) {
-    if let (Some(enclosing), Some(parent), [(device, ns)]) =
-        (&sample.enclosing, sample.call.parent, durations)
-    {
-        let weight = sample.call.weight;
-        if enclosing.add(*ns, weight) == Enclosing::Booked {
-            stats.take_from_self(parent, *device, ns.saturating_mul(u64::from(weight)));
         }
     }
 }

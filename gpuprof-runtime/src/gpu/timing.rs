@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 
-use super::context::Contexts;
+use super::contexts::Contexts;
 use super::driver::Driver;
 use super::lanes::{Held, Lane, Lanes};
 use super::open::{GpuThread, Open, Pairs, State};
@@ -134,13 +134,13 @@ impl Timing {
             .chosen
             .filter(|chosen| chosen.yes)
             .ok_or(Fate::Untimed(Untimed::SampledOut))?;
-        if driver.lacks().is_some() || !self.has_resolver() || self.refused.load(Relaxed) {
+        if driver.lacks().is_some() || !self.has_resolver() {
             return Err(Fate::Untimed(Untimed::Unavailable));
         }
-        let enclosing = thread.enclosing(&open.lanes);
+        let around = thread.around(&open.lanes);
         let outermost = !thread.is_inside(&open.lanes, open.site);
         let pairs = record::start(driver, &open.lanes)?;
-        let (parent, enclosing, between) = match enclosing {
+        let (parent, enclosing, between) = match around.subtract {
             Some((path, inside, between)) => (Some(path), Some(inside), between),
             None => (None, None, 1),
         };
@@ -154,6 +154,8 @@ impl Timing {
                 .map_or(0, |lane| lane.context.device),
             counts: true,
             parent,
+            covered: around.covered,
+            blurs: around.blurs,
             outermost,
             weight: between.saturating_mul(chosen.own),
             stands_for: chosen.all,
@@ -237,9 +239,8 @@ impl Timing {
     }
 
     fn has_resolver(&'static self) -> bool {
-        self.resolver
-            .get_or_init(|| resolver::spawn(self))
-            .is_some()
+        let resolver = self.resolver.get_or_init(|| resolver::spawn(self));
+        resolver.is_some() && !self.refused.load(Relaxed)
     }
 
     pub(super) fn wake(&self) {
