@@ -1,7 +1,10 @@
 //! Promise: a span keeps its stream and context until its end and no longer, and goes untimed where it cannot.
 
+mod by_hand;
 mod common;
 
+use std::cell::RefCell;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use common::{World, function, gpu_times, until, world_with};
@@ -204,4 +207,40 @@ fn an_argument_may_own_the_last_handle_of_its_stream() {
     assert_eq!(profile.trust.errors, []);
     // It is let go of once the times are read.
     until(|| w.sim.live_contexts() == before);
+}
+
+#[gpu_profile]
+async fn waits_for_ever(_stream: &Arc<CudaStream>) {
+    std::future::pending().await
+}
+
+thread_local! {
+    /// What a thread leaves open until its end.
+    static LEFT: RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>> = const { RefCell::new(None) };
+}
+
+#[test]
+fn a_call_that_ends_after_its_threads_own_state_gives_its_events_back() {
+    let w = world();
+    w.warm_up(|| arc_ref(&w, &w.gpu.stream));
+    let session = w.session();
+    let leave_open = || {
+        // Before the thread's first span, so that it goes after all that gpuprof keeps of the thread.
+        LEFT.with(|left| left.borrow_mut().take());
+        let stream = Arc::clone(&w.gpu.stream);
+        let mut future = Box::pin(async move { waits_for_ever(&stream).await });
+        assert!(by_hand::poll(future.as_mut()).is_pending());
+        LEFT.with(|left| *left.borrow_mut() = Some(future));
+    };
+    let before = w.sim.live_events();
+    for _ in 0..200 {
+        std::thread::scope(|scope| {
+            // Joined by hand: a scope does not wait for a thread's thread-locals.
+            scope.spawn(leave_open).join().expect("no panic");
+        });
+    }
+    assert_eq!(w.sim.live_events(), before);
+    let profile = session.finish();
+    assert_eq!(profile.trust.dropped, 200, "{:?}", profile.trust);
+    assert_eq!(profile.trust.errors, []);
 }

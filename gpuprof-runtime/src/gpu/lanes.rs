@@ -53,6 +53,11 @@ pub(crate) enum Lanes {
 impl Lanes {
     pub(super) const NONE: Self = Self::Many(Vec::new());
 
+    /// Leaves none behind.
+    pub(super) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::NONE)
+    }
+
     /// Of these, each stream once.
     fn several(mut lanes: Vec<Lane>) -> Self {
         let mut at = 1;

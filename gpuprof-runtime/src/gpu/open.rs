@@ -90,6 +90,20 @@ pub(super) struct Chosen {
     pub(super) all: u32,
 }
 
+/// What is dropped without an end has no end event, as when a thread is taking its thread-locals down: its pairs go back.
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let State::Started { pairs, .. } = &self.state {
+            let lanes = self.lanes.as_slice().iter();
+            let started = lanes.zip(pairs.as_slice());
+            started.for_each(|(lane, pair)| lane.context.give(*pair));
+            if let Some(inside) = &self.inside {
+                inside.close(false, 0);
+            }
+        }
+    }
+}
+
 impl Open {
     /// The entry for one poll of a future: what spans inside need to know, without the call itself.
     pub(crate) fn for_poll(&self) -> Self {

@@ -173,49 +173,48 @@ impl Timing {
     pub(crate) fn end(
         &'static self,
         thread: &mut GpuThread,
-        open: Open,
+        mut open: Open,
         work: Work,
         epoch: u32,
     ) -> (Fate, Option<Sample>) {
-        let began_in = open.epoch;
-        let (call, pairs, enclosing, began_on) = match open.state {
+        let (pairs, began_on) = match &open.state {
             State::None => return (Fate::NoStream, None),
-            State::Not(fate) => return (fate, None),
-            State::Started {
-                call,
-                pairs,
-                enclosing,
-                thread,
-            } => (call, pairs, enclosing, thread),
+            State::Not(fate) => return (*fate, None),
+            State::Started { pairs, thread, .. } => (pairs, *thread),
         };
         let is_per_thread = |lane: &Lane| lane.stream == sys::Stream::PER_THREAD;
         let per_thread = open.lanes.as_slice().iter().any(is_per_thread);
         let outcome = if per_thread && began_on != thread.id {
             Err(Fate::Untimed(Untimed::StreamUnsafe))
-        } else if began_in != epoch {
+        } else if open.epoch != epoch {
             // Its time, and that of the spans inside it, would belong to both windows.
             Err(Fate::Untimed(Untimed::CrossedReset))
         } else {
-            record::end(Driver::get(), &open.lanes, &pairs)
+            record::end(Driver::get(), &open.lanes, pairs)
         };
         // Whether the ring has room is known before anything is booked: this thread alone fills it.
         let outcome = outcome.and_then(|()| match thread.sender(self).has_room() {
             true => Ok(()),
             false => Err(Fate::Untimed(Untimed::QueueFull)),
         });
-        let pairs = recorded(open.lanes, pairs);
+        // What goes no further gives its pairs back.
         if let Err(fate) = outcome {
-            pairs.recycle();
-            if let Some(inside) = open.inside {
-                inside.close(false, 0);
-            }
             return (fate, None);
         }
+        let State::Started {
+            call,
+            pairs,
+            enclosing,
+            ..
+        } = std::mem::replace(&mut open.state, State::None)
+        else {
+            return (Fate::NoStream, None);
+        };
         let sample = Sample {
             call: GpuCall { work, ..call },
             epoch,
-            pairs,
-            inside: open.inside,
+            pairs: recorded(open.lanes.take(), pairs),
+            inside: open.inside.take(),
             enclosing,
         };
         (Fate::Submitted, Some(sample))
