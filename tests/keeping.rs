@@ -6,8 +6,9 @@ mod common;
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
-use common::{World, function, gpu_times, until, world_with};
+use common::{Gpu, World, function, gpu_times, until, world_with};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 use gpuprof::{HasStream, StreamRef, gpu_profile};
 
@@ -82,6 +83,67 @@ fn a_raw_handle_on_a_thread_without_a_context() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "raw"), (1, NS, NS));
     assert_eq!(profile.trust.errors, []);
+}
+
+/// A kernel whose end is some way off.
+#[gpu_profile]
+fn long(gpu: &Gpu, stream: &Arc<CudaStream>) {
+    gpu.kernel_on(stream, 1_000_000);
+}
+
+#[test]
+fn a_context_dropped_while_its_times_are_pending_stays_as_long_as_they_are_and_no_longer() {
+    let w = world();
+    let before = w.sim.live_contexts();
+    let session = w.session();
+    {
+        let second = Gpu::new(w.sim, 1);
+        long(&second, &second.stream);
+        long(&second, &second.another_stream());
+    }
+    // The program has let go of all of it, and no time has passed.
+    w.sim.reset_calls();
+    until(|| w.sim.calls("cuEventQuery") > 10);
+    assert_eq!(w.sim.live_contexts(), before + 1);
+    w.cpu(2_000_000);
+    let profile = gpuprof::report();
+    assert_eq!(gpu_times(&profile, "long"), (2, 2_000_000, 2_000_000));
+    until(|| w.sim.live_contexts() == before);
+    // One that comes in its place is another.
+    let second = Gpu::new(w.sim, 1);
+    long(&second, &second.stream);
+    second.context.synchronize().expect("synchronize");
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "long"), (3, 3_000_000, 3_000_000));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn what_is_open_keeps_its_context_and_what_was_met_does_not() {
+    let w = world();
+    let before = w.sim.live_contexts();
+    let session = w.session();
+    // A thread that lives on, with everything it remembers.
+    let ((go, gone), (ended, is_over)) = (channel::<()>(), channel());
+    std::thread::scope(|scope| {
+        // Dropped when something here panics, so that the thread ends.
+        let go = go;
+        let w = &w;
+        scope.spawn(move || {
+            {
+                let second = Gpu::new(w.sim, 1);
+                gpuprof::with_stream(&second.stream, || arc_ref(w, &second.stream));
+                second.context.synchronize().expect("synchronize");
+            }
+            ended.send(()).expect("the test waits");
+            let _ = gone.recv();
+        });
+        is_over.recv().expect("the thread goes on");
+        drop(gpuprof::report());
+        until(|| w.sim.live_contexts() == before);
+        drop(go);
+    });
+    drop(w.finish(session));
 }
 
 /// A user's type that lends nothing but a bare stream: gpuprof cannot keep that alive.

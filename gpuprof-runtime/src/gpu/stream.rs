@@ -63,11 +63,12 @@ impl<'a> StreamRef<'a> {
     }
 
     pub(crate) fn handle(&self) -> sys::Stream {
-        match self.source {
+        let stream = match self.source {
             Source::Shared(stream) => sys::Stream(stream.cu_stream() as usize),
             Source::Borrowed(stream) => sys::Stream(stream.cu_stream() as usize),
             Source::Raw { stream, .. } => stream,
-        }
+        };
+        stream.named_once()
     }
 
     /// The stream's context, null when only the driver knows it.
