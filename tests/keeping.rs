@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use common::{Gpu, World, function, gpu_times, until, world_with};
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, result, sys};
 use gpuprof::{HasStream, StreamRef, gpu_profile};
 
 /// Every call below takes this long on its stream, by the CPU time that passes between the events of an idle stream.
@@ -144,6 +144,47 @@ fn what_is_open_keeps_its_context_and_what_was_met_does_not() {
         drop(go);
     });
     drop(w.finish(session));
+}
+
+/// Drops the last handle of its stream, and of that stream's context, and then goes on in another one.
+#[gpu_profile]
+fn moves_on(stream: Arc<CudaStream>, to: &CudaContext) {
+    drop(stream);
+    to.bind_to_thread().expect("bind");
+}
+
+/// One of the second device's, of which nobody else holds anything.
+fn a_context(primary: bool) -> Arc<CudaContext> {
+    if primary {
+        return CudaContext::new(1).expect("context");
+    }
+    let mut handle = std::ptr::null_mut();
+    // SAFETY: the handle is writable; no parameters, no flags.
+    let made = unsafe { sys::cuCtxCreate_v4(&mut handle, std::ptr::null_mut(), 0, 1) };
+    made.result().expect("a context");
+    // SAFETY: it was made on this device, and nobody else will destroy it.
+    unsafe { CudaContext::from_raw_context(1, 1, handle) }.expect("context")
+}
+
+#[test]
+fn the_end_of_a_span_that_kept_a_stream_leaves_the_current_context_as_it_is() {
+    let w = world();
+    let session = w.session();
+    for primary in [true, false] {
+        let stream = a_context(primary).new_stream().expect("stream");
+        moves_on(stream, &w.gpu.context);
+        let current = result::ctx::get_current();
+        assert_eq!(current, Ok(Some(w.gpu.context.cu_ctx())), "{primary}");
+        // Not timed, so that the span lets go of the context too.
+        let stream = a_context(primary).new_stream().expect("stream");
+        w.sim.fail("cuEventRecord", 1, 1, 2);
+        moves_on(stream, &w.gpu.context);
+        let current = result::ctx::get_current();
+        assert_eq!(current, Ok(Some(w.gpu.context.cu_ctx())), "{primary}");
+    }
+    let profile = w.finish(session);
+    let function = function(&profile, "moves_on");
+    assert_eq!((function.calls, function.untimed.cuda_error), (4, 2));
 }
 
 /// A user's type that lends nothing but a bare stream: gpuprof cannot keep that alive.

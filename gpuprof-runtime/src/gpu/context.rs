@@ -284,7 +284,11 @@ pub(crate) fn within<R>(
 
 /// After a pop that failed: makes what was current before current again. Such a pop may have worked all the same.
 #[cold]
-fn put_back(driver: &Driver, pushed: sys::Context, before: Result<sys::Context, Failed>) {
+pub(super) fn put_back(
+    driver: &Driver,
+    pushed: sys::Context,
+    before: Result<sys::Context, Failed>,
+) {
     if driver.current().is_ok_and(|current| current != pushed) {
         return;
     }

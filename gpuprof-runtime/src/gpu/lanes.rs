@@ -6,6 +6,7 @@ use cudarc::driver::{CudaContext, CudaStream};
 
 use super::context::{Context, Life};
 use super::driver::Driver;
+use super::kept::Kept;
 use super::open::GpuThread;
 use super::stream::StreamRef;
 use super::sys;
@@ -31,9 +32,9 @@ pub(crate) struct Lane {
     pub(super) stream: sys::Stream,
     pub(super) context: Arc<Context>,
     /// Keeps the context until the events are read; `None` for raw handles.
-    pub(super) held: Option<Arc<CudaContext>>,
+    pub(super) held: Option<Kept<CudaContext>>,
     /// Keeps the stream until the end event; `None` where it outlives the span by itself.
-    pub(super) keep: Option<Arc<CudaStream>>,
+    pub(super) keep: Option<Kept<CudaStream>>,
 }
 
 impl Lane {
@@ -132,8 +133,8 @@ impl Timing {
         Ok(Lane {
             stream: stream.handle(),
             context,
-            held: stream.context().cloned(),
-            keep,
+            held: stream.context().cloned().map(Kept::new),
+            keep: keep.map(Kept::new),
         })
     }
 

@@ -9,6 +9,7 @@ mod driver;
 mod durations;
 mod floor;
 mod inside;
+mod kept;
 mod lanes;
 mod open;
 mod pending;
