@@ -6,9 +6,10 @@ mod other_context;
 
 use std::ptr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use common::{Gpu, World, gpu, gpu_times, until, world_with};
-use cudarc::driver::CudaStream;
+use common::{Gpu, World, function, gpu, gpu_times, until, world_with};
+use cudarc::driver::{CudaContext, CudaStream};
 use gpuprof::{HasStream, gpu_profile};
 use other_context::{Lent, Other};
 
@@ -90,6 +91,109 @@ fn a_stream_at_the_address_of_one_whose_work_still_runs_is_another() {
     w.sim.reuse_handles(false);
     assert_eq!(gpu_times(&profile, "on"), (2, 1_001_000, 1_001_000));
     assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn a_context_made_again_and_again_piles_up_no_events() {
+    let w = world();
+    // Nothing that gpuprof knows of keeps the second device's primary context.
+    let _keeper = CudaContext::new(1).expect("context");
+    let session = w.session();
+    let round = || {
+        let second = Gpu::new(w.sim, 1);
+        on(&second, &second.stream, 1_000);
+        second.context.synchronize().expect("synchronize");
+        drop(gpuprof::report());
+    };
+    round();
+    let before = w.sim.live_events();
+    (0..50).for_each(|_| round());
+    assert_eq!(w.sim.live_events(), before);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "on"), (51, 51_000, 51_000));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn the_resolver_fills_the_pool_of_a_context_that_returned() {
+    let w = world();
+    let _keeper = CudaContext::new(1).expect("context");
+    let session = w.session();
+    for _ in 0..2 {
+        let second = Gpu::new(w.sim, 1);
+        w.sim.reset_calls();
+        let make = "cuEventCreate";
+        // Nothing completes, so that more and more are in flight until the resolver, too, makes some.
+        until(|| {
+            on(&second, &second.stream, 10);
+            std::thread::sleep(Duration::from_micros(50));
+            w.sim.calls(make) > w.sim.calls_here(make)
+        });
+        second.context.synchronize().expect("synchronize");
+        drop(second);
+        drop(gpuprof::report());
+        // For it to see that the owner is gone.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let profile = w.finish(session);
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn a_raw_context_at_the_address_of_one_that_is_gone_is_another() {
+    let w = world();
+    w.sim.reuse_handles(true);
+    let session = w.session();
+    let mut addresses = Vec::new();
+    for ns in [1_000, 20_000, 300_000] {
+        let other = Other::new(w.sim).expect("a context");
+        addresses.push(other.context as usize);
+        for tells_context in [true, false] {
+            around(&other.lend(other.stream, tells_context), || {
+                other.kernel(other.stream, ns).expect("launch");
+            });
+        }
+        other.synchronize(other.stream).expect("synchronize");
+        drop(gpuprof::report());
+        other.destroy();
+    }
+    let profile = w.finish(session);
+    w.sim.reuse_handles(false);
+    addresses.dedup();
+    assert_eq!(addresses.len(), 1, "the test needs the same address");
+    assert_eq!(gpu_times(&profile, "around"), (6, 642_000, 642_000));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn a_raw_context_that_ends_before_its_times_are_read_loses_them_and_no_more() {
+    let w = world();
+    w.sim.reuse_handles(true);
+    let other = Other::new(w.sim).expect("a context");
+    let lent = other.lend(other.stream, true);
+    w.warm_up(|| around(&lent, || ()));
+    let session = w.session();
+    around(&lent, || {
+        other.kernel(other.stream, 50_000).expect("launch")
+    });
+    other.destroy();
+    // At the same address: an event of the old one must not be taken for the new one's.
+    let other = Other::new(w.sim).expect("a context");
+    let lent = other.lend(other.stream, true);
+    w.sim.reset_calls();
+    around(&lent, || other.kernel(other.stream, 700).expect("launch"));
+    other.synchronize(other.stream).expect("synchronize");
+    let profile = w.finish(session);
+    w.sim.reuse_handles(false);
+    let function = function(&profile, "around");
+    assert_eq!((function.calls, function.untimed.cuda_error), (2, 1));
+    assert_eq!(gpu_times(&profile, "around"), (1, 700, 700));
+    let errors = &profile.trust.errors;
+    assert!(
+        errors.iter().all(|error| error.call == "cuCtxGetId") && !errors.is_empty(),
+        "{errors:?}"
+    );
+    other.destroy();
 }
 
 #[test]

@@ -79,6 +79,28 @@ fn one_function_on_two_devices() {
 }
 
 #[test]
+fn the_table_has_a_row_for_each_device_where_a_function_ran_on_several() {
+    let (w, second) = two();
+    let session = w.session();
+    on(&w.gpu, &w.gpu.stream, 1_000);
+    on(&second, &second.stream, 70_000);
+    around(&w.gpu.stream, || w.gpu.kernel(500));
+    let profile = finish(&w, &second, session);
+    let table = profile.to_string();
+    let row = |name: &str| {
+        let mut rows = table.lines().filter(|line| line.starts_with(name));
+        let row = rows.next().unwrap_or_else(|| panic!("no {name}: {table}"));
+        assert!(rows.next().is_none(), "{name}: {table}");
+        row.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // Calls, self, share, total, average.
+    assert!(row("on ").starts_with("on 2 71.0 µs 99.3 71.0 µs 35.5 µs"));
+    assert!(row("├─ GPU 0").starts_with("├─ GPU 0 1 1.00 µs 1.4 1.00 µs 1.00 µs"));
+    assert!(row("└─ GPU 1").starts_with("└─ GPU 1 1 70.0 µs 97.9 70.0 µs 70.0 µs"));
+    assert!(row("around").starts_with("around 1 500"), "{table}");
+}
+
+#[test]
 fn the_devices_used_are_listed() {
     let (w, second) = two();
     let session = w.session();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use common::{World, cpu_times, function, gpu, gpu_times, node, world};
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
+use gpuprof::profile::Profile;
 
 #[gpu_profile]
 fn outer(w: &World, stream: &Arc<CudaStream>) {
@@ -203,6 +204,95 @@ fn a_child_on_one_of_several_streams_is_not_subtracted() {
     // Stream b is busy for 5 000 and 100 000 from the start on, a for 3 000.
     assert_eq!(gpu_times(&profile, "on_both"), (1, 105_000, 105_000));
     assert_eq!(gpu_times(&profile, "third_kernel"), (1, 100_000, 100_000));
+}
+
+#[gpu_profile(stream = [b, a])]
+fn on_both_too(w: &World, a: &Arc<CudaStream>, b: &Arc<CudaStream>) {
+    w.gpu.kernel_on(a, 40);
+    w.gpu.kernel_on(b, 60);
+}
+
+/// Of these functions, those whose own time or sum of what is inside is marked.
+fn marked<'a>(profile: &Profile, names: &[&'a str]) -> Vec<&'a str> {
+    let overlaps = |name: &&&str| function(profile, name).gpu_overlaps;
+    names.iter().filter(overlaps).copied().collect()
+}
+
+#[test]
+fn what_a_call_on_several_streams_holds_counts_once_above_it() {
+    let w = world();
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    without_stream(&w, || {
+        on_both(&w, &a, &b, || {
+            third_kernel(&w, &b);
+            on_both_too(&w, &a, &b);
+        });
+    });
+    let profile = w.finish(session);
+    // Stream b: 5 000, 100 000 and 60. Stream a: 3 000 and 40, and nothing until b has come that far.
+    assert_eq!(gpu_times(&profile, "on_both"), (1, 105_060, 105_060));
+    assert_eq!(gpu_times(&profile, "third_kernel"), (1, 100_000, 100_000));
+    // From where a is to where b ends.
+    assert_eq!(gpu_times(&profile, "on_both_too"), (1, 102_060, 102_060));
+    assert_eq!(
+        function(&profile, "without_stream").gpu_children_ns,
+        105_060
+    );
+    let names = ["on_both", "on_both_too", "third_kernel", "without_stream"];
+    assert_eq!(marked(&profile, &names), ["on_both"]);
+    let table = profile.to_string();
+    assert!(table.contains("≤105") && !table.contains("Σ≤"), "{table}");
+}
+
+#[test]
+fn a_call_on_more_streams_than_the_one_around_it_is_marked_there_and_above() {
+    let w = world();
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    without_stream(&w, || {
+        first_kernel(&w, &a, || on_both(&w, &a, &b, || ()));
+    });
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "first_kernel"), (1, 4_000, 4_000));
+    assert_eq!(gpu_times(&profile, "on_both"), (1, 5_000, 5_000));
+    // The 3 000 on a are in both.
+    assert_eq!(function(&profile, "without_stream").gpu_children_ns, 9_000);
+    let names = ["first_kernel", "on_both", "without_stream"];
+    assert_eq!(marked(&profile, &names), ["first_kernel", "without_stream"]);
+    let table = profile.to_string();
+    assert!(
+        table.contains("≤4.00") && table.contains("Σ≤9.00"),
+        "{table}"
+    );
+}
+
+#[test]
+fn the_same_stream_twice_has_children_as_one_stream_has() {
+    let w = world();
+    let s = &w.gpu.stream;
+    let session = w.session();
+    on_both(&w, s, s, || third_kernel(&w, s));
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "on_both"), (1, 108_000, 8_000));
+    assert_eq!(marked(&profile, &["on_both", "third_kernel"]), [""; 0]);
+}
+
+#[test]
+fn a_grandchild_under_a_call_on_several_streams_is_taken_from_its_own_alone() {
+    let w = world();
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    on_both(&w, &a, &b, || {
+        first_kernel(&w, &b, || third_kernel(&w, &b));
+    });
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "on_both"), (1, 106_000, 106_000));
+    assert_eq!(gpu_times(&profile, "first_kernel"), (1, 101_000, 1_000));
+    // What is inside the first kernel's span counts there.
+    assert_eq!(function(&profile, "on_both").gpu_children_ns, 101_000);
+    let names = ["first_kernel", "on_both", "third_kernel"];
+    assert_eq!(marked(&profile, &names), ["on_both"]);
 }
 
 #[test]

@@ -134,6 +134,66 @@ fn the_null_stream_is_timed_where_it_is_given_and_never_assumed() {
 }
 
 #[test]
+fn forked_and_borrowed_streams_are_streams_like_any_other() {
+    let w = world();
+    let session = w.session();
+    w.gpu.kernel(9_000);
+    // It waits for what it was forked from, as its first kernel does.
+    let forked = w.gpu.stream.fork().expect("fork");
+    // SAFETY: the handle is of this context, and `forked` outlives it.
+    let borrowed = unsafe { w.gpu.context.wrap_borrowed_stream(forked.cu_stream()) };
+    around(&forked, || {
+        on(&w, &borrowed, 3_000);
+        w.gpu.kernel_on(&forked, 200);
+    });
+    drop(borrowed);
+    on_another(&w, &forked, 50);
+    let profile = w.finish(session);
+    // One stream by whatever name.
+    assert_eq!(gpu_times(&profile, "around"), (1, 3_200, 200));
+    assert_eq!(gpu_times(&profile, "on"), (1, 3_000, 3_000));
+    assert_eq!(gpu_times(&profile, "on_another"), (1, 50, 50));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn the_null_stream_has_two_names_and_is_one_stream() {
+    let w = world();
+    let null = w.gpu.context.default_stream();
+    // SAFETY: CU_STREAM_LEGACY is always there, and nobody's.
+    let legacy = unsafe { w.gpu.context.wrap_borrowed_stream(1 as _) };
+    let session = w.session();
+    around(&null, || on(&w, &legacy, 5_000));
+    around(&legacy, || on(&w, &null, 300));
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "around"), (2, 5_300, 0));
+    assert_eq!(gpu_times(&profile, "on"), (2, 5_300, 5_300));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[gpu_profile]
+fn switches(w: &World, stream: &mut Arc<CudaStream>, to: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 1_000);
+    *stream = Arc::clone(to);
+    w.gpu.kernel_on(stream, 70_000);
+}
+
+#[test]
+fn a_function_that_switches_streams_is_timed_on_the_one_it_was_given() {
+    let w = world();
+    let (mut stream, to) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    // The second call begins on the stream that the first one left.
+    switches(&w, &mut stream, &to);
+    switches(&w, &mut stream, &w.gpu.another_stream());
+    let profile = w.finish(session);
+    let times = &gpu(&profile, "switches").times;
+    assert_eq!((times.min_ns, times.max_ns), (1_000, 1_000));
+    assert_eq!(gpu_times(&profile, "switches"), (2, 2_000, 2_000));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
 fn the_per_thread_stream_is_each_threads_own() {
     let w = world();
     let per_thread = w.gpu.context.per_thread_stream();

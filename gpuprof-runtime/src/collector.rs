@@ -349,6 +349,10 @@ impl Collector {
             );
             profile.trust.notes.push(note);
         }
+        let untimed = &profile.trust.untimed;
+        if driver.has_ended() && untimed.unavailable + untimed.unfinished > 0 {
+            profile.trust.notes.push(DRIVER_ENDED.to_owned());
+        }
         let missed = driver.missed().into_iter();
         let others = missed.filter(|symbol| Some(*symbol) != lacks);
         profile.trust.notes.extend(
@@ -356,6 +360,9 @@ impl Collector {
         );
     }
 }
+
+const DRIVER_ENDED: &str =
+    "the CUDA driver shut down before the program ended: from then on nothing was timed on the GPU";
 
 impl Threads {
     fn merged(&self) -> Merged {

@@ -7,6 +7,7 @@ pub use inventory;
 pub use crate::async_span::{AsyncSpan, Instrumented, instrument};
 pub use crate::clock::drive as drive_clock;
 use crate::gpu::HasStream;
+pub use crate::gpu::replace_functions as replace_driver_functions;
 pub use crate::gpu::{StreamRef, Streams};
 pub use crate::nvtx::Payload;
 pub use crate::site::{Entry, Meta, Site};

@@ -127,6 +127,10 @@ pub struct Function {
     pub gpu_by_device: Vec<GpuByDevice>,
     /// GPU time of the spans inside this function on whatever stream: what a function without a stream shows.
     pub gpu_children_ns: u64,
+    /// Whether spans inside ran on some of several streams, so that their time cannot be taken from this function's own: the
+    /// GPU self time is then at most what is shown. Of a function without a stream: whether such spans stand among those that
+    /// `gpu_children_ns` sums up, which is then at most what is shown.
+    pub gpu_overlaps: bool,
     /// Calls whose stream was being captured into a graph.
     pub captured_calls: u64,
     /// Calls that were neither timed nor captured, of a function that has a stream; `untimed` says why.

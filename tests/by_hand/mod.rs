@@ -1,5 +1,8 @@
 //! An executor in which each poll is a line of the test, so that the test knows what happens when.
 
+// Each test file uses its own part of it.
+#![allow(dead_code)]
+
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};

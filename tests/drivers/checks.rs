@@ -26,7 +26,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     a_driver_that_is_gone_is_left_alone,
 ];
 
-/// Every driver function that gpuprof calls.
+/// Every driver function that gpuprof calls; but for `cuCtxSetCurrent`, which the program calls too.
 const CALLED: [&str; 21] = [
     "cuCtxGetCurrent",
     "cuCtxPushCurrent_v2",

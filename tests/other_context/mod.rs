@@ -14,7 +14,8 @@ const LEN: usize = 4;
 const BLOCKING: u32 = 0;
 const NON_BLOCKING: u32 = 1;
 
-/// A created context on device 0 with saxpy, one non-blocking stream and one blocking one. Destroyed by nobody.
+/// A created context on device 0 with saxpy, one non-blocking stream and one blocking one. Destroyed by nobody but
+/// [`destroy`](Self::destroy).
 pub struct Other {
     sim: Sim,
     pub context: sys::CUcontext,
@@ -89,6 +90,14 @@ impl Other {
     pub fn synchronize(&self, stream: sys::CUstream) -> Result<(), DriverError> {
         // SAFETY: the stream is alive.
         self.inside(|| unsafe { result::stream::synchronize(stream) })
+    }
+
+    /// Ends the context with everything in it, whatever is still to come there.
+    pub fn destroy(self) {
+        // SAFETY: nobody uses it any more but, in the tests that ask for it, gpuprof.
+        unsafe { sys::cuCtxDestroy_v2(self.context) }
+            .result()
+            .expect("destroy");
     }
 
     /// One of its streams, for spans.

@@ -2,11 +2,13 @@
 
 use std::ffi::{CStr, c_int, c_uint};
 
-use super::driver::{CAPTURE_IMPLICIT, Driver, Failed, NOT_READY};
+use super::driver::{CAPTURE_IMPLICIT, CONTEXT_IS_DESTROYED, Driver, Failed, NOT_READY};
 use super::sys::{Context, Device, Event, Stream};
 
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 const MODE_RELAXED: c_int = 2;
+/// Times that a thread's capture mode is tried to be exchanged.
+const EXCHANGE_TRIES: u32 = 3;
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: c_uint = 1;
 /// `CU_EVENT_DEFAULT`: timed.
@@ -42,6 +44,16 @@ impl Driver {
     pub(crate) fn context_id(&self, context: Context) -> Option<u64> {
         let mut id = 0;
         self.ctx_get_id(context, &raw mut id).ok().map(|()| id)
+    }
+
+    /// `Ok` where `context` is still the one that had this number. That it is not is an answer, and not counted.
+    pub(crate) fn check_life(&self, context: Context, id: u64) -> Result<(), Failed> {
+        let mut found = 0;
+        self.ctx_get_id(context, &raw mut found)?;
+        match found == id {
+            true => Ok(()),
+            false => Err(Failed(CONTEXT_IS_DESTROYED)),
+        }
     }
 
     /// The context of a stream.
@@ -106,16 +118,32 @@ impl Driver {
         self.stream_destroy(stream)
     }
 
+    /// Makes `context`, or none, the current one in the place of what is current.
+    pub(crate) fn set_current(&self, context: Context) -> Result<(), Failed> {
+        self.ctx_set_current(context)
+    }
+
     /// Runs `f` with the calling thread in RELAXED capture mode, so that nothing in it can disturb a capture elsewhere.
-    pub(crate) fn relaxed<R>(&self, f: impl FnOnce() -> R) -> R {
+    /// `Err`: the thread could not be put in that mode, so `f` did not run.
+    pub(crate) fn relaxed<R>(&self, f: impl FnOnce() -> R) -> Result<R, Failed> {
         let mut mode = MODE_RELAXED;
-        let exchanged = self.exchange_capture_mode(&raw mut mode).is_ok();
+        self.exchange(&mut mode)?;
         let result = f();
-        if exchanged {
-            // A failure is counted; there is nothing else to do about it.
-            let _ = self.exchange_capture_mode(&raw mut mode);
+        // A failure is counted. It leaves the thread in a mode in which less is prohibited, and nothing else could end that.
+        let _ = self.exchange(&mut mode);
+        Ok(result)
+    }
+
+    /// Tried again, as the thread must not keep a mode that is not its own.
+    fn exchange(&self, mode: &mut c_int) -> Result<(), Failed> {
+        let mut exchanged = Err(Failed(NOT_READY));
+        for _ in 0..EXCHANGE_TRIES {
+            exchanged = self.exchange_capture_mode(&raw mut *mode);
+            if exchanged.is_ok() {
+                break;
+            }
         }
-        result
+        exchanged
     }
 
     /// One attribute of a device.

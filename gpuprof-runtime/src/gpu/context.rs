@@ -4,7 +4,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
 use cudarc::driver::CudaContext;
@@ -28,13 +27,48 @@ pub(crate) struct Pair {
     pub(crate) end: Event,
 }
 
+/// One life of a context: a primary context has the same handle each time it comes to life, and nothing made in the life
+/// before may be touched any more. On an H200 (driver 580) that ended in a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    handle: sys::Context,
+    /// The driver's number for it, which is never used again, where the driver has such numbers.
+    id: Option<u64>,
+}
+
+impl Life {
+    /// That of the stream's context.
+    pub(crate) fn of(driver: &Driver, stream: &StreamRef<'_>) -> Result<Self, Failed> {
+        let handle = match stream.raw_context() {
+            sys::Context::NULL => driver.context_of(stream.handle())?,
+            context => context,
+        };
+        let id = driver.context_id(handle);
+        Ok(Self { handle, id })
+    }
+
+    /// Whether the driver can tell it from another life at the same address.
+    pub(super) fn has_number(self) -> bool {
+        self.id.is_some()
+    }
+
+    /// Whether `self` has ended, as `other` lives in its place.
+    pub(super) fn ended_before(self, other: Self) -> bool {
+        let differ = self.id.zip(other.id).is_some_and(|(mine, its)| mine != its);
+        self.handle == other.handle && differ
+    }
+}
+
 /// A context and its pool.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) handle: sys::Context,
-    /// The driver's number for it, which is never used again, where the driver has such numbers.
-    id: Option<u64>,
-    /// cudarc's owners seen so far; all gone means that the context may be gone. Empty for raw handles.
+    life: Life,
+    /// A primary one lives on where somebody else holds it, and can be met again under another owner.
+    primary: bool,
+    /// Met by raw handles, whose owner has promised that it lasts.
+    lent: AtomicBool,
+    /// cudarc's owners seen so far; all gone means that the context may be gone.
     owners: Mutex<Vec<Weak<CudaContext>>>,
     pub(crate) device: u32,
     free: ArrayQueue<Pair>,
@@ -55,11 +89,12 @@ pub(crate) enum NoPair {
 }
 
 impl Context {
-    fn new(
+    pub(super) fn new(
         driver: &Driver,
-        handle: sys::Context,
+        life: Life,
         owner: Option<&Arc<CudaContext>>,
     ) -> Result<Self, Failed> {
+        let handle = life.handle;
         let device = match owner {
             Some(owner) => u32::try_from(owner.ordinal()).unwrap_or(0),
             None => within(driver, handle, || driver.device())??
@@ -68,7 +103,9 @@ impl Context {
         };
         Ok(Self {
             handle,
-            id: driver.context_id(handle),
+            life,
+            primary: owner.is_some_and(|owner| owner.is_primary()),
+            lent: AtomicBool::new(owner.is_none()),
             owners: Mutex::new(owner.map(Arc::downgrade).into_iter().collect()),
             device,
             free: ArrayQueue::new(PAIRS_CEILING),
@@ -78,33 +115,62 @@ impl Context {
         })
     }
 
-    /// Whether any owner gpuprof knows is left; raw handles have none to ask. Holds nothing, not even for a moment: to let
+    /// Whether any owner gpuprof knows is left, or has promised that it lasts. Holds nothing, not even for a moment: to let
     /// go of the last owner would tear the user's context down on this thread.
     pub(crate) fn is_alive(&self) -> bool {
-        let owners = self.owners.lock();
-        owners.is_empty() || owners.iter().any(|owner| owner.strong_count() > 0)
+        self.lent.load(Relaxed) || self.owners.lock().iter().any(|one| one.strong_count() > 0)
     }
 
     /// Holds the context as it is now. `Err` when every owner gpuprof knows is gone.
     pub(crate) fn hold(&self) -> Result<Option<Arc<CudaContext>>, Gone> {
-        let owners = self.owners.lock();
-        match owners.is_empty() {
-            true => Ok(None),
-            false => owners.iter().find_map(Weak::upgrade).map(Some).ok_or(Gone),
+        let held = self.owners.lock().iter().find_map(Weak::upgrade);
+        match held {
+            None if !self.lent.load(Relaxed) => Err(Gone),
+            held => Ok(held),
         }
     }
 
-    fn belongs_to(&self, owner: &Arc<CudaContext>) -> bool {
+    /// Whether what was made in it may be touched. `held`: an owner is, and that is all there is to ask.
+    pub(crate) fn check(&self, driver: &Driver, held: bool) -> Result<(), Failed> {
+        match self.life.id {
+            Some(id) if !held => driver.check_life(self.handle, id),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn life(&self) -> Life {
+        self.life
+    }
+
+    pub(super) fn belongs_to(&self, owner: &Arc<CudaContext>) -> bool {
         self.owners
             .lock()
             .iter()
             .any(|known| known.as_ptr() == Arc::as_ptr(owner))
     }
 
-    fn add_owner(&self, owner: &Arc<CudaContext>) {
-        let mut owners = self.owners.lock();
-        owners.retain(|known| known.strong_count() > 0);
-        owners.push(Arc::downgrade(owner));
+    /// Whether it was met by raw handles.
+    pub(super) fn is_lent(&self) -> bool {
+        self.lent.load(Relaxed)
+    }
+
+    /// Notes who has been met with it now.
+    pub(super) fn add_owner(&self, owner: Option<&Arc<CudaContext>>) {
+        let Some(owner) = owner else {
+            self.lent.store(true, Relaxed);
+            return;
+        };
+        if !self.belongs_to(owner) {
+            let mut owners = self.owners.lock();
+            owners.retain(|known| known.strong_count() > 0);
+            owners.push(Arc::downgrade(owner));
+        }
+    }
+
+    /// Whether it may be met again although every owner is gone. Its events are then kept for that: they cannot be
+    /// destroyed, as it may have ended, and only its number tells.
+    pub(super) fn may_return(&self) -> bool {
+        self.primary && self.life.id.is_some()
     }
 
     pub(crate) fn is_broken(&self) -> bool {
@@ -131,7 +197,7 @@ impl Context {
         if self.made.load(Relaxed) >= PAIRS_CEILING {
             return Err(NoPair::Exhausted);
         }
-        let made = driver.relaxed(|| self.make(driver, BATCH));
+        let made = driver.relaxed(|| self.make(driver, BATCH)).flatten();
         // Other threads may have taken all that were made.
         let lacking = made.map_or(NoPair::Failed, |()| NoPair::Exhausted);
         self.free.pop().ok_or(lacking)
@@ -165,7 +231,11 @@ impl Context {
         if made == 0 || made >= PAIRS_CEILING || self.free.len() >= LOW || self.is_broken() {
             return;
         }
-        let Ok(_held) = self.hold() else { return };
+        let Ok(held) = self.hold() else { return };
+        if let Err(failed) = self.check(driver, held.is_some()) {
+            self.note(failed);
+            return;
+        }
         // As many again as there are, so that a burst is caught up with in a few rounds. A failure is counted, and the
         // next round tries again.
         let _ = within(driver, self.handle, || self.make(driver, made.max(BATCH)))
@@ -197,102 +267,35 @@ pub(crate) fn within<R>(
     context: sys::Context,
     f: impl FnOnce() -> R,
 ) -> Result<R, Failed> {
-    if driver.current() == Ok(context) {
+    let before = driver.current();
+    if before == Ok(context) {
         return Ok(f());
+    }
+    if let Some(failed) = driver.is_stuck() {
+        return Err(failed);
     }
     driver.push(context)?;
     let result = f();
-    // A failure is counted; the thread then keeps a current context it did not have.
-    let _ = driver.pop();
+    if driver.pop().is_err() {
+        put_back(driver, context, before);
+    }
     Ok(result)
 }
 
-/// The contexts of the process, as spans meet them.
-#[derive(Debug)]
-pub(crate) struct Contexts {
-    known: Mutex<Vec<Arc<Context>>>,
-    /// New ones for the resolver, which must not wait for the lock.
-    new: Mutex<Vec<Arc<Context>>>,
-}
-
-impl Contexts {
-    pub(crate) const fn new() -> Self {
-        Self {
-            known: Mutex::new(Vec::new()),
-            new: Mutex::new(Vec::new()),
-        }
+/// After a pop that failed: makes what was current before current again. Such a pop may have worked all the same.
+#[cold]
+pub(super) fn put_back(
+    driver: &Driver,
+    pushed: sys::Context,
+    before: Result<sys::Context, Failed>,
+) {
+    if driver.current().is_ok_and(|current| current != pushed) {
+        return;
     }
-
-    /// The context of `stream`, met now if it never was.
-    pub(crate) fn of(
-        &self,
-        driver: &Driver,
-        stream: &StreamRef<'_>,
-    ) -> Result<Arc<Context>, Failed> {
-        let handle = match stream.raw_context() {
-            sys::Context::NULL => driver.context_of(stream.handle())?,
-            context => context,
-        };
-        let id = driver.context_id(handle);
-        if let Some(found) = self.find(handle, id, stream) {
-            return Ok(found);
-        }
-        // Not under the lock: a driver that hangs must hang nobody else.
-        let context = Arc::new(Context::new(driver, handle, stream.context())?);
-        if let Some(found) = self.find(handle, id, stream) {
-            return Ok(found);
-        }
-        self.known.lock().push(Arc::clone(&context));
-        self.new.lock().push(Arc::clone(&context));
-        Ok(context)
-    }
-
-    fn find(
-        &self,
-        handle: sys::Context,
-        id: Option<u64>,
-        stream: &StreamRef<'_>,
-    ) -> Option<Arc<Context>> {
-        let mut known = self.known.lock();
-        // A context whose owners are gone is forgotten here, and its events with it.
-        known.retain(|context| context.is_alive());
-        let same = |context: &&Arc<Context>| context.handle == handle && context.id == id;
-        // Without the driver's numbers two lives of one address look alike: then cudarc's owner tells them apart.
-        let known_owner = |context: &&Arc<Context>| match stream.context() {
-            Some(owner) => context.belongs_to(owner),
-            None => context.owners.lock().is_empty(),
-        };
-        let found = known
-            .iter()
-            .find(|context| same(context) && (id.is_some() || known_owner(context)))?;
-        if let Some(owner) = stream.context().filter(|owner| !found.belongs_to(owner)) {
-            found.add_owner(owner);
-        }
-        Some(Arc::clone(found))
-    }
-
-    /// Contexts the resolver has not met yet. Never waits.
-    pub(crate) fn take_new(&self) -> Vec<Arc<Context>> {
-        self.new
-            .try_lock()
-            .map(|new| new.clone())
-            .unwrap_or_default()
-    }
-
-    /// Takes a context off that list, once the resolver has done with it what it does at first.
-    pub(crate) fn met(&self, context: &Arc<Context>) {
-        self.new.lock().retain(|new| !Arc::ptr_eq(new, context));
-    }
-
-    /// Whether the resolver has yet to meet one.
-    pub(crate) fn has_new(&self) -> bool {
-        self.new.try_lock().is_none_or(|new| !new.is_empty())
-    }
-
-    /// The largest event floor measured so far, ns.
-    pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
-        let known = self.known.try_lock_for(limit)?;
-        let floors = known.iter().filter_map(|context| context.floor_ns.get());
-        floors.copied().max()
+    let Err(failed) = driver.pop() else { return };
+    driver.note_stuck(failed);
+    if let Ok(before) = before {
+        // A failure is counted; the thread then keeps a current context it did not have.
+        let _ = driver.set_current(before);
     }
 }

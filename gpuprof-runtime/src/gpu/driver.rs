@@ -4,9 +4,9 @@
 //! safe wrappers take the error cudarc keeps for the user, synchronize, or bind contexts. Every failure is counted
 //! here. Must not import span, collector or report.
 
-use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
@@ -21,6 +21,10 @@ const SUCCESS: Status = 0;
 const DEINITIALIZED: Status = 4;
 /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: asked about the null stream while a blocking stream is being captured.
 pub(super) const CAPTURE_IMPLICIT: Status = 906;
+/// Asks for the number of a context, and so whether it lives.
+const GET_ID: &str = "cuCtxGetId";
+/// `CUDA_ERROR_CONTEXT_IS_DESTROYED`.
+pub(super) const CONTEXT_IS_DESTROYED: Status = 709;
 /// `CUDA_ERROR_NOT_READY`.
 pub(super) const NOT_READY: Status = 600;
 
@@ -61,6 +65,8 @@ macro_rules! driver_table {
             missed: Mutex<Vec<&'static str>>,
             met: Mutex<Vec<Met>>,
             ended: AtomicBool,
+            /// What popping a context answered when nothing could be done about it; 0 for never.
+            stuck: AtomicI32,
         }
 
         impl Driver {
@@ -82,6 +88,7 @@ macro_rules! driver_table {
                     missed: Mutex::new(Vec::new()),
                     met: Mutex::new(Vec::new()),
                     ended: AtomicBool::new(false),
+                    stuck: AtomicI32::new(SUCCESS),
                 }
             }
 
@@ -108,6 +115,8 @@ driver_table! {
     ctx_get_current = "cuCtxGetCurrent": fn(out: *mut Context);
     ctx_push = "cuCtxPushCurrent_v2": fn(context: Context);
     ctx_pop = "cuCtxPopCurrent_v2": fn(out: *mut Context);
+    // Only to mend what a failed pop leaves behind: nobody else's choice of a context is ever overruled.
+    ctx_set_current = "cuCtxSetCurrent": fn(context: Context);
     ctx_get_device = "cuCtxGetDevice": fn(out: *mut Device);
     ctx_get_id = "cuCtxGetId": fn(context: Context, out: *mut u64);
     stream_get_ctx = "cuStreamGetCtx": fn(stream: Stream, out: *mut Context);
@@ -129,10 +138,30 @@ driver_table! {
     get_error_name = "cuGetErrorName": fn(status: Status, out: *mut *const c_char);
 }
 
+/// A test's functions in the place of the library's: by name, null for what stays the library's.
+static REPLACED: OnceLock<fn(&str) -> *const c_void> = OnceLock::new();
+
+/// Puts functions of a test's own in the place of those that gpuprof, and nobody else in the process, would call: so that
+/// gpuprof's calls can fail while the program's own do not. Works only before the first span with a stream.
+///
+/// Returns whether it took effect.
+///
+/// # Safety
+/// What `by` gives is null or a function that can stand for the driver's of that name.
+pub unsafe fn replace(by: fn(&str) -> *const c_void) -> bool {
+    DRIVER.get().is_none() && REPLACED.set(by).is_ok()
+}
+
 /// # Safety
 /// `F` must be a function pointer type that fits the symbol.
 unsafe fn find<F: Copy>(library: &Library, names: &[&str]) -> Option<F> {
     names.iter().find_map(|name| {
+        let replaced = REPLACED.get().map_or(std::ptr::null(), |by| by(name));
+        if !replaced.is_null() {
+            // SAFETY: a function pointer and a data pointer have one size on these platforms, and `replace` was promised that
+            // the function fits the symbol, as the caller has for `F`.
+            return Some(unsafe { std::mem::transmute_copy(&replaced) });
+        }
         // SAFETY: passed on to the caller.
         let symbol: Symbol<F> = unsafe { library.get(*name) }.ok()?;
         Some(*symbol)
@@ -213,6 +242,18 @@ impl Driver {
         self.ended.load(Relaxed)
     }
 
+    /// The error after which no context may be pushed any more, as none could be popped.
+    pub(crate) fn is_stuck(&self) -> Option<Failed> {
+        match self.stuck.load(Relaxed) {
+            SUCCESS => None,
+            status => Some(Failed(status)),
+        }
+    }
+
+    pub(crate) fn note_stuck(&self, failed: Failed) {
+        self.stuck.store(failed.0, Relaxed);
+    }
+
     fn check(&self, call: &'static str, status: Status) -> Result<(), Failed> {
         if status == SUCCESS {
             return Ok(());
@@ -220,10 +261,17 @@ impl Driver {
         match status {
             // Answers, not failures.
             NOT_READY | CAPTURE_IMPLICIT => {}
+            CONTEXT_IS_DESTROYED if call == GET_ID => {}
             DEINITIALIZED => self.ended.store(true, Relaxed),
             _ => self.count(call, status),
         }
         Err(Failed(status))
+    }
+
+    /// Counts that a context has ended before what was to be read there.
+    #[cold]
+    pub(super) fn count_ended_context(&self) {
+        self.count(GET_ID, CONTEXT_IS_DESTROYED);
     }
 
     #[cold]
@@ -259,7 +307,9 @@ impl Driver {
 
     /// Forgets the failures met so far, but for those whose effect lasts.
     pub(crate) fn forget_failures(&self) {
-        self.met.lock().retain(|met| Failed(met.code).is_sticky());
+        // The end of one context is over with it.
+        let lasts = |met: &Met| Failed(met.code).is_sticky() && met.code != CONTEXT_IS_DESTROYED;
+        self.met.lock().retain(lasts);
     }
 
     fn error_name(&self, code: Status) -> String {

@@ -5,16 +5,16 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::context::within;
-use super::driver::{Driver, Failed};
+use super::driver::{CONTEXT_IS_DESTROYED, Driver, Failed};
 use super::pending::Recorded;
 
 /// Whether the GPU has passed the pair's end event.
 pub(super) fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
     let context = &recorded.context;
-    let answer = within(driver, context.handle, || {
-        driver.is_complete(recorded.pair.end)
-    });
-    answer.flatten().inspect_err(|&failed| context.note(failed))
+    let query = || driver.is_complete(recorded.pair.end);
+    let lives = context.check(driver, recorded.held.is_some());
+    let answer = lives.and_then(|()| within(driver, context.handle, query).flatten());
+    answer.inspect_err(|&failed| context.note(failed))
 }
 
 /// Times by device. Almost always one, which then takes no allocation.
@@ -47,8 +47,12 @@ pub(super) fn durations(driver: &Driver, recorded: &[Recorded]) -> Result<Times,
 
 fn elapsed(driver: &Driver, from: &Recorded, to: &Recorded) -> Result<u64, Failed> {
     let context = &from.context;
-    let answer = within(driver, context.handle, || {
-        driver.elapsed_ns(from.pair.start, to.pair.end)
-    });
-    answer.flatten().inspect_err(|&failed| context.note(failed))
+    let read = || driver.elapsed_ns(from.pair.start, to.pair.end);
+    let lives = |one: &Recorded| one.context.check(driver, one.held.is_some());
+    let both = lives(from).and_then(|()| lives(to));
+    if both == Err(Failed(CONTEXT_IS_DESTROYED)) {
+        driver.count_ended_context();
+    }
+    let answer = both.and_then(|()| within(driver, context.handle, read).flatten());
+    answer.inspect_err(|&failed| context.note(failed))
 }

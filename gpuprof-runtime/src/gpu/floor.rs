@@ -16,7 +16,7 @@ pub(super) struct Probe {
     context: Arc<Context>,
     stream: Stream,
     pairs: Vec<Pair>,
-    _held: Option<Arc<CudaContext>>,
+    held: Option<Arc<CudaContext>>,
 }
 
 impl Probe {
@@ -29,7 +29,7 @@ impl Probe {
                 context: Arc::clone(context),
                 stream,
                 pairs: Vec::new(),
-                _held: held,
+                held,
             };
             match probe.record(driver) {
                 Ok(()) => Some(probe),
@@ -57,6 +57,11 @@ impl Probe {
 
     /// Reads the floor if the GPU is through. Returns whether the probe is over, one way or the other.
     pub(super) fn poll(&self, driver: &Driver) -> bool {
+        if let Err(failed) = self.context.check(driver, self.held.is_some()) {
+            // Its stream and its events have gone with it.
+            self.context.note(failed);
+            return true;
+        }
         let polled = within(driver, self.context.handle, || {
             let passed = self
                 .pairs

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use super::context::Context;
+use super::context::{Context, Life};
 use super::driver::Driver;
+use super::kept::Kept;
 use super::open::GpuThread;
 use super::stream::StreamRef;
 use super::sys;
@@ -31,9 +32,9 @@ pub(crate) struct Lane {
     pub(super) stream: sys::Stream,
     pub(super) context: Arc<Context>,
     /// Keeps the context until the events are read; `None` for raw handles.
-    pub(super) held: Option<Arc<CudaContext>>,
+    pub(super) held: Option<Kept<CudaContext>>,
     /// Keeps the stream until the end event; `None` where it outlives the span by itself.
-    pub(super) keep: Option<Arc<CudaStream>>,
+    pub(super) keep: Option<Kept<CudaStream>>,
 }
 
 impl Lane {
@@ -52,6 +53,30 @@ pub(crate) enum Lanes {
 
 impl Lanes {
     pub(super) const NONE: Self = Self::Many(Vec::new());
+
+    /// Leaves none behind.
+    pub(super) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::NONE)
+    }
+
+    /// Of these, each stream once.
+    fn several(mut lanes: Vec<Lane>) -> Self {
+        let mut at = 1;
+        while at < lanes.len() {
+            let (before, rest) = lanes.split_at(at);
+            let again = rest
+                .first()
+                .is_some_and(|lane| before.iter().any(|one| one.is_same_stream(lane)));
+            match again {
+                true => drop(lanes.remove(at)),
+                false => at += 1,
+            }
+        }
+        match lanes.len() {
+            1 => lanes.pop().map_or(Self::NONE, Self::One),
+            _ => Self::Many(lanes),
+        }
+    }
 
     pub(super) fn as_slice(&self) -> &[Lane] {
         match self {
@@ -86,12 +111,7 @@ impl Timing {
                 let lanes = streams
                     .iter()
                     .map(|stream| self.lane(thread, stream, later));
-                lanes
-                    .collect::<Result<Vec<_>, _>>()
-                    .map(|mut lanes| match lanes.len() {
-                        1 => lanes.pop().map_or(Lanes::NONE, Lanes::One),
-                        _ => Lanes::Many(lanes),
-                    })
+                lanes.collect::<Result<Vec<_>, _>>().map(Lanes::several)
             }
         };
         lanes.map_or_else(Held::Refused, Held::Own)
@@ -113,8 +133,8 @@ impl Timing {
         Ok(Lane {
             stream: stream.handle(),
             context,
-            held: stream.context().cloned(),
-            keep,
+            held: stream.context().cloned().map(Kept::new),
+            keep: keep.map(Kept::new),
         })
     }
 
@@ -132,7 +152,19 @@ impl Timing {
             return Err(Fate::Captured);
         }
         // RELAXED: another stream of this thread may be captured, and which of these calls count as unsafe is undocumented.
-        let met = driver.relaxed(|| self.contexts.of(driver, stream));
+        let met = driver
+            .relaxed(|| {
+                let life = Life::of(driver, stream)?;
+                // Of a stream that is not cudarc's, only this tells whether it is still the context met before.
+                match thread
+                    .known_life(life)
+                    .filter(|_| stream.context().is_none())
+                {
+                    Some(known) => Ok(known),
+                    None => self.contexts.of(driver, life, stream),
+                }
+            })
+            .flatten();
         let met = met.map_err(unusable)?;
         thread.remember(stream.context(), &met);
         Ok(met)

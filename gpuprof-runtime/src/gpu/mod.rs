@@ -1,11 +1,15 @@
 //! All CUDA: the driver table, streams, events, the resolver. Must not import span, collector or report.
 
+mod booking;
 mod calls;
 mod context;
+mod contexts;
 mod device;
 mod driver;
 mod durations;
 mod floor;
+mod inside;
+mod kept;
 mod lanes;
 mod open;
 mod pending;
@@ -16,6 +20,7 @@ mod sys;
 mod timing;
 
 pub(crate) use driver::Driver;
+pub use driver::replace as replace_functions;
 pub(crate) use lanes::Held;
 pub use lanes::Streams;
 pub(crate) use open::{GpuThread, Open};

@@ -1,18 +1,21 @@
 //! What is open on one thread: whose streams spans inside inherit, whose time holds theirs, whom sampling chose.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::thread::{self, ThreadId};
 
 use cudarc::driver::CudaContext;
 
-use super::context::{Context, Pair};
+use super::context::{Context, Life, Pair};
+use super::inside::Inside;
 use super::lanes::{Lane, Lanes};
 use super::pending::{Progress, Sender};
 use super::stream::StreamRef;
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed};
 use crate::stats::gpu_node::GpuCall;
+
+/// Contexts of raw handles that a thread finds without a lock.
+const LENT_KEPT: usize = 8;
 
 /// A span that is open on this thread, or a `with_stream`.
 #[derive(Debug)]
@@ -65,6 +68,18 @@ impl Pairs {
     }
 }
 
+/// How a call lies in the timed spans around it.
+#[derive(Debug, Default)]
+pub(super) struct Around {
+    /// The nearest on the same single stream: its path, where the time goes that it must not count as its own, and the product
+    /// of the weights of the spans between.
+    pub(super) subtract: Option<(u32, Arc<Inside>, u32)>,
+    /// The nearest on all streams of the call: its time holds the call's.
+    pub(super) covered: Option<u32>,
+    /// The nearest on some of them that nothing can be taken from: where streams overlap, times do not add up.
+    pub(super) blurs: Option<u32>,
+}
+
 /// A sampling decision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chosen {
@@ -75,50 +90,16 @@ pub(super) struct Chosen {
     pub(super) all: u32,
 }
 
-/// GPU time of the spans inside one call, on its own single stream. Only the resolver reads and writes it.
-#[derive(Debug, Default)]
-pub(crate) struct Inside {
-    ns: AtomicU64,
-    /// One of them stands for several by its own sampling, so the sum can be more than the call.
-    sampled: AtomicBool,
-    state: AtomicU8,
-}
-
-/// How far the call is that the time lies inside of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Enclosing {
-    /// Not resolved yet: it will look here.
-    Waiting,
-    /// Booked already: what comes late is to be taken from its self time.
-    Booked,
-    /// Without a time of its own.
-    Void,
-}
-
-impl Inside {
-    /// Adds the time of a span inside, and says what the enclosing call has done.
-    pub(super) fn add(&self, ns: u64, stands_for: u32) -> Enclosing {
-        let ns = ns.saturating_mul(u64::from(stands_for));
-        if stands_for > 1 {
-            self.sampled.store(true, Relaxed);
-        }
-        self.ns
-            .store(self.ns.load(Relaxed).saturating_add(ns), Relaxed);
-        match self.state.load(Relaxed) {
-            0 => Enclosing::Waiting,
-            1 => Enclosing::Booked,
-            _ => Enclosing::Void,
-        }
-    }
-
-    /// The time inside up to now, for the enclosing call of `ns`, which is being booked or not. Never more than that, unless
-    /// sampling makes up for it elsewhere: futures that run beside each other overlap.
-    pub(super) fn close(&self, booked: bool, ns: u64) -> u64 {
-        self.state.store(if booked { 1 } else { 2 }, Relaxed);
-        let inside = self.ns.load(Relaxed);
-        match self.sampled.load(Relaxed) {
-            true => inside,
-            false => inside.min(ns),
+/// What is dropped without an end has no end event, as when a thread is taking its thread-locals down: its pairs go back.
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let State::Started { pairs, .. } = &self.state {
+            let lanes = self.lanes.as_slice().iter();
+            let started = lanes.zip(pairs.as_slice());
+            started.for_each(|(lane, pair)| lane.context.give(*pair));
+            if let Some(inside) = &self.inside {
+                inside.close(false, 0);
+            }
         }
     }
 }
@@ -173,6 +154,8 @@ pub(crate) struct GpuThread {
     next: u64,
     /// Contexts met by this thread. The `Weak` keeps an owner's address from being used again.
     contexts: Vec<(Weak<CudaContext>, Arc<Context>)>,
+    /// Those met by raw handles, the latest last.
+    lent: Vec<Arc<Context>>,
     sender: Option<(Sender, Arc<Progress>)>,
     /// Something was met for the first time since this was last asked.
     set_up: bool,
@@ -187,6 +170,7 @@ impl GpuThread {
             open: Vec::new(),
             next: 1,
             contexts: Vec::new(),
+            lent: Vec::new(),
             sender: None,
             set_up: false,
             random: fastrand::Rng::new(),
@@ -228,12 +212,24 @@ impl GpuThread {
         Some(Arc::clone(context))
     }
 
+    /// The context met by raw handles in this life of it.
+    pub(super) fn known_life(&self, life: Life) -> Option<Arc<Context>> {
+        let mut lent = self.lent.iter().rev();
+        lent.find(|context| context.life() == life).map(Arc::clone)
+    }
+
     pub(super) fn remember(&mut self, owner: Option<&Arc<CudaContext>>, context: &Arc<Context>) {
         if let Some(owner) = owner {
             self.set_up = true;
             self.contexts.retain(|(known, _)| known.strong_count() > 0);
             self.contexts
                 .push((Arc::downgrade(owner), Arc::clone(context)));
+        } else if self.known_life(context.life()).is_none() {
+            self.set_up = true;
+            if self.lent.len() == LENT_KEPT {
+                self.lent.remove(0);
+            }
+            self.lent.push(Arc::clone(context));
         }
     }
 
@@ -271,14 +267,36 @@ impl GpuThread {
         }
     }
 
-    /// Path and inner time of the nearest timed span on the same single stream, and the product of the weights of the
-    /// spans between.
-    pub(super) fn enclosing(&mut self, lanes: &Lanes) -> Option<(u32, Arc<Inside>, u32)> {
-        let Lanes::One(lane) = lanes else { return None };
-        let at = self
-            .open
-            .iter()
-            .rposition(|(_, open)| open.times_alone(lane))?;
+    /// How a call on these streams lies in the spans around it.
+    pub(super) fn around(&mut self, lanes: &Lanes) -> Around {
+        let single = match lanes {
+            Lanes::One(lane) => Some(lane),
+            Lanes::Many(_) => None,
+        };
+        let mut around = Around::default();
+        let mut at = None;
+        for (index, (_, open)) in self.open.iter().enumerate().rev() {
+            if !open.is_timed() {
+                continue;
+            }
+            if single.is_some_and(|lane| open.times_alone(lane)) {
+                around.covered = around.covered.or(Some(open.path));
+                at = Some(index);
+                break;
+            }
+            let mut lanes = lanes.as_slice().iter();
+            if around.blurs.is_none() && lanes.clone().any(|lane| open.lanes.has(lane)) {
+                around.blurs = Some(open.path);
+            }
+            if around.covered.is_none() && lanes.all(|lane| open.lanes.has(lane)) {
+                around.covered = Some(open.path);
+            }
+        }
+        around.subtract = at.and_then(|at| self.subtract(at));
+        around
+    }
+
+    fn subtract(&mut self, at: usize) -> Option<(u32, Arc<Inside>, u32)> {
         let between = self.open.get(at + 1..).unwrap_or_default();
         let weights = between.iter().filter_map(|(_, open)| open.chosen);
         let weight = weights.fold(1_u32, |product, chosen| product.saturating_mul(chosen.own));

@@ -7,7 +7,8 @@ use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
 
 use super::context::{Context, Pair};
-use super::open::Inside;
+use super::inside::Inside;
+use super::kept::Kept;
 use super::sys::Stream;
 use crate::stats::gpu_node::GpuCall;
 
@@ -21,7 +22,7 @@ pub(crate) struct Recorded {
     pub(crate) pair: Pair,
     pub(crate) stream: Stream,
     /// Keeps the context until the events are read; `None` for raw handles.
-    pub(crate) _held: Option<Arc<CudaContext>>,
+    pub(super) held: Option<Kept<CudaContext>>,
 }
 
 /// The pairs of one call: almost always one.

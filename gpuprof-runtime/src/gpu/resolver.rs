@@ -11,17 +11,16 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use super::booking::{NotYet, finish, give_up};
 use super::context::Context;
 use super::device;
-use super::driver::{Driver, Failed, NOT_READY};
-use super::durations::{durations, has_passed};
+use super::driver::Driver;
+use super::durations::has_passed;
 use super::floor::Probe;
-use super::open::Enclosing;
 use super::pending::{Pairs, Progress, Receiver, Sample};
 use super::sys::Stream;
 use super::timing::Timing;
 use crate::exit;
-use crate::stats::gpu_node::{GpuCall, GpuStats};
 
 /// While somebody waits for it.
 const HURRIED_SLEEP: Duration = Duration::from_micros(20);
@@ -88,7 +87,7 @@ impl Resolver {
 
     fn run(mut self) {
         let driver = self.driver;
-        driver.relaxed(|| {
+        let ran = driver.relaxed(|| {
             let mut sleep = SHORTEST_SLEEP;
             let mut quiet = 0;
             while !driver.has_ended() {
@@ -109,6 +108,32 @@ impl Resolver {
                 }
             }
         });
+        if ran.is_err() {
+            self.refuse();
+        }
+    }
+
+    /// Instead of reading times, where the thread cannot be put in RELAXED mode: in any other a query could spoil a capture of
+    /// the program's. Calls go untimed from now on, and those under way are booked as failed.
+    fn refuse(&mut self) {
+        self.timing.refused.store(true, Relaxed);
+        while !self.driver.has_ended() {
+            for context in self.timing.contexts.take_new() {
+                self.timing.contexts.met(&context);
+            }
+            self.receive();
+            for waiting in self.loose.drain(..) {
+                give_up(self.timing, &waiting.sample);
+                waiting.progress.resolve(1);
+            }
+            for (_, (lane, progress)) in self.lanes.drain() {
+                for sample in &lane.samples {
+                    give_up(self.timing, sample);
+                    progress.resolve(1);
+                }
+            }
+            self.rest(LONGEST_SLEEP);
+        }
     }
 
     /// One look at everything. Returns whether anything moved.
@@ -152,12 +177,21 @@ impl Resolver {
         self.contexts.retain(|context| context.is_alive());
         for context in timing.contexts.take_new() {
             self.describe(context.device);
-            if let Some(probe) = Probe::start(self.driver, &context) {
+            // One that returns has been measured, or cannot be.
+            if context.floor_ns.get().is_none()
+                && let Some(probe) = Probe::start(self.driver, &context)
+            {
                 timing.probes.fetch_add(1, Relaxed);
                 self.probes.push(probe);
             }
             timing.contexts.met(&context);
-            self.contexts.push(context);
+            if !self
+                .contexts
+                .iter()
+                .any(|known| Arc::ptr_eq(known, &context))
+            {
+                self.contexts.push(context);
+            }
         }
     }
 
@@ -279,68 +313,6 @@ impl Lane {
                 self.samples.partition_point(passed)
             }
             _ => 0,
-        }
-    }
-}
-
-/// The sample is not complete after all: its stream was destroyed with work queued, and a newer stream, which is ahead, has its
-/// address.
-struct NotYet;
-
-/// Reads the times of a completed sample, books them, and gives its events back.
-fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Result<(), NotYet> {
-    let durations = durations(driver, sample.pairs.as_slice());
-    if durations == Err(Failed(NOT_READY)) {
-        return Err(NotYet);
-    }
-    {
-        let mut booked = timing.booked.lock();
-        // Under the lock, so that a reset between the check and the booking is impossible.
-        let wanted = booked.of(sample.epoch);
-        let close = |booked, ns| {
-            let inside = sample.inside.as_ref();
-            inside.map_or(0, |inside| inside.close(booked, ns))
-        };
-        match (durations, wanted) {
-            (Ok(durations), Some(stats)) => {
-                let ns = durations.first().map_or(0, |(_, ns)| *ns);
-                let inside_ns = close(true, ns);
-                add_all(stats, &sample.call, &durations, inside_ns);
-                tell_enclosing(stats, sample, &durations);
-            }
-            (Err(_), Some(stats)) if !driver.has_ended() => {
-                close(false, 0);
-                stats.fail(&sample.call);
-            }
-            _ => {
-                close(false, 0);
-            }
-        }
-    }
-    sample.pairs.recycle();
-    Ok(())
-}
-
-fn add_all(stats: &mut GpuStats, call: &GpuCall, durations: &[(u32, u64)], inside_ns: u64) {
-    for (at, &(device, ns)) in durations.iter().enumerate() {
-        let call = GpuCall {
-            device,
-            counts: at == 0,
-            ..*call
-        };
-        stats.add(&call, ns, inside_ns);
-    }
-}
-
-/// The enclosing call on the same stream must not count this time as its own. It usually resolves later; a future that
-/// moved between threads may have been quicker.
-fn tell_enclosing(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)]) {
-    if let (Some(enclosing), Some(parent), [(device, ns)]) =
-        (&sample.enclosing, sample.call.parent, durations)
-    {
-        let weight = sample.call.weight;
-        if enclosing.add(*ns, weight) == Enclosing::Booked {
-            stats.take_from_self(parent, *device, ns.saturating_mul(u64::from(weight)));
         }
     }
 }

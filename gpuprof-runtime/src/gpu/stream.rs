@@ -40,7 +40,9 @@ impl<'a> StreamRef<'a> {
     ///
     /// # Safety
     /// Both handles must be valid. The stream must stay so until every span that was given it has ended, the context
-    /// until the process ends: gpuprof reads its events there later, from another thread.
+    /// until the times of these spans are read, as [`report`](crate::report) does: gpuprof reads its events there later, from
+    /// another thread. (A driver of CUDA 12 or later tells when the context has ended before: those times are then lost and
+    /// counted. It cannot tell while it is being asked.)
     #[must_use]
     pub unsafe fn from_raw(stream: *mut c_void, context: *mut c_void) -> Self {
         let (stream, context) = (sys::Stream(stream as usize), sys::Context(context as usize));
@@ -61,11 +63,12 @@ impl<'a> StreamRef<'a> {
     }
 
     pub(crate) fn handle(&self) -> sys::Stream {
-        match self.source {
+        let stream = match self.source {
             Source::Shared(stream) => sys::Stream(stream.cu_stream() as usize),
             Source::Borrowed(stream) => sys::Stream(stream.cu_stream() as usize),
             Source::Raw { stream, .. } => stream,
-        }
+        };
+        stream.named_once()
     }
 
     /// The stream's context, null when only the driver knows it.

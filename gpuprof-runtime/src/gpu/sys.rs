@@ -25,8 +25,18 @@ handle! {
 }
 
 impl Stream {
+    /// `CU_STREAM_LEGACY`: the null stream by another name.
+    const LEGACY: Self = Self(1);
     /// `CU_STREAM_PER_THREAD`: a different stream on every OS thread.
     pub(crate) const PER_THREAD: Self = Self(2);
+
+    /// The one name of each stream.
+    pub(crate) fn named_once(self) -> Self {
+        match self {
+            Self::LEGACY => Self::NULL,
+            stream => stream,
+        }
+    }
 }
 
 /// `CUdevice`: an ordinal.

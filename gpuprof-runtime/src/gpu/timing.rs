@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 
-use super::context::Contexts;
+use super::contexts::Contexts;
 use super::driver::Driver;
 use super::lanes::{Held, Lane, Lanes};
 use super::open::{GpuThread, Open, Pairs, State};
@@ -35,6 +35,8 @@ pub(crate) struct Timing {
     pub(super) idle: AtomicBool,
     /// Somebody waits for the resolver: it must not sleep long.
     pub(super) hurry: AtomicBool,
+    /// The resolver cannot read anything: calls go untimed.
+    pub(super) refused: AtomicBool,
     /// Event floors being measured.
     pub(super) probes: AtomicU32,
 }
@@ -90,6 +92,7 @@ impl Timing {
             resolver: OnceLock::new(),
             idle: AtomicBool::new(false),
             hurry: AtomicBool::new(false),
+            refused: AtomicBool::new(false),
             probes: AtomicU32::new(0),
         }
     }
@@ -164,10 +167,10 @@ impl Timing {
         if driver.lacks().is_some() || !self.has_resolver() {
             return Err(Fate::Untimed(Untimed::Unavailable));
         }
-        let enclosing = thread.enclosing(&open.lanes);
+        let around = thread.around(&open.lanes);
         let outermost = !thread.is_inside(&open.lanes, open.site);
         let pairs = record::start(driver, &open.lanes)?;
-        let (parent, enclosing, between) = match enclosing {
+        let (parent, enclosing, between) = match around.subtract {
             Some((path, inside, between)) => (Some(path), Some(inside), between),
             None => (None, None, 1),
         };
@@ -181,6 +184,8 @@ impl Timing {
                 .map_or(0, |lane| lane.context.device),
             counts: true,
             parent,
+            covered: around.covered,
+            blurs: around.blurs,
             outermost,
             weight: between.saturating_mul(chosen.own),
             stands_for: chosen.all,
@@ -198,49 +203,48 @@ impl Timing {
     pub(crate) fn end(
         &'static self,
         thread: &mut GpuThread,
-        open: Open,
+        mut open: Open,
         work: Work,
         epoch: u32,
     ) -> (Fate, Option<Sample>) {
-        let began_in = open.epoch;
-        let (call, pairs, enclosing, began_on) = match open.state {
+        let (pairs, began_on) = match &open.state {
             State::None => return (Fate::NoStream, None),
-            State::Not(fate) => return (fate, None),
-            State::Started {
-                call,
-                pairs,
-                enclosing,
-                thread,
-            } => (call, pairs, enclosing, thread),
+            State::Not(fate) => return (*fate, None),
+            State::Started { pairs, thread, .. } => (pairs, *thread),
         };
         let is_per_thread = |lane: &Lane| lane.stream == sys::Stream::PER_THREAD;
         let per_thread = open.lanes.as_slice().iter().any(is_per_thread);
         let outcome = if per_thread && began_on != thread.id {
             Err(Fate::Untimed(Untimed::StreamUnsafe))
-        } else if began_in != epoch {
+        } else if open.epoch != epoch {
             // Its time, and that of the spans inside it, would belong to both windows.
             Err(Fate::Untimed(Untimed::CrossedReset))
         } else {
-            record::end(Driver::get(), &open.lanes, &pairs)
+            record::end(Driver::get(), &open.lanes, pairs)
         };
         // Whether the ring has room is known before anything is booked: this thread alone fills it.
         let outcome = outcome.and_then(|()| match thread.sender(self).has_room() {
             true => Ok(()),
             false => Err(Fate::Untimed(Untimed::QueueFull)),
         });
-        let pairs = recorded(open.lanes, pairs);
+        // What goes no further gives its pairs back.
         if let Err(fate) = outcome {
-            pairs.recycle();
-            if let Some(inside) = open.inside {
-                inside.close(false, 0);
-            }
             return (fate, None);
         }
+        let State::Started {
+            call,
+            pairs,
+            enclosing,
+            ..
+        } = std::mem::replace(&mut open.state, State::None)
+        else {
+            return (Fate::NoStream, None);
+        };
         let sample = Sample {
             call: GpuCall { work, ..call },
             epoch,
-            pairs,
-            inside: open.inside,
+            pairs: recorded(open.lanes.take(), pairs),
+            inside: open.inside.take(),
             enclosing,
         };
         (Fate::Submitted, Some(sample))
@@ -264,9 +268,8 @@ impl Timing {
     }
 
     fn has_resolver(&'static self) -> bool {
-        self.resolver
-            .get_or_init(|| resolver::spawn(self))
-            .is_some()
+        let resolver = self.resolver.get_or_init(|| resolver::spawn(self));
+        resolver.is_some() && !self.refused.load(Relaxed)
     }
 
     pub(super) fn wake(&self) {
@@ -377,7 +380,7 @@ fn recorded(lanes: Lanes, pairs: Pairs) -> pending::Pairs {
         context: lane.context,
         pair,
         stream: lane.stream,
-        _held: lane.held,
+        held: lane.held,
     };
     match (lanes, pairs) {
         (Lanes::One(lane), Pairs::One(pair)) => pending::Pairs::One(one(lane, pair)),

@@ -9,6 +9,9 @@ pub(super) const ESTIMATED: &str = "~";
 /// Before a sum that lacks calls.
 pub(super) const PARTIAL: &str = "≥";
 
+/// Before a self time, or a sum of what is inside, that holds some time twice.
+pub(super) const OVERLAPPING: &str = "≤";
+
 /// What is to be said of the GPU sums of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Doubt {
@@ -16,6 +19,8 @@ pub(super) struct Doubt {
     pub(super) estimated: bool,
     /// Calls that were to be timed were not.
     pub(super) partial: bool,
+    /// Spans inside ran on some of several streams.
+    pub(super) overlapping: bool,
 }
 
 impl Doubt {
@@ -25,6 +30,7 @@ impl Doubt {
         Self {
             estimated: gpu.is_some_and(|gpu| gpu.estimate.is_some()),
             partial: part_timed(function).is_some(),
+            overlapping: function.gpu_overlaps,
         }
     }
 
@@ -33,6 +39,15 @@ impl Doubt {
         Self {
             estimated: self.estimated || other.estimated,
             partial: self.partial || other.partial,
+            overlapping: self.overlapping || other.overlapping,
+        }
+    }
+
+    /// What stands before a self time. Where it is at most what is shown, that calls are missing makes it no lower bound.
+    pub(super) fn own_mark(self) -> &'static str {
+        match self.overlapping && !self.estimated {
+            true => OVERLAPPING,
+            false => self.mark(),
         }
     }
 

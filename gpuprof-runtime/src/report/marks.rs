@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use super::doubt::{self, Doubt, ESTIMATED, NEAR_FLOOR, PARTIAL};
+use super::doubt::{self, Doubt, ESTIMATED, NEAR_FLOOR, OVERLAPPING, PARTIAL};
 use super::format;
 use super::text::{PLAIN, WARN, Words};
 use super::trust::{NAMES, labelled};
@@ -14,13 +14,15 @@ use crate::safe_text;
 
 /// Before the GPU time of the spans inside a function without a stream.
 pub(super) const INSIDE: &str = "Σ";
+/// The same where streams overlap.
+pub(super) const INSIDE_OVERLAPPING: &str = "Σ≤";
 
 /// The marks that were drawn and so want an explanation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
     /// A row near the event floor.
     pub(super) near_floor: bool,
-    /// [`ESTIMATED`] and [`PARTIAL`], the latter also where the former stands in its place.
+    /// [`ESTIMATED`], [`PARTIAL`] and [`OVERLAPPING`], also where one stands in the place of another.
     pub(super) doubt: Doubt,
     /// [`INSIDE`].
     pub(super) inside: bool,
@@ -33,6 +35,7 @@ impl Marks {
             self.near_floor.then(|| near_floor(profile)),
             self.doubt.estimated.then(|| estimates(profile)),
             self.doubt.partial.then(|| partial(profile)),
+            self.doubt.overlapping.then(overlapping),
             self.inside.then(inside),
         ];
         lines.into_iter().flatten()
@@ -115,6 +118,14 @@ fn partial(profile: &Profile) -> Words {
     let mut words = labelled(WARN, PARTIAL, "only part of the calls was timed:");
     words.add_list(texts, NAMES);
     words
+}
+
+fn overlapping() -> Words {
+    labelled(
+        WARN,
+        OVERLAPPING,
+        "at most this: it holds time of spans inside that ran on some of several streams, and cannot be told apart",
+    )
 }
 
 fn inside() -> Words {

@@ -188,7 +188,7 @@ type Spec = (
 const COLUMNS: [Spec; 15] = [
     ("", "calls", 90, |row, _| Some(format::count(row.calls))),
     ("GPU", "self", 100, |row, _| {
-        row.gpu_self.map(|ns| sum(ns, row.doubt))
+        row.gpu_self.map(|ns| own(ns, row.doubt))
     }),
     ("GPU", "%", 95, |row, all| {
         format::percent(row.gpu_self? as f64 / all as f64)
@@ -220,7 +220,7 @@ const COLUMNS: [Spec; 15] = [
 fn gpu_total(row: &Figures, _: u64) -> Option<Number> {
     match (row.gpu_total, row.gpu_inside) {
         (Some(ns), _) => Some(sum(ns, row.doubt)),
-        (None, inside) => inside.map(|ns| format::duration(ns).marked(marks::INSIDE)),
+        (None, within) => within.map(|ns| inside(ns, row.doubt)),
     }
 }
 
@@ -232,6 +232,19 @@ fn peak(row: &Figures, _: u64) -> Option<Number> {
         Limit::Arithmetic => "f32",
     };
     format::percent(share).map(|number| number.with_unit(unit))
+}
+
+/// A GPU self time with its mark.
+pub(super) fn own(ns: u64, doubt: Doubt) -> Number {
+    format::duration(ns).marked(doubt.own_mark())
+}
+
+/// The sum of what is inside, with its mark.
+pub(super) fn inside(ns: u64, doubt: Doubt) -> Number {
+    format::duration(ns).marked(match doubt.overlapping {
+        true => marks::INSIDE_OVERLAPPING,
+        false => marks::INSIDE,
+    })
 }
 
 /// A GPU sum with its mark.

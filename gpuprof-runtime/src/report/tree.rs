@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use super::doubt::Doubt;
 use super::format::{self, Number};
 use super::grid::{Column, Grid};
-use super::marks::{self, Marks};
-use super::table::{hints, sum};
+use super::marks::Marks;
+use super::table::{hints, inside, own, sum};
 use super::walk::{Row, Tree};
 use super::{Sort, TableOptions, figures, header, trust};
 use crate::profile::Profile;
@@ -65,7 +65,7 @@ const COLUMNS: [Spec; 6] = [
         format::percent(row.gpu_inclusive()? as f64 / all as f64)
     }),
     ("GPU", "self", 80, |row, _| {
-        row.gpu_self.map(|ns| sum(ns, row.doubt))
+        row.gpu_self.map(|ns| own(ns, row.doubt))
     }),
     ("CPU", "total", 85, |row, _| {
         Some(format::duration(row.cpu_total))
@@ -78,9 +78,7 @@ const COLUMNS: [Spec; 6] = [
 fn gpu_total(row: &Row, _: u64) -> Option<Number> {
     match row.gpu_total {
         Some(ns) => Some(sum(ns, row.doubt)),
-        None => {
-            (row.gpu_inside > 0).then(|| format::duration(row.gpu_inside).marked(marks::INSIDE))
-        }
+        None => (row.gpu_inside > 0).then(|| inside(row.gpu_inside, row.doubt)),
     }
 }
 

@@ -241,7 +241,7 @@ fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
     let function = usize::try_from(node.function)
         .ok()
         .and_then(|at| profile.functions.get(at))
-        .filter(|_| node.gpu_total_ns.is_some());
+        .filter(|function| node.gpu_total_ns.is_some() || !function.has_stream);
     function.map_or_else(Doubt::default, Doubt::of)
 }
 

@@ -37,6 +37,10 @@ pub(crate) struct GpuCall {
     pub(crate) counts: bool,
     /// The nearest enclosing timed span on the same single stream.
     pub(crate) parent: Option<u32>,
+    /// The nearest enclosing timed span on all of its streams.
+    pub(crate) covered: Option<u32>,
+    /// The nearest enclosing timed span on some of its streams that its time cannot be taken from.
+    pub(crate) blurs: Option<u32>,
     pub(crate) outermost: bool,
     /// How many calls of the parent's this one stands for, by its own site's `sample`.
     pub(crate) weight: u32,
@@ -50,8 +54,8 @@ pub(crate) struct GpuCall {
 pub(crate) struct GpuStats {
     /// By (path, device).
     pub(crate) nodes: FxHashMap<(u32, u32), GpuNode>,
-    /// Time by (path, path of the nearest enclosing timed span on the same single stream or [`ROOT`]).
-    pub(crate) enclosed: FxHashMap<(u32, u32), u64>,
+    /// Time by (path, the call's `covered` or [`ROOT`], its `blurs` or [`ROOT`]).
+    pub(crate) enclosed: FxHashMap<(u32, u32, u32), u64>,
     /// By (site, device).
     pub(crate) histograms: FxHashMap<(u32, u32), Plain>,
 }
@@ -70,8 +74,11 @@ impl GpuStats {
         if call.outermost {
             node.outermost_ns += ns;
         }
-        let enclosing = call.parent.unwrap_or(ROOT);
-        *self.enclosed.entry((call.path, enclosing)).or_default() += ns;
+        let (covered, blurs) = (call.covered.unwrap_or(ROOT), call.blurs.unwrap_or(ROOT));
+        *self
+            .enclosed
+            .entry((call.path, covered, blurs))
+            .or_default() += ns;
         self.histograms
             .entry((call.site, call.device))
             .or_default()

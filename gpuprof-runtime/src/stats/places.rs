@@ -16,8 +16,12 @@ pub(super) struct Place<'a> {
     pub(super) gpu: Vec<(u32, &'a GpuNode)>,
     /// What sampled times are multiplied by to stand for all calls; 1 without sampling.
     pub(super) scale: f64,
-    /// GPU time below, of spans that are outermost on their stream there.
+    /// GPU time below, of spans whose streams no timed span between has all of.
     pub(super) below: f64,
+    /// Its own time holds that of spans inside on some of several streams.
+    pub(super) own_overlaps: bool,
+    /// `below` holds some of its time twice, for the same reason.
+    pub(super) below_overlaps: bool,
 }
 
 pub(super) fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
@@ -36,13 +40,18 @@ pub(super) fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
             gpu,
             scale: 1.0,
             below: 0.0,
+            own_overlaps: false,
+            below_overlaps: false,
         });
     }
     scale(&mut places);
     let mut enclosed: Vec<_> = measured.gpu.enclosed.iter().collect();
     enclosed.sort_unstable();
-    for (&(path, enclosing), &ns) in enclosed {
-        add_below(&mut places, path, enclosing, ns);
+    for (&(path, covered, blurs), &ns) in enclosed {
+        if ns > 0 {
+            add_below(&mut places, path, covered, ns);
+            note_overlap(&mut places, path, covered, blurs);
+        }
     }
     places
 }
@@ -79,7 +88,7 @@ impl Place<'_> {
 }
 
 /// Adds the time of `path` to all places above it, up to the span that has it in its own time already.
-fn add_below(places: &mut [Place<'_>], path: u32, enclosing: u32, ns: u64) {
+fn add_below(places: &mut [Place<'_>], path: u32, covered: u32, ns: u64) {
     let Some(place) = places.get(path as usize) else {
         return;
     };
@@ -88,11 +97,30 @@ fn add_below(places: &mut [Place<'_>], path: u32, enclosing: u32, ns: u64) {
         && let Some(above) = places.get_mut(at as usize)
     {
         above.below += scaled;
-        at = if at == enclosing {
+        at = if at == covered {
             ROOT
         } else {
             above.path.parent
         };
+    }
+}
+
+/// Marks the span `blurs`, which shares some streams with `path`, and all places above that count both.
+fn note_overlap(places: &mut [Place<'_>], path: u32, covered: u32, blurs: u32) {
+    if let Some(place) = places.get_mut(blurs as usize).filter(|_| blurs != ROOT) {
+        place.own_overlaps = true;
+    }
+    let mut counts_both = false;
+    let mut at = path;
+    while at != ROOT && at != covered {
+        counts_both |= at == blurs;
+        let Some(place) = places.get(at as usize) else {
+            return;
+        };
+        at = place.path.parent;
+        if let Some(above) = places.get_mut(at as usize) {
+            above.below_overlaps |= counts_both;
+        }
     }
 }
 

@@ -146,6 +146,10 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
         }),
         gpu_by_device: by_device.collect(),
         gpu_children_ns: below.round() as u64,
+        gpu_overlaps: places.iter().any(|place| match all.counts.with_stream() {
+            0 => place.below_overlaps,
+            _ => place.own_overlaps,
+        }),
         captured_calls: all.counts.captured,
         untimed_calls: untimed.sum(),
         untimed,

@@ -1,6 +1,7 @@
 //! The C functions of the library: the driver API and the control functions of [`crate::Sim`]. Each one
 //! checks its arguments and calls the state's methods; nothing else in the crate has a C name.
 
+mod absent;
 mod context;
 mod control;
 mod device;

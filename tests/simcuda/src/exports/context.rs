@@ -93,11 +93,12 @@ driver_functions! {
         out.put(state.living(current)?.device as i32)
     }
 
-    /// Null means the current context.
+    /// Null means the current context. A context that is gone is told as such, as on an H200 with driver 580.
     fn cuCtxGetId(handle: Handle, out: Out<u64>) {
         let state = state::ready()?;
         let handle = if handle == 0 { state.current()? } else { handle };
-        out.put(state.living(handle)?.id)
+        let context = state.living(handle).map_err(|_| Code::CONTEXT_IS_DESTROYED)?;
+        out.put(context.id)
     }
 
     fn cuCtxSynchronize() {

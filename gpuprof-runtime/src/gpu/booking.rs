@@ -1,0 +1,86 @@
+//! What becomes of a sample that the GPU is done with: its times are read and booked, and its events go back.
+//!
+//! On the resolver's thread. Must not import the resolver, span, collector or report.
+
+use super::driver::{Driver, Failed, NOT_READY};
+use super::durations::durations;
+use super::inside::Enclosing;
+use super::pending::Sample;
+use super::timing::Timing;
+use crate::stats::gpu_node::{GpuCall, GpuStats};
+
+/// The sample is not complete after all: its stream was destroyed with work queued, and a newer stream, which is ahead, has its
+/// address.
+pub(super) struct NotYet;
+
+/// Reads the times of a completed sample, books them, and gives its events back.
+pub(super) fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Result<(), NotYet> {
+    let durations = durations(driver, sample.pairs.as_slice());
+    if durations == Err(Failed(NOT_READY)) {
+        return Err(NotYet);
+    }
+    {
+        let mut booked = timing.booked.lock();
+        // Under the lock, so that a reset between the check and the booking is impossible.
+        let wanted = booked.of(sample.epoch);
+        let close = |booked, ns| {
+            let inside = sample.inside.as_ref();
+            inside.map_or(0, |inside| inside.close(booked, ns))
+        };
+        match (durations, wanted) {
+            (Ok(durations), Some(stats)) => {
+                let ns = durations.first().map_or(0, |(_, ns)| *ns);
+                let inside_ns = close(true, ns);
+                add_all(stats, &sample.call, &durations, inside_ns);
+                tell_enclosing(stats, sample, &durations);
+            }
+            (Err(_), Some(stats)) if !driver.has_ended() => {
+                close(false, 0);
+                stats.fail(&sample.call);
+            }
+            _ => {
+                close(false, 0);
+            }
+        }
+    }
+    sample.pairs.recycle();
+    Ok(())
+}
+
+/// Books a sample as one that cannot be read.
+pub(super) fn give_up(timing: &Timing, sample: &Sample) {
+    {
+        let mut booked = timing.booked.lock();
+        if let Some(inside) = &sample.inside {
+            inside.close(false, 0);
+        }
+        if let Some(stats) = booked.of(sample.epoch) {
+            stats.fail(&sample.call);
+        }
+    }
+    sample.pairs.recycle();
+}
+
+fn add_all(stats: &mut GpuStats, call: &GpuCall, durations: &[(u32, u64)], inside_ns: u64) {
+    for (at, &(device, ns)) in durations.iter().enumerate() {
+        let call = GpuCall {
+            device,
+            counts: at == 0,
+            ..*call
+        };
+        stats.add(&call, ns, inside_ns);
+    }
+}
+
+/// The enclosing call on the same stream must not count this time as its own. It usually resolves later; a future that
+/// moved between threads may have been quicker.
+fn tell_enclosing(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)]) {
+    if let (Some(enclosing), Some(parent), [(device, ns)]) =
+        (&sample.enclosing, sample.call.parent, durations)
+    {
+        let weight = sample.call.weight;
+        if enclosing.add(*ns, weight) == Enclosing::Booked {
+            stats.take_from_self(parent, *device, ns.saturating_mul(u64::from(weight)));
+        }
+    }
+}

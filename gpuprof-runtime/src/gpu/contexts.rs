@@ -1,0 +1,101 @@
+//! The contexts of the process as spans meet them: which one a stream belongs to, and which are over.
+//!
+//! Spans wait for its lock at their first stream of a context; the resolver never does. Must not import span, collector or report.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cudarc::driver::CudaContext;
+use parking_lot::Mutex;
+
+use super::context::{Context, Life};
+use super::driver::{Driver, Failed};
+use super::stream::StreamRef;
+
+/// The contexts of the process, as spans meet them.
+#[derive(Debug)]
+pub(crate) struct Contexts {
+    known: Mutex<Vec<Arc<Context>>>,
+    /// New ones for the resolver, which must not wait for the lock.
+    new: Mutex<Vec<Arc<Context>>>,
+}
+
+impl Contexts {
+    pub(crate) const fn new() -> Self {
+        Self {
+            known: Mutex::new(Vec::new()),
+            new: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The context of `stream`, whose life this is; met now if it never was.
+    pub(crate) fn of(
+        &self,
+        driver: &Driver,
+        life: Life,
+        stream: &StreamRef<'_>,
+    ) -> Result<Arc<Context>, Failed> {
+        if let Some(found) = self.find(life, stream.context()) {
+            return Ok(found);
+        }
+        // Not under the lock: a driver that hangs must hang nobody else.
+        let context = Arc::new(Context::new(driver, life, stream.context())?);
+        if let Some(found) = self.find(life, stream.context()) {
+            return Ok(found);
+        }
+        self.known.lock().push(Arc::clone(&context));
+        self.new.lock().push(Arc::clone(&context));
+        Ok(context)
+    }
+
+    fn find(&self, life: Life, owner: Option<&Arc<CudaContext>>) -> Option<Arc<Context>> {
+        let found = {
+            let mut known = self.known.lock();
+            // Forgotten here, and its events with it: what has ended, and what nobody can come back to.
+            known.retain(|one| {
+                !one.life().ended_before(life) && (one.is_alive() || one.may_return())
+            });
+            // Without the driver's numbers two lives of one address look alike: then cudarc's owner tells them apart.
+            let same_owner = |one: &Context| match owner {
+                Some(owner) => one.belongs_to(owner),
+                None => one.is_lent(),
+            };
+            let found = known
+                .iter()
+                .find(|one| one.life() == life && (life.has_number() || same_owner(one)))?;
+            Arc::clone(found)
+        };
+        let returned = !found.is_alive();
+        found.add_owner(owner);
+        if returned {
+            // The resolver has let go of it.
+            self.new.lock().push(Arc::clone(&found));
+        }
+        Some(found)
+    }
+
+    /// Contexts the resolver has not met yet. Never waits.
+    pub(crate) fn take_new(&self) -> Vec<Arc<Context>> {
+        self.new
+            .try_lock()
+            .map(|new| new.clone())
+            .unwrap_or_default()
+    }
+
+    /// Takes a context off that list, once the resolver has done with it what it does at first.
+    pub(crate) fn met(&self, context: &Arc<Context>) {
+        self.new.lock().retain(|new| !Arc::ptr_eq(new, context));
+    }
+
+    /// Whether the resolver has yet to meet one.
+    pub(crate) fn has_new(&self) -> bool {
+        self.new.try_lock().is_none_or(|new| !new.is_empty())
+    }
+
+    /// The largest event floor measured so far, ns.
+    pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
+        let known = self.known.try_lock_for(limit)?;
+        let floors = known.iter().filter_map(|context| context.floor_ns.get());
+        floors.copied().max()
+    }
+}

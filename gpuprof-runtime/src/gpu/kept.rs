@@ -1,0 +1,71 @@
+//! Streams and contexts that gpuprof may be the last to let go of, as where a call drops its own stream before it ends.
+//!
+//! cudarc makes a context current on the thread that drops the last handle of it or of its stream. In the program's own
+//! hands that happens where the program says; at a span's end it would overrule what the thread has made current
+//! since. Must not import span, collector or report.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaStream};
+
+use super::context::put_back;
+use super::driver::Driver;
+use super::sys;
+
+/// What cudarc needs a context for when it drops it.
+pub(super) trait InContext {
+    fn context_handle(&self) -> sys::Context;
+}
+
+impl InContext for CudaContext {
+    fn context_handle(&self) -> sys::Context {
+        sys::Context(self.cu_ctx() as usize)
+    }
+}
+
+impl InContext for CudaStream {
+    fn context_handle(&self) -> sys::Context {
+        self.context().context_handle()
+    }
+}
+
+/// A handle held for a while. Its drop leaves the thread's current context as it is.
+#[derive(Debug)]
+pub(super) struct Kept<T: InContext>(Option<Arc<T>>);
+
+impl<T: InContext> Kept<T> {
+    pub(super) fn new(handle: Arc<T>) -> Self {
+        Self(Some(handle))
+    }
+}
+
+impl<T: InContext> Clone for Kept<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: InContext> Drop for Kept<T> {
+    fn drop(&mut self) {
+        let last = self
+            .0
+            .take()
+            .filter(|handle| Arc::strong_count(handle) == 1);
+        last.into_iter().for_each(let_go);
+    }
+}
+
+#[cold]
+fn let_go<T: InContext>(last: Arc<T>) {
+    let driver = Driver::get();
+    let context = last.context_handle();
+    let before = driver.current();
+    if before == Ok(context) || driver.is_stuck().is_some() || driver.push(context).is_err() {
+        return;
+    }
+    drop(last);
+    // A context that cudarc destroys goes off the thread's stack by itself.
+    if driver.current() == Ok(context) && driver.pop().is_err() {
+        put_back(driver, context, before);
+    }
+}

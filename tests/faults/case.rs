@@ -1,0 +1,248 @@
+//! One case of the fault matrix: which call of gpuprof's fails how, the run, and what it is held against.
+
+use std::collections::BTreeMap;
+
+use gpuprof::Profile;
+use gpuprof::profile::Function;
+
+use crate::FAIL;
+use crate::process::{Ended, Program};
+use crate::program::{EXACT, KERNEL_NS};
+
+/// A `CUresult`, its name, and how the table calls it.
+pub(crate) type Error = (u32, &'static str, &'static str);
+
+/// `CUresult`s as a driver may answer them at any call, with what is seen of them in a report.
+pub(crate) const ERRORS: [Error; 5] = [
+    (2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"),
+    (400, "CUDA_ERROR_INVALID_HANDLE", "invalid handle"),
+    (700, "CUDA_ERROR_ILLEGAL_ADDRESS", "illegal address"),
+    (DEINITIALIZED, "CUDA_ERROR_DEINITIALIZED", "deinitialized"),
+    (800, "CUDA_ERROR_NOT_PERMITTED", "not permitted"),
+];
+
+/// What the program's own lines on standard error begin with.
+const CALLED: &str = "gpuprof called ";
+
+/// The driver's end: no error, and the end of GPU times.
+const DEINITIALIZED: u32 = 4;
+
+/// Called only where something else fails.
+const NAMES_ERRORS: &str = "cuGetErrorName";
+const DESTROYS: &str = "cuEventDestroy_v2";
+
+/// A thread is put in another capture mode and back by one function. Where it works on the way there and never again, nobody
+/// can bring the thread back: the one case that is left out.
+pub(crate) const TO_AND_FRO: &str = "cuThreadExchangeStreamCaptureMode";
+
+/// What the program does without gpuprof, and how often gpuprof calls what, with nothing failing.
+pub(crate) struct Undisturbed {
+    pub(crate) ended: Ended,
+    calls: BTreeMap<String, u64>,
+}
+
+impl Undisturbed {
+    pub(crate) fn new() -> Self {
+        let ended = Program::new("faults").env("GPUPROF", "off").run();
+        let (with, profile) = Program::new("faults").profiled();
+        assert_same(&with, &ended).expect("nothing fails");
+        checked(&profile).expect("nothing fails");
+        let calls = called(&with);
+        Self {
+            calls: calls
+                .into_iter()
+                .map(|(symbol, calls, _)| (symbol, calls))
+                .collect(),
+            ended,
+        }
+    }
+
+    /// The first call, the second, and one in the middle of the run.
+    pub(crate) fn calls_to_fail(&self, symbol: &str) -> [u64; 3] {
+        let calls = self.calls.get(symbol).copied().unwrap_or(0);
+        [1, 2, (calls / 2).clamp(3, 200)]
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Case {
+    pub(crate) symbol: &'static str,
+    pub(crate) nth: u64,
+    pub(crate) times: u64,
+    pub(crate) error: Error,
+}
+
+/// What became of a case.
+pub(crate) enum Seen {
+    /// The call never came.
+    NotReached,
+    Ok,
+    Wrong(String),
+}
+
+impl Case {
+    pub(crate) fn order(&self) -> String {
+        let Self {
+            symbol,
+            nth,
+            times,
+            error,
+        } = self;
+        let order = format!("{symbol}:{nth}:{times}:{}", error.0);
+        match *symbol {
+            // Something must have failed before: the third record, with another code.
+            NAMES_ERRORS => format!("{order},cuEventRecord:3:1:1"),
+            // The second event of a pair is not to be had, each time.
+            DESTROYS => {
+                format!("{order},cuEventCreate:2:1:1,cuEventCreate:4:1:1,cuEventCreate:80:1:1")
+            }
+            _ => order,
+        }
+    }
+
+    fn can_be_mended(&self) -> bool {
+        self.symbol != TO_AND_FRO || self.times == 1 || self.nth == 1
+    }
+
+    pub(crate) fn run(&self, undisturbed: &Undisturbed) -> Seen {
+        if !self.can_be_mended() {
+            return Seen::NotReached;
+        }
+        let (ended, profile) = Program::new("faults").env(FAIL, self.order()).profiled();
+        let verdict = assert_same(&ended, &undisturbed.ended).and_then(|()| {
+            checked(&profile)?;
+            self.told(&ended, &profile)
+        });
+        match verdict {
+            Err(what) => Seen::Wrong(what),
+            Ok(reached) if reached => Seen::Ok,
+            Ok(_) => Seen::NotReached,
+        }
+    }
+
+    /// Whether the failure happened; `Err` where the report does not say so.
+    fn told(&self, ended: &Ended, profile: &Profile) -> Result<bool, String> {
+        let failed = called(ended)
+            .into_iter()
+            .find(|(symbol, ..)| symbol == self.symbol);
+        let failed = failed.map_or(0, |(_, _, failed)| failed);
+        let errors = &profile.trust.errors;
+        let told = errors
+            .iter()
+            .find(|error| error.call == self.symbol && error.code == self.error.0);
+        if self.error.0 == DEINITIALIZED {
+            let untimed = &profile.trust.untimed;
+            let lost = untimed.unavailable + untimed.unfinished;
+            let noted = profile
+                .trust
+                .notes
+                .iter()
+                .any(|note| note.contains("shut down"));
+            return match told {
+                Some(told) => Err(format!("the end is shown as an error: {told:?}")),
+                None if noted != (failed > 0 && lost > 0) => {
+                    Err(format!("{lost} untimed, notes {:?}", profile.trust.notes))
+                }
+                None => Ok(failed > 0),
+            };
+        }
+        match (failed, told) {
+            (0, None) => Ok(false),
+            (0, Some(told)) => Err(format!("never failed, and shown: {told:?}")),
+            // Names are asked for while the report is made, and again for each output of it.
+            (_, Some(told)) if told.count != failed && self.symbol != NAMES_ERRORS => {
+                Err(format!("failed {failed} times, shown {told:?}"))
+            }
+            (_, Some(told)) if self.symbol != NAMES_ERRORS && told.name != self.error.1 => {
+                Err(format!("{told:?}"))
+            }
+            (_, Some(_)) if !in_table(ended, self.symbol) => Err("not in the table".to_owned()),
+            (_, Some(_)) => Ok(true),
+            (failed, None) => Err(format!("failed {failed} times, and not in the report")),
+        }
+    }
+}
+
+/// Whether the report on standard error names `symbol`.
+fn in_table(ended: &Ended, symbol: &str) -> bool {
+    let mut lines = ended.stderr.lines();
+    lines.any(|line| line.contains(symbol) && !line.starts_with(CALLED))
+}
+
+/// The program's output and its exit status, bit for bit.
+fn assert_same(with: &Ended, without: &Ended) -> Result<(), String> {
+    if with.status != without.status {
+        return Err(format!("ended with {}: {}", with.status, with.stderr));
+    }
+    let lines = |ended: &Ended| -> Vec<String> {
+        String::from_utf8_lossy(&ended.stdout)
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    };
+    let (with_lines, without_lines) = (lines(with), lines(without));
+    let mut pairs = with_lines.iter().zip(&without_lines);
+    if let Some((with, without)) = pairs.find(|(with, without)| with != without) {
+        return Err(format!(
+            "the program saw\n  {with}\nwithout gpuprof\n  {without}"
+        ));
+    }
+    (with.stdout == without.stdout)
+        .then_some(())
+        .ok_or_else(|| "the output is shorter or longer".to_owned())
+}
+
+/// What holds in every report: each call has its fate, and a time that is shown is right.
+fn checked(profile: &Profile) -> Result<(), String> {
+    for function in &profile.functions {
+        let timed = function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
+        let whole = timed + function.captured_calls + function.untimed_calls;
+        if function.has_stream && whole != function.calls {
+            return Err(format!(
+                "{}: {} calls, {whole} with a fate",
+                function.name, function.calls
+            ));
+        }
+        if function.untimed.sum() != function.untimed_calls {
+            return Err(format!("{}: {:?}", function.name, function.untimed));
+        }
+    }
+    EXACT.iter().try_for_each(|&(name, in_kernels)| {
+        let function = function(profile, name)?;
+        match &function.gpu {
+            Some(gpu)
+                if (gpu.times.min_ns, gpu.times.max_ns)
+                    != (in_kernels * KERNEL_NS, in_kernels * KERNEL_NS) =>
+            {
+                Err(format!(
+                    "{name} reads {} to {} ns",
+                    gpu.times.min_ns, gpu.times.max_ns
+                ))
+            }
+            _ => Ok(()),
+        }
+    })
+}
+
+pub(crate) fn function<'a>(profile: &'a Profile, name: &str) -> Result<&'a Function, String> {
+    let mut functions = profile.functions.iter();
+    functions
+        .find(|function| function.name == name)
+        .ok_or_else(|| format!("{name} is not listed"))
+}
+
+/// Each function that gpuprof calls: how often it did, and how many of these calls failed by order.
+fn called(ended: &Ended) -> Vec<(String, u64, u64)> {
+    let lines = ended
+        .stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix(CALLED));
+    let parsed = lines.map(|line| {
+        let mut words = line.split(' ');
+        let mut next = || words.next().expect("a symbol and two numbers");
+        let symbol = next().to_owned();
+        let mut number = || next().parse().expect("a number");
+        (symbol, number(), number())
+    });
+    parsed.collect()
+}
