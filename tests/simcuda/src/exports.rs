@@ -28,6 +28,7 @@ macro_rules! driver_functions {
                 $body
             });
             $crate::queue::relieve();
+            $crate::graph::relieve();
             code
         }
     )*};
