@@ -64,7 +64,7 @@ mod scope;
 
 #[cfg(not(feature = "enable"))]
 pub use off::{
-    HasStream, Mode, Output, Session, SessionBuilder, SessionError, Sort, StreamRef, report, reset,
+    Graph, HasStream, Mode, Output, Session, SessionBuilder, SessionError, Sort, StreamRef, report, reset,
     snapshot, with_stream,
 };
 
@@ -72,7 +72,7 @@ pub use off::{
 pub use gpuprof_runtime::session::report;
 #[cfg(feature = "enable")]
 pub use gpuprof_runtime::{
-    HasStream, Mode, Output, Session, SessionBuilder, SessionError, Sort, StreamRef, reset,
+    Graph, HasStream, Mode, Output, Session, SessionBuilder, SessionError, Sort, StreamRef, reset,
     snapshot, with_stream,
 };
 

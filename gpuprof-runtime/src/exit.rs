@@ -75,7 +75,7 @@ fn write_reports() {
             );
             write_stderr(line.as_bytes());
         }
-        if profile.trust.calls + profile.trust.dropped > 0 {
+        if profile.trust.calls + profile.trust.replays + profile.trust.dropped > 0 {
             settings
                 .outputs
                 .iter()

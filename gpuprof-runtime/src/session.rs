@@ -109,9 +109,10 @@ pub(crate) fn profile(limit: Duration) -> Option<Profile> {
     let mut profile = collector().profile(limit)?;
     identity::fill(&mut profile);
     let calls = profile.trust.calls;
-    if calls > 0 {
+    let all = calls + profile.trust.replays;
+    if all > 0 {
         profile.trust.own_cost_ns += cost::cpu_cost_ns(calls);
-        profile.trust.own_cost_ns_per_call = Some((profile.trust.own_cost_ns + calls / 2) / calls);
+        profile.trust.own_cost_ns_per_call = Some((profile.trust.own_cost_ns + all / 2) / all);
     }
     Some(profile)
 }

@@ -1,15 +1,18 @@
 //! All CUDA: the driver table, streams, events, the resolver. Must not import span, collector or report.
 
 mod calls;
+mod captured;
 mod context;
 mod device;
 mod driver;
 mod durations;
 mod floor;
+mod graph_calls;
 mod lanes;
 mod open;
 mod pending;
 mod record;
+mod replay;
 mod resolver;
 mod stream;
 mod sys;
@@ -18,6 +21,7 @@ mod timing;
 pub(crate) use driver::Driver;
 pub(crate) use lanes::Held;
 pub use lanes::Streams;
+pub(crate) use replay::{Replay, Replays};
 pub(crate) use open::{GpuThread, Open};
 pub use stream::{HasStream, StreamRef};
 pub(crate) use timing::{Place, Timing};

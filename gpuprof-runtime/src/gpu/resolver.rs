@@ -17,7 +17,7 @@ use super::driver::{Driver, Failed, NOT_READY};
 use super::durations::{durations, has_passed};
 use super::floor::Probe;
 use super::open::Enclosing;
-use super::pending::{Pairs, Progress, Receiver, Sample};
+use super::pending::{Progress, Receiver, Sample};
 use super::sys::Stream;
 use super::timing::Timing;
 use crate::stats;
@@ -168,7 +168,7 @@ impl Resolver {
             while let Ok(sample) = ring.receiver.ring.pop() {
                 received += 1;
                 let progress = &ring.receiver.progress;
-                let Pairs::One(recorded) = &sample.pairs else {
+                let Some(recorded) = sample.pairs.single() else {
                     self.loose.push(Waiting {
                         sample,
                         progress: Arc::clone(progress),
@@ -285,13 +285,13 @@ fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Result<(), NotYe
             inside.map_or(0, |inside| inside.close(booked, ns))
         };
         match durations {
-            Ok(durations) if wanted => {
+            Ok(durations) if wanted && !sample.pairs.is_spoilt() => {
                 let ns = durations.first().map_or(0, |(_, ns)| *ns);
                 let inside_ns = close(true, ns);
                 add_all(&mut stats, &sample.call, &durations, inside_ns);
                 tell_enclosing(&mut stats, sample, &durations);
             }
-            Err(_) if wanted && !driver.has_ended() => {
+            _ if wanted && !driver.has_ended() => {
                 close(false, 0);
                 stats.fail(&sample.call);
             }

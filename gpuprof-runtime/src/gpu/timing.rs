@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 
+use super::captured::Captures;
 use super::context::Contexts;
 use super::driver::Driver;
 use super::lanes::{Held, Lane, Lanes};
@@ -24,12 +25,13 @@ use crate::stats::gpu_node::{GpuCall, GpuStats};
 #[derive(Debug)]
 pub(crate) struct Timing {
     pub(super) contexts: Contexts,
+    pub(super) captures: Captures,
     pub(super) announce: SegQueue<Receiver>,
     rings: Mutex<Vec<Weak<Progress>>>,
     pub(super) stats: Mutex<GpuStats>,
     pub(super) devices: Mutex<Vec<Device>>,
     /// Time 1 call in this many.
-    sample: AtomicU32,
+    pub(super) sample: AtomicU32,
     resolver: OnceLock<Option<thread::Thread>>,
     /// The resolver has nothing to do and may be asleep.
     pub(super) idle: AtomicBool,
@@ -46,12 +48,15 @@ pub(crate) struct Place {
     pub(crate) path: u32,
     /// The site's own `sample = N`; 0 or 1 for none.
     pub(crate) sample: u32,
+    /// Where its stream is being captured, its events go into the graph.
+    pub(crate) graph: bool,
 }
 
 impl Timing {
     pub(crate) fn new() -> Self {
         Self {
             contexts: Contexts::new(),
+            captures: Captures::new(),
             announce: SegQueue::new(),
             rings: Mutex::new(Vec::new()),
             stats: Mutex::new(GpuStats::default()),
@@ -108,7 +113,7 @@ impl Timing {
         if sample > 1 || place.sample > 1 {
             // Before anything is drawn: an estimate speaks for calls that could have been timed, and counts stay exact.
             if let Err(fate) = record::check(Driver::get(), &open.lanes) {
-                open.state = State::Not(fate);
+                open.state = self.refused(thread, &open, place, fate);
                 return Some(open);
             }
         }
@@ -120,9 +125,24 @@ impl Timing {
                 open.inside = is_async.then(Arc::default);
                 started
             }
-            Err(fate) => State::Not(fate),
+            Err(fate) => self.refused(thread, &open, place, fate),
         };
         Some(open)
+    }
+
+    /// A call that cannot be timed now: by the replays of the graph that its stream is being captured to, or not at all.
+    #[cold]
+    fn refused(&self, thread: &GpuThread, open: &Open, place: Place, fate: Fate) -> State {
+        let into_graph = match &open.lanes {
+            Lanes::One(lane) if fate == Fate::Captured && place.graph => {
+                let inside = |capture| thread.inside_capture(capture, lane, place.site);
+                let driver = Driver::get();
+                self.captures
+                    .begin(driver, lane, inside, place.site, place.sample)
+            }
+            _ => None,
+        };
+        into_graph.map_or(State::Not(fate), State::InGraph)
     }
 
     fn start(&'static self, thread: &mut GpuThread, open: &Open) -> Result<State, Fate> {
@@ -176,6 +196,10 @@ impl Timing {
         let (call, pairs, enclosing, began_on) = match open.state {
             State::None => return (Fate::NoStream, None),
             State::Not(fate) => return (fate, None),
+            State::InGraph(in_graph) => {
+                let stands = in_graph.end(Driver::get(), &open.lanes, work);
+                return (if stands { Fate::InGraph } else { Fate::Captured }, None);
+            }
             State::Started {
                 call,
                 pairs,
@@ -233,7 +257,7 @@ impl Timing {
         (sender, progress)
     }
 
-    fn has_resolver(&'static self) -> bool {
+    pub(super) fn has_resolver(&'static self) -> bool {
         self.resolver
             .get_or_init(|| resolver::spawn(self))
             .is_some()

@@ -21,7 +21,7 @@ use crate::profile::Profile;
 /// # Errors
 /// Those of `out`.
 pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> io::Result<()> {
-    if profile.tree.iter().all(|node| node.calls == 0) {
+    if profile.tree.iter().all(|node| node.calls + node.replays == 0) {
         return Ok(());
     }
     let tree = Tree::new(profile, options);

@@ -126,7 +126,9 @@ impl<'a> Tree<'a> {
 
     /// A node that no call has ended in still has to be shown for the sake of its callees.
     fn ran(&self, own: usize) -> bool {
-        self.nodes.get(own).is_some_and(|node| node.calls > 0)
+        self.nodes
+            .get(own)
+            .is_some_and(|node| node.calls > 0 || node.replays > 0)
             || self.callees.get(own).is_some_and(|below| !below.is_empty())
     }
 
@@ -143,7 +145,7 @@ impl<'a> Tree<'a> {
         };
         for node in cut.iter().filter_map(|own| self.nodes.get(*own)) {
             sum.doubt = sum.doubt.and(doubt(node, profile));
-            sum.calls = sum.calls.saturating_add(node.calls);
+            sum.calls = sum.calls.saturating_add(node.runs());
             sum.gpu_total = add(
                 sum.gpu_total,
                 node.gpu_total_ns
@@ -196,10 +198,10 @@ fn order(node: &TreeNode, sort: Sort) -> impl Ord + use<> {
     let figures = match sort {
         Sort::Gpu => (gpu_inclusive(node), node.cpu_total_ns),
         Sort::Cpu => (node.cpu_total_ns, gpu_inclusive(node)),
-        Sort::Calls => (node.calls, gpu_inclusive(node)),
+        Sort::Calls => (node.runs(), gpu_inclusive(node)),
         // A node has no longest call: its mean is the nearest figure.
         Sort::Max => (
-            gpu_inclusive(node) / node.calls.max(1),
+            gpu_inclusive(node) / node.runs().max(1),
             node.cpu_total_ns / node.calls.max(1),
         ),
         Sort::Name => (0, 0),
@@ -253,7 +255,7 @@ fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
             secondary: false,
         },
         doubt: doubt(node, profile),
-        calls: node.calls,
+        calls: node.runs(),
         gpu_total: node.gpu_total_ns,
         gpu_self: node.gpu_self_ns,
         gpu_inside: node.gpu_children_ns,
