@@ -77,7 +77,10 @@ fn ten_thousand_captures_succeed_beside_spans() {
     let profile = w.finish(session);
     assert_eq!(function(&profile, "captured").captured_calls, CAPTURES);
     let in_graph = function(&profile, "in_graph");
-    assert_eq!((in_graph.captured_calls, in_graph.graph_calls), (CAPTURES, CAPTURES));
+    assert_eq!(
+        (in_graph.captured_calls, in_graph.graph_calls),
+        (CAPTURES, CAPTURES)
+    );
     assert_eq!(in_graph.replays, CAPTURES / LAUNCHED);
     assert!(gpu(&profile, "outside").timed_calls > 0);
     assert_eq!(profile.trust.errors, []);

@@ -1,30 +1,14 @@
 //! Promise: a function marked `graph` is timed at every replay of the graph it was captured to, and its row shows replays.
 
 mod common;
+mod in_graph;
 
 use std::sync::Arc;
-use std::thread;
 
 use common::{World, function, gpu, gpu_times, node, world};
-use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
-use cudarc::driver::sys::CUstreamCaptureMode as Mode;
-use cudarc::driver::{CudaGraph, CudaStream};
+use cudarc::driver::CudaStream;
 use gpuprof::{Graph, gpu_profile};
-
-const MODE: Mode = Mode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-
-#[gpu_profile(graph, bytes = 500)]
-fn layer(w: &World, stream: &Arc<CudaStream>) {
-    w.cpu(10);
-    w.gpu.kernel_on(stream, 1_000);
-}
-
-#[gpu_profile(graph)]
-fn model(w: &World, stream: &Arc<CudaStream>) {
-    layer(w, stream);
-    w.gpu.kernel_on(stream, 1_000);
-    layer(w, stream);
-}
+use in_graph::{around, capture, launch, layer, model};
 
 #[gpu_profile]
 fn replay(w: &World, graph: &Graph, stream: &Arc<CudaStream>) {
@@ -38,26 +22,6 @@ fn recursive(w: &World, stream: &Arc<CudaStream>, depth: u32) {
     if depth > 0 {
         recursive(w, stream, depth - 1);
     }
-}
-
-#[gpu_profile(graph, stream = stream)]
-fn around(stream: &Arc<CudaStream>, inside: impl FnOnce()) {
-    inside();
-}
-
-fn capture(stream: &Arc<CudaStream>, inside: impl FnOnce()) -> CudaGraph {
-    stream.begin_capture(MODE).expect("begin");
-    inside();
-    stream
-        .end_capture(Flags(0))
-        .expect("the capture is whole")
-        .expect("a graph")
-}
-
-/// Launches with kernels of `ns`.
-fn launch(w: &World, graph: &Graph, ns: u64) {
-    w.sim.set_kernel_ns(kernels::SAXPY, ns);
-    graph.launch().expect("launch");
 }
 
 #[test]
@@ -160,7 +124,10 @@ fn a_window_of_replays_alone_has_no_cpu_times() {
     assert_eq!(gpu_times(&profile, "layer"), (1, 2_000, 2_000));
     let report = profile.to_string();
     // Nothing has a time on the CPU, so no column is about that.
-    assert!(report.contains("GPU ─") && !report.contains("CPU ─"), "{report}");
+    assert!(
+        report.contains("GPU ─") && !report.contains("CPU ─"),
+        "{report}"
+    );
 
     // Not of interest here: neither counted nor timed, and nothing of it shows up later.
     let filtered = gpuprof::Session::builder().filter("^other$").start();
@@ -171,109 +138,6 @@ fn a_window_of_replays_alone_has_no_cpu_times() {
     launch(&w, &graph, 1_000);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "layer"), (1, 1_000, 1_000));
-}
-
-/// A graph that one thread at a time uses.
-struct Moved(Graph);
-
-// SAFETY: the simulated driver's graphs may be used by any one thread, and the tests use them one after another.
-unsafe impl Send for Moved {}
-
-impl Moved {
-    fn launch(&self, w: &World, ns: u64) {
-        launch(w, &self.0, ns);
-    }
-}
-
-#[test]
-fn a_graph_may_be_launched_and_dropped_on_other_threads() {
-    let w = world();
-    let stream = w.gpu.another_stream();
-    let session = w.session();
-    let moved = thread::scope(|scope| {
-        let there = || Moved(Graph::new(capture(&stream, || model(&w, &stream))));
-        scope.spawn(there).join().expect("no panic")
-    });
-    moved.launch(&w, 1_000);
-    let w = &w;
-    thread::scope(|scope| {
-        scope
-            .spawn(move || {
-                moved.launch(w, 2_000);
-                moved.launch(w, 3_000);
-                // While all of them are under way.
-                drop(moved);
-            })
-            .join()
-            .expect("no panic");
-    });
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "model"), (3, 18_000, 6_000));
-    assert_eq!(function(&profile, "model").threads, 3);
-    assert_eq!(profile.trust.errors, []);
-}
-
-#[test]
-fn what_a_graph_has_comes_back_when_it_is_gone() {
-    let w = world();
-    let stream = w.gpu.another_stream();
-    w.warm_up(|| layer(&w, &stream));
-    let session = w.session();
-    let round = || {
-        let kept = capture(&stream, || model(&w, &stream));
-        let unseen = capture(&stream, || model(&w, &stream));
-        let graph = Graph::new(kept);
-        launch(&w, &graph, 1_000);
-        launch(&w, &graph, 1_000);
-        unseen.launch().expect("launch");
-        drop((graph, unseen));
-        stream.synchronize().expect("synchronize");
-        let timed = || session.snapshot().trust.untimed.unfinished == 0;
-        common::until(timed);
-    };
-    (0..20).for_each(|_| round());
-    w.sim.reset_calls();
-    (0..200).for_each(|_| round());
-    assert_eq!(w.sim.calls("cuEventCreate"), 0);
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "model"), (440, 1_320_000, 440_000));
-}
-
-#[test]
-fn a_launch_that_fails_is_none() {
-    let w = world();
-    let stream = w.gpu.another_stream();
-    let session = w.session();
-    let graph = Graph::new(capture(&stream, || layer(&w, &stream)));
-    launch(&w, &graph, 1_000);
-    w.sim.fail("cuGraphLaunch", 1, 1, 2);
-    let failed = graph.launch().expect_err("as ordered");
-    assert_eq!(failed.0 as i32, 2);
-    launch(&w, &graph, 3_000);
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "layer"), (2, 4_000, 4_000));
-    assert_eq!(profile.trust.errors, [], "it was the program's own call");
-}
-
-#[test]
-fn a_driver_that_refuses_to_swap_events_costs_times_and_nothing_else() {
-    let w = world();
-    let stream = w.gpu.another_stream();
-    let session = w.session();
-    let graph = Graph::new(capture(&stream, || layer(&w, &stream)));
-    launch(&w, &graph, 1_000);
-    w.gpu.context.synchronize().expect("synchronize");
-    common::until(|| session.snapshot().trust.timed_calls == 1);
-    // The second of the two: the nodes then belong to different pairs.
-    w.sim.fail("cuGraphExecEventRecordNodeSetEvent", 2, 1, 801);
-    launch(&w, &graph, 2_000);
-    launch(&w, &graph, 4_000);
-    let profile = w.finish(session);
-    let layer = function(&profile, "layer");
-    assert_eq!((layer.replays, layer.untimed.cuda_error), (3, 2));
-    assert_eq!(gpu_times(&profile, "layer"), (1, 1_000, 1_000));
-    assert_eq!(profile.trust.errors.len(), 1);
-    assert!(profile.to_string().contains('≥'));
 }
 
 #[test]
@@ -297,36 +161,6 @@ fn under_sampling_counts_stay_exact_and_parts_go_with_their_whole() {
 }
 
 #[test]
-fn what_is_not_whole_in_the_graph_is_captured_and_no_more() {
-    let w = world();
-    let stream = w.gpu.another_stream();
-    let session = w.session();
-    stream.begin_capture(MODE).expect("begin");
-    let mut ended = None;
-    around(&stream, || {
-        ended = stream.end_capture(Flags(0)).expect("whole");
-    });
-    let first = Graph::new(ended.take().expect("a graph"));
-    // One that ends in the next capture.
-    stream.begin_capture(MODE).expect("begin");
-    around(&stream, || {
-        drop(stream.end_capture(Flags(0)).expect("whole"));
-        stream.begin_capture(MODE).expect("begin");
-    });
-    layer(&w, &stream);
-    let second = Graph::new(stream.end_capture(Flags(0)).expect("whole").expect("a graph"));
-    for graph in [&first, &second] {
-        launch(&w, graph, 1_000);
-    }
-    let profile = w.finish(session);
-    let around = function(&profile, "around");
-    assert_eq!((around.captured_calls, around.graph_calls), (2, 0));
-    assert_eq!((around.replays, &around.gpu), (0, &None));
-    assert_eq!(gpu_times(&profile, "layer"), (1, 1_000, 1_000));
-    assert_eq!(profile.trust.errors, []);
-}
-
-#[test]
 fn a_stream_drawn_into_the_capture_is_timed_there() {
     let w = world();
     let (origin, drawn) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -344,46 +178,4 @@ fn a_stream_drawn_into_the_capture_is_timed_there() {
     // On another stream: as between spans, its time is not taken from what is around it.
     assert_eq!(gpu_times(&profile, "around"), (1, 1_000, 1_000));
     assert_eq!(node(&profile, &["around", "layer"]).replays, 1);
-}
-
-#[test]
-fn graphs_of_other_libraries_are_launched_by_a_closure() {
-    let w = world();
-    let stream = w.gpu.another_stream();
-    let session = w.session();
-    let owner = capture(&stream, || layer(&w, &stream));
-    let (raw, exec) = (owner.cu_graph().cast(), owner.cu_graph_exec().cast());
-    // SAFETY: the handles are the owner's.
-    let graph = unsafe { Graph::from_raw(owner, raw, exec) };
-    w.sim.set_kernel_ns(kernels::SAXPY, 1_000);
-    let launched: Result<u8, ()> = graph.launch_with(|owner| {
-        owner.launch().expect("launch");
-        Ok(7)
-    });
-    assert_eq!(launched, Ok(7));
-    let inner = graph.into_inner();
-    // Not seen, and it records nothing that somebody would take for another's.
-    w.sim.set_kernel_ns(kernels::SAXPY, 5_000);
-    inner.launch().expect("launch");
-    layer(&w, &stream);
-    let profile = w.finish(session);
-    assert_eq!(function(&profile, "layer").replays, 1);
-    assert_eq!(gpu_times(&profile, "layer"), (2, 2_000, 2_000));
-}
-
-#[test]
-fn graphs_leave_half_of_the_events_to_spans() {
-    let w = world();
-    let stream = w.gpu.another_stream();
-    let session = w.session();
-    let graph = Graph::new(capture(&stream, || {
-        (0..9_000).for_each(|_| around(&stream, || ()));
-    }));
-    layer(&w, &stream);
-    drop(graph);
-    let profile = w.finish(session);
-    let around = function(&profile, "around");
-    assert_eq!((around.captured_calls, around.graph_calls), (9_000, 8_192));
-    assert_eq!(gpu(&profile, "layer").timed_calls, 1);
-    assert_eq!(profile.trust.errors, []);
 }

@@ -37,7 +37,9 @@ use crate::thread::{self, NoNode, Thread};
 /// # }
 /// ```
 ///
-/// A graph whose nodes are part of another one (a child graph) is not looked into.
+/// What is launched on a stream that is being captured becomes part of another graph, and is not counted; nor is a graph
+/// looked into that is part of this one. A graph for launches from the device, and the body of a conditional node, take no
+/// event records: functions captured for these must not be marked.
 pub struct Graph<G = CudaGraph> {
     // First, so that it is destroyed before the events that it records are given back.
     graph: G,
@@ -107,7 +109,8 @@ impl<G> Graph<G> {
         }
     }
 
-    /// Counts the one launch that `launch` makes, where its result is `Ok`.
+    /// Counts the one launch that `launch` makes, where its result is `Ok`. For a graph from raw handles its stream must not
+    /// be under capture: nothing would run, and what is then counted is not true.
     ///
     /// # Errors
     /// Those of `launch`.

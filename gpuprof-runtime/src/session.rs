@@ -110,10 +110,10 @@ pub(crate) fn profile(limit: Duration) -> Option<Profile> {
     identity::fill(&mut profile);
     let calls = profile.trust.calls;
     let all = calls + profile.trust.replays;
-    if all > 0 {
+    if calls > 0 {
         profile.trust.own_cost_ns += cost::cpu_cost_ns(calls);
-        profile.trust.own_cost_ns_per_call = Some((profile.trust.own_cost_ns + all / 2) / all);
     }
+    profile.trust.own_cost_ns_per_call = (profile.trust.own_cost_ns + all / 2).checked_div(all);
     Some(profile)
 }
 

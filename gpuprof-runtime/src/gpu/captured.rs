@@ -9,6 +9,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
+use cudarc::driver::CudaStream;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
@@ -16,8 +17,10 @@ use super::context::{Context, NoPair, PAIRS_CEILING, Pair, within};
 use super::driver::{Driver, Failed};
 use super::graph_calls::Attached;
 use super::lanes::{Lane, Lanes};
+use super::open::{GpuThread, Open, State};
 use super::sys::{Event, Graph};
-use crate::stats::call::Work;
+use super::timing::{Place, Timing};
+use crate::stats::call::{Fate, Work};
 
 /// Most pairs of one context that graphs can have: spans outside always find the other half.
 const LENT_CEILING: usize = PAIRS_CEILING / 2;
@@ -75,6 +78,8 @@ pub(super) struct CapturedCall {
     pub(super) sample: u32,
     /// One, which keeps neither stream nor context: this is dropped where neither may be destroyed.
     pub(super) lanes: Lanes,
+    /// Its stream, where cudarc shares it.
+    pub(super) stream: Weak<CudaStream>,
     /// The pair that the graph was made with. No replay is timed by it, so it may stand there at any time.
     pub(super) parking: Arc<Lent>,
     /// The captured call that this one was made from, among those of the same capture.
@@ -137,15 +142,9 @@ impl InGraph {
 }
 
 /// Runs `f` in the lane's context and in RELAXED capture mode, on the thread that may be capturing. Failures are noted.
-fn in_context<R>(
-    driver: &Driver,
-    lane: &Lane,
-    f: impl FnOnce() -> Result<R, Failed>,
-) -> Option<R> {
+fn in_context<R>(driver: &Driver, lane: &Lane, f: impl FnOnce() -> Result<R, Failed>) -> Option<R> {
     let result = driver.relaxed(|| within(driver, lane.context.handle, f).flatten());
-    result
-        .map_err(|failed| lane.context.note(failed))
-        .ok()
+    result.map_err(|failed| lane.context.note(failed)).ok()
 }
 
 /// All captured calls that something is left of.
@@ -229,6 +228,7 @@ impl Captures {
                 keep: None,
                 ..lane.clone()
             }),
+            stream: lane.keep.as_ref().map_or_else(Weak::new, Arc::downgrade),
             parking: lent,
             caller: inside.caller,
             enclosing: inside.enclosing,
@@ -279,6 +279,29 @@ impl Captures {
         let by_event = self.by_event.lock();
         let (captured, at) = by_event.map.get(&start)?;
         Some((captured.upgrade()?, *at))
+    }
+}
+
+impl Timing {
+    /// A call that cannot be timed now: by the replays of the graph that its stream is being captured to, or not at all.
+    #[cold]
+    pub(super) fn refused(
+        &self,
+        thread: &GpuThread,
+        open: &Open,
+        place: Place,
+        fate: Fate,
+    ) -> State {
+        let into_graph = match &open.lanes {
+            Lanes::One(lane) if fate == Fate::Captured && place.graph => {
+                let inside = |capture| thread.inside_capture(capture, lane, place.site);
+                let driver = Driver::get();
+                self.captures
+                    .begin(driver, lane, inside, place.site, place.sample)
+            }
+            _ => None,
+        };
+        into_graph.map_or(State::Not(fate), State::InGraph)
     }
 }
 

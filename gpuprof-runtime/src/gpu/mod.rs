@@ -21,7 +21,7 @@ mod timing;
 pub(crate) use driver::Driver;
 pub(crate) use lanes::Held;
 pub use lanes::Streams;
-pub(crate) use replay::{Replay, Replays};
 pub(crate) use open::{GpuThread, Open};
+pub(crate) use replay::{Replay, Replays};
 pub use stream::{HasStream, StreamRef};
 pub(crate) use timing::{Place, Timing};

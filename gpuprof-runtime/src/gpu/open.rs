@@ -315,7 +315,9 @@ impl GpuThread {
         InsideGraph {
             caller: in_graph.clone().next().map(at),
             enclosing: in_graph.clone().find(on_lane).map(at),
-            outermost: !in_graph.clone().any(|(at, open)| open.site == site && on_lane(&(at, open))),
+            outermost: !in_graph
+                .clone()
+                .any(|(at, open)| open.site == site && on_lane(&(at, open))),
         }
     }
 

@@ -8,7 +8,8 @@ use cudarc::driver::CudaContext;
 
 use super::captured::Lent;
 use super::context::{Context, Pair};
-use super::open::Inside;
+use super::lanes::{Lane, Lanes};
+use super::open::{self, Inside};
 use super::sys::Stream;
 use crate::stats::gpu_node::GpuCall;
 
@@ -35,6 +36,29 @@ pub(crate) enum Pairs {
 }
 
 impl Pairs {
+    /// Lanes and pairs as the resolver wants them.
+    pub(super) fn of(lanes: Lanes, pairs: open::Pairs) -> Self {
+        let one = |lane: Lane, pair| Recorded {
+            context: lane.context,
+            pair,
+            stream: lane.stream,
+            _held: lane.held,
+        };
+        match (lanes, pairs) {
+            (Lanes::One(lane), open::Pairs::One(pair)) => Self::One(one(lane, pair)),
+            (lanes, pairs) => {
+                let lanes = lanes.as_slice().iter().cloned();
+                let pairs = pairs.as_slice().iter().copied();
+                Self::Many(
+                    lanes
+                        .zip(pairs)
+                        .map(|(lane, pair)| one(lane, pair))
+                        .collect(),
+                )
+            }
+        }
+    }
+
     pub(crate) fn as_slice(&self) -> &[Recorded] {
         match self {
             Self::One(recorded) => std::slice::from_ref(recorded),

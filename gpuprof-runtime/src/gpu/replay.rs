@@ -5,9 +5,10 @@
 //! that is not to be timed this time gets back the pair it was captured with, which nobody reads. Must not import span,
 //! collector or report.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
 
+use cudarc::driver::CudaStream;
 use rustc_hash::FxHashMap;
 
 use super::captured::{Captured, CapturedCall, Lent};
@@ -16,7 +17,7 @@ use super::driver::{Driver, Failed};
 use super::lanes::Lanes;
 use super::open::{Chosen, GpuThread};
 use super::pending::{Pairs, Recorded, Sample};
-use super::sys::{Event, Graph, GraphExec, GraphNode};
+use super::sys::{Event, Graph, GraphExec, GraphNode, Stream};
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed, Work};
 use crate::stats::gpu_node::GpuCall;
@@ -26,6 +27,8 @@ use crate::stats::gpu_node::GpuCall;
 pub(crate) struct Replays {
     exec: GraphExec,
     calls: Vec<Planned>,
+    /// Those of the calls; the one that it is launched on is among them, if any call is on it.
+    streams: Vec<Weak<CudaStream>>,
 }
 
 /// One captured call in this graph.
@@ -61,6 +64,7 @@ impl Replays {
         let none = Self {
             exec,
             calls: Vec::new(),
+            streams: Vec::new(),
         };
         // No call was ever captured: then nobody asks the driver anything.
         let Some(driver) = Driver::met().filter(|_| !timing.captures.is_empty()) else {
@@ -68,10 +72,17 @@ impl Replays {
         };
         let nodes = driver.relaxed(|| driver.recording_nodes(Graph(graph)));
         match nodes {
-            Ok(nodes) => Self {
-                exec,
-                calls: planned(timing, &nodes),
-            },
+            Ok(nodes) => {
+                let calls = planned(timing, &nodes);
+                let mut streams: Vec<_> = calls.iter().map(|one| one.call.stream.clone()).collect();
+                streams.sort_by_key(|stream| stream.as_ptr() as usize);
+                streams.dedup_by(|a, b| a.ptr_eq(b));
+                Self {
+                    exec,
+                    calls,
+                    streams,
+                }
+            }
             Err(_) => none,
         }
     }
@@ -98,7 +109,20 @@ impl Replays {
         paths: &[Option<u32>],
     ) -> Vec<Option<Replay>> {
         // RELAXED: this thread may be capturing another stream.
-        Driver::get().relaxed(|| self.arm_all(timing, thread, paths))
+        let driver = Driver::get();
+        driver.relaxed(|| match self.becomes_a_node(driver) {
+            true => {
+                (0..self.calls.len()).for_each(|at| self.park(driver, at));
+                Vec::new()
+            }
+            false => self.arm_all(timing, thread, paths),
+        })
+    }
+
+    /// Whether a launch would not run but be captured into another graph.
+    fn becomes_a_node(&self, driver: &Driver) -> bool {
+        let mut streams = self.streams.iter().filter_map(Weak::upgrade);
+        streams.any(|stream| driver.is_capturing(Stream(stream.cu_stream() as usize)) == Ok(true))
     }
 
     fn arm_all(
@@ -238,7 +262,10 @@ impl Replays {
                 }
                 weight = weight.saturating_mul(replay.chosen.own);
             }
-            outer = self.calls.get(at).and_then(|planned| planned.call.enclosing);
+            outer = self
+                .calls
+                .get(at)
+                .and_then(|planned| planned.call.enclosing);
         }
         let enclosing = enclosing.or_else(|| {
             let (path, inside, between) = thread.enclosing(&call.lanes)?;

@@ -14,8 +14,8 @@ use super::captured::Captures;
 use super::context::Contexts;
 use super::driver::Driver;
 use super::lanes::{Held, Lane, Lanes};
-use super::open::{GpuThread, Open, Pairs, State};
-use super::pending::{self, Progress, Receiver, Recorded, Sample, Sender};
+use super::open::{GpuThread, Open, State};
+use super::pending::{self, Progress, Receiver, Sample, Sender};
 use super::{record, resolver, sys};
 use crate::profile::Device;
 use crate::stats::call::{Fate, Untimed, Work};
@@ -130,21 +130,6 @@ impl Timing {
         Some(open)
     }
 
-    /// A call that cannot be timed now: by the replays of the graph that its stream is being captured to, or not at all.
-    #[cold]
-    fn refused(&self, thread: &GpuThread, open: &Open, place: Place, fate: Fate) -> State {
-        let into_graph = match &open.lanes {
-            Lanes::One(lane) if fate == Fate::Captured && place.graph => {
-                let inside = |capture| thread.inside_capture(capture, lane, place.site);
-                let driver = Driver::get();
-                self.captures
-                    .begin(driver, lane, inside, place.site, place.sample)
-            }
-            _ => None,
-        };
-        into_graph.map_or(State::Not(fate), State::InGraph)
-    }
-
     fn start(&'static self, thread: &mut GpuThread, open: &Open) -> Result<State, Fate> {
         let driver = Driver::get();
         let chosen = open
@@ -198,7 +183,14 @@ impl Timing {
             State::Not(fate) => return (fate, None),
             State::InGraph(in_graph) => {
                 let stands = in_graph.end(Driver::get(), &open.lanes, work);
-                return (if stands { Fate::InGraph } else { Fate::Captured }, None);
+                return (
+                    if stands {
+                        Fate::InGraph
+                    } else {
+                        Fate::Captured
+                    },
+                    None,
+                );
             }
             State::Started {
                 call,
@@ -222,7 +214,7 @@ impl Timing {
             true => Ok(()),
             false => Err(Fate::Untimed(Untimed::QueueFull)),
         });
-        let pairs = recorded(open.lanes, pairs);
+        let pairs = pending::Pairs::of(open.lanes, pairs);
         if let Err(fate) = outcome {
             pairs.recycle();
             if let Some(inside) = open.inside {
@@ -343,28 +335,5 @@ impl Timing {
 
     pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
         self.contexts.floor_ns(limit)
-    }
-}
-
-/// Lanes and pairs as the resolver wants them.
-fn recorded(lanes: Lanes, pairs: Pairs) -> pending::Pairs {
-    let one = |lane: Lane, pair| Recorded {
-        context: lane.context,
-        pair,
-        stream: lane.stream,
-        _held: lane.held,
-    };
-    match (lanes, pairs) {
-        (Lanes::One(lane), Pairs::One(pair)) => pending::Pairs::One(one(lane, pair)),
-        (lanes, pairs) => {
-            let lanes = lanes.as_slice().iter().cloned();
-            let pairs = pairs.as_slice().iter().copied();
-            pending::Pairs::Many(
-                lanes
-                    .zip(pairs)
-                    .map(|(lane, pair)| one(lane, pair))
-                    .collect(),
-            )
-        }
     }
 }

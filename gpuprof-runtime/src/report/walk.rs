@@ -22,8 +22,9 @@ pub(super) struct Row {
     pub(super) gpu_total: Option<u64>,
     pub(super) gpu_self: Option<u64>,
     pub(super) gpu_inside: u64,
-    pub(super) cpu_total: u64,
-    pub(super) cpu_self: u64,
+    /// `None` where nothing but replays ran.
+    pub(super) cpu_total: Option<u64>,
+    pub(super) cpu_self: Option<u64>,
 }
 
 impl Row {
@@ -152,8 +153,8 @@ impl<'a> Tree<'a> {
                     .or((node.gpu_children_ns > 0).then_some(node.gpu_children_ns)),
             );
             sum.gpu_self = add(sum.gpu_self, node.gpu_self_ns);
-            sum.cpu_total = sum.cpu_total.saturating_add(node.cpu_total_ns);
-            sum.cpu_self = sum.cpu_self.saturating_add(node.cpu_self_ns);
+            sum.cpu_total = add(sum.cpu_total, Some(node.cpu_total_ns));
+            sum.cpu_self = add(sum.cpu_self, Some(node.cpu_self_ns));
         }
         sum
     }
@@ -247,6 +248,7 @@ fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
 }
 
 fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
+    let called = node.calls > 0 || node.replays == 0;
     Row {
         label: Label {
             mark: "",
@@ -259,8 +261,8 @@ fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
         gpu_total: node.gpu_total_ns,
         gpu_self: node.gpu_self_ns,
         gpu_inside: node.gpu_children_ns,
-        cpu_total: node.cpu_total_ns,
-        cpu_self: node.cpu_self_ns,
+        cpu_total: called.then_some(node.cpu_total_ns),
+        cpu_self: called.then_some(node.cpu_self_ns),
     }
 }
 

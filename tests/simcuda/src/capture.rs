@@ -58,6 +58,8 @@ pub(crate) enum Node {
     },
     /// An external event record.
     Stamp(Handle),
+    /// A graph that was launched on a capturing stream.
+    Child(Vec<Node>),
 }
 
 impl State {
@@ -216,6 +218,10 @@ impl State {
     pub(crate) fn enqueue(&mut self, stream: Handle, node: Node) -> Answer {
         let (ns, task) = match node {
             Node::Stamp(event) => return self.stamp(event, stream),
+            Node::Child(nodes) => {
+                let mut nodes = nodes.into_iter();
+                return nodes.try_for_each(|node| self.enqueue(stream, node));
+            }
             Node::Launch(launch) => (
                 self.durations.kernel(launch.kernel.name, launch.work()),
                 Task::Launch(launch),

@@ -121,7 +121,7 @@ impl State {
         }
     }
 
-    /// Replays on `stream`, after the executable's last launch. On a capturing stream the nodes are captured.
+    /// Replays on `stream`, after the executable's last launch. On a capturing stream it becomes one node.
     pub(crate) fn replay(&mut self, executable: Handle, stream: Handle) -> Answer {
         let graph = self.executables.get(executable)?;
         let (nodes, objects, until) = (graph.nodes.clone(), graph.objects.clone(), graph.until);
@@ -132,13 +132,13 @@ impl State {
                 let graph = self.graphs.get_mut(into.ok_or(Code::ILLEGAL_STATE)?)?;
                 graph.objects.push(object);
             }
-        } else {
-            let stream = self.streams.get_mut(stream)?;
-            stream.tail = stream.tail.max(until);
+            return self.issue(stream, Node::Child(nodes));
         }
+        let target = self.streams.get_mut(stream)?;
+        target.tail = target.tail.max(until);
         nodes
             .into_iter()
-            .try_for_each(|node| self.issue(stream, node))?;
+            .try_for_each(|node| self.enqueue(stream, node))?;
         let tail = self.streams.get(stream)?.tail;
         self.executables.get_mut(executable)?.until = tail;
         Ok(())

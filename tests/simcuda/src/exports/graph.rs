@@ -19,7 +19,7 @@ driver_functions! {
         out.put(state::ready()?.instantiate(graph)?)
     }
 
-    /// Replays the nodes. On a capturing stream they are captured as nodes of that capture.
+    /// Replays the nodes. On a capturing stream the graph is captured as one node.
     fn cuGraphLaunch(executable: Handle, stream: Handle) {
         let mut state = state::ready()?;
         let stream = state.stream_of_current(stream)?;
@@ -62,6 +62,7 @@ driver_functions! {
             Node::Launch(_) => 0,
             Node::Upload { .. } | Node::Download { .. } | Node::Copy { .. } => 1,
             Node::Fill { .. } => 2,
+            Node::Child(_) => 4,
             Node::Stamp(_) => 7,
         })
     }
