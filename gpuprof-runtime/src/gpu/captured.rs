@@ -255,8 +255,9 @@ impl Captures {
     /// What is kept for a capture; made now if this is its first call. Never asks the driver under a lock: the driver
     /// may be destroying another graph's.
     fn of(&self, driver: &Driver, capture: u64, graph: Graph) -> Option<Arc<Captured>> {
-        let known = self.under_way.lock().map.get(&capture).cloned();
-        if let Some(known) = known.and_then(|known| known.upgrade()) {
+        if let Some(known) = self.under_way.lock().map.get(&capture)
+            && let Some(known) = known.upgrade()
+        {
             return Some(known);
         }
         let captured = Arc::new(Captured::default());
@@ -270,6 +271,10 @@ impl Captures {
         }
         let is_alive = |captured: &Weak<Captured>| captured.strong_count() > 0;
         let mut under_way = self.under_way.lock();
+        // Another thread may have been quicker: the positions of calls are those in one list.
+        if let Some(known) = under_way.map.get(&capture).and_then(Weak::upgrade) {
+            return Some(known);
+        }
         under_way.insert(capture, Arc::downgrade(&captured), is_alive);
         Some(captured)
     }
