@@ -96,21 +96,26 @@ fn a_launch_that_fails_is_none() {
 fn a_driver_that_refuses_to_swap_events_costs_times_and_nothing_else() {
     let w = world();
     let stream = w.gpu.another_stream();
-    let session = w.session();
-    let graph = Graph::new(capture(&stream, || layer(&w, &stream)));
-    launch(&w, &graph, 1_000);
-    w.gpu.context.synchronize().expect("synchronize");
-    common::until(|| session.snapshot().trust.timed_calls == 1);
-    // The second of the two: the nodes then belong to different pairs.
-    w.sim.fail("cuGraphExecEventRecordNodeSetEvent", 2, 1, 801);
-    launch(&w, &graph, 2_000);
-    launch(&w, &graph, 4_000);
-    let profile = w.finish(session);
-    let layer = function(&profile, "layer");
-    assert_eq!((layer.replays, layer.untimed.cuda_error), (3, 2));
-    assert_eq!(gpu_times(&profile, "layer"), (1, 1_000, 1_000));
-    assert_eq!(profile.trust.errors.len(), 1);
-    assert!(profile.to_string().contains('≥'));
+    for read_before in [true, false] {
+        let session = w.session();
+        let graph = Graph::new(capture(&stream, || layer(&w, &stream)));
+        launch(&w, &graph, 1_000);
+        if read_before {
+            w.gpu.context.synchronize().expect("synchronize");
+            common::until(|| session.snapshot().trust.timed_calls == 1);
+        }
+        // The second of the two: the nodes then belong to different pairs, one of which may still be read.
+        w.sim.fail("cuGraphExecEventRecordNodeSetEvent", 2, 1, 801);
+        launch(&w, &graph, 2_000);
+        launch(&w, &graph, 4_000);
+        let profile = w.finish(session);
+        let layer = function(&profile, "layer");
+        let timed = u64::from(read_before);
+        assert_eq!((layer.replays, layer.untimed.cuda_error), (3, 3 - timed));
+        let total = layer.gpu.as_ref().map(|gpu| gpu.times.total_ns);
+        assert_eq!(total, read_before.then_some(1_000));
+        assert_eq!(profile.trust.errors.len(), 1);
+    }
 }
 
 #[test]
@@ -188,6 +193,25 @@ fn graphs_of_other_libraries_are_launched_by_a_closure() {
     let profile = w.finish(session);
     assert_eq!(function(&profile, "layer").replays, 1);
     assert_eq!(gpu_times(&profile, "layer"), (2, 2_000, 2_000));
+}
+
+#[test]
+fn a_replay_that_is_not_timed_overwrites_none_that_is() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    let graph = Graph::new(capture(&stream, || layer(&w, &stream)));
+    launch(&w, &graph, 1_000);
+    // All that graphs may have: two of it are taken.
+    let others = capture(&stream, || {
+        (2..8_192).for_each(|_| around(&stream, || ()));
+    });
+    launch(&w, &graph, 5_000);
+    drop(others);
+    let profile = w.finish(session);
+    let layer = function(&profile, "layer");
+    assert_eq!((layer.replays, layer.untimed.pool_exhausted), (2, 1));
+    assert_eq!(gpu_times(&profile, "layer"), (1, 1_000, 1_000));
 }
 
 #[test]

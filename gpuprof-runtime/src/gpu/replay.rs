@@ -137,7 +137,6 @@ impl Replays {
         let mut launch: Vec<Option<Replay>> = Vec::with_capacity(self.calls.len());
         for (at, path) in paths.iter().enumerate() {
             if path.is_none() {
-                self.park(driver, at);
                 launch.push(None);
                 continue;
             }
