@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::captured::{Captured, CapturedCall, Lent};
 use super::context::{NoPair, within};
-use super::driver::{Driver, Failed};
+use super::driver::Driver;
 use super::lanes::Lanes;
 use super::open::{Chosen, GpuThread};
 use super::pending::{Pairs, Recorded, Sample};
@@ -293,30 +293,36 @@ impl Replays {
     }
 }
 
+/// The driver would not change what the nodes record.
+#[derive(Clone, Copy, Debug)]
+struct Refused;
+
 impl Planned {
     /// Has the nodes record into `lent`.
-    fn stand(&mut self, driver: &Driver, exec: GraphExec, lent: &Arc<Lent>) -> Result<(), Failed> {
-        let stands = matches!(&self.standing[..], [only] if Arc::ptr_eq(only, lent));
-        if stands && !self.refused {
-            return Ok(());
-        }
+    fn stand(&mut self, driver: &Driver, exec: GraphExec, lent: &Arc<Lent>) -> Result<(), Refused> {
         if self.refused {
-            self.standing.iter().for_each(|standing| standing.spoil());
-            return Err(Failed(0));
+            return Err(Refused);
+        }
+        if matches!(&self.standing[..], [only] if Arc::ptr_eq(only, lent)) {
+            return Ok(());
         }
         let [start, end] = self.nodes;
         let set = driver
             .set_event(exec, start, lent.pair.start)
             .and_then(|()| driver.set_event(exec, end, lent.pair.end));
         match set {
-            Ok(()) => self.standing = vec![Arc::clone(lent)],
+            Ok(()) => {
+                self.standing = vec![Arc::clone(lent)];
+                Ok(())
+            }
             Err(_) => {
+                // A replay from now on may record into any of these; none of them changes any more.
                 self.refused = true;
                 self.standing.iter().for_each(|standing| standing.spoil());
                 self.standing.push(Arc::clone(lent));
+                Err(Refused)
             }
         }
-        set
     }
 }
 
