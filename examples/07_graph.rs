@@ -3,11 +3,11 @@
 //!
 //! Run `cargo run --release --example 07_graph`; the table comes on standard error at exit.
 //!
-//! Look at `step`: the first calls ran, the others were captured into a graph and did not run then, so that there
-//! was nothing to time. Its row has the calls that ran, and the line below the table says how many were captured.
-//! `replay` is timed like any function: on a GPU, divide its GPU time by the steps of one replay and compare with
-//! `step` on its own: what is gone is the launching. gpuprof records no event on a stream that is being captured,
-//! so the graph holds the kernels of this program and nothing else.
+//! Look at `step`. It is marked `graph`, so the calls that were captured left two event records each in the graph, and
+//! `gpuprof::Graph` launches that: its row counts the calls that ran on their own and, at every replay, each step in the
+//! graph. Its longest and its median time tell the two apart: what is gone in the graph is the launching. The lines below
+//! the table say how many calls were captured and how often they were replayed. `add_constant` is not marked: its captured calls
+//! leave nothing in the graph, and their replays are part of `step` alone.
 
 use std::error::Error;
 use std::mem::swap;
@@ -19,7 +19,7 @@ use cudarc::driver::{
     PushKernelArg,
 };
 use cudarc::nvrtc::Ptx;
-use gpuprof::gpu_profile;
+use gpuprof::{Graph, gpu_profile};
 use kernels::Geometry;
 
 /// Rows of the matrix, and unknowns of each system.
@@ -66,9 +66,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// One step of Jacobi's iteration, x = matrix * x + constant: two small kernels.
-#[gpu_profile(flops = kernels::matmul_flops(SIDE, SYSTEMS, SIDE))]
+#[gpu_profile(graph, flops = kernels::matmul_flops(SIDE, SYSTEMS, SIDE))]
 fn step(stream: &Arc<CudaStream>, solver: &mut Solver) -> Result<(), DriverError> {
-    let (side, systems, all) = (SIDE as i32, SYSTEMS as i32, (SIDE * SYSTEMS) as i32);
+    let (side, systems) = (SIDE as i32, SYSTEMS as i32);
     let mut product = stream.launch_builder(&solver.product);
     product
         .arg(&solver.matrix)
@@ -78,7 +78,15 @@ fn step(stream: &Arc<CudaStream>, solver: &mut Solver) -> Result<(), DriverError
     let geometry = kernels::matmul_geometry(SIDE as u32, SYSTEMS as u32);
     // SAFETY: these are the kernel's parameters, and the matrices have these sizes.
     unsafe { product.launch(config(geometry)) }?;
+    add_constant(stream, solver)?;
+    swap(&mut solver.x, &mut solver.next);
+    Ok(())
+}
 
+/// The second kernel of a step.
+#[gpu_profile]
+fn add_constant(stream: &Arc<CudaStream>, solver: &mut Solver) -> Result<(), DriverError> {
+    let all = (SIDE * SYSTEMS) as i32;
     // The unknowns as one long row, to which the constant is the bias.
     let mut sum = stream.launch_builder(&solver.sum);
     sum.arg(&solver.constant)
@@ -88,7 +96,6 @@ fn step(stream: &Arc<CudaStream>, solver: &mut Solver) -> Result<(), DriverError
     let geometry = kernels::elements_geometry(all as u32);
     // SAFETY: these are the kernel's parameters, and both slices hold `all` values.
     unsafe { sum.launch(config(geometry)) }?;
-    swap(&mut solver.x, &mut solver.next);
     Ok(())
 }
 
@@ -97,17 +104,18 @@ fn step(stream: &Arc<CudaStream>, solver: &mut Solver) -> Result<(), DriverError
 fn capture(
     stream: &Arc<CudaStream>,
     solver: &mut Solver,
-) -> Result<Option<CudaGraph>, DriverError> {
+) -> Result<Option<Graph<CudaGraph>>, DriverError> {
     stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
     for _ in 0..STEPS {
         step(stream, solver)?;
     }
-    stream.end_capture(CUgraphInstantiate_flags(0))
+    let graph = stream.end_capture(CUgraphInstantiate_flags(0))?;
+    Ok(graph.map(Graph::new))
 }
 
-/// All steps by one launch.
+/// All steps by one launch, through gpuprof, which otherwise could not see it.
 #[gpu_profile(flops = STEPS as u64 * kernels::matmul_flops(SIDE, SYSTEMS, SIDE))]
-fn replay(_stream: &Arc<CudaStream>, graph: &CudaGraph) -> Result<(), DriverError> {
+fn replay(_stream: &Arc<CudaStream>, graph: &Graph<CudaGraph>) -> Result<(), DriverError> {
     graph.launch()
 }
 

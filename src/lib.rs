@@ -33,6 +33,7 @@
 //!
 //! - [`gpu_profile`]: the attribute, all its arguments, and how it finds the stream.
 //! - [`scope!`]: the same for part of a function. [`with_stream`]: a stream for functions whose arguments carry none.
+//! - [`Graph`]: a captured graph whose replays count as calls of what is in it.
 //! - [`HasStream`]: teaches the attribute your own types.
 //! - [`snapshot`], [`report()`], [`reset`], [`Session`]: the numbers inside the program, as [`Profile`].
 //! - [`step`], [`Schedule`], [`on_profile_ready`]: some steps of a long run instead of all of it.
@@ -68,16 +69,16 @@ mod scope;
 
 #[cfg(not(feature = "enable"))]
 pub use off::{
-    HasStream, Mode, Output, Schedule, Session, SessionBuilder, SessionError, Sort, StreamRef,
-    on_profile_ready, report, reset, snapshot, step, with_stream,
+    Graph, HasStream, Mode, Output, Schedule, Session, SessionBuilder, SessionError, Sort,
+    StreamRef, on_profile_ready, report, reset, snapshot, step, with_stream,
 };
 
 #[cfg(feature = "enable")]
 pub use gpuprof_runtime::session::report;
 #[cfg(feature = "enable")]
 pub use gpuprof_runtime::{
-    HasStream, Mode, Output, Schedule, Session, SessionBuilder, SessionError, Sort, StreamRef,
-    on_profile_ready, reset, snapshot, step, with_stream,
+    Graph, HasStream, Mode, Output, Schedule, Session, SessionBuilder, SessionError, Sort,
+    StreamRef, on_profile_ready, reset, snapshot, step, with_stream,
 };
 
 pub use gpuprof_runtime::profile::{self, Profile};
@@ -94,6 +95,7 @@ pub use gpuprof_runtime::profile::{self, Profile};
 /// | `name = "conv/forward"` | the name shown; otherwise the path, `module::Type::function` or `<Type as Trait>::function` |
 /// | `stream = EXPR` | the stream of the function's work, anything that implements [`HasStream`]; `[a, b]` for several |
 /// | `cpu` | no GPU timing |
+/// | `graph` | captured into a CUDA graph, it is timed at every replay; launch that through [`Graph`] |
 /// | `bytes = EXPR`, `flops = EXPR`, `items = EXPR` | the work of one call, for GB/s, TFLOP/s, items/s and % of peak |
 /// | `payload = EXPR` | NVTX payload, an integer or a floating-point number |
 /// | `color = 0x76B900`, `category = "forward"` | NVTX colour (red, green, blue) and category |
@@ -115,7 +117,7 @@ pub use gpuprof_runtime::profile::{self, Profile};
 ///
 /// # Blocks
 ///
-/// On an inline `mod` or an `impl` block the arguments `stream`, `cpu`, `sample`, `color`, `category` and `crate` hold for
+/// On an inline `mod` or an `impl` block the arguments `stream`, `cpu`, `graph`, `sample`, `color`, `category` and `crate` hold for
 /// every function in it, nested modules, `impl` blocks and default methods of traits included. Left alone are `const fn`,
 /// `extern` declarations, functions that macros make, and whatever has a `#[gpu_profile(…)]` of its own. Functions without
 /// `self` do not take over a `stream` that mentions `self`. A `crate` path must hold in nested modules too, so begin it with
@@ -142,6 +144,13 @@ pub use gpuprof_runtime::profile::{self, Profile};
 /// CPU time is the time that polls take. The body of an `async fn` is watched from its first poll. A plain function whose
 /// last expression is `Box::pin(async move { … })`, which is what `async_trait` makes, or `async move { … }` under
 /// `-> impl Future`, is watched through that future too; its span begins when the function is called.
+///
+/// # Graphs
+///
+/// While its stream is being captured a function does not run, so there is nothing to time: the call is counted as captured,
+/// and leaves nothing in the graph. Marked `graph`, it records two events into the graph instead, and a graph launched through
+/// [`Graph`] times it at every replay. The row then counts replays, not captures. Outside a capture such a function is like
+/// any other. An asynchronous function, or one on several streams, cannot be marked.
 ///
 /// # Limits
 ///

@@ -84,6 +84,55 @@ impl<P: Deref<Target: HasStream>> HasStream for Pin<P> {
     }
 }
 
+/// A captured graph; switched off it is what it was made from, and its launches are that one's own.
+#[derive(Clone, Debug)]
+pub struct Graph<G>(G);
+
+impl<G> Graph<G> {
+    /// Takes over a graph.
+    #[must_use]
+    pub fn new(graph: G) -> Self {
+        Self(graph)
+    }
+
+    /// A graph of any library; switched off, the handles are not looked at.
+    ///
+    /// # Safety
+    /// The same as with the feature `enable`: both handles must be valid until `owner` is dropped or taken back.
+    #[must_use]
+    pub unsafe fn from_raw(owner: G, _graph: *mut c_void, _exec: *mut c_void) -> Self {
+        Self(owner)
+    }
+
+    /// Calls `launch`.
+    ///
+    /// # Errors
+    /// Those of `launch`.
+    pub fn launch_with<T, E>(&self, launch: impl FnOnce(&G) -> Result<T, E>) -> Result<T, E> {
+        launch(&self.0)
+    }
+
+    /// The graph again.
+    #[must_use]
+    pub fn into_inner(self) -> G {
+        self.0
+    }
+}
+
+impl<G> Deref for Graph<G> {
+    type Target = G;
+
+    fn deref(&self) -> &G {
+        &self.0
+    }
+}
+
+impl<G> From<G> for Graph<G> {
+    fn from(graph: G) -> Self {
+        Self(graph)
+    }
+}
+
 /// Runs `f`; switched off there are no spans to give the stream to.
 pub fn with_stream<S: ?Sized, R>(_stream: &S, f: impl FnOnce() -> R) -> R {
     f()

@@ -78,6 +78,7 @@ macro_rules! __scope_span {
                 file: ::core::file!(),
                 line: ::core::line!(),
                 cpu: false,
+                graph: false,
                 is_async: false,
                 sample: 0,
                 color: ::core::option::Option::None,

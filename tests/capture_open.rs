@@ -10,7 +10,7 @@ use common::{World, function, gpu, gpu_times, until, world};
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaStream, result, sys};
-use gpuprof::gpu_profile;
+use gpuprof::{Graph, gpu_profile};
 use other_context::{Lent, Other};
 use simcuda::Sim;
 
@@ -21,7 +21,7 @@ const MODES: [Mode; 3] = [
 ];
 
 /// What gpuprof calls and no document calls safe during a capture.
-const OPEN: [&str; 13] = [
+const OPEN: [&str; 22] = [
     "cuCtxGetDevice",
     "cuCtxGetId",
     "cuDeviceGetAttribute",
@@ -32,9 +32,18 @@ const OPEN: [&str; 13] = [
     "cuEventCreate",
     "cuEventDestroy_v2",
     "cuEventElapsedTime_v2",
+    "cuEventRecordWithFlags",
+    "cuGraphEventRecordNodeGetEvent",
+    "cuGraphExecEventRecordNodeSetEvent",
+    "cuGraphGetNodes",
+    "cuGraphNodeGetType",
+    "cuGraphRetainUserObject",
     "cuStreamCreate",
     "cuStreamDestroy_v2",
+    "cuStreamGetCaptureInfo_v2",
     "cuStreamGetCtx",
+    "cuUserObjectCreate",
+    "cuUserObjectRelease",
 ];
 
 /// All of them count as unsafe while one of these lives.
@@ -59,6 +68,11 @@ fn layer(w: &World, stream: &Arc<CudaStream>) {
     w.gpu.kernel_on(stream, 1_000);
 }
 
+#[gpu_profile(graph)]
+fn in_graph(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 1_000);
+}
+
 #[gpu_profile]
 fn nested(w: &World, stream: &Arc<CudaStream>, depth: u32) {
     match depth {
@@ -80,9 +94,17 @@ fn nothing_rests_on_what_documents_leave_open() {
         let others = [true, false].map(|tells| (Other::new(w.sim).expect("a context"), tells));
         w.gpu.context.bind_to_thread().expect("bind");
         let session = w.session();
+        free.begin_capture(mode).expect("begin");
+        in_graph(&w, &free);
+        let former = free.end_capture(Flags(0)).expect("the capture is whole");
         let worst = Worst::case(w.sim);
         captured.begin_capture(mode).expect("begin");
         layer(&w, &captured);
+        in_graph(&w, &captured);
+        // Another graph is launched meanwhile, and taken down.
+        let former = Graph::new(former.expect("a graph"));
+        former.launch().expect("launch");
+        drop(former);
         // More at once than the pool holds: events are made during the capture, on the thread that captures.
         nested(&w, &free, 200);
         // Contexts that are met for the first time now.
@@ -90,7 +112,7 @@ fn nothing_rests_on_what_documents_leave_open() {
             lent(&other.lend(other.stream, *tells_context), || ());
         }
         w.cpu(1_000_000);
-        until(|| session.snapshot().trust.timed_calls >= 204);
+        until(|| session.snapshot().trust.timed_calls >= 205);
         let graph = captured.end_capture(Flags(0));
         drop(worst);
         assert!(graph.expect("the capture is whole").is_some(), "{mode:?}");
@@ -98,6 +120,8 @@ fn nothing_rests_on_what_documents_leave_open() {
         assert_eq!(gpu(&profile, "nested").timed_calls, 201, "{mode:?}");
         assert_eq!(gpu(&profile, "lent").timed_calls, 2, "{mode:?}");
         assert_eq!(function(&profile, "layer").captured_calls, 1);
+        assert_eq!(function(&profile, "in_graph").graph_calls, 2);
+        assert_eq!(gpu(&profile, "in_graph").timed_calls, 1, "{mode:?}");
         assert_eq!(profile.trust.errors, [], "{mode:?}");
     }
 }

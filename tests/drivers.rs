@@ -10,8 +10,9 @@ use std::panic;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, DriverError};
-use gpuprof::gpu_profile;
+use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError};
+use gpuprof::{Graph, gpu_profile};
 use raw::Raw;
 use simcuda::Sim;
 
@@ -82,6 +83,7 @@ fn program(scenario: &str) -> ExitCode {
         }
         "late" => whole_program(),
         "torn down" => torn_down(),
+        "graph" => graph().expect("the program's own calls are all there"),
         "rounds" => return rounds(),
         _ => panic!("no scenario {scenario}"),
     }
@@ -117,8 +119,37 @@ fn tell(outcome: Result<Result<Arc<CudaContext>, DriverError>, Box<dyn Any + Sen
     }
 }
 
-/// Prints every answer and every number that the program gets from the driver.
-fn rounds() -> ExitCode {
+#[gpu_profile(graph)]
+fn zero(stream: &Arc<CudaStream>, data: &mut CudaSlice<u32>) -> Result<(), DriverError> {
+    stream.memset_zeros(data)
+}
+
+/// Captures a call and replays it twice.
+fn graph() -> Result<(), DriverError> {
+    let sim = simulator();
+    assert!(gpuprof::__private::drive_clock(sim.clock()));
+    if let Ok(fail) = std::env::var(FAIL) {
+        order(sim)(&fail);
+    }
+    let context = CudaContext::new(0)?;
+    // SAFETY: one stream does everything, in order.
+    unsafe { context.disable_event_tracking() };
+    let stream = context.new_stream()?;
+    let mut data = stream.clone_htod(&[1; 4])?;
+    stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL)?;
+    zero(&stream, &mut data)?;
+    let graph = stream.end_capture(CUgraphInstantiate_flags(0))?;
+    if let Some(graph) = graph.map(Graph::new) {
+        println!("{:?}", stream.clone_dtoh(&data)?);
+        graph.launch()?;
+        graph.launch()?;
+    }
+    println!("{:?}", stream.clone_dtoh(&data)?);
+    Ok(())
+}
+
+/// Without the functions that the environment names.
+fn simulator() -> Sim {
     let hide = std::env::var(HIDE)
         .map(|hide| hide.split(',').map(str::to_owned).collect())
         .unwrap_or_default();
@@ -127,7 +158,12 @@ fn rounds() -> ExitCode {
         hide,
         ..Default::default()
     };
-    let sim = simcuda::install_with(&options).expect("the simulated driver is built");
+    simcuda::install_with(&options).expect("the simulated driver is built")
+}
+
+/// Prints every answer and every number that the program gets from the driver.
+fn rounds() -> ExitCode {
+    let sim = simulator();
     assert!(gpuprof::__private::drive_clock(sim.clock()));
     sim.set_kernel_ns(kernels::SAXPY, KERNEL_NS);
     let raw = Raw::new().expect("the program's own calls are all there");

@@ -170,16 +170,23 @@ fn requests_and_threads_are_counted_whole() {
 }
 
 #[test]
-fn a_captured_step_is_counted_and_not_timed() {
+fn a_captured_step_is_timed_at_every_replay() {
     let (ended, profile) = profiled("07_graph");
     let step = function(&profile, "step");
     assert_eq!((step.calls, step.captured_calls), (40, 20));
-    assert_eq!(step.gpu.as_ref().map(|gpu| gpu.timed_calls), Some(20));
+    assert_eq!((step.graph_calls, step.replays), (20, 20 * 20));
+    assert_eq!(step.gpu.as_ref().map(|gpu| gpu.timed_calls), Some(420));
+    assert_eq!(row(&ended, "step")[1], "420", "{}", ended.stderr);
+    let other = function(&profile, "add_constant");
+    assert_eq!((other.captured_calls, other.replays), (20, 0));
     assert!(
-        ended.stderr.contains("20 captured into a graph"),
+        ended.stderr.contains("step 400 (captured 20)"),
         "{}",
         ended.stderr
     );
+    let replay = function(&profile, "replay").gpu.as_ref();
+    let replay = replay.expect("it is timed");
+    assert!(replay.times.self_ns < replay.times.total_ns, "{replay:?}");
 }
 
 #[test]

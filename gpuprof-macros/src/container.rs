@@ -94,13 +94,15 @@ fn names_crate(attribute: &Attribute) -> bool {
     }
 }
 
-/// The block's arguments as far as they fit this function: one without `self` has no `self.stream`.
+/// The block's arguments as far as they fit this function: one without `self` has no `self.stream`, and an asynchronous
+/// one goes into no graph.
 fn fitting(args: &Args, function: &Function) -> Args {
     let mut args = args.clone();
     let takes_self = function.sig.receiver().is_some();
     args.stream = args
         .stream
         .filter(|streams| takes_self || !streams.iter().any(mentions_self));
+    args.graph = args.graph.filter(|_| !expand::is_async(function));
     args
 }
 

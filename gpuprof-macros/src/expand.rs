@@ -66,6 +66,12 @@ pub(crate) fn with_crate(attribute: &Attribute, krate: &Path) -> Attribute {
     changed
 }
 
+/// Whether the function is asynchronous, in either form.
+pub(crate) fn is_async(function: &Function) -> bool {
+    let (_, body) = split(function.body.stream());
+    function.sig.asyncness.is_some() || boxed::tail(&body, &function.sig.output).is_some()
+}
+
 /// How a function runs.
 enum Kind {
     Plain,
@@ -159,6 +165,7 @@ fn meta(private: &TokenStream, function: &Function, args: &Args, is_async: bool)
     let color = option(args.color.map(Literal::u32_suffixed));
     let sample = Literal::u32_suffixed(args.sample.unwrap_or(0));
     let cpu = args.cpu;
+    let graph = args.graph.is_some();
     quote_spanned! {site=>
         #private::Meta {
             path: __gpuprof_path,
@@ -167,6 +174,7 @@ fn meta(private: &TokenStream, function: &Function, args: &Args, is_async: bool)
             file: ::core::file!(),
             line: #line,
             cpu: #cpu,
+            graph: #graph,
             is_async: #is_async,
             sample: #sample,
             color: #color,

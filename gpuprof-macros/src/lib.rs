@@ -35,6 +35,9 @@ fn profile(arguments: TokenStream, annotated: TokenStream) -> TokenStream {
         .as_ref()
         .and_then(|item| validate::place(item, &mut mistakes));
     let args = validate::arguments(raw, place, &mut mistakes);
+    if let Some(item::Item::Function(function)) = &item {
+        validate::fits(&args, expand::is_async(function), &mut mistakes);
+    }
 
     let expanded = match item {
         Some(item::Item::Container(container)) => {

@@ -15,6 +15,8 @@ pub(crate) struct Args {
     pub(crate) name: Option<LitStr>,
     pub(crate) stream: Option<Vec<Expr>>,
     pub(crate) cpu: bool,
+    /// Where it is said.
+    pub(crate) graph: Option<Span>,
     pub(crate) bytes: Option<Expr>,
     pub(crate) flops: Option<Expr>,
     pub(crate) items: Option<Expr>,
@@ -36,10 +38,11 @@ pub(crate) enum Place {
 }
 
 /// Every argument: name, how it is written, whether a block of functions takes it.
-const ARGUMENTS: [(&str, &str, bool); 12] = [
+const ARGUMENTS: [(&str, &str, bool); 13] = [
     ("name", "name = \"conv/forward\"", false),
     ("stream", "stream = EXPR", true),
     ("cpu", "cpu", true),
+    ("graph", "graph", true),
     ("bytes", "bytes = EXPR", false),
     ("flops", "flops = EXPR", false),
     ("items", "items = EXPR", false),
@@ -127,7 +130,7 @@ pub(crate) fn arguments(raw: Vec<Raw>, place: Option<Place>, mistakes: &mut Mist
             mistakes.take(set(&mut args, argument));
         }
     }
-    contradictions(&raw, mistakes);
+    contradictions(&raw, &args, mistakes);
     args
 }
 
@@ -158,13 +161,27 @@ fn belongs(key: &Ident, place: Option<Place>, mistakes: &mut Mistakes) -> bool {
     false
 }
 
-fn contradictions(raw: &[Raw], mistakes: &mut Mistakes) {
+/// Whether the arguments fit a function that runs as this one does.
+pub(crate) fn fits(args: &Args, is_async: bool, mistakes: &mut Mistakes) {
+    if let (Some(graph), true) = (args.graph, is_async) {
+        let what = "`graph` times what is captured between entry and return; this function is asynchronous, \
+                    so put it on the function that launches";
+        mistakes.push(Error::new(graph, what));
+    }
+}
+
+fn contradictions(raw: &[Raw], args: &Args, mistakes: &mut Mistakes) {
+    if let (Some(graph), Some([_, _, ..])) = (args.graph, args.stream.as_deref()) {
+        let what = "`graph` times the work on one stream; give `stream` one, or take `graph` away";
+        mistakes.push(Error::new(graph, what));
+    }
     if !raw.iter().any(|argument| argument.key == "cpu") {
         return;
     }
+    let about_gpu = ["stream", "sample", "graph"];
     for other in raw
         .iter()
-        .filter(|argument| argument.key == "stream" || argument.key == "sample")
+        .filter(|argument| about_gpu.iter().any(|name| argument.key == name))
     {
         let what = format!(
             "`{}` is about GPU time, which `cpu` turns off; keep one of the two",
@@ -176,8 +193,12 @@ fn contradictions(raw: &[Raw], mistakes: &mut Mistakes) {
 
 fn set(args: &mut Args, argument: &Raw) -> Result<(), Error> {
     let key = &argument.key;
-    let value = match (&argument.form, key == "cpu") {
+    let value = match (&argument.form, key == "cpu" || key == "graph") {
         (Form::Broken, _) => return Ok(()),
+        (Form::Word, true) if key == "graph" => {
+            args.graph = Some(key.span());
+            return Ok(());
+        }
         (Form::Word, true) => {
             args.cpu = true;
             return Ok(());
@@ -216,7 +237,7 @@ fn usage(key: &Ident) -> String {
                      `stream = [a, b]`"
                 .to_owned()
         }
-        "cpu" => "`cpu` takes no value".to_owned(),
+        "cpu" | "graph" => format!("`{key}` takes no value"),
         "color" => {
             "`color` takes a number from 0 to 0xFFFFFF, red, green, blue: `color = 0x76B900`"
                 .to_owned()

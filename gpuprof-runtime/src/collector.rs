@@ -233,6 +233,11 @@ impl Collector {
         }
     }
 
+    /// The site of this number.
+    pub(crate) fn site(&self, number: u32) -> Option<&'static Site> {
+        self.sites.lock().get(number as usize).copied()
+    }
+
     /// Counters for a thread that begins, and the thread's number: 1 or more.
     pub(crate) fn adopt(&self) -> (&'static Shared, u32) {
         let mut threads = self.threads.lock();

@@ -24,6 +24,7 @@ static SELF: Site = Site::new(Meta {
     file: file!(),
     line: line!(),
     cpu: true,
+    graph: false,
     is_async: false,
     sample: 0,
     color: None,

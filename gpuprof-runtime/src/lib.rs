@@ -35,6 +35,8 @@ mod exit;
 #[cfg(feature = "enable")]
 mod gpu;
 #[cfg(feature = "enable")]
+mod graph;
+#[cfg(feature = "enable")]
 mod identity;
 #[cfg(feature = "enable")]
 mod nvtx;
@@ -67,6 +69,8 @@ pub use config::{Mode, Output};
 pub use default_stream::with_stream;
 #[cfg(feature = "enable")]
 pub use gpu::{HasStream, StreamRef};
+#[cfg(feature = "enable")]
+pub use graph::Graph;
 #[cfg(feature = "enable")]
 pub use report::Sort;
 #[cfg(feature = "enable")]

@@ -113,9 +113,11 @@ pub struct Function {
     pub file: String,
     /// Line in `file`.
     pub line: u32,
-    /// Calls that ended.
+    /// Calls that ended, on the CPU: those that were captured into a graph among them, replays not.
     pub calls: u64,
-    /// Threads on which at least one of these calls ended.
+    /// Times that the GPU ran the function as part of a graph, launched through `gpuprof::Graph`.
+    pub replays: u64,
+    /// Threads on which at least one of these calls ended or replays was launched.
     pub threads: u32,
     /// CPU time; for an async function the time its polls took.
     pub cpu: Times,
@@ -133,15 +135,17 @@ pub struct Function {
     pub gpu_overlaps: bool,
     /// Calls whose stream was being captured into a graph.
     pub captured_calls: u64,
-    /// Calls that were neither timed nor captured, of a function that has a stream; `untimed` says why.
+    /// Of these, the calls whose events stand in the graph, so that `replays` are timed: `#[gpu_profile(graph)]`.
+    pub graph_calls: u64,
+    /// Calls and replays that were neither timed nor captured, of a function that has a stream; `untimed` says why.
     pub untimed_calls: u64,
     /// The reasons behind `untimed_calls`; they add up to it.
     pub untimed: Untimed,
-    /// Stated work of all calls, in bytes.
+    /// Stated work of all calls and replays, in bytes.
     pub bytes: Option<f64>,
-    /// Stated work of all calls, in floating-point operations.
+    /// Stated work of all calls and replays, in floating-point operations.
     pub flops: Option<f64>,
-    /// Stated work of all calls, in items.
+    /// Stated work of all calls and replays, in items.
     pub items: Option<f64>,
     /// Whether any call had a stream to be timed on.
     pub has_stream: bool,
@@ -149,6 +153,18 @@ pub struct Function {
     pub cpu_only: bool,
     /// Whether it is an `async fn`.
     pub is_async: bool,
+}
+
+impl Function {
+    /// How often the function ran: calls and replays, less the calls that only went into a graph.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        runs(self.calls, self.graph_calls, self.replays)
+    }
+}
+
+fn runs(calls: u64, graph_calls: u64, replays: u64) -> u64 {
+    calls.saturating_sub(graph_calls).saturating_add(replays)
 }
 
 /// Statistics of durations.
@@ -195,7 +211,7 @@ pub struct Bucket {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct GpuTimes {
-    /// Calls whose two events were read.
+    /// Calls and replays whose two events were read.
     pub timed_calls: u64,
     /// The durations. Under sampling `total_ns` and `self_ns` are estimates for all calls.
     #[cfg_attr(feature = "enable", serde(flatten))]
@@ -309,6 +325,10 @@ pub struct TreeNode {
     pub function: u32,
     /// Calls that ended.
     pub calls: u64,
+    /// Replays whose launch was made here.
+    pub replays: u64,
+    /// Of `calls`, those whose events stand in a graph.
+    pub graph_calls: u64,
     /// CPU time of all calls.
     pub cpu_total_ns: u64,
     /// CPU time less that of the spans inside.
@@ -319,6 +339,14 @@ pub struct TreeNode {
     pub gpu_self_ns: Option<u64>,
     /// GPU time of the spans below that are outermost on their stream there: what a node without a stream shows.
     pub gpu_children_ns: u64,
+}
+
+impl TreeNode {
+    /// How often the function ran here: calls and replays, less the calls that only went into a graph.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        runs(self.calls, self.graph_calls, self.replays)
+    }
 }
 
 /// What the reader must know to trust the figures.
@@ -339,6 +367,8 @@ pub struct Trust {
     pub own_stalled_ns: u64,
     /// Calls in all.
     pub calls: u64,
+    /// Replays in all; the next counts have them too.
+    pub replays: u64,
     /// Calls of functions that had a stream in at least one of them.
     pub calls_with_stream: u64,
     /// Of these, timed on the GPU.

@@ -159,10 +159,9 @@ pub(crate) fn profile(limit: Duration) -> Option<Profile> {
 fn complete(profile: &mut Profile) {
     identity::fill(profile);
     let calls = profile.trust.calls;
-    if calls > 0 {
-        profile.trust.own_cost_ns += cost::cpu_cost_ns(calls);
-        profile.trust.own_cost_ns_per_call = Some((profile.trust.own_cost_ns + calls / 2) / calls);
-    }
+    let all = calls + profile.trust.replays;
+    profile.trust.own_cost_ns += cost::cpu_cost_ns(calls);
+    profile.trust.own_cost_ns_per_call = (profile.trust.own_cost_ns + all / 2).checked_div(all);
 }
 
 /// What is to be reported when the process ends, in order: settings and profile of each window.

@@ -22,6 +22,8 @@ pub struct Meta {
     pub line: u32,
     /// `cpu`: no GPU timing.
     pub cpu: bool,
+    /// `graph`: calls on a stream that is being captured are timed at each replay.
+    pub graph: bool,
     /// Whether it is an async function.
     pub is_async: bool,
     /// `sample = N`; 0 when not given.

@@ -272,6 +272,7 @@ pub(crate) fn begin_gpu(
         site: site.id()?,
         path,
         sample: site.meta.sample,
+        graph: site.meta.graph,
     };
     let open = collector().gpu.begin(gpu, streams, place, is_async);
     // Only with a stream in hand: before that CUDA may be down, and our handler would run after the driver's.
@@ -294,6 +295,10 @@ pub(crate) fn book(
         let ended = take(gpu).map(|open| collector().gpu.end(gpu, open, call.work, stamp.epoch()));
         let (fate, sample) = ended.unwrap_or((Fate::NoStream, None));
         call.fate = fate;
+        if fate == Fate::InGraph {
+            // It has done nothing yet; each replay does its work.
+            call.work = Work::NONE;
+        }
         // Booked before the sample is on its way: nobody then sees a GPU time without its call.
         let booked = node.book(&call, stamp);
         if let Some(sample) = sample {

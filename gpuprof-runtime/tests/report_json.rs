@@ -6,7 +6,9 @@ mod report_profiles;
 
 use gpuprof_runtime::profile::{Function, Profile, Times};
 use gpuprof_runtime::report::json;
-use report_profiles::{partly_timed, quickstart, training, trouble, without_gpu, without_stream};
+use report_profiles::{
+    graphs, partly_timed, quickstart, training, trouble, without_gpu, without_stream,
+};
 use serde_json::{Map, Value, json};
 
 fn schema() -> Value {
@@ -49,6 +51,7 @@ fn real_documents_hold_to_the_schema() {
         trouble(),
         quickstart(),
         partly_timed(),
+        graphs(),
         without_stream(),
         without_gpu(),
         extreme(),
@@ -87,6 +90,10 @@ fn broken_documents_are_refused() {
         ("/functions/0/untimed/queue_full", json!("none")),
         ("/functions/0/untimed/crossed_reset", json!(-1)),
         ("/functions/0/has_stream", json!(1)),
+        ("/functions/0/replays", json!(-1)),
+        ("/functions/0/graph_calls", Value::Null),
+        ("/tree/0/replays", json!("3")),
+        ("/trust/replays", json!(0.5)),
         ("/tree/1/parent", json!("0")),
         ("/trust/sample", json!(0)),
         ("/trust/errors", json!(["CUDA_ERROR_UNKNOWN"])),

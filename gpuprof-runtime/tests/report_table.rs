@@ -8,7 +8,9 @@ mod report_profiles;
 
 use gpuprof_runtime::profile::Profile;
 use gpuprof_runtime::report::{Sort, TableOptions, table, tree};
-use report_profiles::{partly_timed, quickstart, training, trouble, without_gpu, without_stream};
+use report_profiles::{
+    graphs, partly_timed, quickstart, training, trouble, without_gpu, without_stream,
+};
 use unicode_width::UnicodeWidthStr;
 
 fn options(width: Option<usize>) -> TableOptions {
@@ -60,6 +62,17 @@ fn trouble_is_told_in_full() {
         );
     }
     insta::assert_snapshot!("trouble_pipe", table_text(&trouble(), &options(None)));
+}
+
+#[test]
+fn a_row_of_graphs_shows_replays() {
+    for width in [80, 120] {
+        insta::assert_snapshot!(
+            format!("graphs_{width}"),
+            table_text(&graphs(), &options(Some(width)))
+        );
+    }
+    insta::assert_snapshot!("graphs_tree_120", tree_text(&graphs(), &options(Some(120))));
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     without_any_other_function_gpu_timing_goes_on,
     older_names_of_functions_do,
     functions_that_only_raw_streams_need,
+    without_a_function_it_needs_replays_go_untimed,
+    a_failure_around_a_graph_stays_gpuprofs_own,
     out_of_memory,
     invalid_value,
     invalid_handle,
@@ -66,6 +68,19 @@ const NEEDED: [&str; 9] = [
 
 /// Those that only a stream without a known context needs.
 const RAW_ONLY: [&str; 2] = ["cuCtxGetDevice", "cuStreamGetCtx"];
+
+/// Those that only functions in graphs need.
+const GRAPHS: [&str; 9] = [
+    "cuEventRecordWithFlags",
+    "cuStreamGetCaptureInfo_v2",
+    "cuGraphGetNodes",
+    "cuGraphNodeGetType",
+    "cuGraphEventRecordNodeGetEvent",
+    "cuGraphExecEventRecordNodeSetEvent",
+    "cuGraphRetainUserObject",
+    "cuUserObjectCreate",
+    "cuUserObjectRelease",
+];
 
 /// Runs a scenario with gpuprof and without, and checks that the program can see no difference.
 fn same(program: impl Fn() -> Program) -> (Ended, Profile) {
@@ -236,6 +251,35 @@ fn functions_that_only_raw_streams_need() {
             "{}",
             ended.stderr
         );
+    }
+}
+
+fn without_a_function_it_needs_replays_go_untimed() {
+    for symbol in GRAPHS {
+        let (ended, profile) = same(|| Program::new("graph").env(HIDE, symbol));
+        let zero = function(&profile, "zero");
+        assert_eq!((zero.captured_calls, zero.graph_calls), (1, 0), "{symbol}");
+        assert_eq!((zero.replays, &zero.gpu), (0, &None), "{symbol}");
+        let line = line_about(&ended, symbol);
+        assert!(line.contains("note:"), "{}", ended.stderr);
+    }
+}
+
+fn a_failure_around_a_graph_stays_gpuprofs_own() {
+    let whole = |profile: &Profile| {
+        let zero = function(profile, "zero");
+        assert_eq!((zero.calls, zero.captured_calls), (1, 1));
+        assert_eq!(zero.replays, timed(zero) + zero.untimed_calls);
+        (zero.graph_calls, zero.replays, timed(zero))
+    };
+    let (_, profile) = same(|| Program::new("graph"));
+    assert_eq!(whole(&profile), (1, 2, 2));
+    for symbol in GRAPHS.iter().filter(|symbol| !symbol.ends_with("Release")) {
+        let (_, profile) = same(|| Program::new("graph").env(FAIL, format!("{symbol}:1:99:2")));
+        let (_, _, timed) = whole(&profile);
+        assert_eq!(timed, 0, "{symbol}");
+        let met: Vec<_> = profile.trust.errors.iter().map(|met| &*met.call).collect();
+        assert_eq!(met, [*symbol]);
     }
 }
 

@@ -126,7 +126,7 @@ impl Collector {
         }
         let cycle = self.close(&mut window)?;
         // The step under way may have measured nothing.
-        (cycle.trust.calls > 0).then_some(cycle)
+        (cycle.trust.calls + cycle.trust.replays > 0).then_some(cycle)
     }
 
     fn close(&self, window: &mut Window) -> Option<Profile> {

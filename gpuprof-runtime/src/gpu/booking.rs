@@ -28,13 +28,13 @@ pub(super) fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Resul
             inside.map_or(0, |inside| inside.close(booked, ns))
         };
         match (durations, wanted) {
-            (Ok(durations), Some(stats)) => {
+            (Ok(durations), Some(stats)) if !sample.pairs.is_spoilt() => {
                 let ns = durations.first().map_or(0, |(_, ns)| *ns);
                 let inside_ns = close(true, ns);
                 add_all(stats, &sample.call, &durations, inside_ns);
                 tell_enclosing(stats, sample, &durations);
             }
-            (Err(_), Some(stats)) if !driver.has_ended() => {
+            (_, Some(stats)) if !driver.has_ended() => {
                 close(false, 0);
                 stats.fail(&sample.call);
             }

@@ -14,7 +14,7 @@ use super::stream::StreamRef;
 use super::sys::{self, Event};
 
 /// Most event pairs of one context; a call that finds all of them in flight goes untimed and is counted.
-const PAIRS_CEILING: usize = 16_384;
+pub(super) const PAIRS_CEILING: usize = 16_384;
 /// Pairs made at once: by the first span of a context, and later by the resolver.
 const BATCH: usize = 32;
 /// The resolver makes more when fewer than this are free.
@@ -73,6 +73,8 @@ pub(crate) struct Context {
     pub(crate) device: u32,
     free: ArrayQueue<Pair>,
     made: AtomicUsize,
+    /// Pairs that graphs have: those that stand in one, and those of replays under way.
+    pub(super) in_graphs: AtomicUsize,
     /// A sticky error was met: every further call here would fail.
     broken: AtomicBool,
     /// What an empty pair reads here, ns; set by the resolver.
@@ -110,6 +112,7 @@ impl Context {
             device,
             free: ArrayQueue::new(PAIRS_CEILING),
             made: AtomicUsize::new(0),
+            in_graphs: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
             floor_ns: OnceLock::new(),
         })

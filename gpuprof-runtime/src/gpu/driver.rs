@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
 
-use super::sys::{Context, Device, Event, Stream};
+use super::sys::{
+    Context, Destructor, Device, Event, Graph, GraphExec, GraphNode, Stream, UserObject,
+};
 
 /// `CUresult`: 0 is success.
 type Status = c_int;
@@ -121,15 +123,32 @@ driver_table! {
     ctx_get_id = "cuCtxGetId": fn(context: Context, out: *mut u64);
     stream_get_ctx = "cuStreamGetCtx": fn(stream: Stream, out: *mut Context);
     stream_is_capturing = "cuStreamIsCapturing": fn(stream: Stream, out: *mut c_int);
+    stream_get_capture_info = "cuStreamGetCaptureInfo_v2": fn(
+        stream: Stream, status: *mut c_int, id: *mut u64, graph: *mut Graph, nodes: *mut c_void, count: *mut c_void
+    );
     stream_create = "cuStreamCreate": fn(out: *mut Stream, flags: c_uint);
     stream_destroy = "cuStreamDestroy_v2": fn(stream: Stream);
     event_create = "cuEventCreate": fn(out: *mut Event, flags: c_uint);
     event_destroy = "cuEventDestroy_v2": fn(event: Event);
     event_record = "cuEventRecord": fn(event: Event, stream: Stream);
+    event_record_flags = "cuEventRecordWithFlags": fn(event: Event, stream: Stream, flags: c_uint);
     event_query = "cuEventQuery": fn(event: Event);
     // Under CUDA 13 the first name is the only one in the headers; drivers before 12.8 have only the second.
     event_elapsed = "cuEventElapsedTime_v2" | "cuEventElapsedTime": fn(out: *mut f32, start: Event, end: Event);
     exchange_capture_mode = "cuThreadExchangeStreamCaptureMode": fn(mode: *mut c_int);
+    graph_get_nodes = "cuGraphGetNodes": fn(graph: Graph, nodes: *mut GraphNode, count: *mut usize);
+    graph_node_get_type = "cuGraphNodeGetType": fn(node: GraphNode, out: *mut c_int);
+    graph_node_get_event = "cuGraphEventRecordNodeGetEvent": fn(node: GraphNode, out: *mut Event);
+    graph_exec_set_event = "cuGraphExecEventRecordNodeSetEvent": fn(
+        exec: GraphExec, node: GraphNode, event: Event
+    );
+    graph_retain = "cuGraphRetainUserObject": fn(
+        graph: Graph, object: UserObject, count: c_uint, flags: c_uint
+    );
+    object_create = "cuUserObjectCreate": fn(
+        out: *mut UserObject, data: *mut c_void, destroy: Destructor, references: c_uint, flags: c_uint
+    );
+    object_release = "cuUserObjectRelease": fn(object: UserObject, count: c_uint);
     device_get_attribute = "cuDeviceGetAttribute": fn(out: *mut c_int, attribute: c_int, device: Device);
     device_get_name = "cuDeviceGetName": fn(out: *mut c_char, len: c_int, device: Device);
     device_get_uuid = "cuDeviceGetUuid_v2" | "cuDeviceGetUuid": fn(out: *mut [u8; 16], device: Device);
@@ -216,6 +235,29 @@ impl Driver {
             .iter()
             .copied()
             .find(|name| NEEDED.contains(name))
+    }
+
+    /// Whether the driver has all that timing the replays of graphs takes. What it lacks is noted.
+    pub(crate) fn times_graphs(&self) -> bool {
+        const NEEDED: [&str; 9] = [
+            "cuEventRecordWithFlags",
+            "cuStreamGetCaptureInfo_v2",
+            "cuGraphGetNodes",
+            "cuGraphNodeGetType",
+            "cuGraphEventRecordNodeGetEvent",
+            "cuGraphExecEventRecordNodeSetEvent",
+            "cuGraphRetainUserObject",
+            "cuUserObjectCreate",
+            "cuUserObjectRelease",
+        ];
+        let mut missing = self.missing.iter().copied();
+        match missing.find(|name| NEEDED.contains(name)) {
+            Some(name) => {
+                self.miss(name);
+                false
+            }
+            None => true,
+        }
     }
 
     /// Functions that were called and that the driver lacks.

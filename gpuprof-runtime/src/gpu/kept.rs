@@ -4,7 +4,7 @@
 //! hands that happens where the program says; at a span's end it would overrule what the thread has made current
 //! since. Must not import span, collector or report.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use cudarc::driver::{CudaContext, CudaStream};
 
@@ -36,6 +36,11 @@ pub(super) struct Kept<T: InContext>(Option<Arc<T>>);
 impl<T: InContext> Kept<T> {
     pub(super) fn new(handle: Arc<T>) -> Self {
         Self(Some(handle))
+    }
+
+    /// Does not hold it.
+    pub(super) fn downgrade(&self) -> Weak<T> {
+        self.0.as_ref().map_or_else(Weak::new, Arc::downgrade)
     }
 }
 

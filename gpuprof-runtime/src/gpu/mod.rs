@@ -2,18 +2,21 @@
 
 mod booking;
 mod calls;
+mod captured;
 mod context;
 mod contexts;
 mod device;
 mod driver;
 mod durations;
 mod floor;
+mod graph_calls;
 mod inside;
 mod kept;
 mod lanes;
 mod open;
 mod pending;
 mod record;
+mod replay;
 mod resolver;
 mod stream;
 mod sys;
@@ -24,5 +27,6 @@ pub use driver::replace as replace_functions;
 pub(crate) use lanes::Held;
 pub use lanes::Streams;
 pub(crate) use open::{GpuThread, Open};
+pub(crate) use replay::{Replay, Replays};
 pub use stream::{HasStream, StreamRef};
 pub(crate) use timing::{Late, Place, Timing};

@@ -5,6 +5,7 @@ use std::thread::{self, ThreadId};
 
 use cudarc::driver::CudaContext;
 
+use super::captured::{InGraph, Inside as InsideGraph};
 use super::context::{Context, Life, Pair};
 use super::inside::Inside;
 use super::lanes::{Lane, Lanes};
@@ -50,6 +51,8 @@ pub(super) enum State {
         enclosing: Option<Arc<Inside>>,
         thread: ThreadId,
     },
+    /// Its start event stands in the graph that its stream is being captured to.
+    InGraph(InGraph),
 }
 
 /// The pairs of a call, one for each lane.
@@ -88,6 +91,15 @@ pub(super) struct Chosen {
     pub(super) own: u32,
     /// How many it stands for by everything that was drawn for it.
     pub(super) all: u32,
+}
+
+impl Chosen {
+    /// Nothing was drawn, and the call is not timed.
+    pub(super) const NO: Self = Self {
+        yes: false,
+        own: 1,
+        all: 1,
+    };
 }
 
 /// What is dropped without an end has no end event, as when a thread is taking its thread-locals down: its pairs go back.
@@ -255,7 +267,12 @@ impl GpuThread {
     /// any case as the site's own `sample` draws.
     pub(super) fn choose(&mut self, global: u32, own: u32) -> Chosen {
         let inherited = self.open.iter().rev().find_map(|(_, open)| open.chosen);
-        let (base, all) = match inherited {
+        self.choose_inside(inherited, global, own)
+    }
+
+    /// The same for a call inside one of which `outer` was decided.
+    pub(super) fn choose_inside(&mut self, outer: Option<Chosen>, global: u32, own: u32) -> Chosen {
+        let (base, all) = match outer {
             Some(chosen) => (chosen.yes, chosen.all),
             None => (global <= 1 || self.random.u32(..global) == 0, global),
         };
@@ -310,6 +327,25 @@ impl GpuThread {
         let on_all = |open: &Open| lanes.as_slice().iter().all(|lane| open.lanes.has(lane));
         let mut open = self.open.iter();
         open.any(|(_, open)| open.site == site && open.is_timed() && on_all(open))
+    }
+
+    /// Where a call of `site` on `lane` stands among the calls that `capture` has under way on this thread.
+    pub(super) fn inside_capture(&self, capture: u64, lane: &Lane, site: u32) -> InsideGraph {
+        let in_graph = self.open.iter().rev().filter_map(|(_, open)| {
+            let State::InGraph(in_graph) = &open.state else {
+                return None;
+            };
+            in_graph.is_of(capture).then_some((in_graph.at, open))
+        });
+        let at = |(at, _): (usize, &Open)| at;
+        let on_lane = |(_, open): &(usize, &Open)| open.lanes.has(lane);
+        InsideGraph {
+            caller: in_graph.clone().next().map(at),
+            enclosing: in_graph.clone().find(on_lane).map(at),
+            outermost: !in_graph
+                .clone()
+                .any(|(at, open)| open.site == site && on_lane(&(at, open))),
+        }
     }
 
     pub(super) fn sender(&mut self, timing: &Timing) -> &mut Sender {

@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
 
+use super::captured::Lent;
 use super::context::{Context, Pair};
 use super::inside::Inside;
 use super::kept::Kept;
+use super::lanes::{Lane, Lanes};
+use super::open;
 use super::sys::Stream;
 use crate::stats::gpu_node::GpuCall;
 
@@ -30,18 +33,61 @@ pub(crate) struct Recorded {
 pub(crate) enum Pairs {
     One(Recorded),
     Many(Vec<Recorded>),
+    /// That of a replay, which the graph may still hold.
+    Lent(Box<(Recorded, Arc<Lent>)>),
 }
 
 impl Pairs {
+    /// Lanes and pairs as the resolver wants them.
+    pub(super) fn of(lanes: Lanes, pairs: open::Pairs) -> Self {
+        let one = |lane: Lane, pair| Recorded {
+            context: lane.context,
+            pair,
+            stream: lane.stream,
+            held: lane.held,
+        };
+        match (lanes, pairs) {
+            (Lanes::One(lane), open::Pairs::One(pair)) => Self::One(one(lane, pair)),
+            (lanes, pairs) => {
+                let lanes = lanes.as_slice().iter().cloned();
+                let pairs = pairs.as_slice().iter().copied();
+                Self::Many(
+                    lanes
+                        .zip(pairs)
+                        .map(|(lane, pair)| one(lane, pair))
+                        .collect(),
+                )
+            }
+        }
+    }
+
     pub(crate) fn as_slice(&self) -> &[Recorded] {
         match self {
             Self::One(recorded) => std::slice::from_ref(recorded),
             Self::Many(recorded) => recorded,
+            Self::Lent(lent) => std::slice::from_ref(&lent.0),
         }
     }
 
-    /// Puts all pairs back into their pools.
+    /// The one pair, where it is one: those of one thread on one stream complete in order.
+    pub(crate) fn single(&self) -> Option<&Recorded> {
+        match self {
+            Self::One(recorded) => Some(recorded),
+            Self::Many(_) => None,
+            Self::Lent(lent) => Some(&lent.0),
+        }
+    }
+
+    /// Whether what the events say is not of the call they were meant for.
+    pub(crate) fn is_spoilt(&self) -> bool {
+        matches!(self, Self::Lent(lent) if lent.1.is_spoilt())
+    }
+
+    /// Puts all pairs back into their pools; a lent one goes by itself.
     pub(crate) fn recycle(&self) {
+        if let Self::Lent(_) = self {
+            return;
+        }
         for recorded in self.as_slice() {
             recorded.context.give(recorded.pair);
         }
@@ -117,7 +163,12 @@ impl Sender {
 
     /// Whether one more sample fits.
     pub(crate) fn has_room(&self) -> bool {
-        self.ring.slots() > 0
+        self.room() > 0
+    }
+
+    /// How many more fit.
+    pub(crate) fn room(&self) -> usize {
+        self.ring.slots()
     }
 
     /// Hands a sample over, where [`has_room`](Self::has_room); else its events go back to their pool.

@@ -17,7 +17,7 @@ use super::device;
 use super::driver::Driver;
 use super::durations::has_passed;
 use super::floor::Probe;
-use super::pending::{Pairs, Progress, Receiver, Sample};
+use super::pending::{Progress, Receiver, Sample};
 use super::sys::Stream;
 use super::timing::Timing;
 use crate::exit;
@@ -219,7 +219,7 @@ impl Resolver {
             while let Ok(sample) = ring.receiver.ring.pop() {
                 received += 1;
                 let progress = &ring.receiver.progress;
-                let Pairs::One(recorded) = &sample.pairs else {
+                let Some(recorded) = sample.pairs.single() else {
                     self.loose.push(Waiting {
                         sample,
                         progress: Arc::clone(progress),

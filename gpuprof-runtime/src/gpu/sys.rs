@@ -1,6 +1,6 @@
 //! The driver's handles as plain numbers: opaque to gpuprof, never dereferenced, and so free to travel between threads.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 macro_rules! handle {
     ($($(#[$doc:meta])* $name:ident;)+) => {$(
@@ -22,7 +22,18 @@ handle! {
     Stream;
     /// `CUevent`.
     Event;
+    /// `CUgraph`.
+    Graph;
+    /// `CUgraphNode`.
+    GraphNode;
+    /// `CUuserObject`.
+    UserObject;
 }
+
+/// `CUgraphExec`: comes from the program alone, and so is never null.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(crate) struct GraphExec(pub(crate) usize);
 
 impl Stream {
     /// `CU_STREAM_LEGACY`: the null stream by another name.
@@ -38,6 +49,9 @@ impl Stream {
         }
     }
 }
+
+/// `CUhostFn`, as a user object's destructor.
+pub(crate) type Destructor = unsafe extern "C" fn(*mut c_void);
 
 /// `CUdevice`: an ordinal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

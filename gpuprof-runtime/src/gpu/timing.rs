@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 
+use super::captured::Captures;
 use super::contexts::Contexts;
 use super::driver::Driver;
 use super::lanes::{Held, Lane, Lanes};
-use super::open::{GpuThread, Open, Pairs, State};
-use super::pending::{self, Progress, Receiver, Recorded, Sample, Sender};
+use super::open::{GpuThread, Open, State};
+use super::pending::{self, Progress, Receiver, Sample, Sender};
 use super::{record, resolver, sys};
 use crate::profile::Device;
 use crate::stats::call::{Fate, Untimed, Work};
@@ -24,12 +25,13 @@ use crate::stats::gpu_node::{GpuCall, GpuStats};
 #[derive(Debug)]
 pub(crate) struct Timing {
     pub(super) contexts: Contexts,
+    pub(super) captures: Captures,
     pub(super) announce: SegQueue<Receiver>,
     rings: Mutex<Vec<Weak<Progress>>>,
     pub(super) booked: Mutex<Booked>,
     pub(super) devices: Mutex<Vec<Device>>,
     /// Time 1 call in this many.
-    sample: AtomicU32,
+    pub(super) sample: AtomicU32,
     resolver: OnceLock<Option<thread::Thread>>,
     /// The resolver has nothing to do and may be asleep.
     pub(super) idle: AtomicBool,
@@ -78,12 +80,15 @@ pub(crate) struct Place {
     pub(crate) path: u32,
     /// The site's own `sample = N`; 0 or 1 for none.
     pub(crate) sample: u32,
+    /// Where its stream is being captured, its events go into the graph.
+    pub(crate) graph: bool,
 }
 
 impl Timing {
     pub(crate) fn new() -> Self {
         Self {
             contexts: Contexts::new(),
+            captures: Captures::new(),
             announce: SegQueue::new(),
             rings: Mutex::new(Vec::new()),
             booked: Mutex::new(Booked::default()),
@@ -141,7 +146,7 @@ impl Timing {
         if sample > 1 || place.sample > 1 {
             // Before anything is drawn: an estimate speaks for calls that could have been timed, and counts stay exact.
             if let Err(fate) = record::check(Driver::get(), &open.lanes) {
-                open.state = State::Not(fate);
+                open.state = self.refused(thread, &open, place, fate);
                 return Some(open);
             }
         }
@@ -153,7 +158,7 @@ impl Timing {
                 open.inside = is_async.then(Arc::default);
                 started
             }
-            Err(fate) => State::Not(fate),
+            Err(fate) => self.refused(thread, &open, place, fate),
         };
         Some(open)
     }
@@ -210,6 +215,13 @@ impl Timing {
         let (pairs, began_on) = match &open.state {
             State::None => return (Fate::NoStream, None),
             State::Not(fate) => return (*fate, None),
+            State::InGraph(in_graph) => {
+                let fate = match in_graph.end(Driver::get(), &open.lanes, work) {
+                    true => Fate::InGraph,
+                    false => Fate::Captured,
+                };
+                return (fate, None);
+            }
             State::Started { pairs, thread, .. } => (pairs, *thread),
         };
         let is_per_thread = |lane: &Lane| lane.stream == sys::Stream::PER_THREAD;
@@ -243,7 +255,7 @@ impl Timing {
         let sample = Sample {
             call: GpuCall { work, ..call },
             epoch,
-            pairs: recorded(open.lanes.take(), pairs),
+            pairs: pending::Pairs::of(open.lanes.take(), pairs),
             inside: open.inside.take(),
             enclosing,
         };
@@ -267,7 +279,7 @@ impl Timing {
         (sender, progress)
     }
 
-    fn has_resolver(&'static self) -> bool {
+    pub(super) fn has_resolver(&'static self) -> bool {
         let resolver = self.resolver.get_or_init(|| resolver::spawn(self));
         resolver.is_some() && !self.refused.load(Relaxed)
     }
@@ -371,28 +383,5 @@ impl Timing {
 
     pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
         self.contexts.floor_ns(limit)
-    }
-}
-
-/// Lanes and pairs as the resolver wants them.
-fn recorded(lanes: Lanes, pairs: Pairs) -> pending::Pairs {
-    let one = |lane: Lane, pair| Recorded {
-        context: lane.context,
-        pair,
-        stream: lane.stream,
-        held: lane.held,
-    };
-    match (lanes, pairs) {
-        (Lanes::One(lane), Pairs::One(pair)) => pending::Pairs::One(one(lane, pair)),
-        (lanes, pairs) => {
-            let lanes = lanes.as_slice().iter().cloned();
-            let pairs = pairs.as_slice().iter().copied();
-            pending::Pairs::Many(
-                lanes
-                    .zip(pairs)
-                    .map(|(lane, pair)| one(lane, pair))
-                    .collect(),
-            )
-        }
     }
 }

@@ -74,8 +74,12 @@ pub(super) fn part_timed(function: &Function) -> Option<Part> {
     let timed = function.gpu.as_ref()?.timed_calls;
     let untimed = &function.untimed;
     let meant = untimed.no_stream.saturating_add(untimed.sampled_out);
-    let missed = function
-        .captured_calls
+    // What went into a graph is made up for by its replays, where these are seen.
+    let replayed = match function.replays {
+        0 => 0,
+        _ => function.graph_calls,
+    };
+    let missed = (function.captured_calls.saturating_sub(replayed))
         .saturating_add(untimed.sum().saturating_sub(meant));
     (missed > 0).then_some(Part {
         timed,

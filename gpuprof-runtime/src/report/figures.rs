@@ -48,13 +48,15 @@ impl Figures {
         let mut row = function.gpu.as_ref().map_or_else(Self::default, |gpu| {
             Self::of_gpu(gpu, &function.gpu_by_device, devices)
         });
-        row.calls = function.calls;
+        row.calls = function.runs();
         row.doubt = Doubt::of(function);
         row.gpu_inside = (!function.has_stream && function.gpu_children_ns > 0)
             .then_some(function.gpu_children_ns);
-        row.cpu_total = Some(cpu.total_ns);
-        row.cpu_self = Some(cpu.self_ns);
-        row.cpu_avg = Some(cpu.mean_ns);
+        // Replays have no time on the CPU.
+        let called = function.calls > 0;
+        row.cpu_total = called.then_some(cpu.total_ns);
+        row.cpu_self = called.then_some(cpu.self_ns);
+        row.cpu_avg = called.then_some(cpu.mean_ns);
         row
     }
 
@@ -71,7 +73,7 @@ impl Figures {
     pub(super) fn of_others<'a>(functions: impl IntoIterator<Item = &'a Function>) -> Self {
         let mut row = Self::default();
         for function in functions {
-            row.calls = row.calls.saturating_add(function.calls);
+            row.calls = row.calls.saturating_add(function.runs());
             row.cpu_self = Some(
                 row.cpu_self
                     .unwrap_or(0)
@@ -146,7 +148,7 @@ pub(super) fn sorted(profile: &Profile, sort: Sort) -> Vec<&Function> {
     let mut functions: Vec<&Function> = profile
         .functions
         .iter()
-        .filter(|function| function.calls > 0)
+        .filter(|function| function.calls > 0 || function.replays > 0)
         .collect();
     functions.sort_by(|a, b| compare(a, b, sort));
     functions
@@ -156,7 +158,7 @@ fn compare(a: &Function, b: &Function, sort: Sort) -> Ordering {
     let first = match sort {
         Sort::Gpu | Sort::Name => Ordering::Equal,
         Sort::Cpu => b.cpu.self_ns.cmp(&a.cpu.self_ns),
-        Sort::Calls => b.calls.cmp(&a.calls),
+        Sort::Calls => b.runs().cmp(&a.runs()),
         Sort::Max => longest(b).cmp(&longest(a)),
     };
     let by_name = || a.name.cmp(&b.name);

@@ -21,7 +21,11 @@ use crate::profile::Profile;
 /// # Errors
 /// Those of `out`.
 pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> io::Result<()> {
-    if profile.tree.iter().all(|node| node.calls == 0) {
+    if profile
+        .tree
+        .iter()
+        .all(|node| node.calls + node.replays == 0)
+    {
         return Ok(());
     }
     let tree = Tree::new(profile, options);
@@ -68,10 +72,10 @@ const COLUMNS: [Spec; 6] = [
         row.gpu_self.map(|ns| own(ns, row.doubt))
     }),
     ("CPU", "total", 85, |row, _| {
-        Some(format::duration(row.cpu_total))
+        row.cpu_total.map(format::duration)
     }),
     ("CPU", "self", 75, |row, _| {
-        Some(format::duration(row.cpu_self))
+        row.cpu_self.map(format::duration)
     }),
 ];
 

@@ -24,6 +24,8 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(marks.explained(profile));
     lines.extend(without_stream(profile));
     lines.extend(asynchronous(profile));
+    lines.extend(replayed(profile));
+    lines.extend(never_replayed(profile));
     lines.extend(never_called(profile));
     lines.extend(lost(profile));
     lines.extend(errors(profile));
@@ -58,7 +60,8 @@ fn summary(profile: &Profile) -> Words {
     let trust = &profile.trust;
     let mut words = Words::default();
     let marked = marked_cpu(profile);
-    let wanted = trust.calls.saturating_sub(marked);
+    let all = trust.calls.saturating_add(trust.replays);
+    let wanted = all.saturating_sub(marked);
     let calls = format::count(wanted).text();
     if wanted == 0 {
         words.add(PLAIN, "every function is marked cpu");
@@ -206,10 +209,52 @@ fn asynchronous(profile: &Profile) -> Option<Words> {
     })
 }
 
+/// What the calls of functions in graphs are.
+fn replayed(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words.add(BOLD, "graphs:").add(
+        PLAIN,
+        "calls are replays and what ran outside of graphs, CPU times those of the calls on the CPU. Replays:",
+    );
+    let ran = (profile.functions.iter()).filter(|function| function.replays > 0);
+    let ran: Vec<_> = ran
+        .map(|function| {
+            let name = safe_text::name(&function.name);
+            let replays = format::count(function.replays).text();
+            Cow::Owned(match function.graph_calls {
+                0 => format!("{name} {replays}"),
+                calls => {
+                    let calls = format::count(calls).text();
+                    format!("{name} {replays} (captured {calls})")
+                }
+            })
+        })
+        .collect();
+    (!ran.is_empty()).then(|| {
+        words.add_list(ran, NAMES);
+        words
+    })
+}
+
+fn never_replayed(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words.add(BOLD, "no replay seen:");
+    let names = names(profile, |function| {
+        function.graph_calls > 0 && function.replays == 0
+    });
+    (!names.is_empty()).then(|| {
+        words.add_list(names, NAMES).then(".");
+        words.add(DIM, "Launch the graph through gpuprof::Graph.");
+        words
+    })
+}
+
 fn never_called(profile: &Profile) -> Option<Words> {
     let mut words = Words::default();
     words.add(BOLD, "never called:");
-    let names = names(profile, |function| function.calls == 0);
+    let names = names(profile, |function| {
+        function.calls == 0 && function.replays == 0
+    });
     (!names.is_empty()).then(|| {
         words.add_list(names, NAMES);
         words

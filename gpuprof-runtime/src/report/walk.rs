@@ -23,8 +23,9 @@ pub(super) struct Row {
     pub(super) gpu_total: Option<u64>,
     pub(super) gpu_self: Option<u64>,
     pub(super) gpu_inside: u64,
-    pub(super) cpu_total: u64,
-    pub(super) cpu_self: u64,
+    /// `None` where nothing but replays ran.
+    pub(super) cpu_total: Option<u64>,
+    pub(super) cpu_self: Option<u64>,
 }
 
 impl Row {
@@ -127,7 +128,9 @@ impl<'a> Tree<'a> {
 
     /// A node that no call has ended in still has to be shown for the sake of its callees.
     fn ran(&self, own: usize) -> bool {
-        self.nodes.get(own).is_some_and(|node| node.calls > 0)
+        self.nodes
+            .get(own)
+            .is_some_and(|node| node.calls > 0 || node.replays > 0)
             || self.callees.get(own).is_some_and(|below| !below.is_empty())
     }
 
@@ -144,15 +147,15 @@ impl<'a> Tree<'a> {
         };
         for node in cut.iter().filter_map(|own| self.nodes.get(*own)) {
             sum.doubt = sum.doubt.and(doubt(node, profile));
-            sum.calls = sum.calls.saturating_add(node.calls);
+            sum.calls = sum.calls.saturating_add(node.runs());
             sum.gpu_total = add(
                 sum.gpu_total,
                 node.gpu_total_ns
                     .or((node.gpu_children_ns > 0).then_some(node.gpu_children_ns)),
             );
             sum.gpu_self = add(sum.gpu_self, node.gpu_self_ns);
-            sum.cpu_total = sum.cpu_total.saturating_add(node.cpu_total_ns);
-            sum.cpu_self = sum.cpu_self.saturating_add(node.cpu_self_ns);
+            sum.cpu_total = add(sum.cpu_total, Some(node.cpu_total_ns));
+            sum.cpu_self = add(sum.cpu_self, Some(node.cpu_self_ns));
         }
         sum
     }
@@ -197,10 +200,10 @@ fn order(node: &TreeNode, sort: Sort) -> impl Ord + use<> {
     let figures = match sort {
         Sort::Gpu => (gpu_inclusive(node), node.cpu_total_ns),
         Sort::Cpu => (node.cpu_total_ns, gpu_inclusive(node)),
-        Sort::Calls => (node.calls, gpu_inclusive(node)),
+        Sort::Calls => (node.runs(), gpu_inclusive(node)),
         // A node has no longest call: its mean is the nearest figure.
         Sort::Max => (
-            gpu_inclusive(node) / node.calls.max(1),
+            gpu_inclusive(node) / node.runs().max(1),
             node.cpu_total_ns / node.calls.max(1),
         ),
         Sort::Name => (0, 0),
@@ -246,6 +249,7 @@ fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
 }
 
 fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
+    let called = node.calls > 0 || node.replays == 0;
     Row {
         label: Label {
             mark: "",
@@ -254,12 +258,12 @@ fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
             secondary: false,
         },
         doubt: doubt(node, profile),
-        calls: node.calls,
+        calls: node.runs(),
         gpu_total: node.gpu_total_ns,
         gpu_self: node.gpu_self_ns,
         gpu_inside: node.gpu_children_ns,
-        cpu_total: node.cpu_total_ns,
-        cpu_self: node.cpu_self_ns,
+        cpu_total: called.then_some(node.cpu_total_ns),
+        cpu_self: called.then_some(node.cpu_self_ns),
     }
 }
 

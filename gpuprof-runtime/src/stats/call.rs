@@ -24,6 +24,8 @@ pub(crate) enum Fate {
     Submitted,
     /// Its stream was being captured.
     Captured,
+    /// The same, and its events stand in the graph: replays are timed.
+    InGraph,
     /// It was not timed.
     Untimed(Untimed),
 }

@@ -137,6 +137,8 @@ pub(crate) struct Node {
     wall: Durations,
     submitted: AtomicU64,
     captured: AtomicU64,
+    in_graph: AtomicU64,
+    replays: AtomicU64,
     untimed: [AtomicU64; REASONS],
     work: [AtomicU64; 3],
     work_stated: AtomicU32,
@@ -154,6 +156,8 @@ impl Node {
             wall: Durations::new(),
             submitted: AtomicU64::new(0),
             captured: AtomicU64::new(0),
+            in_graph: AtomicU64::new(0),
+            replays: AtomicU64::new(0),
             untimed: [const { AtomicU64::new(0) }; REASONS],
             work: [const { AtomicU64::new(0) }; 3],
             work_stated: AtomicU32::new(0),
@@ -178,6 +182,15 @@ impl Node {
                 self.wall.add(ns, 0);
                 histogram.record(ns);
             }
+        })
+    }
+
+    /// Books one replay of a captured call: all but its CPU time, as it has none.
+    pub(crate) fn book_replay(&self, fate: Fate, work: &Work, stamp: Stamp) -> bool {
+        self.change(stamp, || {
+            bump(&self.replays);
+            self.add_fate(fate);
+            self.add_work(work);
         })
     }
 
@@ -223,6 +236,10 @@ impl Node {
             Fate::NoStream => {}
             Fate::Submitted => bump(&self.submitted),
             Fate::Captured => bump(&self.captured),
+            Fate::InGraph => {
+                bump(&self.captured);
+                bump(&self.in_graph);
+            }
             Fate::Untimed(reason) => {
                 if let Some(cell) = self.untimed.get(reason as usize) {
                     bump(cell);
@@ -276,6 +293,8 @@ impl Node {
             counts: Counts {
                 submitted: self.submitted.load(Relaxed),
                 captured: self.captured.load(Relaxed),
+                in_graph: self.in_graph.load(Relaxed),
+                replays: self.replays.load(Relaxed),
                 untimed,
             },
             work: Work {
@@ -292,11 +311,15 @@ impl Node {
 pub(crate) struct Counts {
     pub(crate) submitted: u64,
     pub(crate) captured: u64,
+    /// Of these, the calls whose events stand in the graph.
+    pub(crate) in_graph: u64,
+    /// Replays of such calls; what became of them is in the other counts.
+    pub(crate) replays: u64,
     pub(crate) untimed: [u64; REASONS],
 }
 
 impl Counts {
-    /// Calls that have a stream.
+    /// Calls and replays that have a stream.
     pub(crate) fn with_stream(&self) -> u64 {
         self.submitted + self.captured + self.untimed.iter().sum::<u64>()
     }
@@ -312,12 +335,19 @@ pub(crate) struct NodeData {
 }
 
 impl NodeData {
+    /// Whether any call ended here, or any replay was launched.
+    pub(crate) fn ran(&self) -> bool {
+        self.cpu.calls > 0 || self.counts.replays > 0
+    }
+
     /// Adds `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.cpu.merge(&other.cpu);
         self.wall.merge(&other.wall);
         self.counts.submitted += other.counts.submitted;
         self.counts.captured += other.counts.captured;
+        self.counts.in_graph += other.counts.in_graph;
+        self.counts.replays += other.counts.replays;
         for (into, more) in self.counts.untimed.iter_mut().zip(other.counts.untimed) {
             *into += more;
         }
@@ -333,11 +363,13 @@ impl NodeData {
             .submitted
             .saturating_sub(earlier.counts.submitted);
         self.counts.captured = self.counts.captured.saturating_sub(earlier.counts.captured);
+        self.counts.in_graph = self.counts.in_graph.saturating_sub(earlier.counts.in_graph);
+        self.counts.replays = self.counts.replays.saturating_sub(earlier.counts.replays);
         for (into, gone) in self.counts.untimed.iter_mut().zip(earlier.counts.untimed) {
             *into = into.saturating_sub(gone);
         }
         self.work.subtract(&earlier.work);
-        if self.cpu.calls == 0 {
+        if self.cpu.calls == 0 && self.counts.replays == 0 {
             self.work = Work::NONE;
         }
     }

@@ -72,7 +72,7 @@ fn functions(measured: &Measured<'_>, places: &[Place<'_>]) -> Vec<(Option<u32>,
         .filter_map(|(number, site)| {
             let number = number as u32;
             let places = by_site.remove(&number).unwrap_or_default();
-            let ran = places.iter().any(|place| place.cpu.cpu.calls > 0);
+            let ran = places.iter().any(|place| place.cpu.ran());
             (ran || (measured.in_filter)(site))
                 .then(|| (Some(number), function(measured, site, number, &places)))
         });
@@ -134,6 +134,7 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
     let self_ns = self_ns.min(outermost_cpu);
     Function {
         calls: all.cpu.calls,
+        replays: all.counts.replays,
         threads: merged.threads.get(&number).copied().unwrap_or(0),
         cpu: times(&all.cpu, outermost_cpu, self_ns, merged.cpu.get(&number)),
         wall: (site.meta.is_async && all.wall.calls > 0).then(|| {
@@ -151,6 +152,7 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
             _ => place.own_overlaps,
         }),
         captured_calls: all.counts.captured,
+        graph_calls: all.counts.in_graph,
         untimed_calls: untimed.sum(),
         untimed,
         bytes: all.work.bytes,
@@ -168,7 +170,7 @@ fn untimed(data: &NodeData, timed: u64, failed: u64) -> Untimed {
     let mut untimed = Untimed {
         no_stream: match with_stream {
             0 => 0,
-            _ => data.cpu.calls.saturating_sub(with_stream),
+            _ => (data.cpu.calls + data.counts.replays).saturating_sub(with_stream),
         },
         sampled_out: reason(data, Reason::SampledOut),
         pool_exhausted: reason(data, Reason::PoolExhausted),
@@ -303,7 +305,7 @@ fn tree(
 ) -> Vec<TreeNode> {
     let mut wanted = vec![false; places.len()];
     for (at, place) in places.iter().enumerate().skip(1).rev() {
-        let called = place.cpu.cpu.calls > 0 || wanted.get(at) == Some(&true);
+        let called = place.cpu.ran() || wanted.get(at) == Some(&true);
         if called {
             for index in [at, place.path.parent as usize] {
                 if let Some(mark) = wanted.get_mut(index) {
@@ -332,6 +334,8 @@ fn tree(
                 .to_owned(),
             function: *index.get(&place.path.site)?,
             calls: place.cpu.cpu.calls,
+            replays: place.cpu.counts.replays,
+            graph_calls: place.cpu.counts.in_graph,
             cpu_total_ns: place.cpu.cpu.total,
             cpu_self_ns: place.cpu.cpu.total.saturating_sub(place.cpu.cpu.children),
             gpu_total_ns: timed.then(|| sum(|node| node.times.total as f64).round() as u64),
@@ -360,6 +364,7 @@ fn trust(measured: &Measured<'_>, functions: &[Function]) -> Trust {
     let merged = &measured.merged;
     Trust {
         calls: functions.iter().map(|function| function.calls).sum(),
+        replays: functions.iter().map(|function| function.replays).sum(),
         calls_with_stream: functions
             .iter()
             .filter(with_stream)

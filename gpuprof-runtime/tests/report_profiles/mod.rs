@@ -5,9 +5,11 @@
 
 use gpuprof_runtime::profile::*;
 
+mod graphs;
 mod training;
 mod trouble;
 
+pub(crate) use graphs::graphs;
 pub(crate) use training::training;
 pub(crate) use trouble::{partly_timed, trouble};
 
@@ -109,7 +111,9 @@ fn h200(ordinal: u32) -> Device {
 fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Function>) -> Profile {
     let calls = functions.iter().map(|function| function.calls).sum();
     let with_stream = functions.iter().filter(|function| function.has_stream);
-    let calls_with_stream = with_stream.map(|function| function.calls).sum();
+    let with_stream = with_stream.map(|function| function.calls + function.replays);
+    let calls_with_stream = with_stream.sum();
+    let replays = functions.iter().map(|function| function.replays).sum();
     let timed_calls = functions
         .iter()
         .filter_map(|function| function.gpu.as_ref())
@@ -137,6 +141,7 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
             own_cost_ns: 1_870 * calls,
             own_setup_ns: 412_000,
             calls,
+            replays,
             calls_with_stream,
             timed_calls,
             captured_calls,
@@ -164,6 +169,8 @@ fn node(
         name: function.1.into(),
         function: function.0,
         calls,
+        replays: 0,
+        graph_calls: 0,
         cpu_total_ns: cpu[0],
         cpu_self_ns: cpu[1],
         gpu_total_ns: total,

@@ -47,6 +47,35 @@ impl<T: Copy> Out<T> {
     }
 }
 
+impl<T> Out<T> {
+    /// Whether the caller gave no pointer.
+    pub(crate) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Writes `values` one after another, for outputs that are arrays.
+    pub(crate) fn put_all(self, values: Vec<T>) {
+        for (at, value) in values.into_iter().enumerate() {
+            // SAFETY: the C caller passes room for as many values as it asked for.
+            let slot = unsafe { self.0.add(at) };
+            // SAFETY: as above.
+            unsafe { slot.write(value) };
+        }
+    }
+}
+
+/// The destructor of a user object: `CUhostFn` and what it is called with.
+pub(crate) struct Destructor(pub(crate) Option<extern "C" fn(Host)>, pub(crate) Host);
+
+impl Destructor {
+    /// Calls it.
+    pub(crate) fn run(self) {
+        if let Some(function) = self.0 {
+            function(self.1);
+        }
+    }
+}
+
 /// Host memory of the caller: the source or target of a copy, or the arguments of a launch.
 #[derive(Clone, Copy)]
 #[repr(transparent)]

@@ -1,6 +1,5 @@
-//! Stream capture and graphs (API reference, Stream Management and Graph Management; programming guide,
-//! Creating a Graph Using Stream Capture). A graph is the list of its nodes in the order of their calls; a
-//! replay runs them one after another on the launching stream, also where the capture had forked.
+//! Stream capture (API reference, Stream Management; programming guide, Creating a Graph Using Stream Capture): what a
+//! capturing stream makes of the calls on it. The graphs themselves are in `graph`.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +8,7 @@ use crate::clock::StandStill;
 use crate::codes::Code;
 use crate::durations::Way;
 use crate::event::Mark;
+use crate::graph::Graph;
 use crate::kernels::Launch;
 use crate::queue::Task;
 use crate::state::State;
@@ -26,16 +26,10 @@ pub(crate) struct Capture {
     pub(crate) mode: i32,
     pub(crate) thread: u64,
     pub(crate) invalidated: bool,
-    nodes: Vec<Node>,
+    /// What is being captured into.
+    pub(crate) graph: Handle,
     /// Streams that the capture has spread to and whose work nobody has waited for.
     unjoined: BTreeSet<Handle>,
-}
-
-/// A captured graph, or what it was instantiated to.
-#[derive(Clone)]
-pub(crate) struct Graph {
-    pub(crate) context: Handle,
-    pub(crate) nodes: Vec<Node>,
 }
 
 /// One operation on a stream. In a graph, host memory is read and written at each replay.
@@ -64,6 +58,8 @@ pub(crate) enum Node {
     },
     /// An external event record.
     Stamp(Handle),
+    /// A graph that was launched on a capturing stream.
+    Child(Vec<Node>),
 }
 
 impl State {
@@ -121,10 +117,18 @@ impl State {
             .get(&id)
             .is_some_and(|capture| capture.origin == stream)
         {
-            self.captures.remove(&id);
+            self.drop_capture(id);
             self.leave_capture(id);
         } else {
             self.invalidate(id);
+        }
+    }
+
+    /// Forgets a capture and the graph it would have made.
+    fn drop_capture(&mut self, id: u64) {
+        if let Some(capture) = self.captures.remove(&id) {
+            // Made when the capture began, and out of anybody's reach until its end.
+            let _ = self.remove_graph(capture.graph);
         }
     }
 
@@ -151,13 +155,14 @@ impl State {
             return Err(Code::ILLEGAL_STATE);
         }
         target.capture = Some(id);
+        let context = target.context;
         let capture = Capture {
-            context: target.context,
+            context,
             origin: stream,
             mode,
             thread: thread(),
             invalidated: false,
-            nodes: Vec::new(),
+            graph: self.graphs.insert(Graph::new(context, id)),
             unjoined: BTreeSet::new(),
         };
         self.captures.insert(id, capture);
@@ -180,18 +185,19 @@ impl State {
         if capture.mode != RELAXED && capture.thread != thread() {
             return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
         }
-        let capture = self.captures.remove(&id).ok_or(Code::ILLEGAL_STATE)?;
+        let (graph, ended) = if capture.invalidated {
+            (capture.graph, Err(Code::STREAM_CAPTURE_INVALIDATED))
+        } else if !capture.unjoined.is_empty() {
+            (capture.graph, Err(Code::STREAM_CAPTURE_UNJOINED))
+        } else {
+            (capture.graph, Ok(()))
+        };
         self.leave_capture(id);
-        if capture.invalidated {
-            return Err(Code::STREAM_CAPTURE_INVALIDATED);
+        match ended {
+            Ok(()) => drop(self.captures.remove(&id)),
+            Err(_) => self.drop_capture(id),
         }
-        if !capture.unjoined.is_empty() {
-            return Err(Code::STREAM_CAPTURE_UNJOINED);
-        }
-        Ok(self.graphs.insert(Graph {
-            context: capture.context,
-            nodes: capture.nodes,
-        }))
+        ended.map(|()| graph)
     }
 
     /// Does `node` on `stream`, or captures it.
@@ -200,7 +206,7 @@ impl State {
             return self.enqueue(stream, node);
         };
         if let Some(capture) = self.captures.get_mut(&id) {
-            capture.nodes.push(node);
+            self.graphs.get_mut(capture.graph)?.nodes.push(node);
             if capture.origin != stream {
                 capture.unjoined.insert(stream);
             }
@@ -212,6 +218,10 @@ impl State {
     pub(crate) fn enqueue(&mut self, stream: Handle, node: Node) -> Answer {
         let (ns, task) = match node {
             Node::Stamp(event) => return self.stamp(event, stream),
+            Node::Child(nodes) => {
+                let mut nodes = nodes.into_iter();
+                return nodes.try_for_each(|node| self.enqueue(stream, node));
+            }
             Node::Launch(launch) => (
                 self.durations.kernel(launch.kernel.name, launch.work()),
                 Task::Launch(launch),

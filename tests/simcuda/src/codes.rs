@@ -121,6 +121,7 @@ impl Code {
     pub(crate) const ILLEGAL_ADDRESS: Code = Code(700);
     pub(crate) const CONTEXT_IS_DESTROYED: Code = Code(709);
     pub(crate) const MISALIGNED_ADDRESS: Code = Code(716);
+    pub(crate) const NOT_PERMITTED: Code = Code(800);
     pub(crate) const NOT_SUPPORTED: Code = Code(801);
     pub(crate) const STREAM_CAPTURE_UNSUPPORTED: Code = Code(900);
     pub(crate) const STREAM_CAPTURE_INVALIDATED: Code = Code(901);

@@ -29,6 +29,7 @@ macro_rules! driver_functions {
                 $body
             });
             $crate::queue::relieve();
+            $crate::graph::relieve();
             code
         }
     )*};

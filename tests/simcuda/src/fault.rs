@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::abi::Answer;
 use crate::clock;
 use crate::codes::Code;
+use crate::graph;
 use crate::symbols::{NAMES, Symbol};
 
 const COUNT: usize = NAMES.len();
@@ -62,6 +63,9 @@ pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> Answer) -> i32 {
     clock::advance(COSTS_NS[symbol.0].load(Ordering::Relaxed));
     if DOWN.load(Ordering::Acquire) {
         return Code::DEINITIALIZED.0;
+    }
+    if graph::in_destructor() {
+        return Code::NOT_PERMITTED.0;
     }
     if let Some(code) = ordered_failure(symbol) {
         return code;

@@ -35,6 +35,7 @@ mod durations;
 mod event;
 mod exports;
 mod fault;
+mod graph;
 mod kernels;
 mod legacy;
 mod load;

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::abi::{Answer, Handle};
-use crate::capture::{Capture, Graph};
+use crate::capture::Capture;
 use crate::codes::Code;
 use crate::context::Context;
 use crate::durations::Durations;
 use crate::event::Event;
+use crate::graph::{Graph, NodeOf, UserObject};
 use crate::memory::Memory;
 use crate::module::{Function, Module};
 use crate::queue::Queue;
@@ -30,6 +31,10 @@ pub(crate) struct State {
     pub(crate) functions: Table<Function>,
     pub(crate) graphs: Table<Graph>,
     pub(crate) executables: Table<Graph>,
+    pub(crate) nodes: Table<NodeOf>,
+    pub(crate) objects: Table<UserObject>,
+    /// References to give back, and when.
+    pub(crate) held: Vec<(u64, Handle)>,
     pub(crate) captures: BTreeMap<u64, Capture>,
     pub(crate) memory: Memory,
     pub(crate) queue: Queue,
@@ -67,6 +72,9 @@ impl State {
             functions: Table::new(0x14),
             graphs: Table::new(0x15),
             executables: Table::new(0x16),
+            nodes: Table::new(0x17),
+            objects: Table::new(0x18),
+            held: Vec::new(),
             captures: BTreeMap::new(),
             memory: Memory::new(),
             queue: Queue::new(),

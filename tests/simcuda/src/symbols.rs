@@ -60,6 +60,7 @@ pub(crate) const NAMES: &[&str] = &[
     "cuStreamQuery",
     "cuStreamWaitEvent",
     "cuStreamIsCapturing",
+    "cuStreamGetCaptureInfo_v2",
     "cuStreamBeginCapture_v2",
     "cuStreamEndCapture",
     "cuStreamAttachMemAsync",
@@ -92,6 +93,13 @@ pub(crate) const NAMES: &[&str] = &[
     "cuGraphUpload",
     "cuGraphExecDestroy",
     "cuGraphDestroy",
+    "cuGraphGetNodes",
+    "cuGraphNodeGetType",
+    "cuGraphEventRecordNodeGetEvent",
+    "cuGraphExecEventRecordNodeSetEvent",
+    "cuGraphRetainUserObject",
+    "cuUserObjectCreate",
+    "cuUserObjectRelease",
 ];
 
 /// Which function: an index into [`NAMES`].

@@ -219,7 +219,7 @@ fn an_external_record_is_stamped_by_replays() {
         // SAFETY: event and stream live; 1 is CU_EVENT_RECORD_EXTERNAL.
         unsafe { sys::cuEventRecordWithFlags(event, stream.cu_stream(), 1) }
     };
-    assert_eq!(external(start), CUresult::CUDA_ERROR_INVALID_VALUE);
+    assert_eq!(external(start), CUresult::CUDA_ERROR_ILLEGAL_STATE);
     sim.set_kernel_ns("saxpy", 6_000);
     stream
         .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_RELAXED)

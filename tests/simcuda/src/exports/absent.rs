@@ -41,16 +41,16 @@ absent_functions! {
     cuGraphAddMemcpyNode; cuGraphAddMemsetNode; cuGraphAddNode; cuGraphAddNode_v2;
     cuGraphBatchMemOpNodeGetParams; cuGraphBatchMemOpNodeSetParams; cuGraphChildGraphNodeGetGraph; cuGraphClone;
     cuGraphConditionalHandleCreate; cuGraphCreate; cuGraphDebugDotPrint; cuGraphDestroyNode;
-    cuGraphEventRecordNodeGetEvent; cuGraphEventRecordNodeSetEvent; cuGraphEventWaitNodeGetEvent;
+    cuGraphEventRecordNodeSetEvent; cuGraphEventWaitNodeGetEvent;
     cuGraphEventWaitNodeSetEvent; cuGraphExecBatchMemOpNodeSetParams; cuGraphExecChildGraphNodeSetParams;
-    cuGraphExecEventRecordNodeSetEvent; cuGraphExecEventWaitNodeSetEvent;
+    cuGraphExecEventWaitNodeSetEvent;
     cuGraphExecExternalSemaphoresSignalNodeSetParams; cuGraphExecExternalSemaphoresWaitNodeSetParams;
     cuGraphExecGetFlags; cuGraphExecGetId; cuGraphExecHostNodeSetParams; cuGraphExecKernelNodeSetParams;
     cuGraphExecKernelNodeSetParams_v2; cuGraphExecMemcpyNodeSetParams; cuGraphExecMemsetNodeSetParams;
     cuGraphExecNodeSetParams; cuGraphExecUpdate; cuGraphExecUpdate_v2;
     cuGraphExternalSemaphoresSignalNodeGetParams; cuGraphExternalSemaphoresSignalNodeSetParams;
     cuGraphExternalSemaphoresWaitNodeGetParams; cuGraphExternalSemaphoresWaitNodeSetParams; cuGraphGetEdges;
-    cuGraphGetEdges_v2; cuGraphGetId; cuGraphGetNodes; cuGraphGetRootNodes; cuGraphHostNodeGetParams;
+    cuGraphGetEdges_v2; cuGraphGetId; cuGraphGetRootNodes; cuGraphHostNodeGetParams;
     cuGraphHostNodeSetParams; cuGraphInstantiateWithParams; cuGraphInstantiate_v2;
     cuGraphKernelNodeCopyAttributes; cuGraphKernelNodeGetAttribute; cuGraphKernelNodeGetParams;
     cuGraphKernelNodeGetParams_v2; cuGraphKernelNodeSetAttribute; cuGraphKernelNodeSetParams;
@@ -59,8 +59,8 @@ absent_functions! {
     cuGraphMemsetNodeSetParams; cuGraphNodeFindInClone; cuGraphNodeGetContainingGraph;
     cuGraphNodeGetDependencies; cuGraphNodeGetDependencies_v2; cuGraphNodeGetDependentNodes;
     cuGraphNodeGetDependentNodes_v2; cuGraphNodeGetEnabled; cuGraphNodeGetLocalId; cuGraphNodeGetToolsId;
-    cuGraphNodeGetType; cuGraphNodeSetEnabled; cuGraphNodeSetParams; cuGraphReleaseUserObject;
-    cuGraphRemoveDependencies; cuGraphRemoveDependencies_v2; cuGraphRetainUserObject; cuGraphicsMapResources;
+    cuGraphNodeSetEnabled; cuGraphNodeSetParams; cuGraphReleaseUserObject;
+    cuGraphRemoveDependencies; cuGraphRemoveDependencies_v2; cuGraphicsMapResources;
     cuGraphicsResourceGetMappedMipmappedArray; cuGraphicsResourceGetMappedPointer_v2;
     cuGraphicsResourceSetMapFlags_v2; cuGraphicsSubResourceGetMappedArray; cuGraphicsUnmapResources;
     cuGraphicsUnregisterResource; cuGreenCtxCreate; cuGreenCtxDestroy; cuGreenCtxGetDevResource;
@@ -100,7 +100,7 @@ absent_functions! {
     cuPointerGetAttribute; cuPointerGetAttributes; cuPointerSetAttribute; cuProfilerInitialize; cuProfilerStart;
     cuProfilerStop; cuSignalExternalSemaphoresAsync; cuStreamAddCallback; cuStreamBatchMemOp;
     cuStreamBatchMemOp_v2; cuStreamBeginCaptureToGraph; cuStreamCopyAttributes; cuStreamGetAttribute;
-    cuStreamGetCaptureInfo; cuStreamGetCaptureInfo_v2; cuStreamGetCaptureInfo_v3; cuStreamGetCtx_v2;
+    cuStreamGetCaptureInfo; cuStreamGetCaptureInfo_v3; cuStreamGetCtx_v2;
     cuStreamGetDevResource; cuStreamGetDevice; cuStreamGetGreenCtx; cuStreamSetAttribute;
     cuStreamUpdateCaptureDependencies; cuStreamUpdateCaptureDependencies_v2; cuStreamWaitValue32;
     cuStreamWaitValue32_v2; cuStreamWaitValue64; cuStreamWaitValue64_v2; cuStreamWriteValue32;
@@ -114,6 +114,5 @@ absent_functions! {
     cuTexRefGetMipmapLevelClamp; cuTexRefGetMipmappedArray; cuTexRefSetAddress2D_v3; cuTexRefSetAddressMode;
     cuTexRefSetAddress_v2; cuTexRefSetArray; cuTexRefSetBorderColor; cuTexRefSetFilterMode; cuTexRefSetFlags;
     cuTexRefSetFormat; cuTexRefSetMaxAnisotropy; cuTexRefSetMipmapFilterMode; cuTexRefSetMipmapLevelBias;
-    cuTexRefSetMipmapLevelClamp; cuTexRefSetMipmappedArray; cuUserObjectCreate; cuUserObjectRelease;
-    cuUserObjectRetain; cuWaitExternalSemaphoresAsync;
+    cuTexRefSetMipmapLevelClamp; cuTexRefSetMipmappedArray;     cuUserObjectRetain; cuWaitExternalSemaphoresAsync;
 }

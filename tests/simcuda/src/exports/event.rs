@@ -80,7 +80,8 @@ driver_functions! {
 }
 
 /// INVALID_HANDLE where event and stream are of different contexts. On a capturing stream a plain record
-/// only marks the place; an external one becomes a node and is refused elsewhere (INVALID_VALUE).
+/// only marks the place; an external one becomes a node and is refused elsewhere (ILLEGAL_STATE, as an H200 with driver
+/// 580.159 answers).
 fn record(event: Handle, stream: Handle, flags: u32) -> Answer {
     let mut state = state::ready()?;
     state.current()?;
@@ -93,6 +94,7 @@ fn record(event: Handle, stream: Handle, flags: u32) -> Answer {
         (0, None) => state.stamp(event, stream),
         (0, Some(id)) => state.mark_captured(event, stream, id),
         (RECORD_EXTERNAL, Some(_)) => state.issue(stream, Node::Stamp(event)),
+        (RECORD_EXTERNAL, None) => Err(Code::ILLEGAL_STATE),
         _ => Err(Code::INVALID_VALUE),
     }
 }

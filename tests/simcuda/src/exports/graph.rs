@@ -1,7 +1,8 @@
 //! Graph Management of the driver API reference.
 
 use super::driver_functions;
-use crate::abi::{Handle, Out};
+use crate::abi::{Destructor, Handle, Host, Out};
+use crate::capture::Node;
 use crate::codes::Code;
 use crate::state;
 
@@ -15,17 +16,14 @@ driver_functions! {
         if flags & !FLAGS != 0 || flags & EXCLUSIVE == EXCLUSIVE {
             return Err(Code::INVALID_VALUE);
         }
-        let mut state = state::ready()?;
-        let graph = state.graphs.get(graph)?.clone();
-        out.put(state.executables.insert(graph))
+        out.put(state::ready()?.instantiate(graph)?)
     }
 
-    /// Replays the nodes. On a capturing stream they are captured as nodes of that capture.
+    /// Replays the nodes. On a capturing stream the graph is captured as one node.
     fn cuGraphLaunch(executable: Handle, stream: Handle) {
         let mut state = state::ready()?;
         let stream = state.stream_of_current(stream)?;
-        let nodes = state.executables.get(executable)?.nodes.clone();
-        nodes.into_iter().try_for_each(|node| state.issue(stream, node))
+        state.replay(executable, stream)
     }
 
     fn cuGraphUpload(executable: Handle, stream: Handle) {
@@ -35,10 +33,79 @@ driver_functions! {
     }
 
     fn cuGraphExecDestroy(executable: Handle) {
-        state::ready()?.executables.remove(executable).map(drop)
+        state::ready()?.remove_executable(executable)
     }
 
     fn cuGraphDestroy(graph: Handle) {
-        state::ready()?.graphs.remove(graph).map(drop)
+        let mut state = state::ready()?;
+        state.whole(graph)?;
+        state.remove_graph(graph)
+    }
+
+    /// The number of nodes where there is no room given, else the nodes and how many were written.
+    fn cuGraphGetNodes(graph: Handle, nodes: Out<Handle>, number: Out<usize>) {
+        let mut all = state::ready()?.nodes_of(graph)?;
+        if nodes.is_null() {
+            return number.put(all.len());
+        }
+        number.exchange(|room| {
+            all.truncate(room);
+            let written = all.len();
+            nodes.put_all(all);
+            Ok(written)
+        })
+    }
+
+    fn cuGraphNodeGetType(node: Handle, kind: Out<i32>) {
+        let state = state::ready()?;
+        kind.put(match state.node(node)? {
+            Node::Launch(_) => 0,
+            Node::Upload { .. } | Node::Download { .. } | Node::Copy { .. } => 1,
+            Node::Fill { .. } => 2,
+            Node::Child(_) => 4,
+            Node::Stamp(_) => 7,
+        })
+    }
+
+    /// INVALID_VALUE for a node of another kind.
+    fn cuGraphEventRecordNodeGetEvent(node: Handle, event: Out<Handle>) {
+        let state = state::ready()?;
+        match state.node(node)? {
+            Node::Stamp(of) => event.put(*of),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    fn cuGraphExecEventRecordNodeSetEvent(executable: Handle, node: Handle, event: Handle) {
+        state::ready()?.set_event(executable, node, event)
+    }
+
+    /// The one flag, `CU_GRAPH_USER_OBJECT_MOVE`, gives the caller's own references away.
+    fn cuGraphRetainUserObject(graph: Handle, object: Handle, count: u32, flags: u32) {
+        if flags > 1 || count == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        state::ready()?.give_object(graph, object, count, flags == 1)
+    }
+
+    /// The one flag, `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, must be set.
+    fn cuUserObjectCreate(
+        out: Out<Handle>,
+        data: Host,
+        destroy: Option<extern "C" fn(Host)>,
+        references: u32,
+        flags: u32,
+    ) {
+        if destroy.is_none() || references == 0 || flags != 1 {
+            return Err(Code::INVALID_VALUE);
+        }
+        out.put(state::ready()?.create_object(Destructor(destroy, data), references))
+    }
+
+    fn cuUserObjectRelease(object: Handle, count: u32) {
+        let mut state = state::ready()?;
+        state.objects.get(object)?;
+        state.release_later(vec![object; count as usize], 0);
+        Ok(())
     }
 }

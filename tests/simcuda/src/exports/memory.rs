@@ -216,6 +216,6 @@ fn touched(node: &Node) -> Vec<(u64, usize)> {
             source,
             len,
         } => vec![(target, len), (source, len)],
-        Node::Launch(_) | Node::Stamp(_) => Vec::new(),
+        Node::Launch(_) | Node::Stamp(_) | Node::Child(_) => Vec::new(),
     }
 }

@@ -86,6 +86,32 @@ driver_functions! {
         status.put(state.capture_status(stream)?)
     }
 
+    /// All outputs but the status are optional, and are written for an active capture only. Dependencies are not
+    /// simulated: whoever asks for them gets NOT_SUPPORTED.
+    fn cuStreamGetCaptureInfo_v2(
+        stream: Handle,
+        status: Out<i32>,
+        id: Out<u64>,
+        graph: Out<Handle>,
+        dependencies: Out<Handle>,
+        number: Out<usize>,
+    ) {
+        if !dependencies.is_null() || !number.is_null() {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        let mut state = state::ready()?;
+        let stream = state.stream(stream)?;
+        let now = state.capture_status(stream)?;
+        let capture = state.streams.get(stream)?.capture;
+        if let (1, Some(of)) = (now, capture)
+            && let Some(capture) = state.captures.get(&of)
+        {
+            id.put_if_given(of);
+            graph.put_if_given(capture.graph);
+        }
+        status.put(now)
+    }
+
     fn cuStreamBeginCapture_v2(stream: Handle, mode: i32) {
         let mut state = state::ready()?;
         let stream = state.stream(stream)?;

@@ -1,0 +1,99 @@
+//! The driver calls around graphs, one method each, over the table of [`Driver`].
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+
+use super::driver::{Driver, Failed};
+use super::sys::{Destructor, Event, Graph, GraphExec, GraphNode, Stream, UserObject};
+
+/// `CU_EVENT_RECORD_EXTERNAL`: the record becomes a node of the graph, which every replay runs.
+const RECORD_EXTERNAL: c_uint = 1;
+/// `CU_STREAM_CAPTURE_STATUS_ACTIVE`.
+const CAPTURE_ACTIVE: c_int = 1;
+/// `CU_GRAPH_NODE_TYPE_EVENT_RECORD`.
+const NODE_EVENT_RECORD: c_int = 7;
+/// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, which must be set.
+const NO_DESTRUCTOR_SYNC: c_uint = 1;
+/// `CU_GRAPH_USER_OBJECT_MOVE`: the caller's reference becomes the graph's.
+const MOVE: c_uint = 1;
+
+impl Driver {
+    /// The capture that `stream` is part of: a number that no other capture of the process has, and the graph that it makes.
+    /// `None` where there is none, or it is spoilt.
+    pub(super) fn capture(&self, stream: Stream) -> Result<Option<(u64, Graph)>, Failed> {
+        let (mut status, mut id, mut graph) = (0, 0, Graph::NULL);
+        let none = ptr::null_mut();
+        self.stream_get_capture_info(
+            stream,
+            &raw mut status,
+            &raw mut id,
+            &raw mut graph,
+            none,
+            none,
+        )?;
+        Ok((status == CAPTURE_ACTIVE && graph != Graph::NULL).then_some((id, graph)))
+    }
+
+    /// Records `event` into the graph that `stream` is being captured to; both are of the same live context.
+    pub(super) fn record_into_graph(&self, event: Event, stream: Stream) -> Result<(), Failed> {
+        self.event_record_flags(event, stream, RECORD_EXTERNAL)
+    }
+
+    /// The nodes of a graph that record an event, and these events. Nodes of graphs inside of it are not among them.
+    pub(super) fn recording_nodes(&self, graph: Graph) -> Result<Vec<(GraphNode, Event)>, Failed> {
+        let mut count = 0;
+        self.graph_get_nodes(graph, ptr::null_mut(), &raw mut count)?;
+        let mut nodes = vec![GraphNode::NULL; count];
+        if count > 0 {
+            self.graph_get_nodes(graph, nodes.as_mut_ptr(), &raw mut count)?;
+            nodes.truncate(count);
+        }
+        let mut recording = Vec::new();
+        for node in nodes {
+            let (mut kind, mut event) = (0, Event::NULL);
+            self.graph_node_get_type(node, &raw mut kind)?;
+            if kind == NODE_EVENT_RECORD {
+                self.graph_node_get_event(node, &raw mut event)?;
+                recording.push((node, event));
+            }
+        }
+        Ok(recording)
+    }
+
+    /// Has `node` of `exec` record `event` in launches from now on; those under way record what they did.
+    pub(super) fn set_event(
+        &self,
+        exec: GraphExec,
+        node: GraphNode,
+        event: Event,
+    ) -> Result<(), Failed> {
+        self.graph_exec_set_event(exec, node, event)
+    }
+
+    /// Has `destroy` called with `data` once neither `graph` nor anything made from it is left, and no launch of these is
+    /// under way; at once where the driver refuses. It is called on any thread and may call no driver function.
+    pub(super) fn attach(
+        &self,
+        graph: Graph,
+        data: *mut c_void,
+        destroy: Destructor,
+    ) -> Result<(), Attached> {
+        let mut object = UserObject::NULL;
+        self.object_create(&raw mut object, data, destroy, 1, NO_DESTRUCTOR_SYNC)
+            .map_err(|_| Attached::Never)?;
+        self.graph_retain(graph, object, 1, MOVE).map_err(|_| {
+            // A failure is counted; what `data` is then stays for the rest of the process.
+            let _ = self.object_release(object, 1);
+            Attached::Released
+        })
+    }
+}
+
+/// Why nothing is attached, and whose the data is now.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Attached {
+    /// The driver never took it: the caller's.
+    Never,
+    /// The driver's, which destroys it.
+    Released,
+}

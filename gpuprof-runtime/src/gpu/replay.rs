@@ -1,0 +1,392 @@
+//! Timing the replays of a graph: each launch gets event pairs of its own, so that launches under way keep theirs, and
+//! nothing waits.
+//!
+//! Before a launch the nodes that record events are given fresh pairs, by two driver calls for each captured call; a call
+//! that is not to be timed this time gets back the pair it was captured with, which nobody reads. Must not import span,
+//! collector or report.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
+
+use cudarc::driver::CudaStream;
+use rustc_hash::FxHashMap;
+
+use super::captured::{Captured, CapturedCall, Lent};
+use super::context::{NoPair, within};
+use super::driver::Driver;
+use super::kept::Kept;
+use super::lanes::Lanes;
+use super::open::{Chosen, GpuThread};
+use super::pending::{Pairs, Recorded, Sample};
+use super::sys::{Event, Graph, GraphExec, GraphNode, Stream};
+use super::timing::Timing;
+use crate::stats::call::{Fate, Untimed, Work};
+use crate::stats::gpu_node::GpuCall;
+
+/// The captured calls of one executable graph, callers before what they call.
+#[derive(Debug)]
+pub(crate) struct Replays {
+    exec: GraphExec,
+    calls: Vec<Planned>,
+    /// Those of the calls; the one that it is launched on is among them, if any call is on it.
+    streams: Vec<Weak<CudaStream>>,
+}
+
+/// One captured call in this graph.
+#[derive(Debug)]
+struct Planned {
+    call: CapturedCall,
+    nodes: [GraphNode; 2],
+    /// The pairs that the nodes record into: one, unless the driver once refused to change it.
+    standing: Vec<Arc<Lent>>,
+    /// The driver refused: nobody knows what a replay records into.
+    refused: bool,
+    /// Keeps what the other calls of the capture are found by.
+    _captured: Arc<Captured>,
+}
+
+/// What one launch does for one captured call.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    pub(crate) fate: Fate,
+    pub(crate) work: Work,
+    /// Its two events, for the resolver.
+    pub(crate) sample: Option<Sample>,
+    chosen: Chosen,
+}
+
+impl Replays {
+    /// Finds the captured calls of a graph by the events that its nodes record.
+    ///
+    /// Both handles must stay valid until this is dropped, `exec` must be made from `graph`, and neither may be used by another
+    /// thread meanwhile.
+    pub(crate) fn of(timing: &Timing, graph: usize, exec: usize) -> Self {
+        let exec = GraphExec(exec);
+        let none = Self {
+            exec,
+            calls: Vec::new(),
+            streams: Vec::new(),
+        };
+        // No call was ever captured: then nobody asks the driver anything.
+        let Some(driver) = Driver::met().filter(|_| !timing.captures.is_empty()) else {
+            return none;
+        };
+        let nodes = driver
+            .relaxed(|| driver.recording_nodes(Graph(graph)))
+            .flatten();
+        match nodes {
+            Ok(nodes) => {
+                let calls = planned(timing, &nodes);
+                let mut streams: Vec<_> = calls.iter().map(|one| one.call.stream.clone()).collect();
+                streams.sort_by_key(|stream| stream.as_ptr() as usize);
+                streams.dedup_by(|a, b| a.ptr_eq(b));
+                Self {
+                    exec,
+                    calls,
+                    streams,
+                }
+            }
+            Err(_) => none,
+        }
+    }
+
+    /// For each call its site, and the position of the call that it was captured inside of.
+    pub(crate) fn sites(&self) -> impl Iterator<Item = (u32, Option<usize>)> + '_ {
+        let calls = self.calls.iter();
+        calls.map(|planned| (planned.call.site, planned.call.caller))
+    }
+
+    /// The order in which the calls end: that in which their samples go to the resolver.
+    pub(crate) fn by_end(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.calls.len()).collect();
+        order.sort_by_key(|at| self.calls.get(*at).and_then(|planned| planned.call.ended));
+        order
+    }
+
+    /// Makes the graph ready for a launch. `paths` has for each call where in the call tree it counts; `None` for one that
+    /// nobody wants to be counted.
+    pub(crate) fn arm(
+        &mut self,
+        timing: &'static Timing,
+        thread: &mut GpuThread,
+        paths: &[Option<u32>],
+    ) -> Vec<Option<Replay>> {
+        // RELAXED: this thread may be capturing another stream.
+        let driver = Driver::get();
+        let armed = driver.relaxed(|| match self.becomes_a_node(driver) {
+            true => {
+                (0..self.calls.len()).for_each(|at| self.park(driver, at));
+                Vec::new()
+            }
+            false => self.arm_all(timing, thread, paths),
+        });
+        armed.unwrap_or_else(|_| self.refuse_all(paths))
+    }
+
+    /// The driver did not let this thread change anything: the nodes record into whatever they recorded into before.
+    fn refuse_all(&mut self, paths: &[Option<u32>]) -> Vec<Option<Replay>> {
+        self.calls.iter_mut().for_each(Planned::refuse);
+        let calls = self.calls.iter().zip(paths);
+        let untimed = calls.map(|(planned, path)| {
+            path.map(|_| Replay {
+                fate: Fate::Untimed(Untimed::CudaError),
+                work: planned.call.work,
+                sample: None,
+                chosen: Chosen::NO,
+            })
+        });
+        untimed.collect()
+    }
+
+    /// Whether a launch would not run but be captured into another graph.
+    fn becomes_a_node(&self, driver: &Driver) -> bool {
+        let mut streams = self.streams.iter().filter_map(Weak::upgrade);
+        streams.any(|stream| driver.is_capturing(Stream(stream.cu_stream() as usize)) == Ok(true))
+    }
+
+    fn arm_all(
+        &mut self,
+        timing: &'static Timing,
+        thread: &mut GpuThread,
+        paths: &[Option<u32>],
+    ) -> Vec<Option<Replay>> {
+        let driver = Driver::get();
+        let can_time = driver.lacks().is_none() && timing.has_resolver();
+        let mut room = thread.sender(timing).room();
+        let mut launch: Vec<Option<Replay>> = Vec::with_capacity(self.calls.len());
+        for (at, path) in paths.iter().enumerate() {
+            if path.is_none() {
+                launch.push(None);
+                continue;
+            }
+            let Some(call) = self.calls.get(at).map(|planned| &planned.call) else {
+                break;
+            };
+            let work = call.work;
+            let chosen = self.choose(timing, thread, &launch, call);
+            let pairs = if !chosen.yes {
+                Err(Fate::Untimed(Untimed::SampledOut))
+            } else if !can_time {
+                Err(Fate::Untimed(Untimed::Unavailable))
+            } else if room == 0 {
+                Err(Fate::Untimed(Untimed::QueueFull))
+            } else {
+                self.fresh(driver, at).map_err(Fate::Untimed)
+            };
+            let sample = pairs.map(|pairs| {
+                room -= 1;
+                self.sample(thread, &mut launch, paths, at, (chosen, pairs))
+            });
+            let (fate, sample) = match sample {
+                Ok(sample) => (Fate::Submitted, sample),
+                Err(fate) => {
+                    self.park(driver, at);
+                    (fate, None)
+                }
+            };
+            launch.push(Some(Replay {
+                fate,
+                work,
+                sample,
+                chosen,
+            }));
+        }
+        launch
+    }
+
+    /// Has every node record into the pair it was captured with, which is read by nobody.
+    pub(crate) fn park_all(&mut self) {
+        if let Some(driver) = Driver::met() {
+            let parked =
+                driver.relaxed(|| (0..self.calls.len()).for_each(|at| self.park(driver, at)));
+            if parked.is_err() {
+                self.calls.iter_mut().for_each(Planned::refuse);
+            }
+        }
+    }
+
+    /// As calls are: with the one around it, or by a draw of its own.
+    fn choose(
+        &self,
+        timing: &Timing,
+        thread: &mut GpuThread,
+        launch: &[Option<Replay>],
+        call: &CapturedCall,
+    ) -> Chosen {
+        let global = timing.sample.load(Relaxed);
+        let mut caller = call.caller;
+        while let Some(at) = caller {
+            if let Some(Some(outer)) = launch.get(at) {
+                return thread.choose_inside(Some(outer.chosen), global, call.sample);
+            }
+            caller = self.calls.get(at).and_then(|planned| planned.call.caller);
+        }
+        thread.choose(global, call.sample)
+    }
+
+    /// Gives the nodes of a call a pair of the pool.
+    fn fresh(&mut self, driver: &Driver, at: usize) -> Result<Pairs, Untimed> {
+        let planned = self.calls.get_mut(at).ok_or(Untimed::Unavailable)?;
+        let Lanes::One(lane) = &planned.call.lanes else {
+            return Err(Untimed::Unavailable);
+        };
+        if lane.context.is_broken() || driver.has_ended() {
+            return Err(Untimed::Unavailable);
+        }
+        let context = &lane.context;
+        let taken = within(driver, context.handle, || Lent::take(driver, context));
+        let lent = match taken {
+            Ok(Ok(lent)) => lent,
+            Ok(Err(NoPair::Exhausted)) => return Err(Untimed::PoolExhausted),
+            Ok(Err(NoPair::Failed)) | Err(_) => return Err(Untimed::CudaError),
+        };
+        let recorded = Recorded {
+            context: Arc::clone(context),
+            pair: lent.pair,
+            stream: lane.stream,
+            held: context
+                .hold()
+                .map_err(|_| Untimed::Unavailable)?
+                .map(Kept::new),
+        };
+        planned
+            .stand(driver, self.exec, &lent)
+            .map_err(|_| Untimed::CudaError)?;
+        Ok(Pairs::Lent(Box::new((recorded, lent))))
+    }
+
+    fn park(&mut self, driver: &Driver, at: usize) {
+        if let Some(planned) = self.calls.get_mut(at) {
+            let parking = Arc::clone(&planned.call.parking);
+            // A failure is counted, and shows in every replay of the call.
+            let _ = planned.stand(driver, self.exec, &parking);
+        }
+    }
+
+    /// What goes to the resolver if the launch succeeds. The enclosing call is the nearest timed one on the same stream, of
+    /// this graph or around its launch.
+    fn sample(
+        &self,
+        thread: &mut GpuThread,
+        launch: &mut [Option<Replay>],
+        paths: &[Option<u32>],
+        at: usize,
+        (chosen, pairs): (Chosen, Pairs),
+    ) -> Option<Sample> {
+        let call = &self.calls.get(at)?.call;
+        let path = paths.get(at).copied().flatten()?;
+        let mut weight = chosen.own;
+        let mut enclosing = None;
+        let mut outer = call.enclosing;
+        while let Some(at) = outer {
+            if let Some(Some(replay)) = launch.get_mut(at) {
+                if let Some(sample) = &mut replay.sample {
+                    let inside = Arc::clone(sample.inside.get_or_insert_default());
+                    enclosing = paths.get(at).copied().flatten().map(|path| (path, inside));
+                    break;
+                }
+                weight = weight.saturating_mul(replay.chosen.own);
+            }
+            outer = self
+                .calls
+                .get(at)
+                .and_then(|planned| planned.call.enclosing);
+        }
+        let mut blurs = None;
+        let enclosing = enclosing.or_else(|| {
+            let around = thread.around(&call.lanes);
+            blurs = around.blurs;
+            let (path, inside, between) = around.subtract?;
+            weight = weight.saturating_mul(between);
+            Some((path, inside))
+        });
+        let (parent, enclosing) = enclosing.unzip();
+        Some(Sample {
+            call: GpuCall {
+                path,
+                site: call.site,
+                device: pairs.single().map_or(0, |one| one.context.device),
+                counts: true,
+                parent,
+                covered: parent,
+                blurs,
+                outermost: call.outermost && !thread.is_inside(&call.lanes, call.site),
+                weight,
+                stands_for: chosen.all,
+                work: call.work,
+            },
+            // Known when it is booked.
+            epoch: 0,
+            pairs,
+            inside: None,
+            enclosing,
+        })
+    }
+}
+
+/// The driver would not change what the nodes record.
+#[derive(Clone, Copy, Debug)]
+struct Refused;
+
+impl Planned {
+    /// Has the nodes record into `lent`.
+    fn stand(&mut self, driver: &Driver, exec: GraphExec, lent: &Arc<Lent>) -> Result<(), Refused> {
+        if self.refused {
+            return Err(Refused);
+        }
+        if matches!(&self.standing[..], [only] if Arc::ptr_eq(only, lent)) {
+            return Ok(());
+        }
+        let [start, end] = self.nodes;
+        let set = driver
+            .set_event(exec, start, lent.pair.start)
+            .and_then(|()| driver.set_event(exec, end, lent.pair.end));
+        match set {
+            Ok(()) => {
+                self.standing = vec![Arc::clone(lent)];
+                Ok(())
+            }
+            Err(_) => {
+                self.refuse();
+                self.standing.push(Arc::clone(lent));
+                Err(Refused)
+            }
+        }
+    }
+
+    /// A replay from now on may record into any pair that stands; none of them changes any more.
+    fn refuse(&mut self) {
+        self.refused = true;
+        self.standing.iter().for_each(|standing| standing.spoil());
+    }
+}
+
+/// The captured calls whose two events these nodes record.
+fn planned(timing: &Timing, nodes: &[(GraphNode, Event)]) -> Vec<Planned> {
+    let by_event: FxHashMap<Event, GraphNode> =
+        nodes.iter().map(|&(node, event)| (event, node)).collect();
+    let found = nodes.iter().filter_map(|&(start, event)| {
+        let (captured, at) = timing.captures.find(event)?;
+        let call = captured.call(at).filter(|call| call.ended.is_some())?;
+        let end = *by_event.get(&call.parking.pair.end)?;
+        Some((captured, at, call, [start, end]))
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort_by_key(|(captured, at, ..)| (Arc::as_ptr(captured) as usize, *at));
+    let key = |captured: &Arc<Captured>, at| (Arc::as_ptr(captured) as usize, at);
+    let keys = found.iter().map(|(captured, at, ..)| key(captured, *at));
+    let here: FxHashMap<_, _> = keys.zip(0_usize..).collect();
+    let planned = found.into_iter().map(|(captured, _, mut call, nodes)| {
+        // From the position in the capture to that among those found.
+        let moved = |at: Option<usize>| here.get(&key(&captured, at?)).copied();
+        (call.caller, call.enclosing) = (moved(call.caller), moved(call.enclosing));
+        Planned {
+            nodes,
+            standing: vec![Arc::clone(&call.parking)],
+            refused: false,
+            call,
+            _captured: captured,
+        }
+    });
+    planned.collect()
+}

@@ -1,0 +1,230 @@
+//! `Graph`: a captured graph whose replays count as calls of the functions in it.
+//!
+//! gpuprof cannot see a launch that is not made through this. At the level of `span`; must not import report.
+
+use std::ffi::c_void;
+use std::fmt;
+
+use cudarc::driver::{CudaGraph, DriverError, sys};
+use parking_lot::Mutex;
+
+use crate::clock;
+use crate::collector::collector;
+use crate::gpu::{Replay, Replays};
+use crate::site::{MEASURE, Site, TIME_GPU};
+use crate::span::{count_lost, own_work};
+use crate::stats::node::Node;
+use crate::thread::{self, NoNode, Thread};
+
+/// A captured graph, launched through gpuprof so that each replay counts.
+///
+/// Functions marked `#[gpu_profile(graph)]` leave two event records in the graph that they are captured to. Every
+/// [`launch`](Self::launch) is then one call of such a function for each time that it was captured, timed on the GPU, and
+/// counted under the span around the launch. Nothing is waited for, and cudarc's own result is returned as it is.
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
+/// # use cudarc::driver::{CudaStream, DriverError};
+/// # fn forward(_: &Arc<CudaStream>) {}
+/// # fn example(stream: &Arc<CudaStream>) -> Result<(), DriverError> {
+/// stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
+/// forward(stream); // #[gpu_profile(graph)]
+/// if let Some(graph) = stream.end_capture(CUgraphInstantiate_flags(0))? {
+///     let graph = gpuprof_runtime::Graph::new(graph);
+///     graph.launch()?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What is launched on a stream that is being captured becomes part of another graph, and is not counted; nor is a graph
+/// looked into that is part of this one. A graph for launches from the device, and the body of a conditional node, take no
+/// event records: functions captured for these must not be marked.
+pub struct Graph<G = CudaGraph> {
+    // First, so that it is destroyed before the events that it records are given back.
+    graph: G,
+    known: Mutex<Known>,
+}
+
+/// What a graph has of gpuprof's.
+struct Known {
+    replays: Replays,
+    /// Of each captured call.
+    sites: Vec<Option<&'static Site>>,
+}
+
+/// What one launch does for one captured call, and where that is counted.
+type Armed = Option<(&'static Node, Replay)>;
+
+impl Graph<CudaGraph> {
+    /// Takes over a graph as cudarc makes it.
+    #[must_use]
+    pub fn new(graph: CudaGraph) -> Self {
+        let known = Known::of(graph.cu_graph() as usize, graph.cu_graph_exec() as usize);
+        Self {
+            graph,
+            known: Mutex::new(known),
+        }
+    }
+
+    /// [`CudaGraph::launch`], counted.
+    ///
+    /// # Errors
+    /// Those of [`CudaGraph::launch`]. gpuprof adds none.
+    pub fn launch(&self) -> Result<(), DriverError> {
+        self.launch_with(CudaGraph::launch)
+    }
+
+    /// [`CudaGraph::upload`].
+    ///
+    /// # Errors
+    /// Those of [`CudaGraph::upload`].
+    pub fn upload(&self) -> Result<(), DriverError> {
+        self.graph.upload()
+    }
+
+    /// [`CudaGraph::cu_graph`].
+    pub fn cu_graph(&self) -> sys::CUgraph {
+        self.graph.cu_graph()
+    }
+
+    /// [`CudaGraph::cu_graph_exec`]. A launch by this handle is not seen.
+    pub fn cu_graph_exec(&self) -> sys::CUgraphExec {
+        self.graph.cu_graph_exec()
+    }
+}
+
+impl<G> Graph<G> {
+    /// A graph of another library or another version of cudarc, by its `CUgraph` and the `CUgraphExec` made from that.
+    /// Launch it by [`launch_with`](Self::launch_with).
+    ///
+    /// # Safety
+    /// Both handles must be valid until `owner` is dropped, or by [`into_inner`](Self::into_inner) taken back, and no other
+    /// thread may use them while this one calls a method of the `Graph`.
+    #[must_use]
+    pub unsafe fn from_raw(owner: G, graph: *mut c_void, exec: *mut c_void) -> Self {
+        Self {
+            graph: owner,
+            known: Mutex::new(Known::of(graph as usize, exec as usize)),
+        }
+    }
+
+    /// Counts the one launch that `launch` makes, where its result is `Ok`. For a graph from raw handles its stream must not
+    /// be under capture: nothing would run, and what is then counted is not true.
+    ///
+    /// # Errors
+    /// Those of `launch`.
+    pub fn launch_with<T, E>(&self, launch: impl FnOnce(&G) -> Result<T, E>) -> Result<T, E> {
+        let mut known = self.known.lock();
+        if known.sites.is_empty() {
+            drop(known);
+            return launch(&self.graph);
+        }
+        let armed = thread::here(|thread| known.arm(thread));
+        let launched = launch(&self.graph);
+        if launched.is_ok() {
+            thread::here(|thread| book(thread, known.replays.by_end(), armed));
+        }
+        launched
+    }
+
+    /// The graph again. Launches of it are not seen any more.
+    #[must_use]
+    pub fn into_inner(self) -> G {
+        self.known.into_inner().replays.park_all();
+        self.graph
+    }
+}
+
+impl From<CudaGraph> for Graph {
+    fn from(graph: CudaGraph) -> Self {
+        Self::new(graph)
+    }
+}
+
+impl<G> fmt::Debug for Graph<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph").finish_non_exhaustive()
+    }
+}
+
+impl Known {
+    fn of(graph: usize, exec: usize) -> Self {
+        let replays = Replays::of(&collector().gpu, graph, exec);
+        let sites = replays.sites().map(|(site, _)| collector().site(site));
+        Self {
+            sites: sites.collect(),
+            replays,
+        }
+    }
+
+    /// Makes the graph ready for a launch on this thread.
+    fn arm(&mut self, thread: &Thread) -> Vec<Armed> {
+        let nodes = self.nodes(thread);
+        let paths: Vec<_> = nodes
+            .iter()
+            .map(|node| node.map(|node| node.path))
+            .collect();
+        let armed = own_work(thread, clock::now(), |gpu| {
+            self.replays.arm(&collector().gpu, gpu, &paths)
+        });
+        let Some((armed, _)) = armed else {
+            // The thread is ending: nobody could hand the times over.
+            self.replays.park_all();
+            return Vec::new();
+        };
+        nodes
+            .into_iter()
+            .zip(armed)
+            .map(|(node, replay)| node.zip(replay))
+            .collect()
+    }
+
+    /// Where each call counts: under the span around the launch, by the calls that it was captured inside of.
+    fn nodes(&self, thread: &Thread) -> Vec<Option<&'static Node>> {
+        let callers: Vec<_> = self.replays.sites().map(|(_, caller)| caller).collect();
+        let mut nodes: Vec<Option<&'static Node>> = Vec::with_capacity(callers.len());
+        for (site, mut caller) in self.sites.iter().zip(callers.iter().copied()) {
+            let is_on = |site: &&'static Site| {
+                site.active() && site.duties() & (MEASURE | TIME_GPU) == MEASURE | TIME_GPU
+            };
+            let Some(site) = site.filter(is_on) else {
+                nodes.push(None);
+                continue;
+            };
+            let mut path = thread.position.get().path();
+            while let Some(at) = caller {
+                if let Some(Some(node)) = nodes.get(at) {
+                    path = node.path;
+                    break;
+                }
+                caller = callers.get(at).copied().flatten();
+            }
+            let node = thread.node(path, site);
+            nodes.push(node.inspect_err(|why| count_lost(thread, *why)).ok());
+        }
+        nodes
+    }
+}
+
+/// Books the replays of a launch, in the order of their ends.
+fn book(thread: &Thread, by_end: Vec<usize>, mut armed: Vec<Armed>) {
+    own_work(thread, clock::now(), |gpu| {
+        let stamp = thread.stamp();
+        for at in by_end {
+            let Some((node, replay)) = armed.get_mut(at).and_then(Option::take) else {
+                continue;
+            };
+            // Booked before the sample is on its way, as calls are.
+            if !node.book_replay(replay.fate, &replay.work, stamp) {
+                count_lost(thread, NoNode::Ended);
+                continue;
+            }
+            if let Some(mut sample) = replay.sample {
+                sample.epoch = stamp.epoch();
+                collector().gpu.submit(gpu, sample);
+            }
+        }
+    });
+}

@@ -1,0 +1,48 @@
+//! Functions that go into graphs, and how these are made and launched.
+
+// Each test file has it as a module of its own and uses its own part of it.
+#![allow(dead_code, unreachable_pub)]
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
+use cudarc::driver::sys::CUstreamCaptureMode as Mode;
+use cudarc::driver::{CudaGraph, CudaStream};
+use gpuprof::{Graph, gpu_profile};
+
+use crate::common::World;
+
+pub const MODE: Mode = Mode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+#[gpu_profile(graph, name = "layer", bytes = 500)]
+pub fn layer(w: &World, stream: &Arc<CudaStream>) {
+    w.cpu(10);
+    w.gpu.kernel_on(stream, 1_000);
+}
+
+#[gpu_profile(graph, name = "model")]
+pub fn model(w: &World, stream: &Arc<CudaStream>) {
+    layer(w, stream);
+    w.gpu.kernel_on(stream, 1_000);
+    layer(w, stream);
+}
+
+#[gpu_profile(graph, name = "around", stream = stream)]
+pub fn around(stream: &Arc<CudaStream>, inside: impl FnOnce()) {
+    inside();
+}
+
+pub fn capture(stream: &Arc<CudaStream>, inside: impl FnOnce()) -> CudaGraph {
+    stream.begin_capture(MODE).expect("begin");
+    inside();
+    stream
+        .end_capture(Flags(0))
+        .expect("the capture is whole")
+        .expect("a graph")
+}
+
+/// Launches with kernels of `ns`.
+pub fn launch(w: &World, graph: &Graph, ns: u64) {
+    w.sim.set_kernel_ns(kernels::SAXPY, ns);
+    graph.launch().expect("launch");
+}

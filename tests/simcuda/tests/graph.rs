@@ -1,0 +1,206 @@
+//! Graphs: event-record nodes, the events that they record, and objects that live as long as a graph.
+
+mod common;
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use common::{context_and_stream, elapsed, event, function, query, record, saxpy, virtual_clock};
+use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
+use cudarc::driver::sys::CUstreamCaptureMode_enum as Mode;
+use cudarc::driver::sys::{
+    self, CUevent, CUgraph, CUgraphInstantiate_flags, CUgraphNode, CUresult,
+};
+use cudarc::driver::{CudaContext, CudaGraph, CudaStream};
+
+const KERNEL_NS: u64 = 6_000;
+
+fn external(event: CUevent, stream: &CudaStream) {
+    // SAFETY: event and stream live; 1 is CU_EVENT_RECORD_EXTERNAL.
+    unsafe { sys::cuEventRecordWithFlags(event, stream.cu_stream(), 1) }
+        .result()
+        .unwrap();
+}
+
+fn set(graph: &CudaGraph, node: CUgraphNode, event: CUevent) -> CUresult {
+    // SAFETY: the simulator validates handles.
+    unsafe { sys::cuGraphExecEventRecordNodeSetEvent(graph.cu_graph_exec(), node, event) }
+}
+
+/// The graph that is being captured into, and the capture's number.
+fn capturing(stream: &CudaStream) -> (u64, CUgraph) {
+    let (mut status, mut id, mut graph) = (
+        sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
+        0,
+        ptr::null_mut(),
+    );
+    let none = ptr::null_mut();
+    // SAFETY: these are writable, and the others may be null.
+    unsafe {
+        info(
+            stream.cu_stream(),
+            &mut status,
+            &mut id,
+            &mut graph,
+            none,
+            none,
+        )
+    }
+    .result()
+    .unwrap();
+    (id, graph)
+}
+
+/// Not among the functions of every CUDA version.
+unsafe fn info(
+    stream: sys::CUstream,
+    status: *mut sys::CUstreamCaptureStatus,
+    id: *mut u64,
+    graph: *mut CUgraph,
+    dependencies: *mut c_void,
+    number: *mut c_void,
+) -> CUresult {
+    type Info = unsafe extern "C" fn(
+        sys::CUstream,
+        *mut sys::CUstreamCaptureStatus,
+        *mut u64,
+        *mut CUgraph,
+        *mut c_void,
+        *mut c_void,
+    ) -> CUresult;
+    // SAFETY: the library is loaded already.
+    let library = unsafe { libloading::Library::new("libcuda.so") }.unwrap();
+    // SAFETY: the type is that of the driver API's declaration.
+    let found = unsafe { library.get::<Info>(b"cuStreamGetCaptureInfo_v2") }.unwrap();
+    // SAFETY: passed on to the caller.
+    unsafe { found(stream, status, id, graph, dependencies, number) }
+}
+
+/// A graph of one kernel between two external records, the nodes of these, and what happens inside of its capture.
+fn timed(
+    context: &Arc<CudaContext>,
+    stream: &Arc<CudaStream>,
+    pair: [CUevent; 2],
+    inside: impl FnOnce(),
+) -> (CudaGraph, [CUgraphNode; 2]) {
+    let kernel = function(context, "saxpy");
+    let (x, mut y) = (
+        stream.alloc_zeros(8).unwrap(),
+        stream.alloc_zeros(8).unwrap(),
+    );
+    stream
+        .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_GLOBAL)
+        .unwrap();
+    inside();
+    external(pair[0], stream);
+    saxpy(stream, &kernel, 1.0, &x, &mut y).unwrap();
+    external(pair[1], stream);
+    let graph = stream
+        .end_capture(CUgraphInstantiate_flags(0))
+        .unwrap()
+        .unwrap();
+    // The buffers are never freed: replays use them.
+    std::mem::forget((x, y));
+    let mut number = 8;
+    let mut nodes = [ptr::null_mut(); 8];
+    // SAFETY: there is room for 8 nodes.
+    unsafe { sys::cuGraphGetNodes(graph.cu_graph(), nodes.as_mut_ptr(), &mut number) }
+        .result()
+        .unwrap();
+    assert_eq!(number, 3);
+    (graph, [nodes[0], nodes[2]])
+}
+
+/// cuGraphExecEventRecordNodeSetEvent: only future launches of the executable graph are affected, launches that are
+/// enqueued or run already are not.
+#[test]
+fn an_event_is_swapped_for_later_launches() {
+    let (sim, _turn) = virtual_clock();
+    sim.set_kernel_ns("saxpy", KERNEL_NS);
+    let (context, stream) = context_and_stream();
+    let [first, second] = [0, 1].map(|_| [0, 1].map(|_| event(CU_EVENT_DEFAULT)));
+    let (graph, nodes) = timed(&context, &stream, first, || ());
+    for (node, expected) in nodes.into_iter().zip(first) {
+        let mut event = ptr::null_mut();
+        // SAFETY: `event` is writable.
+        unsafe { sys::cuGraphEventRecordNodeGetEvent(node, &mut event) }
+            .result()
+            .unwrap();
+        assert_eq!(event, expected);
+    }
+    graph.launch().unwrap();
+    for (node, event) in nodes.into_iter().zip(second) {
+        assert_eq!(set(&graph, node, event), CUresult::CUDA_SUCCESS);
+    }
+    graph.launch().unwrap();
+    sim.advance(KERNEL_NS);
+    assert_eq!(elapsed(first[0], first[1]), Ok(0.006));
+    assert_eq!(query(second[1]), Err(CUresult::CUDA_ERROR_NOT_READY));
+    sim.advance(KERNEL_NS);
+    assert_eq!(elapsed(second[0], second[1]), Ok(0.006));
+    // A used event is not ready again from the launch on.
+    graph.launch().unwrap();
+    assert_eq!(query(second[1]), Err(CUresult::CUDA_ERROR_NOT_READY));
+}
+
+/// The same: INVALID_VALUE for a node that is of another graph.
+#[test]
+fn a_node_belongs_to_its_graph() {
+    let (_sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let pair = [0, 1].map(|_| event(CU_EVENT_DEFAULT));
+    let (one, nodes) = timed(&context, &stream, pair, || ());
+    let (other, _) = timed(&context, &stream, pair, || ());
+    let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
+    assert_eq!(set(&other, nodes[0], pair[0]), invalid);
+    assert_eq!(set(&one, nodes[0], pair[0]), CUresult::CUDA_SUCCESS);
+    drop(one);
+    assert_eq!(
+        set(&other, nodes[0], pair[0]),
+        CUresult::CUDA_ERROR_INVALID_HANDLE
+    );
+}
+
+static DEAD: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn destroy(event: *mut c_void) {
+    DEAD.fetch_add(1, Ordering::SeqCst);
+    // The documents permit no call here.
+    let answer = query(event.cast());
+    assert_eq!(answer, Err(CUresult::CUDA_ERROR_NOT_PERMITTED));
+}
+
+/// Programming guide, CUDA User Objects: a graph's reference is copied where it is instantiated, and held until launches
+/// that are not over have finished.
+#[test]
+fn an_object_lives_as_long_as_anything_of_its_graph() {
+    let (sim, _turn) = virtual_clock();
+    sim.set_kernel_ns("saxpy", KERNEL_NS);
+    let (context, stream) = context_and_stream();
+    let pair = [0, 1].map(|_| event(CU_EVENT_DEFAULT));
+    let mut seen = (0, ptr::null_mut());
+    let (graph, _) = timed(&context, &stream, pair, || {
+        seen = capturing(&stream);
+        let mut object = ptr::null_mut();
+        // SAFETY: `object` is writable, and the destructor takes what it is given; 1 is
+        // CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.
+        unsafe { sys::cuUserObjectCreate(&mut object, pair[0].cast(), Some(destroy), 1, 1) }
+            .result()
+            .unwrap();
+        // SAFETY: both live; 1 is CU_GRAPH_USER_OBJECT_MOVE.
+        unsafe { sys::cuGraphRetainUserObject(seen.1, object, 1, 1) }
+            .result()
+            .unwrap();
+    });
+    assert_eq!(seen.1, graph.cu_graph());
+    assert_ne!(seen.0, 0);
+    graph.launch().unwrap();
+    drop(graph);
+    record(pair[0], &stream).unwrap();
+    assert_eq!(DEAD.load(Ordering::SeqCst), 0);
+    sim.advance(KERNEL_NS);
+    record(pair[0], &stream).unwrap();
+    assert_eq!(DEAD.load(Ordering::SeqCst), 1);
+}
