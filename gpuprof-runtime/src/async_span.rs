@@ -59,7 +59,7 @@ struct Open {
     started: u64,
     busy_ns: u64,
     children_ns: u64,
-    gpu: Option<gpu::Open>,
+    gpu: Option<Box<gpu::Open>>,
     work: Work,
 }
 
@@ -162,8 +162,10 @@ impl AsyncSpan {
         Some(thread::here(|thread| PollOf {
             outer: Outer::enter(thread, open.path),
             scope: open.gpu.as_ref().and_then(|open| {
-                let scope = open.for_poll();
-                thread::gpu(|gpu| gpu.push(scope))
+                thread::gpu(|gpu| {
+                    let scope = open.for_poll(gpu);
+                    gpu.push(scope)
+                })
             }),
             began: clock::now(),
         }))
@@ -180,7 +182,7 @@ impl AsyncSpan {
             open.children_ns += poll.outer.leave(thread, ns);
         });
         if let Some(number) = poll.scope {
-            thread::gpu(|gpu| gpu.take(number));
+            thread::gpu(|gpu| gpu.close(number));
         }
     }
 }

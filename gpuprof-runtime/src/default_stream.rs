@@ -45,7 +45,7 @@ impl DefaultStream {
 impl Drop for DefaultStream {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            thread::gpu(|gpu| gpu.take(number));
+            thread::gpu(|gpu| gpu.close(number));
         }
     }
 }

@@ -39,9 +39,8 @@ impl Schedule {
     pub(crate) fn at(self, step: u64) -> At {
         let length = u64::from(self.wait) + u64::from(self.warmup) + u64::from(self.active);
         let (cycle, within) = (step / length, step % length);
-        let phase = if self.repeat > 0 && cycle >= u64::from(self.repeat) {
-            Phase::Wait
-        } else if within < u64::from(self.wait) {
+        let is_over = self.repeat > 0 && cycle >= u64::from(self.repeat);
+        let phase = if is_over || within < u64::from(self.wait) {
             Phase::Wait
         } else if within < u64::from(self.wait) + u64::from(self.warmup) {
             Phase::Warmup

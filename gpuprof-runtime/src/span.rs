@@ -267,7 +267,7 @@ pub(crate) fn begin_gpu(
     site: &Site,
     path: u32,
     is_async: bool,
-) -> Option<Open> {
+) -> Option<Box<Open>> {
     let place = Place {
         site: site.id()?,
         path,
@@ -288,12 +288,12 @@ pub(crate) fn book(
     node: &Node,
     mut call: Call,
     ended: u64,
-    take: impl FnOnce(&mut GpuThread) -> Option<Open>,
+    take: impl FnOnce(&mut GpuThread) -> Option<Box<Open>>,
 ) -> bool {
     let booked = own_work(thread, ended, |gpu| {
         let stamp = thread.stamp();
         let ended = take(gpu).map(|open| collector().gpu.end(gpu, open, call.work, stamp.epoch()));
-        let (fate, sample) = ended.unwrap_or((Fate::NoStream, None));
+        let fate = ended.unwrap_or(Fate::NoStream);
         call.fate = fate;
         if fate == Fate::InGraph {
             // It has done nothing yet; each replay does its work.
@@ -301,9 +301,7 @@ pub(crate) fn book(
         }
         // Booked before the sample is on its way: nobody then sees a GPU time without its call.
         let booked = node.book(&call, stamp);
-        if let Some(sample) = sample {
-            collector().gpu.submit(gpu, sample);
-        }
+        collector().gpu.submit_ready(gpu);
         booked
     });
     booked.map_or_else(|| node.book(&call, thread.stamp()), |(booked, _)| booked)

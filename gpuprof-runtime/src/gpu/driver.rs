@@ -63,6 +63,8 @@ macro_rules! driver_table {
             $($(#[$doc])* $field: Option<unsafe extern "C" fn($($ty),*) -> Status>,)+
             simulated: bool,
             missing: Vec<&'static str>,
+            /// The first of these that GPU timing cannot do without: every span asks.
+            lacks: Option<&'static str>,
             /// Those of `missing` that were called.
             missed: Mutex<Vec<&'static str>>,
             met: Mutex<Vec<Met>>,
@@ -86,6 +88,7 @@ macro_rules! driver_table {
                 Self {
                     $($field,)+
                     simulated,
+                    lacks: needed(&missing),
                     missing,
                     missed: Mutex::new(Vec::new()),
                     met: Mutex::new(Vec::new()),
@@ -171,6 +174,23 @@ pub unsafe fn replace(by: fn(&str) -> *const c_void) -> bool {
     DRIVER.get().is_none() && REPLACED.set(by).is_ok()
 }
 
+/// The first of `missing` that GPU timing cannot do without.
+fn needed(missing: &[&'static str]) -> Option<&'static str> {
+    const NEEDED: [&str; 10] = [
+        "cuCtxGetCurrent",
+        "cuCtxPushCurrent_v2",
+        "cuCtxPopCurrent_v2",
+        "cuStreamIsCapturing",
+        "cuEventCreate",
+        "cuEventDestroy_v2",
+        "cuEventRecord",
+        "cuEventQuery",
+        "cuEventElapsedTime_v2",
+        "cuThreadExchangeStreamCaptureMode",
+    ];
+    missing.iter().copied().find(|name| NEEDED.contains(name))
+}
+
 /// # Safety
 /// `F` must be a function pointer type that fits the symbol.
 unsafe fn find<F: Copy>(library: &Library, names: &[&str]) -> Option<F> {
@@ -218,23 +238,9 @@ impl Driver {
     }
 
     /// The first function that GPU timing cannot do without and the driver lacks.
+    #[inline]
     pub(crate) fn lacks(&self) -> Option<&'static str> {
-        const NEEDED: [&str; 10] = [
-            "cuCtxGetCurrent",
-            "cuCtxPushCurrent_v2",
-            "cuCtxPopCurrent_v2",
-            "cuStreamIsCapturing",
-            "cuEventCreate",
-            "cuEventDestroy_v2",
-            "cuEventRecord",
-            "cuEventQuery",
-            "cuEventElapsedTime_v2",
-            "cuThreadExchangeStreamCaptureMode",
-        ];
-        self.missing
-            .iter()
-            .copied()
-            .find(|name| NEEDED.contains(name))
+        self.lacks
     }
 
     /// Whether the driver has all that timing the replays of graphs takes. What it lacks is noted.

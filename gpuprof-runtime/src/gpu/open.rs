@@ -9,17 +9,21 @@ use super::captured::{InGraph, Inside as InsideGraph};
 use super::context::{Context, Life, Pair};
 use super::inside::Inside;
 use super::lanes::{Lane, Lanes};
-use super::pending::{Progress, Sender};
+use super::pending::{Progress, Sample, Sender};
 use super::stream::StreamRef;
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed};
 use crate::stats::gpu_node::GpuCall;
+use crate::stats::paths::ROOT;
 
 /// Contexts of raw handles that a thread finds without a lock.
 const LENT_KEPT: usize = 8;
 
+/// Entries that a thread keeps for calls to come.
+const SPARE_KEPT: usize = 64;
+
 /// A span that is open on this thread, or a `with_stream`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Open {
     pub(super) site: u32,
     pub(super) path: u32,
@@ -39,9 +43,10 @@ pub(crate) struct Open {
 }
 
 /// What became of the call so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) enum State {
     /// No call at all: a default stream, or a future's part between its polls.
+    #[default]
     None,
     Not(Fate),
     Started {
@@ -105,6 +110,12 @@ impl Chosen {
 /// What is dropped without an end has no end event, as when a thread is taking its thread-locals down: its pairs go back.
 impl Drop for Open {
     fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+impl Open {
+    fn give_back(&self) {
         if let State::Started { pairs, .. } = &self.state {
             let lanes = self.lanes.as_slice().iter();
             let started = lanes.zip(pairs.as_slice());
@@ -118,13 +129,17 @@ impl Drop for Open {
 
 impl Open {
     /// The entry for one poll of a future: what spans inside need to know, without the call itself.
-    pub(crate) fn for_poll(&self) -> Self {
-        Self {
-            lanes: self.lanes.clone(),
-            inside: self.inside.clone(),
-            state: State::None,
-            ..*self
-        }
+    pub(crate) fn for_poll(&self, thread: &mut GpuThread) -> Box<Self> {
+        let mut open = thread.blank();
+        open.site = self.site;
+        open.path = self.path;
+        open.lanes = self.lanes.clone();
+        open.chosen = self.chosen;
+        open.timed = self.timed;
+        open.refused = self.refused;
+        open.epoch = self.epoch;
+        open.inside = self.inside.clone();
+        open
     }
 
     /// A default stream without a span, as `with_stream` sets it.
@@ -132,19 +147,14 @@ impl Open {
         timing: &Timing,
         thread: &mut GpuThread,
         stream: &StreamRef<'_>,
-    ) -> Option<Self> {
+    ) -> Option<Box<Self>> {
         let lane = timing.lane(thread, &stream.outliving(true), false).ok()?;
-        Some(Self {
-            site: u32::MAX,
-            path: 0,
-            lanes: Lanes::One(lane),
-            chosen: None,
-            timed: false,
-            refused: None,
-            epoch: crate::stats::epoch(),
-            inside: None,
-            state: State::None,
-        })
+        let mut open = thread.blank();
+        open.site = u32::MAX;
+        open.path = ROOT;
+        open.lanes = Lanes::One(lane);
+        open.epoch = crate::stats::epoch();
+        Some(open)
     }
 
     /// Whether it will have a time in this window: one that began before a reset will not.
@@ -162,13 +172,18 @@ impl Open {
 #[derive(Debug)]
 pub(crate) struct GpuThread {
     /// Innermost last, each under its number.
-    open: Vec<(u64, Open)>,
+    open: Vec<(u64, Box<Open>)>,
+    /// Used again, so that a call neither allocates nor is copied about: what is moved is the box.
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<Open>>,
     next: u64,
     /// Contexts met by this thread. The `Weak` keeps an owner's address from being used again.
     contexts: Vec<(Weak<CudaContext>, Arc<Context>)>,
     /// Those met by raw handles, the latest last.
     lent: Vec<Arc<Context>>,
     sender: Option<(Sender, Arc<Progress>)>,
+    /// That of the call that is being booked.
+    pub(super) ready: Option<Sample>,
     /// Something was met for the first time since this was last asked.
     set_up: bool,
     random: fastrand::Rng,
@@ -180,10 +195,12 @@ impl GpuThread {
     pub(crate) fn new() -> Self {
         Self {
             open: Vec::new(),
+            spare: Vec::new(),
             next: 1,
             contexts: Vec::new(),
             lent: Vec::new(),
             sender: None,
+            ready: None,
             set_up: false,
             random: fastrand::Rng::new(),
             id: thread::current().id(),
@@ -205,7 +222,7 @@ impl GpuThread {
     }
 
     /// Opens something for spans inside to see; the number takes it off again. Never 0.
-    pub(crate) fn push(&mut self, open: Open) -> u64 {
+    pub(crate) fn push(&mut self, open: Box<Open>) -> u64 {
         let number = self.next;
         self.next += 1;
         self.open.push((number, open));
@@ -213,9 +230,36 @@ impl GpuThread {
     }
 
     /// Takes off what was opened under `number`, wherever it stands: spans may end out of order.
-    pub(crate) fn take(&mut self, number: u64) -> Option<Open> {
+    pub(crate) fn take(&mut self, number: u64) -> Option<Box<Open>> {
         let at = self.open.iter().rposition(|(known, _)| *known == number)?;
         Some(self.open.remove(at).1)
+    }
+
+    /// Takes off what is no call.
+    pub(crate) fn close(&mut self, number: u64) {
+        if let Some(open) = self.take(number) {
+            self.recycle(open);
+        }
+    }
+
+    /// An entry with nothing in it.
+    pub(super) fn blank(&mut self) -> Box<Open> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes an entry for another call.
+    pub(super) fn recycle(&mut self, mut open: Box<Open>) {
+        if self.spare.len() >= SPARE_KEPT {
+            return;
+        }
+        open.give_back();
+        open.lanes = Lanes::NONE;
+        open.chosen = None;
+        open.timed = false;
+        open.refused = None;
+        open.inside = None;
+        open.state = State::None;
+        self.spare.push(open);
     }
 
     pub(super) fn known(&self, owner: &Arc<CudaContext>) -> Option<Arc<Context>> {
@@ -335,7 +379,7 @@ impl GpuThread {
             let State::InGraph(in_graph) = &open.state else {
                 return None;
             };
-            in_graph.is_of(capture).then_some((in_graph.at, open))
+            in_graph.is_of(capture).then_some((in_graph.at, &**open))
         });
         let at = |(at, _): (usize, &Open)| at;
         let on_lane = |(_, open): &(usize, &Open)| open.lanes.has(lane);

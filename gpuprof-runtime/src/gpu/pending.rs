@@ -172,6 +172,7 @@ impl Sender {
     }
 
     /// Hands a sample over, where [`has_room`](Self::has_room); else its events go back to their pool.
+    #[inline]
     pub(crate) fn send(&mut self, sample: Sample) {
         match self.ring.push(sample) {
             Ok(()) => {

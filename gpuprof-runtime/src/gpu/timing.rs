@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::captured::Captures;
 use super::contexts::Contexts;
 use super::driver::Driver;
-use super::lanes::{Held, Lane, Lanes};
+use super::lanes::{Held, Lane};
 use super::open::{GpuThread, Open, State};
 use super::pending::{self, Progress, Receiver, Sample, Sender};
 use super::{record, resolver, sys};
@@ -113,18 +113,11 @@ impl Timing {
         streams: Held,
         place: Place,
         is_async: bool,
-    ) -> Option<Open> {
-        let mut open = Open {
-            site: place.site,
-            path: place.path,
-            lanes: Lanes::NONE,
-            chosen: None,
-            timed: false,
-            refused: None,
-            epoch: crate::stats::epoch(),
-            inside: None,
-            state: State::None,
-        };
+    ) -> Option<Box<Open>> {
+        let mut open = thread.blank();
+        open.site = place.site;
+        open.path = place.path;
+        open.epoch = crate::stats::epoch();
         let lanes = match streams {
             Held::Own(lanes) => Ok(lanes),
             Held::Inherit => thread.inherit(is_async),
@@ -140,7 +133,10 @@ impl Timing {
                 return Some(open);
             }
         }
-        let first = open.lanes.as_slice().first()?;
+        let Some(first) = open.lanes.as_slice().first() else {
+            thread.recycle(open);
+            return None;
+        };
         thread.note_set_up(first.context.is_fresh());
         let sample = self.sample.load(Relaxed);
         if sample > 1 || place.sample > 1 {
@@ -204,65 +200,81 @@ impl Timing {
         })
     }
 
-    /// Records the end event. A sample is then to be [`submit`](Self::submit)ted once the call is booked.
+    /// Records the end event, and makes the sample ready: to be [`submit`](Self::submit)ted once the call is booked.
     pub(crate) fn end(
         &'static self,
         thread: &mut GpuThread,
-        mut open: Open,
+        mut open: Box<Open>,
         work: Work,
         epoch: u32,
-    ) -> (Fate, Option<Sample>) {
+    ) -> Fate {
+        let fate = self.close(thread, &mut open, work, epoch);
+        // What goes no further gives its pairs back.
+        thread.recycle(open);
+        fate.unwrap_or_else(|fate| fate)
+    }
+
+    fn close(
+        &'static self,
+        thread: &mut GpuThread,
+        open: &mut Open,
+        work: Work,
+        epoch: u32,
+    ) -> Result<Fate, Fate> {
         let (pairs, began_on) = match &open.state {
-            State::None => return (Fate::NoStream, None),
-            State::Not(fate) => return (*fate, None),
+            State::None => return Err(Fate::NoStream),
+            State::Not(fate) => return Err(*fate),
             State::InGraph(in_graph) => {
-                let fate = match in_graph.end(Driver::get(), &open.lanes, work) {
+                return Err(match in_graph.end(Driver::get(), &open.lanes, work) {
                     true => Fate::InGraph,
                     false => Fate::Captured,
-                };
-                return (fate, None);
+                });
             }
             State::Started { pairs, thread, .. } => (pairs, *thread),
         };
         let is_per_thread = |lane: &Lane| lane.stream == sys::Stream::PER_THREAD;
         let per_thread = open.lanes.as_slice().iter().any(is_per_thread);
-        let outcome = if per_thread && began_on != thread.id {
-            Err(Fate::Untimed(Untimed::StreamUnsafe))
-        } else if open.epoch != epoch {
+        if per_thread && began_on != thread.id {
+            return Err(Fate::Untimed(Untimed::StreamUnsafe));
+        }
+        if open.epoch != epoch {
             // Its time, and that of the spans inside it, would belong to both windows.
-            Err(Fate::Untimed(Untimed::CrossedReset))
-        } else {
-            record::end(Driver::get(), &open.lanes, pairs)
-        };
+            return Err(Fate::Untimed(Untimed::CrossedReset));
+        }
+        record::end(Driver::get(), &open.lanes, pairs)?;
         // Whether the ring has room is known before anything is booked: this thread alone fills it.
-        let outcome = outcome.and_then(|()| match thread.sender(self).has_room() {
-            true => Ok(()),
-            false => Err(Fate::Untimed(Untimed::QueueFull)),
-        });
-        // What goes no further gives its pairs back.
-        if let Err(fate) = outcome {
-            return (fate, None);
+        if !thread.sender(self).has_room() {
+            return Err(Fate::Untimed(Untimed::QueueFull));
         }
         let State::Started {
             call,
             pairs,
             enclosing,
             ..
-        } = std::mem::replace(&mut open.state, State::None)
+        } = std::mem::take(&mut open.state)
         else {
-            return (Fate::NoStream, None);
+            return Err(Fate::NoStream);
         };
-        let sample = Sample {
+        thread.ready = Some(Sample {
             call: GpuCall { work, ..call },
             epoch,
             pairs: pending::Pairs::of(open.lanes.take(), pairs),
             inside: open.inside.take(),
             enclosing,
-        };
-        (Fate::Submitted, Some(sample))
+        });
+        Ok(Fate::Submitted)
+    }
+
+    /// Hands the sample that [`end`](Self::end) made ready to the resolver, if it made one.
+    #[inline]
+    pub(crate) fn submit_ready(&self, thread: &mut GpuThread) {
+        if let Some(sample) = thread.ready.take() {
+            self.submit(thread, sample);
+        }
     }
 
     /// Hands a sample to the resolver.
+    #[inline]
     pub(crate) fn submit(&self, thread: &mut GpuThread, sample: Sample) {
         thread.sender(self).send(sample);
         if self.idle.load(Relaxed) {
