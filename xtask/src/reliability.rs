@@ -22,17 +22,42 @@ const TRIES: (&str, &str) = ("GPUPROF_TEST_TRIES", "100");
 /// A table of the page, between `<!-- NAME -->` and `<!-- /NAME -->`.
 struct Section {
     name: &'static str,
-    /// The columns.
-    head: &'static str,
-    /// The test files of the facade whose rows it is made of, in this order.
-    tests: &'static [&'static str],
+    source: Source,
 }
 
-const SECTIONS: [Section; 1] = [Section {
-    name: "exit",
-    head: "| way to end | status | as without gpuprof | report | standard output | took |\n|---|---|---|---|---|---|",
-    tests: &["exit", "exit_signals", "exit_checkpoint"],
-}];
+/// What a table is made of.
+enum Source {
+    /// The rows that tests of the facade print, in this order, under columns of our own.
+    Rows {
+        head: &'static str,
+        tests: &'static [&'static str],
+    },
+    /// Whatever this cargo command prints, from its first row on.
+    Whole(&'static [&'static str]),
+}
+
+const SECTIONS: [Section; 2] = [
+    Section {
+        name: "exit",
+        source: Source::Rows {
+            head: "| way to end | status | as without gpuprof | report | standard output | took |\n|---|---|---|---|---|---|",
+            tests: &["exit", "exit_signals", "exit_checkpoint"],
+        },
+    },
+    Section {
+        name: "fault",
+        source: Source::Whole(&[
+            "test",
+            "--quiet",
+            "--package",
+            "gpuprof",
+            "--test",
+            "faults",
+            "--",
+            "--matrix",
+        ]),
+    },
+];
 
 /// Runs the tests of each section, or of one, prints their tables and writes them into the page.
 ///
@@ -64,24 +89,47 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 
 impl Section {
     fn table(&self, date: &str) -> Result<String, String> {
-        let mut table = format!(
-            "On the simulated device, {date}, by `cargo xtask reliability {}`:\n\n{}\n",
-            self.name, self.head
-        );
-        for test in self.tests {
-            let mut command = workspace::cargo(["test", "--package", "gpuprof", "--test", test]);
-            workspace::neutral(&mut command);
-            command.env(MATRIX, "1").env(TRIES.0, TRIES.1);
-            let seen = output(&mut command)?;
-            let rows: Vec<&str> = seen.lines().filter(|line| line.starts_with("| ")).collect();
-            if rows.is_empty() {
-                return Err(format!("tests/{test}.rs printed no row"));
+        let table = match &self.source {
+            Source::Rows { head, tests } => {
+                let rows = tests.iter().map(|test| rows(test));
+                let rows = rows.collect::<Result<Vec<_>, _>>()?.concat();
+                format!("{head}\n{rows}")
             }
-            table += &rows.join("\n");
-            table.push('\n');
-        }
-        Ok(table)
+            Source::Whole(arguments) => whole(arguments)?,
+        };
+        Ok(format!(
+            "On the simulated device, {date}, by `cargo xtask reliability {}`:\n\n{table}",
+            self.name
+        ))
     }
+}
+
+/// The rows that a test file of the facade prints.
+fn rows(test: &str) -> Result<String, String> {
+    let mut command = workspace::cargo(["test", "--package", "gpuprof", "--test", test]);
+    workspace::neutral(&mut command);
+    command.env(MATRIX, "1").env(TRIES.0, TRIES.1);
+    let seen = output(&mut command)?;
+    let rows: Vec<String> = seen
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    match rows.is_empty() {
+        true => Err(format!("tests/{test}.rs printed no row")),
+        false => Ok(rows.concat()),
+    }
+}
+
+/// What a command prints from its first row on.
+fn whole(arguments: &[&str]) -> Result<String, String> {
+    let mut command = workspace::cargo(arguments.iter().copied());
+    workspace::neutral(&mut command);
+    let seen = output(&mut command)?;
+    let begin = seen.find("| ");
+    let table = begin.and_then(|begin| seen.get(begin..));
+    let table = table.ok_or(format!("`cargo {}` printed no row", arguments.join(" ")))?;
+    Ok(format!("{}\n", table.trim_end()))
 }
 
 /// The page with `table` between the markers of the section `name`.
@@ -128,7 +176,10 @@ mod tests {
                 "{}",
                 section.name
             );
-            for name in section.tests {
+            let Source::Rows { tests: names, .. } = section.source else {
+                continue;
+            };
+            for name in names {
                 assert!(
                     tests
                         .iter()
