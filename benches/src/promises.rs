@@ -222,7 +222,10 @@ mod tests {
         let verdicts = |memory| kept(&memory).map(|promise| promise.verdict);
         assert_eq!(verdicts(memory(0, 1 << 20)), [Verdict::Good; 2]);
         assert_eq!(verdicts(memory(0, 1 << 19)), [Verdict::Good; 2]);
-        assert_eq!(verdicts(memory(OCTAVES * 4 + 1, 2 << 20)), [Verdict::Bad; 2]);
+        assert_eq!(
+            verdicts(memory(OCTAVES * 4 + 1, 2 << 20)),
+            [Verdict::Bad; 2]
+        );
     }
 
     #[test]

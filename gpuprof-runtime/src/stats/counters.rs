@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::budget::{BLOCK, COUNTERS};
+use super::budget::{BLOCK, Budget};
 use super::histogram;
 use super::node::{Node, Stamp};
 use super::paths::Paths;
@@ -37,14 +37,15 @@ type Known = FxHashMap<(u32, u32), Option<&'static Node>>;
 
 /// Bytes of an entry in a table and in a list, each half empty at worst.
 const ENTRY: usize = 2 * (size_of::<((u32, u32), Option<&Node>)>() + size_of::<&Node>());
-/// Bytes of a node, which stands at a multiple of its alignment.
-const NODE: usize = size_of::<Node>() + align_of::<Node>() + ENTRY;
+/// Bytes of a node. To put it at a multiple of its alignment costs twice that (glibc 2.36).
+const NODE: usize = size_of::<Node>() + 2 * align_of::<Node>() + ENTRY;
 
 impl Shared {
     /// The node of `site` called from `parent`, made now if it is new here. `None`: there are too many.
     pub(crate) fn node(
         &self,
         paths: &Mutex<Paths>,
+        budget: &Budget,
         parent: u32,
         site: u32,
         is_async: bool,
@@ -53,9 +54,9 @@ impl Shared {
         if let Some(node) = known.get(&(parent, site)) {
             return *node;
         }
-        let node = self.make(paths, parent, site, is_async);
+        let node = self.make(paths, budget, parent, site, is_async);
         // What is refused is remembered while there is room for that; then it is found out each time.
-        if node.is_some() || COUNTERS.take(ENTRY) {
+        if node.is_some() || budget.take(ENTRY) {
             known.insert((parent, site), node);
         }
         node
@@ -64,6 +65,7 @@ impl Shared {
     fn make(
         &self,
         paths: &Mutex<Paths>,
+        budget: &Budget,
         parent: u32,
         site: u32,
         is_async: bool,
@@ -75,7 +77,7 @@ impl Shared {
             Some(_) => 0,
             None => SiteCounters::bytes(is_async),
         };
-        if !COUNTERS.take(NODE + site_bytes) {
+        if !budget.take(NODE + site_bytes) {
             return None;
         }
         let counters = known.unwrap_or_else(|| {
@@ -136,5 +138,44 @@ impl SiteCounters {
             true => self.threads.load(Relaxed),
             false => 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+
+    use super::super::budget::Budget;
+    use super::super::node::Stamp;
+    use super::super::paths::{Paths, ROOT};
+    use super::{ENTRY, NODE, Shared, SiteCounters};
+
+    #[test]
+    fn a_place_past_the_ceiling_is_refused_and_those_before_go_on() {
+        let site = SiteCounters::bytes(false);
+        let paths = Mutex::new(Paths::new());
+        // Two functions, a second place of one of them, and no more.
+        let budget = Budget::new(2 * (NODE + site) + NODE + 5 * ENTRY);
+        let shared = Shared::default();
+        let node = |parent, site| shared.node(&paths, &budget, parent, site, false);
+        let first = node(ROOT, 0).expect("there is room");
+        assert!(node(ROOT, 1).is_some() && node(first.path, 1).is_some());
+        for site in 2..100 {
+            assert!(node(ROOT, site).is_none() && node(ROOT, site).is_none());
+        }
+        // Not even what is refused is remembered without end.
+        assert!(shared.known.lock().len() < 10);
+        let again = node(ROOT, 0).expect("it is known");
+        assert!(std::ptr::eq(first, again));
+        assert!(again.book_time(1, 0, Stamp::new(Stamp::owner(1), 1)));
+    }
+
+    #[test]
+    fn another_thread_pays_for_counters_of_its_own() {
+        let paths = Mutex::new(Paths::new());
+        let budget = Budget::new(2 * (NODE + SiteCounters::bytes(true)));
+        let threads = [(); 3].map(|()| Shared::default());
+        let node = |thread: &Shared| thread.node(&paths, &budget, ROOT, 0, true).is_some();
+        assert_eq!(threads.each_ref().map(node), [true, false, false]);
     }
 }

@@ -1,6 +1,6 @@
 //! Counters and what they add up to. Must not import gpu, span, collector or cudarc.
 
-mod budget;
+pub(crate) mod budget;
 pub(crate) mod call;
 pub(crate) mod counters;
 pub(crate) mod gpu_node;

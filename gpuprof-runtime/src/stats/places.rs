@@ -41,10 +41,36 @@ pub(super) fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
     scale(&mut places);
     let mut enclosed: Vec<_> = measured.gpu.enclosed.iter().collect();
     enclosed.sort_unstable();
-    for (&(path, enclosing), &ns) in enclosed {
+    let (outermost, inside): (Vec<_>, Vec<_>) = enclosed
+        .into_iter()
+        .partition(|((_, enclosing), _)| *enclosing == ROOT);
+    for (&(path, enclosing), &ns) in inside {
         add_below(&mut places, path, enclosing, ns);
     }
+    add_outermost(&mut places, outermost);
     places
+}
+
+/// Adds the times of paths inside no timed span to all places above each: from the bottom up in one go, as a deep recursion
+/// can have them at every level.
+fn add_outermost(places: &mut [Place<'_>], times: Vec<(&(u32, u32), &u64)>) {
+    let mut up = vec![0.0; places.len()];
+    for (&(path, _), &ns) in times {
+        if let (Some(sum), Some(place)) = (up.get_mut(path as usize), places.get(path as usize)) {
+            *sum += ns as f64 * place.scale;
+        }
+    }
+    for at in (1..places.len()).rev() {
+        let sum = up.get(at).copied().unwrap_or(0.0);
+        let parent = places.get(at).map_or(ROOT, |place| place.path.parent);
+        if parent != ROOT
+            && let (Some(up), Some(above)) =
+                (up.get_mut(parent as usize), places.get_mut(parent as usize))
+        {
+            *up += sum;
+            above.below += sum;
+        }
+    }
 }
 
 /// Sets what sampled times are multiplied by. The calls of a function that could have been chosen are counted, so its
@@ -78,7 +104,7 @@ impl Place<'_> {
     }
 }
 
-/// Adds the time of `path` to all places above it, up to the span that has it in its own time already.
+/// Adds the time of `path` to all places above it, up to the span `enclosing`, which has it in its own time already.
 fn add_below(places: &mut [Place<'_>], path: u32, enclosing: u32, ns: u64) {
     let Some(place) = places.get(path as usize) else {
         return;
