@@ -1,7 +1,8 @@
 //! Ten thousand annotated functions: a hundred modules of a hundred. An unoptimized build has a thousand: it would take
 //! minutes and hundreds of megabytes for all of them, and a test that runs with it has no time for so many calls.
 //!
-//! Why a library of its own: it takes minutes to build, and the scenes do not. Why so: a generic function is one site however often it is used, so they have to be written out.
+//! Why written out: a generic function is one site however often it is used. Why a library of their own: they take minutes
+//! to build, and the scenes do not.
 
 /// Runs what it is given.
 pub type Function = fn(&mut dyn FnMut());

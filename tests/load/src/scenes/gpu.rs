@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cudarc::driver::CudaStream;
 use gpuprof::profile::Untimed;
@@ -34,21 +34,25 @@ fn device() -> Gpu {
 }
 
 /// Leaves the device behind once, so that everything that fills up has been full, and lets it catch up.
-fn warm_up(gpu: &Gpu, session: &Session) -> u64 {
+fn warm_up(gpu: &Gpu, session: &Session) -> Result<u64, String> {
     (0..MORE_THAN_FIT).for_each(|_| launch(&gpu.stream, gpu, 50_000));
     gpu.context.synchronize().expect("synchronize");
-    settle(session);
-    MORE_THAN_FIT
+    settle(session)?;
+    Ok(MORE_THAN_FIT)
 }
 
-/// Waits until every GPU time is read.
-fn settle(session: &Session) -> Profile {
+/// Waits until every GPU time is read; only one that is lost takes this long.
+fn settle(session: &Session) -> Result<Profile, String> {
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let profile = session.snapshot();
-        if profile.trust.untimed.unfinished == 0 {
-            return profile;
+        match profile.trust.untimed.unfinished {
+            0 => return Ok(profile),
+            lost if Instant::now() > deadline => {
+                return Err(format!("{lost} GPU times never came"));
+            }
+            _ => thread::sleep(Duration::from_millis(1)),
         }
-        thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -84,13 +88,13 @@ fn accounted(profile: &Profile, gpu_calls: u64) -> Result<String, String> {
 pub(super) fn spans(form: Form) -> Result<Seen, String> {
     let gpu = device();
     let session = session();
-    let before = warm_up(&gpu, &session);
+    let before = warm_up(&gpu, &session)?;
     let since = Since::now();
     let calls = form.pick(50_000, 10_000_000);
     (0..calls).for_each(|_| launch(&gpu.stream, &gpu, 100));
     let growth = since.growth();
     gpu.context.synchronize().expect("synchronize");
-    settle(&session);
+    settle(&session)?;
     let (profile, took) = report(&session)?;
     assert_sound(&profile);
     same("calls", profile.trust.calls, before + calls)?;
@@ -135,7 +139,7 @@ pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
         growth
     });
     gpu.context.synchronize().expect("synchronize");
-    settle(&session);
+    settle(&session)?;
     let (profile, took) = report(&session)?;
     assert_sound(&profile);
     let each = THREADS * (before + calls);
@@ -168,7 +172,7 @@ pub(super) fn short_lived_threads(form: Form) -> Result<Seen, String> {
     make(threads);
     let growth = since.growth();
     gpu.context.synchronize().expect("synchronize");
-    settle(&session);
+    settle(&session)?;
     let (profile, took) = report(&session)?;
     assert_sound(&profile);
     let all = before + threads;
@@ -223,7 +227,7 @@ pub(super) fn starved(form: Form) -> Result<Seen, String> {
     processor::share_one()?;
     let gpu = device();
     let session = session();
-    let before = warm_up(&gpu, &session);
+    let before = warm_up(&gpu, &session)?;
     processor::only_when_idle(RESOLVER, true)?;
     let calls = form.pick(50_000, 1_000_000);
     let over = AtomicBool::new(false);
@@ -241,7 +245,7 @@ pub(super) fn starved(form: Form) -> Result<Seen, String> {
     });
     processor::only_when_idle(RESOLVER, false)?;
     gpu.context.synchronize().expect("synchronize");
-    let profile = settle(&session);
+    let profile = settle(&session)?;
     assert_sound(&profile);
     let all = before + calls;
     let what = accounted(&profile, all)?;

@@ -4,11 +4,11 @@ use std::sync::Barrier;
 use std::thread;
 
 use gpuprof::gpu_profile;
+use load::{Function, all};
 
 use crate::common::assert_sound;
 use crate::memory::Since;
 use crate::scene::{Form, Memory, Seen, grouped, report, same, session};
-use load::{Function, all};
 
 /// What the counters of all threads may take, as documented.
 const CEILING: u64 = 1 << 30;
