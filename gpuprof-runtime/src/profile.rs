@@ -379,9 +379,10 @@ pub struct Trust {
     pub untimed: Untimed,
     /// GPU timing of 1 call in N; 1 when every call was to be timed.
     pub sample: u32,
-    /// Calls that appear nowhere above (the call tree was full, or the thread was already ending).
+    /// Calls that appear nowhere above: there were 65,536 call chains already, the counters of all threads had come to 1 GiB,
+    /// or the thread was already ending.
     pub dropped: u64,
-    /// Durations missing from the histograms because their memory ceiling was reached.
+    /// Durations missing from the histograms because the counters of all threads had come to 1 GiB.
     pub histogram_dropped: u64,
     /// Spans that ended out of order, such as a `scope!` held across an `.await`.
     pub misnested: u64,

@@ -10,6 +10,7 @@ use crate::collector::collector;
 use crate::gpu::GpuThread;
 use crate::site::Site;
 use crate::stats;
+use crate::stats::budget::COUNTERS;
 use crate::stats::counters::Shared;
 use crate::stats::node::{Node, Stamp};
 use crate::stats::paths::ROOT;
@@ -85,7 +86,7 @@ impl Cached {
 pub(crate) enum NoNode {
     /// The thread is taking its thread-locals down.
     Ended,
-    /// There are too many paths.
+    /// There are too many paths, or counters.
     TooMany,
 }
 
@@ -159,8 +160,9 @@ impl Thread {
     fn find(&self, cell: &Cell<Cached>, parent: u32, site: &Site) -> Result<&'static Node, NoNode> {
         let id = site.id().ok_or(NoNode::TooMany)?;
         let shared = self.shared().ok_or(NoNode::Ended)?;
+        let (paths, is_async) = (&collector().paths, site.meta.is_async);
         let node = shared
-            .node(&collector().paths, parent, id, site.meta.is_async)
+            .node(paths, &COUNTERS, parent, id, is_async)
             .ok_or(NoNode::TooMany)?;
         cell.set(Cached {
             key: key(parent, id),

@@ -36,7 +36,7 @@ enum Source {
     Whole(&'static [&'static str]),
 }
 
-const SECTIONS: [Section; 2] = [
+const SECTIONS: [Section; 3] = [
     Section {
         name: "exit",
         source: Source::Rows {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+use super::budget::{BLOCK, Budget};
 use super::histogram;
 use super::node::{Node, Stamp};
 use super::paths::Paths;
@@ -17,9 +18,10 @@ use super::paths::Paths;
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(super) nodes: Mutex<Vec<&'static Node>>,
-    pub(super) sites: Mutex<Vec<&'static SiteCounters>>,
+    /// By number.
+    pub(super) sites: Mutex<FxHashMap<u32, &'static SiteCounters>>,
     /// The owner's alone. A lock only because owners follow one another.
-    index: Mutex<Index>,
+    known: Mutex<Known>,
     /// Clock ticks that gpuprof's own GPU calls took.
     pub(crate) own_ticks: AtomicU64,
     /// The same of calls that met a context or a thread for the first time.
@@ -30,59 +32,71 @@ pub(crate) struct Shared {
     pub(crate) dropped: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-struct Index {
-    /// By parent's path and site; `None` when there are too many paths.
-    nodes: FxHashMap<(u32, u32), Option<&'static Node>>,
-    sites: FxHashMap<u32, &'static SiteCounters>,
-}
+/// Nodes by parent's path and site; `None` where there is no room for one.
+type Known = FxHashMap<(u32, u32), Option<&'static Node>>;
+
+/// Bytes of an entry in a table and in a list, each half empty at worst.
+const ENTRY: usize = 2 * (size_of::<((u32, u32), Option<&Node>)>() + size_of::<&Node>());
+/// Bytes of a node. To put it at a multiple of its alignment costs twice that (glibc 2.36).
+const NODE: usize = size_of::<Node>() + 2 * align_of::<Node>() + ENTRY;
 
 impl Shared {
     /// The node of `site` called from `parent`, made now if it is new here. `None`: there are too many.
     pub(crate) fn node(
         &self,
         paths: &Mutex<Paths>,
+        budget: &Budget,
         parent: u32,
         site: u32,
         is_async: bool,
     ) -> Option<&'static Node> {
-        let mut index = self.index.lock();
-        if let Some(known) = index.nodes.get(&(parent, site)) {
-            return *known;
+        let mut known = self.known.lock();
+        if let Some(node) = known.get(&(parent, site)) {
+            return *node;
         }
-        let node = paths.lock().child(parent, site).map(|path| {
-            let counters = *index
-                .sites
-                .entry(site)
-                .or_insert_with(|| self.add_site(site, is_async));
-            let node: &'static Node = Box::leak(Box::new(Node::new(path, counters)));
-            self.nodes.lock().push(node);
-            node
-        });
-        index.nodes.insert((parent, site), node);
+        let node = self.make(paths, budget, parent, site, is_async);
+        // What is refused is remembered while there is room for that; then it is found out each time.
+        if node.is_some() || budget.take(ENTRY) {
+            known.insert((parent, site), node);
+        }
         node
     }
 
-    fn add_site(&self, site: u32, is_async: bool) -> &'static SiteCounters {
-        let counters: &'static SiteCounters = Box::leak(Box::new(SiteCounters {
-            site,
-            cpu: histogram::Shared::new(),
-            wall: is_async.then(histogram::Shared::new),
-            threads: AtomicU32::new(0),
-            seen: AtomicU64::new(0),
-        }));
-        self.sites.lock().push(counters);
-        counters
+    fn make(
+        &self,
+        paths: &Mutex<Paths>,
+        budget: &Budget,
+        parent: u32,
+        site: u32,
+        is_async: bool,
+    ) -> Option<&'static Node> {
+        let path = paths.lock().child(parent, site)?;
+        let mut sites = self.sites.lock();
+        let known = sites.get(&site).copied();
+        let site_bytes = match known {
+            Some(_) => 0,
+            None => SiteCounters::bytes(is_async),
+        };
+        if !budget.take(NODE + site_bytes) {
+            return None;
+        }
+        let counters = known.unwrap_or_else(|| {
+            let made = SiteCounters::leaked(is_async);
+            sites.insert(site, made);
+            made
+        });
+        let node: &'static Node = Box::leak(Box::new(Node::new(path, counters)));
+        self.nodes.lock().push(node);
+        Some(node)
     }
 }
 
 /// What is kept once for a site, wherever in the tree it is called.
 #[derive(Debug)]
 pub(crate) struct SiteCounters {
-    pub(super) site: u32,
     pub(super) cpu: histogram::Shared,
     /// Of async functions.
-    pub(super) wall: Option<histogram::Shared>,
+    pub(super) wall: Option<Box<histogram::Shared>>,
     /// Threads that booked here, one after another, in the window of `seen`.
     threads: AtomicU32,
     /// The [`Stamp`] of the last of them.
@@ -90,6 +104,20 @@ pub(crate) struct SiteCounters {
 }
 
 impl SiteCounters {
+    /// What one takes from the start.
+    fn bytes(is_async: bool) -> usize {
+        let wall = size_of::<histogram::Shared>() + BLOCK;
+        size_of::<Self>() + BLOCK + ENTRY + if is_async { wall } else { 0 }
+    }
+
+    fn leaked(is_async: bool) -> &'static Self {
+        Box::leak(Box::new(Self {
+            cpu: histogram::Shared::new(),
+            wall: is_async.then(|| Box::new(histogram::Shared::new())),
+            threads: AtomicU32::new(0),
+            seen: AtomicU64::new(0),
+        }))
+    }
     /// Counts the thread of `stamp`, if it is new here.
     pub(super) fn count_thread(&self, stamp: Stamp) {
         let seen = self.seen.load(Relaxed);
@@ -110,5 +138,44 @@ impl SiteCounters {
             true => self.threads.load(Relaxed),
             false => 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+
+    use super::super::budget::Budget;
+    use super::super::node::Stamp;
+    use super::super::paths::{Paths, ROOT};
+    use super::{ENTRY, NODE, Shared, SiteCounters};
+
+    #[test]
+    fn a_place_past_the_ceiling_is_refused_and_those_before_go_on() {
+        let site = SiteCounters::bytes(false);
+        let paths = Mutex::new(Paths::new());
+        // Two functions, a second place of one of them, and no more.
+        let budget = Budget::new(2 * (NODE + site) + NODE + 5 * ENTRY);
+        let shared = Shared::default();
+        let node = |parent, site| shared.node(&paths, &budget, parent, site, false);
+        let first = node(ROOT, 0).expect("there is room");
+        assert!(node(ROOT, 1).is_some() && node(first.path, 1).is_some());
+        for site in 2..100 {
+            assert!(node(ROOT, site).is_none() && node(ROOT, site).is_none());
+        }
+        // Not even what is refused is remembered without end.
+        assert!(shared.known.lock().len() < 10);
+        let again = node(ROOT, 0).expect("it is known");
+        assert!(std::ptr::eq(first, again));
+        assert!(again.book_time(1, 0, Stamp::new(Stamp::owner(1), 1)));
+    }
+
+    #[test]
+    fn another_thread_pays_for_counters_of_its_own() {
+        let paths = Mutex::new(Paths::new());
+        let budget = Budget::new(2 * (NODE + SiteCounters::bytes(true)));
+        let threads = [(); 3].map(|()| Shared::default());
+        let node = |thread: &Shared| thread.node(&paths, &budget, ROOT, 0, true).is_some();
+        assert_eq!(threads.each_ref().map(node), [true, false, false]);
     }
 }

@@ -4,32 +4,32 @@
 //! published crates of this kind lock, or cannot be read while another thread writes.
 
 use std::array;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use once_cell::race::OnceRef;
+
+use super::budget::COUNTERS;
 
 const SUB_BITS: u32 = 4;
 const SUBS: usize = 1 << SUB_BITS;
 /// Octave 0 counts 0 to 15 ns one by one; the last ends at 2⁴³ ns (2.4 h), and longer durations count there.
 const OCTAVES: usize = 40;
 
-/// Most bytes that all shared histograms of the process take together; durations past it are counted as dropped.
-const BYTES_CEILING: usize = 256 << 20;
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-
 type Octave = [AtomicU64; SUBS];
 
 /// Written by one thread, read by others.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    octaves: [OnceLock<Box<Octave>>; OCTAVES],
+    octaves: [OnceRef<'static, Octave>; OCTAVES],
+    /// Durations that the [ceiling](super::budget::CEILING) left out.
     dropped: AtomicU64,
 }
 
 impl Shared {
-    pub(crate) fn new() -> Self {
-        BYTES.fetch_add(size_of::<Self>(), Relaxed);
+    /// An empty one; the caller has asked for its room.
+    pub(super) fn new() -> Self {
         Self {
-            octaves: array::from_fn(|_| OnceLock::new()),
+            octaves: array::from_fn(|_| OnceRef::new()),
             dropped: AtomicU64::new(0),
         }
     }
@@ -41,11 +41,7 @@ impl Shared {
         let Some(cell) = self.octaves.get(octave) else {
             return;
         };
-        let Some(counts) = cell
-            .get()
-            .map(|counts| &**counts)
-            .or_else(|| Self::grow(cell))
-        else {
+        let Some(counts) = cell.get().or_else(|| Self::grow(cell)) else {
             bump(&self.dropped);
             return;
         };
@@ -55,12 +51,14 @@ impl Shared {
     }
 
     #[cold]
-    fn grow(cell: &OnceLock<Box<Octave>>) -> Option<&Octave> {
-        if BYTES.fetch_add(size_of::<Octave>(), Relaxed) > BYTES_CEILING {
-            BYTES.fetch_sub(size_of::<Octave>(), Relaxed);
+    fn grow(cell: &OnceRef<'static, Octave>) -> Option<&'static Octave> {
+        if !COUNTERS.take(size_of::<Octave>()) {
             return None;
         }
-        Some(cell.get_or_init(|| Box::new(array::from_fn(|_| AtomicU64::new(0)))))
+        let octave: &'static Octave = Box::leak(Box::new(array::from_fn(|_| AtomicU64::new(0))));
+        // It was empty: the owner alone grows it.
+        let _ = cell.set(octave);
+        Some(octave)
     }
 
     /// Adds what is counted now to `into`.

@@ -39,8 +39,7 @@ impl Merged {
                 sum.merge(&node.read(epoch));
             }
         }
-        for counters in thread.sites.lock().iter() {
-            let site = counters.site;
+        for (&site, counters) in thread.sites.lock().iter() {
             counters.cpu.add_to(self.cpu.entry(site).or_default());
             if let Some(wall) = &counters.wall {
                 wall.add_to(self.wall.entry(site).or_default());

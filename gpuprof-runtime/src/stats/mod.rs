@@ -1,5 +1,6 @@
 //! Counters and what they add up to. Must not import gpu, span, collector or cudarc.
 
+pub(crate) mod budget;
 pub(crate) mod call;
 pub(crate) mod counters;
 pub(crate) mod gpu_node;

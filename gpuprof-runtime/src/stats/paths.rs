@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 /// The path of code outside every span.
 pub(crate) const ROOT: u32 = 0;
 
-/// Most paths of a process; what is called past it is counted as dropped. A path takes about 50 bytes here and 300 on each
-/// thread that goes there, so a runaway recursion ends at some 20 MB a thread.
+/// Most paths of a process; what is called past it is counted as dropped. A path takes about 50 bytes here, and on each thread
+/// that goes there what its counters take: a runaway recursion ends at some 30 MB a thread.
 const MOST: usize = 1 << 16;
 
 /// One path.

@@ -47,13 +47,41 @@ pub(super) fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
     scale(&mut places);
     let mut enclosed: Vec<_> = measured.gpu.enclosed.iter().collect();
     enclosed.sort_unstable();
-    for (&(path, covered, blurs), &ns) in enclosed {
-        if ns > 0 {
-            add_below(&mut places, path, covered, ns);
-            note_overlap(&mut places, path, covered, blurs);
+    let (outermost, inside): (Vec<_>, Vec<_>) = enclosed
+        .into_iter()
+        .filter(|(_, ns)| **ns > 0)
+        .partition(|((_, covered, _), _)| *covered == ROOT);
+    for (&(path, covered, blurs), &ns) in inside {
+        add_below(&mut places, path, covered, ns);
+        note_overlap(&mut places, path, covered, blurs);
+    }
+    for &(&(path, covered, blurs), _) in &outermost {
+        note_overlap(&mut places, path, covered, blurs);
+    }
+    add_outermost(&mut places, outermost);
+    places
+}
+
+/// Adds the times of paths inside no timed span to all places above each: from the bottom up in one go, as a deep recursion
+/// can have them at every level.
+fn add_outermost(places: &mut [Place<'_>], times: Vec<(&(u32, u32, u32), &u64)>) {
+    let mut up = vec![0.0; places.len()];
+    for (&(path, ..), &ns) in times {
+        if let (Some(sum), Some(place)) = (up.get_mut(path as usize), places.get(path as usize)) {
+            *sum += ns as f64 * place.scale;
         }
     }
-    places
+    for at in (1..places.len()).rev() {
+        let sum = up.get(at).copied().unwrap_or(0.0);
+        let parent = places.get(at).map_or(ROOT, |place| place.path.parent);
+        if parent != ROOT
+            && let (Some(up), Some(above)) =
+                (up.get_mut(parent as usize), places.get_mut(parent as usize))
+        {
+            *up += sum;
+            above.below += sum;
+        }
+    }
 }
 
 /// Sets what sampled times are multiplied by. The calls of a function that could have been chosen are counted, so its
@@ -87,7 +115,7 @@ impl Place<'_> {
     }
 }
 
-/// Adds the time of `path` to all places above it, up to the span that has it in its own time already.
+/// Adds the time of `path` to all places above it, up to the span `covered`, which has it in its own time already.
 fn add_below(places: &mut [Place<'_>], path: u32, covered: u32, ns: u64) {
     let Some(place) = places.get(path as usize) else {
         return;
@@ -107,7 +135,10 @@ fn add_below(places: &mut [Place<'_>], path: u32, covered: u32, ns: u64) {
 
 /// Marks the span `blurs`, which shares some streams with `path`, and all places above that count both.
 fn note_overlap(places: &mut [Place<'_>], path: u32, covered: u32, blurs: u32) {
-    if let Some(place) = places.get_mut(blurs as usize).filter(|_| blurs != ROOT) {
+    if blurs == ROOT {
+        return;
+    }
+    if let Some(place) = places.get_mut(blurs as usize) {
         place.own_overlaps = true;
     }
     let mut counts_both = false;

@@ -197,12 +197,14 @@ fn gpu_of(
     let mut work = Work::NONE;
     let (mut total, mut own) = (0.0, 0.0);
     let mut calls = 0;
+    let mut devices = FxHashSet::default();
     for place in places {
-        for (_, node) in place
+        for (ordinal, node) in place
             .gpu
             .iter()
             .filter(|(ordinal, _)| device.is_none_or(|wanted| wanted == *ordinal))
         {
+            devices.insert(*ordinal);
             all.merge(&node.times);
             // A call on streams of two devices has a time on each, and is one call.
             calls += device.map_or(node.calls, |_| node.times.calls);
@@ -219,12 +221,10 @@ fn gpu_of(
         .map(|place| reason(&place.cpu, Reason::SampledOut))
         .sum();
     let mut histogram = Plain::default();
-    for (_, one) in
-        measured.gpu.histograms.iter().filter(|((of, ordinal), _)| {
-            *of == site && device.is_none_or(|wanted| wanted == *ordinal)
-        })
-    {
-        histogram.merge(one);
+    for ordinal in devices {
+        if let Some(one) = measured.gpu.histograms.get(&(site, ordinal)) {
+            histogram.merge(one);
+        }
     }
     Some(GpuTimes {
         timed_calls: calls,

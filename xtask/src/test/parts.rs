@@ -25,7 +25,7 @@ const fn part(promise: &'static str, package: &'static str, target: Option<&'sta
 }
 
 /// The parts that `cargo test --workspace` runs.
-pub(super) const PARTS: [Part; 9] = [
+pub(super) const PARTS: [Part; 10] = [
     part(
         "the compile errors and accepted forms of the attribute",
         "gpuprof",
@@ -49,6 +49,7 @@ pub(super) const PARTS: [Part; 9] = [
         "gpu-checks",
         Some("simulated"),
     ),
+    part("what load does, with little of it", "load", Some("load")),
     part("the installer of what is missing", "xtask", None),
     part(
         "the benchmark, in one short run",

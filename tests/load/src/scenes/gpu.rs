@@ -1,0 +1,260 @@
+//! Calls with GPU work on the simulated device, and threads with both kinds.
+
+use std::sync::Arc;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cudarc::driver::CudaStream;
+use gpuprof::profile::Untimed;
+use gpuprof::{Profile, Session, gpu_profile};
+
+use super::processor;
+use crate::common::{Gpu, assert_sound};
+use crate::memory::Since;
+use crate::scene::{Form, Memory, Seen, grouped, report, same, session};
+
+/// More than one thread can have under way, and one context, while a slow host makes them.
+const MORE_THAN_FIT: u64 = 30_000;
+
+#[gpu_profile]
+fn launch(stream: &Arc<CudaStream>, gpu: &Gpu, ns: u64) {
+    gpu.kernel_on(stream, ns);
+}
+
+#[gpu_profile(cpu)]
+fn on_cpu() {}
+
+/// A device whose events take no time of their own: it keeps up with any host.
+fn device() -> Gpu {
+    let sim = simcuda::install().expect("the simulated driver is built");
+    sim.set_event_ns(0);
+    Gpu::new(sim, 0)
+}
+
+/// Leaves the device behind once, so that everything that fills up has been full, and lets it catch up.
+fn warm_up(gpu: &Gpu, session: &Session) -> Result<u64, String> {
+    (0..MORE_THAN_FIT).for_each(|_| launch(&gpu.stream, gpu, 50_000));
+    gpu.context.synchronize().expect("synchronize");
+    settle(session)?;
+    Ok(MORE_THAN_FIT)
+}
+
+/// Waits until every GPU time is read; only one that is lost takes this long.
+fn settle(session: &Session) -> Result<Profile, String> {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let profile = session.snapshot();
+        match profile.trust.untimed.unfinished {
+            0 => return Ok(profile),
+            lost if Instant::now() > deadline => {
+                return Err(format!("{lost} GPU times never came"));
+            }
+            _ => thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
+/// Every call with a stream is timed or has its reason; what of it, in words.
+fn accounted(profile: &Profile, gpu_calls: u64) -> Result<String, String> {
+    let trust = &profile.trust;
+    same("calls with a stream", trust.calls_with_stream, gpu_calls)?;
+    let known = trust.timed_calls + trust.captured_calls + trust.untimed.sum();
+    same("timed and untimed calls", known, gpu_calls)?;
+    same("dropped", trust.dropped + trust.histogram_dropped, 0)?;
+    let Untimed {
+        pool_exhausted,
+        queue_full,
+        unfinished,
+        ..
+    } = trust.untimed;
+    let mut what = format!("simulated device: {} GPU-timed", grouped(trust.timed_calls));
+    for (count, why) in [
+        (pool_exhausted, "for want of events"),
+        (queue_full, "for want of room in the queue"),
+        (unfinished, "unfinished on the GPU"),
+    ] {
+        if count > 0 {
+            what += &format!(", {} {why}", grouped(count));
+        }
+    }
+    let named = pool_exhausted + queue_full + unfinished;
+    same("untimed for other reasons", trust.untimed.sum() - named, 0)?;
+    Ok(what)
+}
+
+/// One stream, one launch a call.
+pub(super) fn spans(form: Form) -> Result<Seen, String> {
+    let gpu = device();
+    let session = session();
+    let before = warm_up(&gpu, &session)?;
+    let since = Since::now();
+    let calls = form.pick(50_000, 10_000_000);
+    (0..calls).for_each(|_| launch(&gpu.stream, &gpu, 100));
+    let growth = since.growth();
+    gpu.context.synchronize().expect("synchronize");
+    settle(&session)?;
+    let (profile, took) = report(&session)?;
+    assert_sound(&profile);
+    same("calls", profile.trust.calls, before + calls)?;
+    let what = accounted(&profile, before + calls)?;
+    Ok(Seen {
+        calls: before + calls,
+        what: format!("{what}; report in {took:.1?}"),
+        memory: Memory::flat(growth),
+    })
+}
+
+/// As many threads as a large machine has cores, with a stream each.
+pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
+    const THREADS: u64 = 64;
+    let gpu = device();
+    let session = session();
+    // Each thread's own queue is full once when it has been round.
+    let (before, calls) = form.pick((20, 20), (5_000, 20_000));
+    let (gpu, together) = (&gpu, Barrier::new(THREADS as usize + 1));
+    let growth = thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let stream = gpu.another_stream();
+                for calls in [before, calls] {
+                    for _ in 0..calls {
+                        on_cpu();
+                        launch(&stream, gpu, 100);
+                    }
+                    together.wait();
+                    together.wait();
+                }
+            });
+        }
+        together.wait();
+        // Also while it runs.
+        drop(session.snapshot());
+        let since = Since::now();
+        together.wait();
+        together.wait();
+        let growth = since.growth();
+        together.wait();
+        growth
+    });
+    gpu.context.synchronize().expect("synchronize");
+    settle(&session)?;
+    let (profile, took) = report(&session)?;
+    assert_sound(&profile);
+    let each = THREADS * (before + calls);
+    same("calls", profile.trust.calls, 2 * each)?;
+    let what = accounted(&profile, each)?;
+    Ok(Seen {
+        calls: 2 * each,
+        what: format!("{what}; report in {took:.1?}"),
+        memory: Memory::flat(growth),
+    })
+}
+
+/// Threads that come and go, every sixteenth with GPU work.
+pub(super) fn short_lived_threads(form: Form) -> Result<Seen, String> {
+    const AT_ONCE: u64 = 16;
+    let gpu = device();
+    let session = session();
+    let make = |threads: u64| {
+        for _ in 0..threads / AT_ONCE {
+            thread::scope(|scope| {
+                scope.spawn(|| launch(&gpu.stream, &gpu, 100));
+                (1..AT_ONCE).for_each(|_| drop(scope.spawn(on_cpu)));
+            });
+        }
+    };
+    let (before, threads) = form.pick((800, 3_200), (16_000, 1_000_000));
+    make(before);
+    drop(session.snapshot());
+    let since = Since::now();
+    make(threads);
+    let growth = since.growth();
+    gpu.context.synchronize().expect("synchronize");
+    settle(&session)?;
+    let (profile, took) = report(&session)?;
+    assert_sound(&profile);
+    let all = before + threads;
+    same("calls", profile.trust.calls, all)?;
+    let seen: u32 = profile
+        .functions
+        .iter()
+        .map(|function| function.threads)
+        .sum();
+    same("threads", u64::from(seen), all)?;
+    let what = accounted(&profile, all / AT_ONCE)?;
+    Ok(Seen {
+        calls: all,
+        what: format!(
+            "{} threads, all counted; {what}; report in {took:.1?}",
+            grouped(all)
+        ),
+        memory: Memory::flat(growth),
+    })
+}
+
+/// A millisecond of GPU work for every few microseconds of host time.
+pub(super) fn behind(form: Form) -> Result<Seen, String> {
+    let gpu = device();
+    let session = session();
+    let calls = form.pick(30_000, 1_000_000);
+    let make = |calls: u64| (0..calls).for_each(|_| launch(&gpu.stream, &gpu, 1_000_000));
+    make(MORE_THAN_FIT);
+    drop(session.snapshot());
+    let since = Since::now();
+    make(calls);
+    let growth = since.growth();
+    let (profile, took) = report(&session)?;
+    assert_sound(&profile);
+    let all = MORE_THAN_FIT + calls;
+    same("calls", profile.trust.calls, all)?;
+    let what = accounted(&profile, all)?;
+    if profile.trust.untimed.pool_exhausted == 0 || profile.trust.untimed.unfinished == 0 {
+        return Err(format!("the GPU kept up: {what}"));
+    }
+    Ok(Seen {
+        calls: all,
+        what: format!("{what}; report in {took:.1?}"),
+        memory: Memory::flat(growth),
+    })
+}
+
+const RESOLVER: &str = "gpuprof-resolver";
+
+/// One processor for everybody, and the resolver last in line for it.
+pub(super) fn starved(form: Form) -> Result<Seen, String> {
+    processor::share_one()?;
+    let gpu = device();
+    let session = session();
+    let before = warm_up(&gpu, &session)?;
+    processor::only_when_idle(RESOLVER, true)?;
+    let calls = form.pick(50_000, 1_000_000);
+    let over = AtomicBool::new(false);
+    let growth = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Relaxed) {
+                on_cpu();
+            }
+        });
+        let since = Since::now();
+        (0..calls).for_each(|_| launch(&gpu.stream, &gpu, 100));
+        let growth = since.growth();
+        over.store(true, Relaxed);
+        growth
+    });
+    processor::only_when_idle(RESOLVER, false)?;
+    gpu.context.synchronize().expect("synchronize");
+    let profile = settle(&session)?;
+    assert_sound(&profile);
+    let all = before + calls;
+    let what = accounted(&profile, all)?;
+    if profile.trust.untimed.queue_full == 0 {
+        return Err(format!("the resolver kept up: {what}"));
+    }
+    Ok(Seen {
+        calls: profile.trust.calls,
+        what,
+        memory: Memory::flat(growth),
+    })
+}
