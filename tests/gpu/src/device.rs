@@ -36,7 +36,7 @@ pub(crate) fn while_doing<E: Display>(what: &str) -> impl Fn(E) -> String + '_ {
     move |error| format!("{what}: {error}")
 }
 
-/// The primary context of device 0, and the kernels.
+/// A context, where nothing else is said the primary one of device 0, and the kernels.
 pub(crate) struct Gpu {
     pub(crate) context: Arc<CudaContext>,
     saxpy: CudaFunction,
@@ -50,7 +50,14 @@ impl Gpu {
     /// # Errors
     /// The driver's.
     pub(crate) fn new() -> Result<Gpu, DriverError> {
-        let context = CudaContext::new(0)?;
+        Gpu::of(CudaContext::new(0)?)
+    }
+
+    /// The same of any context.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub(crate) fn of(context: Arc<CudaContext>) -> Result<Gpu, DriverError> {
         // SAFETY: checks order their streams themselves.
         unsafe { context.disable_event_tracking() };
         let load = |ptx: &str, name| context.load_module(Ptx::from_src(ptx))?.load_function(name);

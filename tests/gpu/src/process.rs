@@ -56,7 +56,19 @@ pub(crate) fn neutral(command: &mut Command) {
 ///
 /// # Errors
 /// It could not be started or waited for.
-pub(crate) fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
+pub(crate) fn run(command: Command, limit: Duration) -> io::Result<Ended> {
+    watch(command, limit, |_, _| ())
+}
+
+/// The same; again and again until it ends `meanwhile` gets its id and what it has written to standard output so far.
+///
+/// # Errors
+/// It could not be started or waited for.
+pub(crate) fn watch(
+    mut command: Command,
+    limit: Duration,
+    mut meanwhile: impl FnMut(u32, &str),
+) -> io::Result<Ended> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -65,7 +77,11 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
     let mut child = command.spawn()?;
     let stdout = child.stdout.take().map(Reader::start);
     let stderr = child.stderr.take().map(Reader::start);
-    let status = wait(&mut child, began + limit)?;
+    let id = child.id();
+    let status = wait(&mut child, began + limit, || {
+        let said = stdout.as_ref().map(Reader::so_far);
+        meanwhile(id, &said.unwrap_or_default());
+    })?;
     let took = began.elapsed();
     let text = |reader: Option<Reader>| reader.map(Reader::finish).unwrap_or_default();
     Ok(Ended {
@@ -76,7 +92,11 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
     })
 }
 
-fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+fn wait(
+    child: &mut Child,
+    deadline: Instant,
+    mut meanwhile: impl FnMut(),
+) -> io::Result<Option<ExitStatus>> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
@@ -86,6 +106,8 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> 
             child.wait()?;
             return Ok(None);
         }
+        // Its id is its own until it has been waited for.
+        meanwhile();
         thread::sleep(Duration::from_millis(2));
     }
 }
@@ -116,6 +138,10 @@ impl Reader {
         while !self.thread.is_finished() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(1));
         }
+        self.so_far()
+    }
+
+    fn so_far(&self) -> String {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&read).into_owned()
     }
@@ -152,6 +178,19 @@ mod tests {
         let began = Instant::now();
         let ended = shell("echo said; sleep 20 & exit 0", Duration::from_secs(30));
         assert!(ended.stdout == "said\n" && began.elapsed() < Duration::from_secs(15));
+    }
+
+    #[test]
+    fn what_it_says_is_seen_while_it_runs() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo ready; exec sleep 60"]);
+        let mut seen = None;
+        let ended = watch(command, Duration::from_secs(2), |id, said| {
+            if said == "ready\n" {
+                seen = Some(id);
+            }
+        });
+        assert!(seen.is_some() && ended.expect("it starts").status.is_none());
     }
 
     #[test]

@@ -203,7 +203,8 @@ impl State {
     /// Does `node` on `stream`, or captures it.
     pub(crate) fn issue(&mut self, stream: Handle, node: Node) -> Answer {
         let Some(id) = self.capture_of(stream)? else {
-            return self.enqueue(stream, node);
+            self.enqueue(stream, node)?;
+            return self.takes_room(stream);
         };
         if let Some(capture) = self.captures.get_mut(&id) {
             self.graphs.get_mut(capture.graph)?.nodes.push(node);

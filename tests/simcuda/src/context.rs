@@ -150,6 +150,7 @@ impl State {
     }
 
     fn bring_to_life(&mut self, handle: Handle, device: u32) {
+        self.gone.overtake();
         let id = self.new_id();
         let legacy_id = self.new_id();
         let legacy = self.streams.insert(Stream::new(handle, legacy_id, 0, 0));
@@ -171,7 +172,8 @@ impl State {
     pub(crate) fn destroy_context(&mut self, handle: Handle) {
         self.contexts.remove(&handle);
         self.streams.retain(|stream| stream.context != handle);
-        self.events.retain(|event| event.context != handle);
+        let gone = self.events.retain(|event| event.context != handle);
+        self.gone.take_in(gone);
         self.functions.retain(|function| function.context != handle);
         self.modules.retain(|module| module.context != handle);
         self.graphs.retain(|graph| graph.context != handle);

@@ -48,6 +48,7 @@ functions! {
     set_event_ns = b"simcuda_set_event_ns": extern "C" fn(u64),
     set_call_ns = b"simcuda_set_call_ns": extern "C" fn(*const c_char, u64) -> bool,
     set_resolution_ns = b"simcuda_set_resolution_ns": extern "C" fn(u64),
+    set_queue_depth = b"simcuda_set_queue_depth": extern "C" fn(u32),
     reuse_handles = b"simcuda_reuse_handles": extern "C" fn(bool),
     declare_unsafe = b"simcuda_declare_unsafe": extern "C" fn(*const c_char, bool) -> bool,
     shut_down = b"simcuda_shut_down": extern "C" fn(),
@@ -167,6 +168,12 @@ impl Sim {
     /// clock, 500 under the host's. The result is a float32 of milliseconds in any case.
     pub fn set_resolution_ns(self, ns: u64) {
         (self.0.set_resolution_ns)(ns);
+    }
+
+    /// How many operations a stream takes behind the one that runs; the next call waits, by which the virtual clock moves
+    /// to where there is room. `u32::MAX` means no end. Unless set: no end under the virtual clock, 1,021 under the host's.
+    pub fn set_queue_depth(self, operations: u32) {
+        (self.0.set_queue_depth)(operations);
     }
 
     /// Gives the handles of destroyed objects out again, as a real driver does with its

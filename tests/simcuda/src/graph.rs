@@ -141,7 +141,7 @@ impl State {
             .try_for_each(|node| self.enqueue(stream, node))?;
         let tail = self.streams.get(stream)?.tail;
         self.executables.get_mut(executable)?.until = tail;
-        Ok(())
+        self.takes_room(stream)
     }
 
     /// The handles of a graph's nodes.

@@ -44,6 +44,7 @@ mod module;
 mod probe;
 mod prohibited;
 mod queue;
+mod room;
 mod state;
 mod stream;
 mod symbols;

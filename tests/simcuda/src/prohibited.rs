@@ -69,12 +69,12 @@ impl State {
         refused
     }
 
-    /// Refuses to wait for or ask about a captured `event`, which spoils the capture.
+    /// Refuses to wait for or ask about a captured `event`, which spoils a capture that still goes on.
     pub(crate) fn not_captured(&mut self, event: Handle) -> Answer {
         match self.events.get(event)?.mark {
             Mark::Captured(id, _) => {
                 self.invalidate(id);
-                Err(Code::CAPTURED_EVENT)
+                Err(self.captured_event(id))
             }
             _ => Ok(()),
         }

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::kernels::Launch;
 use crate::state;
 
-/// A real device's queue is about this deep before a launch blocks.
+/// So many operations of all streams wait before they are worked off. What a stream takes in modelled time is `room`'s.
 const DEPTH: usize = 1024;
 /// Host memory that waits in the queue, in bytes, before it is worked off.
 const BYTES: usize = 256 << 20;

@@ -9,7 +9,7 @@ use crate::capture::Capture;
 use crate::codes::Code;
 use crate::context::Context;
 use crate::durations::Durations;
-use crate::event::Event;
+use crate::event::{Event, Gone};
 use crate::graph::{Graph, NodeOf, UserObject};
 use crate::memory::Memory;
 use crate::module::{Function, Module};
@@ -27,6 +27,7 @@ pub(crate) struct State {
     pub(crate) contexts: BTreeMap<Handle, Context>,
     pub(crate) streams: Table<Stream>,
     pub(crate) events: Table<Event>,
+    pub(crate) gone: Gone,
     pub(crate) modules: Table<Module>,
     pub(crate) functions: Table<Function>,
     pub(crate) graphs: Table<Graph>,
@@ -39,6 +40,8 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     pub(crate) queue: Queue,
     pub(crate) durations: Durations,
+    /// How many operations a stream takes behind the one that runs, where that was set.
+    pub(crate) depth: Option<u32>,
     last_id: u64,
 }
 
@@ -68,6 +71,7 @@ impl State {
             contexts: BTreeMap::new(),
             streams: Table::new(0x11),
             events: Table::new(0x12),
+            gone: Gone::new(),
             modules: Table::new(0x13),
             functions: Table::new(0x14),
             graphs: Table::new(0x15),
@@ -79,6 +83,7 @@ impl State {
             memory: Memory::new(),
             queue: Queue::new(),
             durations: Durations::new(),
+            depth: None,
             last_id: 0,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::{Answer, Handle};
 use crate::codes::Code;
+use crate::room::Unfinished;
 use crate::state::State;
 
 /// `CU_STREAM_LEGACY`, also what a null handle means.
@@ -35,6 +36,7 @@ pub(crate) struct Stream {
     pub(crate) priority: i32,
     /// When everything queued so far has ended, in ns of the simulator's clock.
     pub(crate) tail: u64,
+    pub(crate) unfinished: Unfinished,
     /// The capture it is part of.
     pub(crate) capture: Option<u64>,
 }
@@ -48,6 +50,7 @@ impl Stream {
             flags,
             priority,
             tail: 0,
+            unfinished: Unfinished::default(),
             capture: None,
         }
     }

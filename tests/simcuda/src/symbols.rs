@@ -67,6 +67,7 @@ pub(crate) const NAMES: &[&str] = &[
     "cuThreadExchangeStreamCaptureMode",
     "cuStreamGetCtx",
     "cuStreamGetId",
+    "cuStreamGetDevice",
     "cuStreamGetPriority",
     "cuStreamGetFlags",
     "cuEventCreate",

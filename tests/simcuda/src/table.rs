@@ -60,7 +60,7 @@ impl<T> Table<T> {
             slot.generation = (slot.generation + 1) & ((1 << (KIND_SHIFT - GENERATION_SHIFT)) - 1);
         }
         slot.value = Some(value);
-        self.kind | u64::from(slot.generation) << GENERATION_SHIFT | (index as u64) << INDEX_SHIFT
+        handle(self.kind, slot.generation, index)
     }
 
     /// The object of `handle`; INVALID_HANDLE where it has none.
@@ -83,14 +83,17 @@ impl<T> Table<T> {
         Ok(value)
     }
 
-    /// Drops every object that `keep` refuses.
-    pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+    /// Drops every object that `keep` refuses, and gives what their handles were.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool) -> Vec<Handle> {
+        let mut dropped = Vec::new();
         for (index, slot) in self.slots.iter_mut().enumerate() {
             if slot.value.as_ref().is_some_and(|value| !keep(value)) {
                 slot.value = None;
                 self.free.push(index);
+                dropped.push(handle(self.kind, slot.generation, index));
             }
         }
+        dropped
     }
 
     /// Every living object.
@@ -106,12 +109,14 @@ impl<T> Table<T> {
     fn index(&self, handle: Handle) -> Answer<usize> {
         let index = (handle >> INDEX_SHIFT & INDEX_MASK) as usize;
         let generation = self.slots.get(index).map_or(0, |slot| slot.generation);
-        let whole =
-            self.kind | u64::from(generation) << GENERATION_SHIFT | (index as u64) << INDEX_SHIFT;
-        if generation != 0 && whole == handle {
+        if generation != 0 && self::handle(self.kind, generation, index) == handle {
             Ok(index)
         } else {
             Err(Code::INVALID_HANDLE)
         }
     }
+}
+
+fn handle(kind: u64, generation: u32, index: usize) -> Handle {
+    kind | u64::from(generation) << GENERATION_SHIFT | (index as u64) << INDEX_SHIFT
 }

@@ -103,8 +103,8 @@ fn only_a_relaxed_capture_ends_on_another_thread() {
     }
 }
 
-/// cuStreamGetId and cuStreamAttachMemAsync on a capturing stream spoil its capture; see OPEN.md for the first, the
-/// programming guide (Prohibited and Unhandled Operations) for the second.
+/// cuStreamGetId, cuStreamGetDevice and cuStreamAttachMemAsync on a capturing stream spoil its capture in every mode; see
+/// OPEN.md for the first two, the programming guide (Prohibited and Unhandled Operations) for the third.
 #[test]
 fn some_questions_and_operations_spoil_a_capture() {
     let (_sim, _turn) = virtual_clock();
@@ -115,15 +115,54 @@ fn some_questions_and_operations_spoil_a_capture() {
     let mut get_id = || unsafe { sys::cuStreamGetId(raw, &mut number) };
     // SAFETY: the simulator validates addresses.
     let mut attach = || unsafe { sys::cuStreamAttachMemAsync(raw, 0, 0, 4) };
-    let calls: [&mut dyn FnMut() -> CUresult; 2] = [&mut get_id, &mut attach];
+    let mut get_device = || device(raw).map_or_else(|code| code, |_| CUresult::CUDA_SUCCESS);
+    let calls: [&mut dyn FnMut() -> CUresult; 3] = [&mut get_id, &mut get_device, &mut attach];
     for call in calls {
-        stream
-            .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_RELAXED)
-            .unwrap();
-        assert_eq!(call(), CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-        assert!(stream.end_capture(NO_FLAGS).is_err());
-        assert_eq!(call(), CUresult::CUDA_SUCCESS);
+        for mode in [
+            Mode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+            Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+            Mode::CU_STREAM_CAPTURE_MODE_RELAXED,
+        ] {
+            stream.begin_capture(mode).unwrap();
+            assert_eq!(call(), CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+            assert!(stream.end_capture(NO_FLAGS).is_err());
+            assert_eq!(call(), CUresult::CUDA_SUCCESS);
+        }
     }
+}
+
+/// cuStreamGetDevice, which not every version of CUDA has.
+fn device(stream: sys::CUstream) -> Result<i32, CUresult> {
+    type GetDevice = unsafe extern "C" fn(sys::CUstream, *mut i32) -> CUresult;
+    // SAFETY: the simulator is loaded under this name.
+    let library = unsafe { libloading::Library::new("libcuda.so") }.unwrap();
+    // SAFETY: the type is the function's.
+    let get = unsafe { library.get::<GetDevice>(b"cuStreamGetDevice") }.unwrap();
+    let mut device = -1;
+    // SAFETY: `device` is writable.
+    unsafe { get(stream, &mut device) }
+        .result()
+        .map_err(|error| error.0)?;
+    Ok(device)
+}
+
+/// Beside a capture another stream tells its device, and another thread that asks for the captured one's spoils it; so on
+/// an H200 (driver 580.159).
+#[test]
+fn a_stream_knows_its_device() {
+    let (_sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let other = context.new_stream().unwrap();
+    stream
+        .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_GLOBAL)
+        .unwrap();
+    assert_eq!(device(other.cu_stream()), Ok(0));
+    let there = std::thread::scope(|scope| {
+        let ask = || device(stream.cu_stream());
+        scope.spawn(ask).join().unwrap()
+    });
+    assert_eq!(there, Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
+    assert!(stream.end_capture(NO_FLAGS).is_err());
 }
 
 /// What documents leave open a test may decide: a declared function is refused as cuEventQuery is.

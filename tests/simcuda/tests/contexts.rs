@@ -58,7 +58,8 @@ fn the_last_release_ends_the_primary_context() {
     // SAFETY: retained above.
     unsafe { result::primary_ctx::release(0) }.unwrap();
     assert_eq!((sim.live_contexts(), sim.live_events()), (0, 0));
-    assert_eq!(query(made), Err(CUresult::CUDA_ERROR_INVALID_HANDLE));
+    let gone = Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    assert_eq!(query(made), gone);
     let dead = result::event::create(CU_EVENT_DEFAULT);
     assert_eq!(
         dead.unwrap_err().0,
@@ -143,6 +144,7 @@ fn create() -> sys::CUcontext {
 /// cuCtxDestroy: Destroys and cleans up all resources associated with the context, also where it is current to
 /// other threads, attempting to access [it] from those threads will result in the error
 /// CUDA_ERROR_CONTEXT_IS_DESTROYED. It pops the context of the calling thread. A primary context is not its business.
+/// So answers every question to an event of it, also to a pending one, and its destruction: an H200's word (driver 580.159).
 #[test]
 fn a_created_context_is_destroyed_with_all_in_it() {
     let (sim, _turn) = virtual_clock();
@@ -150,8 +152,16 @@ fn a_created_context_is_destroyed_with_all_in_it() {
     let before = sim.live_contexts();
     let context = create();
     let (made, stream) = (event(CU_EVENT_DEFAULT), stream());
+    let pending = event(CU_EVENT_DEFAULT);
     // SAFETY: both live.
     unsafe { result::event::record(made, stream) }.unwrap();
+    sim.set_event_ns(1_000);
+    for event in [pending, pending] {
+        // SAFETY: both live. The second one comes when the first has taken its time.
+        unsafe { result::event::record(event, stream) }.unwrap();
+    }
+    sim.set_event_ns(0);
+    assert_eq!(query(pending), Err(CUresult::CUDA_ERROR_NOT_READY));
     let (tell, told) = std::sync::mpsc::channel();
     let (ready, is_ready) = std::sync::mpsc::channel();
     let handle = context as usize;
@@ -174,11 +184,17 @@ fn a_created_context_is_destroyed_with_all_in_it() {
     );
     assert_eq!(result::ctx::get_current().unwrap(), None);
     assert_eq!(sim.live_contexts(), before);
-    let gone = Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
-    assert_eq!(query(made), gone);
-    // SAFETY: the simulator validates handles.
-    let destroyed = unsafe { result::event::destroy(made) };
-    assert_eq!(destroyed.map_err(|error| error.0), gone);
+    let gone = Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    assert_eq!(common::elapsed(made, made), gone.map(|()| 0.0));
+    for event in [made, pending] {
+        assert_eq!(query(event), gone);
+        // SAFETY: the simulator validates handles.
+        let destroyed = unsafe { result::event::destroy(event) };
+        assert_eq!(destroyed.map_err(|error| error.0), gone);
+    }
+    // SAFETY: as above.
+    let asked = unsafe { sys::cuCtxGetId(context, &mut 0) };
+    assert_eq!(asked, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED);
     // SAFETY: as above.
     let pushed = unsafe { sys::cuCtxPushCurrent_v2(context) };
     assert_eq!(pushed, CUresult::CUDA_ERROR_INVALID_CONTEXT);
@@ -233,6 +249,10 @@ fn addresses_are_used_again_when_asked_for() {
     // SAFETY: created above.
     unsafe { sys::cuCtxDestroy_v2(context) }.result().unwrap();
     let again = create();
+    assert_eq!(event(CU_EVENT_DEFAULT), made);
+    // SAFETY: created above.
+    unsafe { result::event::destroy(made) }.unwrap();
+    assert_eq!(query(made), Err(CUresult::CUDA_ERROR_INVALID_HANDLE));
     sim.reuse_handles(false);
     assert_eq!(again, context);
     assert_ne!(id(again), first);

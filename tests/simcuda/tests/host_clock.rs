@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use common::{context_and_stream, elapsed, event, function, record, saxpy};
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
+use cudarc::driver::{LaunchConfig, PushKernelArg};
 use simcuda::{Sim, install};
 
 /// A synchronize takes as long as the modelled work, a launch does not; the pair reads 20 ms and little more,
@@ -49,6 +50,32 @@ fn synchronizing_waits_for_modelled_time() {
         (steps - steps.round()).abs() < 0.01,
         "{ms} ms is no multiple of 0.5 µs"
     );
+}
+
+/// A stream takes 1,021 operations behind the one that runs, then a call waits for as long as that runs; so an H200 did
+/// (driver 580.159).
+#[test]
+fn a_full_queue_blocks_the_caller() {
+    let sim: Sim = install().unwrap();
+    let (context, stream) = context_and_stream();
+    let kernel = function(&context, "spin");
+    let spin = |ns: u64| {
+        let mut launch = stream.launch_builder(&kernel);
+        // SAFETY: this is the kernel's one parameter.
+        unsafe { launch.arg(&ns).launch(LaunchConfig::for_num_elems(1)) }.unwrap();
+    };
+    stream.synchronize().unwrap();
+    // Long enough for the calls behind it on a busy machine.
+    const BUSY_NS: u64 = 1_000_000_000;
+    let begun = sim.now();
+    spin(BUSY_NS);
+    for _ in 0..1_021 {
+        spin(0);
+    }
+    assert!(sim.now() - begun < BUSY_NS, "there was room");
+    spin(0);
+    assert!(sim.now() - begun >= BUSY_NS, "there was none");
+    stream.synchronize().unwrap();
 }
 
 /// The simulator sets the source of a copy aside at the call. A device would not spend that time, so the pair around

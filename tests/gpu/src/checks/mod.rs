@@ -4,12 +4,18 @@ mod accuracy;
 mod blocking;
 mod by_hand;
 mod capture;
+mod contexts;
 mod cost;
 mod driver;
+mod ends;
+mod estimates;
 mod exit;
+mod graphs;
 mod program;
+mod queued;
 mod slowdown;
 mod spread;
+mod streams;
 
 use std::process::ExitCode;
 
@@ -20,12 +26,17 @@ pub(crate) type Scene = (&'static str, fn(&World) -> Result<ExitCode, String>);
 
 /// Every check, in the order in which they run.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let files: [&'static [Check]; 8] = [
+    let files: [&'static [Check]; 13] = [
         blocking::CHECKS,
         capture::CHECKS,
         exit::CHECKS,
+        ends::CHECKS,
+        streams::CHECKS,
+        contexts::CHECKS,
+        graphs::CHECKS,
         driver::CHECKS,
         accuracy::CHECKS,
+        estimates::CHECKS,
         cost::CHECKS,
         slowdown::CHECKS,
         program::CHECKS,
@@ -35,8 +46,11 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
 
 /// Every scene.
 pub(crate) fn scenes() -> impl Iterator<Item = &'static Scene> {
-    let files: [&'static [Scene]; 5] = [
+    let files: [&'static [Scene]; 8] = [
         exit::SCENES,
+        ends::SCENES,
+        contexts::SCENES,
+        estimates::SCENES,
         driver::SCENES,
         accuracy::SCENES,
         slowdown::SCENES,

@@ -101,7 +101,7 @@ absent_functions! {
     cuProfilerStop; cuSignalExternalSemaphoresAsync; cuStreamAddCallback; cuStreamBatchMemOp;
     cuStreamBatchMemOp_v2; cuStreamBeginCaptureToGraph; cuStreamCopyAttributes; cuStreamGetAttribute;
     cuStreamGetCaptureInfo; cuStreamGetCaptureInfo_v3; cuStreamGetCtx_v2;
-    cuStreamGetDevResource; cuStreamGetDevice; cuStreamGetGreenCtx; cuStreamSetAttribute;
+    cuStreamGetDevResource; cuStreamGetGreenCtx; cuStreamSetAttribute;
     cuStreamUpdateCaptureDependencies; cuStreamUpdateCaptureDependencies_v2; cuStreamWaitValue32;
     cuStreamWaitValue32_v2; cuStreamWaitValue64; cuStreamWaitValue64_v2; cuStreamWriteValue32;
     cuStreamWriteValue32_v2; cuStreamWriteValue64; cuStreamWriteValue64_v2; cuSurfObjectCreate;

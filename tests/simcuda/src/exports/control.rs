@@ -73,6 +73,10 @@ control_functions! {
         state::lock().durations.set_resolution(ns);
     }
 
+    fn simcuda_set_queue_depth(operations: u32) {
+        state::lock().depth = Some(operations);
+    }
+
     fn simcuda_reuse_handles(reuse: bool) {
         crate::table::reuse_handles(reuse);
     }

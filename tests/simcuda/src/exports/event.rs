@@ -5,7 +5,7 @@ use crate::abi::{Answer, Handle, Out};
 use crate::capture::Node;
 use crate::codes::Code;
 use crate::event::{Event, Mark};
-use crate::{clock, queue, state};
+use crate::{clock, queue, room, state};
 
 /// `CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS`.
 const FLAGS: u32 = 7;
@@ -20,13 +20,16 @@ driver_functions! {
         }
         let mut state = state::ready()?;
         let context = state.current()?;
-        out.put(state.events.insert(Event { context, flags, mark: Mark::Never }))
+        let event = state.events.insert(Event { context, flags, mark: Mark::Never });
+        state.gone.given_out(event);
+        out.put(event)
     }
 
     /// Legal while the event is pending; does not wait. The event goes also where its context answers a stored
     /// error.
     fn cuEventDestroy_v2(event: Handle) {
         let mut state = state::ready()?;
+        state.known_event(event)?;
         let context = state.events.remove(event)?.context;
         state.healthy(context)
     }
@@ -83,7 +86,8 @@ driver_functions! {
 /// only marks the place; an external one becomes a node and is refused elsewhere (ILLEGAL_STATE, as an H200 with driver
 /// 580.159 answers).
 fn record(event: Handle, stream: Handle, flags: u32) -> Answer {
-    let mut state = state::ready()?;
+    let mut state = room::ready(stream)?;
+    state.not_gone(event);
     state.current()?;
     let context = state.event(event)?.context;
     let stream = state.stream(stream)?;
@@ -91,7 +95,10 @@ fn record(event: Handle, stream: Handle, flags: u32) -> Answer {
         return Err(Code::INVALID_HANDLE);
     }
     match (flags, state.capture_of(stream)?) {
-        (0, None) => state.stamp(event, stream),
+        (0, None) => {
+            state.stamp(event, stream)?;
+            state.takes_room(stream)
+        }
         (0, Some(id)) => state.mark_captured(event, stream, id),
         (RECORD_EXTERNAL, Some(_)) => state.issue(stream, Node::Stamp(event)),
         (RECORD_EXTERNAL, None) => Err(Code::ILLEGAL_STATE),

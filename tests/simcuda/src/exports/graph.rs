@@ -4,7 +4,7 @@ use super::driver_functions;
 use crate::abi::{Destructor, Handle, Host, Out};
 use crate::capture::Node;
 use crate::codes::Code;
-use crate::state;
+use crate::{room, state};
 
 /// The four `CUDA_GRAPH_INSTANTIATE_FLAG_*`.
 const FLAGS: u64 = 15;
@@ -21,7 +21,7 @@ driver_functions! {
 
     /// Replays the nodes. On a capturing stream the graph is captured as one node.
     fn cuGraphLaunch(executable: Handle, stream: Handle) {
-        let mut state = state::ready()?;
+        let mut state = room::ready(stream)?;
         let stream = state.stream_of_current(stream)?;
         state.replay(executable, stream)
     }

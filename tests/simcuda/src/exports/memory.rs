@@ -7,7 +7,7 @@ use crate::codes::Code;
 use crate::device::MEMORY_BYTES;
 use crate::memory::Kind;
 use crate::queue::{self, Task};
-use crate::state;
+use crate::{room, state};
 
 /// `CUmemLocation`, passed by value.
 #[repr(C)]
@@ -186,7 +186,7 @@ fn allocate(size: usize, kind: Kind) -> Answer<u64> {
 
 /// Puts `node` on the stream and gives the stream's context and tail, or none where it was captured.
 fn issue(stream: Handle, node: Node) -> Answer<Option<(Handle, u64)>> {
-    let mut state = state::ready()?;
+    let mut state = room::ready(stream)?;
     state.current()?;
     let stream = state.stream(stream)?;
     for (address, len) in touched(&node) {

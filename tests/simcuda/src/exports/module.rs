@@ -6,7 +6,7 @@ use crate::capture::Node;
 use crate::codes::Code;
 use crate::kernels::Launch;
 use crate::module::{Function, Names, attribute, entries};
-use crate::{device, queue, state};
+use crate::{device, queue, room, state};
 
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
 const DYNAMIC_SHARED: i32 = 8;
@@ -90,7 +90,7 @@ driver_functions! {
         extra: Host,
     ) {
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-        let mut state = state::ready()?;
+        let mut state = room::ready(stream)?;
         let stream = state.stream_of_current(stream)?;
         let function = state.functions.get(function)?;
         if function.context != state.current()? {

@@ -152,12 +152,21 @@ driver_functions! {
         out.put(state.streams.get(stream)?.context)
     }
 
-    /// On a capturing stream it is refused and spoils the capture: real drivers have done that.
+    /// On a capturing stream it is refused and spoils the capture, whatever the modes, as on an H200 with driver 580.
     fn cuStreamGetId(stream: Handle, out: Out<u64>) {
         let mut state = state::ready()?;
         let stream = state.stream(stream)?;
         state.not_capturing(stream)?;
         out.put(state.streams.get(stream)?.id)
+    }
+
+    /// As [`cuStreamGetId`].
+    fn cuStreamGetDevice(stream: Handle, out: Out<i32>) {
+        let mut state = state::ready()?;
+        let stream = state.stream(stream)?;
+        state.not_capturing(stream)?;
+        let context = state.streams.get(stream)?.context;
+        out.put(state.living(context)?.device as i32)
     }
 
     fn cuStreamGetPriority(stream: Handle, out: Out<i32>) {

@@ -1,0 +1,266 @@
+//! Promise: every context has events of its own, and no time is taken across devices. In `lives`: contexts that come and go.
+
+mod lives;
+
+use std::process::ExitCode;
+use std::ptr;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+use gpuprof::profile::Function;
+use gpuprof::{Profile, Session, gpu_profile};
+
+use super::Scene;
+use super::queued::{self, Wanted, as_spun, function, measured, row};
+use crate::check::{Check, Row, World};
+use crate::device::{self, Gpu, while_doing};
+use crate::process;
+use crate::runner::itself;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        name: "contexts",
+        promise: "Spans in contexts that are not the primary one are timed there, and leave the current context as it is.",
+        limit: Duration::from_secs(60),
+        run: two_contexts,
+    },
+    Check {
+        name: "context-lives",
+        promise: "Contexts that come and go, with times pending too, lose no time, are let go of, and leave no memory behind.",
+        limit: Duration::from_secs(300),
+        run: lives::run,
+    },
+    Check {
+        name: "devices",
+        promise: "Times of several devices stand apart, and none is taken from one to another.",
+        limit: Duration::from_secs(90),
+        run: devices,
+    },
+];
+
+pub(crate) const SCENES: &[Scene] = &[("devices", two_devices)];
+
+/// The device of everything here but the second one.
+const DEVICE: i32 = 0;
+const MS: u64 = 1_000_000;
+#[gpu_profile(name = "in context")]
+fn on(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) -> Result<(), DriverError> {
+    gpu.spin(stream, ns)
+}
+
+#[gpu_profile(name = "around")]
+fn around(
+    _stream: &Arc<CudaStream>,
+    inside: impl FnOnce() -> Result<(), DriverError>,
+) -> Result<(), DriverError> {
+    inside()
+}
+
+#[gpu_profile(name = "on two devices", stream = [a, b])]
+fn on_two_devices(
+    gpus: [&Gpu; 2],
+    a: &Arc<CudaStream>,
+    b: &Arc<CudaStream>,
+    ns: [u64; 2],
+) -> Result<(), DriverError> {
+    gpus[0].spin(a, ns[0])?;
+    gpus[1].spin(b, ns[1])
+}
+
+/// A context of its own, as no other handle has.
+fn not_primary() -> Result<Arc<CudaContext>, DriverError> {
+    result::init()?;
+    let mut handle = ptr::null_mut();
+    // SAFETY: the handle is writable; no parameters, no flags.
+    unsafe { sys::cuCtxCreate_v4(&mut handle, ptr::null_mut(), 0, DEVICE) }.result()?;
+    // Making it has pushed it onto this thread's stack, which would grow; cudarc sets what it needs.
+    let mut popped = ptr::null_mut();
+    // SAFETY: the handle is writable.
+    unsafe { sys::cuCtxPopCurrent_v2(&mut popped) }.result()?;
+    // SAFETY: it was made on this device, and nobody else will destroy it.
+    unsafe { CudaContext::from_raw_context(DEVICE as usize, DEVICE, handle) }
+}
+
+fn two_contexts(world: &World) -> Result<Vec<Row>, String> {
+    let doing = while_doing("two contexts");
+    let calls = if world.short { 4 } else { 20 };
+    let primary = Gpu::new().map_err(&doing)?;
+    let other = Gpu::of(not_primary().map_err(&doing)?).map_err(&doing)?;
+    let mut rows = Vec::new();
+    // One after the other: contexts take turns on a device.
+    for (which, gpu) in [
+        ("the primary context", &primary),
+        ("another context", &other),
+        ("the primary context again", &primary),
+    ] {
+        let stream = &gpu.context.new_stream().map_err(&doing)?;
+        let profile = measured(&[(gpu, stream)], |_| {
+            (0..calls).try_for_each(|_| on(gpu, stream, 2 * MS))
+        })?;
+        let wanted = Wanted {
+            name: "in context",
+            runs: calls,
+            shortest: 2 * MS,
+            longest: 2 * MS,
+        };
+        rows.push(row(
+            format!("{calls} calls in {which}"),
+            &profile,
+            &[wanted],
+        ));
+    }
+    rows.extend(nested(&primary, &other, calls).map_err(&doing)?);
+    Ok(rows)
+}
+
+/// Spans of one context inside spans of the other, while either of the two, or none, is current.
+fn nested(primary: &Gpu, other: &Gpu, calls: u64) -> Result<Vec<Row>, DriverError> {
+    let (a, b) = (primary.context.new_stream()?, other.context.new_stream()?);
+    let session = Session::builder().start().expect("the only session");
+    let mut kept = 0;
+    for call in 0..calls {
+        let current = match call % 2 {
+            0 => &primary.context,
+            _ => &other.context,
+        };
+        current.bind_to_thread()?;
+        around(&a, || around(&b, || Ok(())))?;
+        kept += u64::from(result::ctx::get_current()? == Some(current.cu_ctx()));
+    }
+    let none = thread::scope(|scope| {
+        let fresh = scope.spawn(|| {
+            around(&a, || around(&b, || Ok(())))?;
+            Ok(result::ctx::get_current()?.is_none())
+        });
+        fresh.join().expect("no panic")
+    })?;
+    primary.context.synchronize()?;
+    other.context.synchronize()?;
+    let profile = session.finish();
+    let found = function(&profile, "around");
+    let (ran, timed) = counts(found);
+    let wanted = 2 * (calls + 1);
+    Ok(vec![
+        Row::held(
+            "spans of one context inside spans of another",
+            format!("{ran} calls, {timed} timed, {}", queued::errors(&profile)),
+            format!("{wanted} calls, {wanted} timed, no error"),
+            (ran, timed) == (wanted, wanted) && profile.trust.errors.is_empty(),
+        ),
+        Row::held(
+            "the current context after them",
+            format!("unchanged in {kept} of {calls}; none where there was none: {none}"),
+            format!("unchanged in {calls} of {calls}; none where there was none: true"),
+            kept == calls && none,
+        ),
+    ])
+}
+
+fn counts(function: Option<&Function>) -> (u64, u64) {
+    function.map_or((0, 0), |function| {
+        let timed = function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
+        (function.calls, timed)
+    })
+}
+
+/// In a process of its own, for two simulated devices where nothing else is there.
+fn devices(world: &World) -> Result<Vec<Row>, String> {
+    if !world.simulated {
+        let count = CudaContext::device_count().map_err(while_doing("the devices"))?;
+        if count < 2 {
+            let why = format!("{count} device here, two are needed");
+            return Ok(vec![Row::not_here("times of two devices", why)]);
+        }
+    }
+    let ended = process::run(itself(&["play", "devices"], world)?, CHECKS[2].limit)
+        .map_err(while_doing("the program with two devices"))?;
+    match ended.trouble() {
+        Some(trouble) => Err(format!("{trouble}\n{}", ended.tail())),
+        None => serde_json::from_str(ended.stdout.lines().last().unwrap_or_default())
+            .map_err(while_doing("its rows")),
+    }
+}
+
+fn two_devices(world: &World) -> Result<ExitCode, String> {
+    if world.simulated {
+        let two = simcuda::Options {
+            devices: 2,
+            ..simcuda::Options::default()
+        };
+        simcuda::install_with(&two).map_err(while_doing("two simulated devices"))?;
+    } else {
+        device::open(world)?;
+    }
+    let doing = while_doing("two devices");
+    let first = Gpu::new().map_err(&doing)?;
+    let second = Gpu::of(CudaContext::new(1).map_err(&doing)?).map_err(&doing)?;
+    let a = first.context.new_stream().map_err(&doing)?;
+    let b = second.context.new_stream().map_err(&doing)?;
+    let calls = if world.short { 3 } else { 20 };
+    let streams = [(&first, &a), (&second, &b)];
+    let profile = measured(&streams, |_| {
+        for _ in 0..calls {
+            on(&first, &a, MS)?;
+            on(&second, &b, 3 * MS)?;
+            on_two_devices([&first, &second], &a, &b, [2 * MS, 5 * MS])?;
+        }
+        Ok(())
+    })?;
+    let rows = vec![
+        by_device(
+            "one function on two devices",
+            &profile,
+            "in context",
+            calls,
+            [MS, 3 * MS],
+        ),
+        by_device(
+            "a call on streams of two devices",
+            &profile,
+            "on two devices",
+            calls,
+            [2 * MS, 5 * MS],
+        ),
+    ];
+    println!(
+        "{}",
+        serde_json::to_string(&rows).map_err(while_doing("rows"))?
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Each device ran every call, in the time of its own kernel.
+fn by_device(what: &str, profile: &Profile, name: &str, calls: u64, spun: [u64; 2]) -> Row {
+    let parts = function(profile, name).map_or(&[][..], |function| &function.gpu_by_device);
+    let shown = parts.iter().map(|part| {
+        format!(
+            "device {}: {}",
+            part.ordinal,
+            queued::times(Some(&part.gpu))
+        )
+    });
+    let shown: Vec<_> = shown.chain([queued::errors(profile)]).collect();
+    let right = parts
+        .iter()
+        .zip(0_u32..)
+        .zip(spun)
+        .all(|((part, ordinal), spun)| {
+            let times = &part.gpu.times;
+            part.ordinal == ordinal
+                && part.gpu.timed_calls == calls
+                && as_spun(times.min_ns, spun)
+                && as_spun(times.max_ns, spun)
+        });
+    Row::held(
+        what,
+        shown.join("; "),
+        format!(
+            "device 0: {calls} timed, {} ms; device 1: {calls} timed, {} ms; each within 2 % + 20 µs, no error",
+            spun[0] / MS,
+            spun[1] / MS
+        ),
+        parts.len() == 2 && right && profile.trust.errors.is_empty(),
+    )
+}

@@ -1,0 +1,94 @@
+//! A stream takes 1,021 operations behind the one that runs; the next call waits until there is room. So an H200 did (driver
+//! 580.159); what a record, a copy or a graph takes beside a launch is in OPEN.md.
+
+mod common;
+
+use common::{context_and_stream, event, function, record, saxpy, virtual_clock};
+use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
+use cudarc::driver::sys::CUgraphInstantiate_flags;
+use cudarc::driver::sys::CUstreamCaptureMode_enum as Mode;
+
+const BEHIND: u32 = 1_021;
+/// One that runs, and those behind it.
+const ROOM: usize = 1 + BEHIND as usize;
+const KERNEL_NS: u64 = 1_000;
+
+#[test]
+fn a_launch_and_a_record_wait_for_room() {
+    let (sim, _turn) = virtual_clock();
+    sim.set_queue_depth(BEHIND);
+    let (context, stream) = context_and_stream();
+    let kernel = function(&context, "saxpy");
+    let (x, mut y) = (
+        stream.alloc_zeros(8).unwrap(),
+        stream.alloc_zeros(8).unwrap(),
+    );
+    stream.synchronize().unwrap();
+    sim.set_kernel_ns("saxpy", KERNEL_NS);
+    let before = sim.now();
+    for _ in 0..ROOM {
+        saxpy(&stream, &kernel, 1.0, &x, &mut y).unwrap();
+    }
+    assert_eq!(sim.now(), before, "there was room");
+    saxpy(&stream, &kernel, 1.0, &x, &mut y).unwrap();
+    assert_eq!(sim.now(), before + KERNEL_NS, "a launch");
+    record(event(CU_EVENT_DEFAULT), &stream).unwrap();
+    assert_eq!(sim.now(), before + 2 * KERNEL_NS, "a record");
+    stream.memset_zeros(&mut y).unwrap();
+    assert_eq!(sim.now(), before + 3 * KERNEL_NS, "a memset");
+    let beside = context.new_stream().unwrap();
+    record(event(CU_EVENT_DEFAULT), &beside).unwrap();
+    assert_eq!(
+        sim.now(),
+        before + 3 * KERNEL_NS,
+        "another stream has its own"
+    );
+    stream.synchronize().unwrap();
+    let after = before + (ROOM as u64 + 1) * KERNEL_NS;
+    assert_eq!(sim.now(), after);
+
+    sim.set_queue_depth(u32::MAX);
+    for _ in 0..2 * ROOM {
+        saxpy(&stream, &kernel, 1.0, &x, &mut y).unwrap();
+    }
+    assert_eq!(sim.now(), after, "a queue without end");
+    stream.synchronize().unwrap();
+}
+
+/// A captured launch takes no room; the graph's launch takes that of one operation.
+#[test]
+fn a_graph_is_one_operation() {
+    const NODES: usize = 20;
+    const LAUNCHES: usize = 10;
+    let (sim, _turn) = virtual_clock();
+    sim.set_queue_depth(BEHIND);
+    let (context, stream) = context_and_stream();
+    let kernel = function(&context, "saxpy");
+    let (x, mut y) = (
+        stream.alloc_zeros(8).unwrap(),
+        stream.alloc_zeros(8).unwrap(),
+    );
+    stream.synchronize().unwrap();
+    sim.set_kernel_ns("saxpy", KERNEL_NS);
+    let before = sim.now();
+    for _ in 0..ROOM - LAUNCHES {
+        saxpy(&stream, &kernel, 1.0, &x, &mut y).unwrap();
+    }
+    stream
+        .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_RELAXED)
+        .unwrap();
+    for _ in 0..NODES {
+        saxpy(&stream, &kernel, 1.0, &x, &mut y).unwrap();
+    }
+    let graph = stream
+        .end_capture(CUgraphInstantiate_flags(0))
+        .unwrap()
+        .unwrap();
+    for _ in 0..LAUNCHES {
+        graph.launch().unwrap();
+    }
+    assert_eq!(sim.now(), before, "there was room");
+    graph.launch().unwrap();
+    assert_eq!(sim.now(), before + KERNEL_NS);
+    stream.synchronize().unwrap();
+}
