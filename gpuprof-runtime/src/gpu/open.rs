@@ -12,6 +12,7 @@ use super::pending::{Progress, Sender};
 use super::stream::StreamRef;
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed};
+use crate::stats::clusters::Drawn;
 use crate::stats::gpu_node::GpuCall;
 
 /// A span that is open on this thread, or a `with_stream`.
@@ -71,8 +72,7 @@ pub(super) struct Chosen {
     pub(super) yes: bool,
     /// How many calls each chosen one stands for by its own site's `sample`.
     pub(super) own: u32,
-    /// How many it stands for by everything that was drawn for it.
-    pub(super) all: u32,
+    pub(super) drawn: Drawn,
 }
 
 /// GPU time of the spans inside one call, on its own single stream. Only the resolver reads and writes it.
@@ -259,16 +259,37 @@ impl GpuThread {
     /// any case as the site's own `sample` draws.
     pub(super) fn choose(&mut self, global: u32, own: u32) -> Chosen {
         let inherited = self.open.iter().rev().find_map(|(_, open)| open.chosen);
-        let (base, all) = match inherited {
-            Some(chosen) => (chosen.yes, chosen.all),
-            None => (global <= 1 || self.random.u32(..global) == 0, global),
-        };
-        let own = own.max(1);
-        Chosen {
-            yes: base && (own == 1 || self.random.u32(..own) == 0),
-            own,
-            all: all.saturating_mul(own),
+        let Chosen { yes, mut drawn, .. } = inherited.unwrap_or_else(|| self.draw(global));
+        let again = self.draw(own);
+        if drawn.all == 1 {
+            drawn = again.drawn;
+        } else {
+            drawn.all = drawn.all.saturating_mul(again.own);
         }
+        Chosen {
+            yes: yes && again.yes,
+            own: again.own,
+            drawn,
+        }
+    }
+
+    /// Draws 1 in `n`; 0 is 1, of which nothing is drawn.
+    fn draw(&mut self, n: u32) -> Chosen {
+        let own = n.max(1);
+        let (yes, drawn) = match own {
+            1 => (true, Drawn::NOTHING),
+            _ => {
+                // 64 random bits: no other draw has them.
+                let cluster = self.random.u64(..);
+                let drawn = Drawn {
+                    cluster,
+                    first: own,
+                    all: own,
+                };
+                (self.random.u32(..own) == 0, drawn)
+            }
+        };
+        Chosen { yes, own, drawn }
     }
 
     /// Path and inner time of the nearest timed span on the same single stream, and the product of the weights of the

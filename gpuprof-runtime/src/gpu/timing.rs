@@ -183,7 +183,7 @@ impl Timing {
             parent,
             outermost,
             weight: between.saturating_mul(chosen.own),
-            stands_for: chosen.all,
+            drawn: chosen.drawn,
             work: Work::NONE,
         };
         Ok(State::Started {

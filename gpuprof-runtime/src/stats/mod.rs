@@ -1,7 +1,9 @@
 //! Counters and what they add up to. Must not import gpu, span, collector or cudarc.
 
 pub(crate) mod call;
+pub(crate) mod clusters;
 pub(crate) mod counters;
+mod estimate;
 pub(crate) mod gpu_node;
 pub(crate) mod histogram;
 pub(crate) mod merged;
