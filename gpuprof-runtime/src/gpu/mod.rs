@@ -3,10 +3,13 @@
 mod calls;
 mod context;
 mod device;
+mod doze;
 mod driver;
 mod durations;
 mod floor;
 mod lanes;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod open;
 mod pending;
 mod record;

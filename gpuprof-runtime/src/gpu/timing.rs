@@ -11,6 +11,7 @@ use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 
 use super::context::Contexts;
+use super::doze::Doze;
 use super::driver::Driver;
 use super::lanes::{Held, Lane, Lanes};
 use super::open::{GpuThread, Open, Pairs, State};
@@ -31,8 +32,7 @@ pub(crate) struct Timing {
     /// Time 1 call in this many.
     sample: AtomicU32,
     resolver: OnceLock<Option<thread::Thread>>,
-    /// The resolver has nothing to do and may be asleep.
-    pub(super) idle: AtomicBool,
+    pub(super) doze: Doze,
     /// Somebody waits for the resolver: it must not sleep long.
     pub(super) hurry: AtomicBool,
     /// Event floors being measured.
@@ -88,7 +88,7 @@ impl Timing {
             devices: Mutex::new(Vec::new()),
             sample: AtomicU32::new(1),
             resolver: OnceLock::new(),
-            idle: AtomicBool::new(false),
+            doze: Doze::new(),
             hurry: AtomicBool::new(false),
             probes: AtomicU32::new(0),
         }
@@ -249,9 +249,7 @@ impl Timing {
     /// Hands a sample to the resolver.
     pub(crate) fn submit(&self, thread: &mut GpuThread, sample: Sample) {
         thread.sender(self).send(sample);
-        if self.idle.load(Relaxed) {
-            self.wake();
-        }
+        self.doze.rouse(|| self.wake());
     }
 
     /// Opens a thread's ring.
@@ -319,7 +317,8 @@ impl Timing {
     }
 
     fn probing(&self) -> bool {
-        self.probes.load(Relaxed) > 0 || self.contexts.has_new()
+        // In this order: the resolver counts the probe before it takes the context off its list.
+        self.contexts.has_new() || self.probes.load(Relaxed) > 0
     }
 
     /// What is resolved of the current window, and late of the one kept; `None` when the lock is not to be had within `limit`.

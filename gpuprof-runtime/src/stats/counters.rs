@@ -4,7 +4,7 @@
 //! nothing has to be added up at a thread's end, and memory goes by how many threads run at once. Must not import gpu, span
 //! or collector.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use super::histogram;
 use super::node::{Node, Stamp};
 use super::paths::Paths;
+use crate::sync::{AtomicU32, AtomicU64};
 
 /// What other threads may read of a thread at any time.
 #[derive(Debug, Default)]
@@ -64,13 +65,8 @@ impl Shared {
     }
 
     fn add_site(&self, site: u32, is_async: bool) -> &'static SiteCounters {
-        let counters: &'static SiteCounters = Box::leak(Box::new(SiteCounters {
-            site,
-            cpu: histogram::Shared::new(),
-            wall: is_async.then(histogram::Shared::new),
-            threads: AtomicU32::new(0),
-            seen: AtomicU64::new(0),
-        }));
+        let counters: &'static SiteCounters =
+            Box::leak(Box::new(SiteCounters::new(site, is_async)));
         self.sites.lock().push(counters);
         counters
     }
@@ -90,6 +86,16 @@ pub(crate) struct SiteCounters {
 }
 
 impl SiteCounters {
+    pub(super) fn new(site: u32, is_async: bool) -> Self {
+        Self {
+            site,
+            cpu: histogram::Shared::new(),
+            wall: is_async.then(histogram::Shared::new),
+            threads: AtomicU32::new(0),
+            seen: AtomicU64::new(0),
+        }
+    }
+
     /// Counts the thread of `stamp`, if it is new here.
     pub(super) fn count_thread(&self, stamp: Stamp) {
         let seen = self.seen.load(Relaxed);

@@ -5,7 +5,9 @@
 
 use std::array;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use crate::sync::AtomicU64;
 
 const SUB_BITS: u32 = 4;
 const SUBS: usize = 1 << SUB_BITS;

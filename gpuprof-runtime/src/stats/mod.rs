@@ -6,6 +6,8 @@ pub(crate) mod counters;
 mod estimate;
 pub(crate) mod gpu_node;
 pub(crate) mod histogram;
+#[cfg(all(test, loom))]
+mod loom_tests;
 pub(crate) mod merged;
 pub(crate) mod node;
 pub(crate) mod paths;
