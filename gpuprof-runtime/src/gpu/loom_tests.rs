@@ -9,10 +9,11 @@ use loom::thread;
 
 use super::doze::Doze;
 use super::pending::Progress;
+use crate::sync::in_every_order;
 
 #[test]
 fn a_sample_waits_for_no_more_than_one_sleep() {
-    loom::model(|| {
+    in_every_order(|| {
         let doze = Arc::new(Doze::new());
         // The ring, as rtrb publishes what is in it.
         let sent = Arc::new(AtomicU64::new(0));
@@ -32,14 +33,8 @@ fn a_sample_waits_for_no_more_than_one_sleep() {
                 assert!(sleeps <= 1, "it slept on over a sample");
             }
         });
-        let span = thread::spawn({
-            let resolver = resolver.thread().clone();
-            move || {
-                sent.store(1, Release);
-                doze.rouse(|| resolver.unpark());
-            }
-        });
-        span.join().unwrap();
+        sent.store(1, Release);
+        doze.rouse(|| resolver.thread().unpark());
         // The longest that it parks is over.
         resolver.thread().unpark();
         resolver.join().unwrap();
@@ -48,21 +43,12 @@ fn a_sample_waits_for_no_more_than_one_sleep() {
 
 #[test]
 fn whoever_waits_finds_every_sample_that_was_sent_before_booked() {
-    loom::model(|| {
+    in_every_order(|| {
         let progress = Arc::new(Progress::default());
         let ring = Arc::new(Mutex::new(VecDeque::new()));
         let booked = Arc::new(Mutex::new(0));
-        let span = thread::spawn({
-            let (progress, ring) = (Arc::clone(&progress), Arc::clone(&ring));
-            move || {
-                for sample in 0..2 {
-                    ring.lock().unwrap().push_back(sample);
-                    progress.submit();
-                }
-            }
-        });
         let resolver = thread::spawn({
-            let (progress, booked) = (Arc::clone(&progress), Arc::clone(&booked));
+            let (progress, ring, booked) = (progress.clone(), ring.clone(), booked.clone());
             move || {
                 for _ in 0..2 {
                     if ring.lock().unwrap().pop_front().is_some() {
@@ -72,11 +58,20 @@ fn whoever_waits_finds_every_sample_that_was_sent_before_booked() {
                 }
             }
         });
-        let target = progress.submitted();
-        if progress.resolved() >= target {
-            assert!(*booked.lock().unwrap() >= target);
+        let waits = thread::spawn({
+            let (progress, booked) = (progress.clone(), booked.clone());
+            move || {
+                let target = progress.submitted();
+                if progress.resolved() >= target {
+                    assert!(*booked.lock().unwrap() >= target);
+                }
+            }
+        });
+        for sample in 0..2 {
+            ring.lock().unwrap().push_back(sample);
+            progress.submit();
         }
-        span.join().unwrap();
+        waits.join().unwrap();
         resolver.join().unwrap();
         assert_eq!(progress.submitted(), 2);
         assert_eq!(progress.resolved(), *booked.lock().unwrap());
@@ -86,19 +81,19 @@ fn whoever_waits_finds_every_sample_that_was_sent_before_booked() {
 /// `Site` is a static, which loom's atomics cannot be in: the same two words with the same orders.
 #[test]
 fn an_open_gate_shows_the_sites_number() {
-    loom::model(|| {
+    in_every_order(|| {
         let site = Arc::new((AtomicU8::new(0), AtomicU32::new(u32::MAX)));
-        let decides = thread::spawn({
+        let span = thread::spawn({
             let site = Arc::clone(&site);
             move || {
-                site.1.store(7, Relaxed);
-                site.0.store(1, Release);
+                let (gate, id) = &*site;
+                if gate.load(Acquire) == 1 {
+                    assert_eq!(id.load(Relaxed), 7);
+                }
             }
         });
-        let (gate, id) = &*site;
-        if gate.load(Acquire) == 1 {
-            assert_eq!(id.load(Relaxed), 7);
-        }
-        decides.join().unwrap();
+        site.1.store(7, Relaxed);
+        site.0.store(1, Release);
+        span.join().unwrap();
     });
 }

@@ -1,6 +1,6 @@
 //! Counters with one writer, read by another thread and handed on to the next, in every order that the memory model allows.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
@@ -9,6 +9,7 @@ use loom::thread;
 use super::counters::SiteCounters;
 use super::histogram::Plain;
 use super::node::{Node, Stamp};
+use crate::sync::in_every_order;
 
 const NS: u64 = 16;
 const CHILDREN: u64 = 3;
@@ -30,42 +31,43 @@ fn book(node: &Node, thread: u32) {
 
 #[test]
 fn a_reader_sees_all_fields_of_one_moment() {
-    loom::model(|| {
+    in_every_order(|| {
         let node = node();
         // What is only done at first is over.
         book(&node, 1);
-        let writer = thread::spawn({
+        let reader = thread::spawn({
             let node = Arc::clone(&node);
-            move || book(&node, 1)
+            move || {
+                let Some(data) = node.try_read(1) else { return };
+                let cpu = data.cpu;
+                assert!((1..=2).contains(&cpu.calls));
+                assert_eq!(cpu.total, NS * cpu.calls);
+                assert_eq!(cpu.children, CHILDREN * cpu.calls);
+                assert_eq!(cpu.squares, (NS * NS * cpu.calls) as f64);
+                assert_eq!((cpu.min, cpu.max), (NS, NS));
+            }
         });
-        if let Some(data) = node.try_read(1) {
-            let cpu = data.cpu;
-            assert!((1..=2).contains(&cpu.calls));
-            assert_eq!(cpu.total, NS * cpu.calls);
-            assert_eq!(cpu.children, CHILDREN * cpu.calls);
-            assert_eq!(cpu.squares, (NS * NS * cpu.calls) as f64);
-            assert_eq!((cpu.min, cpu.max), (NS, NS));
-        }
-        writer.join().unwrap();
+        book(&node, 1);
+        reader.join().unwrap();
         assert_eq!(node.try_read(1).unwrap().cpu.calls, 2);
     });
 }
 
 #[test]
 fn the_next_thread_goes_on_with_the_counters_of_one_that_ended() {
-    loom::model(|| {
+    in_every_order(|| {
         let node = node();
         let free = Arc::new(Mutex::new(Vec::new()));
-        let first = thread::spawn({
-            let (node, free) = (Arc::clone(&node), Arc::clone(&free));
+        let next = thread::spawn({
+            let free = Arc::clone(&free);
             move || {
-                book(&node, 1);
-                free.lock().unwrap().push(node);
+                let adopted: Option<Arc<Node>> = free.lock().unwrap().pop();
+                adopted.iter().map(|node| book(node, 2)).count() as u64
             }
         });
-        let adopted = free.lock().unwrap().pop();
-        let booked = 1 + adopted.iter().map(|node| book(node, 2)).count() as u64;
-        first.join().unwrap();
+        book(&node, 1);
+        free.lock().unwrap().push(Arc::clone(&node));
+        let booked = 1 + next.join().unwrap();
         let data = node.try_read(1).unwrap();
         assert_eq!((data.cpu.calls, data.cpu.total), (booked, NS * booked));
         let mut histogram = Plain::default();
@@ -80,27 +82,27 @@ fn the_next_thread_goes_on_with_the_counters_of_one_that_ended() {
 
 #[test]
 fn a_histogram_only_ever_grows_for_a_reader() {
-    loom::model(|| {
+    in_every_order(|| {
         let node = node();
         book(&node, 1);
         let told = Arc::new(AtomicU64::new(0));
-        let writer = thread::spawn({
-            let (node, told) = (Arc::clone(&node), Arc::clone(&told));
-            move || {
-                node.site.cpu.record(NS);
-                told.store(1, Release);
-            }
-        });
-        let count = || {
+        let count = |node: &Node| {
             let mut histogram = Plain::default();
             node.site.cpu.add_to(&mut histogram);
             histogram.buckets().map(|(.., count)| count).sum::<u64>()
         };
-        let known = 1 + told.load(Acquire);
-        let read = count();
-        assert!((known..=2).contains(&read));
-        assert!(count() >= read);
-        writer.join().unwrap();
-        assert_eq!((count(), told.load(Relaxed)), (2, 1));
+        let reader = thread::spawn({
+            let (node, told) = (Arc::clone(&node), Arc::clone(&told));
+            move || {
+                let known = 1 + told.load(Acquire);
+                let read = count(&node);
+                assert!((known..=2).contains(&read));
+                assert!((read..=2).contains(&count(&node)));
+            }
+        });
+        node.site.cpu.record(NS);
+        told.store(1, Release);
+        reader.join().unwrap();
+        assert_eq!(count(&node), 2);
     });
 }
