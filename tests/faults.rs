@@ -11,6 +11,8 @@ mod other_context;
 mod process;
 #[path = "faults/program.rs"]
 mod program;
+#[path = "faults/replayed.rs"]
+mod replayed;
 #[path = "faults/stand_ins.rs"]
 mod stand_ins;
 

@@ -134,12 +134,13 @@ fn the_confidence_interval_is_that_of_a_random_sample() {
     let profile = w.finish(session);
     let gpu = gpu(&profile, "varies");
     let half = gpu.estimate.as_ref().expect("an estimate").total_ci95_ns;
-    // N · s · √((1 − n/N) / n) · 1.96 with s = 100: about 1.96 · 2 000 · 100 · √(0.75 / 500) = 15 200.
+    // N · s · √((1 − 1/4) / n) · t with s = 100: about 1.96 · 2 000 · 100 · √(0.75 / 500) = 15 200.
     let (n, all) = (gpu.timed_calls as f64, 2_000.0);
     let spread = gpu.timed_ns as f64 / n;
     let variance = ((300.0 - spread) * (spread - 100.0)) * n / (n - 1.0);
-    let wanted = 1.96 * all * (variance * (1.0 - n / all) / n).sqrt();
-    assert!((half as f64 - wanted).abs() < 1.0, "{half}, not {wanted}");
+    let student = 1.959_964 + 2.372 / (n - 1.0);
+    let wanted = student * all * (variance * 0.75 / n).sqrt();
+    assert!((half as f64 - wanted).abs() < 2.0, "{half}, not {wanted}");
     // Eight standard deviations.
     assert!(gpu.times.total_ns.abs_diff(truth) < 4 * half);
 }

@@ -61,6 +61,8 @@ mod span;
 #[cfg(feature = "enable")]
 mod stats;
 #[cfg(feature = "enable")]
+mod sync;
+#[cfg(feature = "enable")]
 mod thread;
 
 #[cfg(feature = "enable")]

@@ -232,7 +232,8 @@ pub struct GpuTimes {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct Estimate {
-    /// Half the width of the 95 % confidence interval of `total_ns`.
+    /// Half the width of the 95 % confidence interval of `total_ns`. It allows for calls that were sampled together, inside
+    /// one sampled call.
     pub total_ci95_ns: u64,
 }
 

@@ -36,7 +36,7 @@ impl Site {
     /// Whether a call of this site is to be measured now.
     #[inline]
     pub fn active(&'static self) -> bool {
-        match self.gate.load(std::sync::atomic::Ordering::Relaxed) {
+        match self.gate.load(std::sync::atomic::Ordering::Acquire) {
             GATE_UNKNOWN => decide(self),
             gate => gate != GATE_SHUT,
         }

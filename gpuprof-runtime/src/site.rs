@@ -3,7 +3,7 @@
 //! Must not import anything that measures; the collector decides whether a site is on.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
 
 use crate::nvtx::{Look, OpenRange, Payload};
 
@@ -90,7 +90,8 @@ impl Site {
             0 => GATE_SHUT,
             open => open,
         };
-        self.gate.store(gate, Relaxed);
+        // After the number: who finds the gate open must find that too.
+        self.gate.store(gate, Ordering::Release);
         gate != GATE_SHUT
     }
 

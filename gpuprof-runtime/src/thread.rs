@@ -4,7 +4,7 @@
 //! what must be given back. Only the owning thread writes. Must not import span or report.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::collector::collector;
 use crate::gpu::GpuThread;
@@ -14,6 +14,7 @@ use crate::stats::budget::COUNTERS;
 use crate::stats::counters::Shared;
 use crate::stats::node::{Node, Stamp};
 use crate::stats::paths::ROOT;
+use crate::sync::AtomicU64;
 
 thread_local! {
     static THREAD: Thread = const { Thread::new() };

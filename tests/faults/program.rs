@@ -18,6 +18,7 @@ use gpuprof::{HasStream, StreamRef, gpu_profile, scope, with_stream};
 use simcuda::Sim;
 
 use crate::other_context::{Lent, Other};
+use crate::replayed;
 
 /// What each kernel takes; nothing else takes time.
 pub(crate) const KERNEL_NS: u64 = 10_000;
@@ -25,7 +26,7 @@ const LEN: usize = 4;
 const DEEP: u32 = 40;
 
 /// The functions of which every time that is shown has one right value, and that value in kernels.
-pub(crate) const EXACT: [(&str, u64); 7] = [
+pub(crate) const EXACT: [(&str, u64); 12] = [
     ("program::add", 1),
     ("program::twice", 2),
     ("program::on_a_thread", 2),
@@ -33,14 +34,19 @@ pub(crate) const EXACT: [(&str, u64); 7] = [
     ("program::raw", 1),
     ("program::inherits", 1),
     ("program::around", 1),
+    ("replayed::layer", 1),
+    ("replayed::block", 2),
+    ("replayed::model", 4),
+    ("replayed::replay", 4),
+    ("replayed::beside", 1),
 ];
 
-type Answer<T> = Result<T, DriverError>;
+pub(crate) type Answer<T> = Result<T, DriverError>;
 
 /// A context with a kernel and its memory.
-struct Gpu {
-    context: Arc<CudaContext>,
-    stream: Arc<CudaStream>,
+pub(crate) struct Gpu {
+    pub(crate) context: Arc<CudaContext>,
+    pub(crate) stream: Arc<CudaStream>,
     saxpy: CudaFunction,
     x: CudaSlice<f32>,
     y: CudaSlice<f32>,
@@ -67,7 +73,7 @@ impl Gpu {
     }
 
     /// Queues `y = a * x + y`, by raw pointers, so that cudarc's own tracking stays out of captures.
-    fn launch(&self, stream: &Arc<CudaStream>, a: f32) -> Answer<()> {
+    pub(crate) fn launch(&self, stream: &Arc<CudaStream>, a: f32) -> Answer<()> {
         let (n, (x, y)) = (LEN as u32, &self.pointers);
         let mut launch = stream.launch_builder(&self.saxpy);
         launch.arg(&n).arg(&a).arg(x).arg(y);
@@ -102,7 +108,7 @@ fn deep(gpu: &Gpu, stream: &Arc<CudaStream>, depth: u32) -> Answer<()> {
 }
 
 #[gpu_profile]
-fn copies(gpu: &Gpu, stream: &Arc<CudaStream>) -> Answer<Vec<f32>> {
+pub(crate) fn copies(gpu: &Gpu, stream: &Arc<CudaStream>) -> Answer<Vec<f32>> {
     let copy = stream.clone_dtoh(&gpu.y)?;
     stream.synchronize()?;
     Ok(copy)
@@ -145,7 +151,7 @@ fn around(_lent: &Lent, inside: impl FnOnce() -> Answer<()>) -> Answer<()> {
 }
 
 /// Says what a step answered and what the program then finds of itself.
-fn tell(gpu: &Gpu, step: &str, answer: impl std::fmt::Debug) {
+pub(crate) fn tell(gpu: &Gpu, step: &str, answer: impl std::fmt::Debug) {
     let current = result::ctx::get_current()
         .map(|current| current.map(|handle| handle == gpu.context.cu_ctx()));
     let (stored, multi) = (
@@ -160,6 +166,7 @@ pub(crate) fn run(sim: Sim) -> Answer<()> {
     sim.set_kernel_ns(kernels::SAXPY, KERNEL_NS);
     let gpu = Gpu::new(0)?;
     everyday(&gpu);
+    replayed::run(&gpu)?;
     stored_errors(&gpu);
     captures(&gpu)?;
     threads(&gpu);

@@ -2,8 +2,8 @@
 //! answers an error where it was told to. The program's own calls go past them.
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Mutex, OnceLock};
 
 /// One call in a row that is to fail, and the ones after it.
 pub(crate) struct Order {
@@ -53,13 +53,30 @@ pub(crate) fn tell() {
         let (calls, failed) = (stand_in.calls.load(SeqCst), stand_in.failed.load(SeqCst));
         eprintln!("gpuprof called {} {calls} {failed}", stand_in.symbol);
     }
+    let without = WITHOUT.lock().expect("no panic");
+    without
+        .iter()
+        .for_each(|symbol| eprintln!("{NO_STAND_IN}{symbol}"));
 }
 
-/// Every driver function that gpuprof calls; but for `cuCtxSetCurrent`, which it calls only where popping a context has failed
-/// twice.
+/// Called only where popping a context has failed twice in a row. Where this fails too, nobody can give the thread back what
+/// it had: not made to fail, but it has to be seen called.
+pub(crate) const LAST_RESORT: &str = "cuCtxSetCurrent";
+
+/// Every driver function that gpuprof calls, but for the last resort.
 pub(crate) fn called() -> impl Iterator<Item = &'static str> {
-    STAND_INS.iter().map(|stand_in| stand_in.symbol)
+    let symbols = STAND_INS.iter().map(|stand_in| stand_in.symbol);
+    symbols.filter(|symbol| *symbol != LAST_RESORT)
 }
+
+/// What gpuprof looked up and has no function here.
+static WITHOUT: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// The driver's names begin like this; gpuprof also asks whether the device is the simulated one.
+const OF_THE_DRIVER: &str = "cu";
+
+/// What a line about one of them begins with.
+pub(crate) const NO_STAND_IN: &str = "no stand-in for ";
 
 struct StandIn {
     symbol: &'static str,
@@ -113,7 +130,12 @@ macro_rules! stand_ins {
         fn stand_in(symbol: &str) -> *const c_void {
             match symbol {
                 $(stringify!($name) => functions::$name as *const c_void,)+
-                _ => std::ptr::null(),
+                _ => {
+                    if symbol.starts_with(OF_THE_DRIVER) {
+                        WITHOUT.lock().expect("no panic").push(symbol.to_owned());
+                    }
+                    std::ptr::null()
+                }
             }
         }
 
@@ -141,18 +163,41 @@ stand_ins! {
     cuCtxGetCurrent(out: *mut Handle);
     cuCtxPushCurrent_v2(context: Handle);
     cuCtxPopCurrent_v2(out: *mut Handle);
+    cuCtxSetCurrent(context: Handle);
     cuCtxGetDevice(out: *mut c_int);
     cuCtxGetId(context: Handle, out: *mut u64);
     cuStreamGetCtx(stream: Handle, out: *mut Handle);
     cuStreamIsCapturing(stream: Handle, out: *mut c_int);
+    cuStreamGetCaptureInfo_v2(
+        stream: Handle,
+        status: *mut c_int,
+        id: *mut u64,
+        graph: *mut Handle,
+        nodes: *mut c_void,
+        count: *mut c_void
+    );
     cuStreamCreate(out: *mut Handle, flags: c_uint);
     cuStreamDestroy_v2(stream: Handle);
     cuEventCreate(out: *mut Handle, flags: c_uint);
     cuEventDestroy_v2(event: Handle);
     cuEventRecord(event: Handle, stream: Handle);
+    cuEventRecordWithFlags(event: Handle, stream: Handle, flags: c_uint);
     cuEventQuery(event: Handle);
     cuEventElapsedTime_v2(out: *mut f32, start: Handle, end: Handle);
     cuThreadExchangeStreamCaptureMode(mode: *mut c_int);
+    cuGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize);
+    cuGraphNodeGetType(node: Handle, out: *mut c_int);
+    cuGraphEventRecordNodeGetEvent(node: Handle, out: *mut Handle);
+    cuGraphExecEventRecordNodeSetEvent(exec: Handle, node: Handle, event: Handle);
+    cuGraphRetainUserObject(graph: Handle, object: Handle, count: c_uint, flags: c_uint);
+    cuUserObjectCreate(
+        out: *mut Handle,
+        data: *mut c_void,
+        destroy: *const c_void,
+        references: c_uint,
+        flags: c_uint
+    );
+    cuUserObjectRelease(object: Handle, count: c_uint);
     cuDeviceGetAttribute(out: *mut c_int, attribute: c_int, device: c_int);
     cuDeviceGetName(out: *mut c_char, len: c_int, device: c_int);
     cuDeviceGetUuid_v2(out: *mut c_void, device: c_int);

@@ -10,6 +10,7 @@ mod needs;
 mod nsys;
 mod ptx;
 mod reliability;
+mod sanitize;
 mod sim;
 mod test;
 mod workspace;
@@ -22,6 +23,7 @@ cargo xtask COMMAND
   demo [EXAMPLE]        run an example (02_convolution) and end with its table; needs no GPU
   test                  run every test of the repository; a test that did not run is a failure
   bench [--short]       measure what gpuprof costs, as one table; --instructions counts under valgrind
+  sanitize [loom | thread]  hold what threads share against loom and ThreadSanitizer (needs rustup's nightly)
   sim -- PROGRAM [ARG]  run a cudarc program on the simulated device
   nsys                  unpack Nsight Systems into the target folder (600 MB; Debian, Ubuntu, x86_64)
   nsys test             run every example under it and hold its report against gpuprof's
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "nsys" => nsys::run(rest),
         "bench" => bench::run(rest),
+        "sanitize" => sanitize::run(rest),
         "sim" => sim::run(rest),
         "setup" => setup(rest),
         "gpu-pack" => gpu_pack::run(rest),

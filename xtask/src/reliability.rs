@@ -57,6 +57,10 @@ const SECTIONS: [Section; 3] = [
             "--matrix",
         ]),
     },
+    Section {
+        name: "load",
+        source: Source::Whole(&["run", "--quiet", "--release", "--package", "load"]),
+    },
 ];
 
 /// Runs the tests of each section, or of one, prints their tables and writes them into the page.

@@ -99,11 +99,18 @@ pub(super) struct CapturedCall {
 pub(super) struct Captured {
     calls: Mutex<Vec<CapturedCall>>,
     ended: AtomicU32,
+    /// Pairs that the driver would not take out of an executable graph: its launches record them as long as there is one.
+    stuck: Mutex<Vec<Arc<Lent>>>,
 }
 
 impl Captured {
     pub(super) fn call(&self, at: usize) -> Option<CapturedCall> {
         self.calls.lock().get(at).cloned()
+    }
+
+    /// Keeps pairs for as long as anything made from the graph is left.
+    pub(super) fn keep(&self, pairs: &[Arc<Lent>]) {
+        self.stuck.lock().extend(pairs.iter().cloned());
     }
 }
 

@@ -6,6 +6,7 @@ mod captured;
 mod context;
 mod contexts;
 mod device;
+mod doze;
 mod driver;
 mod durations;
 mod floor;
@@ -13,6 +14,8 @@ mod graph_calls;
 mod inside;
 mod kept;
 mod lanes;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod open;
 mod pending;
 mod record;

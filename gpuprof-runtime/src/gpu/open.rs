@@ -13,6 +13,7 @@ use super::pending::{Progress, Sample, Sender};
 use super::stream::StreamRef;
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed};
+use crate::stats::clusters::Drawn;
 use crate::stats::gpu_node::GpuCall;
 use crate::stats::paths::ROOT;
 
@@ -94,8 +95,7 @@ pub(super) struct Chosen {
     pub(super) yes: bool,
     /// How many calls each chosen one stands for by its own site's `sample`.
     pub(super) own: u32,
-    /// How many it stands for by everything that was drawn for it.
-    pub(super) all: u32,
+    pub(super) drawn: Drawn,
 }
 
 impl Chosen {
@@ -103,7 +103,7 @@ impl Chosen {
     pub(super) const NO: Self = Self {
         yes: false,
         own: 1,
-        all: 1,
+        drawn: Drawn::NOTHING,
     };
 }
 
@@ -316,16 +316,37 @@ impl GpuThread {
 
     /// The same for a call inside one of which `outer` was decided.
     pub(super) fn choose_inside(&mut self, outer: Option<Chosen>, global: u32, own: u32) -> Chosen {
-        let (base, all) = match outer {
-            Some(chosen) => (chosen.yes, chosen.all),
-            None => (global <= 1 || self.random.u32(..global) == 0, global),
-        };
-        let own = own.max(1);
-        Chosen {
-            yes: base && (own == 1 || self.random.u32(..own) == 0),
-            own,
-            all: all.saturating_mul(own),
+        let Chosen { yes, mut drawn, .. } = outer.unwrap_or_else(|| self.draw(global));
+        let again = self.draw(own);
+        if drawn.all == 1 {
+            drawn = again.drawn;
+        } else {
+            drawn.all = drawn.all.saturating_mul(again.own);
         }
+        Chosen {
+            yes: yes && again.yes,
+            own: again.own,
+            drawn,
+        }
+    }
+
+    /// Draws 1 in `n`; 0 is 1, of which nothing is drawn.
+    fn draw(&mut self, n: u32) -> Chosen {
+        let own = n.max(1);
+        let (yes, drawn) = match own {
+            1 => (true, Drawn::NOTHING),
+            _ => {
+                // 64 random bits: no other draw has them.
+                let cluster = self.random.u64(..);
+                let drawn = Drawn {
+                    cluster,
+                    first: own,
+                    all: own,
+                };
+                (self.random.u32(..own) == 0, drawn)
+            }
+        };
+        Chosen { yes, own, drawn }
     }
 
     /// How a call on these streams lies in the spans around it.

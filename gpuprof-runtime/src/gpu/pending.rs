@@ -1,7 +1,7 @@
 //! The way of a sample from the thread that ended a span to the resolver: one wait-free ring per thread.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
@@ -14,6 +14,7 @@ use super::lanes::{Lane, Lanes};
 use super::open;
 use super::sys::Stream;
 use crate::stats::gpu_node::GpuCall;
+use crate::sync::AtomicU64;
 
 /// Samples that one thread can have under way. A call past it goes untimed and is counted.
 const RING: usize = 4_096;
@@ -116,6 +117,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// One more is in the ring. Only for the thread whose ring it is.
+    pub(crate) fn submit(&self) {
+        let submitted = self.submitted.load(Ordering::Relaxed);
+        self.submitted.store(submitted + 1, Ordering::Release);
+    }
+
     pub(crate) fn submitted(&self) -> u64 {
         self.submitted.load(Ordering::Acquire)
     }
@@ -175,11 +182,7 @@ impl Sender {
     #[inline]
     pub(crate) fn send(&mut self, sample: Sample) {
         match self.ring.push(sample) {
-            Ok(()) => {
-                // One writer.
-                let count = &self.progress.submitted;
-                count.store(count.load(Ordering::Relaxed) + 1, Ordering::Release);
-            }
+            Ok(()) => self.progress.submit(),
             Err(rtrb::PushError::Full(sample)) => sample.pairs.recycle(),
         }
     }

@@ -42,7 +42,7 @@ struct Planned {
     /// The driver refused: nobody knows what a replay records into.
     refused: bool,
     /// Keeps what the other calls of the capture are found by.
-    _captured: Arc<Captured>,
+    captured: Arc<Captured>,
 }
 
 /// What one launch does for one captured call.
@@ -312,7 +312,7 @@ impl Replays {
                 blurs,
                 outermost: call.outermost && !thread.is_inside(&call.lanes, call.site),
                 weight,
-                stands_for: chosen.all,
+                drawn: chosen.drawn,
                 work: call.work,
             },
             // Known when it is booked.
@@ -347,17 +347,22 @@ impl Planned {
                 Ok(())
             }
             Err(_) => {
-                self.refuse();
                 self.standing.push(Arc::clone(lent));
+                self.refuse();
                 Err(Refused)
             }
         }
     }
 
-    /// A replay from now on may record into any pair that stands; none of them changes any more.
+    /// A replay from now on may record into any pair that stands; none of them changes any more, and nobody else may have
+    /// one while the graph can be launched, which it can past this.
     fn refuse(&mut self) {
+        if self.refused {
+            return;
+        }
         self.refused = true;
         self.standing.iter().for_each(|standing| standing.spoil());
+        self.captured.keep(&self.standing);
     }
 }
 
@@ -385,7 +390,7 @@ fn planned(timing: &Timing, nodes: &[(GraphNode, Event)]) -> Vec<Planned> {
             standing: vec![Arc::clone(&call.parking)],
             refused: false,
             call,
-            _captured: captured,
+            captured,
         }
     });
     planned.collect()

@@ -163,13 +163,13 @@ impl Resolver {
 
     /// Sleeps until a span or a waiting thread wakes it.
     fn lie_down(&self) {
-        self.timing.idle.store(true, Relaxed);
-        if self.timing.announce.is_empty()
-            && self.rings.iter().all(|ring| ring.receiver.ring.is_empty())
-        {
-            thread::park_timeout(PARKED);
-        }
-        self.timing.idle.store(false, Relaxed);
+        let has_work = || {
+            let mut rings = self.rings.iter();
+            !self.timing.announce.is_empty() || rings.any(|ring| !ring.receiver.ring.is_empty())
+        };
+        self.timing
+            .doze
+            .lie_down(has_work, || thread::park_timeout(PARKED));
     }
 
     fn meet_contexts(&mut self) {

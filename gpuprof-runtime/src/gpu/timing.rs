@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use super::captured::Captures;
 use super::contexts::Contexts;
+use super::doze::Doze;
 use super::driver::Driver;
 use super::lanes::{Held, Lane};
 use super::open::{GpuThread, Open, State};
@@ -33,8 +34,7 @@ pub(crate) struct Timing {
     /// Time 1 call in this many.
     pub(super) sample: AtomicU32,
     resolver: OnceLock<Option<thread::Thread>>,
-    /// The resolver has nothing to do and may be asleep.
-    pub(super) idle: AtomicBool,
+    pub(super) doze: Doze,
     /// Somebody waits for the resolver: it must not sleep long.
     pub(super) hurry: AtomicBool,
     /// The resolver cannot read anything: calls go untimed.
@@ -95,7 +95,7 @@ impl Timing {
             devices: Mutex::new(Vec::new()),
             sample: AtomicU32::new(1),
             resolver: OnceLock::new(),
-            idle: AtomicBool::new(false),
+            doze: Doze::new(),
             hurry: AtomicBool::new(false),
             refused: AtomicBool::new(false),
             probes: AtomicU32::new(0),
@@ -189,7 +189,7 @@ impl Timing {
             blurs: around.blurs,
             outermost,
             weight: between.saturating_mul(chosen.own),
-            stands_for: chosen.all,
+            drawn: chosen.drawn,
             work: Work::NONE,
         };
         Ok(State::Started {
@@ -277,9 +277,7 @@ impl Timing {
     #[inline]
     pub(crate) fn submit(&self, thread: &mut GpuThread, sample: Sample) {
         thread.sender(self).send(sample);
-        if self.idle.load(Relaxed) {
-            self.wake();
-        }
+        self.doze.rouse(|| self.wake());
     }
 
     /// Opens a thread's ring.
@@ -346,7 +344,8 @@ impl Timing {
     }
 
     fn probing(&self) -> bool {
-        self.probes.load(Relaxed) > 0 || self.contexts.has_new()
+        // In this order: the resolver counts the probe before it takes the context off its list.
+        self.contexts.has_new() || self.probes.load(Relaxed) > 0
     }
 
     /// What is resolved of the current window, and late of the one kept; `None` when the lock is not to be had within `limit`.

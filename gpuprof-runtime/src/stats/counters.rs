@@ -4,7 +4,7 @@
 //! nothing has to be added up at a thread's end, and memory goes by how many threads run at once. Must not import gpu, span
 //! or collector.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -13,6 +13,7 @@ use super::budget::{BLOCK, Budget};
 use super::histogram;
 use super::node::{Node, Stamp};
 use super::paths::Paths;
+use crate::sync::{AtomicU32, AtomicU64};
 
 /// What other threads may read of a thread at any time.
 #[derive(Debug, Default)]
@@ -110,7 +111,7 @@ impl SiteCounters {
         size_of::<Self>() + BLOCK + ENTRY + if is_async { wall } else { 0 }
     }
 
-    fn leaked(is_async: bool) -> &'static Self {
+    pub(super) fn leaked(is_async: bool) -> &'static Self {
         Box::leak(Box::new(Self {
             cpu: histogram::Shared::new(),
             wall: is_async.then(|| Box::new(histogram::Shared::new())),

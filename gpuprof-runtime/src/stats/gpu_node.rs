@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::Durations;
 use super::call::Work;
+use super::clusters::{Clusters, Drawn};
 use super::histogram::Plain;
 use super::paths::ROOT;
 
@@ -44,8 +45,7 @@ pub(crate) struct GpuCall {
     pub(crate) outermost: bool,
     /// How many calls of the parent's this one stands for, by its own site's `sample`.
     pub(crate) weight: u32,
-    /// How many calls this one stands for by everything that was drawn for it.
-    pub(crate) stands_for: u32,
+    pub(crate) drawn: Drawn,
     pub(crate) work: Work,
 }
 
@@ -58,6 +58,8 @@ pub(crate) struct GpuStats {
     pub(crate) enclosed: FxHashMap<(u32, u32, u32), u64>,
     /// By (site, device).
     pub(crate) histograms: FxHashMap<(u32, u32), Plain>,
+    /// What sampled totals are sure by.
+    pub(crate) clusters: Clusters,
 }
 
 impl GpuStats {
@@ -66,14 +68,16 @@ impl GpuStats {
         let node = self.nodes.entry((call.path, call.device)).or_default();
         node.times.add(ns);
         node.self_ns += ns.cast_signed() - inside_ns.cast_signed();
-        node.stands_for = call.stands_for;
+        node.stands_for = call.drawn.all;
         if call.counts {
             node.calls += 1;
             node.work.add(&call.work);
         }
-        if call.outermost {
-            node.outermost_ns += ns;
-        }
+        let outermost_ns = if call.outermost { ns } else { 0 };
+        node.outermost_ns += outermost_ns;
+        let (drawn, device) = (call.drawn, call.device);
+        self.clusters
+            .add(call.site, drawn, device, call.counts, outermost_ns);
         let (covered, blurs) = (call.covered.unwrap_or(ROOT), call.blurs.unwrap_or(ROOT));
         *self
             .enclosed
@@ -110,6 +114,7 @@ impl GpuStats {
         for (place, more) in &other.histograms {
             self.histograms.entry(*place).or_default().merge(more);
         }
+        self.clusters.fold(&other.clusters);
     }
 
     pub(crate) fn fail(&mut self, call: &GpuCall) {

@@ -4,11 +4,12 @@
 //! published crates of this kind lock, or cannot be read while another thread writes.
 
 use std::array;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use once_cell::race::OnceRef;
 
 use super::budget::COUNTERS;
+use crate::sync::AtomicU64;
 
 const SUB_BITS: u32 = 4;
 const SUBS: usize = 1 << SUB_BITS;

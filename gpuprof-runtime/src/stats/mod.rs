@@ -2,9 +2,13 @@
 
 pub(crate) mod budget;
 pub(crate) mod call;
+pub(crate) mod clusters;
 pub(crate) mod counters;
+mod estimate;
 pub(crate) mod gpu_node;
 pub(crate) mod histogram;
+#[cfg(all(test, loom))]
+mod loom_tests;
 pub(crate) mod merged;
 pub(crate) mod node;
 pub(crate) mod paths;

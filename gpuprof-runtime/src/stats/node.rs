@@ -4,11 +4,12 @@
 //! number (odd while the writer is inside). A node is never freed: when its thread ends, the next thread to begin goes on
 //! writing it, so that spans can hold it without counting who does. Must not import gpu, span or collector.
 
-use std::hint;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, Ordering::Relaxed, fence};
+use std::array;
+use std::sync::atomic::{Ordering, Ordering::Relaxed};
 
 use super::call::{Call, Fate, REASONS, Work};
 use super::counters::SiteCounters;
+use crate::sync::{AtomicU32, AtomicU64, fence, hint};
 
 /// How often a reader tries for one consistent moment before it takes what it sees: a writer is inside for
 /// nanoseconds, unless it was preempted there.
@@ -59,7 +60,7 @@ struct Durations {
 }
 
 impl Durations {
-    const fn new() -> Self {
+    fn new() -> Self {
         Self {
             total: AtomicU64::new(0),
             children: AtomicU64::new(0),
@@ -158,8 +159,8 @@ impl Node {
             captured: AtomicU64::new(0),
             in_graph: AtomicU64::new(0),
             replays: AtomicU64::new(0),
-            untimed: [const { AtomicU64::new(0) }; REASONS],
-            work: [const { AtomicU64::new(0) }; 3],
+            untimed: array::from_fn(|_| AtomicU64::new(0)),
+            work: array::from_fn(|_| AtomicU64::new(0)),
             work_stated: AtomicU32::new(0),
         }
     }
@@ -261,15 +262,21 @@ impl Node {
     /// All fields of one moment. Minimum and maximum only if they are of the window `epoch`.
     pub(crate) fn read(&self, epoch: u32) -> NodeData {
         for _ in 0..READ_TRIES {
-            let before = self.sequence.load(Ordering::Acquire);
-            let data = self.read_once(epoch);
-            fence(Ordering::Acquire);
-            if before.is_multiple_of(2) && self.sequence.load(Relaxed) == before {
+            if let Some(data) = self.try_read(epoch) {
                 return data;
             }
             hint::spin_loop();
         }
         self.read_once(epoch)
+    }
+
+    /// One try: `None` where the writer came between.
+    pub(super) fn try_read(&self, epoch: u32) -> Option<NodeData> {
+        let before = self.sequence.load(Ordering::Acquire);
+        let data = self.read_once(epoch);
+        fence(Ordering::Acquire);
+        let whole = before.is_multiple_of(2) && self.sequence.load(Relaxed) == before;
+        whole.then_some(data)
     }
 
     fn read_once(&self, epoch: u32) -> NodeData {

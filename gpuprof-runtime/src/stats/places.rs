@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::call::Untimed as Reason;
+use super::estimate::Sampled;
 use super::gpu_node::GpuNode;
 use super::node::NodeData;
 use super::paths::{Path, ROOT};
@@ -16,6 +17,8 @@ pub(super) struct Place<'a> {
     pub(super) gpu: Vec<(u32, &'a GpuNode)>,
     /// What sampled times are multiplied by to stand for all calls; 1 without sampling.
     pub(super) scale: f64,
+    /// The same before what is inside another place was held within that.
+    pub(super) free_scale: f64,
     /// GPU time below, of spans whose streams no timed span between has all of.
     pub(super) below: f64,
     /// Its own time holds that of spans inside on some of several streams.
@@ -39,36 +42,47 @@ pub(super) fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
             cpu,
             gpu,
             scale: 1.0,
+            free_scale: 1.0,
             below: 0.0,
             own_overlaps: false,
             below_overlaps: false,
         });
     }
     scale(&mut places);
-    let mut enclosed: Vec<_> = measured.gpu.enclosed.iter().collect();
-    enclosed.sort_unstable();
-    let (outermost, inside): (Vec<_>, Vec<_>) = enclosed
-        .into_iter()
+    let mut enclosed: Vec<Enclosed> = measured
+        .gpu
+        .enclosed
+        .iter()
         .filter(|(_, ns)| **ns > 0)
-        .partition(|((_, covered, _), _)| *covered == ROOT);
-    for (&(path, covered, blurs), &ns) in inside {
-        add_below(&mut places, path, covered, ns);
-        note_overlap(&mut places, path, covered, blurs);
+        .map(|(&(path, covered, blurs), &ns)| Enclosed {
+            covered,
+            path,
+            blurs,
+            ns,
+        })
+        .collect();
+    enclosed.sort_unstable();
+    for inside in enclosed.chunk_by(|a, b| a.covered == b.covered) {
+        hold_within(&mut places, inside);
     }
-    for &(&(path, covered, blurs), _) in &outermost {
-        note_overlap(&mut places, path, covered, blurs);
+    for one in &enclosed {
+        if one.covered != ROOT {
+            add_below(&mut places, one);
+        }
+        note_overlap(&mut places, one);
     }
-    add_outermost(&mut places, outermost);
+    add_outermost(&mut places, &enclosed);
     places
 }
 
 /// Adds the times of paths inside no timed span to all places above each: from the bottom up in one go, as a deep recursion
 /// can have them at every level.
-fn add_outermost(places: &mut [Place<'_>], times: Vec<(&(u32, u32, u32), &u64)>) {
+fn add_outermost(places: &mut [Place<'_>], enclosed: &[Enclosed]) {
     let mut up = vec![0.0; places.len()];
-    for (&(path, ..), &ns) in times {
-        if let (Some(sum), Some(place)) = (up.get_mut(path as usize), places.get(path as usize)) {
-            *sum += ns as f64 * place.scale;
+    for one in enclosed.iter().filter(|one| one.covered == ROOT) {
+        let at = one.path as usize;
+        if let (Some(sum), Some(place)) = (up.get_mut(at), places.get(at)) {
+            *sum += one.ns as f64 * place.scale;
         }
     }
     for at in (1..places.len()).rev() {
@@ -84,39 +98,84 @@ fn add_outermost(places: &mut [Place<'_>], times: Vec<(&(u32, u32, u32), &u64)>)
     }
 }
 
-/// Sets what sampled times are multiplied by. The calls of a function that could have been chosen are counted, so its
-/// total is that count times the weighted mean of those that were (Hájek's estimator); each path's weight is how many
-/// calls one stands for there. Over a whole function, not path by path: a path that was never chosen is then made up for
-/// by the others.
+/// Time of `path`, as it was measured.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Enclosed {
+    /// The nearest timed place above that has it in its own time, or [`ROOT`].
+    covered: u32,
+    path: u32,
+    /// The nearest that has it in part, or [`ROOT`].
+    blurs: u32,
+    ns: u64,
+}
+
+/// Sets what sampled times are multiplied by: each path's weight is how many calls one stands for there.
 fn scale(places: &mut [Place<'_>]) {
-    let mut sampled: FxHashMap<u32, (u64, f64)> = FxHashMap::default();
+    let mut by_site: FxHashMap<u32, Sampled> = FxHashMap::default();
     for place in places.iter().skip(1) {
-        let (timed, weight) = place.chosen();
-        let (all, weights) = sampled.entry(place.path.site).or_default();
-        *all += timed + reason(&place.cpu, Reason::SampledOut);
-        *weights += weight * timed as f64;
+        by_site.entry(place.path.site).or_default().add(place);
     }
     for place in places.iter_mut().skip(1) {
         let (_, weight) = place.chosen();
-        if let Some(&(all, weights)) = sampled.get(&place.path.site)
-            && weights > 0.0
-        {
-            place.scale = all as f64 * weight / weights;
+        if let Some(factor) = by_site.get(&place.path.site).and_then(Sampled::factor) {
+            place.scale = factor * weight;
+            place.free_scale = place.scale;
+        }
+    }
+}
+
+/// Holds what is inside one place within its total. Each is estimated by its own count of calls, so by chance the parts can
+/// come out larger than the whole. Outer places come first, so that what is inside the inner ones follows.
+fn hold_within(places: &mut [Place<'_>], inside: &[Enclosed]) {
+    let enclosing = inside.first().map_or(ROOT, |one| one.covered);
+    let Some(outer) = places.get(enclosing as usize).filter(|_| enclosing != ROOT) else {
+        return;
+    };
+    let measured = outer.measured_ns();
+    let limit = measured as f64 * outer.scale;
+    // More than the whole as it was measured: futures that ran beside each other, which no chance explains.
+    if inside.iter().map(|one| one.ns).sum::<u64>() > measured {
+        return;
+    }
+    let scaled = |places: &[Place<'_>], one: &Enclosed| {
+        let scale = places
+            .get(one.path as usize)
+            .map_or(0.0, |place| place.scale);
+        one.ns as f64 * scale
+    };
+    let sum: f64 = inside.iter().map(|one| scaled(places, one)).sum();
+    if sum <= limit {
+        return;
+    }
+    for one in inside {
+        let over = scaled(places, one) * (1.0 - limit / sum);
+        if let Some(place) = places.get_mut(one.path as usize) {
+            let total = place.measured_ns() as f64 * place.scale;
+            // The part of the place that is inside this one.
+            place.scale *= 1.0 - over / total.max(over);
         }
     }
 }
 
 impl Place<'_> {
+    /// Sum of the times that were read.
+    fn measured_ns(&self) -> u64 {
+        self.gpu.iter().map(|(_, node)| node.times.total).sum()
+    }
+
     /// Timed calls, and how many calls each stands for.
-    fn chosen(&self) -> (u64, f64) {
+    pub(super) fn chosen(&self) -> (u64, f64) {
         let timed = self.gpu.iter().map(|(_, node)| node.calls).sum();
         let weight = self.gpu.iter().map(|(_, node)| node.stands_for).max();
         (timed, f64::from(weight.unwrap_or(1).max(1)))
     }
 }
 
-/// Adds the time of `path` to all places above it, up to the span `covered`, which has it in its own time already.
-fn add_below(places: &mut [Place<'_>], path: u32, covered: u32, ns: u64) {
+/// Adds the time of a path to all places above it, up to the span that has it in its own time already.
+fn add_below(places: &mut [Place<'_>], one: &Enclosed) {
+    let Enclosed {
+        covered, path, ns, ..
+    } = *one;
     let Some(place) = places.get(path as usize) else {
         return;
     };
@@ -134,7 +193,13 @@ fn add_below(places: &mut [Place<'_>], path: u32, covered: u32, ns: u64) {
 }
 
 /// Marks the span `blurs`, which shares some streams with `path`, and all places above that count both.
-fn note_overlap(places: &mut [Place<'_>], path: u32, covered: u32, blurs: u32) {
+fn note_overlap(places: &mut [Place<'_>], one: &Enclosed) {
+    let Enclosed {
+        covered,
+        path,
+        blurs,
+        ..
+    } = *one;
     if blurs == ROOT {
         return;
     }

@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Durations;
 use super::call::{Untimed as Reason, Work};
+use super::estimate::estimate;
 use super::gpu_node::{GpuNode, GpuStats};
 use super::histogram::Plain;
 use super::merged::Merged;
@@ -13,8 +14,7 @@ use super::node::NodeData;
 use super::paths::{Path, ROOT};
 use super::places::{Place, places, reason};
 use crate::profile::{
-    Bucket, Estimate, Function, GpuByDevice, GpuTimes, Profile, SCHEMA, Times, TreeNode, Trust,
-    Untimed,
+    Bucket, Function, GpuByDevice, GpuTimes, Profile, SCHEMA, Times, TreeNode, Trust, Untimed,
 };
 use crate::site::Site;
 
@@ -216,10 +216,6 @@ fn gpu_of(
     if all.calls == 0 {
         return None;
     }
-    let out: u64 = places
-        .iter()
-        .map(|place| reason(&place.cpu, Reason::SampledOut))
-        .sum();
     let mut histogram = Plain::default();
     for ordinal in devices {
         if let Some(one) = measured.gpu.histograms.get(&(site, ordinal)) {
@@ -235,26 +231,12 @@ fn gpu_of(
             own.clamp(0.0, total).round() as u64,
             Some(&histogram),
         ),
-        estimate: (out > 0).then(|| Estimate {
-            total_ci95_ns: (1.96 * total_variance(&all, out).sqrt()).round() as u64,
-        }),
+        estimate: estimate(measured, site, places, device),
         timed_bytes: work.bytes,
         timed_flops: work.flops,
         timed_items: work.items,
         timed_ns: all.total,
     })
-}
-
-/// Variance of a total scaled up from a simple random sample that left `out` calls out: N² · s²/n · (1 − n/N) (Cochran,
-/// Sampling Techniques, §2.5). One call tells nothing of the spread: its total is then as unsure as it is large.
-fn total_variance(times: &Durations, out: u64) -> f64 {
-    let n = times.calls as f64;
-    let all = n + out as f64;
-    if times.calls < 2 {
-        return (times.total as f64 * all / 1.96).powi(2);
-    }
-    let spread = times.stddev().powi(2) * n / (n - 1.0);
-    all * all * spread / n * (1.0 - n / all)
 }
 
 fn times(data: &Durations, total: u64, own: u64, histogram: Option<&Plain>) -> Times {

@@ -1,0 +1,99 @@
+//! What the resolver shares with spans and with those who wait for it, in every order that the memory model allows.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+
+use super::doze::Doze;
+use super::pending::Progress;
+use crate::sync::in_every_order;
+
+#[test]
+fn a_sample_waits_for_no_more_than_one_sleep() {
+    in_every_order(|| {
+        let doze = Arc::new(Doze::new());
+        // The ring, as rtrb publishes what is in it.
+        let sent = Arc::new(AtomicU64::new(0));
+        let resolver = thread::spawn({
+            let (doze, sent) = (Arc::clone(&doze), Arc::clone(&sent));
+            move || {
+                let mut sleeps = 0;
+                while sent.load(Acquire) == 0 {
+                    doze.lie_down(
+                        || sent.load(Acquire) > 0,
+                        || {
+                            sleeps += 1;
+                            thread::park();
+                        },
+                    );
+                }
+                assert!(sleeps <= 1, "it slept on over a sample");
+            }
+        });
+        sent.store(1, Release);
+        doze.rouse(|| resolver.thread().unpark());
+        // The longest that it parks is over.
+        resolver.thread().unpark();
+        resolver.join().unwrap();
+    });
+}
+
+#[test]
+fn whoever_waits_finds_every_sample_that_was_sent_before_booked() {
+    in_every_order(|| {
+        let progress = Arc::new(Progress::default());
+        let ring = Arc::new(Mutex::new(VecDeque::new()));
+        let booked = Arc::new(Mutex::new(0));
+        let resolver = thread::spawn({
+            let (progress, ring, booked) = (progress.clone(), ring.clone(), booked.clone());
+            move || {
+                for _ in 0..2 {
+                    if ring.lock().unwrap().pop_front().is_some() {
+                        *booked.lock().unwrap() += 1;
+                        progress.resolve(1);
+                    }
+                }
+            }
+        });
+        let waits = thread::spawn({
+            let (progress, booked) = (progress.clone(), booked.clone());
+            move || {
+                let target = progress.submitted();
+                if progress.resolved() >= target {
+                    assert!(*booked.lock().unwrap() >= target);
+                }
+            }
+        });
+        for sample in 0..2 {
+            ring.lock().unwrap().push_back(sample);
+            progress.submit();
+        }
+        waits.join().unwrap();
+        resolver.join().unwrap();
+        assert_eq!(progress.submitted(), 2);
+        assert_eq!(progress.resolved(), *booked.lock().unwrap());
+    });
+}
+
+/// `Site` is a static, which loom's atomics cannot be in: the same two words with the same orders.
+#[test]
+fn an_open_gate_shows_the_sites_number() {
+    in_every_order(|| {
+        let site = Arc::new((AtomicU8::new(0), AtomicU32::new(u32::MAX)));
+        let span = thread::spawn({
+            let site = Arc::clone(&site);
+            move || {
+                let (gate, id) = &*site;
+                if gate.load(Acquire) == 1 {
+                    assert_eq!(id.load(Relaxed), 7);
+                }
+            }
+        });
+        site.1.store(7, Relaxed);
+        site.0.store(1, Release);
+        span.join().unwrap();
+    });
+}

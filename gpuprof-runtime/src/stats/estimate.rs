@@ -1,0 +1,71 @@
+//! From the timed calls of a sample to the total of all calls, and how sure that is.
+
+use rustc_hash::FxHashMap;
+
+use super::call::Untimed as Reason;
+use super::clusters::Scaling;
+use super::places::{Place, reason};
+use super::summary::Measured;
+use crate::profile::Estimate;
+
+/// What a function's total is scaled up by. The calls that could have been chosen are counted, so the total is that count
+/// times the weighted mean of those that were (Hájek's estimator). Over a whole function, not path by path: a path that was
+/// never chosen is then made up for by the others.
+#[derive(Default)]
+pub(super) struct Sampled {
+    /// Calls that could have been chosen.
+    all: u64,
+    /// Those of them that were not.
+    out: u64,
+    /// Those that were, weighted.
+    weights: f64,
+}
+
+impl Sampled {
+    pub(super) fn add(&mut self, place: &Place<'_>) {
+        let (timed, weight) = place.chosen();
+        let out = reason(&place.cpu, Reason::SampledOut);
+        self.all += timed + out;
+        self.out += out;
+        self.weights += weight * timed as f64;
+    }
+
+    /// What weighted times are multiplied by; `None` where nothing was chosen.
+    pub(super) fn factor(&self) -> Option<f64> {
+        (self.weights > 0.0).then(|| self.all as f64 / self.weights)
+    }
+}
+
+/// How sure a total on one device or on all is, where calls were left out of it. What is too little to tell by is as unsure
+/// as it is large. On several devices the widths add up, whatever they have to do with each other.
+pub(super) fn estimate(
+    measured: &Measured<'_>,
+    site: u32,
+    places: &[&Place<'_>],
+    device: Option<u32>,
+) -> Option<Estimate> {
+    let mut sampled = Sampled::default();
+    places.iter().for_each(|place| sampled.add(place));
+    let factor = sampled.factor().filter(|_| sampled.out > 0)?;
+    let mut totals: FxHashMap<u32, (f64, f64)> = FxHashMap::default();
+    for place in places {
+        for (ordinal, node) in &place.gpu {
+            if device.is_none_or(|wanted| wanted == *ordinal) {
+                let (free, held) = totals.entry(*ordinal).or_default();
+                *free += node.outermost_ns as f64 * place.free_scale;
+                *held += node.outermost_ns as f64 * place.scale;
+            }
+        }
+    }
+    let half_width = |(&ordinal, &(free, held)): (&u32, &(f64, f64))| {
+        let ratio = free / sampled.all as f64;
+        let clusters = &measured.gpu.clusters;
+        let half = clusters.half_width(site, ordinal, Scaling { factor, ratio });
+        // A total that was held within another's still has all of its interval.
+        half.unwrap_or(free) + (free - held)
+    };
+    let half: f64 = totals.iter().map(half_width).sum();
+    Some(Estimate {
+        total_ci95_ns: half.round() as u64,
+    })
+}

@@ -1,0 +1,105 @@
+//! Counters with one writer, read by another thread and handed on to the next, in every order that the memory model allows.
+
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use loom::sync::atomic::AtomicU64;
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+
+use super::counters::SiteCounters;
+use super::histogram::Plain;
+use super::node::{Node, Stamp};
+use crate::sync::in_every_order;
+
+const NS: u64 = 16;
+const CHILDREN: u64 = 3;
+
+fn node() -> Arc<Node> {
+    Arc::new(Node::new(1, SiteCounters::leaked(false)))
+}
+
+fn stamp(thread: u32) -> Stamp {
+    Stamp::new(Stamp::owner(thread), 1)
+}
+
+fn book(node: &Node, thread: u32) {
+    assert!(node.book_time(NS, CHILDREN, stamp(thread)));
+}
+
+#[test]
+fn a_reader_sees_all_fields_of_one_moment() {
+    in_every_order(|| {
+        let node = node();
+        // What is only done at first is over.
+        book(&node, 1);
+        let reader = thread::spawn({
+            let node = Arc::clone(&node);
+            move || {
+                let Some(data) = node.try_read(1) else { return };
+                let cpu = data.cpu;
+                assert!((1..=2).contains(&cpu.calls));
+                assert_eq!(cpu.total, NS * cpu.calls);
+                assert_eq!(cpu.children, CHILDREN * cpu.calls);
+                assert_eq!(cpu.squares, (NS * NS * cpu.calls) as f64);
+                assert_eq!((cpu.min, cpu.max), (NS, NS));
+            }
+        });
+        book(&node, 1);
+        reader.join().unwrap();
+        assert_eq!(node.try_read(1).unwrap().cpu.calls, 2);
+    });
+}
+
+#[test]
+fn the_next_thread_goes_on_with_the_counters_of_one_that_ended() {
+    in_every_order(|| {
+        let node = node();
+        let free = Arc::new(Mutex::new(Vec::new()));
+        let next = thread::spawn({
+            let free = Arc::clone(&free);
+            move || {
+                let adopted: Option<Arc<Node>> = free.lock().unwrap().pop();
+                adopted.iter().map(|node| book(node, 2)).count() as u64
+            }
+        });
+        book(&node, 1);
+        free.lock().unwrap().push(Arc::clone(&node));
+        let booked = 1 + next.join().unwrap();
+        let data = node.try_read(1).unwrap();
+        assert_eq!((data.cpu.calls, data.cpu.total), (booked, NS * booked));
+        let mut histogram = Plain::default();
+        node.site.cpu.add_to(&mut histogram);
+        assert_eq!(
+            histogram.buckets().map(|(.., count)| count).sum::<u64>(),
+            booked
+        );
+        assert_eq!(u64::from(node.site.threads(1)), booked);
+    });
+}
+
+#[test]
+fn a_histogram_only_ever_grows_for_a_reader() {
+    in_every_order(|| {
+        let node = node();
+        book(&node, 1);
+        let told = Arc::new(AtomicU64::new(0));
+        let count = |node: &Node| {
+            let mut histogram = Plain::default();
+            node.site.cpu.add_to(&mut histogram);
+            histogram.buckets().map(|(.., count)| count).sum::<u64>()
+        };
+        let reader = thread::spawn({
+            let (node, told) = (Arc::clone(&node), Arc::clone(&told));
+            move || {
+                let known = 1 + told.load(Acquire);
+                let read = count(&node);
+                assert!((known..=2).contains(&read));
+                assert!((read..=2).contains(&count(&node)));
+            }
+        });
+        node.site.cpu.record(NS);
+        told.store(1, Release);
+        reader.join().unwrap();
+        assert_eq!(count(&node), 2);
+    });
+}

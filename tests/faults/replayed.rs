@@ -1,0 +1,77 @@
+//! The part of the program that has graphs: captured with marked functions, replayed through gpuprof and past it, made part
+//! of another graph, and dropped with launches under way.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode as Mode};
+use cudarc::driver::{CudaGraph, CudaStream};
+use gpuprof::{Graph, gpu_profile};
+
+use crate::program::{Answer, Gpu, copies, tell};
+
+/// Enough for every pair of the pool to be used again.
+const ROUNDS: u32 = 100;
+
+#[gpu_profile(graph)]
+fn layer(gpu: &Gpu, stream: &Arc<CudaStream>, a: f32) -> Answer<()> {
+    gpu.launch(stream, a)
+}
+
+#[gpu_profile(graph)]
+fn block(gpu: &Gpu, stream: &Arc<CudaStream>) -> Answer<()> {
+    layer(gpu, stream, 0.5)?;
+    gpu.launch(stream, 0.25)
+}
+
+#[gpu_profile(graph)]
+fn model(gpu: &Gpu, stream: &Arc<CudaStream>) -> Answer<()> {
+    block(gpu, stream)?;
+    gpu.launch(stream, 0.125)?;
+    layer(gpu, stream, 0.5)
+}
+
+#[gpu_profile]
+fn replay(graph: &Graph, _stream: &Arc<CudaStream>) -> Answer<()> {
+    graph.launch()
+}
+
+/// A kernel, and a launch that gpuprof does not see on another stream meanwhile.
+#[gpu_profile]
+fn beside(gpu: &Gpu, stream: &Arc<CudaStream>, plain: &CudaGraph) -> Answer<()> {
+    gpu.launch(stream, 0.0)?;
+    plain.launch()
+}
+
+fn capture(stream: &Arc<CudaStream>, inside: impl FnOnce() -> Answer<()>) -> Answer<CudaGraph> {
+    stream.begin_capture(Mode::CU_STREAM_CAPTURE_MODE_GLOBAL)?;
+    let answer = inside();
+    let graph = stream.end_capture(CUgraphInstantiate_flags(0))?;
+    answer.map(|()| graph.expect("there is something in it"))
+}
+
+/// Runs all of it.
+pub(crate) fn run(gpu: &Gpu) -> Answer<()> {
+    let stream = gpu.stream.fork()?;
+    gpu.context.synchronize()?;
+    tell(gpu, "outside of graphs", model(gpu, &stream));
+    let graph = Graph::new(capture(&stream, || model(gpu, &stream))?);
+    let launches = [(); 3].map(|()| replay(&graph, &stream));
+    tell(gpu, "several under way", (launches, copies(gpu, &stream)));
+    let part = Graph::new(capture(&stream, || graph.launch())?);
+    tell(gpu, "a graph in a graph", (part.launch(), graph.launch()));
+    // With its launches under way.
+    drop((part, graph));
+    tell(gpu, "dropped", copies(gpu, &stream));
+    let graph = Graph::new(capture(&stream, || model(gpu, &stream))?);
+    let launches = [graph.launch(), replay(&graph, &stream)];
+    tell(gpu, "another", (launches, copies(gpu, &stream)));
+    // Its times are read: nobody but the graph has its pairs.
+    drop(gpuprof::report());
+    let plain = graph.into_inner();
+    // None is read before the last is launched: whoever had a pair of theirs would show.
+    for _ in 0..ROUNDS {
+        tell(gpu, "plain", beside(gpu, &gpu.stream, &plain));
+    }
+    tell(gpu, "plain", copies(gpu, &stream));
+    gpu.context.synchronize()
+}

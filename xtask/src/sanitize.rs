@@ -1,0 +1,88 @@
+//! `cargo xtask sanitize`: what threads share, in every order with loom and as it really runs under ThreadSanitizer.
+//!
+//! Why not part of `test`: ThreadSanitizer needs a nightly toolchain with the source of the standard library, and builds all
+//! of it again. Must never import: demo, sim, test.
+
+use std::process::Command;
+
+use crate::needs::{self, Need};
+use crate::workspace::{self, Workspace};
+
+const USAGE: &str = "usage: cargo xtask sanitize [loom | thread]";
+
+/// The only target that is instrumented: build scripts and macros, which run while building, stay as they are.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Tests of the facade in which no thread of gpuprof's runs, or none that would be instrumented.
+const LEFT_OUT: [&str; 3] = [
+    // Holds what the compiler says.
+    "attribute_ui",
+    // Runs examples, which this would have to build too.
+    "look",
+    // NVTX is C code, and not instrumented.
+    "nvtx",
+];
+
+/// The runtime that the program brings also serves the simulated driver, which is loaded.
+const RUSTFLAGS: &str = "-Zsanitizer=thread -Clink-arg=-Wl,--export-dynamic-symbol=__tsan_*";
+
+/// Runs both, or the one that is named.
+///
+/// # Errors
+/// A text for the user: a wrong argument, no nightly toolchain, a failed test, or a report of ThreadSanitizer's.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    needs::ensure(&[Need::CCompiler, Need::Libclang])?;
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => loom().and_then(|()| thread()),
+        ["loom"] => loom(),
+        ["thread"] => thread(),
+        _ => Err(USAGE.into()),
+    }
+}
+
+/// The loom tests of the runtime. At most three times does a thread lose its turn before it gives it up: more finds no more
+/// in tests of two threads, and takes hours.
+fn loom() -> Result<(), String> {
+    println!("\n== every order of what threads share, by loom");
+    let mut command = workspace::cargo(["test", "--package", "gpuprof-runtime"]);
+    command.args(["--features", "enable", "--lib", "loom_tests"]);
+    command.env("RUSTFLAGS", "--cfg loom");
+    command.env("LOOM_MAX_PREEMPTIONS", "3");
+    workspace::succeed(&mut command)
+}
+
+/// The simulated suite under ThreadSanitizer, standard library and simulated driver included.
+fn thread() -> Result<(), String> {
+    println!("\n== the simulated suite under ThreadSanitizer");
+    source_of_std()?;
+    let workspace = Workspace::load()?;
+    let mut command = Command::new("rustup");
+    command.current_dir(workspace::root());
+    command.args(["run", "nightly", "cargo", "test"]);
+    command.args(["-Zbuild-std", "--no-fail-fast"]);
+    command.args(["--target", TARGET]);
+    // Named, so that its driver library is built: the one that the tests load.
+    command.args(["--package", "gpuprof", "--package", "simcuda"]);
+    let tests = workspace.tests.iter();
+    let tests = tests.filter(|test| test.package == "gpuprof");
+    for test in tests.filter(|test| !LEFT_OUT.contains(&test.name.as_str())) {
+        command.args(["--test", &test.name]);
+    }
+    workspace::neutral(&mut command);
+    // The cargo that runs xtask is another.
+    command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    command.env("RUSTFLAGS", RUSTFLAGS);
+    // A report fails the test; a child that was forked while threads ran may go on.
+    command.env("TSAN_OPTIONS", "die_after_fork=0");
+    workspace::succeed(&mut command)
+}
+
+fn source_of_std() -> Result<(), String> {
+    let mut command = Command::new("rustup");
+    command.args(["component", "add", "rust-src", "--toolchain", "nightly"]);
+    workspace::succeed(&mut command).map_err(|error| {
+        format!(
+            "{error}\nThreadSanitizer needs a nightly toolchain: rustup toolchain install nightly"
+        )
+    })
+}
