@@ -113,7 +113,7 @@ pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
     // Each thread's queue takes its memory when it first comes round, at 4,096 timed calls: one thread after another, and
     // in bursts that leave nothing untimed.
     const BURST: u64 = 20;
-    let (before, calls) = form.pick((BURST, 20), (5_000, 20_000));
+    let (before, calls) = form.pick((BURST, 20), (5_000, 40_000));
     let turn = Mutex::new(());
     let (gpu, together) = (&gpu, Barrier::new(THREADS as usize + 1));
     let growth = thread::scope(|scope| {
@@ -162,7 +162,7 @@ pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
         what: format!("{what}; report in {took:.1?}"),
         // A thread's calls can wait for a resolver that 64 threads keep busy: up to 4,096 of each, seldom that many.
         memory: Memory {
-            allowed: 16 << 20,
+            allowed: 32 << 20,
             ..Memory::flat(growth)
         },
     })
