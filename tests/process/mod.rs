@@ -82,6 +82,7 @@ impl Program {
 
     /// The program at `path`.
     pub(crate) fn at(path: &Path) -> Self {
+        begin_with_default_signals();
         let mut command = Command::new(path);
         for (name, _) in env::vars_os() {
             let shown = name.to_string_lossy();
@@ -260,4 +261,12 @@ fn terminal(columns: u16) -> (File, OwnedFd) {
     let status = unsafe { libc::fcntl(ours.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
     assert_eq!(status, 0, "fcntl: {}", std::io::Error::last_os_error());
     (ours, theirs)
+}
+
+/// A shell that runs the tests in the background has them ignore SIGINT, and what they start would inherit that.
+fn begin_with_default_signals() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: no handler is installed; the tests themselves want what is the default.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
 }

@@ -44,11 +44,20 @@ impl Ended {
 
 /// Takes the variables away from `command` that could change what it measures.
 pub(crate) fn neutral(command: &mut Command) {
+    begin_with_default_signals();
     for (name, _) in std::env::vars_os() {
         let shown = name.to_string_lossy();
         if shown.starts_with("GPUPROF") || FOREIGN.contains(&&*shown) {
             command.env_remove(&name);
         }
+    }
+}
+
+/// A shell that runs the pack in the background has it ignore SIGINT, and what it starts would inherit that.
+fn begin_with_default_signals() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: no handler is installed; this program wants what is the default.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }
 
