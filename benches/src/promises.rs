@@ -153,8 +153,8 @@ fn kept(memory: &Memory) -> [Promise; 2] {
     [
         Promise {
             what: format!("{what}allocations after warm-up, {threads}"),
-            measured: format!("{} of {} bytes", memory.allocations, memory.allocated_bytes),
-            wanted: format!("≤ {} octaves a thread", OCTAVES),
+            measured: format!("{}, {} B", memory.allocations, memory.allocated_bytes),
+            wanted: format!("≤ {OCTAVES} a thread"),
             verdict: judged(memory.allocations <= OCTAVES * memory.threads),
             strict: true,
         },

@@ -25,10 +25,12 @@ fn launch(stream: &Arc<CudaStream>, gpu: &Gpu, ns: u64) {
 #[gpu_profile(cpu)]
 fn on_cpu() {}
 
-/// A device whose events take no time of their own: it keeps up with any host.
+/// A device whose events take no time of their own, so that it keeps up with any host, and whose queues never hold the
+/// program up: it is gpuprof's own queues that are to fill.
 fn device() -> Gpu {
     let sim = simcuda::install().expect("the simulated driver is built");
     sim.set_event_ns(0);
+    sim.set_queue_depth(u32::MAX);
     Gpu::new(sim, 0)
 }
 
