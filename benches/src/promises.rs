@@ -153,7 +153,7 @@ fn kept(memory: &Memory) -> [Promise; 2] {
     [
         Promise {
             what: format!("{what}allocations after warm-up, {threads}"),
-            measured: format!("{}, {} B", memory.allocations, memory.allocated_bytes),
+            measured: memory.allocations.to_string(),
             wanted: format!("≤ {OCTAVES} a thread"),
             verdict: judged(memory.allocations <= OCTAVES * memory.threads),
             strict: true,
