@@ -177,7 +177,7 @@ impl AsyncSpan {
             return;
         };
         thread::here(|thread| {
-            let ns = clock::ns(ended.saturating_sub(poll.began));
+            let ns = clock::ns_between(poll.began, ended);
             open.busy_ns += ns;
             open.children_ns += poll.outer.leave(thread, ns);
         });

@@ -121,7 +121,7 @@ impl Window {
     fn wall_ns(&self) -> u64 {
         let ended = self.steps.as_ref().and_then(|steps| steps.ended);
         self.began.map_or(0, |began| {
-            clock::ns(ended.unwrap_or_else(clock::now).saturating_sub(began))
+            clock::ns_between(began, ended.unwrap_or_else(clock::now))
         })
     }
 }
