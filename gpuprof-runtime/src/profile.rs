@@ -8,8 +8,12 @@
 //!
 //! Units: every `*_ns` is a whole number of nanoseconds, sizes are bytes, rates are per second.
 
+mod activity;
+
 #[cfg(feature = "enable")]
 use serde::{Deserialize, Serialize};
+
+pub use activity::{ApiCall, Copies, Cupti, Durations, Finding, Kernel, Throttle, Work};
 
 /// The name and version of the document that a [`Profile`] serializes to.
 pub const SCHEMA: &str = "gpuprof.profile/1";
@@ -41,6 +45,18 @@ pub struct Profile {
     pub functions: Vec<Function>,
     /// The merged call tree of all threads; parents stand before their children.
     pub tree: Vec<TreeNode>,
+    /// How CUPTI's records came; `None` where it was not asked for, or could not be had: `Trust::notes` says why.
+    pub cupti: Option<Cupti>,
+    /// Every kernel of the program, those of the most time first.
+    pub kernels: Vec<Kernel>,
+    /// Copies by direction, and memsets, of the program, those of the most time first.
+    pub copies: Vec<Copies>,
+    /// CUDA calls of the program, those of the most time first.
+    pub api: Vec<ApiCall>,
+    /// Devices that ran below their clocks.
+    pub throttled: Vec<Throttle>,
+    /// What is worth doing, the worst first.
+    pub findings: Vec<Finding>,
     /// What the reader must know to trust the rest.
     pub trust: Trust,
 }
@@ -95,6 +111,16 @@ pub struct Device {
     pub peak_flops_f32: Option<u64>,
     /// Peak double-precision rate in FLOP/s, a fused multiply-add counted as two.
     pub peak_flops_f64: Option<u64>,
+    /// Most resident threads of a multiprocessor; 0 where the driver does not tell, as with the limits below.
+    pub threads_per_sm: u32,
+    /// Most resident blocks of a multiprocessor.
+    pub blocks_per_sm: u32,
+    /// 32-bit registers of a multiprocessor.
+    pub registers_per_sm: u32,
+    /// Shared memory of a multiprocessor, bytes.
+    pub shared_bytes_per_sm: u32,
+    /// Shared memory that the driver keeps for itself in each block, bytes.
+    pub reserved_shared_bytes_per_block: u32,
     /// CUDA version of the driver, for example `13.0`.
     pub driver: String,
     /// Whether this is the simulated device, whose times are modelled and never a measurement.
@@ -153,6 +179,9 @@ pub struct Function {
     pub cpu_only: bool,
     /// Whether it is an `async fn`.
     pub is_async: bool,
+    /// What CUPTI saw of it.
+    #[cfg_attr(feature = "enable", serde(flatten))]
+    pub work: Work,
 }
 
 impl Function {

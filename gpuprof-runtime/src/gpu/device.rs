@@ -13,6 +13,11 @@ mod attribute {
     pub(super) const CAPABILITY_MAJOR: i32 = 75;
     pub(super) const CAPABILITY_MINOR: i32 = 76;
     pub(super) const SINGLE_TO_DOUBLE_RATIO: i32 = 87;
+    pub(super) const THREADS_PER_SM: i32 = 39;
+    pub(super) const SHARED_BYTES_PER_SM: i32 = 81;
+    pub(super) const REGISTERS_PER_SM: i32 = 82;
+    pub(super) const BLOCKS_PER_SM: i32 = 106;
+    pub(super) const RESERVED_SHARED_BYTES_PER_BLOCK: i32 = 111;
 }
 
 /// Everything a report says about one device. What the driver does not tell stays empty.
@@ -24,6 +29,7 @@ pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
             .ok()
             .filter(|&value| value > 0)
     };
+    let limit = |attribute| u32::try_from(ask(attribute).unwrap_or(0)).unwrap_or(0);
     let capability = |attribute| driver.attribute(attribute, device).unwrap_or(0);
     let (major, minor) = (
         capability(attribute::CAPABILITY_MAJOR),
@@ -49,6 +55,11 @@ pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
         peak_flops_f64: peak_f32
             .zip(ask(attribute::SINGLE_TO_DOUBLE_RATIO))
             .map(|(peak, ratio)| peak / ratio),
+        threads_per_sm: limit(attribute::THREADS_PER_SM),
+        blocks_per_sm: limit(attribute::BLOCKS_PER_SM),
+        registers_per_sm: limit(attribute::REGISTERS_PER_SM),
+        shared_bytes_per_sm: limit(attribute::SHARED_BYTES_PER_SM),
+        reserved_shared_bytes_per_block: limit(attribute::RESERVED_SHARED_BYTES_PER_BLOCK),
         driver: driver.version().map(shown_version).unwrap_or_default(),
         simulated: driver.is_simulated(),
     }
