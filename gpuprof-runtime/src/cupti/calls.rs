@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::running;
 use crate::collector::collector;
 use crate::site::Site;
 use crate::stats::call::Fate;
@@ -124,7 +125,7 @@ pub(crate) fn enter(call: Call, deepest: u32) -> Option<u32> {
             return None;
         }
         stack.calls.push(call);
-        super::push(call.number);
+        running::push(call.number);
         Some(depth)
     })
     .flatten()
@@ -137,7 +138,7 @@ pub(crate) fn leave(depth: u32) -> Option<Call> {
         let left = stack.calls.get(depth as usize).copied();
         while stack.calls.len() > depth as usize {
             stack.calls.pop();
-            super::pop();
+            running::pop();
         }
         left
     })

@@ -24,6 +24,9 @@ pub(crate) enum Purpose {
     Free,
     /// Loads or unloads code, or looks a kernel up, which loads it where loading is lazy.
     Module,
+    /// What is launched until the end runs in no way yet.
+    BeginCapture,
+    EndCapture,
 }
 
 impl Purpose {
@@ -38,6 +41,7 @@ impl Purpose {
             Self::Alloc => "alloc",
             Self::Free => "free",
             Self::Module => "module",
+            Self::BeginCapture | Self::EndCapture => "other",
         }
     }
 }
@@ -90,6 +94,9 @@ const DRIVER: Numbers = &[
             18, 19, 20, 21, 22, 23, 363, 364, 365, 382, 383, 678, 679, 680, 682,
         ],
     ),
+    // cuStreamBeginCapture, cuStreamBeginCaptureToGraph, cuStreamEndCapture.
+    (Purpose::BeginCapture, &[495, 496, 539, 540, 720, 721]),
+    (Purpose::EndCapture, &[497, 498]),
 ];
 
 const RUNTIME: Numbers = &[
@@ -121,6 +128,8 @@ const RUNTIME: Numbers = &[
     ),
     (Purpose::Free, &[22, 24, 26, 153, 194, 375, 376]),
     (Purpose::Module, &[470, 471, 472, 501]),
+    (Purpose::BeginCapture, &[315, 316, 452, 453]),
+    (Purpose::EndCapture, &[319, 320]),
 ];
 
 static DRIVER_PURPOSES: [Option<Purpose>; NUMBERS] = by_number(DRIVER);
@@ -192,7 +201,9 @@ mod tests {
         const UNKNOWN: u32 = 60_000;
         // cuCtxGetCurrent, cuCtxPushCurrent_v2, cuCtxPopCurrent_v2, cuStreamIsCapturing, cuEventCreate, cuEventRecord, its _ptsz,
         // cuEventQuery, cuEventElapsedTime, cuEventDestroy_v2, cuThreadExchangeStreamCaptureMode.
-        for cbid in [304, 323, 324, 499, 118, 119, 441, 120, 123, 325, 541, UNKNOWN] {
+        for cbid in [
+            304, 323, 324, 499, 118, 119, 441, 120, 123, 325, 541, UNKNOWN,
+        ] {
             assert_eq!(driver(cbid).purpose(), None, "{cbid}");
             assert!(recorded(false).all(|number| number != cbid), "{cbid}");
         }
@@ -209,7 +220,10 @@ mod tests {
         // The number means another call in each of the two.
         assert_eq!(driver(RUNTIME_LAUNCH).purpose(), None);
         assert!(recorded(true).all(|cbid| {
-            let function = Function { runtime: true, cbid };
+            let function = Function {
+                runtime: true,
+                cbid,
+            };
             function.purpose().is_some()
         }));
     }

@@ -80,6 +80,11 @@ impl Made {
             )
     }
 
+    /// When the call was made that ran this; as near as it is known.
+    fn launched(&self, activity: &Activity) -> u64 {
+        self.api.map_or(activity.ran().start, |api| api.start)
+    }
+
     fn is_whole(&self) -> bool {
         let is_graph = self.purpose() == Some(Purpose::Graph);
         self.api.is_some()
@@ -96,18 +101,30 @@ pub(super) struct Join {
     pub(super) windows: Windows,
     /// Captures begun and ended, in CUPTI's time.
     captures: VecDeque<(u64, bool)>,
-    symbols: Symbols,
+    pub(super) symbols: Symbols,
     booked: Booked,
 }
 
 /// Kernel names by number.
-#[derive(Debug, Default)]
-struct Symbols {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Symbols {
     numbers: FxHashMap<Arc<str>, u32>,
     names: Vec<Arc<str>>,
 }
 
 impl Symbols {
+    fn of(&mut self, activity: &Activity) -> u32 {
+        match activity {
+            Activity::Kernel(kernel) => self.number(&kernel.symbol),
+            Activity::Copy(_) => OTHERS,
+        }
+    }
+
+    /// The name of this number; `None` for [`OTHERS`].
+    pub(super) fn name(&self, number: u32) -> Option<&str> {
+        self.names.get(number as usize).map(|name| &**name)
+    }
+
     fn number(&mut self, name: &Arc<str>) -> u32 {
         if let Some(&number) = self.numbers.get(name) {
             return number;
@@ -160,7 +177,7 @@ impl Booked {
     /// Books one run of `call` in the window of `epoch`; returns the key of a kernel.
     fn add(&mut self, epoch: u32, call: u64, activity: &Activity, symbol: u32) -> Option<KernelKey> {
         let tables = self.of(epoch)?;
-        let site = if call == 0 { OUTSIDE } else { site_of(call) };
+        let site = site(call);
         let key = match activity {
             Activity::Kernel(kernel) => Some(tables.add_kernel(site, symbol, kernel)),
             Activity::Copy(copy) => {
@@ -193,12 +210,18 @@ impl Booked {
     }
 }
 
+/// The site of a call, or none.
+fn site(call: u64) -> u32 {
+    if call == 0 { OUTSIDE } else { site_of(call) }
+}
+
 /// All that was measured up to now.
-pub(super) struct Seen {
-    pub(super) now: Tables,
+pub(crate) struct Seen {
+    pub(crate) now: Tables,
     /// Of an earlier window that still counts.
-    pub(super) late: Tables,
-    pub(super) symbols: Vec<Arc<str>>,
+    pub(crate) late: Tables,
+    /// Kernel names by number.
+    pub(crate) symbols: Symbols,
 }
 
 impl Join {
@@ -327,10 +350,7 @@ impl Join {
 
     fn book(&mut self, activity: &Activity, launched: u64, call: u64) -> Option<KernelKey> {
         let epoch = self.windows.at(launched)?;
-        let symbol = match activity {
-            Activity::Kernel(kernel) => self.symbols.number(&kernel.symbol),
-            Activity::Copy(_) => OTHERS,
-        };
+        let symbol = self.symbols.of(activity);
         self.booked.add(epoch, call, activity, symbol)
     }
 
@@ -429,6 +449,11 @@ impl Join {
         (made.runs() && made.ran == 0 && !is_captured()).then_some(api.start)
     }
 
+    /// How often everything finished was taken.
+    pub(super) fn round(&self) -> u32 {
+        self.round
+    }
+
     /// Begins the window of `epoch`, and returns what the one that ends has measured, and what has come for the one kept
     /// before it.
     pub(super) fn next_window(&mut self, epoch: u32, late: Late) -> (Tables, Tables) {
@@ -445,7 +470,7 @@ impl Join {
 
     /// What was measured up to now. Calls stay open for what comes later.
     pub(super) fn seen(&self) -> Seen {
-        let mut booked = self.booked.clone();
+        let (mut booked, mut symbols) = (self.booked.clone(), self.symbols.clone());
         while booked.close_oldest() {}
         for (correlation, made) in &self.made {
             if let Some(launched) = self.unfinished(*correlation)
@@ -453,23 +478,20 @@ impl Join {
             {
                 tables.unfinished += 1;
             }
-            self.show(made, &mut booked);
+            self.show(made, &mut booked, &mut symbols);
         }
         Seen {
             now: booked.now,
             late: booked.late.map(|(_, late)| late).unwrap_or_default(),
-            symbols: self.symbols.names.clone(),
+            symbols,
         }
     }
 
     /// Adds what waits for more, as if no more came.
-    fn show(&self, made: &Made, booked: &mut Booked) {
+    fn show(&self, made: &Made, booked: &mut Booked, symbols: &mut Symbols) {
         let call = made.call.unwrap_or(0);
         for activity in &made.waiting {
-            let symbol = match activity {
-                Activity::Kernel(kernel) => self.symbols.known(&kernel.symbol),
-                Activity::Copy(_) => OTHERS,
-            };
+            let symbol = symbols.of(activity);
             if let Some(epoch) = self.windows.at(made.launched(activity)) {
                 booked.add(epoch, call, activity, symbol);
             }

@@ -89,9 +89,10 @@ pub(super) struct KernelSums {
 
 impl KernelSums {
     fn add_shape(&mut self, shape: Shape, ns: u64) {
+        let has_room = self.shapes.len() < MOST_SHAPES;
         match self.shapes.iter_mut().find(|(known, _)| *known == shape) {
             Some((_, sum)) => *sum += ns,
-            None if self.shapes.len() < MOST_SHAPES => self.shapes.push((shape, ns)),
+            None if has_room => self.shapes.push((shape, ns)),
             None => {}
         }
     }

@@ -1,16 +1,17 @@
 //! The tables as the profile has them: names, quantiles, order; a function's own and the program's.
 //!
-//! Must not import anything that calls CUPTI.
+//! Asks CUPTI for the names of CUDA calls, and nothing else.
 
 use std::cmp::Reverse;
 use std::hash::Hash;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::cbids::Purpose;
 use super::demangle;
+use super::join::Symbols;
 use super::record::{CopyKind, Function};
+use super::{occupancy, running};
 use super::tables::{ApiSums, CopySums, KernelSums, MOST_KEYS, OTHERS, OUTSIDE, Sums, Tables};
 use crate::profile::{ApiCall, Copies, Cupti, Durations, Kernel, Profile, Work};
 use crate::stats::summary::Worked;
@@ -21,8 +22,7 @@ const OTHER_KERNELS: &str = "(other kernels)";
 /// What a window's tables tell, by function.
 pub(crate) fn by_site(
     tables: &Tables,
-    symbols: &[Arc<str>],
-    name: impl Fn(Function) -> Option<String>,
+    symbols: &Symbols,
 ) -> FxHashMap<u32, Worked> {
     let mut sites: FxHashMap<u32, Worked> = FxHashMap::default();
     for (site, sums) in &tables.calls {
@@ -53,7 +53,7 @@ pub(crate) fn by_site(
     }
     for (&(site, function), sums) in &tables.api {
         let worked = sites.entry(site).or_default();
-        worked.work.api.push(api_call(function, sums, &name));
+        worked.work.api.push(api_call(function, sums));
     }
     for (site, worked) in &mut sites {
         let work = &mut worked.work;
@@ -66,12 +66,11 @@ pub(crate) fn by_site(
     sites
 }
 
-/// Fills in what the tables tell of the whole program.
+/// Fills in what the tables tell of the whole program, and what its devices tell of all kernels.
 pub(crate) fn tell(
     profile: &mut Profile,
     tables: &Tables,
-    symbols: &[Arc<str>],
-    name: impl Fn(Function) -> Option<String>,
+    symbols: &Symbols,
 ) {
     let kernels = sum(&tables.kernels, |key| (key.1, key.2), KernelSums::merge);
     let copied = sum(&tables.copies, |key| (key.1, key.2), CopySums::merge);
@@ -86,7 +85,7 @@ pub(crate) fn tell(
         .collect();
     profile.api = called
         .iter()
-        .map(|(function, sums)| api_call(*function, sums, &name))
+        .map(|(function, sums)| api_call(*function, sums))
         .collect();
     sort(&mut profile.kernels, &mut profile.copies, &mut profile.api);
     if let Some(cupti) = &mut profile.cupti {
@@ -99,6 +98,7 @@ pub(crate) fn tell(
             ..std::mem::take(cupti)
         };
     }
+    occupancy::fill(profile);
     if tables.kernels.keys().any(|key| key.1 == OTHERS) {
         profile.trust.notes.push(format!(
             "there are more than {MOST_KEYS} kernels by function and name: the rest is summed up as {OTHER_KERNELS}"
@@ -119,10 +119,8 @@ fn sum<K, L: Hash + Eq, S: Default>(
     summed
 }
 
-fn kernel(symbols: &[Arc<str>], symbol: u32, device: u32, sums: &KernelSums) -> Kernel {
-    let symbol = symbols
-        .get(symbol as usize)
-        .map_or(OTHER_KERNELS, |symbol| &**symbol);
+fn kernel(symbols: &Symbols, symbol: u32, device: u32, sums: &KernelSums) -> Kernel {
+    let symbol = symbols.name(symbol).unwrap_or(OTHER_KERNELS);
     let full_name = demangle::full(symbol);
     // Of two that took the same time, always the same one.
     let shown = sums
@@ -183,14 +181,13 @@ fn shown(kind: CopyKind) -> &'static str {
 fn api_call(
     function: Function,
     sums: &ApiSums,
-    name: impl Fn(Function) -> Option<String>,
 ) -> ApiCall {
     let unnamed = || {
         let library = if function.runtime { "runtime" } else { "driver" };
         format!("{library} call {}", function.cbid)
     };
     ApiCall {
-        name: name(function).unwrap_or_else(unnamed),
+        name: running::function_name(function).unwrap_or_else(unnamed),
         kind: function.purpose().map_or("other", Purpose::name).to_owned(),
         times: durations(&sums.times),
         failed: sums.failed,

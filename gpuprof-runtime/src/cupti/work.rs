@@ -8,9 +8,10 @@ use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 
 use super::calls::Ended;
-use super::join::{Join, Seen};
+use super::join::{Join, Seen, Symbols};
 use super::reader::Sink;
 use super::record::Record;
+use super::running;
 use super::tables::Tables;
 use crate::gpu::Late;
 
@@ -38,7 +39,7 @@ impl Work {
 
     /// From now on what is launched counts in the window `epoch`, or in none.
     pub(crate) fn change(&self, epoch: Option<u32>) {
-        if let Some(now) = super::now() {
+        if let Some(now) = running::now() {
             self.join.lock().windows.change(now, epoch);
         }
     }
@@ -56,6 +57,11 @@ impl Work {
         let mut join = self.join.try_lock_for(limit)?;
         self.take_ended(&mut join);
         Some(join.seen())
+    }
+
+    /// The kernel names of tables; `None`: the lock was not to be had within `limit`.
+    pub(crate) fn symbols(&self, limit: Duration) -> Option<Symbols> {
+        Some(self.join.try_lock_for(limit)?.symbols.clone())
     }
 
     /// How often everything finished was read.
