@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use self::steps::Steps;
 use crate::clock;
 use crate::config::{Mode, Settings};
+use crate::cupti;
 use crate::gpu::{Driver, Late, Timing};
 use crate::profile::Profile;
 use crate::site::{EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
@@ -73,6 +74,8 @@ struct Window {
     began_at: SystemTime,
     /// Under a schedule.
     steps: Option<Steps>,
+    /// What had come from CUPTI when it began.
+    cupti: cupti::Counts,
 }
 
 /// What was counted in some stretch of time.
@@ -137,6 +140,7 @@ impl Collector {
                 began: None,
                 began_at: SystemTime::UNIX_EPOCH,
                 steps: None,
+                cupti: cupti::Counts::default(),
             }),
             gpu: Timing::new(),
             homeless: AtomicU64::new(0),
@@ -182,6 +186,7 @@ impl Collector {
         let measures = |settings: &Arc<Settings>| settings.mode == Mode::On;
         window.began = window.settings().is_some_and(measures).then(clock::now);
         window.began_at = SystemTime::now();
+        window.cupti = cupti::counts().unwrap_or_default();
     }
 
     // The base is taken before the epoch moves: a call that ends in between counts in the new window, and only the
@@ -328,6 +333,10 @@ impl Collector {
         profile.trust.own_stalled_ns = clock::ns(stalled_ticks);
         profile.trust.dropped += self.homeless.load(Relaxed);
         self.tell_gpu(&mut profile, limit);
+        if settings.is_some_and(|settings| settings.cupti && settings.mode == Mode::On) {
+            profile.trust.notes.extend(cupti::notes());
+            profile.cupti = cupti::counts().map(|counts| counts.since(&window.cupti));
+        }
         Some(profile)
     }
 

@@ -124,7 +124,7 @@ impl Filled {
     }
 
     /// What it holds from `record` on, and how far into it that is; `None` for an address outside.
-    pub(super) fn from_record(&self, record: *const u8) -> Option<(usize, &[u8])> {
+    pub(super) fn bytes_at(&self, record: *const u8) -> Option<(usize, &[u8])> {
         let offset = (record as usize).checked_sub(self.address)?;
         // SAFETY: the buffer was allocated with more bytes than this and zeroed, is never freed, and CUPTI has given it back: nobody
         // writes to it before `recycle`, which takes this value.
@@ -178,7 +178,11 @@ mod tests {
         let pool = Pool::new();
         let buffers: Vec<_> = (0..MOST).map(|_| pool.take()).collect();
         assert!(buffers.iter().all(|buffer| !buffer.is_null()));
-        assert!(buffers.iter().all(|buffer| *buffer as usize % ALIGNMENT == 0));
+        assert!(
+            buffers
+                .iter()
+                .all(|buffer| *buffer as usize % ALIGNMENT == 0)
+        );
         assert!(pool.take().is_null(), "one too many");
         // Read and given back it is there again, and it alone.
         pool.complete(buffers[3] as usize, 100);
@@ -204,8 +208,11 @@ mod tests {
         let buffer = pool.take();
         pool.complete(buffer as usize, 64);
         let filled = pool.next_filled().expect("it was completed");
-        let at = |offset: isize| filled.from_record(buffer.wrapping_offset(offset));
-        assert_eq!(at(24).map(|(offset, bytes)| (offset, bytes.len())), Some((24, 40)));
+        let at = |offset: isize| filled.bytes_at(buffer.wrapping_offset(offset));
+        assert_eq!(
+            at(24).map(|(offset, bytes)| (offset, bytes.len())),
+            Some((24, 40))
+        );
         assert_eq!(at(64).map(|(_, bytes)| bytes.len()), Some(0));
         assert!(at(65).is_none() && at(-8).is_none());
         pool.recycle(filled);

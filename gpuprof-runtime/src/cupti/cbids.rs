@@ -192,7 +192,9 @@ mod tests {
         const UNKNOWN: u32 = 60_000;
         // cuCtxGetCurrent, cuCtxPushCurrent_v2, cuCtxPopCurrent_v2, cuStreamIsCapturing, cuEventCreate, cuEventRecord, its _ptsz,
         // cuEventQuery, cuEventElapsedTime, cuEventDestroy_v2, cuThreadExchangeStreamCaptureMode.
-        for cbid in [304, 323, 324, 499, 118, 119, 441, 120, 123, 325, 541, UNKNOWN] {
+        for cbid in [
+            304, 323, 324, 499, 118, 119, 441, 120, 123, 325, 541, UNKNOWN,
+        ] {
             assert_eq!(driver(cbid).purpose(), None, "{cbid}");
             assert!(recorded(false).all(|number| number != cbid), "{cbid}");
         }
@@ -209,7 +211,10 @@ mod tests {
         // The number means another call in each of the two.
         assert_eq!(driver(RUNTIME_LAUNCH).purpose(), None);
         assert!(recorded(true).all(|cbid| {
-            let function = Function { runtime: true, cbid };
+            let function = Function {
+                runtime: true,
+                cbid,
+            };
             function.purpose().is_some()
         }));
     }

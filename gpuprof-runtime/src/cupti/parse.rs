@@ -33,7 +33,9 @@ pub(super) fn parse(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Pa
         kind::MEMSET => (16, memset(bytes)),
         kind::DRIVER => (8, api(bytes, false)),
         kind::RUNTIME => (8, api(bytes, true)),
-        kind::EXTERNAL_CORRELATION => return external(bytes).map_or(Parsed::Skipped, Parsed::Record),
+        kind::EXTERNAL_CORRELATION => {
+            return external(bytes).map_or(Parsed::Skipped, Parsed::Record);
+        }
         _ => return Parsed::Skipped,
     };
     let stamps = u64_at(bytes, stamps).zip(u64_at(bytes, stamps + 8));
@@ -56,7 +58,13 @@ fn kernel(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Option<Recor
         correlation: u32_at(bytes, 92)?,
         graph_node: u64_at(bytes, 144)?,
     };
-    let three = |at| Some([u32_at(bytes, at)?, u32_at(bytes, at + 4)?, u32_at(bytes, at + 8)?]);
+    let three = |at| {
+        Some([
+            u32_at(bytes, at)?,
+            u32_at(bytes, at + 4)?,
+            u32_at(bytes, at + 8)?,
+        ])
+    };
     Some(Record::Kernel(Kernel {
         ran,
         symbol: name_at(usize::try_from(u64_at(bytes, 104)?).ok()?),

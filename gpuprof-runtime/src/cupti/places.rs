@@ -75,16 +75,25 @@ mod tests {
     fn what_is_loaded_comes_first_and_then_the_toolkits() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir_all(folder.path().join("targets/sbsa-linux/lib")).expect("a folder");
-        let places = listed(["/opt/cuda".to_owned(), String::new()].into_iter(), folder.path());
+        let places = listed(
+            ["/opt/cuda".to_owned(), String::new()].into_iter(),
+            folder.path(),
+        );
         let names: Vec<_> = places
             .iter()
             .map(|place| (place.name.as_str(), place.is_loaded))
             .collect();
         assert_eq!(names[0], ("libcupti.so.13", true));
         assert_eq!(names[3], ("libcupti.so.13", false));
-        assert_eq!(names[6], ("/opt/cuda/extras/CUPTI/lib64/libcupti.so.13", false));
+        assert_eq!(
+            names[6],
+            ("/opt/cuda/extras/CUPTI/lib64/libcupti.so.13", false)
+        );
         let target = folder.path().join("targets/sbsa-linux/lib/libcupti.so");
-        assert_eq!(names.last(), Some(&(target.to_str().expect("UTF-8"), false)));
+        assert_eq!(
+            names.last(),
+            Some(&(target.to_str().expect("UTF-8"), false))
+        );
         assert_eq!(names.len(), 3 + 3 + 3 * 3);
     }
 }

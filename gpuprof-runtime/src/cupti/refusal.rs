@@ -5,8 +5,8 @@
 use std::fmt;
 
 use super::sys::{
-    INSUFFICIENT_PRIVILEGES, MULTIPLE_SUBSCRIBERS, NOT_COMPATIBLE, NOT_INITIALIZED, Status, UNKNOWN,
-    VIRTUALIZED_PRIVILEGES,
+    INSUFFICIENT_PRIVILEGES, MULTIPLE_SUBSCRIBERS, NOT_COMPATIBLE, NOT_INITIALIZED, Status,
+    UNKNOWN, VIRTUALIZED_PRIVILEGES,
 };
 
 /// See the module.
@@ -15,13 +15,19 @@ pub(super) enum Refusal {
     /// No libcupti anywhere.
     NotFound,
     /// The user's choice cannot be opened.
-    Chosen { path: String, error: String },
+    Chosen {
+        path: String,
+        error: String,
+    },
     /// A function that gpuprof cannot do without is not there.
     Lacks {
         library: String,
         symbol: &'static str,
     },
-    TooOld { library: String, version: u32 },
+    TooOld {
+        library: String,
+        version: u32,
+    },
     /// A call failed.
     Answered {
         library: String,

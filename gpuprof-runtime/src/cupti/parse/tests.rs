@@ -204,7 +204,12 @@ fn calls_and_external_ids_are_read() {
         let bytes = call(kind).u32(36, answer);
         assert_eq!(bytes.parsed(), Parsed::Record(Record::Api(api)));
     }
-    let external = |whose| Bytes::new(EXTERNAL, 39).u32(4, whose).u64(8, 1 << 40).u32(16, 9);
+    let external = |whose| {
+        Bytes::new(EXTERNAL, 39)
+            .u32(4, whose)
+            .u64(8, 1 << 40)
+            .u32(16, 9)
+    };
     let expected = Record::External {
         correlation: 9,
         call: 1 << 40,
