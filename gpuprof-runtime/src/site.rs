@@ -113,6 +113,7 @@ impl Site {
     }
 
     /// Whether this is the site's first call in the process. Every call of a site that correlates asks.
+    #[cfg(feature = "cupti")]
     pub(crate) fn is_first_call(&self) -> bool {
         self.first.load(Relaxed) == TO_COME && self.first.swap(OVER, Relaxed) == TO_COME
     }
