@@ -218,7 +218,7 @@ impl State {
     /// Queues `node` on `stream`: modelled time and deferred work. `number` is the node's where a graph runs, else 0; a child
     /// graph's nodes have that of the node they are in.
     pub(crate) fn enqueue(&mut self, stream: Handle, node: Node, number: u64) -> Answer {
-        let what = self.watched_as(&node, stream)?;
+        let what = self.watched_as(&node, stream);
         let (ns, task) = match node {
             Node::Stamp(event) => return self.stamp(event, stream),
             Node::Child(nodes) => {
@@ -274,7 +274,7 @@ impl State {
         };
         let start = self.occupy(stream, ns)?;
         if let Some(what) = what {
-            self.note(stream, (start, start.saturating_add(ns)), number, what)?;
+            self.note(stream, (start, start.saturating_add(ns)), number, what);
         }
         let context = self.streams.get(stream)?.context;
         self.queue.push(context, task);

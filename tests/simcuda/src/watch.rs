@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 
 use simbase::watch::{Activity, Call, Memory, NONE, NULL_STREAM, Name, On, Place, Watcher, What};
 
-use crate::abi::{Answer, Handle};
+use crate::abi::Handle;
 use crate::capture::Node;
 use crate::clock;
 use crate::state::{self, State};
-use crate::stream::thread;
+use crate::stream::{Stream, thread};
 use crate::symbols::{NAMES, Symbol};
 
 static WATCHED: AtomicBool = AtomicBool::new(false);
@@ -72,9 +72,9 @@ pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> i32) -> i32 {
 
 /// Notes that the call under way has waited since `begun`, for the context or for the stream or event that `for_what` is. Must
 /// be called without the state lock.
-pub(crate) fn waited(on: On, context: Handle, for_what: Option<Handle>, begun: u64) -> Answer {
+pub(crate) fn waited(on: On, context: Handle, for_what: Option<Handle>, begun: u64) {
     if !watched() {
-        return Ok(());
+        return;
     }
     let mut state = state::lock();
     let (stream, event) = match (on, for_what) {
@@ -83,7 +83,7 @@ pub(crate) fn waited(on: On, context: Handle, for_what: Option<Handle>, begun: u
         _ => (NONE, NONE),
     };
     let what = What::Wait { on, event };
-    state.write_down(context, stream, (begun, clock::now()), 0, what)
+    state.write_down(context, stream, (begun, clock::now()), 0, what);
 }
 
 fn watched() -> bool {
@@ -97,11 +97,12 @@ fn event_number(event: Handle) -> u32 {
 
 impl State {
     /// What a watcher is told of `node`, about to run on `stream`; none where nobody watches or it is no work of the device's.
-    pub(crate) fn watched_as(&self, node: &Node, stream: Handle) -> Answer<Option<What>> {
+    pub(crate) fn watched_as(&self, node: &Node, stream: Handle) -> Option<What> {
         if !watched() {
-            return Ok(None);
+            return None;
         }
-        let device = self.living(self.streams.get(stream)?.context)?.device;
+        let context = self.streams.get(stream).ok()?.context;
+        let device = self.living(context).ok()?.device;
         let at = |address, otherwise| {
             let memory = otherwise;
             self.memory
@@ -114,7 +115,7 @@ impl State {
             to,
         };
         use Memory::{Device, Pageable};
-        Ok(Some(match node {
+        Some(match node {
             Node::Launch(launch) => {
                 let (registers, static_shared) = self.resources(launch.kernel.name);
                 What::Kernel {
@@ -146,20 +147,15 @@ impl State {
                 value: u32::from(*value),
                 to: at(*target, Device),
             },
-            Node::Stamp(_) | Node::Child(_) => return Ok(None),
-        }))
+            Node::Stamp(_) | Node::Child(_) => return None,
+        })
     }
 
     /// Notes what the resolved `stream` does from when to when.
-    pub(crate) fn note(
-        &mut self,
-        stream: Handle,
-        times: (u64, u64),
-        node: u64,
-        what: What,
-    ) -> Answer {
-        let context = self.streams.get(stream)?.context;
-        self.write_down(context, self.stream_number(stream), times, node, what)
+    pub(crate) fn note(&mut self, stream: Handle, times: (u64, u64), node: u64, what: What) {
+        if let Ok(of) = self.streams.get(stream) {
+            self.write_down(of.context, self.stream_number(stream), times, node, what);
+        }
     }
 
     /// Notes memory that was given or taken back, where somebody watches; `stream` is the resolved one that orders it.
@@ -170,9 +166,9 @@ impl State {
         given: bool,
         address: u64,
         bytes: usize,
-    ) -> Answer {
+    ) {
         let Some(place) = self.memory.place(address).filter(|_| watched()) else {
-            return Ok(());
+            return;
         };
         let stream = stream.map_or(NONE, |stream| self.stream_number(stream));
         let what = What::Memory {
@@ -181,21 +177,25 @@ impl State {
             bytes: bytes as u64,
             place,
         };
-        self.write_down(context, stream, (clock::now(), clock::now()), 0, what)
+        let now = clock::now();
+        self.write_down(context, stream, (now, now), 0, what);
     }
 
-    /// Notes that the resolved `stream`, which does not capture, was told to wait for `event`, where somebody watches.
-    pub(crate) fn note_wait_event(&mut self, stream: Handle, event: Handle) -> Answer {
-        if !watched() {
-            return Ok(());
+    /// Notes that the resolved `stream` was told to wait for `event`, where somebody watches and it does not capture.
+    pub(crate) fn note_wait_event(&mut self, stream: Handle, event: Handle) {
+        let captures = |of: &Stream| of.capture.is_some();
+        if !watched() || self.streams.get(stream).is_ok_and(captures) {
+            return;
         }
         let what = What::Wait {
             on: On::StreamWaitEvent,
             event: event_number(event),
         };
-        self.note(stream, (clock::now(), clock::now()), 0, what)
+        let now = clock::now();
+        self.note(stream, (now, now), 0, what);
     }
 
+    /// A context that is gone by now has nothing written down.
     fn write_down(
         &mut self,
         context: Handle,
@@ -203,8 +203,10 @@ impl State {
         (start, end): (u64, u64),
         node: u64,
         what: What,
-    ) -> Answer {
-        let of = self.living(context)?;
+    ) {
+        let Ok(of) = self.living(context) else {
+            return;
+        };
         let activity = Activity {
             start,
             end,
@@ -215,7 +217,6 @@ impl State {
             what,
         };
         self.seen.0.push((thread(), activity));
-        Ok(())
     }
 
     /// CUPTI's number for the resolved `stream`.

@@ -113,7 +113,8 @@ driver_functions! {
             (current, state.context_tail(current))
         };
         queue::settle(current, tail)?;
-        watch::waited(On::Context, current, None, begun)
+        watch::waited(On::Context, current, None, begun);
+        Ok(())
     }
 
     /// Scheduling flags change how a host thread waits, which is not simulated.

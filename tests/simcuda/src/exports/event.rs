@@ -72,7 +72,8 @@ driver_functions! {
             (context, stamp(state.event(event)?))
         };
         queue::settle(context, until)?;
-        watch::waited(On::Event, context, Some(event), begun)
+        watch::waited(On::Event, context, Some(event), begun);
+        Ok(())
     }
 
     fn cuEventElapsedTime(ms: Out<f32>, start: Handle, end: Handle) {

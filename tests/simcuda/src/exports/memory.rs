@@ -66,7 +66,7 @@ driver_functions! {
         let device = state.living(current)?.device;
         let address = state.memory.allocate(size, Kind::Device, current, device)?;
         if state.streams.get(stream)?.capture.is_none() {
-            state.note_memory(current, Some(stream), true, address, size)?;
+            state.note_memory(current, Some(stream), true, address, size);
         }
         out.put(address)
     }
@@ -80,7 +80,7 @@ driver_functions! {
             return Ok(());
         }
         let len = state.memory.release(address, false)?;
-        state.note_memory(current, Some(stream), false, address, len)?;
+        state.note_memory(current, Some(stream), false, address, len);
         state.queue.push(current, Task::Free { address, len });
         Ok(())
     }
@@ -93,7 +93,7 @@ driver_functions! {
             return Ok(());
         }
         let len = state.memory.release(address, false)?;
-        state.note_memory(current, None, false, address, len)?;
+        state.note_memory(current, None, false, address, len);
         state.queue.push(current, Task::Free { address, len });
         Ok(())
     }
@@ -105,7 +105,7 @@ driver_functions! {
             let current = state.current()?;
             state.unsafe_call()?;
             let len = state.memory.release(address, true)?;
-            state.note_memory(current, None, false, address, len)?;
+            state.note_memory(current, None, false, address, len);
             state.queue.push(current, Task::Free { address, len });
         }
         queue::drain();
@@ -189,7 +189,7 @@ fn allocate(size: usize, kind: Kind) -> Answer<u64> {
     }
     let device = state.living(current)?.device;
     let address = state.memory.allocate(size, kind, current, device)?;
-    state.note_memory(current, None, true, address, size)?;
+    state.note_memory(current, None, true, address, size);
     Ok(address)
 }
 

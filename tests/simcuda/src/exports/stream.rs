@@ -53,7 +53,8 @@ driver_functions! {
             (state.streams.get(stream)?.context, state.ended(stream)?)
         };
         queue::settle(context, tail)?;
-        watch::waited(On::Stream, context, Some(resolved), begun)
+        watch::waited(On::Stream, context, Some(resolved), begun);
+        Ok(())
     }
 
     fn cuStreamQuery(stream: Handle) {
@@ -81,10 +82,8 @@ driver_functions! {
         match flags {
             0 => {
                 state.wait_event(stream, event)?;
-                match state.streams.get(stream)?.capture {
-                    None => state.note_wait_event(stream, event),
-                    Some(_) => Ok(()),
-                }
+                state.note_wait_event(stream, event);
+                Ok(())
             }
             // A wait node of its own inside a capture; meaningless outside.
             WAIT_EXTERNAL if state.capture_of(stream)?.is_some() => Ok(()),

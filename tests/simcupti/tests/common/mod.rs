@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaSlice, CudaStream, LaunchConfig, PushKernelArg,
+    CudaContext, CudaFunction, CudaGraph, CudaSlice, CudaStream, DevicePtr, DriverError,
+    LaunchConfig, PushKernelArg, sys,
 };
 use cudarc::nvrtc::Ptx;
 use simcuda::Sim;
@@ -22,6 +23,7 @@ pub(crate) const MEMSET: u32 = 2;
 pub(crate) const DRIVER: u32 = 4;
 pub(crate) const RUNTIME: u32 = 5;
 pub(crate) const CONCURRENT_KERNEL: u32 = 10;
+pub(crate) const MEMCPY2: u32 = 22;
 pub(crate) const SYNCHRONIZATION: u32 = 38;
 pub(crate) const EXTERNAL: u32 = 39;
 pub(crate) const MEMORY2: u32 = 49;
@@ -38,10 +40,16 @@ pub(crate) struct World {
     pub(crate) cupti: Cupti,
     pub(crate) api: &'static Api,
     pub(crate) stream: Arc<CudaStream>,
+    pub(crate) gpu: Gpu,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// A kernel that lasts as long as a test says.
+pub(crate) struct Gpu {
+    sim: Sim,
     kernel: CudaFunction,
     x: CudaSlice<f32>,
     y: CudaSlice<f32>,
-    _turn: MutexGuard<'static, ()>,
 }
 
 /// Under the virtual clock, subscribed and with callbacks registered; nothing is enabled.
@@ -50,6 +58,7 @@ pub(crate) fn world() -> World {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let sim = simcuda::install_with(&simcuda::Options {
         virtual_clock: true,
+        devices: 2,
         ..Default::default()
     })
     .unwrap();
@@ -63,6 +72,7 @@ pub(crate) fn world() -> World {
     let context = CudaContext::new(0).unwrap();
     // SAFETY: the tests order their streams themselves.
     unsafe { context.disable_event_tracking() };
+    sim.set_call_ns("cuLaunchKernel", 0);
     let stream = context.new_stream().unwrap();
     let ptx = include_str!("../../../../kernels/ptx/saxpy.ptx");
     let module = context.load_module(Ptx::from_src(ptx)).unwrap();
@@ -76,9 +86,12 @@ pub(crate) fn world() -> World {
         sim,
         cupti,
         api,
-        kernel: module.load_function("saxpy").unwrap(),
-        x: stream.alloc_zeros(LEN).unwrap(),
-        y: stream.alloc_zeros(LEN).unwrap(),
+        gpu: Gpu {
+            sim,
+            kernel: module.load_function("saxpy").unwrap(),
+            x: stream.alloc_zeros(LEN).unwrap(),
+            y: stream.alloc_zeros(LEN).unwrap(),
+        },
         stream,
         _turn: turn,
     }
@@ -105,27 +118,38 @@ impl World {
     /// Launches saxpy of `ns` on the world's stream.
     pub(crate) fn launch(&mut self, ns: u64) {
         let stream = self.stream.clone();
-        self.launch_on(&stream, ns);
-    }
-
-    /// Launches saxpy of `ns` on `stream`.
-    pub(crate) fn launch_on(&mut self, stream: &Arc<CudaStream>, ns: u64) {
-        self.sim.set_kernel_ns("saxpy", ns);
-        let (n, a) = (LEN as u32, 2.0_f32);
-        let mut launch = stream.launch_builder(&self.kernel);
-        launch.arg(&n).arg(&a).arg(&self.x).arg(&mut self.y);
-        let config = LaunchConfig {
-            grid_dim: (2, 1, 1),
-            block_dim: (128, 1, 1),
-            shared_mem_bytes: 512,
-        };
-        // SAFETY: these are saxpy's parameters, and both buffers hold `LEN` floats.
-        unsafe { launch.launch(config) }.unwrap();
+        self.gpu.launch_on(&stream, ns);
     }
 
     /// Lets everything finish by time alone, and not by a call.
     pub(crate) fn pass(&self, ns: u64) {
         self.sim.advance(ns);
+    }
+
+    /// The number that records have for `stream`: the driver's own and 10 more.
+    pub(crate) fn number(&self, stream: &CudaStream) -> u32 {
+        let mut id = 0;
+        // SAFETY: the stream lives, and `id` is writable.
+        let code = unsafe { sys::cuStreamGetId(stream.cu_stream(), &mut id) };
+        assert_eq!(code, sys::CUresult::CUDA_SUCCESS);
+        id as u32 + 10
+    }
+
+    /// Where the world's `y` is on the device.
+    pub(crate) fn address(&self) -> u64 {
+        self.gpu.y.device_ptr(&self.stream).0
+    }
+
+    /// Begins a capture on the world's stream.
+    pub(crate) fn begin_capture(&self) {
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        self.stream.begin_capture(mode).unwrap();
+    }
+
+    /// Ends it and instantiates the graph.
+    pub(crate) fn end_capture(&self) -> CudaGraph {
+        let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+        self.stream.end_capture(flags).unwrap().unwrap()
     }
 
     /// What `cuptiActivityFlushAll(flag)` gives: the buffers it hands back.
@@ -158,6 +182,32 @@ impl World {
             0 => Ok(id),
             code => Err(code),
         }
+    }
+}
+
+impl Gpu {
+    /// Launches saxpy of `ns` on `stream`.
+    pub(crate) fn launch_on(&mut self, stream: &Arc<CudaStream>, ns: u64) {
+        self.try_launch_on(stream, ns).unwrap();
+    }
+
+    /// The same, with the driver's answer.
+    pub(crate) fn try_launch_on(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        ns: u64,
+    ) -> Result<(), DriverError> {
+        self.sim.set_kernel_ns("saxpy", ns);
+        let (n, a) = (LEN as u32, 2.0_f32);
+        let mut launch = stream.launch_builder(&self.kernel);
+        launch.arg(&n).arg(&a).arg(&self.x).arg(&mut self.y);
+        let config = LaunchConfig {
+            grid_dim: (2, 1, 1),
+            block_dim: (128, 1, 1),
+            shared_mem_bytes: 512,
+        };
+        // SAFETY: these are saxpy's parameters, and both buffers hold `LEN` floats.
+        unsafe { launch.launch(config) }.map(drop)
     }
 }
 
@@ -249,6 +299,12 @@ fn given() -> MutexGuard<'static, Vec<Vec<Record>>> {
     GIVEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// How long the records were that the walk has gone over, in bytes.
+pub(crate) fn lengths() -> MutexGuard<'static, Vec<usize>> {
+    static LENGTHS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    LENGTHS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 extern "C" fn request(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) {
     let bytes = SIZE.load(Ordering::Acquire);
     let memory = match bytes {
@@ -267,13 +323,23 @@ extern "C" fn request(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) 
 extern "C" fn complete(_: *mut c_void, _: u32, buffer: *mut u8, size: usize, valid: usize) {
     assert!(valid <= size);
     let mut records = Vec::new();
+    let mut starts = Vec::new();
     let mut at = std::ptr::null_mut();
     loop {
         match (Api::get().next)(buffer, valid, &mut at) {
-            0 => records.push(Record::parse(at)),
+            0 => {
+                starts.push(at as usize);
+                records.push(Record::parse(at));
+            }
             12 => break,
             code => panic!("cuptiActivityGetNextRecord answers {code}"),
         }
     }
+    let ends = starts
+        .iter()
+        .skip(1)
+        .copied()
+        .chain([buffer as usize + valid]);
+    lengths().extend(ends.zip(&starts).map(|(end, start)| end - start));
     given().push(records);
 }

@@ -7,6 +7,7 @@ use std::ffi::{CStr, c_char};
 pub(crate) enum Record {
     Kernel(Kernel),
     Copy(Copy),
+    Peer(Peer),
     Set(Set),
     Memory(Memory),
     Wait(Wait),
@@ -42,6 +43,18 @@ pub(crate) struct Copy {
     pub(crate) stream: u32,
     pub(crate) correlation: u32,
     pub(crate) node: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Peer {
+    /// As a copy's.
+    pub(crate) kinds: [u8; 4],
+    pub(crate) bytes: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// The one it reads, the one it writes.
+    pub(crate) devices: [u32; 2],
+    pub(crate) correlation: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -131,6 +144,14 @@ impl Record {
                 correlation: n32(44),
                 node: n64(64),
             }),
+            22 => Record::Peer(Peer {
+                kinds: read(at, 4),
+                bytes: n64(8),
+                start: n64(16),
+                end: n64(24),
+                devices: [n32(44), n32(52)],
+                correlation: n32(60),
+            }),
             2 => Record::Set(Set {
                 value: n32(4),
                 bytes: n64(8),
@@ -184,6 +205,7 @@ impl Record {
         match self {
             Record::Kernel(of) => of.correlation,
             Record::Copy(of) => of.correlation,
+            Record::Peer(of) => of.correlation,
             Record::Set(of) => of.correlation,
             Record::Memory(of) => of.correlation,
             Record::Wait(of) => of.correlation,
@@ -196,7 +218,7 @@ impl Record {
     pub(crate) fn letter(&self) -> char {
         match self {
             Record::Kernel(_) => 'K',
-            Record::Copy(_) => 'C',
+            Record::Copy(_) | Record::Peer(_) => 'C',
             Record::Set(_) => 'S',
             Record::Memory(_) => 'M',
             Record::Wait(_) => 'W',
