@@ -227,10 +227,7 @@ fn open(site: &'static Site, measured: Measured) -> Option<Open> {
             children_ns: 0,
             gpu,
             work: measured.work,
-            call: measured
-                .correlates
-                .then(|| calls::begin(site))
-                .flatten(),
+            call: measured.correlates.then(|| calls::begin(site)).flatten(),
         })
     })
 }

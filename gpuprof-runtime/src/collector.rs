@@ -17,11 +17,11 @@ use crate::cupti;
 use crate::gpu::{Driver, Late, Timing};
 use crate::profile::Profile;
 use crate::site::{CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
-use crate::stats::{self, counters::Shared};
 use crate::stats::gpu_node::GpuStats;
 use crate::stats::merged::Merged;
 use crate::stats::paths::Paths;
 use crate::stats::summary;
+use crate::stats::{self, counters::Shared};
 
 /// What open gates let spans do: a set of [`MEASURE`], [`TIME_GPU`], [`EMIT_NVTX`] and [`CORRELATE`].
 static DUTIES: AtomicU8 = AtomicU8::new(0);
@@ -383,9 +383,7 @@ impl Collector {
             paths: &paths,
             merged,
             gpu,
-            worked: window
-                .runs_cupti()
-                .then(|| cupti::by_site(&work, symbols)),
+            worked: window.runs_cupti().then(|| cupti::by_site(&work, symbols)),
         };
         let mut profile = summary::profile(&measured);
         profile.wall_ns = wall_ns;

@@ -365,8 +365,6 @@ pub(crate) fn book(
     });
     match booked {
         Some((fate, _)) => fate,
-        None => node
-            .book(&call, thread.stamp())
-            .then_some(Fate::NoStream),
+        None => node.book(&call, thread.stamp()).then_some(Fate::NoStream),
     }
 }

@@ -27,6 +27,21 @@ impl Union {
         self.summed_ns + apart.sum::<u64>()
     }
 
+    /// What is before this is only a sum.
+    pub(super) fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// Its length within an interval; what is only a sum does not count.
+    pub(super) fn within(&self, start: u64, end: u64) -> u64 {
+        let from = self.apart.partition_point(|&(_, known)| known <= start);
+        let inside = self.apart.iter().skip(from);
+        inside
+            .take_while(|(known, _)| *known < end)
+            .map(|&(from, to)| to.min(end).saturating_sub(from.max(start)))
+            .sum()
+    }
+
     /// Adds an interval. Returns whether its overlap with all others is known; else its early part was added as if it had
     /// none.
     pub(super) fn add(&mut self, start: u64, end: u64) -> bool {
@@ -127,6 +142,10 @@ mod tests {
             assert!(whole.merge(&union(&b)));
             let both = [a, b].concat();
             assert_eq!(whole.ns(), by_hand(&both), "round {round}: {both:?}");
+            let (start, end) = (random.u64(0..4_000), 4_000);
+            let cut = |&(from, to): &(u64, u64)| (from.clamp(start, end), to.clamp(start, end));
+            let inside: Vec<_> = both.iter().map(cut).collect();
+            assert_eq!(whole.within(start, end), by_hand(&inside), "round {round}");
         }
     }
 

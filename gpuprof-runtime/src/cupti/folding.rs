@@ -92,7 +92,13 @@ pub(super) struct Calls {
 impl Calls {
     /// Adds what ran for a call. `too_late` gets each closed call that it should have been in, and is told whether anything
     /// of that was counted twice.
-    pub(super) fn add(&mut self, call: u64, epoch: u32, run: &Run, mut too_late: impl FnMut(&Ended)) {
+    pub(super) fn add(
+        &mut self,
+        call: u64,
+        epoch: u32,
+        run: &Run,
+        mut too_late: impl FnMut(&Ended),
+    ) {
         let mut at = call;
         while let Some(closed) = self.closed.get(&at) {
             if closed.epoch == epoch {
@@ -141,7 +147,11 @@ impl Calls {
         if of_window && open.done.activities > 0 {
             self.hand_on(ended.parent, &open);
         }
-        let done = if of_window { open.done } else { Done::default() };
+        let done = if of_window {
+            open.done
+        } else {
+            Done::default()
+        };
         Some((ended, done))
     }
 

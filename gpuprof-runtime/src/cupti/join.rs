@@ -87,9 +87,7 @@ impl Made {
 
     fn is_whole(&self) -> bool {
         let is_graph = self.purpose() == Some(Purpose::Graph);
-        self.api.is_some()
-            && self.call.is_some()
-            && (!self.runs() || (self.ran > 0 && !is_graph))
+        self.api.is_some() && self.call.is_some() && (!self.runs() || (self.ran > 0 && !is_graph))
     }
 }
 
@@ -175,7 +173,13 @@ impl Booked {
     }
 
     /// Books one run of `call` in the window of `epoch`; returns the key of a kernel.
-    fn add(&mut self, epoch: u32, call: u64, activity: &Activity, symbol: u32) -> Option<KernelKey> {
+    fn add(
+        &mut self,
+        epoch: u32,
+        call: u64,
+        activity: &Activity,
+        symbol: u32,
+    ) -> Option<KernelKey> {
         let tables = self.of(epoch)?;
         let site = site(call);
         let key = match activity {
@@ -227,7 +231,6 @@ pub(crate) struct Seen {
 impl Join {
     /// Takes one record.
     pub(super) fn take(&mut self, record: Record) {
-        self.booked.now.records += 1;
         match record {
             Record::Kernel(kernel) => self.ran(Activity::Kernel(kernel)),
             Record::Copy(copy) => self.ran(Activity::Copy(copy)),
@@ -401,7 +404,9 @@ impl Join {
             self.book(activity, made.launched(activity), call);
         }
         let Some(api) = made.api else { return };
-        if !made.is_booked && let Some(tables) = self.tables_at(api.start) {
+        if !made.is_booked
+            && let Some(tables) = self.tables_at(api.start)
+        {
             tables.add_api(site(call), &api);
         }
         if let Some((start, Some(key))) = made.first {
@@ -443,7 +448,8 @@ impl Join {
         let made = self.made.get(&correlation)?;
         let api = made.api?;
         let is_captured = || {
-            made.call.is_some_and(|call| self.booked.calls.is_captured(call))
+            made.call
+                .is_some_and(|call| self.booked.calls.is_captured(call))
                 || (made.purpose() != Some(Purpose::Graph) && self.is_capturing(api.start))
         };
         (made.runs() && made.ran == 0 && !is_captured()).then_some(api.start)
@@ -459,13 +465,16 @@ impl Join {
     pub(super) fn next_window(&mut self, epoch: u32, late: Late) -> (Tables, Tables) {
         while self.booked.close_oldest() {}
         let ended = std::mem::replace(&mut self.booked.epoch, epoch);
-        let now = std::mem::take(&mut self.booked.now);
+        let mut now = std::mem::take(&mut self.booked.now);
+        now.settle();
         let kept = match late {
             Late::Forget => self.booked.late.take(),
             Late::Keep => None,
             Late::OfThis => self.booked.late.replace((ended, Tables::default())),
         };
-        (now, kept.map(|(_, late)| late).unwrap_or_default())
+        let mut kept = kept.map(|(_, late)| late).unwrap_or_default();
+        kept.settle_late();
+        (now, kept)
     }
 
     /// What was measured up to now. Calls stay open for what comes later.
@@ -480,11 +489,11 @@ impl Join {
             }
             self.show(made, &mut booked, &mut symbols);
         }
-        Seen {
-            now: booked.now,
-            late: booked.late.map(|(_, late)| late).unwrap_or_default(),
-            symbols,
-        }
+        let (mut now, late) = (booked.now, booked.late);
+        let mut late = late.map(|(_, late)| late).unwrap_or_default();
+        now.settle();
+        late.settle_late();
+        Seen { now, late, symbols }
     }
 
     /// Adds what waits for more, as if no more came.

@@ -3,11 +3,13 @@
 //! Two halves. From CUPTI to records: `places` and `library` (find and open libcupti), `sys` and `cbids` (its numbers), `running`
 //! (start, and what the rest of the runtime calls), `buffers`, `reader`, `parse`, `names`, `record`, `refusal`. From records to a
 //! profile: `calls` (which call a thread is in), `join` (records that belong together), `windows` (when they count), `busy` and
-//! `folding` (what a call and those inside it kept busy), `tables`, `told` (as the profile has them), `demangle`, `occupancy`, `work`
+//! `folding` (what a call and those inside it kept busy), `alone` (copies that no kernel hides), `tables`, `told` (as the profile has them), `demangle`, `occupancy`, `work`
 //! (all of it, as the collector has it). Must not import span or report.
 
 #[cfg(not(feature = "cupti"))]
 mod absent;
+#[cfg(feature = "cupti")]
+mod alone;
 #[cfg(feature = "cupti")]
 mod buffers;
 #[cfg(feature = "cupti")]
@@ -53,7 +55,8 @@ mod work;
 
 #[cfg(not(feature = "cupti"))]
 pub(crate) use absent::{
-    Symbols, Tables, Work, by_site, calls, counts, drain, drain_last, is_running, notes, start, tell,
+    Symbols, Tables, Work, by_site, calls, counts, drain, drain_last, is_running, notes, start,
+    tell,
 };
 #[cfg(feature = "cupti")]
 pub(crate) use {

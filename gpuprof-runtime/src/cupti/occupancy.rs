@@ -85,7 +85,10 @@ struct Block {
 /// Resident warps in those that a multiprocessor can hold; `None` where that is not to be known, or nothing fits.
 fn occupancy(device: &Device, kernel: &Kernel) -> Option<f64> {
     let limits = Limits::of(device)?;
-    let threads = kernel.block.iter().try_fold(1_u32, |all, side| all.checked_mul(*side))?;
+    let threads = kernel
+        .block
+        .iter()
+        .try_fold(1_u32, |all, side| all.checked_mul(*side))?;
     let shared_bytes = kernel
         .static_shared_bytes
         .saturating_add(kernel.dynamic_shared_bytes);
@@ -111,7 +114,9 @@ pub(crate) fn fill(profile: &mut Profile) {
         .iter_mut()
         .flat_map(|function| &mut function.work.kernels);
     for kernel in kernels.iter_mut().chain(inside) {
-        let device = devices.iter().find(|device| device.ordinal == kernel.device);
+        let device = devices
+            .iter()
+            .find(|device| device.ordinal == kernel.device);
         kernel.occupancy = device.and_then(|device| occupancy(device, kernel));
     }
 }
@@ -166,7 +171,10 @@ mod tests {
                     shared_bytes,
                 };
                 let found = limits.resident_blocks(&block);
-                assert_eq!(found, resident[at], "{capability}: {registers} {shared_bytes} {threads}");
+                assert_eq!(
+                    found, resident[at],
+                    "{capability}: {registers} {shared_bytes} {threads}"
+                );
             }
         }
     }

@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::alone::{Alone, Settled};
 use super::calls::{Ended, site_of};
 use super::folding::{Done, Run};
 use super::record::{Api, Copy, CopyKind, Function, Kernel, Ran};
@@ -115,6 +116,8 @@ pub(super) struct CopySums {
     pub(super) pageable_calls: u64,
     pub(super) pageable_ns: u64,
     pub(super) blocking_calls: u64,
+    /// Of the settled ones.
+    pub(super) alone_ns: u64,
     pub(super) streams: Streams,
 }
 
@@ -125,6 +128,7 @@ impl CopySums {
         self.pageable_calls += other.pageable_calls;
         self.pageable_ns += other.pageable_ns;
         self.blocking_calls += other.blocking_calls;
+        self.alone_ns += other.alone_ns;
         self.streams.merge(&other.streams);
     }
 }
@@ -178,7 +182,8 @@ pub(crate) struct Tables {
     pub(super) copies: FxHashMap<(u32, CopyKind, u32), CopySums>,
     pub(super) api: FxHashMap<(u32, Function), ApiSums>,
     pub(super) calls: FxHashMap<u32, CallSums>,
-    pub(super) records: u64,
+    /// By device.
+    pub(super) alone: FxHashMap<u32, Alone>,
     pub(super) invalid: u64,
     pub(super) unfinished: u64,
     pub(super) late: u64,
@@ -194,6 +199,10 @@ impl Tables {
             key = (site, OTHERS, kernel.ran.device);
         }
         let ns = self.add_run(site, &kernel.ran);
+        let device = kernel.ran.device;
+        let alone = self.alone.entry(device).or_default();
+        let settled = alone.add_kernel(kernel.ran.start, kernel.ran.end);
+        self.add_alone(device, settled);
         let sums = self.kernels.entry(key).or_default();
         sums.times.add(ns);
         sums.graph_calls += u64::from(kernel.ran.graph_node != 0);
@@ -228,6 +237,40 @@ impl Tables {
         let blocks = !copy.is_async && copy.kind != CopyKind::Memset;
         sums.blocking_calls += u64::from(blocks);
         sums.streams.add((copy.ran.context, copy.ran.stream));
+        let device = copy.ran.device;
+        let alone = self.alone.entry(device).or_default();
+        let settled = alone.add_copy(site, copy.kind, copy.ran.start, copy.ran.end);
+        self.add_alone(device, settled);
+    }
+
+    fn add_alone(&mut self, device: u32, settled: Vec<Settled>) {
+        for (site, kind, ns) in settled {
+            let sums = self.copies.entry((site, kind, device)).or_default();
+            sums.alone_ns += ns;
+        }
+    }
+
+    /// Works out how long the copies so far ran alone.
+    pub(super) fn settle(&mut self) {
+        let settle = |(device, alone): (&u32, &mut Alone)| (*device, alone.settle());
+        let settled: Vec<_> = self.alone.iter_mut().map(settle).collect();
+        for (device, settled) in settled {
+            self.add_alone(device, settled);
+        }
+    }
+
+    /// Settles records that came after their window was handed over: of the copies it is not known what else ran beside them.
+    pub(super) fn settle_late(&mut self) {
+        self.settle();
+        let all = self.alone.values_mut();
+        all.for_each(|alone| alone.note_lost(true));
+    }
+
+    /// Whether it is known how long the copies of this device ran alone.
+    pub(super) fn knows_alone(&self, device: u32) -> bool {
+        self.alone
+            .get(&device)
+            .is_some_and(|alone| !alone.is_lost())
     }
 
     fn add_run(&mut self, site: u32, ran: &Ran) -> u64 {
@@ -281,8 +324,12 @@ impl Tables {
         }
     }
 
-    /// Adds `other`.
+    /// Adds `other`, which is [settled](Self::settle).
     pub(crate) fn fold(&mut self, other: &Self) {
+        for (device, alone) in &other.alone {
+            let mine = self.alone.entry(*device).or_default();
+            mine.note_lost(alone.is_lost());
+        }
         for (&(site, symbol, device), sums) in &other.kernels {
             let mut key = (site, symbol, device);
             if self.kernels.len() >= MOST_KEYS && !self.kernels.contains_key(&key) {
@@ -299,7 +346,6 @@ impl Tables {
         for (site, sums) in &other.calls {
             self.calls.entry(*site).or_default().merge(sums);
         }
-        self.records += other.records;
         self.invalid += other.invalid;
         self.unfinished += other.unfinished;
         self.late += other.late;

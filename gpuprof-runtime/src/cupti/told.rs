@@ -11,8 +11,8 @@ use super::cbids::Purpose;
 use super::demangle;
 use super::join::Symbols;
 use super::record::{CopyKind, Function};
-use super::{occupancy, running};
 use super::tables::{ApiSums, CopySums, KernelSums, MOST_KEYS, OTHERS, OUTSIDE, Sums, Tables};
+use super::{occupancy, running};
 use crate::profile::{ApiCall, Copies, Cupti, Durations, Kernel, Profile, Work};
 use crate::stats::summary::Worked;
 
@@ -20,10 +20,7 @@ use crate::stats::summary::Worked;
 const OTHER_KERNELS: &str = "(other kernels)";
 
 /// What a window's tables tell, by function.
-pub(crate) fn by_site(
-    tables: &Tables,
-    symbols: &Symbols,
-) -> FxHashMap<u32, Worked> {
+pub(crate) fn by_site(tables: &Tables, symbols: &Symbols) -> FxHashMap<u32, Worked> {
     let mut sites: FxHashMap<u32, Worked> = FxHashMap::default();
     for (site, sums) in &tables.calls {
         let worked = sites.entry(*site).or_default();
@@ -49,7 +46,8 @@ pub(crate) fn by_site(
     }
     for (&(site, kind, device), sums) in &tables.copies {
         let worked = sites.entry(site).or_default();
-        worked.work.copies.push(copies(kind, device, sums));
+        let copies = copies(kind, device, sums, tables.knows_alone(device));
+        worked.work.copies.push(copies);
     }
     for (&(site, function), sums) in &tables.api {
         let worked = sites.entry(site).or_default();
@@ -67,11 +65,7 @@ pub(crate) fn by_site(
 }
 
 /// Fills in what the tables tell of the whole program, and what its devices tell of all kernels.
-pub(crate) fn tell(
-    profile: &mut Profile,
-    tables: &Tables,
-    symbols: &Symbols,
-) {
+pub(crate) fn tell(profile: &mut Profile, tables: &Tables, symbols: &Symbols) {
     let kernels = sum(&tables.kernels, |key| (key.1, key.2), KernelSums::merge);
     let copied = sum(&tables.copies, |key| (key.1, key.2), CopySums::merge);
     let called = sum(&tables.api, |key| key.1, ApiSums::merge);
@@ -81,7 +75,7 @@ pub(crate) fn tell(
         .collect();
     profile.copies = copied
         .iter()
-        .map(|((kind, device), sums)| copies(*kind, *device, sums))
+        .map(|((kind, device), sums)| copies(*kind, *device, sums, tables.knows_alone(*device)))
         .collect();
     profile.api = called
         .iter()
@@ -147,7 +141,7 @@ fn kernel(symbols: &Symbols, symbol: u32, device: u32, sums: &KernelSums) -> Ker
     }
 }
 
-fn copies(kind: CopyKind, device: u32, sums: &CopySums) -> Copies {
+fn copies(kind: CopyKind, device: u32, sums: &CopySums, knows_alone: bool) -> Copies {
     Copies {
         kind: shown(kind).to_owned(),
         device,
@@ -156,7 +150,7 @@ fn copies(kind: CopyKind, device: u32, sums: &CopySums) -> Copies {
         pageable_calls: sums.pageable_calls,
         pageable_ns: sums.pageable_ns,
         blocking_calls: sums.blocking_calls,
-        alone_ns: None,
+        alone_ns: knows_alone.then_some(sums.alone_ns),
         streams: sums.streams.count(),
     }
 }
@@ -178,12 +172,13 @@ fn shown(kind: CopyKind) -> &'static str {
     }
 }
 
-fn api_call(
-    function: Function,
-    sums: &ApiSums,
-) -> ApiCall {
+fn api_call(function: Function, sums: &ApiSums) -> ApiCall {
     let unnamed = || {
-        let library = if function.runtime { "runtime" } else { "driver" };
+        let library = if function.runtime {
+            "runtime"
+        } else {
+            "driver"
+        };
         format!("{library} call {}", function.cbid)
     };
     ApiCall {

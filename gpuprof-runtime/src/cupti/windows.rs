@@ -17,7 +17,11 @@ pub(super) struct Windows {
 impl Windows {
     /// From `now` on this window counts, or none.
     pub(super) fn change(&mut self, now: u64, epoch: Option<u32>) {
-        if self.changes.back().map_or(epoch.is_none(), |last| last.1 == epoch) {
+        if self
+            .changes
+            .back()
+            .map_or(epoch.is_none(), |last| last.1 == epoch)
+        {
             return;
         }
         if self.changes.len() == MOST {

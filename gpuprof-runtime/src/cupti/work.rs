@@ -72,7 +72,9 @@ impl Work {
     fn take_ended(&self, join: &mut Join) {
         // No more than there are now: others go on ending.
         for _ in 0..self.ended.len() {
-            let Some(ended) = self.ended.pop() else { return };
+            let Some(ended) = self.ended.pop() else {
+                return;
+            };
             join.ended(ended);
         }
     }

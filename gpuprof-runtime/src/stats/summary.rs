@@ -194,7 +194,11 @@ fn worked(
     // What a replay ran belongs to the call around the launch of its graph.
     work.idle_ns = gpu.filter(|_| replays == 0).map(|gpu| {
         // An estimate stands for all calls, and of these the busy time is known.
-        let inside = if gpu.estimate.is_some() { busy } else { timed_busy_ns };
+        let inside = if gpu.estimate.is_some() {
+            busy
+        } else {
+            timed_busy_ns
+        };
         gpu.times.total_ns.saturating_sub(inside)
     });
     work
