@@ -60,14 +60,16 @@ fn of_one_launch() -> u64 {
     counted(2, "").records - counted(1, "").records
 }
 
+/// Calls beside the launches: the synchronization, and at the end two buffers freed and a module unloaded.
+const OF_THE_REST: u64 = 4;
+
 fn each_launch_leaves_the_same_records() {
     let each = of_one_launch();
     assert!(each >= 2, "{each}");
-    // One call more, the synchronization at the end.
     let ten = counted(10, "");
     assert_eq!(
         (ten.records, ten.dropped, ten.invalid),
-        (10 * each + 1, 0, 0)
+        (10 * each + OF_THE_REST, 0, 0)
     );
     assert_eq!(ten.version, 130_001);
 }
@@ -81,14 +83,20 @@ fn whatever_version_wrote_them() {
 }
 
 fn in_many_small_buffers_and_in_any_order() {
-    let expected = counted(10, "").records;
+    // Few enough that kernels which are not over do not hold all buffers there are.
+    let expected = counted(3, "").records;
     for orders in [
         "split 1",
         "split 3",
         "reversed",
         "split 2;reversed;cuda 12.0",
     ] {
-        assert_eq!(counted(10, orders).records, expected, "{orders}");
+        let counted = counted(3, orders);
+        assert_eq!(
+            (counted.records, counted.dropped),
+            (expected, 0),
+            "{orders}"
+        );
     }
 }
 
@@ -124,7 +132,7 @@ fn no_more_than_64_mib_of_buffers_and_the_rest_is_counted() {
 fn a_reset_counts_from_zero() {
     let (_, profile) = run("reset", 4, "");
     let cupti = profile.cupti.expect("it runs");
-    assert_eq!(cupti.records, 4 * of_one_launch() + 1);
+    assert_eq!(cupti.records, 4 * of_one_launch() + OF_THE_REST);
 }
 
 fn a_call_that_fails_later_is_told_once() {
@@ -151,7 +159,8 @@ fn what_never_ends_keeps_neither_the_end_nor_the_rest() {
     );
     let cupti = profile.cupti.expect("it runs");
     // All but the kernels, whose records are there and not filled in.
-    assert_eq!((cupti.records, cupti.invalid), (4 * of_one_launch() - 4, 0));
+    let expected = 4 * (of_one_launch() - 1) + OF_THE_REST - 1;
+    assert_eq!((cupti.records, cupti.invalid), (expected, 0));
 }
 
 fn the_end_comes_as_without_where_no_window_is_open() {
