@@ -3,6 +3,7 @@
 //! Not through cudarc's feature `cupti`: that panics where libcupti is absent, or links it. Every failure is counted here.
 //! Must not import collector, span or report.
 
+use std::error::Error;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
@@ -236,7 +237,10 @@ fn find_library() -> Result<(Library, String), Refusal> {
             Ok(library) => Ok((library, path)),
             Err(error) => Err(Refusal::Chosen {
                 path,
-                error: error.to_string(),
+                // Its own text is only that it failed; the loader's is the reason.
+                error: error
+                    .source()
+                    .map_or_else(|| error.to_string(), ToString::to_string),
             }),
         };
     }
