@@ -284,6 +284,23 @@ fn a_pipe_gets_whole_names_and_every_column() {
     }
     assert!(!text.contains('…') || text.contains("stream = …"));
     assert!(!text.contains("No room for"));
+    let text = table_text(&digits(), &options(None));
+    for kernel in digits().kernels {
+        assert!(text.contains(&kernel.name), "{}", kernel.name);
+    }
+    for column in [
+        "busy",
+        "GB/s",
+        "per call",
+        "p50",
+        "min",
+        "latency",
+        "occupancy",
+        "block",
+    ] {
+        assert!(text.contains(column), "{column}");
+    }
+    assert!(!text.contains("No room for"));
 }
 
 #[test]

@@ -185,8 +185,8 @@ const COLUMNS: [Spec; 9] = [
     ("time", 100, |row, _| Some(format::duration(row.total_ns))),
     ("calls", 90, |row, _| Some(format::count(row.calls))),
     ("avg", 85, |row, _| row.time(|times| times.mean_ns)),
-    ("p50", 60, |row, _| row.time(|times| times.p50_ns)),
-    ("min", 65, |row, _| row.time(|times| times.min_ns)),
+    ("p50", 68, |row, _| row.time(|times| times.p50_ns)),
+    ("min", 60, |row, _| row.time(|times| times.min_ns)),
     ("max", 70, |row, _| row.time(|times| times.max_ns)),
     ("bytes", 75, |row, _| row.bytes()),
     ("GB/s", 80, |row, _| row.rate()),
@@ -202,7 +202,7 @@ pub(super) fn write(
     let rows = Activity::rows(&profile.kernels, &profile.copies, "", options.limit);
     if !rows.is_empty() {
         heading("GPU activities", profile, options, out);
-        draw(rows, "kernel, copy or memset", None, options, left_out, out);
+        draw(rows, "kernel or copy", None, options, left_out, out);
     }
     let mut calls: Vec<&ApiCall> = profile.api.iter().collect();
     calls.sort_by_key(|call| Reverse((call.times.total_ns, call.times.calls)));

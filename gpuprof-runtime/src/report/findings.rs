@@ -5,9 +5,10 @@
 use std::borrow::Cow;
 
 use super::TableOptions;
+use super::activities::heading;
 use super::format;
 use super::text::{BOLD, DIM, PLAIN, WARN, Words};
-use crate::profile::{Cupti, Finding};
+use crate::profile::{Cupti, Finding, Profile};
 use crate::safe_text;
 
 /// Findings that are shown, the first ones: a list that nobody reads to its end has no worst.
@@ -17,20 +18,16 @@ const MOST: usize = 8;
 const LONGEST: usize = 1_000;
 
 /// Writes the findings, numbered, and an empty line; nothing where there is none.
-pub(super) fn write(findings: &[Finding], options: &TableOptions, out: &mut String) {
+pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String) {
+    let findings = &profile.findings;
     if findings.is_empty() {
         return;
     }
-    let mut title = Words::default();
-    title.add(BOLD, "Findings");
-    if findings.len() > MOST {
-        let (shown, all) = (MOST, format::count(findings.len() as u64).text());
-        title.add(
-            DIM,
-            &format!("(the first {shown} of {all}; the JSON has all)"),
-        );
-    }
-    title.write(out, options.color, options.width, 2);
+    let title = match findings.len() {
+        0..=MOST => "Findings".to_owned(),
+        all => format!("Findings: the worst {MOST} of {all}, the JSON has all"),
+    };
+    heading(&title, profile, options, out);
     for (at, finding) in findings.iter().take(MOST).enumerate() {
         line(at + 1, finding).write(out, options.color, options.width, 3);
     }
@@ -76,11 +73,11 @@ fn records(cupti: &Cupti) -> Words {
         (cupti.invalid, "left out as their time stamps make no sense"),
         (
             cupti.unfinished,
-            "of launches that had not finished still missing",
+            "missing, of launches that had not finished",
         ),
         (
             cupti.late,
-            "came late: busy times may count what overlaps them twice",
+            "late: what of them overlaps other work counts twice as busy",
         ),
     ];
     for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
@@ -128,19 +125,25 @@ mod tests {
             ..Finding::default()
         };
         let options = TableOptions::default();
-        let nine: Vec<Finding> = (0..9).map(finding).collect();
-        let shown = text(|out| write(&nine, &options, out));
+        let found = |number: usize| {
+            let profile = Profile {
+                findings: (0..number).map(finding).collect(),
+                ..Profile::default()
+            };
+            text(|out| write(&profile, &options, out))
+        };
+        let shown = found(9);
         assert!(
             shown.contains("1. the program: seen → try\n2. f1: seen → try\n"),
             "{shown}"
         );
         assert!(shown.contains("8. f7") && !shown.contains("f8"), "{shown}");
         assert!(
-            shown.starts_with("Findings (the first 8 of 9; the JSON has all)\n"),
+            shown.starts_with("Findings: the worst 8 of 9, the JSON has all\n"),
             "{shown}"
         );
-        assert!(text(|out| write(&nine[..8], &options, out)).starts_with("Findings\n"));
-        assert_eq!(text(|out| write(&[], &options, out)), "");
+        assert!(found(8).starts_with("Findings\n"));
+        assert_eq!(found(0), "");
     }
 
     #[test]

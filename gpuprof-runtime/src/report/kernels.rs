@@ -98,25 +98,20 @@ fn times(function: &Function, profile: &Profile) -> Words {
         format!("CPU {}", text(figures.cpu_total.map(format::duration))),
     ];
     if let Some(idle) = work.idle_ns {
-        let mark = if figures.doubt.estimated {
-            ESTIMATED
-        } else {
-            ""
+        let mark = match figures.doubt.estimated {
+            true => ESTIMATED,
+            false => "",
         };
         let share = figures
             .gpu_total
             .and_then(|span| format::percent(idle as f64 / span as f64));
         let share = share.map_or_else(String::new, |share| format!(" ({} %)", share.text()));
         let idle = format::duration(idle).marked(mark).text();
-        parts.push(format!("idle inside the span {idle}{share}"));
+        parts.push(format!("idle in span {idle}{share}"));
     }
     let per_call = work.launches as f64 / work.busy_calls as f64;
-    if let Some(launches) = format::rate(per_call, 1.0) {
+    if let Some(launches) = format::rate(per_call, 1.0).filter(|_| work.launches > 0) {
         parts.push(format!("kernels per call {}", launches.text()));
-    }
-    if let Some(latency) = &work.launch_latency {
-        let p50 = format::duration(latency.p50_ns).text();
-        parts.push(format!("launch latency p50 {p50}"));
     }
     let mut words = Words::default();
     words
@@ -248,7 +243,7 @@ fn grid(rows: &[Row<'_>]) -> Grid {
         cells: rows.iter().map(cell).collect(),
     });
     Grid {
-        title: "kernel, copy or memset".into(),
+        title: "kernel or copy".into(),
         columns: columns.collect(),
         labels: rows.iter().map(|row| row.activity.label.clone()).collect(),
     }

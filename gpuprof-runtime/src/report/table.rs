@@ -63,7 +63,7 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
         activities::write(profile, options, &mut left_out, &mut text);
         kernels::write(profile, shown, cut, options, &mut left_out, &mut text);
         left_out.write(!cut.is_empty(), options, &mut text);
-        findings::write(&profile.findings, options, &mut text);
+        findings::write(profile, options, &mut text);
         findings::foot(cupti, options, &mut text);
     }
     out.write_all(text.as_bytes())
