@@ -44,12 +44,32 @@ fn line(number: usize, finding: &Finding) -> Words {
     words
         .add_one(WARN, format!("{number}."))
         .add_one(BOLD, function)
-        .then(":")
-        .add(PLAIN, &safe_text::short(&finding.evidence, LONGEST))
-        .add(WARN, "→")
-        .add(PLAIN, &safe_text::short(&finding.advice, LONGEST));
+        .then(":");
+    add(&mut words, &finding.evidence);
+    words.add(WARN, "→");
+    add(&mut words, &finding.advice);
     words
 }
+
+/// Adds the words of a text from outside; a figure and its unit are one.
+fn add(words: &mut Words, text: &str) {
+    let text = safe_text::short(text, LONGEST);
+    let mut after_figure = false;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        if after_figure && UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')'])) {
+            words.then(" ").then(word);
+        } else {
+            words.add_one(PLAIN, word);
+        }
+        after_figure = word.ends_with(|c: char| c.is_ascii_digit());
+    }
+}
+
+/// What stands after a figure in a finding.
+const UNITS: [&str; 16] = [
+    "ns", "µs", "ms", "s", "h", "%", "×", "B", "kB", "MB", "GB", "TB", "GB/s", "TFLOP/s", "MHz",
+    "calls",
+];
 
 /// Writes how CUPTI's records came, and what ran outside of the functions.
 pub(super) fn foot(cupti: &Cupti, options: &TableOptions, out: &mut String) {
@@ -144,6 +164,18 @@ mod tests {
         );
         assert!(found(8).starts_with("Findings\n"));
         assert_eq!(found(0), "");
+    }
+
+    #[test]
+    fn a_figure_stays_with_its_unit() {
+        let finding = Finding {
+            function: Some("f".into()),
+            evidence: "takes 1.40 ms, 25 % of it".into(),
+            ..Finding::default()
+        };
+        let mut out = String::new();
+        line(1, &finding).write(&mut out, false, Some(16), 3);
+        assert_eq!(out, "1. f: takes\n   1.40 ms, 25 %\n   of it →\n");
     }
 
     #[test]
