@@ -293,18 +293,19 @@ impl Join {
         if self.captures.len() == MOST_CAPTURES {
             self.captures.pop_front();
         }
-        let at = self.captures.partition_point(|&(known, _)| known <= time);
-        self.captures.insert(at, (time, begins));
+        self.captures.push_back((time, begins));
     }
 
     /// Whether any stream was being captured at `time`, as far as that is known.
     fn is_capturing(&self, time: u64) -> bool {
-        let before = self.captures.iter().take_while(|(known, _)| *known <= time);
-        let under_way = before.fold(0_u64, |under_way, (_, begins)| match begins {
-            true => under_way + 1,
-            false => under_way.saturating_sub(1),
-        });
-        under_way > 0
+        // One that ends at that very moment was still under way.
+        let count = |begins| {
+            let of_kind = self.captures.iter().filter(|(_, kind)| *kind == begins);
+            of_kind
+                .filter(|(known, _)| *known < time || (begins && *known == time))
+                .count()
+        };
+        count(true) > count(false)
     }
 
     /// Books what can be booked of a CUDA call.
@@ -453,11 +454,6 @@ impl Join {
                 || (made.purpose() != Some(Purpose::Graph) && self.is_capturing(api.start))
         };
         (made.runs() && made.ran == 0 && !is_captured()).then_some(api.start)
-    }
-
-    /// How often everything finished was taken.
-    pub(super) fn round(&self) -> u32 {
-        self.round
     }
 
     /// Begins the window of `epoch`, and returns what the one that ends has measured, and what has come for the one kept

@@ -64,11 +64,6 @@ impl Work {
         Some(self.join.try_lock_for(limit)?.symbols.clone())
     }
 
-    /// How often everything finished was read.
-    pub(crate) fn rounds(&self) -> u32 {
-        self.join.lock().round()
-    }
-
     fn take_ended(&self, join: &mut Join) {
         // No more than there are now: others go on ending.
         for _ in 0..self.ended.len() {
