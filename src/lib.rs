@@ -45,6 +45,7 @@
 //! |---|---|---|
 //! | `enable` | yes | Measure. Without it the attribute checks its arguments and returns the function untouched, everything else is there and does nothing, and neither cudarc nor nvtx is built. A library depends with `default-features = false` and leaves the choice to the final program. |
 //! | `nvtx` | yes | Ranges for Nsight Systems, through NVIDIA's `nvtx` crate. Needs libclang to build. Switches `enable` on. |
+//! | `cupti` | no | Kernels, copies and CUDA calls, where `GPUPROF_CUPTI=on` asks for them. Builds no further dependency: libcupti is opened at run time. Switches `enable` on. |
 //!
 //! # Environment
 //!
@@ -60,6 +61,8 @@
 //! | `GPUPROF_EXIT_WAIT` | `2s`: the longest that exit waits for queued GPU work |
 //! | `GPUPROF_SIGNALS` | `off`; `on`: SIGINT and SIGTERM print the report first |
 //! | `GPUPROF_CHECKPOINT` | `off`; seconds between rewrites of the JSON file |
+//! | `GPUPROF_CUPTI` | `off`; `on`: kernels, copies and CUDA calls are recorded through CUPTI (feature `cupti`) |
+//! | `GPUPROF_CUPTI_LIBRARY` | searched for; the path of the libcupti to open |
 //!
 //! A wrong value is one line on standard error and the default.
 
