@@ -26,6 +26,9 @@ fn launch(w: &World) {
     w.gpu.kernel(10_000);
 }
 
+#[gpu_profile(cpu)]
+fn on_the_cpu() {}
+
 fn program(scenario: &str) -> ExitCode {
     let w = world();
     with_cupti::install();
@@ -43,6 +46,17 @@ fn program(scenario: &str) -> ExitCode {
             drop(gpuprof::report());
             gpuprof::reset();
             (0..count).for_each(|_| launch(&w));
+            w.gpu.stream.synchronize().expect("synchronize");
+        }
+        // No record tells of anything but these.
+        "outside" => {
+            on_the_cpu();
+            let event = w.gpu.context.new_event(None).expect("event");
+            for _ in 0..count {
+                event.record(&w.gpu.stream).expect("record");
+                w.gpu.kernel(10_000);
+                let _ = event.is_complete();
+            }
             w.gpu.stream.synchronize().expect("synchronize");
         }
         "finished" => finished(&w),

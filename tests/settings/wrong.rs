@@ -16,7 +16,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
 fn a_wrong_value_is_one_line_and_the_default() {
     let long = "x".repeat(1 << 16);
     let not_utf8 = OsStr::from_bytes(b"\xff");
-    let wrong: [(&str, &OsStr, &str); 15] = [
+    let wrong: [(&str, &OsStr, &str); 16] = [
         ("GPUPROF", "yes".as_ref(), "it takes on, nvtx or off"),
         (
             "GPUPROF_REPORT",
@@ -70,6 +70,7 @@ fn a_wrong_value_is_one_line_and_the_default() {
             "-1".as_ref(),
             "it takes a number of seconds from 0.01, such as 10, or off",
         ),
+        ("GPUPROF_CUPTI", "yes".as_ref(), "it takes off or on"),
         ("GPUPROF_LIMIT", not_utf8, "is not valid UTF-8"),
         ("GPUPROF_SAMPEL", "4".as_ref(), "is no setting of gpuprof"),
     ];

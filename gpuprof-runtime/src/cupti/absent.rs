@@ -43,10 +43,6 @@ impl Work {
     pub(crate) fn symbols(&self, _limit: Duration) -> Option<Symbols> {
         Some(Symbols)
     }
-
-    pub(crate) fn rounds(&self) -> u32 {
-        0
-    }
 }
 
 /// Nothing.

@@ -104,8 +104,13 @@ pub(super) fn site_of(call: u64) -> u32 {
     (call & ((1 << SITE_BITS) - 1)) as u32
 }
 
-/// A number for a call of `site` that begins here. `None`: the thread is ending, or the program has a million sites.
+/// A number for a call of `site` that begins here. `None`: CUPTI does not run here, the thread is ending, or the
+/// program has a million sites.
 pub(crate) fn begin(site: &Site) -> Option<Call> {
+    // In a forked child it does not run, and nobody takes what ended.
+    if !running::is_running() {
+        return None;
+    }
     let first = site.is_first_call();
     let site = site.id().filter(|site| site >> SITE_BITS == 0)?;
     with(|stack| Call {

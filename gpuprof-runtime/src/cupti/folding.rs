@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::busy::Union;
 use super::calls::Ended;
-use super::tables::Streams;
+use super::sums::Streams;
 
 /// Ended calls that are kept open, and closed calls that are remembered for records that come too late.
 const MOST_ENDED: usize = 1 << 16;

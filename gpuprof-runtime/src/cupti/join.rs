@@ -4,16 +4,15 @@
 //! calls CUPTI.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
-use super::calls::{Ended, site_of};
+use super::booked::{Booked, Symbols, site};
+use super::calls::Ended;
 use super::cbids::Purpose;
-use super::folding::{Calls, Run};
-use super::record::{Api, Copy, Kernel, Ran, Record};
-use super::tables::{KernelKey, MOST_KEYS, OTHERS, OUTSIDE, Tables};
+use super::made::{Activity, Made};
+use super::record::{Api, Record};
+use super::tables::{KernelKey, Tables};
 use super::windows::Windows;
 use crate::gpu::Late;
 
@@ -30,67 +29,6 @@ const LET_GO_AFTER: u32 = 600;
 /// Beginnings and ends of captures that are kept.
 const MOST_CAPTURES: usize = 4_096;
 
-/// Something that ran on the GPU.
-#[derive(Clone, Debug)]
-enum Activity {
-    Kernel(Kernel),
-    Copy(Copy),
-}
-
-impl Activity {
-    fn ran(&self) -> &Ran {
-        match self {
-            Self::Kernel(kernel) => &kernel.ran,
-            Self::Copy(copy) => &copy.ran,
-        }
-    }
-}
-
-/// What is known of one CUDA call.
-#[derive(Clone, Debug, Default)]
-struct Made {
-    api: Option<Api>,
-    /// The call of a profiled function around it; 0 for none. `None`: not known yet.
-    call: Option<u64>,
-    /// What it ran, until the two above are known.
-    waiting: SmallVec<[Activity; 1]>,
-    /// How much that was, so far.
-    ran: u32,
-    /// Of a graph's nodes the earliest so far, and if that is a kernel, which.
-    first: Option<(u64, Option<KernelKey>)>,
-    /// Its time on the CPU is in a table.
-    is_booked: bool,
-    /// Rounds in which its first and its latest record came.
-    born: u32,
-    touched: u32,
-}
-
-impl Made {
-    fn purpose(&self) -> Option<Purpose> {
-        self.api?.function.purpose()
-    }
-
-    /// Whether it has something run, if it was not captured.
-    fn runs(&self) -> bool {
-        let purpose = self.purpose();
-        self.api.is_some_and(|api| !api.failed)
-            && matches!(
-                purpose,
-                Some(Purpose::Launch | Purpose::Graph | Purpose::Copy | Purpose::Memset)
-            )
-    }
-
-    /// When the call was made that ran this; as near as it is known.
-    fn launched(&self, activity: &Activity) -> u64 {
-        self.api.map_or(activity.ran().start, |api| api.start)
-    }
-
-    fn is_whole(&self) -> bool {
-        let is_graph = self.purpose() == Some(Purpose::Graph);
-        self.api.is_some() && self.call.is_some() && (!self.runs() || (self.ran > 0 && !is_graph))
-    }
-}
-
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Join {
@@ -101,122 +39,6 @@ pub(super) struct Join {
     captures: VecDeque<(u64, bool)>,
     pub(super) symbols: Symbols,
     booked: Booked,
-}
-
-/// Kernel names by number.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Symbols {
-    numbers: FxHashMap<Arc<str>, u32>,
-    names: Vec<Arc<str>>,
-}
-
-impl Symbols {
-    fn of(&mut self, activity: &Activity) -> u32 {
-        match activity {
-            Activity::Kernel(kernel) => self.number(&kernel.symbol),
-            Activity::Copy(_) => OTHERS,
-        }
-    }
-
-    /// The name of this number; `None` for [`OTHERS`].
-    pub(super) fn name(&self, number: u32) -> Option<&str> {
-        self.names.get(number as usize).map(|name| &**name)
-    }
-
-    fn number(&mut self, name: &Arc<str>) -> u32 {
-        if let Some(&number) = self.numbers.get(name) {
-            return number;
-        }
-        if self.names.len() >= MOST_KEYS {
-            return OTHERS;
-        }
-        let number = self.names.len() as u32;
-        self.names.push(Arc::clone(name));
-        self.numbers.insert(Arc::clone(name), number);
-        number
-    }
-}
-
-/// What the windows have measured.
-#[derive(Clone, Debug, Default)]
-struct Booked {
-    epoch: u32,
-    now: Tables,
-    /// An earlier window whose records still count, by its epoch.
-    late: Option<(u32, Tables)>,
-    calls: Calls,
-}
-
-impl Booked {
-    /// The tables of this window; `None`: nobody wants them any more.
-    fn of(&mut self, epoch: u32) -> Option<&mut Tables> {
-        if epoch == self.epoch {
-            return Some(&mut self.now);
-        }
-        let late = self.late.as_mut().filter(|(known, _)| *known == epoch);
-        late.map(|(_, tables)| tables)
-    }
-
-    fn close_oldest(&mut self) -> bool {
-        let Some((ended, done)) = self.calls.close_oldest() else {
-            return false;
-        };
-        if let Some(tables) = self.of(ended.epoch) {
-            tables.add_call(&ended, &done);
-        }
-        true
-    }
-
-    fn ended(&mut self, ended: Ended) {
-        self.calls.ended(ended);
-        while self.calls.is_full() && self.close_oldest() {}
-    }
-
-    /// Books one run of `call` in the window of `epoch`; returns the key of a kernel.
-    fn add(
-        &mut self,
-        epoch: u32,
-        call: u64,
-        activity: &Activity,
-        symbol: u32,
-    ) -> Option<KernelKey> {
-        let tables = self.of(epoch)?;
-        let site = site(call);
-        let key = match activity {
-            Activity::Kernel(kernel) => Some(tables.add_kernel(site, symbol, kernel)),
-            Activity::Copy(copy) => {
-                tables.add_copy(site, copy);
-                None
-            }
-        };
-        if call != 0 {
-            self.add_to_calls(epoch, call, activity);
-        }
-        key
-    }
-
-    fn add_to_calls(&mut self, epoch: u32, call: u64, activity: &Activity) {
-        let ran = activity.ran();
-        let run = Run {
-            start: ran.start,
-            end: ran.end,
-            is_kernel: matches!(activity, Activity::Kernel(_)),
-            stream: (ran.context, ran.stream),
-        };
-        let mut closed = Vec::new();
-        self.calls
-            .add(call, epoch, &run, |ended| closed.push(*ended));
-        let Some(tables) = self.of(epoch).filter(|_| !closed.is_empty()) else {
-            return;
-        };
-        tables.late += 1;
-        closed.iter().for_each(|ended| tables.add_late(ended, &run));
-    }
-}
-
-/// The site of a call, or none.
-fn site(call: u64) -> u32 {
-    if call == 0 { OUTSIDE } else { site_of(call) }
 }
 
 /// All that was measured up to now.
@@ -293,18 +115,19 @@ impl Join {
         if self.captures.len() == MOST_CAPTURES {
             self.captures.pop_front();
         }
-        let at = self.captures.partition_point(|&(known, _)| known <= time);
-        self.captures.insert(at, (time, begins));
+        self.captures.push_back((time, begins));
     }
 
     /// Whether any stream was being captured at `time`, as far as that is known.
     fn is_capturing(&self, time: u64) -> bool {
-        let before = self.captures.iter().take_while(|(known, _)| *known <= time);
-        let under_way = before.fold(0_u64, |under_way, (_, begins)| match begins {
-            true => under_way + 1,
-            false => under_way.saturating_sub(1),
-        });
-        under_way > 0
+        // One that ends at that very moment was still under way.
+        let count = |begins| {
+            let of_kind = self.captures.iter().filter(|(_, kind)| *kind == begins);
+            of_kind
+                .filter(|(known, _)| *known < time || (begins && *known == time))
+                .count()
+        };
+        count(true) > count(false)
     }
 
     /// Books what can be booked of a CUDA call.
@@ -455,32 +278,16 @@ impl Join {
         (made.runs() && made.ran == 0 && !is_captured()).then_some(api.start)
     }
 
-    /// How often everything finished was taken.
-    pub(super) fn round(&self) -> u32 {
-        self.round
-    }
-
     /// Begins the window of `epoch`, and returns what the one that ends has measured, and what has come for the one kept
     /// before it.
     pub(super) fn next_window(&mut self, epoch: u32, late: Late) -> (Tables, Tables) {
-        while self.booked.close_oldest() {}
-        let ended = std::mem::replace(&mut self.booked.epoch, epoch);
-        let mut now = std::mem::take(&mut self.booked.now);
-        now.settle();
-        let kept = match late {
-            Late::Forget => self.booked.late.take(),
-            Late::Keep => None,
-            Late::OfThis => self.booked.late.replace((ended, Tables::default())),
-        };
-        let mut kept = kept.map(|(_, late)| late).unwrap_or_default();
-        kept.settle_late();
-        (now, kept)
+        self.booked.next_window(epoch, late)
     }
 
     /// What was measured up to now. Calls stay open for what comes later.
     pub(super) fn seen(&self) -> Seen {
         let (mut booked, mut symbols) = (self.booked.clone(), self.symbols.clone());
-        while booked.close_oldest() {}
+        booked.close_all();
         for (correlation, made) in &self.made {
             if let Some(launched) = self.unfinished(*correlation)
                 && let Some(tables) = self.windows.at(launched).and_then(|at| booked.of(at))
@@ -489,10 +296,7 @@ impl Join {
             }
             self.show(made, &mut booked, &mut symbols);
         }
-        let (mut now, late) = (booked.now, booked.late);
-        let mut late = late.map(|(_, late)| late).unwrap_or_default();
-        now.settle();
-        late.settle_late();
+        let (now, late) = booked.into_tables();
         Seen { now, late, symbols }
     }
 

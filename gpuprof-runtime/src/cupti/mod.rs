@@ -2,14 +2,16 @@
 //!
 //! Two halves. From CUPTI to records: `places` and `library` (find and open libcupti), `sys` and `cbids` (its numbers), `running`
 //! (start, and what the rest of the runtime calls), `buffers`, `reader`, `parse`, `names`, `record`, `refusal`. From records to a
-//! profile: `calls` (which call a thread is in), `join` (records that belong together), `windows` (when they count), `busy` and
-//! `folding` (what a call and those inside it kept busy), `alone` (copies that no kernel hides), `tables`, `told` (as the profile has them), `demangle`, `occupancy`, `work`
+//! profile: `calls` (which call a thread is in), `join` and `made` (records that belong together), `windows` and `booked` (when they count), `busy` and
+//! `folding` (what a call and those inside it kept busy), `alone` (copies that no kernel hides), `tables` and `sums`, `told` (as the profile has them), `demangle`, `occupancy`, `work`
 //! (all of it, as the collector has it). Must not import span or report.
 
 #[cfg(not(feature = "cupti"))]
 mod absent;
 #[cfg(feature = "cupti")]
 mod alone;
+#[cfg(feature = "cupti")]
+mod booked;
 #[cfg(feature = "cupti")]
 mod buffers;
 #[cfg(feature = "cupti")]
@@ -27,6 +29,8 @@ mod join;
 #[cfg(feature = "cupti")]
 mod library;
 #[cfg(feature = "cupti")]
+mod made;
+#[cfg(feature = "cupti")]
 mod names;
 #[cfg(feature = "cupti")]
 mod occupancy;
@@ -42,6 +46,8 @@ mod record;
 mod refusal;
 #[cfg(feature = "cupti")]
 mod running;
+#[cfg(feature = "cupti")]
+mod sums;
 #[cfg(feature = "cupti")]
 mod sys;
 #[cfg(feature = "cupti")]
@@ -60,7 +66,7 @@ pub(crate) use absent::{
 };
 #[cfg(feature = "cupti")]
 pub(crate) use {
-    join::Symbols,
+    booked::Symbols,
     running::{counts, drain, drain_last, is_running, notes},
     tables::Tables,
     told::{by_site, tell},

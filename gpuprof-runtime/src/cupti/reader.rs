@@ -53,6 +53,16 @@ struct Asked {
     over: bool,
 }
 
+/// Lets nobody wait for a reader that has ended, in whatever way.
+struct Over(&'static Requests);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.state.lock().over = true;
+        self.0.served.notify_all();
+    }
+}
+
 impl Requests {
     /// Waits until all that CUPTI has ready was read, at most `limit`.
     pub(super) fn drain(&self, reader: &thread::Thread, limit: Duration, last: bool) {
@@ -84,6 +94,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn run(mut self) {
+        let _over = Over(self.requests);
         // There is no driver to ask before a span has met one; it may not even be loaded.
         while Driver::met().is_none() {
             if self.serve() {
@@ -114,7 +125,6 @@ impl Reader {
         }
         let mut state = self.requests.state.lock();
         state.served = asked;
-        state.over = last;
         self.requests.served.notify_all();
         last
     }

@@ -121,21 +121,20 @@ pub(crate) fn counts() -> Option<Counts> {
 
 /// Why it does not run, or what has failed since: one line each.
 pub(crate) fn notes() -> Vec<String> {
-    match STATE.get() {
-        None => Vec::new(),
-        Some(Err(refusal)) => vec![refusal.to_string()],
-        Some(Ok(running)) => {
-            let cupti = running.cupti;
-            let failures = cupti.failures().into_iter();
-            let told = failures.map(|(Failed { call, status }, count)| {
-                let name = cupti.status_name(status);
-                format!(
-                    "{call} failed {count}x with {status} ({name}): kernels may be missing, or stand under the wrong function"
-                )
-            });
-            told.collect()
-        }
+    if let Some(Err(refusal)) = STATE.get() {
+        return vec![refusal.to_string()];
     }
+    let Some(Running { cupti, .. }) = running() else {
+        return Vec::new();
+    };
+    let failures = cupti.failures().into_iter();
+    let told = failures.map(|(Failed { call, status }, count)| {
+        let name = cupti.status_name(status);
+        format!(
+            "{call} failed {count}x with {status} ({name}): kernels may be missing, or stand under the wrong function"
+        )
+    });
+    told.collect()
 }
 
 /// The name of a CUDA function.

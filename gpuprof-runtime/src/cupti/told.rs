@@ -7,11 +7,12 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
+use super::booked::Symbols;
 use super::cbids::Purpose;
 use super::demangle;
-use super::join::Symbols;
 use super::record::{CopyKind, Function};
-use super::tables::{ApiSums, CopySums, KernelSums, MOST_KEYS, OTHERS, OUTSIDE, Sums, Tables};
+use super::sums::{ApiSums, CopySums, KernelSums, Sums};
+use super::tables::{MOST_KEYS, OTHERS, OUTSIDE, Tables};
 use super::{occupancy, running};
 use crate::profile::{ApiCall, Copies, Cupti, Durations, Kernel, Profile, Work};
 use crate::stats::summary::Worked;

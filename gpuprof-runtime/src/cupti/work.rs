@@ -7,8 +7,9 @@ use std::time::Duration;
 use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 
+use super::booked::Symbols;
 use super::calls::Ended;
-use super::join::{Join, Seen, Symbols};
+use super::join::{Join, Seen};
 use super::reader::Sink;
 use super::record::Record;
 use super::running;
@@ -16,7 +17,11 @@ use super::tables::Tables;
 use crate::gpu::Late;
 
 /// Ended calls that wait for the reader: what a process in which it does not come round loses is bounded.
-const MOST_WAITING: usize = 1 << 20;
+const MOST_WAITING: usize = 1 << 18;
+
+/// How long a program's thread waits for the reader, which holds the lock for milliseconds at most. In a forked child it may be held
+/// for ever.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -39,15 +44,19 @@ impl Work {
 
     /// From now on what is launched counts in the window `epoch`, or in none.
     pub(crate) fn change(&self, epoch: Option<u32>) {
-        if let Some(now) = running::now() {
-            self.join.lock().windows.change(now, epoch);
+        if let Some(now) = running::now()
+            && let Some(mut join) = self.join.try_lock_for(PATIENCE)
+        {
+            join.windows.change(now, epoch);
         }
     }
 
     /// Begins the window `epoch`, and returns what the one that ends has measured, and what has come for the one that was
     /// kept before it.
     pub(crate) fn next_window(&self, epoch: u32, late: Late) -> (Tables, Tables) {
-        let mut join = self.join.lock();
+        let Some(mut join) = self.join.try_lock_for(PATIENCE) else {
+            return (Tables::default(), Tables::default());
+        };
         self.take_ended(&mut join);
         join.next_window(epoch, late)
     }
@@ -62,11 +71,6 @@ impl Work {
     /// The kernel names of tables; `None`: the lock was not to be had within `limit`.
     pub(crate) fn symbols(&self, limit: Duration) -> Option<Symbols> {
         Some(self.join.try_lock_for(limit)?.symbols.clone())
-    }
-
-    /// How often everything finished was read.
-    pub(crate) fn rounds(&self) -> u32 {
-        self.join.lock().round()
     }
 
     fn take_ended(&self, join: &mut Join) {

@@ -20,7 +20,8 @@ pub struct Cupti {
     pub dropped: u64,
     /// Records left out because a time stamp was 0 or the end lay before the start.
     pub invalid: u64,
-    /// Launches and copies whose record had not come when the profile was taken.
+    /// Launches, copies and memsets whose record had not come when the profile was taken, or was dropped. What was captured into a
+    /// graph is none, as far as that is known.
     pub unfinished: u64,
     /// Records that came when the call they belong to had already been closed: their time is in the tables, but what of it
     /// overlaps other work of the same call is counted twice in its busy time.
@@ -74,7 +75,7 @@ pub struct Kernel {
     pub grid: [u32; 3],
     /// Threads per block of that launch shape.
     pub block: [u32; 3],
-    /// Different launch shapes (grid, block, dynamic shared memory) seen.
+    /// Different launch shapes (grid, block, dynamic shared memory) seen; at most 64 are told apart.
     pub shapes: u32,
     /// Registers per thread.
     pub registers: u32,

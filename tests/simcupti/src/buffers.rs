@@ -171,7 +171,7 @@ pub(crate) fn flush_if_due(now: u64) {
         let State {
             period, last_flush, ..
         } = *state::lock();
-        period > 0 && now - last_flush >= period
+        period > 0 && now.saturating_sub(last_flush) >= period
     };
     if due {
         flush(now, false);

@@ -41,7 +41,7 @@ fn version_clock_and_names() {
     assert_eq!(result(48), Err(1));
 }
 
-/// A function that is switched on while the kind DRIVER is off stays off, and no answer says so.
+/// A function that is switched on or off while the kind DRIVER is off is not, then or later, and no answer says so.
 #[test]
 fn a_function_chosen_without_its_kind_is_not_recorded() {
     let mut world = world();
@@ -55,6 +55,12 @@ fn a_function_chosen_without_its_kind_is_not_recorded() {
         "K",
         "no external id without the call's record"
     );
+    assert_eq!((world.api.enable_driver_api)(LAUNCH, 0), 0);
+    world.enable(&[DRIVER], &[]);
+    world.launch(1_000);
+    world.pass(1_000);
+    let launches = calls(&world.flush(0));
+    assert!(launches.iter().any(|call| call.cbid == LAUNCH));
     assert_eq!(world.pop(), Ok(1));
 }
 

@@ -307,6 +307,8 @@ pub(crate) fn lengths() -> MutexGuard<'static, Vec<usize>> {
 
 extern "C" fn request(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) {
     let bytes = SIZE.load(Ordering::Acquire);
+    // It may: the library holds no lock of its own while it asks.
+    assert_eq!((Api::get().version)(&mut 0), 0);
     let memory = match bytes {
         0 => std::ptr::null_mut(),
         // Never freed; words, so that it is aligned as CUPTI wants.
