@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaStream};
+use cudarc::driver::CudaStream;
 
-use super::context::{Context, Life};
+use super::context::Life;
 use super::driver::Driver;
 use super::kept::Kept;
 use super::open::GpuThread;
 use super::stream::StreamRef;
 use super::sys;
+use super::thread_context::ThreadContext;
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed};
 
@@ -30,16 +31,15 @@ pub enum Streams<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     pub(super) stream: sys::Stream,
-    pub(super) context: Arc<Context>,
-    /// Keeps the context until the events are read; `None` for raw handles.
-    pub(super) held: Option<Kept<CudaContext>>,
-    /// Keeps the stream until the end event; `None` where it outlives the span by itself.
+    /// As the thread has met it that the span began on.
+    pub(super) context: Arc<ThreadContext>,
+    /// Keeps the stream, and with it the context, until the end event; `None` where it outlives the span by itself.
     pub(super) keep: Option<Kept<CudaStream>>,
 }
 
 impl Lane {
     pub(super) fn is_same_stream(&self, other: &Self) -> bool {
-        self.stream == other.stream && Arc::ptr_eq(&self.context, &other.context)
+        self.stream == other.stream && self.context.is_same(&other.context)
     }
 }
 
@@ -81,6 +81,13 @@ impl Lanes {
         match lanes.len() {
             1 => lanes.pop().map_or(Self::NONE, Self::One),
             _ => Self::Many(lanes),
+        }
+    }
+
+    pub(super) fn as_mut_slice(&mut self) -> &mut [Lane] {
+        match self {
+            Self::One(lane) => std::slice::from_mut(lane),
+            Self::Many(lanes) => lanes,
         }
     }
 
@@ -139,12 +146,15 @@ impl Timing {
         Ok(Lane {
             stream: stream.handle(),
             context,
-            held: stream.context().cloned().map(Kept::new),
             keep: keep.map(Kept::new),
         })
     }
 
-    fn meet(&self, thread: &mut GpuThread, stream: &StreamRef<'_>) -> Result<Arc<Context>, Fate> {
+    fn meet(
+        &self,
+        thread: &mut GpuThread,
+        stream: &StreamRef<'_>,
+    ) -> Result<Arc<ThreadContext>, Fate> {
         let driver = Driver::get();
         let unusable =
             |failed: super::driver::Failed| match failed.is_missing() || driver.has_ended() {
@@ -167,12 +177,13 @@ impl Timing {
                     .filter(|_| stream.context().is_none())
                 {
                     Some(known) => Ok(known),
-                    None => self.contexts.of(driver, life, stream),
+                    None => {
+                        let context = self.contexts.of(driver, life, stream)?;
+                        Ok(thread.remember(stream.context(), context))
+                    }
                 }
             })
             .flatten();
-        let met = met.map_err(unusable)?;
-        thread.remember(stream.context(), &met);
-        Ok(met)
+        met.map_err(unusable)
     }
 }

@@ -11,6 +11,7 @@ mod driver;
 mod durations;
 mod floor;
 mod graph_calls;
+mod handover;
 mod inside;
 mod kept;
 mod lanes;
@@ -23,6 +24,7 @@ mod replay;
 mod resolver;
 mod stream;
 mod sys;
+mod thread_context;
 mod timing;
 
 pub(crate) use driver::Driver;

@@ -1,6 +1,6 @@
 //! What is open on one thread: whose streams spans inside inherit, whose time holds theirs, whom sampling chose.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
 use cudarc::driver::CudaContext;
@@ -9,8 +9,9 @@ use super::captured::{InGraph, Inside as InsideGraph};
 use super::context::{Context, Life, Pair};
 use super::inside::Inside;
 use super::lanes::{Lane, Lanes};
-use super::pending::{Progress, Sample, Sender};
+use super::pending::{Progress, Sender};
 use super::stream::StreamRef;
+use super::thread_context::ThreadContext;
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed};
 use crate::stats::clusters::Drawn;
@@ -177,13 +178,13 @@ pub(crate) struct GpuThread {
     #[allow(clippy::vec_box)]
     spare: Vec<Box<Open>>,
     next: u64,
-    /// Contexts met by this thread. The `Weak` keeps an owner's address from being used again.
-    contexts: Vec<(Weak<CudaContext>, Arc<Context>)>,
+    /// Contexts met by this thread.
+    contexts: Vec<Arc<ThreadContext>>,
     /// Those met by raw handles, the latest last.
-    lent: Vec<Arc<Context>>,
+    lent: Vec<Arc<ThreadContext>>,
     sender: Option<(Sender, Arc<Progress>)>,
-    /// That of the call that is being booked.
-    pub(super) ready: Option<Sample>,
+    /// The call that is being booked, and the epoch it is booked in.
+    pub(super) ready: Option<(Box<Open>, u32)>,
     /// Something was met for the first time since this was last asked.
     set_up: bool,
     random: fastrand::Rng,
@@ -262,31 +263,53 @@ impl GpuThread {
         self.spare.push(open);
     }
 
-    pub(super) fn known(&self, owner: &Arc<CudaContext>) -> Option<Arc<Context>> {
-        let same = |known: &Weak<CudaContext>| known.as_ptr() == Arc::as_ptr(owner);
-        let (_, context) = self.contexts.iter().find(|(known, _)| same(known))?;
-        Some(Arc::clone(context))
+    pub(super) fn known(&self, owner: &Arc<CudaContext>) -> Option<Arc<ThreadContext>> {
+        self.known_of(Arc::as_ptr(owner)).map(Arc::clone)
+    }
+
+    fn known_of(&self, owner: *const CudaContext) -> Option<&Arc<ThreadContext>> {
+        self.contexts.iter().find(|known| known.is_of(owner))
+    }
+
+    /// The same context as this thread has met it, where that is not how it is known to it: a future may have begun on another.
+    pub(super) fn own(&mut self, context: &Arc<ThreadContext>) -> Option<Arc<ThreadContext>> {
+        let owner = context.owner()?;
+        if let Some(known) = self.known_of(owner.as_ptr()) {
+            return (!Arc::ptr_eq(known, context)).then(|| Arc::clone(known));
+        }
+        let mine = ThreadContext::new(Arc::clone(context.shared()), Some(owner.clone()));
+        let mine = Arc::new(mine);
+        self.contexts.push(Arc::clone(&mine));
+        Some(mine)
     }
 
     /// The context met by raw handles in this life of it.
-    pub(super) fn known_life(&self, life: Life) -> Option<Arc<Context>> {
+    pub(super) fn known_life(&self, life: Life) -> Option<Arc<ThreadContext>> {
         let mut lent = self.lent.iter().rev();
         lent.find(|context| context.life() == life).map(Arc::clone)
     }
 
-    pub(super) fn remember(&mut self, owner: Option<&Arc<CudaContext>>, context: &Arc<Context>) {
-        if let Some(owner) = owner {
-            self.set_up = true;
-            self.contexts.retain(|(known, _)| known.strong_count() > 0);
-            self.contexts
-                .push((Arc::downgrade(owner), Arc::clone(context)));
-        } else if self.known_life(context.life()).is_none() {
-            self.set_up = true;
+    /// Keeps what was met just now.
+    pub(super) fn remember(
+        &mut self,
+        owner: Option<&Arc<CudaContext>>,
+        context: Arc<Context>,
+    ) -> Arc<ThreadContext> {
+        self.set_up = true;
+        let met = Arc::new(ThreadContext::new(context, owner.map(Arc::downgrade)));
+        if owner.is_some() {
+            let is_left = |known: &ThreadContext| {
+                known.owner().is_some_and(|owner| owner.strong_count() > 0)
+            };
+            self.contexts.retain(|known| is_left(known));
+            self.contexts.push(Arc::clone(&met));
+        } else {
             if self.lent.len() == LENT_KEPT {
                 self.lent.remove(0);
             }
-            self.lent.push(Arc::clone(context));
+            self.lent.push(Arc::clone(&met));
         }
+        met
     }
 
     /// The enclosing span's first stream, if there is one.
