@@ -25,6 +25,7 @@ impl Handover {
     }
 
     /// On the thread, after a sample is announced: whether the hold has to go before it.
+    #[inline]
     pub(super) fn claim(&self) -> bool {
         self.0.swap(CLAIMED, AcqRel) == WITHOUT
     }

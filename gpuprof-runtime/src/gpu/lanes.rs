@@ -38,6 +38,7 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
+    #[inline]
     pub(super) fn is_same_stream(&self, other: &Self) -> bool {
         self.stream == other.stream && self.context.is_same(&other.context)
     }
@@ -61,6 +62,7 @@ impl Lanes {
     pub(super) const NONE: Self = Self::Many(Vec::new());
 
     /// Leaves none behind.
+    #[inline]
     pub(super) fn take(&mut self) -> Self {
         std::mem::replace(self, Self::NONE)
     }
@@ -84,6 +86,7 @@ impl Lanes {
         }
     }
 
+    #[inline]
     pub(super) fn as_mut_slice(&mut self) -> &mut [Lane] {
         match self {
             Self::One(lane) => std::slice::from_mut(lane),
@@ -91,6 +94,7 @@ impl Lanes {
         }
     }
 
+    #[inline]
     pub(super) fn as_slice(&self) -> &[Lane] {
         match self {
             Self::One(lane) => std::slice::from_ref(lane),
@@ -98,6 +102,7 @@ impl Lanes {
         }
     }
 
+    #[inline]
     pub(super) fn has(&self, lane: &Lane) -> bool {
         self.as_slice().iter().any(|mine| mine.is_same_stream(lane))
     }
@@ -116,6 +121,7 @@ pub(crate) enum Held {
 
 impl Timing {
     /// Takes hold of a call's streams. `later`: the call begins when nothing that was borrowed here need live any more.
+    #[inline]
     pub(crate) fn hold(&self, thread: &mut GpuThread, streams: &Streams<'_>, later: bool) -> Held {
         let lanes = match streams {
             Streams::Untimed | Streams::Inherit => return Held::Inherit,
@@ -130,6 +136,7 @@ impl Timing {
         lanes.map_or_else(Held::Refused, Held::Own)
     }
 
+    #[inline]
     pub(super) fn lane(
         &self,
         thread: &mut GpuThread,

@@ -6,7 +6,8 @@ use std::thread::{self, ThreadId};
 use cudarc::driver::CudaContext;
 
 use super::captured::{InGraph, Inside as InsideGraph};
-use super::context::{Context, Life, Pair};
+use super::context::{Context, Life, NoPair, Pair};
+use super::driver::Driver;
 use super::inside::Inside;
 use super::lanes::{Lane, Lanes};
 use super::pending::{Progress, Sender};
@@ -116,6 +117,7 @@ impl Drop for Open {
 }
 
 impl Open {
+    #[inline]
     fn give_back(&self) {
         if let State::Started { pairs, .. } = &self.state {
             let lanes = self.lanes.as_slice().iter();
@@ -179,7 +181,7 @@ pub(crate) struct GpuThread {
     spare: Vec<Box<Open>>,
     next: u64,
     /// Contexts met by this thread.
-    contexts: Vec<Arc<ThreadContext>>,
+    contexts: Vec<Met>,
     /// Those met by raw handles, the latest last.
     lent: Vec<Arc<ThreadContext>>,
     sender: Option<(Sender, Arc<Progress>)>,
@@ -190,6 +192,28 @@ pub(crate) struct GpuThread {
     random: fastrand::Rng,
     /// Whose this is. Kept, as asking the thread for it counts who holds the answer.
     pub(super) id: ThreadId,
+}
+
+/// A context met by this thread, and event pairs of it for spans to come.
+#[derive(Debug)]
+struct Met {
+    context: Arc<ThreadContext>,
+    stock: Vec<Pair>,
+}
+
+impl Met {
+    fn new(context: &Arc<ThreadContext>) -> Self {
+        Self {
+            context: Arc::clone(context),
+            stock: Vec::new(),
+        }
+    }
+}
+
+impl Drop for Met {
+    fn drop(&mut self) {
+        self.stock.iter().for_each(|pair| self.context.give(*pair));
+    }
 }
 
 impl GpuThread {
@@ -223,6 +247,7 @@ impl GpuThread {
     }
 
     /// Opens something for spans inside to see; the number takes it off again. Never 0.
+    #[inline]
     pub(crate) fn push(&mut self, open: Box<Open>) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -231,8 +256,13 @@ impl GpuThread {
     }
 
     /// Takes off what was opened under `number`, wherever it stands: spans may end out of order.
+    #[inline]
     pub(crate) fn take(&mut self, number: u64) -> Option<Box<Open>> {
-        let at = self.open.iter().rposition(|(known, _)| *known == number)?;
+        // Almost always the innermost.
+        if let Some((_, open)) = self.open.pop_if(|(known, _)| *known == number) {
+            return Some(open);
+        }
+        let at = self.open.iter().position(|(known, _)| *known == number)?;
         Some(self.open.remove(at).1)
     }
 
@@ -244,11 +274,13 @@ impl GpuThread {
     }
 
     /// An entry with nothing in it.
+    #[inline]
     pub(super) fn blank(&mut self) -> Box<Open> {
         self.spare.pop().unwrap_or_default()
     }
 
     /// Takes an entry for another call.
+    #[inline]
     pub(super) fn recycle(&mut self, mut open: Box<Open>) {
         if self.spare.len() >= SPARE_KEPT {
             return;
@@ -263,15 +295,33 @@ impl GpuThread {
         self.spare.push(open);
     }
 
+    #[inline]
     pub(super) fn known(&self, owner: &Arc<CudaContext>) -> Option<Arc<ThreadContext>> {
         self.known_of(Arc::as_ptr(owner)).map(Arc::clone)
     }
 
+    #[inline]
     fn known_of(&self, owner: *const CudaContext) -> Option<&Arc<ThreadContext>> {
-        self.contexts.iter().find(|known| known.is_of(owner))
+        let mut contexts = self.contexts.iter().map(|met| &met.context);
+        contexts.find(|known| known.is_of(owner))
+    }
+
+    /// A pair for a span on `context`; the context is current.
+    #[inline]
+    pub(super) fn pair(
+        &mut self,
+        context: &ThreadContext,
+        driver: &Driver,
+    ) -> Result<Pair, NoPair> {
+        let mut contexts = self.contexts.iter_mut();
+        match contexts.find(|met| std::ptr::eq(&raw const *met.context, context)) {
+            Some(met) => context.take_from(&mut met.stock, driver),
+            None => context.take(driver),
+        }
     }
 
     /// The same context as this thread has met it, where that is not how it is known to it: a future may have begun on another.
+    #[inline]
     pub(super) fn own(&mut self, context: &Arc<ThreadContext>) -> Option<Arc<ThreadContext>> {
         let owner = context.owner()?;
         if let Some(known) = self.known_of(owner.as_ptr()) {
@@ -279,7 +329,7 @@ impl GpuThread {
         }
         let mine = ThreadContext::new(Arc::clone(context.shared()), Some(owner.clone()));
         let mine = Arc::new(mine);
-        self.contexts.push(Arc::clone(&mine));
+        self.contexts.push(Met::new(&mine));
         Some(mine)
     }
 
@@ -298,11 +348,10 @@ impl GpuThread {
         self.set_up = true;
         let met = Arc::new(ThreadContext::new(context, owner.map(Arc::downgrade)));
         if owner.is_some() {
-            let is_left = |known: &ThreadContext| {
-                known.owner().is_some_and(|owner| owner.strong_count() > 0)
-            };
-            self.contexts.retain(|known| is_left(known));
-            self.contexts.push(Arc::clone(&met));
+            let is_left =
+                |known: &ThreadContext| known.owner().is_some_and(|owner| owner.strong_count() > 0);
+            self.contexts.retain(|known| is_left(&known.context));
+            self.contexts.push(Met::new(&met));
         } else {
             if self.lent.len() == LENT_KEPT {
                 self.lent.remove(0);
@@ -332,12 +381,14 @@ impl GpuThread {
 
     /// Whether sampling takes this call: at random for the outermost, as the enclosing one was for those inside, and in
     /// any case as the site's own `sample` draws.
+    #[inline]
     pub(super) fn choose(&mut self, global: u32, own: u32) -> Chosen {
         let inherited = self.open.iter().rev().find_map(|(_, open)| open.chosen);
         self.choose_inside(inherited, global, own)
     }
 
     /// The same for a call inside one of which `outer` was decided.
+    #[inline]
     pub(super) fn choose_inside(&mut self, outer: Option<Chosen>, global: u32, own: u32) -> Chosen {
         let Chosen { yes, mut drawn, .. } = outer.unwrap_or_else(|| self.draw(global));
         let again = self.draw(own);
@@ -354,6 +405,7 @@ impl GpuThread {
     }
 
     /// Draws 1 in `n`; 0 is 1, of which nothing is drawn.
+    #[inline]
     fn draw(&mut self, n: u32) -> Chosen {
         let own = n.max(1);
         let (yes, drawn) = match own {
@@ -373,6 +425,7 @@ impl GpuThread {
     }
 
     /// How a call on these streams lies in the spans around it.
+    #[inline]
     pub(super) fn around(&mut self, lanes: &Lanes) -> Around {
         let single = match lanes {
             Lanes::One(lane) => Some(lane),
@@ -411,6 +464,7 @@ impl GpuThread {
     }
 
     /// Whether a call of `site` is being timed on all of these streams.
+    #[inline]
     pub(super) fn is_inside(&self, lanes: &Lanes, site: u32) -> bool {
         let on_all = |open: &Open| lanes.as_slice().iter().all(|lane| open.lanes.has(lane));
         let mut open = self.open.iter();
@@ -436,6 +490,7 @@ impl GpuThread {
         }
     }
 
+    #[inline]
     pub(super) fn sender(&mut self, timing: &Timing) -> &mut Sender {
         self.set_up |= self.sender.is_none();
         let (sender, _) = self.sender.get_or_insert_with(|| timing.open_ring());

@@ -19,6 +19,8 @@ use crate::sync::AtomicU64;
 
 /// Samples that one thread can have under way. A call past it goes untimed and is counted.
 const RING: usize = 4_096;
+/// Samples that come through a ring between two looks of the resolver's before these are too few.
+pub(super) const CROWDED: u64 = RING as u64 / 8;
 
 /// One event pair and the stream it was recorded on.
 #[derive(Debug)]
@@ -48,6 +50,7 @@ pub(crate) enum Pairs {
 
 impl Pairs {
     /// Lanes and pairs as the resolver wants them.
+    #[inline]
     pub(super) fn of(lanes: Lanes, pairs: open::Pairs) -> Self {
         let one = |lane: Lane, pair| Recorded {
             context: lane.context,
@@ -205,11 +208,13 @@ impl Sender {
     }
 
     /// Whether a sample on so many lanes fits, with what has to be handed over before it.
+    #[inline]
     pub(crate) fn has_room(&self, lanes: usize) -> bool {
         self.room() > lanes
     }
 
     /// How many more messages fit.
+    #[inline]
     pub(crate) fn room(&self) -> usize {
         self.ring.slots()
     }

@@ -19,7 +19,7 @@ use super::driver::Driver;
 use super::durations::has_passed;
 use super::floor::Probe;
 use super::kept::Kept;
-use super::pending::{Message, Progress, Receiver, Sample};
+use super::pending::{CROWDED, Message, Progress, Receiver, Sample};
 use super::sys::Stream;
 use super::thread_context::ThreadContext;
 use super::timing::Timing;
@@ -27,7 +27,9 @@ use crate::exit;
 
 /// While somebody waits for it.
 const HURRIED_SLEEP: Duration = Duration::from_micros(20);
-/// While times come in. Looking more often costs the spans nothing, and serves nobody.
+/// While times come in. Whoever records is held up by each look; who waits for times wakes the thread.
+const BUSY_SLEEP: Duration = Duration::from_millis(1);
+/// While they come in faster than rings and pools are made for.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(200);
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 /// Looks that find nothing pending before the thread lies down until a span wakes it. A wake-up costs a span as much as two
@@ -49,6 +51,8 @@ pub(super) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
 #[derive(Default)]
 struct Lane {
     samples: VecDeque<Sample>,
+    /// How many of them were there at the look before: most likely completed since.
+    older: usize,
 }
 
 struct Ring {
@@ -78,6 +82,8 @@ struct Resolver {
     loose: Vec<Waiting>,
     /// Samples resolved in this round, by ring: told when what was held for them is let go.
     resolved: Vec<(Arc<Progress>, u64)>,
+    /// At the last look a ring was filling up, or a pool was nearly empty.
+    crowded: bool,
 }
 
 impl Resolver {
@@ -92,6 +98,7 @@ impl Resolver {
             lanes: FxHashMap::default(),
             loose: Vec::new(),
             resolved: Vec::new(),
+            crowded: false,
         }
     }
 
@@ -102,10 +109,10 @@ impl Resolver {
             let mut quiet = 0;
             while !driver.has_ended() {
                 let moved = self.round();
-                sleep = if moved {
-                    SHORTEST_SLEEP
-                } else {
-                    (sleep * 2).min(LONGEST_SLEEP)
+                sleep = match (moved, self.crowded) {
+                    (_, true) => SHORTEST_SLEEP,
+                    (true, false) => BUSY_SLEEP,
+                    (false, false) => (sleep * 2).clamp(BUSY_SLEEP, LONGEST_SLEEP),
                 };
                 quiet = if moved || self.has_pending() {
                     0
@@ -157,7 +164,7 @@ impl Resolver {
         self.tell();
         self.poll_probes();
         for context in &self.contexts {
-            context.refill(self.driver);
+            self.crowded |= context.refill(self.driver);
         }
         received + resolved > 0
     }
@@ -231,7 +238,9 @@ impl Resolver {
             self.next_ring += 1;
         }
         let mut received = 0;
+        self.crowded = false;
         for ring in &mut self.rings {
+            let before = ring.received;
             while let Ok(message) = ring.receiver.ring.pop() {
                 let sample = match message {
                     Message::Sample(sample) => sample,
@@ -263,6 +272,7 @@ impl Resolver {
                     .or_insert_with(|| (Lane::default(), Arc::clone(progress)));
                 lane.samples.push_back(sample);
             }
+            self.crowded |= ring.received - before > CROWDED;
         }
         // An ended thread's ring goes when it is empty; its lanes live until they are empty too.
         self.rings.retain(|ring| {
@@ -299,6 +309,7 @@ impl Resolver {
             if resolved > 0 {
                 self.resolved.push((Arc::clone(progress), resolved));
             }
+            lane.older = lane.samples.len();
             all += resolved;
         }
         if self.lanes.len() > LANES_KEPT {
@@ -357,7 +368,8 @@ impl Ring {
 }
 
 impl Lane {
-    /// How many samples at the front are completed. Newest first: one query tells of all before it.
+    /// How many samples at the front are completed. Newest first: one query tells of all before it. Each query holds up whoever
+    /// records in the context, so there are as few as can be: what was new at the look before tells of nearly all.
     fn completed(&self, driver: &Driver) -> usize {
         let passed = |sample: &Sample| {
             // As above: what fails is resolved, as a failure.
@@ -367,11 +379,17 @@ impl Lane {
                 .first()
                 .is_none_or(|one| has_passed(driver, one).unwrap_or(true))
         };
-        match (self.samples.front(), self.samples.back()) {
-            (_, Some(newest)) if passed(newest) => self.samples.len(),
-            (Some(oldest), Some(_)) if self.samples.len() > 1 && passed(oldest) => {
-                self.samples.partition_point(passed)
-            }
+        let last_of = |count: usize| self.samples.get(count.wrapping_sub(1));
+        let all = self.samples.len();
+        if last_of(all).is_some_and(passed) {
+            return all;
+        }
+        let older = self.older.min(all);
+        if older < all && last_of(older).is_some_and(passed) {
+            return older;
+        }
+        match self.samples.front() {
+            Some(oldest) if all > 1 && passed(oldest) => self.samples.partition_point(passed),
             _ => 0,
         }
     }

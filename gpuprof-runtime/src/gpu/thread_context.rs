@@ -40,14 +40,17 @@ impl ThreadContext {
     }
 
     /// Whether both are the same context.
+    #[inline]
     pub(super) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.context, &other.context)
     }
 
+    #[inline]
     pub(super) fn owner(&self) -> Option<&Weak<CudaContext>> {
         self.owner.as_ref()
     }
 
+    #[inline]
     pub(super) fn is_of(&self, owner: *const CudaContext) -> bool {
         self.owner
             .as_ref()
@@ -56,6 +59,7 @@ impl ThreadContext {
 
     /// The owner, where the resolver must be given it before the next sample. Only for the thread whose this is, and after the
     /// sample is announced.
+    #[inline]
     pub(super) fn hand_over(&self) -> Option<Arc<CudaContext>> {
         let owner = self.owner.as_ref()?;
         if !self.handover.claim() {

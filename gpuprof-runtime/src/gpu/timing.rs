@@ -112,6 +112,7 @@ impl Timing {
     }
 
     /// Records the start event of a call. `None`: it has no stream.
+    #[inline]
     pub(crate) fn begin(
         &'static self,
         thread: &mut GpuThread,
@@ -163,6 +164,7 @@ impl Timing {
         Some(open)
     }
 
+    #[inline]
     fn start(&'static self, thread: &mut GpuThread, open: &mut Open) -> Result<(), Fate> {
         let driver = Driver::get();
         let chosen = open
@@ -174,7 +176,7 @@ impl Timing {
         }
         let around = thread.around(&open.lanes);
         let outermost = !thread.is_inside(&open.lanes, open.site);
-        let pairs = record::start(driver, &open.lanes)?;
+        let pairs = record::start(driver, thread, &open.lanes)?;
         let (parent, enclosing, between) = match around.subtract {
             Some((path, inside, between)) => (Some(path), Some(inside), between),
             None => (None, None, 1),
@@ -207,6 +209,7 @@ impl Timing {
 
     /// Records the end event, and makes the call ready: [`submit_ready`](Self::submit_ready) hands it to the resolver once it is
     /// booked.
+    #[inline]
     pub(crate) fn end(
         &'static self,
         thread: &mut GpuThread,
@@ -227,6 +230,7 @@ impl Timing {
         }
     }
 
+    #[inline]
     fn close(
         &'static self,
         thread: &mut GpuThread,
@@ -326,6 +330,7 @@ impl Timing {
         (sender, progress)
     }
 
+    #[inline]
     pub(super) fn has_resolver(&'static self) -> bool {
         let resolver = self.resolver.get_or_init(|| resolver::spawn(self));
         resolver.is_some() && !self.refused.load(Relaxed)
