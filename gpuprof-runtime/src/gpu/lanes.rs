@@ -146,7 +146,10 @@ impl Timing {
         let keep = stream
             .keep(later)
             .map_err(|_| Fate::Untimed(Untimed::StreamUnsafe))?;
-        let context = match stream.context().and_then(|owner| thread.known(owner)) {
+        let context = match stream
+            .context()
+            .and_then(|owner| thread.contexts.known(owner))
+        {
             Some(known) => known,
             None => self.meet(thread, stream)?,
         };
@@ -180,13 +183,15 @@ impl Timing {
                 let life = Life::of(driver, stream)?;
                 // Of a stream that is not cudarc's, only this tells whether it is still the context met before.
                 match thread
+                    .contexts
                     .known_life(life)
                     .filter(|_| stream.context().is_none())
                 {
                     Some(known) => Ok(known),
                     None => {
                         let context = self.contexts.of(driver, life, stream)?;
-                        Ok(thread.remember(stream.context(), context))
+                        thread.note_set_up(true);
+                        Ok(thread.contexts.remember(stream.context(), context))
                     }
                 }
             })

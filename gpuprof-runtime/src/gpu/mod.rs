@@ -17,6 +17,7 @@ mod kept;
 mod lanes;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod met;
 mod open;
 mod pending;
 mod record;

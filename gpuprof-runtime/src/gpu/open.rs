@@ -3,24 +3,18 @@
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
-use cudarc::driver::CudaContext;
-
 use super::captured::{InGraph, Inside as InsideGraph};
-use super::context::{Context, Life, NoPair, Pair};
-use super::driver::Driver;
+use super::context::Pair;
 use super::inside::Inside;
 use super::lanes::{Lane, Lanes};
+use super::met::MetContexts;
 use super::pending::{Progress, Sender};
 use super::stream::StreamRef;
-use super::thread_context::ThreadContext;
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed};
 use crate::stats::clusters::Drawn;
 use crate::stats::gpu_node::GpuCall;
 use crate::stats::paths::ROOT;
-
-/// Contexts of raw handles that a thread finds without a lock.
-const LENT_KEPT: usize = 8;
 
 /// Entries that a thread keeps for calls to come.
 const SPARE_KEPT: usize = 64;
@@ -180,10 +174,7 @@ pub(crate) struct GpuThread {
     #[allow(clippy::vec_box)]
     spare: Vec<Box<Open>>,
     next: u64,
-    /// Contexts met by this thread.
-    contexts: Vec<Met>,
-    /// Those met by raw handles, the latest last.
-    lent: Vec<Arc<ThreadContext>>,
+    pub(super) contexts: MetContexts,
     sender: Option<(Sender, Arc<Progress>)>,
     /// The call that is being booked, and the epoch it is booked in.
     pub(super) ready: Option<(Box<Open>, u32)>,
@@ -194,36 +185,13 @@ pub(crate) struct GpuThread {
     pub(super) id: ThreadId,
 }
 
-/// A context met by this thread, and event pairs of it for spans to come.
-#[derive(Debug)]
-struct Met {
-    context: Arc<ThreadContext>,
-    stock: Vec<Pair>,
-}
-
-impl Met {
-    fn new(context: &Arc<ThreadContext>) -> Self {
-        Self {
-            context: Arc::clone(context),
-            stock: Vec::new(),
-        }
-    }
-}
-
-impl Drop for Met {
-    fn drop(&mut self) {
-        self.stock.iter().for_each(|pair| self.context.give(*pair));
-    }
-}
-
 impl GpuThread {
     pub(crate) fn new() -> Self {
         Self {
             open: Vec::new(),
             spare: Vec::new(),
             next: 1,
-            contexts: Vec::new(),
-            lent: Vec::new(),
+            contexts: MetContexts::default(),
             sender: None,
             ready: None,
             set_up: false,
@@ -293,72 +261,6 @@ impl GpuThread {
         open.inside = None;
         open.state = State::None;
         self.spare.push(open);
-    }
-
-    #[inline]
-    pub(super) fn known(&self, owner: &Arc<CudaContext>) -> Option<Arc<ThreadContext>> {
-        self.known_of(Arc::as_ptr(owner)).map(Arc::clone)
-    }
-
-    #[inline]
-    fn known_of(&self, owner: *const CudaContext) -> Option<&Arc<ThreadContext>> {
-        let mut contexts = self.contexts.iter().map(|met| &met.context);
-        contexts.find(|known| known.is_of(owner))
-    }
-
-    /// A pair for a span on `context`; the context is current.
-    #[inline]
-    pub(super) fn pair(
-        &mut self,
-        context: &ThreadContext,
-        driver: &Driver,
-    ) -> Result<Pair, NoPair> {
-        let mut contexts = self.contexts.iter_mut();
-        match contexts.find(|met| std::ptr::eq(&raw const *met.context, context)) {
-            Some(met) => context.take_from(&mut met.stock, driver),
-            None => context.take(driver),
-        }
-    }
-
-    /// The same context as this thread has met it, where that is not how it is known to it: a future may have begun on another.
-    #[inline]
-    pub(super) fn own(&mut self, context: &Arc<ThreadContext>) -> Option<Arc<ThreadContext>> {
-        let owner = context.owner()?;
-        if let Some(known) = self.known_of(owner.as_ptr()) {
-            return (!Arc::ptr_eq(known, context)).then(|| Arc::clone(known));
-        }
-        let mine = ThreadContext::new(Arc::clone(context.shared()), Some(owner.clone()));
-        let mine = Arc::new(mine);
-        self.contexts.push(Met::new(&mine));
-        Some(mine)
-    }
-
-    /// The context met by raw handles in this life of it.
-    pub(super) fn known_life(&self, life: Life) -> Option<Arc<ThreadContext>> {
-        let mut lent = self.lent.iter().rev();
-        lent.find(|context| context.life() == life).map(Arc::clone)
-    }
-
-    /// Keeps what was met just now.
-    pub(super) fn remember(
-        &mut self,
-        owner: Option<&Arc<CudaContext>>,
-        context: Arc<Context>,
-    ) -> Arc<ThreadContext> {
-        self.set_up = true;
-        let met = Arc::new(ThreadContext::new(context, owner.map(Arc::downgrade)));
-        if owner.is_some() {
-            let is_left =
-                |known: &ThreadContext| known.owner().is_some_and(|owner| owner.strong_count() > 0);
-            self.contexts.retain(|known| is_left(&known.context));
-            self.contexts.push(Met::new(&met));
-        } else {
-            if self.lent.len() == LENT_KEPT {
-                self.lent.remove(0);
-            }
-            self.lent.push(Arc::clone(&met));
-        }
-        met
     }
 
     /// The enclosing span's first stream, if there is one.

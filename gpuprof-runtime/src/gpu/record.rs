@@ -54,6 +54,7 @@ fn start_lane(driver: &Driver, thread: &mut GpuThread, lane: &Lane) -> Result<Pa
     in_context_of(driver, lane, || {
         check_stream(driver, lane)?;
         let pair = thread
+            .contexts
             .pair(context, driver)
             .map_err(|no_pair| match no_pair {
                 NoPair::Exhausted => Fate::Untimed(Untimed::PoolExhausted),

@@ -278,7 +278,7 @@ impl Timing {
             return;
         };
         for lane in open.lanes.as_mut_slice() {
-            if let Some(mine) = thread.own(&lane.context) {
+            if let Some(mine) = thread.contexts.own(&lane.context) {
                 lane.context = mine;
             }
         }
