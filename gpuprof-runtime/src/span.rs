@@ -19,11 +19,18 @@ use crate::thread::{self, NoNode, Position, Thread};
 #[derive(Debug)]
 #[must_use]
 pub struct Span {
+    /// `None`: it does nothing, which takes one store to say and one load to see.
+    on: Option<On>,
+    /// A span ends on the thread that began it.
+    _not_send: PhantomData<*mut ()>,
+}
+
+/// What a span does.
+#[derive(Debug)]
+struct On {
     /// `None`: it does not measure.
     call: Option<Running>,
     range: OpenRange,
-    /// A span ends on the thread that began it.
-    _not_send: PhantomData<*mut ()>,
 }
 
 /// A call under way.
@@ -90,8 +97,7 @@ impl Span {
     #[inline]
     pub fn off() -> Self {
         Self {
-            call: None,
-            range: OpenRange::None,
+            on: None,
             _not_send: PhantomData,
         }
     }
@@ -116,8 +122,12 @@ impl Span {
             _ => work(),
         };
         let work = (!work.is_none()).then_some(&work);
+        let on = self.on.insert(On {
+            call: None,
+            range: OpenRange::None,
+        });
         if duties & EMIT_NVTX != 0 {
-            self.range = site.push_range(payload);
+            on.range = site.push_range(payload);
         }
         if duties & MEASURE != 0 {
             thread::here(|thread| {
@@ -127,16 +137,18 @@ impl Span {
                     Streams::One(_) | Streams::Many(_) => true,
                 };
                 if duties & CORRELATE != 0 {
-                    return self.open_correlated(thread, site, on_gpu.then_some(&streams), work);
+                    return on.open_correlated(thread, site, on_gpu.then_some(&streams), work);
                 }
                 match on_gpu {
-                    true => self.open_on_gpu(thread, site, &streams, work),
-                    false => self.open(thread, site, work),
+                    true => on.open_on_gpu(thread, site, &streams, work),
+                    false => on.open(thread, site, work),
                 }
             });
         }
     }
+}
 
+impl On {
     // Not inlined, this and what follows: it would stand in every annotated function.
     #[inline(never)]
     fn open(&mut self, thread: &Thread, site: &'static Site, work: Option<&Work>) {
@@ -191,6 +203,14 @@ impl Span {
         call.started = after;
     }
 
+    #[inline(never)]
+    fn close(&self) {
+        if let Some(call) = &self.call {
+            thread::here(|thread| call.close(thread));
+        }
+        self.range.close();
+    }
+
     /// Enters the node of this call.
     #[inline]
     fn go_down(
@@ -216,7 +236,7 @@ impl Span {
 }
 
 impl Running {
-    #[inline(never)]
+    #[inline]
     fn close(&self, thread: &Thread) {
         let ended = clock::now();
         let cpu_ns = clock::ns_between(self.started, ended);
@@ -270,10 +290,9 @@ impl Running {
 impl Drop for Span {
     #[inline]
     fn drop(&mut self) {
-        if let Some(call) = &self.call {
-            thread::here(|thread| call.close(thread));
+        if let Some(on) = &self.on {
+            on.close();
         }
-        self.range.close();
     }
 }
 
@@ -294,6 +313,7 @@ const STALL_NS: u64 = 50_000;
 
 /// Runs `f` on the thread's GPU state and counts the time since `before` as gpuprof's own; returns it with the clock at its
 /// end. `None`: that state is in use further up, which only a broken nesting can do, or is gone.
+#[inline]
 pub(crate) fn own_work<R>(
     thread: &Thread,
     before: u64,
@@ -318,6 +338,7 @@ pub(crate) fn own_work<R>(
 }
 
 /// Records the start event; `None` when the call has no stream.
+#[inline]
 pub(crate) fn begin_gpu(
     gpu: &mut GpuThread,
     streams: Held,
@@ -342,6 +363,7 @@ pub(crate) fn begin_gpu(
 /// Records the end event of what `take` hands over, and books the call, which ended when the clock read `ended`.
 ///
 /// Returns what became of it on the GPU side; `None`: it could not be booked.
+#[inline]
 pub(crate) fn book(
     thread: &Thread,
     node: &Node,

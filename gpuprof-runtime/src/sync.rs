@@ -6,12 +6,12 @@
 #[cfg(all(test, loom))]
 pub(crate) use loom::{
     hint,
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, fence},
+    sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, fence},
 };
 #[cfg(not(all(test, loom)))]
 pub(crate) use std::{
     hint,
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, fence},
+    sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, fence},
 };
 
 /// Runs a test in every order of its threads, and requires that there is more than one: loom 0.7.2 finds no other where a

@@ -20,7 +20,7 @@ pub(super) fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Resul
         return Err(NotYet);
     }
     {
-        let mut booked = timing.booked.lock();
+        let mut booked = timing.booked().lock();
         // Under the lock, so that a reset between the check and the booking is impossible.
         let wanted = booked.of(sample.epoch);
         let close = |booked, ns| {
@@ -50,7 +50,7 @@ pub(super) fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Resul
 /// Books a sample as one that cannot be read.
 pub(super) fn give_up(timing: &Timing, sample: &Sample) {
     {
-        let mut booked = timing.booked.lock();
+        let mut booked = timing.booked().lock();
         if let Some(inside) = &sample.inside {
             inside.close(false, 0);
         }

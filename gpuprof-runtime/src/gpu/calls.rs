@@ -16,6 +16,7 @@ const EVENT_DEFAULT: c_uint = 0;
 
 impl Driver {
     /// The calling thread's current context, null if there is none.
+    #[inline]
     pub(crate) fn current(&self) -> Result<Context, Failed> {
         let mut context = Context::NULL;
         self.ctx_get_current(&raw mut context)?;
@@ -64,6 +65,7 @@ impl Driver {
     }
 
     /// Whether `stream` is being captured, or cannot be told apart from one that is.
+    #[inline]
     pub(crate) fn is_capturing(&self, stream: Stream) -> Result<bool, Failed> {
         let mut status: c_int = 0;
         match self.stream_is_capturing(stream, &raw mut status) {
@@ -86,6 +88,7 @@ impl Driver {
     }
 
     /// Records `event` at the end of `stream`'s work; both are of the same live context.
+    #[inline]
     pub(crate) fn record(&self, event: Event, stream: Stream) -> Result<(), Failed> {
         self.event_record(event, stream)
     }

@@ -221,7 +221,7 @@ impl Captures {
             let Some(captured) = self.of(driver, capture, graph) else {
                 return Ok(None);
             };
-            let Ok(lent) = Lent::take(driver, &lane.context) else {
+            let Ok(lent) = Lent::take(driver, lane.context.shared()) else {
                 return Ok(None);
             };
             driver.record_into_graph(lent.pair.start, lane.stream)?;
@@ -233,7 +233,6 @@ impl Captures {
             site,
             sample,
             lanes: Lanes::One(Lane {
-                held: None,
                 keep: None,
                 ..lane.clone()
             }),

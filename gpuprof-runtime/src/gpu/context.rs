@@ -17,6 +17,8 @@ use super::sys::{self, Event};
 pub(super) const PAIRS_CEILING: usize = 16_384;
 /// Pairs made at once: by the first span of a context, and later by the resolver.
 const BATCH: usize = 32;
+/// Pairs that a thread takes at once.
+const HANDFUL: usize = 8;
 /// The resolver makes more when fewer than this are free.
 const LOW: usize = 16;
 
@@ -176,6 +178,7 @@ impl Context {
         self.primary && self.life.id.is_some()
     }
 
+    #[inline]
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.load(Relaxed)
     }
@@ -188,11 +191,13 @@ impl Context {
     }
 
     /// Whether no event of it was ever made.
+    #[inline]
     pub(crate) fn is_fresh(&self) -> bool {
         self.made.load(Relaxed) == 0
     }
 
     /// A pair for a span; the context is current. Makes a batch on the spot when the pool is empty but not at its bound.
+    #[inline]
     pub(crate) fn take(&self, driver: &Driver) -> Result<Pair, NoPair> {
         if let Some(pair) = self.free.pop() {
             return Ok(pair);
@@ -206,7 +211,19 @@ impl Context {
         self.free.pop().ok_or(lacking)
     }
 
+    /// The same for a thread that keeps some in `stock`: so that threads seldom meet at the pool.
+    #[inline]
+    pub(super) fn take_from(&self, stock: &mut Vec<Pair>, driver: &Driver) -> Result<Pair, NoPair> {
+        if let Some(pair) = stock.pop() {
+            return Ok(pair);
+        }
+        let more = std::iter::from_fn(|| self.free.pop());
+        stock.extend(more.take(HANDFUL));
+        stock.pop().map_or_else(|| self.take(driver), Ok)
+    }
+
     /// Puts a pair back. Its events may still be pending: recording an event again is allowed at any time.
+    #[inline]
     pub(crate) fn give(&self, pair: Pair) {
         // There is room for every pair ever made.
         let _ = self.free.push(pair);
@@ -228,22 +245,23 @@ impl Context {
         Ok(())
     }
 
-    /// Makes more pairs when few are left; on the resolver's thread.
-    pub(crate) fn refill(&self, driver: &Driver) {
+    /// Makes more pairs when few are left; on the resolver's thread. Returns whether they were few.
+    pub(crate) fn refill(&self, driver: &Driver) -> bool {
         let made = self.made.load(Relaxed);
         if made == 0 || made >= PAIRS_CEILING || self.free.len() >= LOW || self.is_broken() {
-            return;
+            return false;
         }
-        let Ok(held) = self.hold() else { return };
+        let Ok(held) = self.hold() else { return false };
         if let Err(failed) = self.check(driver, held.is_some()) {
             self.note(failed);
-            return;
+            return false;
         }
         // As many again as there are, so that a burst is caught up with in a few rounds. A failure is counted, and the
         // next round tries again.
         let _ = within(driver, self.handle, || self.make(driver, made.max(BATCH)))
             .flatten()
             .map_err(|failed| self.note(failed));
+        true
     }
 }
 
@@ -265,6 +283,7 @@ fn make_pair(driver: &Driver) -> Result<Pair, Failed> {
 
 /// Runs `f` with `context` current, pushed and popped again where it is not: the thread's own choice stays as it is.
 /// `Err`: it could not be made current, so `f` did not run; in another context it would make events that fit nowhere.
+#[inline]
 pub(crate) fn within<R>(
     driver: &Driver,
     context: sys::Context,

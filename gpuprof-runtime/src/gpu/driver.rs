@@ -98,6 +98,7 @@ macro_rules! driver_table {
             }
 
             $(
+                #[inline]
                 pub(super) fn $field(&self, $($arg: $ty),*) -> Result<(), Failed> {
                     const NAME: &str = [$($symbol),+][0];
                     let Some(function) = self.$field else { return Err(self.miss(NAME)) };
@@ -222,6 +223,7 @@ fn loaded_library() -> Library {
 impl Driver {
     /// The table of the process, made at the first call. Only for who has a stream: then a driver is loaded, and until
     /// then it may not be.
+    #[inline]
     pub(crate) fn get() -> &'static Self {
         DRIVER.get_or_init(|| {
             let library = loaded_library();
@@ -286,6 +288,7 @@ impl Driver {
     }
 
     /// Whether the driver has said that it is shutting down.
+    #[inline]
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Relaxed)
     }
@@ -302,6 +305,7 @@ impl Driver {
         self.stuck.store(failed.0, Relaxed);
     }
 
+    #[inline]
     fn check(&self, call: &'static str, status: Status) -> Result<(), Failed> {
         if status == SUCCESS {
             return Ok(());

@@ -12,7 +12,7 @@ use super::pending::Recorded;
 pub(super) fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
     let context = &recorded.context;
     let query = || driver.is_complete(recorded.pair.end);
-    let lives = context.check(driver, recorded.held.is_some());
+    let lives = context.check(driver, recorded.is_held());
     let answer = lives.and_then(|()| within(driver, context.handle, query).flatten());
     answer.inspect_err(|&failed| context.note(failed))
 }
@@ -48,7 +48,7 @@ pub(super) fn durations(driver: &Driver, recorded: &[Recorded]) -> Result<Times,
 fn elapsed(driver: &Driver, from: &Recorded, to: &Recorded) -> Result<u64, Failed> {
     let context = &from.context;
     let read = || driver.elapsed_ns(from.pair.start, to.pair.end);
-    let lives = |one: &Recorded| one.context.check(driver, one.held.is_some());
+    let lives = |one: &Recorded| one.context.check(driver, one.is_held());
     let both = lives(from).and_then(|()| lives(to));
     if both == Err(Failed(CONTEXT_IS_DESTROYED)) {
         driver.count_ended_context();

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaStream};
+use cudarc::driver::CudaStream;
 
-use super::context::{Context, Life};
+use super::context::Life;
 use super::driver::Driver;
 use super::kept::Kept;
 use super::open::GpuThread;
 use super::stream::StreamRef;
 use super::sys;
+use super::thread_context::ThreadContext;
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed};
 
@@ -30,16 +31,16 @@ pub enum Streams<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     pub(super) stream: sys::Stream,
-    pub(super) context: Arc<Context>,
-    /// Keeps the context until the events are read; `None` for raw handles.
-    pub(super) held: Option<Kept<CudaContext>>,
-    /// Keeps the stream until the end event; `None` where it outlives the span by itself.
+    /// As the thread has met it that the span began on.
+    pub(super) context: Arc<ThreadContext>,
+    /// Keeps the stream, and with it the context, until the end event; `None` where it outlives the span by itself.
     pub(super) keep: Option<Kept<CudaStream>>,
 }
 
 impl Lane {
+    #[inline]
     pub(super) fn is_same_stream(&self, other: &Self) -> bool {
-        self.stream == other.stream && Arc::ptr_eq(&self.context, &other.context)
+        self.stream == other.stream && self.context.is_same(&other.context)
     }
 }
 
@@ -61,6 +62,7 @@ impl Lanes {
     pub(super) const NONE: Self = Self::Many(Vec::new());
 
     /// Leaves none behind.
+    #[inline]
     pub(super) fn take(&mut self) -> Self {
         std::mem::replace(self, Self::NONE)
     }
@@ -84,6 +86,15 @@ impl Lanes {
         }
     }
 
+    #[inline]
+    pub(super) fn as_mut_slice(&mut self) -> &mut [Lane] {
+        match self {
+            Self::One(lane) => std::slice::from_mut(lane),
+            Self::Many(lanes) => lanes,
+        }
+    }
+
+    #[inline]
     pub(super) fn as_slice(&self) -> &[Lane] {
         match self {
             Self::One(lane) => std::slice::from_ref(lane),
@@ -91,6 +102,7 @@ impl Lanes {
         }
     }
 
+    #[inline]
     pub(super) fn has(&self, lane: &Lane) -> bool {
         self.as_slice().iter().any(|mine| mine.is_same_stream(lane))
     }
@@ -109,6 +121,7 @@ pub(crate) enum Held {
 
 impl Timing {
     /// Takes hold of a call's streams. `later`: the call begins when nothing that was borrowed here need live any more.
+    #[inline]
     pub(crate) fn hold(&self, thread: &mut GpuThread, streams: &Streams<'_>, later: bool) -> Held {
         let lanes = match streams {
             Streams::Untimed | Streams::Inherit => return Held::Inherit,
@@ -123,6 +136,7 @@ impl Timing {
         lanes.map_or_else(Held::Refused, Held::Own)
     }
 
+    #[inline]
     pub(super) fn lane(
         &self,
         thread: &mut GpuThread,
@@ -132,19 +146,25 @@ impl Timing {
         let keep = stream
             .keep(later)
             .map_err(|_| Fate::Untimed(Untimed::StreamUnsafe))?;
-        let context = match stream.context().and_then(|owner| thread.known(owner)) {
+        let context = match stream
+            .context()
+            .and_then(|owner| thread.contexts.known(owner))
+        {
             Some(known) => known,
             None => self.meet(thread, stream)?,
         };
         Ok(Lane {
             stream: stream.handle(),
             context,
-            held: stream.context().cloned().map(Kept::new),
             keep: keep.map(Kept::new),
         })
     }
 
-    fn meet(&self, thread: &mut GpuThread, stream: &StreamRef<'_>) -> Result<Arc<Context>, Fate> {
+    fn meet(
+        &self,
+        thread: &mut GpuThread,
+        stream: &StreamRef<'_>,
+    ) -> Result<Arc<ThreadContext>, Fate> {
         let driver = Driver::get();
         let unusable =
             |failed: super::driver::Failed| match failed.is_missing() || driver.has_ended() {
@@ -163,16 +183,19 @@ impl Timing {
                 let life = Life::of(driver, stream)?;
                 // Of a stream that is not cudarc's, only this tells whether it is still the context met before.
                 match thread
+                    .contexts
                     .known_life(life)
                     .filter(|_| stream.context().is_none())
                 {
                     Some(known) => Ok(known),
-                    None => self.contexts.of(driver, life, stream),
+                    None => {
+                        let context = self.contexts.of(driver, life, stream)?;
+                        thread.note_set_up(true);
+                        Ok(thread.contexts.remember(stream.context(), context))
+                    }
                 }
             })
             .flatten();
-        let met = met.map_err(unusable)?;
-        thread.remember(stream.context(), &met);
-        Ok(met)
+        met.map_err(unusable)
     }
 }

@@ -8,6 +8,7 @@ use loom::sync::{Arc, Mutex};
 use loom::thread;
 
 use super::doze::Doze;
+use super::handover::Handover;
 use super::pending::Progress;
 use crate::sync::in_every_order;
 
@@ -76,6 +77,63 @@ fn whoever_waits_finds_every_sample_that_was_sent_before_booked() {
         assert_eq!(progress.submitted(), 2);
         assert_eq!(progress.resolved(), *booked.lock().unwrap());
     });
+}
+
+/// The thread's way is `Timing::submit_ready`'s, the resolver's that of `Ring::let_go`. What is held is a number here: how many
+/// times it was handed over and not let go.
+#[test]
+fn no_sample_comes_to_the_resolver_without_what_it_needs() {
+    in_every_order(|| {
+        let handover = Arc::new(Handover::new());
+        let progress = Arc::new(Progress::default());
+        let ring = Arc::new(Mutex::new(VecDeque::new()));
+        let resolver = thread::spawn({
+            let (handover, progress, ring) = (handover.clone(), progress.clone(), ring.clone());
+            move || {
+                let (mut held, mut received) = (0, 0);
+                for _ in 0..2 {
+                    while let Some(message) = ring.lock().unwrap().pop_front() {
+                        match message {
+                            Sent::Hold => held += 1,
+                            Sent::Sample => {
+                                received += 1;
+                                assert_eq!(held, 1, "a sample needs it, once");
+                            }
+                        }
+                    }
+                    if held > 0 && handover.offer(|| progress.submitted() == received) {
+                        held -= 1;
+                    }
+                }
+                (held, received)
+            }
+        });
+        for _ in 0..2 {
+            progress.submit();
+            if handover.claim() {
+                ring.lock().unwrap().push_back(Sent::Hold);
+            }
+            ring.lock().unwrap().push_back(Sent::Sample);
+        }
+        let (mut held, mut received) = resolver.join().unwrap();
+        for message in ring.lock().unwrap().drain(..) {
+            match message {
+                Sent::Hold => held += 1,
+                Sent::Sample => {
+                    received += 1;
+                    assert_eq!(held, 1);
+                }
+            }
+        }
+        assert!(handover.offer(|| progress.submitted() == received));
+        assert_eq!(received, 2);
+    });
+}
+
+#[derive(Clone, Copy)]
+enum Sent {
+    Hold,
+    Sample,
 }
 
 /// `Site` is a static, which loom's atomics cannot be in: the same two words with the same orders.

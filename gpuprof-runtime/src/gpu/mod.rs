@@ -11,11 +11,13 @@ mod driver;
 mod durations;
 mod floor;
 mod graph_calls;
+mod handover;
 mod inside;
 mod kept;
 mod lanes;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod met;
 mod open;
 mod pending;
 mod record;
@@ -23,6 +25,7 @@ mod replay;
 mod resolver;
 mod stream;
 mod sys;
+mod thread_context;
 mod timing;
 
 pub(crate) use driver::Driver;

@@ -1,24 +1,20 @@
 //! What is open on one thread: whose streams spans inside inherit, whose time holds theirs, whom sampling chose.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
-use cudarc::driver::CudaContext;
-
 use super::captured::{InGraph, Inside as InsideGraph};
-use super::context::{Context, Life, Pair};
+use super::context::Pair;
 use super::inside::Inside;
 use super::lanes::{Lane, Lanes};
-use super::pending::{Progress, Sample, Sender};
+use super::met::MetContexts;
+use super::pending::{Progress, Sender};
 use super::stream::StreamRef;
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed};
 use crate::stats::clusters::Drawn;
 use crate::stats::gpu_node::GpuCall;
 use crate::stats::paths::ROOT;
-
-/// Contexts of raw handles that a thread finds without a lock.
-const LENT_KEPT: usize = 8;
 
 /// Entries that a thread keeps for calls to come.
 const SPARE_KEPT: usize = 64;
@@ -115,6 +111,7 @@ impl Drop for Open {
 }
 
 impl Open {
+    #[inline]
     fn give_back(&self) {
         if let State::Started { pairs, .. } = &self.state {
             let lanes = self.lanes.as_slice().iter();
@@ -177,13 +174,10 @@ pub(crate) struct GpuThread {
     #[allow(clippy::vec_box)]
     spare: Vec<Box<Open>>,
     next: u64,
-    /// Contexts met by this thread. The `Weak` keeps an owner's address from being used again.
-    contexts: Vec<(Weak<CudaContext>, Arc<Context>)>,
-    /// Those met by raw handles, the latest last.
-    lent: Vec<Arc<Context>>,
+    pub(super) contexts: MetContexts,
     sender: Option<(Sender, Arc<Progress>)>,
-    /// That of the call that is being booked.
-    pub(super) ready: Option<Sample>,
+    /// The call that is being booked, and the epoch it is booked in.
+    pub(super) ready: Option<(Box<Open>, u32)>,
     /// Something was met for the first time since this was last asked.
     set_up: bool,
     random: fastrand::Rng,
@@ -197,8 +191,7 @@ impl GpuThread {
             open: Vec::new(),
             spare: Vec::new(),
             next: 1,
-            contexts: Vec::new(),
-            lent: Vec::new(),
+            contexts: MetContexts::default(),
             sender: None,
             ready: None,
             set_up: false,
@@ -222,6 +215,7 @@ impl GpuThread {
     }
 
     /// Opens something for spans inside to see; the number takes it off again. Never 0.
+    #[inline]
     pub(crate) fn push(&mut self, open: Box<Open>) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -230,8 +224,13 @@ impl GpuThread {
     }
 
     /// Takes off what was opened under `number`, wherever it stands: spans may end out of order.
+    #[inline]
     pub(crate) fn take(&mut self, number: u64) -> Option<Box<Open>> {
-        let at = self.open.iter().rposition(|(known, _)| *known == number)?;
+        // Almost always the innermost.
+        if let Some((_, open)) = self.open.pop_if(|(known, _)| *known == number) {
+            return Some(open);
+        }
+        let at = self.open.iter().position(|(known, _)| *known == number)?;
         Some(self.open.remove(at).1)
     }
 
@@ -243,11 +242,13 @@ impl GpuThread {
     }
 
     /// An entry with nothing in it.
+    #[inline]
     pub(super) fn blank(&mut self) -> Box<Open> {
         self.spare.pop().unwrap_or_default()
     }
 
     /// Takes an entry for another call.
+    #[inline]
     pub(super) fn recycle(&mut self, mut open: Box<Open>) {
         if self.spare.len() >= SPARE_KEPT {
             return;
@@ -260,33 +261,6 @@ impl GpuThread {
         open.inside = None;
         open.state = State::None;
         self.spare.push(open);
-    }
-
-    pub(super) fn known(&self, owner: &Arc<CudaContext>) -> Option<Arc<Context>> {
-        let same = |known: &Weak<CudaContext>| known.as_ptr() == Arc::as_ptr(owner);
-        let (_, context) = self.contexts.iter().find(|(known, _)| same(known))?;
-        Some(Arc::clone(context))
-    }
-
-    /// The context met by raw handles in this life of it.
-    pub(super) fn known_life(&self, life: Life) -> Option<Arc<Context>> {
-        let mut lent = self.lent.iter().rev();
-        lent.find(|context| context.life() == life).map(Arc::clone)
-    }
-
-    pub(super) fn remember(&mut self, owner: Option<&Arc<CudaContext>>, context: &Arc<Context>) {
-        if let Some(owner) = owner {
-            self.set_up = true;
-            self.contexts.retain(|(known, _)| known.strong_count() > 0);
-            self.contexts
-                .push((Arc::downgrade(owner), Arc::clone(context)));
-        } else if self.known_life(context.life()).is_none() {
-            self.set_up = true;
-            if self.lent.len() == LENT_KEPT {
-                self.lent.remove(0);
-            }
-            self.lent.push(Arc::clone(context));
-        }
     }
 
     /// The enclosing span's first stream, if there is one.
@@ -309,12 +283,14 @@ impl GpuThread {
 
     /// Whether sampling takes this call: at random for the outermost, as the enclosing one was for those inside, and in
     /// any case as the site's own `sample` draws.
+    #[inline]
     pub(super) fn choose(&mut self, global: u32, own: u32) -> Chosen {
         let inherited = self.open.iter().rev().find_map(|(_, open)| open.chosen);
         self.choose_inside(inherited, global, own)
     }
 
     /// The same for a call inside one of which `outer` was decided.
+    #[inline]
     pub(super) fn choose_inside(&mut self, outer: Option<Chosen>, global: u32, own: u32) -> Chosen {
         let Chosen { yes, mut drawn, .. } = outer.unwrap_or_else(|| self.draw(global));
         let again = self.draw(own);
@@ -331,6 +307,7 @@ impl GpuThread {
     }
 
     /// Draws 1 in `n`; 0 is 1, of which nothing is drawn.
+    #[inline]
     fn draw(&mut self, n: u32) -> Chosen {
         let own = n.max(1);
         let (yes, drawn) = match own {
@@ -350,6 +327,7 @@ impl GpuThread {
     }
 
     /// How a call on these streams lies in the spans around it.
+    #[inline]
     pub(super) fn around(&mut self, lanes: &Lanes) -> Around {
         let single = match lanes {
             Lanes::One(lane) => Some(lane),
@@ -388,6 +366,7 @@ impl GpuThread {
     }
 
     /// Whether a call of `site` is being timed on all of these streams.
+    #[inline]
     pub(super) fn is_inside(&self, lanes: &Lanes, site: u32) -> bool {
         let on_all = |open: &Open| lanes.as_slice().iter().all(|lane| open.lanes.has(lane));
         let mut open = self.open.iter();
@@ -413,6 +392,7 @@ impl GpuThread {
         }
     }
 
+    #[inline]
     pub(super) fn sender(&mut self, timing: &Timing) -> &mut Sender {
         self.set_up |= self.sender.is_none();
         let (sender, _) = self.sender.get_or_insert_with(|| timing.open_ring());

@@ -7,26 +7,36 @@ use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
 
 use super::captured::Lent;
-use super::context::{Context, Pair};
+use super::context::Pair;
 use super::inside::Inside;
 use super::kept::Kept;
 use super::lanes::{Lane, Lanes};
 use super::open;
 use super::sys::Stream;
+use super::thread_context::ThreadContext;
 use crate::stats::gpu_node::GpuCall;
 use crate::sync::AtomicU64;
 
 /// Samples that one thread can have under way. A call past it goes untimed and is counted.
 const RING: usize = 4_096;
+/// Samples that come through a ring between two looks of the resolver's before these are too few.
+pub(super) const CROWDED: u64 = RING as u64 / 8;
 
 /// One event pair and the stream it was recorded on.
 #[derive(Debug)]
 pub(crate) struct Recorded {
-    pub(crate) context: Arc<Context>,
+    pub(crate) context: Arc<ThreadContext>,
     pub(crate) pair: Pair,
     pub(crate) stream: Stream,
-    /// Keeps the context until the events are read; `None` for raw handles.
+    /// Keeps the context of a replay until the events are read; spans hand theirs over once for many.
     pub(super) held: Option<Kept<CudaContext>>,
+}
+
+impl Recorded {
+    /// Whether gpuprof holds the context: then it lives.
+    pub(super) fn is_held(&self) -> bool {
+        self.held.is_some() || self.context.is_held()
+    }
 }
 
 /// The pairs of one call: almost always one.
@@ -40,12 +50,13 @@ pub(crate) enum Pairs {
 
 impl Pairs {
     /// Lanes and pairs as the resolver wants them.
+    #[inline]
     pub(super) fn of(lanes: Lanes, pairs: open::Pairs) -> Self {
         let one = |lane: Lane, pair| Recorded {
             context: lane.context,
             pair,
             stream: lane.stream,
-            held: lane.held,
+            held: None,
         };
         match (lanes, pairs) {
             (Lanes::One(lane), open::Pairs::One(pair)) => Self::One(one(lane, pair)),
@@ -109,44 +120,72 @@ pub(crate) struct Sample {
     pub(crate) enclosing: Option<Arc<Inside>>,
 }
 
+impl Sample {
+    /// It has come to the resolver.
+    pub(super) fn expect(&self) {
+        let recorded = self.pairs.as_slice();
+        recorded.iter().for_each(|one| one.context.expect());
+    }
+
+    /// It needs nothing any more.
+    pub(super) fn settle(&self) {
+        let recorded = self.pairs.as_slice();
+        recorded.iter().for_each(|one| one.context.resolve());
+    }
+}
+
+/// What goes through a ring.
+#[derive(Debug)]
+pub(crate) enum Message {
+    Sample(Sample),
+    /// To be held while samples of the thread on this context are pending.
+    Hold(Arc<ThreadContext>, Kept<CudaContext>),
+}
+
 /// How far one ring has come.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    submitted: AtomicU64,
-    resolved: AtomicU64,
+    submitted: Apart<AtomicU64>,
+    resolved: Apart<AtomicU64>,
 }
 
+/// On cache lines of its own: what one thread writes must not slow down another that reads what would lie beside it. Two
+/// lines, as processors fetch them in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Apart<T>(pub(super) T);
+
 impl Progress {
-    /// One more is in the ring. Only for the thread whose ring it is.
+    /// One more is in the ring, or will be in a moment. Only for the thread whose ring it is.
     pub(crate) fn submit(&self) {
-        let submitted = self.submitted.load(Ordering::Relaxed);
-        self.submitted.store(submitted + 1, Ordering::Release);
+        let submitted = self.submitted.0.load(Ordering::Relaxed);
+        self.submitted.0.store(submitted + 1, Ordering::Release);
     }
 
     pub(crate) fn submitted(&self) -> u64 {
-        self.submitted.load(Ordering::Acquire)
+        self.submitted.0.load(Ordering::Acquire)
     }
 
     pub(crate) fn resolved(&self) -> u64 {
-        self.resolved.load(Ordering::Acquire)
+        self.resolved.0.load(Ordering::Acquire)
     }
 
     pub(crate) fn resolve(&self, samples: u64) {
-        self.resolved.fetch_add(samples, Ordering::AcqRel);
+        self.resolved.0.fetch_add(samples, Ordering::AcqRel);
     }
 }
 
 /// The thread's end of its ring.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    ring: rtrb::Producer<Sample>,
+    ring: rtrb::Producer<Message>,
     progress: Arc<Progress>,
 }
 
 /// The resolver's end.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    pub(crate) ring: rtrb::Consumer<Sample>,
+    pub(crate) ring: rtrb::Consumer<Message>,
     pub(crate) progress: Arc<Progress>,
 }
 
@@ -168,22 +207,39 @@ impl Sender {
         )
     }
 
-    /// Whether one more sample fits.
-    pub(crate) fn has_room(&self) -> bool {
-        self.room() > 0
+    /// Whether a sample on so many lanes fits, with what has to be handed over before it.
+    #[inline]
+    pub(crate) fn has_room(&self, lanes: usize) -> bool {
+        self.room() > lanes
     }
 
-    /// How many more fit.
+    /// How many more messages fit.
+    #[inline]
     pub(crate) fn room(&self) -> usize {
         self.ring.slots()
     }
 
-    /// Hands a sample over, where [`has_room`](Self::has_room); else its events go back to their pool.
+    /// Says that a sample is about to be sent, where there [`is room`](Self::has_room).
+    #[inline]
+    pub(crate) fn announce(&self) {
+        self.progress.submit();
+    }
+
+    /// Sends what is to be held for samples that come after.
+    #[cold]
+    pub(super) fn hand_over(&mut self, context: &Arc<ThreadContext>, owner: Arc<CudaContext>) {
+        let hold = Message::Hold(Arc::clone(context), Kept::new(owner));
+        // There is room. Were there none, the samples would not be held, and their contexts be asked for.
+        let _ = self.ring.push(hold);
+    }
+
+    /// Sends a sample that was [`announced`](Self::announce), where there is room for it.
     #[inline]
     pub(crate) fn send(&mut self, sample: Sample) {
-        match self.ring.push(sample) {
-            Ok(()) => self.progress.submit(),
-            Err(rtrb::PushError::Full(sample)) => sample.pairs.recycle(),
+        if let Err(rtrb::PushError::Full(Message::Sample(sample))) =
+            self.ring.push(Message::Sample(sample))
+        {
+            sample.pairs.recycle();
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::context::{NoPair, Pair, within};
 use super::driver::Driver;
 use super::lanes::{Lane, Lanes};
-use super::open::Pairs;
+use super::open::{GpuThread, Pairs};
 use crate::stats::call::{Fate, Untimed};
 
 /// Whether events can be recorded on all lanes now.
@@ -13,14 +13,15 @@ pub(super) fn check(driver: &Driver, lanes: &Lanes) -> Result<(), Fate> {
 }
 
 /// Start events on all lanes, or none.
-pub(super) fn start(driver: &Driver, lanes: &Lanes) -> Result<Pairs, Fate> {
+#[inline]
+pub(super) fn start(driver: &Driver, thread: &mut GpuThread, lanes: &Lanes) -> Result<Pairs, Fate> {
     let lanes = match lanes {
-        Lanes::One(lane) => return start_lane(driver, lane).map(Pairs::One),
+        Lanes::One(lane) => return start_lane(driver, thread, lane).map(Pairs::One),
         Lanes::Many(lanes) => lanes,
     };
     let mut pairs = Vec::with_capacity(lanes.len());
     for lane in lanes {
-        match start_lane(driver, lane) {
+        match start_lane(driver, thread, lane) {
             Ok(pair) => pairs.push(pair),
             Err(fate) => {
                 let started = lanes.iter().zip(pairs);
@@ -33,6 +34,7 @@ pub(super) fn start(driver: &Driver, lanes: &Lanes) -> Result<Pairs, Fate> {
 }
 
 /// End events on all lanes.
+#[inline]
 pub(super) fn end(driver: &Driver, lanes: &Lanes, pairs: &Pairs) -> Result<(), Fate> {
     let mut each = lanes.as_slice().iter().zip(pairs.as_slice());
     each.try_for_each(|(lane, pair)| {
@@ -46,14 +48,18 @@ pub(super) fn end(driver: &Driver, lanes: &Lanes, pairs: &Pairs) -> Result<(), F
     })
 }
 
-fn start_lane(driver: &Driver, lane: &Lane) -> Result<Pair, Fate> {
+#[inline]
+fn start_lane(driver: &Driver, thread: &mut GpuThread, lane: &Lane) -> Result<Pair, Fate> {
     let context = &lane.context;
     in_context_of(driver, lane, || {
         check_stream(driver, lane)?;
-        let pair = context.take(driver).map_err(|no_pair| match no_pair {
-            NoPair::Exhausted => Fate::Untimed(Untimed::PoolExhausted),
-            NoPair::Failed => Fate::Untimed(Untimed::CudaError),
-        })?;
+        let pair = thread
+            .contexts
+            .pair(context, driver)
+            .map_err(|no_pair| match no_pair {
+                NoPair::Exhausted => Fate::Untimed(Untimed::PoolExhausted),
+                NoPair::Failed => Fate::Untimed(Untimed::CudaError),
+            })?;
         driver
             .record(pair.start, lane.stream)
             .map(|()| pair)
@@ -65,6 +71,7 @@ fn start_lane(driver: &Driver, lane: &Lane) -> Result<Pair, Fate> {
     })
 }
 
+#[inline]
 fn in_context_of<R>(
     driver: &Driver,
     lane: &Lane,
@@ -81,6 +88,7 @@ fn in_context_of<R>(
 }
 
 /// Asked before any other call on the stream: an event recorded while it is captured would measure nothing.
+#[inline]
 fn check_stream(driver: &Driver, lane: &Lane) -> Result<(), Fate> {
     if lane.context.is_broken() || driver.has_ended() {
         return Err(Fate::Untimed(Untimed::Unavailable));

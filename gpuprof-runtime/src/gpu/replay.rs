@@ -234,7 +234,9 @@ impl Replays {
             return Err(Untimed::Unavailable);
         }
         let context = &lane.context;
-        let taken = within(driver, context.handle, || Lent::take(driver, context));
+        let taken = within(driver, context.handle, || {
+            Lent::take(driver, context.shared())
+        });
         let lent = match taken {
             Ok(Ok(lent)) => lent,
             Ok(Err(NoPair::Exhausted)) => return Err(Untimed::PoolExhausted),

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
+use cudarc::driver::CudaContext;
 use rustc_hash::FxHashMap;
 
 use super::booking::{NotYet, finish, give_up};
@@ -17,14 +18,18 @@ use super::device;
 use super::driver::Driver;
 use super::durations::has_passed;
 use super::floor::Probe;
-use super::pending::{Progress, Receiver, Sample};
+use super::kept::Kept;
+use super::pending::{CROWDED, Message, Progress, Receiver, Sample};
 use super::sys::Stream;
+use super::thread_context::ThreadContext;
 use super::timing::Timing;
 use crate::exit;
 
 /// While somebody waits for it.
 const HURRIED_SLEEP: Duration = Duration::from_micros(20);
-/// While times come in. Looking more often costs the spans nothing, and serves nobody.
+/// While times come in. Whoever records is held up by each look; who waits for times wakes the thread.
+const BUSY_SLEEP: Duration = Duration::from_millis(1);
+/// While they come in faster than rings and pools are made for.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(200);
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 /// Looks that find nothing pending before the thread lies down until a span wakes it. A wake-up costs a span as much as two
@@ -46,11 +51,17 @@ pub(super) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
 #[derive(Default)]
 struct Lane {
     samples: VecDeque<Sample>,
+    /// How many of them were there at the look before: most likely completed since.
+    older: usize,
 }
 
 struct Ring {
     id: u64,
     receiver: Receiver,
+    /// Samples that have come through it.
+    received: u64,
+    /// Contexts held while samples of the thread are pending there.
+    holds: Vec<(Arc<ThreadContext>, Kept<CudaContext>)>,
 }
 
 struct Waiting {
@@ -69,6 +80,10 @@ struct Resolver {
     lanes: FxHashMap<(u64, usize, Stream), (Lane, Arc<Progress>)>,
     /// Calls on several streams, which no order binds.
     loose: Vec<Waiting>,
+    /// Samples resolved in this round, by ring: told when what was held for them is let go.
+    resolved: Vec<(Arc<Progress>, u64)>,
+    /// At the last look a ring was filling up, or a pool was nearly empty.
+    crowded: bool,
 }
 
 impl Resolver {
@@ -82,6 +97,8 @@ impl Resolver {
             next_ring: 0,
             lanes: FxHashMap::default(),
             loose: Vec::new(),
+            resolved: Vec::new(),
+            crowded: false,
         }
     }
 
@@ -92,10 +109,10 @@ impl Resolver {
             let mut quiet = 0;
             while !driver.has_ended() {
                 let moved = self.round();
-                sleep = if moved {
-                    SHORTEST_SLEEP
-                } else {
-                    (sleep * 2).min(LONGEST_SLEEP)
+                sleep = match (moved, self.crowded) {
+                    (_, true) => SHORTEST_SLEEP,
+                    (true, false) => BUSY_SLEEP,
+                    (false, false) => (sleep * 2).clamp(BUSY_SLEEP, LONGEST_SLEEP),
                 };
                 quiet = if moved || self.has_pending() {
                     0
@@ -124,14 +141,17 @@ impl Resolver {
             self.receive();
             for waiting in self.loose.drain(..) {
                 give_up(self.timing, &waiting.sample);
-                waiting.progress.resolve(1);
+                waiting.sample.settle();
+                self.resolved.push((waiting.progress, 1));
             }
             for (_, (lane, progress)) in self.lanes.drain() {
                 for sample in &lane.samples {
                     give_up(self.timing, sample);
-                    progress.resolve(1);
+                    sample.settle();
                 }
+                self.resolved.push((progress, lane.samples.len() as u64));
             }
+            self.tell();
             self.rest(LONGEST_SLEEP);
         }
     }
@@ -141,9 +161,10 @@ impl Resolver {
         self.meet_contexts();
         let received = self.receive();
         let resolved = self.poll_lanes() + self.poll_loose();
+        self.tell();
         self.poll_probes();
         for context in &self.contexts {
-            context.refill(self.driver);
+            self.crowded |= context.refill(self.driver);
         }
         received + resolved > 0
     }
@@ -206,18 +227,32 @@ impl Resolver {
     }
 
     /// Takes everything out of the rings; returns how much.
-    fn receive(&mut self) -> usize {
+    fn receive(&mut self) -> u64 {
         while let Some(receiver) = self.timing.announce.pop() {
             self.rings.push(Ring {
                 id: self.next_ring,
                 receiver,
+                received: 0,
+                holds: Vec::new(),
             });
             self.next_ring += 1;
         }
         let mut received = 0;
+        self.crowded = false;
         for ring in &mut self.rings {
-            while let Ok(sample) = ring.receiver.ring.pop() {
+            let before = ring.received;
+            while let Ok(message) = ring.receiver.ring.pop() {
+                let sample = match message {
+                    Message::Sample(sample) => sample,
+                    Message::Hold(context, owner) => {
+                        context.set_held(true);
+                        ring.holds.push((context, owner));
+                        continue;
+                    }
+                };
                 received += 1;
+                ring.received += 1;
+                sample.expect();
                 let progress = &ring.receiver.progress;
                 let Some(recorded) = sample.pairs.single() else {
                     self.loose.push(Waiting {
@@ -228,7 +263,7 @@ impl Resolver {
                 };
                 let key = (
                     ring.id,
-                    Arc::as_ptr(&recorded.context) as usize,
+                    Arc::as_ptr(recorded.context.shared()) as usize,
                     recorded.stream,
                 );
                 let (lane, _) = self
@@ -237,16 +272,29 @@ impl Resolver {
                     .or_insert_with(|| (Lane::default(), Arc::clone(progress)));
                 lane.samples.push_back(sample);
             }
+            self.crowded |= ring.received - before > CROWDED;
         }
         // An ended thread's ring goes when it is empty; its lanes live until they are empty too.
-        self.rings
-            .retain(|ring| !(ring.receiver.ring.is_abandoned() && ring.receiver.ring.is_empty()));
+        self.rings.retain(|ring| {
+            let Receiver { ring: left, .. } = &ring.receiver;
+            !(left.is_abandoned() && left.is_empty() && ring.holds.is_empty())
+        });
         received
     }
 
-    fn poll_lanes(&mut self) -> usize {
-        let mut resolved = 0;
+    /// Lets go of what no sample needs any more, then tells those who wait what is resolved: by then gpuprof is nobody's last
+    /// owner.
+    fn tell(&mut self) {
+        self.rings.iter_mut().for_each(Ring::let_go);
+        for (progress, samples) in self.resolved.drain(..) {
+            progress.resolve(samples);
+        }
+    }
+
+    fn poll_lanes(&mut self) -> u64 {
+        let mut all = 0;
         for (lane, progress) in self.lanes.values_mut() {
+            let mut resolved = 0;
             for _ in 0..lane.completed(self.driver) {
                 let Some(sample) = lane.samples.pop_front() else {
                     break;
@@ -255,18 +303,23 @@ impl Resolver {
                     lane.samples.push_front(sample);
                     break;
                 }
-                progress.resolve(1);
+                sample.settle();
                 resolved += 1;
             }
+            if resolved > 0 {
+                self.resolved.push((Arc::clone(progress), resolved));
+            }
+            lane.older = lane.samples.len();
+            all += resolved;
         }
         if self.lanes.len() > LANES_KEPT {
             self.lanes.retain(|_, (lane, _)| !lane.samples.is_empty());
         }
-        resolved
+        all
     }
 
-    fn poll_loose(&mut self) -> usize {
-        let before = self.loose.len();
+    fn poll_loose(&mut self) -> u64 {
+        let before = self.resolved.len();
         self.loose.retain(|waiting| {
             // A failing query counts as completed: reading the time then fails too and is booked as such.
             let done = waiting
@@ -277,11 +330,12 @@ impl Resolver {
                 .all(|one| has_passed(self.driver, one).unwrap_or(true));
             let done = done && finish(self.timing, self.driver, &waiting.sample).is_ok();
             if done {
-                waiting.progress.resolve(1);
+                waiting.sample.settle();
+                self.resolved.push((Arc::clone(&waiting.progress), 1));
             }
             !done
         });
-        before - self.loose.len()
+        (self.resolved.len() - before) as u64
     }
 
     fn poll_probes(&mut self) {
@@ -296,8 +350,26 @@ impl Resolver {
     }
 }
 
+impl Ring {
+    /// Lets go of the contexts of which nothing is pending.
+    fn let_go(&mut self) {
+        let Self {
+            receiver, received, ..
+        } = self;
+        self.holds.retain(|(context, _)| {
+            let has_all = || receiver.progress.submitted() == *received;
+            let over = !context.has_pending() && context.handover.offer(has_all);
+            if over {
+                context.set_held(false);
+            }
+            !over
+        });
+    }
+}
+
 impl Lane {
-    /// How many samples at the front are completed. Newest first: one query tells of all before it.
+    /// How many samples at the front are completed. Newest first: one query tells of all before it. Each query holds up whoever
+    /// records in the context, so there are as few as can be: what was new at the look before tells of nearly all.
     fn completed(&self, driver: &Driver) -> usize {
         let passed = |sample: &Sample| {
             // As above: what fails is resolved, as a failure.
@@ -307,11 +379,17 @@ impl Lane {
                 .first()
                 .is_none_or(|one| has_passed(driver, one).unwrap_or(true))
         };
-        match (self.samples.front(), self.samples.back()) {
-            (_, Some(newest)) if passed(newest) => self.samples.len(),
-            (Some(oldest), Some(_)) if self.samples.len() > 1 && passed(oldest) => {
-                self.samples.partition_point(passed)
-            }
+        let last_of = |count: usize| self.samples.get(count.wrapping_sub(1));
+        let all = self.samples.len();
+        if last_of(all).is_some_and(passed) {
+            return all;
+        }
+        let older = self.older.min(all);
+        if older < all && last_of(older).is_some_and(passed) {
+            return older;
+        }
+        match self.samples.front() {
+            Some(oldest) if all > 1 && passed(oldest) => self.samples.partition_point(passed),
             _ => 0,
         }
     }

@@ -16,7 +16,7 @@ use super::doze::Doze;
 use super::driver::Driver;
 use super::lanes::{Held, Lane};
 use super::open::{GpuThread, Open, State};
-use super::pending::{self, Progress, Receiver, Sample, Sender};
+use super::pending::{self, Apart, Progress, Receiver, Sample, Sender};
 use super::{record, resolver, sys};
 use crate::profile::Device;
 use crate::stats::call::{Fate, Untimed, Work};
@@ -29,7 +29,8 @@ pub(crate) struct Timing {
     pub(super) captures: Captures,
     pub(super) announce: SegQueue<Receiver>,
     rings: Mutex<Vec<Weak<Progress>>>,
-    pub(super) booked: Mutex<Booked>,
+    /// Apart from what spans read: the resolver takes it for each sample.
+    booked: Apart<Mutex<Booked>>,
     pub(super) devices: Mutex<Vec<Device>>,
     /// Time 1 call in this many.
     pub(super) sample: AtomicU32,
@@ -91,7 +92,7 @@ impl Timing {
             captures: Captures::new(),
             announce: SegQueue::new(),
             rings: Mutex::new(Vec::new()),
-            booked: Mutex::new(Booked::default()),
+            booked: Apart(Mutex::new(Booked::default())),
             devices: Mutex::new(Vec::new()),
             sample: AtomicU32::new(1),
             resolver: OnceLock::new(),
@@ -102,11 +103,16 @@ impl Timing {
         }
     }
 
+    pub(super) fn booked(&self) -> &Mutex<Booked> {
+        &self.booked.0
+    }
+
     pub(crate) fn set_sample(&self, sample: u32) {
         self.sample.store(sample.max(1), Relaxed);
     }
 
     /// Records the start event of a call. `None`: it has no stream.
+    #[inline]
     pub(crate) fn begin(
         &'static self,
         thread: &mut GpuThread,
@@ -147,19 +153,19 @@ impl Timing {
             }
         }
         open.chosen = Some(thread.choose(sample, place.sample));
-        open.state = match self.start(thread, &open) {
-            Ok(started) => {
+        match self.start(thread, &mut open) {
+            Ok(()) => {
                 open.timed = true;
                 // A future's parts share it; a plain span makes it when it is wanted.
                 open.inside = is_async.then(Arc::default);
-                started
             }
-            Err(fate) => self.refused(thread, &open, place, fate),
-        };
+            Err(fate) => open.state = self.refused(thread, &open, place, fate),
+        }
         Some(open)
     }
 
-    fn start(&'static self, thread: &mut GpuThread, open: &Open) -> Result<State, Fate> {
+    #[inline]
+    fn start(&'static self, thread: &mut GpuThread, open: &mut Open) -> Result<(), Fate> {
         let driver = Driver::get();
         let chosen = open
             .chosen
@@ -170,7 +176,7 @@ impl Timing {
         }
         let around = thread.around(&open.lanes);
         let outermost = !thread.is_inside(&open.lanes, open.site);
-        let pairs = record::start(driver, &open.lanes)?;
+        let pairs = record::start(driver, thread, &open.lanes)?;
         let (parent, enclosing, between) = match around.subtract {
             Some((path, inside, between)) => (Some(path), Some(inside), between),
             None => (None, None, 1),
@@ -192,15 +198,18 @@ impl Timing {
             drawn: chosen.drawn,
             work: Work::NONE,
         };
-        Ok(State::Started {
+        open.state = State::Started {
             call,
             pairs,
             enclosing,
             thread: thread.id,
-        })
+        };
+        Ok(())
     }
 
-    /// Records the end event, and makes the sample ready: to be [`submit`](Self::submit)ted once the call is booked.
+    /// Records the end event, and makes the call ready: [`submit_ready`](Self::submit_ready) hands it to the resolver once it is
+    /// booked.
+    #[inline]
     pub(crate) fn end(
         &'static self,
         thread: &mut GpuThread,
@@ -208,20 +217,28 @@ impl Timing {
         work: Work,
         epoch: u32,
     ) -> Fate {
-        let fate = self.close(thread, &mut open, work, epoch);
-        // What goes no further gives its pairs back.
-        thread.recycle(open);
-        fate.unwrap_or_else(|fate| fate)
+        match self.close(thread, &mut open, work, epoch) {
+            Ok(()) => {
+                thread.ready = Some((open, epoch));
+                Fate::Submitted
+            }
+            Err(fate) => {
+                // What goes no further gives its pairs back.
+                thread.recycle(open);
+                fate
+            }
+        }
     }
 
+    #[inline]
     fn close(
         &'static self,
         thread: &mut GpuThread,
         open: &mut Open,
         work: Work,
         epoch: u32,
-    ) -> Result<Fate, Fate> {
-        let (pairs, began_on) = match &open.state {
+    ) -> Result<(), Fate> {
+        let (call, pairs, began_on) = match &mut open.state {
             State::None => return Err(Fate::NoStream),
             State::Not(fate) => return Err(*fate),
             State::InGraph(in_graph) => {
@@ -230,7 +247,12 @@ impl Timing {
                     false => Fate::Captured,
                 });
             }
-            State::Started { pairs, thread, .. } => (pairs, *thread),
+            State::Started {
+                call,
+                pairs,
+                thread,
+                ..
+            } => (call, pairs, *thread),
         };
         let is_per_thread = |lane: &Lane| lane.stream == sys::Stream::PER_THREAD;
         let per_thread = open.lanes.as_slice().iter().any(is_per_thread);
@@ -243,40 +265,59 @@ impl Timing {
         }
         record::end(Driver::get(), &open.lanes, pairs)?;
         // Whether the ring has room is known before anything is booked: this thread alone fills it.
-        if !thread.sender(self).has_room() {
+        if !thread.sender(self).has_room(open.lanes.as_slice().len()) {
             return Err(Fate::Untimed(Untimed::QueueFull));
         }
-        let State::Started {
+        call.work = work;
+        Ok(())
+    }
+
+    /// Hands the call that [`end`](Self::end) made ready to the resolver, if it made one.
+    pub(crate) fn submit_ready(&self, thread: &mut GpuThread) {
+        let Some((mut open, epoch)) = thread.ready.take() else {
+            return;
+        };
+        for lane in open.lanes.as_mut_slice() {
+            if let Some(mine) = thread.contexts.own(&lane.context) {
+                lane.context = mine;
+            }
+        }
+        let sender = thread.sender(self);
+        sender.announce();
+        for lane in open.lanes.as_slice() {
+            if let Some(owner) = lane.context.hand_over() {
+                sender.hand_over(&lane.context, owner);
+            }
+        }
+        if let State::Started {
             call,
             pairs,
             enclosing,
             ..
         } = std::mem::take(&mut open.state)
-        else {
-            return Err(Fate::NoStream);
-        };
-        thread.ready = Some(Sample {
-            call: GpuCall { work, ..call },
-            epoch,
-            pairs: pending::Pairs::of(open.lanes.take(), pairs),
-            inside: open.inside.take(),
-            enclosing,
-        });
-        Ok(Fate::Submitted)
-    }
-
-    /// Hands the sample that [`end`](Self::end) made ready to the resolver, if it made one.
-    #[inline]
-    pub(crate) fn submit_ready(&self, thread: &mut GpuThread) {
-        if let Some(sample) = thread.ready.take() {
-            self.submit(thread, sample);
+        {
+            sender.send(Sample {
+                call,
+                epoch,
+                pairs: pending::Pairs::of(open.lanes.take(), pairs),
+                inside: open.inside.take(),
+                enclosing,
+            });
         }
+        thread.recycle(open);
+        self.doze.rouse(|| self.wake());
     }
 
-    /// Hands a sample to the resolver.
-    #[inline]
+    /// Hands the sample of a replay to the resolver: it holds its context by itself.
     pub(crate) fn submit(&self, thread: &mut GpuThread, sample: Sample) {
-        thread.sender(self).send(sample);
+        let sender = thread.sender(self);
+        // There was room before the launch; spans in it may have taken it.
+        if sender.room() == 0 {
+            sample.pairs.recycle();
+            return;
+        }
+        sender.announce();
+        sender.send(sample);
         self.doze.rouse(|| self.wake());
     }
 
@@ -289,6 +330,7 @@ impl Timing {
         (sender, progress)
     }
 
+    #[inline]
     pub(super) fn has_resolver(&'static self) -> bool {
         let resolver = self.resolver.get_or_init(|| resolver::spawn(self));
         resolver.is_some() && !self.refused.load(Relaxed)
@@ -350,7 +392,7 @@ impl Timing {
 
     /// What is resolved of the current window, and late of the one kept; `None` when the lock is not to be had within `limit`.
     pub(crate) fn stats(&self, limit: Duration) -> Option<(GpuStats, GpuStats)> {
-        let booked = self.booked.try_lock_for(limit)?;
+        let booked = self.booked().try_lock_for(limit)?;
         let late = booked.late.as_ref().map(|(_, late)| late.clone());
         Some((booked.now.clone(), late.unwrap_or_default()))
     }
@@ -358,7 +400,7 @@ impl Timing {
     /// Begins the next window without any GPU time, and returns what the one before had and what came late for the one
     /// kept. In one step for the resolver: it books under the same lock, so that none of the new window is forgotten.
     pub(crate) fn next_window(&self, late: Late) -> (GpuStats, GpuStats) {
-        let mut booked = self.booked.lock();
+        let mut booked = self.booked().lock();
         let ended = crate::stats::next_epoch();
         let now = std::mem::take(&mut booked.now);
         let kept = match late {

@@ -174,6 +174,7 @@ impl Node {
     }
 
     /// [`book_time`](Self::book_time) with everything else that is known of the call.
+    #[inline]
     pub(crate) fn book(&self, call: &Call, stamp: Stamp) -> bool {
         self.change(stamp, || {
             self.add_time(call.cpu_ns, call.children_ns);

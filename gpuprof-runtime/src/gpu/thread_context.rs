@@ -1,0 +1,104 @@
+//! A context as one thread has met it, and how the resolver comes to hold it while samples of that thread are pending.
+//!
+//! Threads share no counter here: to count who holds the context itself, at each span and from each thread, would cost as much
+//! as an event record does. Must not import span, collector or report.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+
+use cudarc::driver::CudaContext;
+
+use super::context::Context;
+use super::handover::Handover;
+
+/// One context, met by one thread through one of its owners.
+#[derive(Debug)]
+pub(crate) struct ThreadContext {
+    context: Arc<Context>,
+    /// cudarc's owner; `None` where it was met by raw handles. The `Weak` keeps its address from being used again.
+    owner: Option<Weak<CudaContext>>,
+    pub(super) handover: Handover,
+    /// Samples of the thread that the resolver has and has not resolved. It alone uses this and the next.
+    pending: AtomicUsize,
+    held: AtomicBool,
+}
+
+impl ThreadContext {
+    pub(super) fn new(context: Arc<Context>, owner: Option<Weak<CudaContext>>) -> Self {
+        Self {
+            context,
+            owner,
+            handover: Handover::new(),
+            pending: AtomicUsize::new(0),
+            held: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Whether both are the same context.
+    #[inline]
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.context, &other.context)
+    }
+
+    #[inline]
+    pub(super) fn owner(&self) -> Option<&Weak<CudaContext>> {
+        self.owner.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn is_of(&self, owner: *const CudaContext) -> bool {
+        self.owner
+            .as_ref()
+            .is_some_and(|mine| mine.as_ptr() == owner)
+    }
+
+    /// The owner, where the resolver must be given it before the next sample. Only for the thread whose this is, and after the
+    /// sample is announced.
+    #[inline]
+    pub(super) fn hand_over(&self) -> Option<Arc<CudaContext>> {
+        let owner = self.owner.as_ref()?;
+        if !self.handover.claim() {
+            return None;
+        }
+        let owner = owner.upgrade();
+        if owner.is_none() {
+            self.handover.withdraw();
+        }
+        owner
+    }
+
+    /// Whether the resolver holds it.
+    pub(super) fn is_held(&self) -> bool {
+        self.held.load(Relaxed)
+    }
+
+    pub(super) fn set_held(&self, held: bool) {
+        self.held.store(held, Relaxed);
+    }
+
+    pub(super) fn has_pending(&self) -> bool {
+        self.pending.load(Relaxed) > 0
+    }
+
+    pub(super) fn expect(&self) {
+        self.pending.store(self.pending.load(Relaxed) + 1, Relaxed);
+    }
+
+    pub(super) fn resolve(&self) {
+        let pending = self.pending.load(Relaxed);
+        self.pending.store(pending.saturating_sub(1), Relaxed);
+    }
+}
+
+impl Deref for ThreadContext {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
+    }
+}
