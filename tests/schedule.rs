@@ -2,12 +2,14 @@
 //! more than switched off.
 
 mod common;
+mod in_graph;
 
 use std::sync::{Arc, Mutex};
 
 use common::{World, assert_sound, cpu_times, function, gpu_times, until, world};
 use cudarc::driver::CudaStream;
-use gpuprof::{Profile, Schedule, Session, gpu_profile};
+use gpuprof::{Graph, Profile, Schedule, Session, gpu_profile};
+use in_graph::{capture, launch, layer, model};
 
 #[gpu_profile]
 fn train(w: &World, stream: &Arc<CudaStream>, ns: u64) {
@@ -201,4 +203,37 @@ fn who_is_called_may_use_gpuprof() {
     steps(&w, 2);
     w.finish(session);
     assert!(*seen.lock().expect("lock") >= 2);
+}
+
+#[test]
+fn replays_of_a_pause_are_not_taken_for_one_before_it() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = scheduled(Schedule::new(2, 0, 1));
+    gpuprof::step();
+    gpuprof::step();
+    let graph = Graph::new(capture(&stream, || model(&w, &stream)));
+    launch(&w, &graph, 1_000);
+    gpuprof::step();
+    // The pause begins while that launch is under way: this one must not record into its events.
+    launch(&w, &graph, 50_000);
+    w.sim.reset_calls();
+    launch(&w, &graph, 70_000);
+    for symbol in [
+        "cuGraphExecEventRecordNodeSetEvent",
+        "cuStreamIsCapturing",
+        "cuThreadExchangeStreamCaptureMode",
+    ] {
+        assert_eq!(w.sim.calls_here(symbol), 0, "{symbol}");
+    }
+    // Its events go back to their pool while two launches are still to come.
+    drop(graph);
+    gpuprof::step();
+    gpuprof::step();
+    layer(&w, &stream);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "model"), (1, 3_000, 1_000));
+    // Two replays, and the call of the second cycle.
+    assert_eq!(gpu_times(&profile, "layer"), (3, 3_000, 3_000));
+    assert_eq!(profile.trust.errors, []);
 }
