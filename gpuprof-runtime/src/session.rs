@@ -166,17 +166,26 @@ fn complete(profile: &mut Profile) {
 
 /// What is to be reported when the process ends, in order: settings and profile of each window.
 pub(crate) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
-    let kept = WINDOWS
-        .try_lock_for(limit)
-        .and_then(|mut windows| windows.kept.take());
-    let open = collector().settings(limit).and_then(|settings| {
+    let windows = WINDOWS.try_lock_for(limit);
+    let mut is_lost = windows.is_none();
+    let kept = windows.and_then(|mut windows| windows.kept.take());
+    let settings = collector().settings(limit);
+    is_lost |= settings.is_none() && collector().is_held();
+    let open = settings.and_then(|settings| {
         collector().wait(settings.exit_wait);
         if let Some(cycle) = collector().close_cycle(limit) {
             // It runs when the program's own state may be gone; a panic in it must not cost the report.
             let _ = panic::catch_unwind(AssertUnwindSafe(|| deliver(cycle)));
         }
-        Some((settings, profile(limit)?))
+        let profile = profile(limit);
+        is_lost |= profile.is_none();
+        Some((settings, profile?))
     });
+    if is_lost {
+        let line =
+            format!("gpuprof: no report: another thread held for {limit:?} what it is made from\n");
+        exit::write_stderr(line.as_bytes());
+    }
     kept.into_iter().chain(open).collect()
 }
 

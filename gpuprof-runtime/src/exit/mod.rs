@@ -25,8 +25,12 @@ use crate::{safe_text, session};
 pub(crate) use signal_mask::spawn;
 pub(crate) use write::stderr as write_stderr;
 
-/// How long the handler waits for each lock.
+/// How long who waits for the reports waits for a lock first.
 const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How long the handler waits for each lock before there is no report. Who has one has it for as long as a profile takes to make,
+/// which of a large program on a busy machine is a second.
+const LONGEST_LOCK: Duration = Duration::from_secs(5);
 
 /// How long whoever ends the process waits for a report that is being written, beside the wait for GPU work in it.
 const LONGEST_WRITE: Duration = Duration::from_secs(10);
@@ -112,7 +116,7 @@ fn wait_for_the_other() {
 
 fn write_reports() {
     let replaces = checkpoint::stop(LONGEST_CHECKPOINT);
-    for (settings, profile) in session::at_exit(PATIENCE) {
+    for (settings, profile) in session::at_exit(LONGEST_LOCK) {
         tell_of_filter(&settings, &profile);
         for output in &settings.outputs {
             let is_stale = replaces && matches!(output, Output::Json(_));
