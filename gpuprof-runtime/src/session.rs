@@ -1,5 +1,7 @@
 //! Measuring windows: the one the environment asks for, and a program's own.
 
+mod ready;
+
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
@@ -15,6 +17,9 @@ use crate::report::Sort;
 use crate::schedule::Schedule;
 use crate::site::{GATE_SHUT, GATE_UNKNOWN, Site};
 use crate::{cost, exit, identity};
+
+use self::ready::deliver;
+pub use self::ready::on_profile_ready;
 
 /// How long anything but the exit handler waits for a lock: these are held for microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -112,35 +117,6 @@ pub fn step() {
     }
 }
 
-/// Who wants to know of cycles.
-static ON_READY: Mutex<Option<OnReady>> = Mutex::new(None);
-
-type OnReady = Box<dyn FnMut(Profile) + Send>;
-
-/// Calls `f` with what each cycle of a [`Schedule`] has measured.
-///
-/// It is called from [`step`], at the first step after the cycle's last at which the GPU times of all its calls are there,
-/// at the latest when the next cycle begins to measure; what the GPU has not finished by then is counted as unfinished. A
-/// schedule with a step or more of `wait` gives them time. The last cycle, whole or not, comes when the session or the
-/// process ends. Given twice, the later `f` is called; a panic in it is the caller's of [`step`].
-///
-/// ```
-/// gpuprof_runtime::on_profile_ready(|profile| eprintln!("{profile}"));
-/// ```
-pub fn on_profile_ready(f: impl FnMut(Profile) + Send + 'static) {
-    *ON_READY.lock() = Some(Box::new(f));
-}
-
-/// Calls that function, outside of every lock: it may use all of gpuprof.
-fn deliver(mut profile: Profile) {
-    complete(&mut profile);
-    let Some(mut f) = ON_READY.lock().take() else {
-        return;
-    };
-    f(profile);
-    ON_READY.lock().get_or_insert(f);
-}
-
 fn empty() -> Profile {
     Profile {
         schema: SCHEMA.to_owned(),
@@ -176,6 +152,7 @@ pub(crate) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
         if let Some(cycle) = collector().close_cycle(limit) {
             // It runs when the program's own state may be gone; a panic in it must not cost the report.
             let _ = panic::catch_unwind(AssertUnwindSafe(|| deliver(cycle)));
+            ready::wait(settings.exit_wait);
         }
         let profile = profile(limit);
         is_lost |= profile.is_none();
