@@ -164,6 +164,7 @@ fn program(scenario: &str) -> ExitCode {
         }
         "held for a second" => exit_while_a_profile_is_made(Duration::from_secs(1)),
         "held for ever" => exit_while_a_profile_is_made(Duration::MAX),
+        "fork while locked" => fork_while_a_profile_is_made(),
         "no span" => assert_eq!(gpuprof::snapshot().trust.calls, 0),
         _ => panic!("no scenario {scenario}"),
     }
@@ -312,4 +313,35 @@ fn exit_while_a_profile_is_made(time: Duration) {
         RELEASED.store(true, Ordering::Release);
     });
     std::process::exit(7);
+}
+
+/// Never called before the fork.
+#[gpu_profile(cpu)]
+fn first_in_the_child() {}
+
+/// The thread that has the locks is not forked.
+fn fork_while_a_profile_is_made() {
+    assert!(gpuprof::__private::drive_clock(stopping_clock));
+    work();
+    hold_the_window();
+    // SAFETY: the child calls nothing that needs a lock but, if it were wrong, gpuprof.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: the call takes a number. A child that hangs ends by it.
+        unsafe { libc::alarm(10) };
+        work();
+        first_in_the_child();
+        // SAFETY: the call takes a number and does not return.
+        unsafe { libc::_exit(9) };
+    }
+    assert!(child > 0, "fork: {}", io::Error::last_os_error());
+    let mut status = 0;
+    // SAFETY: the status is writable.
+    let waited = unsafe { libc::waitpid(child, &mut status, 0) };
+    RELEASED.store(true, Ordering::Release);
+    assert_eq!(waited, child);
+    assert!(
+        libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 9,
+        "{status:#x}"
+    );
 }

@@ -24,6 +24,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     while_another_thread_makes_a_profile,
     asking_for_the_report_changes_nothing,
     a_forked_child_reports_nothing,
+    a_forked_child_waits_for_no_thread_that_was_not_forked,
     what_ends_at_once_loses_the_report_and_nothing_else,
     a_process_without_a_span_prints_nothing,
     a_terminal_gets_colours_and_its_width,
@@ -258,4 +259,11 @@ fn while_another_thread_makes_a_profile() {
     let line = "gpuprof: no report: another thread held for 5s what it is made from";
     assert_eq!((ended.reports(), ended.remarks()), (0, vec![line]));
     assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
+}
+
+fn a_forked_child_waits_for_no_thread_that_was_not_forked() {
+    let (ended, profile) = Program::new("fork while locked").profiled();
+    assert!(ended.status.success(), "{ended:#?}");
+    assert_eq!(function(&profile, "work").calls, 1);
+    assert_eq!(function(&profile, "first_in_the_child").calls, 0);
 }

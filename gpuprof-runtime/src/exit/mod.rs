@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::{Mode, Output, Settings};
 use crate::profile::Profile;
-use crate::site::Entry;
+use crate::site::{Entry, GATE_SHUT};
 use crate::{safe_text, session};
 
 pub(crate) use signal_mask::spawn;
@@ -56,6 +56,9 @@ pub(crate) fn register() {
     ONCE.call_once(|| {
         OWNER.store(std::process::id(), Ordering::Relaxed);
         register_handler();
+        // Where there is no memory for it, a forked child may find a lock held for ever; nothing else is lost.
+        // SAFETY: the handler is a plain function of the right type that lives as long as the program.
+        unsafe { libc::pthread_atfork(None, None, Some(shut_all_gates)) };
     });
 }
 
@@ -81,6 +84,14 @@ fn register_handler() {
         write_stderr(
             b"gpuprof: atexit is full: there will be no report; call gpuprof::report() for one\n",
         );
+    }
+}
+
+/// In a forked child, where nothing is reported: spans do nothing from now on, as they could wait for locks whose holders were
+/// not forked. Takes none itself.
+unsafe extern "C" fn shut_all_gates() {
+    for entry in inventory::iter::<Entry> {
+        entry.0.gate.store(GATE_SHUT, Ordering::Relaxed);
     }
 }
 
