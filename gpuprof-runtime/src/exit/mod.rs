@@ -2,7 +2,8 @@
 //! before a signal ends the process, where that was asked for.
 //!
 //! The exiting thread's thread-locals are gone by then, other threads still run, and the driver may be shutting down: so
-//! locks are tried, waits are bounded, and nothing here panics outward.
+//! the locks that a profile is made under are tried, waits are bounded, and nothing here panics outward. Locks that others hold
+//! for no more than milliseconds, and no user's code runs under, are waited for: to end a cycle of a schedule takes such.
 
 mod checkpoint;
 mod file;
