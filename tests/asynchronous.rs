@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::thread;
 
 use by_hand::{pause, poll, run};
-use common::{World, cpu_times, function, gpu, gpu_times, world};
+use common::{World, cpu_times, function, gpu, gpu_times, node, world};
 use cudarc::driver::CudaStream;
 use gpuprof::{Mode, Profile, Session, gpu_profile};
 
@@ -310,6 +310,44 @@ fn a_per_thread_stream_is_another_one_on_another_thread() {
     let moves = function(&profile, "moves");
     assert_eq!((moves.calls, gpu(&profile, "moves").timed_calls), (2, 1));
     assert_eq!((moves.untimed_calls, moves.untimed.stream_unsafe), (1, 1));
+}
+
+#[gpu_profile]
+async fn around_launches(w: &World, stream: &Arc<CudaStream>, ns: [u64; 3]) {
+    for ns in ns {
+        launches(w, stream, ns);
+        pause().await;
+    }
+}
+
+#[gpu_profile]
+fn launches(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.gpu.kernel_on(stream, ns);
+}
+
+#[test]
+fn what_runs_on_another_threads_stream_is_not_taken_from_the_time_here() {
+    let w = world();
+    let stream = w.gpu.context.per_thread_stream();
+    let session = w.session();
+    // The clock stands still, so every pair holds its kernels alone.
+    let mut future = Box::pin(around_launches(&w, &stream, [1_000, 20_000, 300]));
+    assert!(poll(future.as_mut()).is_pending());
+    thread::scope(|scope| {
+        scope.spawn(|| assert!(poll(future.as_mut()).is_pending()));
+    });
+    assert!(poll(future.as_mut()).is_pending());
+    assert!(poll(future.as_mut()).is_ready());
+    drop(future);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "launches"), (3, 21_300, 21_300));
+    // Of its own stream: 1,300, all of them inside. The other 20,000 have nothing to do with that.
+    assert_eq!(gpu_times(&profile, "around_launches"), (1, 1_300, 0));
+    let node = node(&profile, &["around_launches"]);
+    assert_eq!(
+        (node.gpu_total_ns, node.gpu_self_ns),
+        (Some(1_300), Some(0))
+    );
 }
 
 #[gpu_profile(cpu)]

@@ -197,6 +197,38 @@ fn a_raw_context_that_ends_before_its_times_are_read_loses_them_and_no_more() {
 }
 
 #[test]
+fn raw_contexts_that_have_ended_pile_up_nothing() {
+    let w = world();
+    let session = w.session();
+    let round = || {
+        let other = Other::new(w.sim).expect("a context");
+        around(&other.lend(other.stream, true), || {
+            other.kernel(other.stream, 1_000).expect("launch");
+        });
+        other.synchronize(other.stream).expect("synchronize");
+        drop(gpuprof::report());
+        other.destroy();
+    };
+    // A thread keeps the last few at hand.
+    (0..20).for_each(|_| round());
+    let before = resident_bytes();
+    (0..100).for_each(|_| round());
+    let grown = resident_bytes().saturating_sub(before);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "around"), (120, 120_000, 120_000));
+    assert_eq!(profile.trust.errors, []);
+    // Each has a pool of 400 KB.
+    assert!(grown < 10 << 20, "{grown} bytes more for 100 contexts");
+}
+
+/// Memory of this process that is not swapped out.
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux");
+    let pages = statm.split_whitespace().nth(1).expect("a second number");
+    pages.parse::<usize>().expect("a number") * 4_096
+}
+
+#[test]
 fn the_null_stream_waits_for_blocking_streams_as_ever() {
     let w = world();
     let other = Other::new(w.sim).expect("a context");

@@ -7,10 +7,12 @@ mod common;
 mod hard;
 mod process;
 
+use std::cell::Cell;
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use common::Gpu;
@@ -160,6 +162,9 @@ fn program(scenario: &str) -> ExitCode {
             work();
             panic!("as planned");
         }
+        "held for a second" => exit_while_a_profile_is_made(Duration::from_secs(1)),
+        "held for ever" => exit_while_a_profile_is_made(Duration::MAX),
+        "fork while locked" => fork_while_a_profile_is_made(),
         "no span" => assert_eq!(gpuprof::snapshot().trust.calls, 0),
         _ => panic!("no scenario {scenario}"),
     }
@@ -266,4 +271,77 @@ fn fork_and_exec() {
         .env(process::SCENARIO, "asked")
         .status();
     assert!(child.expect("the program starts").success());
+}
+
+thread_local! {
+    /// Whether the clock stops for this thread.
+    static STOPS: Cell<bool> = const { Cell::new(false) };
+}
+
+static STOPPED: AtomicBool = AtomicBool::new(false);
+static RELEASED: AtomicBool = AtomicBool::new(false);
+
+/// A clock that holds a thread up where it looks at it, which for one that makes a profile is under the lock of the window.
+extern "C" fn stopping_clock() -> u64 {
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    if STOPS.get() {
+        STOPPED.store(true, Ordering::Release);
+        while !RELEASED.load(Ordering::Acquire) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+    BEGAN.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+/// Has another thread make a profile that does not get done before [`RELEASED`].
+fn hold_the_window() {
+    thread::spawn(|| {
+        STOPS.set(true);
+        drop(gpuprof::snapshot());
+    });
+    while !STOPPED.load(Ordering::Acquire) {
+        thread::yield_now();
+    }
+}
+
+fn exit_while_a_profile_is_made(time: Duration) {
+    assert!(gpuprof::__private::drive_clock(stopping_clock));
+    work();
+    hold_the_window();
+    thread::spawn(move || {
+        thread::sleep(time);
+        RELEASED.store(true, Ordering::Release);
+    });
+    std::process::exit(7);
+}
+
+/// Never called before the fork.
+#[gpu_profile(cpu)]
+fn first_in_the_child() {}
+
+/// The thread that has the locks is not forked.
+fn fork_while_a_profile_is_made() {
+    assert!(gpuprof::__private::drive_clock(stopping_clock));
+    work();
+    hold_the_window();
+    // SAFETY: the child calls nothing that needs a lock but, if it were wrong, gpuprof.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: the call takes a number. A child that hangs ends by it.
+        unsafe { libc::alarm(10) };
+        work();
+        first_in_the_child();
+        // SAFETY: the call takes a number and does not return.
+        unsafe { libc::_exit(9) };
+    }
+    assert!(child > 0, "fork: {}", io::Error::last_os_error());
+    let mut status = 0;
+    // SAFETY: the status is writable.
+    let waited = unsafe { libc::waitpid(child, &mut status, 0) };
+    RELEASED.store(true, Ordering::Release);
+    assert_eq!(waited, child);
+    assert!(
+        libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 9,
+        "{status:#x}"
+    );
 }

@@ -3,11 +3,13 @@
 mod common;
 mod in_graph;
 
+use std::sync::Arc;
 use std::thread;
 
 use common::{World, function, gpu, gpu_times, world};
+use cudarc::driver::CudaStream;
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
-use gpuprof::Graph;
+use gpuprof::{Graph, gpu_profile};
 use in_graph::{MODE, around, capture, launch, layer, model};
 
 /// A graph that one thread at a time uses.
@@ -228,5 +230,30 @@ fn graphs_leave_half_of_the_events_to_spans() {
     let around = function(&profile, "around");
     assert_eq!((around.captured_calls, around.graph_calls), (9_000, 8_192));
     assert_eq!(gpu(&profile, "layer").timed_calls, 1);
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[gpu_profile(graph)]
+fn borrows(w: &World, stream: &CudaStream, owner: &Arc<CudaStream>) {
+    assert_eq!(stream.cu_stream(), owner.cu_stream());
+    w.gpu.kernel_on(owner, 1_000);
+}
+
+#[test]
+fn on_a_stream_that_nothing_keeps_no_launch_is_taken_for_a_replay() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    let inner = Graph::new(capture(&stream, || borrows(&w, &stream, &stream)));
+    launch(&w, &inner, 1_000);
+    // It runs nothing: whether it is captured cannot be asked of a stream that may be gone.
+    let outer = Graph::new(capture(&stream, || launch(&w, &inner, 1_000)));
+    launch(&w, &outer, 2_000);
+    borrows(&w, &stream, &stream);
+    let profile = w.finish(session);
+    let borrows = function(&profile, "borrows");
+    assert_eq!((borrows.calls, borrows.captured_calls), (2, 1));
+    assert_eq!((borrows.graph_calls, borrows.replays), (0, 0));
+    assert_eq!(gpu(&profile, "borrows").timed_calls, 1);
     assert_eq!(profile.trust.errors, []);
 }

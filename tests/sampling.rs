@@ -48,6 +48,11 @@ fn varies(w: &World, stream: &Arc<CudaStream>, ns: u64) {
     w.gpu.kernel_on(stream, ns);
 }
 
+#[gpu_profile]
+fn without_stream(inside: impl FnOnce()) {
+    inside();
+}
+
 fn session(sample: u32) -> Session {
     Session::builder().sample(sample).start().expect("start")
 }
@@ -299,4 +304,37 @@ fn a_loop_whose_period_is_the_samplings_does_not_mislead_it() {
     let total = gpu(&profile, "varies").times.total_ns;
     // The estimate's standard deviation is 0.54 ms: five of them each way.
     assert!((7_500_000..=13_100_000).contains(&total), "{total}");
+}
+
+#[test]
+fn a_sum_of_what_is_inside_says_that_it_is_estimated() {
+    let w = world();
+    let session = session(4);
+    keep_busy(&w);
+    without_stream(|| (0..400).for_each(|_| child(&w, &w.gpu.stream)));
+    let profile = w.finish(session);
+    let sum = function(&profile, "without_stream");
+    assert_eq!(
+        (sum.gpu_children_ns, sum.gpu_children_estimated),
+        (40_000, true)
+    );
+    assert!(!sum.gpu_children_partial, "nothing is lacking");
+    let report = profile.to_string();
+    assert!(report.contains("Σ~40.0 µs"), "{report}");
+
+    // Of what is in the time of a span that is always timed, nothing is estimated above that.
+    let session = w.session();
+    keep_busy(&w);
+    without_stream(|| {
+        around(&w.gpu.stream, || {
+            (0..400).for_each(|_| rarely(&w, &w.gpu.stream));
+        });
+    });
+    let profile = w.finish(session);
+    assert!(gpu(&profile, "rarely").estimate.is_some());
+    let sum = function(&profile, "without_stream");
+    assert_eq!(
+        (sum.gpu_children_ns, sum.gpu_children_estimated),
+        (40_000, false)
+    );
 }

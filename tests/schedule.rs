@@ -2,12 +2,17 @@
 //! more than switched off.
 
 mod common;
+mod in_graph;
 
-use std::sync::{Arc, Mutex};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
 
 use common::{World, assert_sound, cpu_times, function, gpu_times, until, world};
 use cudarc::driver::CudaStream;
-use gpuprof::{Profile, Schedule, Session, gpu_profile};
+use gpuprof::{Graph, Profile, Schedule, Session, gpu_profile};
+use in_graph::{capture, launch, layer, model};
 
 #[gpu_profile]
 fn train(w: &World, stream: &Arc<CudaStream>, ns: u64) {
@@ -201,4 +206,115 @@ fn who_is_called_may_use_gpuprof() {
     steps(&w, 2);
     w.finish(session);
     assert!(*seen.lock().expect("lock") >= 2);
+}
+
+#[test]
+fn replays_of_a_pause_are_not_taken_for_one_before_it() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = scheduled(Schedule::new(2, 0, 1));
+    gpuprof::step();
+    gpuprof::step();
+    let graph = Graph::new(capture(&stream, || model(&w, &stream)));
+    launch(&w, &graph, 1_000);
+    gpuprof::step();
+    // The pause begins while that launch is under way: this one must not record into its events.
+    launch(&w, &graph, 50_000);
+    w.sim.reset_calls();
+    launch(&w, &graph, 70_000);
+    for symbol in [
+        "cuGraphExecEventRecordNodeSetEvent",
+        "cuStreamIsCapturing",
+        "cuThreadExchangeStreamCaptureMode",
+    ] {
+        assert_eq!(w.sim.calls_here(symbol), 0, "{symbol}");
+    }
+    // Its events go back to their pool while two launches are still to come.
+    drop(graph);
+    gpuprof::step();
+    gpuprof::step();
+    layer(&w, &stream);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "model"), (1, 3_000, 1_000));
+    // Two replays, and the call of the second cycle.
+    assert_eq!(gpu_times(&profile, "layer"), (3, 3_000, 3_000));
+    assert_eq!(profile.trust.errors, []);
+}
+
+/// A step with one call.
+fn cycle_of(w: &World, ns: u64) {
+    train(w, &w.gpu.stream, ns);
+    settle(w);
+    gpuprof::step();
+}
+
+#[test]
+fn cycles_that_end_while_one_is_handed_over_are_handed_over_next() {
+    let w = world();
+    let session = scheduled(Schedule::new(0, 0, 1));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (begun, go_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    {
+        let (seen, begun, go_on) = (Arc::clone(&seen), Arc::clone(&begun), Arc::clone(&go_on));
+        gpuprof::on_profile_ready(move |profile| {
+            let mut seen = seen.lock().expect("lock");
+            seen.push(cpu_times(&profile, "train").1);
+            if seen.len() == 1 {
+                begun.wait();
+                go_on.wait();
+            }
+        });
+    }
+    thread::scope(|scope| {
+        let first = scope.spawn(|| cycle_of(&w, 100));
+        begun.wait();
+        // While the first is handed over, on another thread.
+        (2..5).for_each(|number| cycle_of(&w, 100 * number));
+        go_on.wait();
+        first.join().expect("no panic");
+    });
+    assert_eq!(*seen.lock().expect("lock"), [100, 200, 300, 400]);
+    w.finish(session);
+}
+
+#[test]
+fn a_panic_of_who_is_called_costs_no_later_cycle() {
+    let w = world();
+    let session = scheduled(Schedule::new(0, 0, 1));
+    let seen = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&seen);
+    gpuprof::on_profile_ready(move |_| {
+        assert!(count.fetch_add(1, Relaxed) != 0, "as planned");
+    });
+    let first = panic::catch_unwind(AssertUnwindSafe(|| cycle_of(&w, 100)));
+    assert!(first.is_err(), "it is the caller's");
+    cycle_of(&w, 100);
+    cycle_of(&w, 100);
+    assert_eq!(seen.load(Relaxed), 3);
+    w.finish(session);
+}
+
+#[test]
+fn who_is_called_may_step_on() {
+    let w = world();
+    let session = scheduled(Schedule::new(0, 0, 1));
+    let seen = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&seen);
+    gpuprof::on_profile_ready(move |_| {
+        count.fetch_add(1, Relaxed);
+        gpuprof::scope!("in the callback");
+        gpuprof::step();
+    });
+    cycle_of(&w, 100);
+    cycle_of(&w, 100);
+    assert_eq!(
+        seen.load(Relaxed),
+        2,
+        "not for the steps that it makes itself"
+    );
+    let profile = w.finish(session);
+    assert!(
+        function(&profile, "in the callback").calls >= 2,
+        "they are in the sum"
+    );
 }

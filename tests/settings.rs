@@ -67,11 +67,13 @@ fn program(scenario: &str) -> ExitCode {
             (0..10).for_each(|_| without_a_stream(&w));
         }),
         "many" => (0..400).for_each(|_| forward(&w, stream)),
-        "steps" => (0..7).for_each(|_| {
-            forward(&w, stream);
-            stream.synchronize().expect("synchronize");
-            gpuprof::step();
-        }),
+        "steps" => seven_steps(&w, stream),
+        "exit in a step" => {
+            seven_steps(&w, stream);
+            w.cpu(3_000);
+            print!("{STDOUT}");
+            std::process::exit(0);
+        }
         // The virtual clock stands still at the end, so that the kernel never finishes.
         "queued" => {
             forward(&w, stream);
@@ -83,4 +85,13 @@ fn program(scenario: &str) -> ExitCode {
     stream.synchronize().expect("synchronize");
     print!("{STDOUT}");
     ExitCode::SUCCESS
+}
+
+/// 10,000 ns each, as the call begins with its kernel's launch and each step waits for the kernel's end.
+fn seven_steps(w: &World, stream: &Arc<CudaStream>) {
+    (0..7).for_each(|_| {
+        forward(w, stream);
+        stream.synchronize().expect("synchronize");
+        gpuprof::step();
+    });
 }

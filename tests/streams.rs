@@ -357,3 +357,63 @@ fn streams_made_and_dropped_one_after_another_are_told_apart() {
     assert_eq!(gpu(&profile, "on").times.stddev_ns, 0);
     assert_eq!(profile.trust.errors, []);
 }
+
+#[test]
+fn a_sum_of_what_is_inside_says_that_it_lacks_calls() {
+    let w = world();
+    let stream = &w.gpu.stream;
+    w.warm_up(|| on(&w, stream, 1));
+    w.gpu.kernel(100_000);
+    let session = w.session();
+    has_none(|| {
+        on(&w, stream, 1_000);
+        // The next start event.
+        w.sim.fail("cuEventRecord", 1, 1, 2);
+        on(&w, stream, 2_000);
+    });
+    let profile = w.finish(session);
+    let sum = function(&profile, "has_none");
+    assert_eq!(
+        (sum.gpu_children_ns, sum.gpu_children_partial),
+        (1_000, true)
+    );
+    let report = profile.to_string();
+    assert!(report.contains("Σ≥1.00 µs"), "{report}");
+
+    // What lacks inside of a span that is timed on the same stream is in that one's time.
+    let session = w.session();
+    w.gpu.kernel(100_000);
+    has_none(|| {
+        around(stream, || {
+            on(&w, stream, 1_000);
+            w.sim.fail("cuEventRecord", 1, 1, 2);
+            on(&w, stream, 2_000);
+        });
+    });
+    let profile = w.finish(session);
+    assert!(!function(&profile, "has_none").gpu_children_partial);
+    assert_eq!(function(&profile, "on").untimed_calls, 1);
+}
+
+#[test]
+fn the_time_inside_a_span_that_goes_untimed_at_its_end_is_in_the_sums_above() {
+    let w = world();
+    let stream = &w.gpu.stream;
+    w.warm_up(|| on(&w, stream, 1));
+    w.gpu.kernel(100_000);
+    let session = w.session();
+    has_none(|| {
+        around(stream, || {
+            on(&w, stream, 1_000);
+            // The next is the end event of the span around.
+            w.sim.fail("cuEventRecord", 1, 1, 2);
+        });
+    });
+    let profile = w.finish(session);
+    assert_eq!(function(&profile, "around").untimed_calls, 1);
+    let sum = function(&profile, "has_none");
+    assert_eq!(
+        (sum.gpu_children_ns, sum.gpu_children_partial),
+        (1_000, true)
+    );
+}

@@ -259,6 +259,11 @@ impl Collector {
         self.window.try_lock_for(limit)?.settings().cloned()
     }
 
+    /// Whether somebody is at the window now.
+    pub(crate) fn is_held(&self) -> bool {
+        self.window.is_locked()
+    }
+
     /// Decides whether `site` is on; its gate keeps the answer.
     pub(crate) fn decide(&self, site: &'static Site) -> bool {
         // Held until the gate is set: else a window that opens meanwhile would find the answer for the one before.

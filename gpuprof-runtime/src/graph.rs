@@ -39,7 +39,10 @@ use crate::thread::{self, NoNode, Thread};
 /// ```
 ///
 /// What is launched on a stream that is being captured becomes part of another graph, and is not counted; nor is a graph
-/// looked into that is part of this one. A graph for launches from the device, and the body of a conditional node, take no
+/// looked into that is part of this one. gpuprof sees that capture by the streams of the marked calls: at least one of these
+/// must be on the stream that the graph is launched on, or a launch that is captured is counted as if it ran. A marked call must
+/// have its stream from an `Arc<CudaStream>`, as a `CudaSlice` has; given a `&CudaStream` it is counted as captured and no more. A
+/// graph for launches from the device, and the body of a conditional node, take no
 /// event records: functions captured for these must not be marked.
 pub struct Graph<G = CudaGraph> {
     // First, so that it is destroyed before the events that it records are given back.

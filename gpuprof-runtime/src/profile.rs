@@ -159,6 +159,10 @@ pub struct Function {
     /// GPU self time is then at most what is shown. Of a function without a stream: whether such spans stand among those that
     /// `gpu_children_ns` sums up, which is then at most what is shown.
     pub gpu_overlaps: bool,
+    /// Whether `gpu_children_ns` lacks the time of calls inside that were to be timed.
+    pub gpu_children_partial: bool,
+    /// Whether `gpu_children_ns` is partly scaled up from a sample.
+    pub gpu_children_estimated: bool,
     /// Calls whose stream was being captured into a graph.
     pub captured_calls: u64,
     /// Of these, the calls whose events stand in the graph, so that `replays` are timed: `#[gpu_profile(graph)]`.

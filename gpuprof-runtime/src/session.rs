@@ -1,5 +1,7 @@
 //! Measuring windows: the one the environment asks for, and a program's own.
 
+mod ready;
+
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
@@ -15,6 +17,9 @@ use crate::report::Sort;
 use crate::schedule::Schedule;
 use crate::site::{GATE_SHUT, GATE_UNKNOWN, Site};
 use crate::{cost, cupti, exit, identity};
+
+use self::ready::deliver;
+pub use self::ready::on_profile_ready;
 
 /// How long anything but the exit handler waits for a lock: these are held for microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -129,35 +134,6 @@ pub fn step() {
     }
 }
 
-/// Who wants to know of cycles.
-static ON_READY: Mutex<Option<OnReady>> = Mutex::new(None);
-
-type OnReady = Box<dyn FnMut(Profile) + Send>;
-
-/// Calls `f` with what each cycle of a [`Schedule`] has measured.
-///
-/// It is called from [`step`], at the first step after the cycle's last at which the GPU times of all its calls are there,
-/// at the latest when the next cycle begins to measure; what the GPU has not finished by then is counted as unfinished. A
-/// schedule with a step or more of `wait` gives them time. The last cycle, whole or not, comes when the session or the
-/// process ends. Given twice, the later `f` is called; a panic in it is the caller's of [`step`].
-///
-/// ```
-/// gpuprof_runtime::on_profile_ready(|profile| eprintln!("{profile}"));
-/// ```
-pub fn on_profile_ready(f: impl FnMut(Profile) + Send + 'static) {
-    *ON_READY.lock() = Some(Box::new(f));
-}
-
-/// Calls that function, outside of every lock: it may use all of gpuprof.
-fn deliver(mut profile: Profile) {
-    complete(&mut profile);
-    let Some(mut f) = ON_READY.lock().take() else {
-        return;
-    };
-    f(profile);
-    ON_READY.lock().get_or_insert(f);
-}
-
 fn empty() -> Profile {
     Profile {
         schema: SCHEMA.to_owned(),
@@ -183,10 +159,11 @@ fn complete(profile: &mut Profile) {
 
 /// What is to be reported when the process ends, in order: settings and profile of each window.
 pub(crate) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
-    let kept = WINDOWS
-        .try_lock_for(limit)
-        .and_then(|mut windows| windows.kept.take());
+    let windows = WINDOWS.try_lock_for(limit);
+    let mut is_lost = windows.is_none();
+    let kept = windows.and_then(|mut windows| windows.kept.take());
     let settings = collector().settings(limit);
+    is_lost |= settings.is_none() && collector().is_held();
     let (began, exit_wait) = (Instant::now(), settings.as_ref().map(|s| s.exit_wait));
     if let Some(exit_wait) = exit_wait {
         collector().wait(exit_wait);
@@ -197,9 +174,17 @@ pub(crate) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
         if let Some(cycle) = collector().close_cycle(limit) {
             // It runs when the program's own state may be gone; a panic in it must not cost the report.
             let _ = panic::catch_unwind(AssertUnwindSafe(|| deliver(cycle)));
+            ready::wait(settings.exit_wait);
         }
-        Some((settings, profile(limit)?))
+        let profile = profile(limit);
+        is_lost |= profile.is_none();
+        Some((settings, profile?))
     });
+    if is_lost {
+        let line =
+            format!("gpuprof: no report: another thread held for {limit:?} what it is made from\n");
+        exit::write_stderr(line.as_bytes());
+    }
     kept.into_iter().chain(open).collect()
 }
 

@@ -21,8 +21,10 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     spans_in_destructors_of_thread_locals_are_counted,
     queued_gpu_work_is_waited_for,
     the_wait_for_queued_gpu_work_is_bounded,
+    while_another_thread_makes_a_profile,
     asking_for_the_report_changes_nothing,
     a_forked_child_reports_nothing,
+    a_forked_child_waits_for_no_thread_that_was_not_forked,
     what_ends_at_once_loses_the_report_and_nothing_else,
     a_process_without_a_span_prints_nothing,
     a_terminal_gets_colours_and_its_width,
@@ -244,4 +246,24 @@ fn without_escapes(text: &str) -> String {
     let first = parts.next().unwrap_or_default();
     let rest = parts.map(|part| part.split_once('m').expect("a colour code").1);
     std::iter::once(first).chain(rest).collect()
+}
+
+fn while_another_thread_makes_a_profile() {
+    let (ended, profile) = Program::new("held for a second").profiled();
+    assert_eq!(ended.status.code(), Some(7), "{ended:#?}");
+    assert_eq!((ended.reports(), ended.remarks()), (1, vec![]));
+    assert_eq!(function(&profile, "work").calls, 1);
+    // Where it never gets done there is no report, and a line says so.
+    let ended = Program::new("held for ever").run();
+    assert_eq!(ended.status.code(), Some(7), "{ended:#?}");
+    let line = "gpuprof: no report: another thread held for 5s what it is made from";
+    assert_eq!((ended.reports(), ended.remarks()), (0, vec![line]));
+    assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
+}
+
+fn a_forked_child_waits_for_no_thread_that_was_not_forked() {
+    let (ended, profile) = Program::new("fork while locked").profiled();
+    assert!(ended.status.success(), "{ended:#?}");
+    assert_eq!(function(&profile, "work").calls, 1);
+    assert_eq!(function(&profile, "first_in_the_child").calls, 0);
 }

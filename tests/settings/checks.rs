@@ -24,6 +24,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     the_wait_at_exit_is_as_long_as_asked,
     a_default_stream_may_come_before_everything_else,
     only_scheduled_steps_are_reported,
+    an_exit_within_active_steps_counts_their_time_once,
 ];
 
 /// Runs the program and checks that it did its work.
@@ -309,4 +310,25 @@ fn only_scheduled_steps_are_reported() {
     assert_eq!(calls, Some("3"), "{}", ended.stderr);
     let line = "schedule 1,1,2: these are 3 of 7 steps, in 2 cycles";
     assert!(ended.stderr.contains(line), "{}", ended.stderr);
+}
+
+fn an_exit_within_active_steps_counts_their_time_once() {
+    for (schedule, steps, wall_ns) in [
+        // The warm-up is left out, and so is nothing else: 3,000 ns pass after the last step.
+        ("0,1,100", 6, 6 * 10_000 + 3_000),
+        // A closed cycle and one under way.
+        ("0,1,3", 5, 5 * 10_000 + 3_000),
+        // The process ends in a pause.
+        ("0,0,7,1", 7, 7 * 10_000),
+    ] {
+        let (_, profile) = Program::new("exit in a step")
+            .env("GPUPROF_SCHEDULE", schedule)
+            .profiled();
+        let told = profile.schedule.expect("there is a schedule");
+        assert_eq!(
+            (told.measured_steps, profile.wall_ns),
+            (steps, wall_ns),
+            "{schedule}"
+        );
+    }
 }

@@ -140,7 +140,10 @@ impl Collector {
         let steps = window.steps.as_mut()?;
         steps.done.add_late(&late);
         steps.done.fold(&cycle);
-        steps.ended = None;
+        if let Some(ended) = steps.ended.take() {
+            // What comes from here on is no part of what was folded.
+            window.began = Some(ended);
+        }
         let measured_steps = std::mem::take(&mut steps.open_steps);
         let cycles = u64::from(measured_steps > 0);
         steps.done_steps += measured_steps;

@@ -2,7 +2,8 @@
 //! before a signal ends the process, where that was asked for.
 //!
 //! The exiting thread's thread-locals are gone by then, other threads still run, and the driver may be shutting down: so
-//! locks are tried, waits are bounded, and nothing here panics outward.
+//! the locks that a profile is made under are tried, waits are bounded, and nothing here panics outward. Locks that others hold
+//! for no more than milliseconds, and no user's code runs under, are waited for: to end a cycle of a schedule takes such.
 
 mod checkpoint;
 mod file;
@@ -19,14 +20,18 @@ use std::time::{Duration, Instant};
 
 use crate::config::{Mode, Output, Settings};
 use crate::profile::Profile;
-use crate::site::Entry;
+use crate::site::{Entry, GATE_SHUT};
 use crate::{safe_text, session};
 
 pub(crate) use signal_mask::spawn;
 pub(crate) use write::stderr as write_stderr;
 
-/// How long the handler waits for each lock.
+/// How long who waits for the reports waits for a lock first.
 const PATIENCE: Duration = Duration::from_millis(200);
+
+/// How long the handler waits for each lock before there is no report. Who has one has it for as long as a profile takes to make,
+/// which of a large program on a busy machine is a second.
+const LONGEST_LOCK: Duration = Duration::from_secs(5);
 
 /// How long whoever ends the process waits for a report that is being written, beside the wait for GPU work in it.
 const LONGEST_WRITE: Duration = Duration::from_secs(10);
@@ -52,6 +57,9 @@ pub(crate) fn register() {
     ONCE.call_once(|| {
         OWNER.store(std::process::id(), Ordering::Relaxed);
         register_handler();
+        // Where there is no memory for it, a forked child may find a lock held for ever; nothing else is lost.
+        // SAFETY: the handler is a plain function of the right type that lives as long as the program.
+        unsafe { libc::pthread_atfork(None, None, Some(shut_all_gates)) };
     });
 }
 
@@ -83,6 +91,14 @@ fn register_handler() {
         write_stderr(
             b"gpuprof: atexit is full: there will be no report; call gpuprof::report() for one\n",
         );
+    }
+}
+
+/// In a forked child, where nothing is reported: spans do nothing from now on, as they could wait for locks whose holders were
+/// not forked. Takes none itself.
+unsafe extern "C" fn shut_all_gates() {
+    for entry in inventory::iter::<Entry> {
+        entry.0.gate.store(GATE_SHUT, Ordering::Relaxed);
     }
 }
 
@@ -118,7 +134,7 @@ fn wait_for_the_other() {
 
 fn write_reports() {
     let replaces = checkpoint::stop(LONGEST_CHECKPOINT);
-    for (settings, profile) in session::at_exit(PATIENCE) {
+    for (settings, profile) in session::at_exit(LONGEST_LOCK) {
         tell_of_filter(&settings, &profile);
         for output in &settings.outputs {
             let is_stale = replaces && matches!(output, Output::Json(_));

@@ -214,6 +214,11 @@ impl Captures {
         if lane.context.is_broken() || !driver.times_graphs() {
             return None;
         }
+        // One of cudarc's streams that nothing keeps: when the graph is launched it may be gone, and could not be asked whether
+        // that launch is captured itself. Whoever lends raw handles has promised that it is not.
+        if lane.keep.is_none() && lane.held.is_some() {
+            return None;
+        }
         let begun = in_context(driver, lane, || {
             let Some((capture, graph)) = driver.capture(lane.stream)? else {
                 return Ok(None);

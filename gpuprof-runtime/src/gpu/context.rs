@@ -120,10 +120,11 @@ impl Context {
         })
     }
 
-    /// Whether any owner gpuprof knows is left, or has promised that it lasts. Holds nothing, not even for a moment: to let
+    /// Whether any owner gpuprof knows is left, or has promised that it lasts and it works still. Holds nothing, not even for a moment: to let
     /// go of the last owner would tear the user's context down on this thread.
     pub(crate) fn is_alive(&self) -> bool {
-        self.lent.load(Relaxed) || self.owners.lock().iter().any(|one| one.strong_count() > 0)
+        let is_lent = self.lent.load(Relaxed) && !self.is_broken();
+        is_lent || self.owners.lock().iter().any(|one| one.strong_count() > 0)
     }
 
     /// Holds the context as it is now. `Err` when every owner gpuprof knows is gone.

@@ -38,40 +38,45 @@ impl Contexts {
         if let Some(found) = self.find(life, stream.context()) {
             return Ok(found);
         }
+        self.give_up_ended(driver);
         // Not under the lock: a driver that hangs must hang nobody else.
         let context = Arc::new(Context::new(driver, life, stream.context())?);
-        if let Some(found) = self.find(life, stream.context()) {
-            return Ok(found);
+        // Another thread may have been quicker: looked up and put in under one lock, so that a life has one context and one pool.
+        let mut known = self.known.lock();
+        if let Some(found) = among(&mut known, life, stream.context()) {
+            drop(known);
+            return Ok(self.met_again(found, stream.context()));
         }
-        self.known.lock().push(Arc::clone(&context));
+        known.push(Arc::clone(&context));
+        drop(known);
         self.new.lock().push(Arc::clone(&context));
         Ok(context)
     }
 
+    /// Gives up contexts of raw handles that have ended: no owner tells. Like any other call of the driver's not under the lock.
+    fn give_up_ended(&self, driver: &Driver) {
+        let mut lent = self.known.lock().clone();
+        lent.retain(|one| one.is_lent() && one.is_alive());
+        for one in lent {
+            if let Err(failed) = one.check(driver, false) {
+                one.note(failed);
+            }
+        }
+    }
+
     fn find(&self, life: Life, owner: Option<&Arc<CudaContext>>) -> Option<Arc<Context>> {
-        let found = {
-            let mut known = self.known.lock();
-            // Forgotten here, and its events with it: what has ended, and what nobody can come back to.
-            known.retain(|one| {
-                !one.life().ended_before(life) && (one.is_alive() || one.may_return())
-            });
-            // Without the driver's numbers two lives of one address look alike: then cudarc's owner tells them apart.
-            let same_owner = |one: &Context| match owner {
-                Some(owner) => one.belongs_to(owner),
-                None => one.is_lent(),
-            };
-            let found = known
-                .iter()
-                .find(|one| one.life() == life && (life.has_number() || same_owner(one)))?;
-            Arc::clone(found)
-        };
+        let found = among(&mut self.known.lock(), life, owner)?;
+        Some(self.met_again(found, owner))
+    }
+
+    fn met_again(&self, found: Arc<Context>, owner: Option<&Arc<CudaContext>>) -> Arc<Context> {
         let returned = !found.is_alive();
         found.add_owner(owner);
-        if returned {
+        if returned && !found.is_broken() {
             // The resolver has let go of it.
             self.new.lock().push(Arc::clone(&found));
         }
-        Some(found)
+        found
     }
 
     /// Contexts the resolver has not met yet. Never waits.
@@ -98,4 +103,25 @@ impl Contexts {
         let floors = known.iter().filter_map(|context| context.floor_ns.get());
         floors.copied().max()
     }
+}
+
+/// That of this life, after those that are over were thrown out.
+fn among(
+    known: &mut Vec<Arc<Context>>,
+    life: Life,
+    owner: Option<&Arc<CudaContext>>,
+) -> Option<Arc<Context>> {
+    // Forgotten here, and its events with it: what has ended, and what nobody can come back to.
+    known.retain(|one| {
+        let is_this = one.life() == life && life.has_number();
+        !one.life().ended_before(life) && (is_this || one.is_alive() || one.may_return())
+    });
+    // Without the driver's numbers two lives of one address look alike: then cudarc's owner tells them apart.
+    let same_owner = |one: &Context| match owner {
+        Some(owner) => one.belongs_to(owner),
+        None => one.is_lent(),
+    };
+    let mut known = known.iter();
+    let found = known.find(|one| one.life() == life && (life.has_number() || same_owner(one)));
+    found.map(Arc::clone)
 }

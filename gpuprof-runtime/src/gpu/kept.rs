@@ -52,16 +52,14 @@ impl<T: InContext> Clone for Kept<T> {
 
 impl<T: InContext> Drop for Kept<T> {
     fn drop(&mut self) {
-        let last = self
-            .0
-            .take()
-            .filter(|handle| Arc::strong_count(handle) == 1);
+        // Of two who let go at the same time one is told that it was the last, which a look at the count does not tell.
+        let last = self.0.take().and_then(Arc::into_inner);
         last.into_iter().for_each(let_go);
     }
 }
 
 #[cold]
-fn let_go<T: InContext>(last: Arc<T>) {
+fn let_go<T: InContext>(last: T) {
     let driver = Driver::get();
     let context = last.context_handle();
     let before = driver.current();

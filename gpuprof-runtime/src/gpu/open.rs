@@ -132,11 +132,18 @@ impl Open {
         open.path = self.path;
         open.lanes = self.lanes.clone();
         open.chosen = self.chosen;
-        open.timed = self.timed;
+        open.timed = self.timed && !self.is_on_another_stream(thread.id);
         open.refused = self.refused;
         open.epoch = self.epoch;
         open.inside = self.inside.clone();
         open
+    }
+
+    /// Whether its stream's handle stands for another stream on this thread, so that nothing here is in its time.
+    fn is_on_another_stream(&self, here: ThreadId) -> bool {
+        let mut lanes = self.lanes.as_slice().iter();
+        matches!(&self.state, State::Started { thread, .. } if *thread != here)
+            && lanes.any(|lane| lane.stream == super::sys::Stream::PER_THREAD)
     }
 
     /// A default stream without a span, as `with_stream` sets it.

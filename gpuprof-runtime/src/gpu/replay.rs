@@ -111,6 +111,10 @@ impl Replays {
         thread: &mut GpuThread,
         paths: &[Option<u32>],
     ) -> Vec<Option<Replay>> {
+        // Nobody wants a call of it, as between the cycles of a schedule: then the driver is not asked either.
+        if paths.iter().all(Option::is_none) && self.calls.iter().all(Planned::is_settled) {
+            return Vec::new();
+        }
         // RELAXED: this thread may be capturing another stream.
         let driver = Driver::get();
         let armed = driver.relaxed(|| match self.becomes_a_node(driver) {
@@ -156,6 +160,8 @@ impl Replays {
         let mut launch: Vec<Option<Replay>> = Vec::with_capacity(self.calls.len());
         for (at, path) in paths.iter().enumerate() {
             if path.is_none() {
+                // It would record once more into the pair of the last launch that was wanted.
+                self.park(driver, at);
                 launch.push(None);
                 continue;
             }
@@ -331,6 +337,12 @@ impl Replays {
 struct Refused;
 
 impl Planned {
+    /// Whether parking it would change nothing.
+    fn is_settled(&self) -> bool {
+        self.refused
+            || matches!(&self.standing[..], [only] if Arc::ptr_eq(only, &self.call.parking))
+    }
+
     /// Has the nodes record into `lent`.
     fn stand(&mut self, driver: &Driver, exec: GraphExec, lent: &Arc<Lent>) -> Result<(), Refused> {
         if self.refused {

@@ -26,11 +26,23 @@ pub(super) struct Doubt {
 impl Doubt {
     /// That of a function, and of each of its rows: which of them the untimed calls belong to is not known.
     pub(super) fn of(function: &Function) -> Self {
-        let gpu = function.gpu.as_ref();
+        match &function.gpu {
+            Some(gpu) => Self {
+                estimated: gpu.estimate.is_some(),
+                partial: part_timed(function).is_some(),
+                overlapping: function.gpu_overlaps,
+            },
+            None if function.has_stream => Self::default(),
+            None => Self::inside(function),
+        }
+    }
+
+    /// That of the sum of what is inside a function, and of each of its rows.
+    pub(super) fn inside(function: &Function) -> Self {
         Self {
-            estimated: gpu.is_some_and(|gpu| gpu.estimate.is_some()),
-            partial: part_timed(function).is_some(),
-            overlapping: function.gpu_overlaps,
+            estimated: function.gpu_children_estimated,
+            partial: function.gpu_children_partial,
+            overlapping: function.gpu_overlaps && !function.has_stream,
         }
     }
 
@@ -69,11 +81,15 @@ pub(super) struct Part {
     pub(super) wanted: u64,
 }
 
-/// The part of a function's calls that its GPU sums are made of; `None` where that is all, or nothing.
+/// The part of a function's calls that its GPU sums, and those around it, are made of; `None` where that is all.
 pub(super) fn part_timed(function: &Function) -> Option<Part> {
-    let timed = function.gpu.as_ref()?.timed_calls;
+    let timed = function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     let untimed = &function.untimed;
-    let meant = untimed.no_stream.saturating_add(untimed.sampled_out);
+    let made_up_for = match timed {
+        0 => 0,
+        _ => untimed.sampled_out,
+    };
+    let meant = untimed.no_stream.saturating_add(made_up_for);
     // What went into a graph is made up for by its replays, where these are seen.
     let replayed = match function.replays {
         0 => 0,

@@ -16,6 +16,10 @@ use crate::safe_text;
 pub(super) const INSIDE: &str = "Σ";
 /// The same where streams overlap.
 pub(super) const INSIDE_OVERLAPPING: &str = "Σ≤";
+/// The same where some of it is scaled up from a sample.
+pub(super) const INSIDE_ESTIMATED: &str = "Σ~";
+/// The same where calls inside went untimed.
+pub(super) const INSIDE_PARTIAL: &str = "Σ≥";
 
 /// The marks that were drawn and so want an explanation.
 #[derive(Clone, Copy, Debug, Default)]

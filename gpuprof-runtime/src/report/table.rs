@@ -256,9 +256,11 @@ pub(super) fn own(ns: u64, doubt: Doubt) -> Number {
 
 /// The sum of what is inside, with its mark.
 pub(super) fn inside(ns: u64, doubt: Doubt) -> Number {
-    format::duration(ns).marked(match doubt.overlapping {
-        true => marks::INSIDE_OVERLAPPING,
-        false => marks::INSIDE,
+    format::duration(ns).marked(match doubt.own_mark() {
+        doubt::OVERLAPPING => marks::INSIDE_OVERLAPPING,
+        doubt::ESTIMATED => marks::INSIDE_ESTIMATED,
+        doubt::PARTIAL => marks::INSIDE_PARTIAL,
+        _ => marks::INSIDE,
     })
 }
 

@@ -243,9 +243,14 @@ fn largest(nodes: &[TreeNode], parents: &[Option<usize>], limit: usize) -> Vec<b
 fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
     let function = usize::try_from(node.function)
         .ok()
-        .and_then(|at| profile.functions.get(at))
-        .filter(|function| node.gpu_total_ns.is_some() || !function.has_stream);
-    function.map_or_else(Doubt::default, Doubt::of)
+        .and_then(|at| profile.functions.get(at));
+    let doubt = match node.gpu_total_ns {
+        Some(_) => Doubt::of,
+        None => Doubt::inside,
+    };
+    function
+        .filter(|_| node.gpu_total_ns.is_some() || node.gpu_children_ns > 0)
+        .map_or_else(Doubt::default, doubt)
 }
 
 fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {

@@ -64,6 +64,8 @@ fn the_next_thread_goes_on_with_the_counters_of_one_that_ended() {
         });
         book(&node, 1);
         free.lock().unwrap().push(Arc::clone(&node));
+        // A span in a destructor that runs after that, which still finds the node.
+        assert!(!node.book_time(NS, CHILDREN, Stamp::new(0, 1)));
         let booked = 1 + next.join().unwrap();
         let data = node.try_read(1).unwrap();
         assert_eq!((data.cpu.calls, data.cpu.total), (booked, NS * booked));

@@ -198,30 +198,40 @@ impl Node {
 
     #[inline]
     fn change(&self, stamp: Stamp, add: impl FnOnce()) -> bool {
+        // Nothing is written, the sequence number neither, before it is known that this thread may: the next one to begin may
+        // be writing already.
+        if self.seen.load(Relaxed) != stamp.0 && !self.is_first(stamp) {
+            return false;
+        }
+        self.write(add);
+        true
+    }
+
+    /// Runs `add` so that a reader sees all of it or nothing.
+    #[inline]
+    fn write(&self, add: impl FnOnce()) {
         let sequence = self.sequence.load(Relaxed);
         self.sequence.store(sequence.wrapping_add(1), Relaxed);
         // Orders the odd number before the fields for a reader that sees any of them.
         fence(Ordering::Release);
-        let booked = self.seen.load(Relaxed) == stamp.0 || self.is_first(stamp);
-        if booked {
-            add();
-        }
+        add();
         self.sequence
             .store(sequence.wrapping_add(2), Ordering::Release);
-        booked
     }
 
-    /// The first booking of a thread, or in a window.
+    /// The first booking of a thread, or in a window. Returns whether the thread may book.
     #[cold]
     fn is_first(&self, stamp: Stamp) -> bool {
         if !stamp.has_owner() {
             return false;
         }
-        if Stamp::of(self.seen.load(Relaxed)).epoch() != stamp.epoch() {
-            self.cpu.forget_extremes();
-            self.wall.forget_extremes();
-        }
-        self.seen.store(stamp.0, Relaxed);
+        self.write(|| {
+            if Stamp::of(self.seen.load(Relaxed)).epoch() != stamp.epoch() {
+                self.cpu.forget_extremes();
+                self.wall.forget_extremes();
+            }
+            self.seen.store(stamp.0, Relaxed);
+        });
         self.site.count_thread(stamp);
         true
     }

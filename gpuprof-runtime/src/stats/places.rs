@@ -25,6 +25,10 @@ pub(super) struct Place<'a> {
     pub(super) own_overlaps: bool,
     /// `below` holds some of its time twice, for the same reason.
     pub(super) below_overlaps: bool,
+    /// `below` lacks the time of calls that were to be timed.
+    pub(super) below_partial: bool,
+    /// `below` is partly scaled up from a sample.
+    pub(super) below_estimated: bool,
 }
 
 pub(super) fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
@@ -46,6 +50,8 @@ pub(super) fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
             below: 0.0,
             own_overlaps: false,
             below_overlaps: false,
+            below_partial: false,
+            below_estimated: false,
         });
     }
     scale(&mut places);
@@ -72,7 +78,72 @@ pub(super) fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
         note_overlap(&mut places, one);
     }
     add_outermost(&mut places, &enclosed);
+    note_doubt(&mut places, &enclosed);
     places
+}
+
+/// Marks the places whose `below` lacks time, or estimates it.
+fn note_doubt(places: &mut [Place<'_>], enclosed: &[Enclosed]) {
+    // By site: whether any call was timed, and whether replays make up for what was captured.
+    let mut sites: FxHashMap<u32, (bool, bool)> = FxHashMap::default();
+    for place in places.iter().skip(1) {
+        let (timed, replayed) = sites.entry(place.path.site).or_default();
+        *timed |= place.chosen().0 > 0;
+        *replayed |= place.cpu.counts.replays > 0;
+    }
+    let site = |place: &Place<'_>| sites.get(&place.path.site).copied().unwrap_or_default();
+    let partial = above(places, enclosed, |place| {
+        let ((is_timed, is_replayed), counts) = (site(place), &place.cpu.counts);
+        let sampled_out = reason(&place.cpu, Reason::SampledOut);
+        let made_up_for = if is_timed { sampled_out } else { 0 };
+        let replayed = if is_replayed { counts.in_graph } else { 0 };
+        counts.with_stream() > place.chosen().0 + made_up_for + replayed
+    });
+    let estimated = above(places, enclosed, |place| {
+        site(place).0 && reason(&place.cpu, Reason::SampledOut) > 0
+    });
+    for ((place, partial), estimated) in places.iter_mut().zip(partial).zip(estimated) {
+        (place.below_partial, place.below_estimated) = (partial, estimated);
+    }
+}
+
+/// The places whose `below` has a part in those that `is_so` holds for: all above one of these, up to the nearest that has its
+/// time in its own already.
+fn above(
+    places: &[Place<'_>],
+    enclosed: &[Enclosed],
+    is_so: impl Fn(&Place<'_>) -> bool,
+) -> Vec<bool> {
+    // Where a path's way up ends; of several ways the longest.
+    let mut ends: FxHashMap<u32, u32> = FxHashMap::default();
+    for one in enclosed {
+        let end = match places.get(one.covered as usize) {
+            Some(covered) if covered.has_time() => one.covered,
+            _ => ROOT,
+        };
+        let known = ends.entry(one.path).or_insert(end);
+        *known = end.min(*known);
+    }
+    let mut found = vec![false; places.len()];
+    let mut ways: Vec<Option<u32>> = vec![None; places.len()];
+    // From the bottom up: a parent stands before its children.
+    for (at, place) in places.iter().enumerate().skip(1).rev() {
+        let from_here = || ends.get(&(at as u32)).copied().unwrap_or(ROOT);
+        let own = is_so(place).then(from_here);
+        let inside = ways.get(at).copied().flatten();
+        let parent = place.path.parent;
+        let way = own.into_iter().chain(inside).min();
+        if let Some(end) = way.filter(|end| *end < at as u32 && parent != ROOT)
+            && let (Some(found), Some(way)) = (
+                found.get_mut(parent as usize),
+                ways.get_mut(parent as usize),
+            )
+        {
+            *found = true;
+            *way = Some(way.map_or(end, |known| known.min(end)));
+        }
+    }
+    found
 }
 
 /// Adds the times of paths inside no timed span to all places above each: from the bottom up in one go, as a deep recursion
@@ -163,6 +234,11 @@ impl Place<'_> {
         self.gpu.iter().map(|(_, node)| node.times.total).sum()
     }
 
+    /// Whether a time of it was read.
+    fn has_time(&self) -> bool {
+        self.gpu.iter().any(|(_, node)| node.times.calls > 0)
+    }
+
     /// Timed calls, and how many calls each stands for.
     pub(super) fn chosen(&self) -> (u64, f64) {
         let timed = self.gpu.iter().map(|(_, node)| node.calls).sum();
@@ -171,7 +247,8 @@ impl Place<'_> {
     }
 }
 
-/// Adds the time of a path to all places above it, up to the span that has it in its own time already.
+/// Adds the time of a path to all places above it, up to the span that has it in its own time already. Where that one went
+/// untimed after all, up to the next that has a time, which may hold this one too.
 fn add_below(places: &mut [Place<'_>], one: &Enclosed) {
     let Enclosed {
         covered, path, ns, ..
@@ -180,14 +257,15 @@ fn add_below(places: &mut [Place<'_>], one: &Enclosed) {
         return;
     };
     let (scaled, mut at) = (ns as f64 * place.scale, place.path.parent);
+    let mut is_past = false;
     while at != ROOT
         && let Some(above) = places.get_mut(at as usize)
     {
         above.below += scaled;
-        at = if at == covered {
-            ROOT
-        } else {
-            above.path.parent
+        is_past |= at == covered;
+        at = match is_past && above.has_time() {
+            true => ROOT,
+            false => above.path.parent,
         };
     }
 }

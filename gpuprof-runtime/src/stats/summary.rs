@@ -161,6 +161,8 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
             0 => place.below_overlaps,
             _ => place.own_overlaps,
         }),
+        gpu_children_partial: places.iter().any(|place| place.below_partial),
+        gpu_children_estimated: places.iter().any(|place| place.below_estimated),
         captured_calls: all.counts.captured,
         graph_calls: all.counts.in_graph,
         untimed_calls: untimed.sum(),
