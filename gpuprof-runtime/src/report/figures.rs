@@ -125,7 +125,7 @@ impl Figures {
 /// Stated work over what the devices could have done in the same time, each weighted by the time it ran.
 ///
 /// `None` where no work is stated or the peak of a device that ran is not known.
-fn share(
+pub(crate) fn share(
     work: Option<f64>,
     parts: &[GpuByDevice],
     devices: &[Device],
@@ -184,7 +184,7 @@ fn by_gpu(function: &Function) -> impl Ord + use<> {
 }
 
 /// GPU self time of all functions: what shares are of.
-pub(super) fn gpu_self_of_all(profile: &Profile) -> u64 {
+pub(crate) fn gpu_self_of_all(profile: &Profile) -> u64 {
     let gpu = profile
         .functions
         .iter()

@@ -10,7 +10,7 @@ use super::format::{self, Number};
 use super::grid::{Column, Grid, Label};
 use super::marks::{self, Marks};
 use super::text::{DIM, Words};
-use super::{Sort, TableOptions, header, trust};
+use super::{Sort, TableOptions, commands, header, trust};
 use crate::profile::{Function, Profile};
 use crate::safe_text;
 
@@ -56,6 +56,7 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
     text.push('\n');
     hints(&dropped, !cut.is_empty(), options, &mut text);
     trust::write(profile, marks, options, &mut text);
+    commands::write(profile, options, &mut text);
     out.write_all(text.as_bytes())
 }
 
