@@ -32,7 +32,7 @@ const COPY_BYTES: Threshold = Threshold {
     what: "mean size of these copies",
     value: 65_536.0,
     unit: Unit::Bytes,
-    why: "small copies cost their start, whatever memory they are from; 04_train_digits copies 8 KB at a time. There is no least \
+    why: "small copies cost their start, whatever memory they are from; 04_train_digits copies 8 KB and less at a time. There is no least \
           number of copies: one of a second is worth telling",
 };
 
