@@ -39,12 +39,41 @@
 //! - [`step`], [`Schedule`], [`on_profile_ready`]: some steps of a long run instead of all of it.
 //! - The README: what each number means and when not to trust it.
 //!
+//! # Kernels inside functions
+//!
+//! With the feature `cupti` and `GPUPROF_CUPTI=on` the report also says what ran inside the spans: kernels, copies and CUDA
+//! calls of the program as nvprof listed them, the kernels under each function, and findings. A function then has three
+//! times, each with a meaning of its own:
+//!
+//! ```text
+//!            entry                   return
+//! CPU        ├──a────────────────b────────┤
+//!            ╰───────── CPU time ─────────╯
+//!
+//! stream       ┊    ████ a ████         ██████████ b ███████████┊
+//!              ╰─────────────────── GPU span ───────────────────╯
+//!                   ╰─ busy ──╯         ╰──────── busy ────────╯
+//!              ╰───╯           ╰ idle ─╯
+//! ```
+//!
+//! - CPU time: from entry to return on the host.
+//! - GPU span: from an event on the function's stream at entry to one at its return. Gaps are in it.
+//! - GPU busy: the time in which at least one kernel, copy or memset of the function, or of a function inside, was running.
+//!
+//! It needs libcupti (from the CUDA toolkit, or `pip install nvidia-cuda-cupti`) and makes launches slower. Where it cannot be
+//! had (not found, too old, another profiler such as nsys or ncu has it), the report says so in one line and is as without.
+//! A kernel belongs to the innermost annotated function around its launch on the launching thread: those of a graph to the
+//! function around the graph's launch, and those of libraries that launch from a thread of their own, as burn and cubecl do,
+//! to none; these are summed as outside any profiled function. In the [`Profile`] all of it is in [`profile::Work`],
+//! [`profile::Kernel`], [`profile::Copies`], [`profile::ApiCall`] and [`profile::Finding`].
+//!
 //! # Cargo features
 //!
 //! | feature | default | meaning |
 //! |---|---|---|
 //! | `enable` | yes | Measure. Without it the attribute checks its arguments and returns the function untouched, everything else is there and does nothing, and neither cudarc nor nvtx is built. A library depends with `default-features = false` and leaves the choice to the final program. |
 //! | `nvtx` | yes | Ranges for Nsight Systems, through NVIDIA's `nvtx` crate. Needs libclang to build. Switches `enable` on. |
+//! | `cupti` | no | What `GPUPROF_CUPTI=on` asks for. Opens libcupti at run time; needs nothing to build. Switches `enable` on. |
 //!
 //! # Environment
 //!
@@ -59,6 +88,8 @@
 //! | `GPUPROF_SCHEDULE` | off; `wait,warmup,active[,repeat]` in steps of [`step`]: see [`Schedule`] |
 //! | `GPUPROF_EXIT_WAIT` | `2s`: the longest that exit waits for queued GPU work |
 //! | `GPUPROF_SIGNALS` | `off`; `on`: SIGINT and SIGTERM print the report first |
+//! | `GPUPROF_CUPTI` | `off`; `on`: kernels inside functions, with the feature `cupti` |
+//! | `GPUPROF_CUPTI_LIBRARY` | a search in the usual places; the path of the libcupti to use |
 //! | `GPUPROF_CHECKPOINT` | `off`; seconds between rewrites of the JSON file |
 //!
 //! A wrong value is one line on standard error and the default.

@@ -270,6 +270,11 @@ impl SessionBuilder {
         self
     }
 
+    /// Whether kernels are recorded.
+    pub fn cupti(self, _on: bool) -> Self {
+        self
+    }
+
     /// The order of rows in what is written at exit.
     pub fn sort(self, _sort: Sort) -> Self {
         self

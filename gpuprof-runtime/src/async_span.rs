@@ -11,9 +11,10 @@ use pin_project_lite::pin_project;
 
 use crate::clock;
 use crate::collector::collector;
+use crate::cupti::calls::{self, Ended};
 use crate::gpu::{self, GpuThread, Held, Streams};
 use crate::nvtx::{OpenRange, Payload};
-use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU};
+use crate::site::{CORRELATE, EMIT_NVTX, MEASURE, Site, TIME_GPU};
 use crate::span::{Outer, begin_gpu, book, count_lost, own_work};
 use crate::stats::call::{Call, Fate, Work};
 use crate::thread::{self, NoNode};
@@ -48,6 +49,8 @@ struct Measured {
     /// `None`: not to be timed on the GPU.
     streams: Option<Held>,
     work: Work,
+    /// CUPTI is to know of it.
+    correlates: bool,
 }
 
 #[derive(Debug)]
@@ -61,6 +64,8 @@ struct Open {
     children_ns: u64,
     gpu: Option<Box<gpu::Open>>,
     work: Work,
+    /// What CUPTI knows it as.
+    call: Option<calls::Call>,
 }
 
 impl AsyncSpan {
@@ -120,6 +125,7 @@ impl AsyncSpan {
             Measured {
                 streams: held,
                 work: work(),
+                correlates: duties & CORRELATE != 0,
             }
         });
         let shown = duties & EMIT_NVTX != 0 && site.is_shown();
@@ -167,12 +173,16 @@ impl AsyncSpan {
                     gpu.push(scope)
                 })
             }),
+            depth: open.call.and_then(|call| calls::enter(call, u32::MAX)),
             began: clock::now(),
         }))
     }
 
     fn poll_ends(&mut self, poll: &PollOf) {
         let ended = clock::now();
+        if let Some(depth) = poll.depth {
+            calls::leave(depth);
+        }
         let State::Open(open) = &mut self.state else {
             return;
         };
@@ -192,6 +202,8 @@ struct PollOf {
     outer: Outer,
     /// What spans inside inherit, by its number.
     scope: Option<u64>,
+    /// Where it stands among the calls that CUPTI knows of.
+    depth: Option<u32>,
     began: u64,
 }
 
@@ -215,6 +227,7 @@ fn open(site: &'static Site, measured: Measured) -> Option<Open> {
             children_ns: 0,
             gpu,
             work: measured.work,
+            call: measured.correlates.then(|| calls::begin(site)).flatten(),
         })
     })
 }
@@ -242,15 +255,15 @@ fn close(open: Open) {
     thread::here(|thread| {
         // The thread may never have been at this place of the tree.
         let booked = thread.node(open.parent, open.site).and_then(|node| {
-            let booked = match open.gpu {
-                None => node.book(&call, thread.stamp()),
+            let fate = match open.gpu {
+                None => node.book(&call, thread.stamp()).then_some(Fate::NoStream),
                 gpu => book(thread, node, call, ended, |_| gpu),
             };
-            match booked {
-                true => Ok(()),
-                false => Err(NoNode::Ended),
-            }
+            fate.ok_or(NoNode::Ended)
         });
+        if let (Some(call), Ok(fate)) = (open.call, &booked) {
+            calls::ended(Ended::of(call, *fate, open.busy_ns, thread.stamp().epoch()));
+        }
         if let Err(why) = booked {
             count_lost(thread, why);
         }

@@ -13,16 +13,19 @@ use parking_lot::Mutex;
 use self::steps::Steps;
 use crate::clock;
 use crate::config::{Mode, Settings};
+use crate::cupti;
+#[cfg(feature = "cupti")]
+use crate::findings;
 use crate::gpu::{Driver, Late, Timing};
 use crate::profile::Profile;
-use crate::site::{EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
-use crate::stats::counters::Shared;
+use crate::site::{CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
 use crate::stats::gpu_node::GpuStats;
 use crate::stats::merged::Merged;
 use crate::stats::paths::Paths;
 use crate::stats::summary;
+use crate::stats::{self, counters::Shared};
 
-/// What open gates let spans do: a set of [`MEASURE`], [`TIME_GPU`] and [`EMIT_NVTX`].
+/// What open gates let spans do: a set of [`MEASURE`], [`TIME_GPU`], [`EMIT_NVTX`] and [`CORRELATE`].
 static DUTIES: AtomicU8 = AtomicU8::new(0);
 
 /// How long a thread that ends waits to hand its counters on. Who holds that lock holds it for milliseconds.
@@ -48,6 +51,7 @@ pub(crate) struct Collector {
     threads: Mutex<Threads>,
     window: Mutex<Window>,
     pub(crate) gpu: Timing,
+    pub(crate) work: cupti::Work,
     /// Calls on threads whose own counters are gone already.
     pub(crate) homeless: AtomicU64,
 }
@@ -73,6 +77,8 @@ struct Window {
     began_at: SystemTime,
     /// Under a schedule.
     steps: Option<Steps>,
+    /// What had come from CUPTI when it began.
+    cupti: cupti::Counts,
 }
 
 /// What was counted in some stretch of time.
@@ -80,13 +86,27 @@ struct Window {
 pub(crate) struct Counted {
     merged: Merged,
     gpu: GpuStats,
+    work: cupti::Tables,
     wall_ns: u64,
 }
 
+/// What has come for an earlier window that still counts.
+#[derive(Debug, Default)]
+struct CameLate {
+    gpu: GpuStats,
+    work: cupti::Tables,
+}
+
 impl Counted {
+    fn add_late(&mut self, late: &CameLate) {
+        self.gpu.fold(&late.gpu);
+        self.work.fold(&late.work);
+    }
+
     fn fold(&mut self, other: &Self) {
         self.merged.fold(&other.merged);
         self.gpu.fold(&other.gpu);
+        self.work.fold(&other.work);
         self.wall_ns += other.wall_ns;
     }
 }
@@ -112,10 +132,19 @@ impl Window {
     fn duties(&self) -> u8 {
         let rests = self.steps.as_ref().is_some_and(Steps::rests);
         match self.settings().map(|settings| settings.mode) {
-            Some(Mode::On) if !rests => MEASURE | TIME_GPU | EMIT_NVTX,
+            Some(Mode::On) if !rests => MEASURE | TIME_GPU | EMIT_NVTX | self.correlates(),
             Some(Mode::Nvtx) if !rests => EMIT_NVTX,
             _ => 0,
         }
+    }
+
+    fn correlates(&self) -> u8 {
+        if self.runs_cupti() { CORRELATE } else { 0 }
+    }
+
+    fn runs_cupti(&self) -> bool {
+        let asked = self.settings().is_some_and(|settings| settings.cupti);
+        asked && cupti::is_running()
     }
 
     fn wall_ns(&self) -> u64 {
@@ -137,8 +166,10 @@ impl Collector {
                 began: None,
                 began_at: SystemTime::UNIX_EPOCH,
                 steps: None,
+                cupti: cupti::Counts::default(),
             }),
             gpu: Timing::new(),
+            work: cupti::Work::new(),
             homeless: AtomicU64::new(0),
         }
     }
@@ -155,14 +186,14 @@ impl Collector {
         window.steps = settings.schedule.map(Steps::new);
         window.state = State::Running(settings);
         self.begin_window(&mut window);
-        set_duties(window.duties());
+        self.set_duties(&window);
     }
 
     /// Closes the window: spans do nothing until the next [`start`](Self::start).
     pub(crate) fn stop(&self) {
         let mut window = self.window.lock();
         window.state = State::Stopped;
-        set_duties(0);
+        self.set_duties(&window);
     }
 
     /// Counts from zero again, under the same settings.
@@ -172,6 +203,19 @@ impl Collector {
         if let Some(steps) = &mut window.steps {
             steps.forget();
         }
+        self.count_work(&window);
+    }
+
+    /// Sets what spans are to do, and makes every site ask again.
+    fn set_duties(&self, window: &Window) {
+        set_duties(window.duties());
+        self.count_work(window);
+    }
+
+    /// Has what is launched from now on count in the window as it is now.
+    fn count_work(&self, window: &Window) {
+        let counts = CORRELATE != 0 && window.duties() & CORRELATE != 0;
+        self.work.change(counts.then(stats::epoch));
     }
 
     fn begin_window(&self, window: &mut Window) {
@@ -182,11 +226,12 @@ impl Collector {
         let measures = |settings: &Arc<Settings>| settings.mode == Mode::On;
         window.began = window.settings().is_some_and(measures).then(clock::now);
         window.began_at = SystemTime::now();
+        window.cupti = cupti::counts().unwrap_or_default();
     }
 
     // The base is taken before the epoch moves: a call that ends in between counts in the new window, and only the
     // sample it sends is late, which shows as untimed. The other way round it would have a GPU time and no call.
-    fn next_window(&self, window: &Window, late: Late) -> (Counted, GpuStats) {
+    fn next_window(&self, window: &Window, late: Late) -> (Counted, CameLate) {
         let merged = {
             let mut threads = self.threads.lock();
             let all = threads.merged();
@@ -195,12 +240,18 @@ impl Collector {
             threads.base = all;
             merged
         };
-        let (gpu, late) = self.gpu.next_window(late);
+        let (gpu, late_gpu) = self.gpu.next_window(late);
+        let (work, late_work) = self.work.next_window(stats::epoch(), late);
         let wall_ns = window.wall_ns();
         let counted = Counted {
             merged,
             gpu,
+            work,
             wall_ns,
+        };
+        let late = CameLate {
+            gpu: late_gpu,
+            work: late_work,
         };
         (counted, late)
     }
@@ -267,36 +318,53 @@ impl Collector {
     /// What the open window has measured up to now, or `None` when a lock that this needs is not to be had within `limit`.
     pub(crate) fn profile(&self, limit: Duration) -> Option<Profile> {
         let window = self.window.try_lock_for(limit)?;
-        let (now, late) = self.counted(&window, limit)?;
+        let (now, late, symbols) = self.counted(&window, limit)?;
         let counted = match &window.steps {
             None => now,
             Some(steps) => {
                 let mut counted = steps.done.clone();
-                counted.gpu.fold(&late);
+                counted.add_late(&late);
                 if steps.counts() {
                     counted.fold(&now);
                 }
                 counted
             }
         };
-        self.profile_of(&window, counted, limit)
+        self.profile_of(&window, counted, &symbols, limit)
     }
 
-    fn counted(&self, window: &Window, limit: Duration) -> Option<(Counted, GpuStats)> {
+    fn counted(
+        &self,
+        window: &Window,
+        limit: Duration,
+    ) -> Option<(Counted, CameLate, cupti::Symbols)> {
         // GPU times first: a call is booked before its sample is sent, so none is timed that is not counted.
-        let (gpu, late) = self.gpu.stats(limit)?;
+        let (gpu, late_gpu) = self.gpu.stats(limit)?;
+        let seen = self.work.seen(limit)?;
         let counted = Counted {
             merged: self.threads.try_lock_for(limit)?.in_window(),
             gpu,
+            work: seen.now,
             wall_ns: window.wall_ns(),
         };
-        Some((counted, late))
+        let late = CameLate {
+            gpu: late_gpu,
+            work: seen.late,
+        };
+        Some((counted, late, seen.symbols))
     }
 
-    fn profile_of(&self, window: &Window, counted: Counted, limit: Duration) -> Option<Profile> {
+    fn profile_of(
+        &self,
+        window: &Window,
+        counted: Counted,
+        symbols: &cupti::Symbols,
+        limit: Duration,
+    ) -> Option<Profile> {
         let Counted {
             merged,
             gpu,
+            work,
             wall_ns,
         } = counted;
         let (own_ticks, setup_ticks) = (merged.own_ticks, merged.setup_ticks);
@@ -317,6 +385,7 @@ impl Collector {
             paths: &paths,
             merged,
             gpu,
+            worked: window.runs_cupti().then(|| cupti::by_site(&work, symbols)),
         };
         let mut profile = summary::profile(&measured);
         profile.wall_ns = wall_ns;
@@ -328,6 +397,16 @@ impl Collector {
         profile.trust.own_stalled_ns = clock::ns(stalled_ticks);
         profile.trust.dropped += self.homeless.load(Relaxed);
         self.tell_gpu(&mut profile, limit);
+        if settings.is_some_and(|settings| settings.cupti && settings.mode == Mode::On) {
+            profile.trust.notes.extend(cupti::notes());
+            profile.cupti = cupti::counts().map(|counts| counts.since(&window.cupti));
+            cupti::tell(&mut profile, &work, symbols);
+        }
+        #[cfg(feature = "cupti")]
+        {
+            profile.findings = findings::findings(&profile);
+            profile.commands = findings::commands(&profile);
+        }
         Some(profile)
     }
 

@@ -53,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) signals: bool,
     /// Time between rewrites of the JSON files.
     pub(crate) checkpoint: Option<Duration>,
+    /// Whether CUPTI is to record kernels.
+    pub(crate) cupti: bool,
 }
 
 impl Default for Settings {
@@ -68,6 +70,7 @@ impl Default for Settings {
             schedule: None,
             signals: false,
             checkpoint: None,
+            cupti: false,
         }
     }
 }
@@ -83,7 +86,7 @@ impl Settings {
     }
 }
 
-const VARIABLES: [&str; 10] = [
+const VARIABLES: [&str; 12] = [
     "GPUPROF",
     "GPUPROF_REPORT",
     "GPUPROF_SORT",
@@ -94,6 +97,8 @@ const VARIABLES: [&str; 10] = [
     "GPUPROF_SCHEDULE",
     "GPUPROF_SIGNALS",
     "GPUPROF_CHECKPOINT",
+    "GPUPROF_CUPTI",
+    "GPUPROF_CUPTI_LIBRARY",
 ];
 /// Variables of gpuprof's own simulated device and tests, which are no settings.
 const OTHERS: [&str; 2] = ["GPUPROF_SIM", "GPUPROF_TEST_"];
@@ -125,6 +130,12 @@ pub(crate) fn from_env(
     if settings.mode == Mode::Nvtx && cfg!(not(feature = "nvtx")) {
         problems
             .push("GPUPROF=nvtx has no effect: gpuprof is built without its feature nvtx".into());
+    }
+    if settings.cupti && cfg!(not(feature = "cupti")) {
+        problems.push(
+            "GPUPROF_CUPTI=on has no effect: gpuprof is built without its feature cupti".into(),
+        );
+        settings.cupti = false;
     }
     (settings, problems)
 }
@@ -183,11 +194,7 @@ impl Settings {
                 })?);
             }
             "GPUPROF_SIGNALS" => {
-                self.signals = match value {
-                    "on" | "1" => true,
-                    "off" | "0" => false,
-                    _ => return Err(wrong("it takes off or on")),
-                };
+                self.signals = switch(value).ok_or_else(|| wrong("it takes off or on"))?;
             }
             "GPUPROF_CHECKPOINT" => {
                 self.checkpoint = match value {
@@ -197,6 +204,11 @@ impl Settings {
                     })?),
                 };
             }
+            "GPUPROF_CUPTI" => {
+                self.cupti = switch(value).ok_or_else(|| wrong("it takes off or on"))?;
+            }
+            // Where a library lies, for whoever opens it: sessions with settings of their own look there as well.
+            "GPUPROF_CUPTI_LIBRARY" => {}
             _ => {
                 return Err(format!(
                     "{} is no setting of gpuprof; these are: {}",
@@ -206,6 +218,14 @@ impl Settings {
             }
         }
         Ok(())
+    }
+}
+
+fn switch(value: &str) -> Option<bool> {
+    match value {
+        "on" | "1" => Some(true),
+        "off" | "0" => Some(false),
+        _ => None,
     }
 }
 

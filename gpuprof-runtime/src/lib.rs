@@ -29,6 +29,8 @@ mod config;
 #[cfg(feature = "enable")]
 mod cost;
 #[cfg(feature = "enable")]
+mod cupti;
+#[cfg(feature = "enable")]
 mod default_stream;
 #[cfg(feature = "enable")]
 mod exit;

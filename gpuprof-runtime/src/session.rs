@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use regex_lite::Regex;
@@ -14,10 +14,13 @@ use crate::profile::{Profile, SCHEMA};
 use crate::report::Sort;
 use crate::schedule::Schedule;
 use crate::site::{GATE_SHUT, GATE_UNKNOWN, Site};
-use crate::{cost, exit, identity};
+use crate::{cost, cupti, exit, identity};
 
 /// How long anything but the exit handler waits for a lock: these are held for microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long reading what CUPTI has ready may take at least, whatever is left of the wait for the GPU: it waits for none.
+const READING: Duration = Duration::from_millis(500);
 
 /// What outlives single windows.
 struct Windows {
@@ -70,6 +73,9 @@ pub(crate) fn start_from_environment() {
 fn start(settings: Arc<Settings>) {
     if settings.mode == Mode::On {
         cost::calibrate();
+        if settings.cupti {
+            cupti::start(&collector().work);
+        }
     }
     collector().start(settings);
 }
@@ -91,8 +97,19 @@ pub fn report() -> Profile {
     let limit = collector()
         .settings(PATIENCE)
         .map_or(Duration::ZERO, |settings| settings.exit_wait);
-    collector().wait(limit);
+    wait(limit);
     profile(PATIENCE).unwrap_or_else(empty)
+}
+
+/// Waits for the GPU times of the calls that have ended, at most `limit`, and reads what CUPTI has of them.
+fn wait(limit: Duration) {
+    let began = Instant::now();
+    collector().wait(limit);
+    cupti::drain(time_to_read(limit, began));
+}
+
+fn time_to_read(limit: Duration, began: Instant) -> Duration {
+    limit.saturating_sub(began.elapsed()).max(READING)
 }
 
 /// Counts from zero again. A call that is running now counts when it ends; none is lost and none counts twice.
@@ -169,8 +186,14 @@ pub(crate) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
     let kept = WINDOWS
         .try_lock_for(limit)
         .and_then(|mut windows| windows.kept.take());
-    let open = collector().settings(limit).and_then(|settings| {
-        collector().wait(settings.exit_wait);
+    let settings = collector().settings(limit);
+    let (began, exit_wait) = (Instant::now(), settings.as_ref().map(|s| s.exit_wait));
+    if let Some(exit_wait) = exit_wait {
+        collector().wait(exit_wait);
+    }
+    // Also where no window is open: the reader must not meet a driver or a CUPTI that is shutting down.
+    cupti::drain_last(time_to_read(exit_wait.unwrap_or_default(), began));
+    let open = settings.and_then(|settings| {
         if let Some(cycle) = collector().close_cycle(limit) {
             // It runs when the program's own state may be gone; a panic in it must not cost the report.
             let _ = panic::catch_unwind(AssertUnwindSafe(|| deliver(cycle)));
@@ -298,6 +321,14 @@ impl SessionBuilder {
         self
     }
 
+    /// Records kernels, copies and CUDA calls through CUPTI, as `GPUPROF_CUPTI=on` does. It starts with the first session that asks
+    /// for it and then runs for the rest of the process. Where it cannot be had, and without gpuprof's feature `cupti`, a note in
+    /// the profile's trust says why.
+    pub fn cupti(mut self, on: bool) -> Self {
+        self.settings.cupti = on;
+        self
+    }
+
     /// The order of rows in what is written if the process ends while the session is open.
     pub fn sort(mut self, sort: Sort) -> Self {
         self.settings.sort = sort;
@@ -334,7 +365,7 @@ impl SessionBuilder {
             .settings(PATIENCE)
             .filter(|_| !WINDOWS.lock().session)
         {
-            collector().wait(settings.exit_wait);
+            wait(settings.exit_wait);
         }
         let mut windows = WINDOWS.lock();
         if windows.session {

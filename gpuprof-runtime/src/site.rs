@@ -40,6 +40,8 @@ pub struct Site {
     pub(crate) meta: Meta,
     pub(crate) gate: AtomicU8,
     id: AtomicU32,
+    /// Whether its first call in the process is still to come: one of the three below.
+    first: AtomicU8,
     name: OnceLock<String>,
     pub(crate) nvtx: crate::nvtx::SiteRange,
 }
@@ -61,8 +63,17 @@ pub(crate) const MEASURE: u8 = 1;
 pub(crate) const TIME_GPU: u8 = 2;
 /// NVTX ranges.
 pub(crate) const EMIT_NVTX: u8 = 4;
+/// Telling CUPTI which call a thread is in. No bit at all where that is not built.
+pub(crate) const CORRELATE: u8 = if cfg!(feature = "cupti") { 8 } else { 0 };
 
 const NO_ID: u32 = u32::MAX;
+
+/// It was never asked what the site is to do.
+const NOT_ASKED: u8 = 0;
+/// It was, and the next call is the first.
+const TO_COME: u8 = 1;
+/// It was, or may have been while nobody looked.
+const OVER: u8 = 2;
 
 impl Site {
     /// A site that nothing has happened to yet.
@@ -72,12 +83,13 @@ impl Site {
             meta,
             gate: AtomicU8::new(GATE_UNKNOWN),
             id: AtomicU32::new(NO_ID),
+            first: AtomicU8::new(NOT_ASKED),
             name: OnceLock::new(),
             nvtx: crate::nvtx::SiteRange::new(),
         }
     }
 
-    /// What a span of this site is to do now: a set of [`MEASURE`], [`TIME_GPU`] and [`EMIT_NVTX`].
+    /// What a span of this site is to do now: a set of [`MEASURE`], [`TIME_GPU`], [`EMIT_NVTX`] and [`CORRELATE`].
     #[inline]
     pub(crate) fn duties(&self) -> u8 {
         self.gate.load(Relaxed) & !GATE_SHUT
@@ -90,9 +102,20 @@ impl Site {
             0 => GATE_SHUT,
             open => open,
         };
+        if self.first.load(Relaxed) == NOT_ASKED {
+            let is_seen = CORRELATE != 0 && gate != GATE_SHUT && gate & CORRELATE != 0;
+            self.first
+                .store(if is_seen { TO_COME } else { OVER }, Relaxed);
+        }
         // After the number: who finds the gate open must find that too.
         self.gate.store(gate, Ordering::Release);
         gate != GATE_SHUT
+    }
+
+    /// Whether this is the site's first call in the process. Every call of a site that correlates asks.
+    #[cfg(feature = "cupti")]
+    pub(crate) fn is_first_call(&self) -> bool {
+        self.first.load(Relaxed) == TO_COME && self.first.swap(OVER, Relaxed) == TO_COME
     }
 
     /// The number the collector gave this site, if it has met it.

@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock;
 use crate::collector::collector;
+use crate::cupti::calls::{self, Ended};
 use crate::gpu::{GpuThread, Held, Open, Place, Streams};
 use crate::nvtx::{OpenRange, Payload};
-use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU};
+use crate::site::{CORRELATE, EMIT_NVTX, MEASURE, Site, TIME_GPU};
 use crate::stats::call::{Call, Fate, Work};
 use crate::stats::node::Node;
 use crate::thread::{self, NoNode, Position, Thread};
@@ -31,11 +32,20 @@ struct Running {
     node: &'static Node,
     outer: Outer,
     started: u64,
-    /// Number of what was opened on this thread's GPU side; 0 for nothing.
+    /// Number of what was opened on this thread's GPU side; 0 for nothing. With [`CORRELATED`] also where the call stands
+    /// among those that CUPTI knows: in one word, as spans without either look at nothing else.
     gpu: u64,
     /// `None`: none is stated.
     work: Option<Work>,
 }
+
+/// Mark of a call that CUPTI was told of.
+const CORRELATED: u64 = 1 << 63;
+/// Bits of `Running::gpu` that the number on the GPU side takes: enough for half a year of a call a microsecond.
+const NUMBER_BITS: u32 = 44;
+const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
+/// Deepest call that the bits between have room for; those inside are not told to CUPTI.
+const DEEPEST: u32 = (1 << (63 - NUMBER_BITS)) - 1;
 
 /// What a thread was doing when something was opened on it.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +126,9 @@ impl Span {
                     Streams::Inherit => thread.has_gpu.get(),
                     Streams::One(_) | Streams::Many(_) => true,
                 };
+                if duties & CORRELATE != 0 {
+                    return self.open_correlated(thread, site, on_gpu.then_some(&streams), work);
+                }
                 match on_gpu {
                     true => self.open_on_gpu(thread, site, &streams, work),
                     false => self.open(thread, site, work),
@@ -151,6 +164,30 @@ impl Span {
         });
         let (opened, after) = opened.unwrap_or((None, before));
         call.gpu = opened.unwrap_or(0);
+        call.started = after;
+    }
+
+    /// Either of these two, and tells CUPTI that this thread is in the call.
+    #[inline(never)]
+    fn open_correlated(
+        &mut self,
+        thread: &Thread,
+        site: &'static Site,
+        streams: Option<&Streams<'_>>,
+        work: Option<&Work>,
+    ) {
+        match streams {
+            Some(streams) => self.open_on_gpu(thread, site, streams, work),
+            None => self.open(thread, site, work),
+        }
+        let Some(call) = &mut self.call else { return };
+        let depth = calls::begin(site).and_then(|call| calls::enter(call, DEEPEST));
+        if let Some(depth) = depth {
+            call.gpu = CORRELATED | u64::from(depth) << NUMBER_BITS | call.gpu & NUMBER;
+        }
+        let after = clock::now();
+        let took = after.saturating_sub(call.started);
+        thread.count(|shared| &shared.own_ticks, took);
         call.started = after;
     }
 
@@ -203,10 +240,30 @@ impl Running {
             fate: Fate::NoStream,
             work: self.work.unwrap_or(Work::NONE),
         };
-        match self.gpu {
-            0 => self.node.book(&call, thread.stamp()),
+        let fate = match self.gpu & NUMBER {
+            0 => self
+                .node
+                .book(&call, thread.stamp())
+                .then_some(Fate::NoStream),
             number => book(thread, self.node, call, ended, |gpu| gpu.take(number)),
+        };
+        if self.gpu & CORRELATED != 0 {
+            self.leave_call(thread, fate, cpu_ns);
         }
+        fate.is_some()
+    }
+
+    /// Tells CUPTI that this thread is in the call no more.
+    fn leave_call(&self, thread: &Thread, fate: Option<Fate>, cpu_ns: u64) {
+        let before = clock::now();
+        let depth = (self.gpu & !CORRELATED) >> NUMBER_BITS;
+        if let Some(call) = calls::leave(depth as u32)
+            && let Some(fate) = fate
+        {
+            calls::ended(Ended::of(call, fate, cpu_ns, thread.stamp().epoch()));
+        }
+        let took = clock::now().saturating_sub(before);
+        thread.count(|shared| &shared.own_ticks, took);
     }
 }
 
@@ -282,14 +339,16 @@ pub(crate) fn begin_gpu(
     open
 }
 
-/// Records the end event of what `take` hands over, and books the call, which ended when the clock read `ended`; returns whether that was possible.
+/// Records the end event of what `take` hands over, and books the call, which ended when the clock read `ended`.
+///
+/// Returns what became of it on the GPU side; `None`: it could not be booked.
 pub(crate) fn book(
     thread: &Thread,
     node: &Node,
     mut call: Call,
     ended: u64,
     take: impl FnOnce(&mut GpuThread) -> Option<Box<Open>>,
-) -> bool {
+) -> Option<Fate> {
     let booked = own_work(thread, ended, |gpu| {
         let stamp = thread.stamp();
         let ended = take(gpu).map(|open| collector().gpu.end(gpu, open, call.work, stamp.epoch()));
@@ -302,7 +361,10 @@ pub(crate) fn book(
         // Booked before the sample is on its way: nobody then sees a GPU time without its call.
         let booked = node.book(&call, stamp);
         collector().gpu.submit_ready(gpu);
-        booked
+        booked.then_some(fate)
     });
-    booked.map_or_else(|| node.book(&call, thread.stamp()), |(booked, _)| booked)
+    match booked {
+        Some((fate, _)) => fate,
+        None => node.book(&call, thread.stamp()).then_some(Fate::NoStream),
+    }
 }

@@ -4,10 +4,11 @@
 
 mod report_profiles;
 
-use gpuprof_runtime::profile::{Function, Profile, Times};
+use gpuprof_runtime::profile::{Function, Profile, Throttle, Times, Work};
 use gpuprof_runtime::report::json;
 use report_profiles::{
-    graphs, partly_timed, quickstart, training, trouble, without_gpu, without_stream,
+    convolution, digits, graphs, partly_timed, quickstart, training, trouble, without_gpu,
+    without_stream,
 };
 use serde_json::{Map, Value, json};
 
@@ -54,6 +55,8 @@ fn real_documents_hold_to_the_schema() {
         graphs(),
         without_stream(),
         without_gpu(),
+        convolution(),
+        digits(),
         extreme(),
     ] {
         let document = document(&profile);
@@ -97,9 +100,31 @@ fn broken_documents_are_refused() {
         ("/tree/1/parent", json!("0")),
         ("/trust/sample", json!(0)),
         ("/trust/errors", json!(["CUDA_ERROR_UNKNOWN"])),
+        ("/devices/0/registers_per_sm", json!(-1)),
+        ("/cupti", json!("libcupti.so.13")),
+        ("/cupti/dropped", Value::Null),
+        ("/kernels/0/total_ns", json!(0.5)),
+        ("/kernels/0/launch_latency", Value::Null),
+        ("/kernels/0/grid", json!([1, 1])),
+        ("/kernels/0/block", json!([1, 1, 1, 1])),
+        ("/kernels/0/occupancy", json!(1.01)),
+        ("/copies/0/kind", json!("host to device")),
+        ("/copies/0/alone_ns", json!("0")),
+        ("/api/0/kind", json!("wait")),
+        ("/api/0/failed", json!(-1)),
+        ("/throttled/0/reasons", json!("power cap")),
+        ("/findings/0/function", json!(3)),
+        ("/findings/0/evidence", Value::Null),
+        ("/functions/0/kernels/0/calls", json!(-1)),
+        ("/functions/0/busy_ns", json!(-1)),
+        ("/functions/0/idle_ns", json!("unknown")),
+        ("/functions/0/launch_latency/p50_ns", Value::Null),
     ];
+    let mut whole = training();
+    add_kernel_tier(&mut whole);
+    assert!(validator.is_valid(&document(&whole)));
     for (pointer, value) in breaks {
-        let mut document = document(&training());
+        let mut document = document(&whole);
         let spoiled = document
             .pointer_mut(pointer)
             .unwrap_or_else(|| panic!("{pointer} is not there"));
@@ -111,10 +136,38 @@ fn broken_documents_are_refused() {
     }
 }
 
+/// Gives the profile, and its first function, what CUPTI could have told of another one.
+fn add_kernel_tier(profile: &mut Profile) {
+    let seen = digits();
+    let worked = |function: &&Function| !function.work.kernels.is_empty();
+    profile.functions[0].work = seen.functions.iter().find(worked).unwrap().work.clone();
+    profile.functions[0].work.copies = seen.copies.clone();
+    (profile.cupti, profile.kernels, profile.copies) = (seen.cupti, seen.kernels, seen.copies);
+    (profile.api, profile.findings) = (seen.api, seen.findings);
+    profile.throttled = vec![Throttle {
+        device: 0,
+        reasons: vec!["power cap".into()],
+        sm_clock_mhz: 1_350,
+        max_sm_clock_mhz: 1_980,
+    }];
+}
+
 /// One object of every kind that a document may hold, of [`everything`].
-const OBJECTS: [&str; 14] = [
+const OBJECTS: [&str; 26] = [
     "",
     "/devices/0",
+    "/cupti",
+    "/kernels/0",
+    "/kernels/0/launch_latency",
+    "/copies/0",
+    "/api/0",
+    "/throttled/0",
+    "/findings/0",
+    "/functions/0/kernels/0",
+    "/functions/0/kernels/0/launch_latency",
+    "/functions/0/copies/0",
+    "/functions/0/api/0",
+    "/functions/0/launch_latency",
     "/functions/0",
     "/functions/0/cpu",
     "/functions/0/wall",
@@ -145,6 +198,7 @@ fn everything() -> Value {
         .clone();
     function.wall = Some(function.cpu.clone());
     profile.functions.insert(0, function);
+    add_kernel_tier(&mut profile);
     document(&profile)
 }
 
@@ -171,6 +225,34 @@ fn a_document_without_a_newer_field_still_reads() {
     newest.trust.untimed.queue_full = 0;
     let read = older_than("/trust/untimed", "queue_full").unwrap();
     assert_eq!(read, newest, "the rest is not as it was written");
+}
+
+#[test]
+fn a_document_from_before_the_kernel_tier_reads_as_one_without_it() {
+    let mut expected: Profile = serde_json::from_value(everything()).unwrap();
+    let mut older = everything();
+    for key in ["cupti", "kernels", "copies", "api", "throttled", "findings"] {
+        fields(&mut older, "").remove(key).unwrap();
+    }
+    let of_work = serde_json::to_value(Work::default()).unwrap();
+    for at in 0..expected.functions.len() {
+        let function = fields(&mut older, &format!("/functions/{at}"));
+        for key in of_work.as_object().unwrap().keys() {
+            function.remove(key).unwrap();
+        }
+        expected.functions[at].work = Work::default();
+    }
+    let (kept, none) = (expected.clone(), Profile::default());
+    expected = Profile {
+        cupti: none.cupti,
+        kernels: none.kernels,
+        copies: none.copies,
+        api: none.api,
+        throttled: none.throttled,
+        findings: none.findings,
+        ..kept
+    };
+    assert_eq!(serde_json::from_value::<Profile>(older).unwrap(), expected);
 }
 
 #[test]
@@ -215,6 +297,7 @@ fn every_field_that_is_written_is_described() {
     for profile in [training(), trouble(), partly_timed()] {
         described(&document(&profile), &[&schema], &schema, "");
     }
+    described(&everything(), &[&schema], &schema, "");
 }
 
 /// Holds every key of `value` against the properties of `rules`, with references followed.
@@ -270,7 +353,13 @@ fn expanded<'a>(rules: &[&'a Value], schema: &'a Value) -> Vec<&'a Value> {
 
 #[test]
 fn a_document_reads_back_as_the_same_profile() {
-    for profile in [training(), trouble(), partly_timed(), without_gpu()] {
+    for profile in [
+        training(),
+        trouble(),
+        partly_timed(),
+        without_gpu(),
+        digits(),
+    ] {
         let back: Profile = serde_json::from_str(&text(&profile)).unwrap();
         assert_eq!(back, profile);
     }

@@ -9,7 +9,8 @@ mod report_profiles;
 use gpuprof_runtime::profile::Profile;
 use gpuprof_runtime::report::{Sort, TableOptions, table, tree};
 use report_profiles::{
-    graphs, partly_timed, quickstart, training, trouble, without_gpu, without_stream,
+    convolution, digits, graphs, partly_timed, quickstart, training, trouble, without_gpu,
+    without_stream,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -73,6 +74,58 @@ fn a_row_of_graphs_shows_replays() {
         );
     }
     insta::assert_snapshot!("graphs_tree_120", tree_text(&graphs(), &options(Some(120))));
+}
+
+#[test]
+fn kernels_at_four_widths_and_in_a_pipe() {
+    for (name, profile) in [("convolution", convolution()), ("digits", digits())] {
+        for width in [60, 80, 120, 200] {
+            insta::assert_snapshot!(
+                format!("{name}_{width}"),
+                table_text(&profile, &options(Some(width)))
+            );
+        }
+        insta::assert_snapshot!(format!("{name}_pipe"), table_text(&profile, &options(None)));
+    }
+}
+
+#[test]
+fn what_the_limit_cuts_of_kernels_is_summed_too() {
+    let limited = TableOptions {
+        limit: 2,
+        ..options(Some(120))
+    };
+    insta::assert_snapshot!("digits_limit_2", table_text(&digits(), &limited));
+}
+
+#[test]
+fn without_cupti_nothing_of_the_kernel_tier_is_printed() {
+    let mut off = digits();
+    off.cupti = None;
+    let text = table_text(&off, &options(None));
+    for word in [
+        "activities",
+        "API calls",
+        "Kernels",
+        "Findings",
+        "CUPTI",
+        "adam_step",
+    ] {
+        assert!(!text.contains(word), "{word} in {text}");
+    }
+    for function in &mut off.functions {
+        function.work.busy_ns = None;
+    }
+    assert!(!table_text(&off, &options(None)).contains("busy"));
+}
+
+#[test]
+fn a_tree_is_the_same_with_and_without_cupti() {
+    let mut profile = training();
+    let before = tree_text(&profile, &options(Some(120)));
+    let seen = digits();
+    (profile.cupti, profile.kernels, profile.findings) = (seen.cupti, seen.kernels, seen.findings);
+    assert_eq!(tree_text(&profile, &options(Some(120))), before);
 }
 
 #[test]
@@ -167,7 +220,7 @@ fn colour_is_sparing() {
 
 #[test]
 fn colour_changes_no_character_of_the_text() {
-    for profile in [training(), trouble()] {
+    for profile in [training(), trouble(), convolution(), digits()] {
         let plain = options(Some(100));
         let colored = TableOptions {
             color: true,
@@ -203,6 +256,8 @@ fn no_line_is_wider_than_the_terminal() {
         partly_timed(),
         without_stream(),
         without_gpu(),
+        convolution(),
+        digits(),
     ] {
         for width in 1..=220 {
             for text in [
@@ -228,6 +283,23 @@ fn a_pipe_gets_whole_names_and_every_column() {
         assert!(text.contains(&function.name), "{}", function.name);
     }
     assert!(!text.contains('…') || text.contains("stream = …"));
+    assert!(!text.contains("No room for"));
+    let text = table_text(&digits(), &options(None));
+    for kernel in digits().kernels {
+        assert!(text.contains(&kernel.name), "{}", kernel.name);
+    }
+    for column in [
+        "busy",
+        "GB/s",
+        "per call",
+        "p50",
+        "min",
+        "latency",
+        "occupancy",
+        "block",
+    ] {
+        assert!(text.contains(column), "{column}");
+    }
     assert!(!text.contains("No room for"));
 }
 

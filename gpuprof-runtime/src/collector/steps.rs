@@ -6,14 +6,18 @@
 
 use std::time::Duration;
 
-use super::{Collector, Counted, Window, set_duties};
+use super::{Collector, Counted, Window};
 use crate::clock;
+use crate::cupti;
 use crate::gpu::Late;
 use crate::profile::{Profile, ScheduleSteps};
 use crate::schedule::{At, Phase, Schedule};
 
 /// How long a step waits for a lock: these are held for milliseconds at most.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Rounds of reading CUPTI after which a cycle's last launches are read: one may be half-way when it ends, the next begins after.
+const ROUNDS: u32 = 2;
 
 /// Where a window is in its schedule, and what its cycles have measured.
 #[derive(Debug)]
@@ -30,6 +34,8 @@ pub(super) struct Steps {
     open_steps: u64,
     /// When its last active step ended, in clock ticks; `None` while there are more to come.
     pub(super) ended: Option<u64>,
+    /// How often CUPTI had been read at the first step after that.
+    ended_at: Option<u32>,
 }
 
 impl Steps {
@@ -42,6 +48,7 @@ impl Steps {
             done_cycles: 0,
             open_steps: 0,
             ended: None,
+            ended_at: None,
         }
     }
 
@@ -96,7 +103,7 @@ impl Collector {
                 steps.ended = Some(clock::now());
             }
         }
-        let is_ready = after.phase != Phase::Wait || self.gpu.is_settled();
+        let is_ready = after.phase != Phase::Wait || self.is_settled(steps);
         let closes = steps.ended.is_some() && is_ready;
         let closed = closes.then(|| self.close(&mut window)).flatten();
         if after != before {
@@ -108,7 +115,7 @@ impl Collector {
             if begins && measures {
                 window.began = Some(clock::now());
             }
-            set_duties(window.duties());
+            self.set_duties(&window);
         }
         closed
     }
@@ -129,12 +136,20 @@ impl Collector {
         (cycle.trust.calls + cycle.trust.replays > 0).then_some(cycle)
     }
 
+    /// Whether all that the cycle's calls did on the GPU is read.
+    fn is_settled(&self, steps: &mut Steps) -> bool {
+        let rounds = self.work.rounds();
+        let ended_at = *steps.ended_at.get_or_insert(rounds);
+        self.gpu.is_settled() && (!cupti::is_running() || rounds.wrapping_sub(ended_at) >= ROUNDS)
+    }
+
     fn close(&self, window: &mut Window) -> Option<Profile> {
         let (cycle, late) = self.next_window(window, Late::OfThis);
         let steps = window.steps.as_mut()?;
-        steps.done.gpu.fold(&late);
+        steps.done.add_late(&late);
         steps.done.fold(&cycle);
         steps.ended = None;
+        steps.ended_at = None;
         let measured_steps = std::mem::take(&mut steps.open_steps);
         let cycles = u64::from(measured_steps > 0);
         steps.done_steps += measured_steps;
@@ -144,7 +159,8 @@ impl Collector {
             cycles,
             ..steps.told()
         };
-        let mut profile = self.profile_of(window, cycle, PATIENCE)?;
+        let symbols = self.work.symbols(PATIENCE)?;
+        let mut profile = self.profile_of(window, cycle, &symbols, PATIENCE)?;
         profile.schedule = Some(of_it);
         Some(profile)
     }

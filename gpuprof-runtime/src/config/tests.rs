@@ -26,6 +26,8 @@ fn every_setting_is_read() {
         ("GPUPROF_SCHEDULE", "1,2,3,4"),
         ("GPUPROF_SIGNALS", "on"),
         ("GPUPROF_CHECKPOINT", "1.5"),
+        ("GPUPROF_CUPTI", "off"),
+        ("GPUPROF_CUPTI_LIBRARY", "/opt/libcupti.so.13"),
         ("GPUPROF_SIM_KERNEL_NS", "5"),
         ("PATH", "/bin"),
     ]);
@@ -66,6 +68,7 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         ("GPUPROF_SAMPLE", "0", "whole number N from 1"),
         ("GPUPROF_EXIT_WAIT", "soon", "500ms or 2s"),
         ("GPUPROF_SIGNALS", "SIGINT", "off or on"),
+        ("GPUPROF_CUPTI", "yes", "off or on"),
         ("GPUPROF_CHECKPOINT", "0", "number of seconds from 0.01"),
         ("GPUPROF_CHECKPOINT", "inf", "number of seconds from 0.01"),
         ("GPUPROF_SAMPEL", "4", "no setting of gpuprof"),
@@ -96,6 +99,22 @@ fn a_checkpoint_may_be_a_duration_and_a_path_counts_from_here() {
     assert_eq!(
         settings.outputs,
         [Output::Json(path.to_str().expect("UTF-8").into())]
+    );
+}
+
+#[test]
+fn cupti_is_on_where_it_is_built_in_and_else_one_line() {
+    let (settings, problems) = read(&[("GPUPROF_CUPTI", "on")]);
+    let (is_on, lines) = match cfg!(feature = "cupti") {
+        true => (true, vec![]),
+        false => (
+            false,
+            vec!["GPUPROF_CUPTI=on has no effect: gpuprof is built without its feature cupti"],
+        ),
+    };
+    assert_eq!(
+        (settings.cupti, problems),
+        (is_on, lines.into_iter().map(String::from).collect())
     );
 }
 

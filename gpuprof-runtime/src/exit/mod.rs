@@ -61,6 +61,12 @@ pub(crate) fn register_after_cuda() {
     ONCE.call_once(register_handler);
 }
 
+/// Registers it again after something has that comes with handlers of its own, so that ours runs before them.
+#[cfg(feature = "cupti")]
+pub(crate) fn register_again() {
+    register_handler();
+}
+
 /// Does what the environment asks for beyond the report at exit. To be called once, after [`register`].
 pub(crate) fn follow(settings: &Settings) {
     checkpoint::start(settings);

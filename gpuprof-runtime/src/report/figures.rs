@@ -27,6 +27,8 @@ pub(super) struct Figures {
     pub(super) gpu_total: Option<u64>,
     /// GPU time of the spans inside, where the function has no stream of its own.
     pub(super) gpu_inside: Option<u64>,
+    /// Time during which the GPU ran something of the function, as CUPTI saw it.
+    pub(super) gpu_busy: Option<u64>,
     pub(super) gpu_avg: Option<u64>,
     pub(super) gpu_p50: Option<u64>,
     pub(super) gpu_p95: Option<u64>,
@@ -52,6 +54,7 @@ impl Figures {
         row.doubt = Doubt::of(function);
         row.gpu_inside = (!function.has_stream && function.gpu_children_ns > 0)
             .then_some(function.gpu_children_ns);
+        row.gpu_busy = function.work.busy_ns;
         // Replays have no time on the CPU.
         let called = function.calls > 0;
         row.cpu_total = called.then_some(cpu.total_ns);

@@ -114,6 +114,20 @@ pub(crate) fn prefixed_rate(per_s: f64) -> Option<Number> {
     Some(Number::new(significant(value), unit))
 }
 
+/// A size in bytes, as B, kB, MB, … of 1000 each.
+pub(super) fn bytes(n: u64) -> Number {
+    let number = prefixed_rate(n as f64).unwrap_or_default();
+    let unit = match number.unit {
+        "k" => "kB",
+        "M" => "MB",
+        "G" => "GB",
+        "T" => "TB",
+        "P" => "PB",
+        _ => return count(n).with_unit("B"),
+    };
+    number.with_unit(unit)
+}
+
 /// Three significant digits; never fewer digits before the point than there are.
 fn significant(value: f64) -> (String, String) {
     let hundredths = (value * 100.0).round() as u128;
@@ -242,6 +256,19 @@ mod tests {
             prefixed_rate(2.5e12).map(|n| n.text()).as_deref(),
             Some("2.50 T")
         );
+    }
+
+    #[test]
+    fn sizes_have_prefixes_of_a_thousand() {
+        for (n, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.00 kB"),
+            (12_582_912, "12.6 MB"),
+            (u64::MAX, "18,447 PB"),
+        ] {
+            assert_eq!(bytes(n).text(), text);
+        }
     }
 
     #[test]

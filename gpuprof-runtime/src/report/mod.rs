@@ -2,17 +2,20 @@
 //!
 //! The room is laid out by step: `figures` works out what a row shows and `doubt` how far it can be trusted, `walk` goes
 //! through the call tree, `format` turns numbers into digits, `grid` aligns them and fits them to the terminal, `header`
-//! writes what stands above, `trust`, `marks` and `commands` what stands below, and [`table`], [`tree`] and [`json`] put these
-//! together.
+//! writes what stands above, `trust` and `marks` what stands below, `activities`, `kernels` and `findings` what CUPTI saw,
+//! `commands` what to run next, and [`table`], [`tree`] and [`json`] put these together.
 //! Nothing in here may import what measures (`gpu`, `span`, `collector`) or cudarc.
 
+mod activities;
 mod commands;
 mod doubt;
 mod figures;
+mod findings;
 mod format;
 mod grid;
 mod header;
 pub mod json;
+mod kernels;
 mod marks;
 pub mod table;
 mod text;

@@ -1,16 +1,17 @@
-//! The table: one row per function that ran.
+//! The table: one row per function that ran, and below it what the kernel tier saw.
 //!
 //! Must never import what measures.
 
 use std::io::{self, Write};
 
+use super::activities::LeftOut;
 use super::doubt::{self, Doubt};
 use super::figures::{self, Figures, Limit};
 use super::format::{self, Number};
 use super::grid::{Column, Grid, Label};
 use super::marks::{self, Marks};
 use super::text::{DIM, Words};
-use super::{Sort, TableOptions, commands, header, trust};
+use super::{Sort, TableOptions, activities, commands, findings, header, kernels, trust};
 use crate::profile::{Function, Profile};
 use crate::safe_text;
 
@@ -56,7 +57,16 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
     text.push('\n');
     hints(&dropped, !cut.is_empty(), options, &mut text);
     trust::write(profile, marks, options, &mut text);
-    commands::write(profile, options, &mut text);
+    if let Some(cupti) = &profile.cupti {
+        text.push('\n');
+        let mut left_out = LeftOut::default();
+        activities::write(profile, options, &mut left_out, &mut text);
+        kernels::write(profile, shown, cut, options, &mut left_out, &mut text);
+        left_out.write(!cut.is_empty(), options, &mut text);
+        findings::write(profile, options, &mut text);
+        commands::write(profile, options, &mut text);
+        findings::foot(cupti, options, &mut text);
+    }
     out.write_all(text.as_bytes())
 }
 
@@ -186,7 +196,7 @@ type Spec = (
     fn(&Figures, u64) -> Option<Number>,
 );
 
-const COLUMNS: [Spec; 15] = [
+const COLUMNS: [Spec; 16] = [
     ("", "calls", 90, |row, _| Some(format::count(row.calls))),
     ("GPU", "self", 100, |row, _| {
         row.gpu_self.map(|ns| own(ns, row.doubt))
@@ -195,6 +205,10 @@ const COLUMNS: [Spec; 15] = [
         format::percent(row.gpu_self? as f64 / all as f64)
     }),
     ("GPU", "total", 80, gpu_total),
+    // Only with the kernel tier: a column without a figure is not drawn.
+    ("GPU", "busy", 78, |row, _| {
+        row.gpu_busy.map(format::duration)
+    }),
     ("GPU", "avg", 85, |row, _| row.gpu_avg.map(format::duration)),
     ("GPU", "p50", 40, |row, _| row.gpu_p50.map(format::duration)),
     ("GPU", "p95", 50, |row, _| row.gpu_p95.map(format::duration)),
@@ -218,7 +232,8 @@ const COLUMNS: [Spec; 15] = [
     ("work", "% peak", 75, peak),
 ];
 
-fn gpu_total(row: &Figures, _: u64) -> Option<Number> {
+/// The GPU span, or the sum of those inside, with its mark.
+pub(super) fn gpu_total(row: &Figures, _: u64) -> Option<Number> {
     match (row.gpu_total, row.gpu_inside) {
         (Some(ns), _) => Some(sum(ns, row.doubt)),
         (None, within) => within.map(|ns| inside(ns, row.doubt)),

@@ -14,7 +14,7 @@ use super::node::NodeData;
 use super::paths::{Path, ROOT};
 use super::places::{Place, places, reason};
 use crate::profile::{
-    Bucket, Function, GpuByDevice, GpuTimes, Profile, SCHEMA, Times, TreeNode, Trust, Untimed,
+    self, Bucket, Function, GpuByDevice, GpuTimes, Profile, SCHEMA, Times, TreeNode, Trust, Untimed,
 };
 use crate::site::Site;
 
@@ -29,6 +29,16 @@ pub(crate) struct Measured<'a> {
     pub(crate) paths: &'a [Path],
     pub(crate) merged: Merged,
     pub(crate) gpu: GpuStats,
+    /// What CUPTI saw of each site; `None` where it did not run.
+    pub(crate) worked: Option<FxHashMap<u32, Worked>>,
+}
+
+/// What CUPTI saw of one function.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Worked {
+    pub(crate) work: profile::Work,
+    /// Of its busy time that of the calls that were timed by events.
+    pub(crate) timed_busy_ns: u64,
 }
 
 /// The part of the profile that counters tell.
@@ -159,9 +169,39 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
         flops: all.work.flops,
         items: all.work.items,
         has_stream: all.counts.with_stream() > 0,
+        work: worked(measured, number, gpu.as_ref(), all.counts.replays),
         gpu,
         ..named(site)
     }
+}
+
+/// What CUPTI saw of a function, and what its GPU span leaves beside it.
+fn worked(
+    measured: &Measured<'_>,
+    site: u32,
+    gpu: Option<&GpuTimes>,
+    replays: u64,
+) -> profile::Work {
+    let Some(worked) = &measured.worked else {
+        return profile::Work::default();
+    };
+    let Worked {
+        mut work,
+        timed_busy_ns,
+    } = worked.get(&site).cloned().unwrap_or_default();
+    let busy = work.busy_ns.unwrap_or(0);
+    work.busy_ns = Some(busy);
+    // What a replay ran belongs to the call around the launch of its graph.
+    work.idle_ns = gpu.filter(|_| replays == 0).map(|gpu| {
+        // An estimate stands for all calls, and of these the busy time is known.
+        let inside = if gpu.estimate.is_some() {
+            busy
+        } else {
+            timed_busy_ns
+        };
+        gpu.times.total_ns.saturating_sub(inside)
+    });
+    work
 }
 
 /// Every call with a stream that was neither timed nor captured has its reason; what has none yet is still on its way.

@@ -6,10 +6,12 @@
 use gpuprof_runtime::profile::*;
 
 mod graphs;
+mod kernels;
 mod training;
 mod trouble;
 
 pub(crate) use graphs::graphs;
+pub(crate) use kernels::{convolution, digits};
 pub(crate) use training::training;
 pub(crate) use trouble::{partly_timed, trouble};
 
@@ -103,6 +105,11 @@ fn h200(ordinal: u32) -> Device {
         peak_bytes_per_s: Some(4_800_000_000_000),
         peak_flops_f32: Some(66_900_000_000_000),
         peak_flops_f64: Some(33_500_000_000_000),
+        threads_per_sm: 2_048,
+        blocks_per_sm: 32,
+        registers_per_sm: 65_536,
+        shared_bytes_per_sm: 233_472,
+        reserved_shared_bytes_per_block: 1_024,
         driver: "13.0".into(),
         simulated: false,
     }
@@ -148,6 +155,7 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
             sample: 1,
             ..Trust::default()
         },
+        ..Profile::default()
     }
 }
 

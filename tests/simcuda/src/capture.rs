@@ -203,7 +203,7 @@ impl State {
     /// Does `node` on `stream`, or captures it.
     pub(crate) fn issue(&mut self, stream: Handle, node: Node) -> Answer {
         let Some(id) = self.capture_of(stream)? else {
-            self.enqueue(stream, node)?;
+            self.enqueue(stream, node, 0)?;
             return self.takes_room(stream);
         };
         if let Some(capture) = self.captures.get_mut(&id) {
@@ -215,13 +215,15 @@ impl State {
         Ok(())
     }
 
-    /// Queues `node` on `stream`: modelled time and deferred work.
-    pub(crate) fn enqueue(&mut self, stream: Handle, node: Node) -> Answer {
+    /// Queues `node` on `stream`: modelled time and deferred work. `number` is the node's where a graph runs, else 0; a child
+    /// graph's nodes have that of the node they are in.
+    pub(crate) fn enqueue(&mut self, stream: Handle, node: Node, number: u64) -> Answer {
+        let what = self.watched_as(&node, stream);
         let (ns, task) = match node {
             Node::Stamp(event) => return self.stamp(event, stream),
             Node::Child(nodes) => {
                 let mut nodes = nodes.into_iter();
-                return nodes.try_for_each(|node| self.enqueue(stream, node));
+                return nodes.try_for_each(|node| self.enqueue(stream, node, number));
             }
             Node::Launch(launch) => (
                 self.durations.kernel(launch.kernel.name, launch.work()),
@@ -270,7 +272,10 @@ impl State {
                 Task::Fill { target, value, len },
             ),
         };
-        self.occupy(stream, ns)?;
+        let start = self.occupy(stream, ns)?;
+        if let Some(what) = what {
+            self.note(stream, (start, start.saturating_add(ns)), number, what);
+        }
         let context = self.streams.get(stream)?.context;
         self.queue.push(context, task);
         Ok(())

@@ -52,6 +52,7 @@ functions! {
     reuse_handles = b"simcuda_reuse_handles": extern "C" fn(bool),
     declare_unsafe = b"simcuda_declare_unsafe": extern "C" fn(*const c_char, bool) -> bool,
     shut_down = b"simcuda_shut_down": extern "C" fn(),
+    set_kernel_resources = b"simcuda_set_kernel_resources": extern "C" fn(*const c_char, u32, u32) -> bool,
     live_events = b"simcuda_live_events": extern "C" fn() -> u64,
     live_contexts = b"simcuda_live_contexts": extern "C" fn() -> u64,
 }
@@ -148,6 +149,15 @@ impl Sim {
     /// Where `kernel` holds a NUL.
     pub fn set_kernel_ns(self, kernel: &str, ns: u64) {
         (self.0.set_kernel_ns)(text(kernel).as_ptr(), ns);
+    }
+
+    /// The registers of a thread and the static shared memory of a block, in bytes, that `kernel` says it has. Unless set: 32
+    /// and none, as nothing is compiled.
+    ///
+    /// # Panics
+    /// Where `kernel` holds a NUL.
+    pub fn set_kernel_resources(self, kernel: &str, registers: u32, static_shared: u32) {
+        (self.0.set_kernel_resources)(text(kernel).as_ptr(), registers, static_shared);
     }
 
     /// The stream time in ns that one event record takes. Unless set: 0 under the virtual clock, 1,500

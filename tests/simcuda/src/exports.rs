@@ -12,7 +12,7 @@ mod module;
 mod stream;
 
 /// Defines exported driver functions. Each is counted, delayed and failed by order, and cannot unwind; see
-/// [`crate::fault::call`]. A queue that has grown too long is worked off afterwards.
+/// [`crate::fault::call`]; whoever watches is told of it. A queue that has grown too long is worked off afterwards.
 macro_rules! driver_functions {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block)*) => {$(
         $(#[$doc])*
@@ -22,11 +22,13 @@ macro_rules! driver_functions {
         #[allow(non_snake_case, clippy::too_many_arguments)]
         extern "C" fn $name($($arg: $type),*) -> i32 {
             const SYMBOL: $crate::symbols::Symbol = $crate::symbols::Symbol::named(stringify!($name));
-            let code = $crate::fault::call(SYMBOL, || {
-                if $crate::fault::declared_unsafe(SYMBOL) {
-                    $crate::state::ready()?.unsafe_call()?;
-                }
-                $body
+            let code = $crate::watch::call(SYMBOL, || {
+                $crate::fault::call(SYMBOL, || {
+                    if $crate::fault::declared_unsafe(SYMBOL) {
+                        $crate::state::ready()?.unsafe_call()?;
+                    }
+                    $body
+                })
             });
             $crate::queue::relieve();
             $crate::graph::relieve();

@@ -125,6 +125,7 @@ impl State {
     pub(crate) fn replay(&mut self, executable: Handle, stream: Handle) -> Answer {
         let graph = self.executables.get(executable)?;
         let (nodes, objects, until) = (graph.nodes.clone(), graph.objects.clone(), graph.until);
+        let numbers = (graph.id << 32)..;
         if let Some(id) = self.capture_of(stream)? {
             let into = self.captures.get(&id).map(|capture| capture.graph);
             for object in objects {
@@ -138,7 +139,8 @@ impl State {
         target.tail = target.tail.max(until);
         nodes
             .into_iter()
-            .try_for_each(|node| self.enqueue(stream, node))?;
+            .zip(numbers)
+            .try_for_each(|(node, number)| self.enqueue(stream, node, number))?;
         let tail = self.streams.get(stream)?.tail;
         self.executables.get_mut(executable)?.until = tail;
         self.takes_room(stream)

@@ -32,6 +32,8 @@ pub(crate) struct Launch {
     pub(crate) args: Vec<u8>,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub(crate) shared: u32,
 }
 
 /// How much a launch does: bytes of device memory moved, flops by precision, and time spent waiting.

@@ -19,6 +19,7 @@
 //! |---|---|
 //! | `GPUPROF_SIM=1` | [`real_or_simulated`] takes the simulator without asking for a real device |
 //! | `GPUPROF_SIM_DRIVER` | path of the built `libsimcuda.so` |
+//! | `GPUPROF_SIM_CUPTI` | path of the built `libsimcupti.so` |
 //! | `GPUPROF_SIM_DEVICES` | number of devices where the program does not install the simulator itself |
 //! | `GPUPROF_SIM_KERNEL_NS` | modelled duration of every kernel, in ns |
 //!
@@ -49,6 +50,7 @@ mod state;
 mod stream;
 mod symbols;
 mod table;
+mod watch;
 
 pub use control::Sim;
 pub use load::{InstallError, Options, install, install_with};

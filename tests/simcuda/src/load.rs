@@ -2,22 +2,21 @@
 //! the loaded one.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use libloading::os::unix::Library;
+use simbase::library::{self, LoadError, loaded};
 
 use crate::control::{Functions, Sim};
-
-mod hide;
 
 /// The name that cudarc looks for first, and the library's SONAME.
 const SONAME: &str = "libcuda.so";
 /// The SONAME of the real driver library.
 pub(crate) const REAL_SONAME: &str = "libcuda.so.1";
 const FILE: &str = "libsimcuda.so";
-/// Do not load, only find what is loaded (`RTLD_NOLOAD`).
-const NO_LOAD: i32 = libc::RTLD_NOLOAD;
+/// The simulated libcupti, whose SONAME is the real one's.
+const CUPTI_FILE: &str = "libsimcupti.so";
 
 /// What to install.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +88,17 @@ impl fmt::Display for InstallError {
     }
 }
 
+impl From<LoadError> for InstallError {
+    fn from(error: LoadError) -> InstallError {
+        match error {
+            LoadError::NotFound(_, places) => InstallError::NotFound(places),
+            LoadError::Load(error) => InstallError::Load(error),
+            LoadError::Copy(error) => InstallError::Copy(error),
+            LoadError::NothingToHide(symbol) => InstallError::NothingToHide(symbol),
+        }
+    }
+}
+
 impl std::error::Error for InstallError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
@@ -148,12 +158,9 @@ fn load(hide: &[String]) -> Result<Sim, InstallError> {
         Some(_) if !hide.is_empty() => return Err(InstallError::Installed),
         Some(library) => library,
         None => {
-            let path = find()?;
-            if hide.is_empty() {
-                open(&path)?
-            } else {
-                hide::load_without(&path, hide)?
-            }
+            let stated = std::env::var_os("GPUPROF_SIM_DRIVER");
+            let path = library::find(FILE, stated.as_deref(), env!("OUT_DIR"))?;
+            library::load(&path, hide)?
         }
     };
     let functions = Functions::find(&library).map_err(InstallError::Load)?;
@@ -174,37 +181,13 @@ fn preloaded() -> Option<Library> {
     Functions::find(&library).is_ok().then_some(library)
 }
 
-/// The library that a `dlopen` of `name` would find loaded.
-fn loaded(name: &str) -> Option<Library> {
-    // SAFETY: RTLD_NOLOAD runs no initialiser.
-    unsafe { Library::open(Some(name), RTLD_NOW | NO_LOAD) }.ok()
-}
-
-fn open(path: &Path) -> Result<Library, InstallError> {
-    // SAFETY: the library is this crate's own; it has no initialisers.
-    unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(InstallError::Load)
-}
-
-/// Where cargo puts the library of a dependency, as seen from a binary, a test or an example; and from this
-/// crate's build directory, for documentation tests, whose programs stand elsewhere.
-fn find() -> Result<PathBuf, InstallError> {
-    let mut places = Vec::new();
-    if let Some(path) = std::env::var_os("GPUPROF_SIM_DRIVER") {
-        // Absolute, because the loader searches its own folders for a bare name.
-        places.push(std::path::absolute(&path).unwrap_or_else(|_| PathBuf::from(path)));
-    } else {
-        if let Some(folder) = std::env::current_exe()
-            .ok()
-            .as_deref()
-            .and_then(Path::parent)
-        {
-            places.extend(["", "deps", "../deps"].map(|sub| folder.join(sub).join(FILE)));
-        }
-        places.push(Path::new(env!("OUT_DIR")).join("../../../deps").join(FILE));
+/// Loads the simulated libcupti where it was built, so that a `dlopen` of the real one's name finds it; it is fed by the simulated
+/// driver. A program that does not depend on it goes on without.
+pub(crate) fn add_cupti() {
+    let stated = std::env::var_os("GPUPROF_SIM_CUPTI");
+    let found = library::find(CUPTI_FILE, stated.as_deref(), env!("OUT_DIR"));
+    if let Ok(cupti) = found.and_then(|path| library::load(&path, &[])) {
+        // Never unloaded, as the driver.
+        std::mem::forget(cupti);
     }
-    places
-        .iter()
-        .find(|place| place.is_file())
-        .cloned()
-        .ok_or(InstallError::NotFound(places))
 }

@@ -4,6 +4,8 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 
+use simbase::watch::{self, Place};
+
 use crate::abi::{Answer, Handle};
 use crate::codes::Code;
 use crate::device::{MEMORY_BYTES, RESERVED_BYTES};
@@ -183,6 +185,18 @@ impl Memory {
         self.block(address).is_some_and(|(start, block)| {
             block.kind == Kind::Pinned && address - start < block.size as u64
         })
+    }
+
+    /// What memory `address` is in, and of which device; none outside every allocation.
+    pub(crate) fn place(&self, address: u64) -> Option<Place> {
+        let (start, block) = self.block(address)?;
+        let memory = match block.kind {
+            Kind::Device => watch::Memory::Device,
+            Kind::Managed => watch::Memory::Managed,
+            Kind::Pinned => watch::Memory::Pinned,
+        };
+        let device = block.device;
+        (address - start < block.size.max(1) as u64).then_some(Place { memory, device })
     }
 
     /// Free bytes of `device`, as `cuMemGetInfo` reports them.

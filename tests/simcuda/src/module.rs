@@ -87,6 +87,11 @@ impl State {
         Ok(handle)
     }
 
+    /// Registers of a thread and static shared memory of a block, in bytes: what was set, else plausible constants.
+    pub(crate) fn resources(&self, kernel: &str) -> (u32, u32) {
+        self.resources.get(kernel).copied().unwrap_or(RESOURCES)
+    }
+
     /// Ends `module` and its functions. The queue must have been drained.
     pub(crate) fn unload_module(&mut self, module: Handle) -> Answer {
         self.modules.remove(module)?;
@@ -95,13 +100,17 @@ impl State {
     }
 }
 
+/// Registers of a thread and static shared memory of a block, in bytes, of a kernel for which nothing else was set.
+const RESOURCES: (u32, u32) = (32, 0);
+
 /// The value of `CU_FUNC_ATTRIBUTE_*` number `attribute`: plausible constants, nothing is compiled.
-pub(crate) fn attribute(function: &Function, attribute: i32) -> Answer<i32> {
+pub(crate) fn attribute(function: &Function, resources: (u32, u32), attribute: i32) -> Answer<i32> {
     let value = match attribute {
         0 => device::MAX_THREADS_PER_BLOCK as i32,
-        1 | 2 | 3 | 7 => 0, // static shared, constant and local memory; cache mode
-        4 => 32,            // registers per thread
-        5 | 6 => 75,        // PTX and binary version
+        1 => resources.1 as i32,
+        2 | 3 | 7 => 0, // constant and local memory; cache mode
+        4 => resources.0 as i32,
+        5 | 6 => 75, // PTX and binary version
         8 => function.dynamic_shared as i32,
         9 => -1,      // preferred shared-memory carve-out: the driver's choice
         10..=15 => 0, // clusters, which this device lacks

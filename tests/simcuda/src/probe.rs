@@ -16,7 +16,8 @@ pub enum Device {
 }
 
 /// Takes a real device where one answers, else installs the simulator under the host's clock and says so in
-/// one line on standard error. `GPUPROF_SIM=1` skips the question. Call it before anything of cudarc.
+/// one line on standard error; beside it the simulated libcupti, where the program's tests or examples depend on it.
+/// `GPUPROF_SIM=1` skips the question. Call it before anything of cudarc.
 ///
 /// # Panics
 /// Where no device answers and the simulator cannot be installed.
@@ -38,6 +39,7 @@ pub fn real_or_simulated() -> Device {
             eprintln!(
                 "{why}: running on the simulated device; its times are modelled, not measured"
             );
+            load::add_cupti();
             Device::Simulated(sim)
         }
         Err(error) => {

@@ -16,6 +16,7 @@ use crate::module::{Function, Module};
 use crate::queue::Queue;
 use crate::stream::Stream;
 use crate::table::Table;
+use crate::watch::Seen;
 
 /// Everything the driver knows.
 pub(crate) struct State {
@@ -40,6 +41,10 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     pub(crate) queue: Queue,
     pub(crate) durations: Durations,
+    /// Registers of a thread and static shared memory of a block, in bytes, of the kernels for which they were set.
+    pub(crate) resources: BTreeMap<String, (u32, u32)>,
+    /// What calls under way had the device do so far, while somebody watches.
+    pub(crate) seen: Seen,
     /// How many operations a stream takes behind the one that runs, where that was set.
     pub(crate) depth: Option<u32>,
     last_id: u64,
@@ -83,6 +88,8 @@ impl State {
             memory: Memory::new(),
             queue: Queue::new(),
             durations: Durations::new(),
+            resources: BTreeMap::new(),
+            seen: Seen::new(),
             depth: None,
             last_id: 0,
         }

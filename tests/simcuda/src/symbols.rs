@@ -1,6 +1,8 @@
 //! The names of every exported driver function, so that counts, failures and call costs are kept in plain
 //! arrays. Must never import driver state.
 
+use simbase::cbid;
+
 /// Every exported `cu*` function.
 pub(crate) const NAMES: &[&str] = &[
     "cuInit",
@@ -118,6 +120,20 @@ impl Symbol {
             index += 1;
         }
         panic!("an exported function is missing in symbols::NAMES")
+    }
+
+    /// CUPTI's number for it.
+    pub(crate) fn cbid(self) -> u32 {
+        const NUMBERS: [u32; NAMES.len()] = {
+            let mut numbers = [0; NAMES.len()];
+            let mut index = 0;
+            while index < NAMES.len() {
+                numbers[index] = cbid::driver(NAMES[index]);
+                index += 1;
+            }
+            numbers
+        };
+        NUMBERS[self.0]
     }
 
     /// The function called `name`, or none.

@@ -112,7 +112,7 @@ fn everything(workspace: &Workspace, outcome: &mut Outcome) {
 
 /// The feature sets that no test runs with must build at least, and the empty one must stay small.
 fn feature_sets(outcome: &mut Outcome) {
-    for features in ["", "nvtx"] {
+    for features in ["", "enable", "nvtx", "cupti"] {
         let arguments = [
             "check",
             "-p",

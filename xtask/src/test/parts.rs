@@ -25,7 +25,7 @@ const fn part(promise: &'static str, package: &'static str, target: Option<&'sta
 }
 
 /// The parts that `cargo test --workspace` runs.
-pub(super) const PARTS: [Part; 10] = [
+pub(super) const PARTS: [Part; 11] = [
     part(
         "the compile errors and accepted forms of the attribute",
         "gpuprof",
@@ -39,6 +39,7 @@ pub(super) const PARTS: [Part; 10] = [
     part("the ends of a process", "gpuprof", Some("exit")),
     part("the NVTX recorder", "nvtx-recorder", Some("records")),
     part("the simulated driver", "simcuda", None),
+    part("the simulated libcupti", "simcupti", None),
     part(
         "the table at every width",
         "gpuprof-runtime",

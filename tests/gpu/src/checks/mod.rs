@@ -11,6 +11,7 @@ mod ends;
 mod estimates;
 mod exit;
 mod graphs;
+mod kernels;
 mod program;
 mod queued;
 mod slowdown;
@@ -26,7 +27,7 @@ pub(crate) type Scene = (&'static str, fn(&World) -> Result<ExitCode, String>);
 
 /// Every check, in the order in which they run.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let files: [&'static [Check]; 13] = [
+    let files: [&'static [Check]; 14] = [
         blocking::CHECKS,
         capture::CHECKS,
         exit::CHECKS,
@@ -40,13 +41,14 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         cost::CHECKS,
         slowdown::CHECKS,
         program::CHECKS,
+        kernels::CHECKS,
     ];
     files.into_iter().flatten()
 }
 
 /// Every scene.
 pub(crate) fn scenes() -> impl Iterator<Item = &'static Scene> {
-    let files: [&'static [Scene]; 8] = [
+    let files: [&'static [Scene]; 9] = [
         exit::SCENES,
         ends::SCENES,
         contexts::SCENES,
@@ -55,6 +57,7 @@ pub(crate) fn scenes() -> impl Iterator<Item = &'static Scene> {
         accuracy::SCENES,
         slowdown::SCENES,
         program::SCENES,
+        kernels::SCENES,
     ];
     files.into_iter().flatten()
 }

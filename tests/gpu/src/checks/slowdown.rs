@@ -39,13 +39,13 @@ pub(crate) const SCENES: &[Scene] = &[
 ];
 
 const PLAIN: &str = "launches";
-const ANNOTATED: &str = "annotated-launches";
+pub(super) const ANNOTATED: &str = "annotated-launches";
 const KERNEL_NS: u64 = 5_000;
 /// The most that a loop may take longer with gpuprof off than without the attribute.
 const OFF: f64 = 1.01;
 /// How long one process may take.
 const LIMIT: Duration = Duration::from_secs(60);
-const EXAMPLE: &str = "04_train_digits";
+pub(super) const EXAMPLE: &str = "04_train_digits";
 
 fn plain(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
     kernel.launch(stream)
@@ -64,6 +64,15 @@ struct Looped {
     /// From the first launch until the last had returned.
     host_ns: f64,
     trust: Trust,
+}
+
+/// From the first launch until the GPU was through, by what the program printed; ns.
+pub(super) fn wall_of(printed: &str) -> Result<f64, String> {
+    let found = printed.lines().find(|line| line.starts_with('{'));
+    let looped: Result<Looped, _> = serde_json::from_str(found.unwrap_or_default());
+    looped
+        .map(|looped| looped.wall_ns)
+        .map_err(|error| error.to_string())
 }
 
 fn launches(world: &World) -> u64 {
@@ -300,7 +309,7 @@ fn example_slow_down(world: &World) -> Result<Vec<Row>, String> {
 }
 
 /// Beside this program, as in the pack, or where cargo builds it.
-fn example() -> Option<PathBuf> {
+pub(super) fn example() -> Option<PathBuf> {
     let here = std::env::current_exe().ok()?;
     let folder = here.parent()?;
     let mut places = [folder.join(EXAMPLE), folder.join("examples").join(EXAMPLE)].into_iter();

@@ -1,10 +1,12 @@
 //! Primary Context Management and Context Management of the driver API reference.
 
+use simbase::watch::On;
+
 use super::driver_functions;
 use crate::abi::{Answer, Handle, Host, Out};
 use crate::codes::Code;
 use crate::context::{self, primary};
-use crate::{queue, state};
+use crate::{clock, queue, state, watch};
 
 driver_functions! {
     fn cuDevicePrimaryCtxRetain(out: Out<Handle>, device: i32) {
@@ -102,6 +104,7 @@ driver_functions! {
     }
 
     fn cuCtxSynchronize() {
+        let begun = clock::now();
         let (current, tail) = {
             let mut state = state::ready()?;
             let current = state.current()?;
@@ -109,7 +112,9 @@ driver_functions! {
             state.unsafe_call()?;
             (current, state.context_tail(current))
         };
-        queue::settle(current, tail)
+        queue::settle(current, tail)?;
+        watch::waited(On::Context, current, None, begun);
+        Ok(())
     }
 
     /// Scheduling flags change how a host thread waits, which is not simulated.

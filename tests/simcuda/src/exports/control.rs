@@ -1,9 +1,11 @@
 //! The control functions behind [`crate::Sim`]: `dlsym` finds them in the loaded library. A text is
 //! NUL-terminated; a function whose symbol is unknown answers [`UNKNOWN`] or false.
 
+use simbase::watch::Watcher;
+
 use crate::abi::Text;
 use crate::symbols::Symbol;
-use crate::{clock, fault, state};
+use crate::{clock, fault, state, watch};
 
 /// What a count answers for a name that no exported function has.
 const UNKNOWN: u64 = u64::MAX;
@@ -87,6 +89,16 @@ control_functions! {
 
     fn simcuda_shut_down() {
         fault::shut_down();
+    }
+
+    /// Tells `watcher` of every call that begins from now on; none tells nobody.
+    fn simcuda_watch(watcher: Option<Watcher>) {
+        watch::set(watcher);
+    }
+
+    fn simcuda_set_kernel_resources(kernel: Text, registers: u32, static_shared: u32) -> bool {
+        let set = |kernel| state::lock().resources.insert(kernel, (registers, static_shared));
+        kernel.get().map(set).is_ok()
     }
 
     fn simcuda_live_events() -> u64 {

@@ -1,11 +1,13 @@
 //! Event Management of the driver API reference.
 
+use simbase::watch::On;
+
 use super::driver_functions;
 use crate::abi::{Answer, Handle, Out};
 use crate::capture::Node;
 use crate::codes::Code;
 use crate::event::{Event, Mark};
-use crate::{clock, queue, room, state};
+use crate::{clock, queue, room, state, watch};
 
 /// `CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS`.
 const FLAGS: u32 = 7;
@@ -61,6 +63,7 @@ driver_functions! {
     }
 
     fn cuEventSynchronize(event: Handle) {
+        let begun = clock::now();
         let (context, until) = {
             let mut state = state::ready()?;
             let context = state.event(event)?.context;
@@ -68,7 +71,9 @@ driver_functions! {
             state.unsafe_call()?;
             (context, stamp(state.event(event)?))
         };
-        queue::settle(context, until)
+        queue::settle(context, until)?;
+        watch::waited(On::Event, context, Some(event), begun);
+        Ok(())
     }
 
     fn cuEventElapsedTime(ms: Out<f32>, start: Handle, end: Handle) {

@@ -64,7 +64,11 @@ driver_functions! {
             return out.put(0);
         }
         let device = state.living(current)?.device;
-        out.put(state.memory.allocate(size, Kind::Device, current, device)?)
+        let address = state.memory.allocate(size, Kind::Device, current, device)?;
+        if state.streams.get(stream)?.capture.is_none() {
+            state.note_memory(current, Some(stream), true, address, size);
+        }
+        out.put(address)
     }
 
     /// Work queued before may still use the memory. Captured, nothing is freed: a replay uses it again.
@@ -76,6 +80,7 @@ driver_functions! {
             return Ok(());
         }
         let len = state.memory.release(address, false)?;
+        state.note_memory(current, Some(stream), false, address, len);
         state.queue.push(current, Task::Free { address, len });
         Ok(())
     }
@@ -88,6 +93,7 @@ driver_functions! {
             return Ok(());
         }
         let len = state.memory.release(address, false)?;
+        state.note_memory(current, None, false, address, len);
         state.queue.push(current, Task::Free { address, len });
         Ok(())
     }
@@ -99,6 +105,7 @@ driver_functions! {
             let current = state.current()?;
             state.unsafe_call()?;
             let len = state.memory.release(address, true)?;
+            state.note_memory(current, None, false, address, len);
             state.queue.push(current, Task::Free { address, len });
         }
         queue::drain();
@@ -181,7 +188,9 @@ fn allocate(size: usize, kind: Kind) -> Answer<u64> {
         return Err(Code::INVALID_VALUE);
     }
     let device = state.living(current)?.device;
-    state.memory.allocate(size, kind, current, device)
+    let address = state.memory.allocate(size, kind, current, device)?;
+    state.note_memory(current, None, true, address, size);
+    Ok(address)
 }
 
 /// Puts `node` on the stream and gives the stream's context and tail, or none where it was captured.

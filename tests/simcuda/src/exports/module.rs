@@ -54,7 +54,8 @@ driver_functions! {
 
     fn cuFuncGetAttribute(value: Out<i32>, number: i32, function: Handle) {
         let state = state::ready()?;
-        value.put(attribute(state.functions.get(function)?, number)?)
+        let function = state.functions.get(function)?;
+        value.put(attribute(function, state.resources(&function.name), number)?)
     }
 
     /// Only the dynamic shared memory has an effect, up to what a block may opt in to.
@@ -196,6 +197,7 @@ fn launch(
         args,
         grid,
         block,
+        shared: shared_bytes,
     })
 }
 

@@ -1,10 +1,12 @@
 //! Stream Management of the driver API reference.
 
+use simbase::watch::On;
+
 use super::driver_functions;
 use crate::abi::{Handle, Out};
 use crate::codes::Code;
 use crate::stream::NON_BLOCKING;
-use crate::{clock, prohibited, queue, state};
+use crate::{clock, prohibited, queue, state, watch};
 
 /// `CU_EVENT_WAIT_EXTERNAL`.
 const WAIT_EXTERNAL: u32 = 1;
@@ -40,14 +42,19 @@ driver_functions! {
     }
 
     fn cuStreamSynchronize(stream: Handle) {
+        let resolved;
+        let begun = clock::now();
         let (context, tail) = {
             let mut state = state::ready()?;
             let stream = state.stream(stream)?;
             state.not_capturing(stream)?;
             state.unsafe_call()?;
+            resolved = stream;
             (state.streams.get(stream)?.context, state.ended(stream)?)
         };
-        queue::settle(context, tail)
+        queue::settle(context, tail)?;
+        watch::waited(On::Stream, context, Some(resolved), begun);
+        Ok(())
     }
 
     fn cuStreamQuery(stream: Handle) {
@@ -73,7 +80,11 @@ driver_functions! {
         let stream = state.stream(stream)?;
         state.event(event)?;
         match flags {
-            0 => state.wait_event(stream, event),
+            0 => {
+                state.wait_event(stream, event)?;
+                state.note_wait_event(stream, event);
+                Ok(())
+            }
             // A wait node of its own inside a capture; meaningless outside.
             WAIT_EXTERNAL if state.capture_of(stream)?.is_some() => Ok(()),
             _ => Err(Code::INVALID_VALUE),

@@ -1,12 +1,12 @@
-//! Loading the driver library without some of its functions, as an older driver would be. A private copy
-//! of the file loses the names in its dynamic symbol table; its SONAME stays. Part of `load`.
+//! Loading a library without some of its functions, as an older one would be. A private copy
+//! of the file loses the names in its dynamic symbol table; its SONAME stays. Part of `library`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use libloading::os::unix::Library;
 
-use super::{InstallError, open};
+use super::{LoadError, open};
 
 /// `SHT_DYNSYM` (System V ABI, Object Files, Sections).
 const DYNSYM: u32 = 11;
@@ -15,16 +15,16 @@ const SECTION_SIZE: usize = 64;
 const SYMBOL_SIZE: usize = 24;
 
 /// Loads a copy of the library at `path` in which `dlsym` does not find the `hidden` functions.
-pub(super) fn load_without(path: &Path, hidden: &[String]) -> Result<Library, InstallError> {
-    let mut image = fs::read(path).map_err(InstallError::Copy)?;
+pub(super) fn load_without(path: &Path, hidden: &[String]) -> Result<Library, LoadError> {
+    let mut image = fs::read(path).map_err(LoadError::Copy)?;
     for name in hidden {
-        hide(&mut image, name).ok_or_else(|| InstallError::NothingToHide(name.clone()))?;
+        hide(&mut image, name).ok_or_else(|| LoadError::NothingToHide(name.clone()))?;
     }
-    let copy = private_path();
-    fs::write(&copy, &image).map_err(InstallError::Copy)?;
+    let copy = private_path(path);
+    fs::write(&copy, &image).map_err(LoadError::Copy)?;
     let library = open(&copy);
     // The loaded library needs its file no more.
-    fs::remove_file(&copy).map_err(InstallError::Copy)?;
+    fs::remove_file(&copy).map_err(LoadError::Copy)?;
     library
 }
 
@@ -60,6 +60,7 @@ fn number(image: &[u8], at: usize, len: usize) -> Option<usize> {
     })
 }
 
-fn private_path() -> PathBuf {
-    std::env::temp_dir().join(format!("libsimcuda-{}.so", std::process::id()))
+fn private_path(path: &Path) -> PathBuf {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    std::env::temp_dir().join(format!("{name}-{}.so", std::process::id()))
 }

@@ -1,0 +1,177 @@
+//! A record from the bytes that CUPTI wrote, by offsets that are the same in every version from CUDA 12.0 on: checked by
+//! compiling against the headers of 12.0, 12.9, 13.0, 13.4 and 13.5. Only how far it is to the next record differs, and
+//! that CUPTI itself is asked.
+//!
+//! Must import nothing that calls CUPTI.
+
+use std::sync::Arc;
+
+use super::record::{Api, Copy, CopyKind, Function, Kernel, Ran, Record};
+use super::sys::{CUSTOM0, kind};
+
+/// What some bytes say.
+#[derive(Debug, PartialEq)]
+pub(super) enum Parsed {
+    Record(Record),
+    /// Of a kind that gpuprof does not read, or cut off.
+    Skipped,
+    /// A time stamp is 0: it was not finished, or could not be stamped.
+    Unstamped,
+    /// It ended before it began.
+    Reversed,
+}
+
+/// Reads the record at the start of `bytes`, which may go on beyond it. `name_at` gives the text at an address.
+pub(super) fn parse(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Parsed {
+    let Some(kind) = u32_at(bytes, 0) else {
+        return Parsed::Skipped;
+    };
+    let (stamps, record) = match kind {
+        kind::CONCURRENT_KERNEL => (16, kernel(bytes, name_at)),
+        kind::MEMCPY => (16, copy(bytes, 44, 64)),
+        kind::MEMCPY2 => (16, copy(bytes, 60, 72)),
+        kind::MEMSET => (16, memset(bytes)),
+        kind::DRIVER => (8, api(bytes, false)),
+        kind::RUNTIME => (8, api(bytes, true)),
+        kind::EXTERNAL_CORRELATION => {
+            return external(bytes).map_or(Parsed::Skipped, Parsed::Record);
+        }
+        _ => return Parsed::Skipped,
+    };
+    let stamps = u64_at(bytes, stamps).zip(u64_at(bytes, stamps + 8));
+    match (record, stamps) {
+        (Some(_), Some((0, _) | (_, 0))) => Parsed::Unstamped,
+        (Some(_), Some((start, end))) if end < start => Parsed::Reversed,
+        (Some(record), Some(_)) => Parsed::Record(record),
+        _ => Parsed::Skipped,
+    }
+}
+
+/// `CUpti_ActivityKernel9` and later.
+fn kernel(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Option<Record> {
+    let ran = Ran {
+        start: u64_at(bytes, 16)?,
+        end: u64_at(bytes, 24)?,
+        device: u32_at(bytes, 40)?,
+        context: u32_at(bytes, 44)?,
+        stream: u32_at(bytes, 48)?,
+        correlation: u32_at(bytes, 92)?,
+        graph_node: u64_at(bytes, 144)?,
+    };
+    let three = |at| {
+        Some([
+            u32_at(bytes, at)?,
+            u32_at(bytes, at + 4)?,
+            u32_at(bytes, at + 8)?,
+        ])
+    };
+    Some(Record::Kernel(Kernel {
+        ran,
+        symbol: name_at(usize::try_from(u64_at(bytes, 104)?).ok()?),
+        grid: three(52)?,
+        block: three(64)?,
+        registers: u32::from(u16_at(bytes, 6)?),
+        static_shared_bytes: u32_at(bytes, 76)?,
+        dynamic_shared_bytes: u32_at(bytes, 80)?,
+    }))
+}
+
+/// `CUpti_ActivityMemcpy5` and later, and `CUpti_ActivityMemcpyPtoP4`, which has two of its fields elsewhere.
+fn copy(bytes: &[u8], correlation: usize, graph_node: usize) -> Option<Record> {
+    Some(Record::Copy(Copy {
+        ran: ran_of_copy(bytes, correlation, graph_node)?,
+        kind: direction(*bytes.get(4)?),
+        bytes: u64_at(bytes, 8)?,
+        pageable: [bytes.get(5)?, bytes.get(6)?].contains(&&PAGEABLE),
+        is_async: bytes.get(7)? & ASYNC != 0,
+    }))
+}
+
+/// `CUpti_ActivityMemset4` and later.
+fn memset(bytes: &[u8]) -> Option<Record> {
+    Some(Record::Copy(Copy {
+        ran: ran_of_copy(bytes, 44, 64)?,
+        kind: CopyKind::Memset,
+        bytes: u64_at(bytes, 8)?,
+        pageable: u16_at(bytes, 50)? == u16::from(PAGEABLE),
+        is_async: u16_at(bytes, 48)? & u16::from(ASYNC) != 0,
+    }))
+}
+
+/// `CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE`.
+const PAGEABLE: u8 = 1;
+/// `CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC` and `CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC`.
+const ASYNC: u8 = 1;
+
+fn ran_of_copy(bytes: &[u8], correlation: usize, graph_node: usize) -> Option<Ran> {
+    Some(Ran {
+        start: u64_at(bytes, 16)?,
+        end: u64_at(bytes, 24)?,
+        device: u32_at(bytes, 32)?,
+        context: u32_at(bytes, 36)?,
+        stream: u32_at(bytes, 40)?,
+        correlation: u32_at(bytes, correlation)?,
+        graph_node: u64_at(bytes, graph_node)?,
+    })
+}
+
+/// `CUpti_ActivityMemcpyKind`.
+fn direction(kind: u8) -> CopyKind {
+    match kind {
+        1 => CopyKind::HtoD,
+        2 => CopyKind::DtoH,
+        3 => CopyKind::HtoA,
+        4 => CopyKind::AtoH,
+        5 => CopyKind::AtoA,
+        6 => CopyKind::AtoD,
+        7 => CopyKind::DtoA,
+        8 => CopyKind::DtoD,
+        9 => CopyKind::HtoH,
+        10 => CopyKind::PtoP,
+        _ => CopyKind::Unknown,
+    }
+}
+
+/// `CUpti_ActivityAPI`.
+fn api(bytes: &[u8], runtime: bool) -> Option<Record> {
+    Some(Record::Api(Api {
+        function: Function {
+            runtime,
+            cbid: u32_at(bytes, 4)?,
+        },
+        start: u64_at(bytes, 8)?,
+        end: u64_at(bytes, 16)?,
+        correlation: u32_at(bytes, 32)?,
+        failed: u32_at(bytes, 36)? != 0,
+    }))
+}
+
+/// `CUpti_ActivityExternalCorrelation`; that of another library's ids is none of gpuprof's.
+fn external(bytes: &[u8]) -> Option<Record> {
+    if u32_at(bytes, 4)? != CUSTOM0 {
+        return None;
+    }
+    Some(Record::External {
+        call: u64_at(bytes, 8)?,
+        correlation: u32_at(bytes, 16)?,
+    })
+}
+
+fn at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
+    bytes.get(offset..)?.first_chunk().copied()
+}
+
+fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+    at(bytes, offset).map(u16::from_ne_bytes)
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    at(bytes, offset).map(u32::from_ne_bytes)
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+    at(bytes, offset).map(u64::from_ne_bytes)
+}
+
+#[cfg(test)]
+mod tests;

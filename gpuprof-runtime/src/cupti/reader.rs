@@ -1,0 +1,190 @@
+//! The background thread `gpuprof-cupti`: asks CUPTI for its filled buffers, reads their records and hands them on.
+//!
+//! In RELAXED capture mode, like the resolver. Nothing a span does waits for it. Must not import span or report.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::buffers::{self, Filled, Pool};
+use super::library::Cupti;
+use super::names::Names;
+use super::parse::{Parsed, parse};
+use super::record::Record;
+use super::sys::FLUSH_FORCED;
+use crate::gpu::Driver;
+
+/// Between two looks where nobody waits.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Where records go, on the reader's thread.
+pub(crate) trait Sink: Send {
+    /// One record.
+    fn take(&mut self, record: Record);
+    /// All that CUPTI had ready was handed over.
+    fn flushed(&mut self);
+}
+
+/// What was read so far.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) records: AtomicU64,
+    pub(super) invalid: AtomicU64,
+    pub(super) dropped: AtomicU64,
+}
+
+/// Who waits for the reader, and for what.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    state: Mutex<Asked>,
+    served: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    asked: u64,
+    served: u64,
+    /// The process ends: after this there is nothing more to be read.
+    last: bool,
+    /// The reader has ended.
+    over: bool,
+}
+
+impl Requests {
+    /// Waits until all that CUPTI has ready was read, at most `limit`.
+    pub(super) fn drain(&self, reader: &thread::Thread, limit: Duration, last: bool) {
+        let began = Instant::now();
+        let Some(mut state) = self.state.try_lock_for(limit) else {
+            return;
+        };
+        state.asked += 1;
+        state.last |= last;
+        let mine = state.asked;
+        reader.unpark();
+        while state.served < mine && !state.over {
+            let left = limit.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            self.served.wait_for(&mut state, left);
+        }
+    }
+}
+
+pub(super) struct Reader {
+    pub(super) cupti: &'static Cupti,
+    pub(super) requests: &'static Requests,
+    pub(super) tally: &'static Tally,
+    pub(super) sink: Box<dyn Sink>,
+    pub(super) names: Names,
+}
+
+impl Reader {
+    pub(super) fn run(mut self) {
+        // There is no driver to ask before a span has met one; it may not even be loaded.
+        while Driver::met().is_none() {
+            if self.serve() {
+                return;
+            }
+        }
+        let relaxed = Driver::met().map(|driver| driver.relaxed(|| while !self.serve() {}));
+        // Where the mode is not to be had it goes on all the same: no flush was ever seen to disturb a capture (H200, driver 580,
+        // GLOBAL captures on this thread and on another).
+        if !matches!(relaxed, Some(Ok(()))) {
+            while !self.serve() {}
+        }
+    }
+
+    /// Waits for its time or a request, and reads once. Returns whether that was the last.
+    fn serve(&mut self) -> bool {
+        if !self.has_request() {
+            thread::park_timeout(PERIOD);
+        }
+        let (asked, last) = {
+            let state = self.requests.state.lock();
+            (state.asked, state.last)
+        };
+        self.round(0);
+        if last {
+            // Buffers that hold something unfinished too: what is finished in them would be lost.
+            self.round(FLUSH_FORCED);
+        }
+        let mut state = self.requests.state.lock();
+        state.served = asked;
+        state.over = last;
+        self.requests.served.notify_all();
+        last
+    }
+
+    fn has_request(&self) -> bool {
+        let state = self.requests.state.lock();
+        state.asked > state.served
+    }
+
+    fn round(&mut self, flags: u32) {
+        if !Driver::met().is_some_and(Driver::has_ended) {
+            // A failure is counted; what was filled before can be read all the same.
+            let _ = self.cupti.flush_all(flags);
+        }
+        let pool = buffers::pool();
+        while let Some(filled) = pool.next_filled() {
+            self.read(pool, filled, flags == FLUSH_FORCED);
+        }
+        let mut dropped = 0;
+        let asked = self
+            .cupti
+            .num_dropped(std::ptr::null_mut(), 0, &raw mut dropped);
+        if asked.is_ok() {
+            self.tally.dropped.fetch_add(dropped as u64, Relaxed);
+        }
+        self.sink.flushed();
+    }
+
+    /// Reads one buffer. Its end is told by CUPTI, or where that fails by an error, which is counted.
+    fn read(&mut self, pool: &Pool, filled: Filled, forced: bool) {
+        let mut record = std::ptr::null_mut();
+        let mut furthest = None;
+        let (address, valid) = (filled.address(), filled.valid());
+        while self
+            .cupti
+            .next_record(address, valid, &raw mut record)
+            .is_ok()
+        {
+            let Some((offset, bytes)) = filled.bytes_at(record) else {
+                break;
+            };
+            // Never round in circles, whatever the library does.
+            if furthest.is_some_and(|furthest| offset <= furthest) {
+                break;
+            }
+            furthest = Some(offset);
+            self.take(bytes, forced);
+        }
+        pool.recycle(filled);
+    }
+
+    fn take(&mut self, bytes: &[u8], forced: bool) {
+        let names = &mut self.names;
+        let parsed = parse(bytes, |address| -> Arc<str> {
+            // SAFETY: CUPTI's kernel records hold null or the address of a C string that it keeps.
+            unsafe { names.at(address) }
+        });
+        match parsed {
+            // Where calls cannot be left out one by one, all of them come, gpuprof's own too.
+            Parsed::Record(Record::Api(api)) if api.function.purpose().is_none() => {}
+            Parsed::Record(record) => {
+                self.tally.records.fetch_add(1, Relaxed);
+                self.sink.take(record);
+            }
+            // Unfinished, and so no error.
+            Parsed::Unstamped if forced => {}
+            Parsed::Unstamped | Parsed::Reversed => {
+                self.tally.invalid.fetch_add(1, Relaxed);
+            }
+            Parsed::Skipped => {}
+        }
+    }
+}

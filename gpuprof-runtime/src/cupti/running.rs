@@ -1,0 +1,235 @@
+//! CUPTI in this process: started once, where a window asks for it, and then kept running or refused for good.
+//!
+//! Must not import span or report.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::Thread;
+use std::time::Duration;
+
+use super::Counts;
+use super::buffers;
+use super::cbids::{self, DRIVER_LAUNCH, NUMBERS, RUNTIME_LAUNCH};
+use super::library::{Cupti, Failed};
+use super::names::Names;
+use super::reader::{Reader, Requests, Sink, Tally};
+use super::record::Function;
+use super::refusal::Refusal;
+use super::sys::{CUSTOM0, kind};
+use crate::exit;
+
+/// What is recorded.
+const KINDS: [u32; 7] = [
+    kind::CONCURRENT_KERNEL,
+    kind::MEMCPY,
+    kind::MEMCPY2,
+    kind::MEMSET,
+    kind::DRIVER,
+    kind::RUNTIME,
+    kind::EXTERNAL_CORRELATION,
+];
+
+static STATE: OnceLock<Result<Running, Refusal>> = OnceLock::new();
+/// It runs, and this is not a forked child.
+static ON: AtomicBool = AtomicBool::new(false);
+static REQUESTS: OnceLock<Requests> = OnceLock::new();
+static TALLY: OnceLock<Tally> = OnceLock::new();
+
+struct Running {
+    cupti: &'static Cupti,
+    reader: Thread,
+}
+
+/// Starts it, once a process. Where that fails, [`notes`] says why, and everything else goes on as without.
+pub(crate) fn start(sink: Box<dyn Sink>) {
+    STATE.get_or_init(|| {
+        let running = begin(sink)?;
+        stop_in_children();
+        // libcupti has handlers of its own for the end of the process: what is reported must be read before they run.
+        exit::register_again();
+        ON.store(true, Relaxed);
+        Ok(running)
+    });
+}
+
+fn running() -> Option<&'static Running> {
+    match STATE.get() {
+        Some(Ok(running)) if ON.load(Relaxed) => Some(running),
+        _ => None,
+    }
+}
+
+/// Whether records are coming in.
+#[inline]
+pub(crate) fn is_running() -> bool {
+    ON.load(Relaxed)
+}
+
+/// What this thread calls from now on is made inside `call`.
+pub(crate) fn push(call: u64) {
+    if let Some(running) = running() {
+        // A failure is counted.
+        let _ = running.cupti.push_external(CUSTOM0, call);
+    }
+}
+
+/// Undoes this thread's latest [`push`].
+pub(crate) fn pop() {
+    if let Some(running) = running() {
+        let mut last = 0;
+        let _ = running.cupti.pop_external(CUSTOM0, &raw mut last);
+    }
+}
+
+/// The time of CUPTI's clock, ns.
+pub(crate) fn now() -> Option<u64> {
+    let mut now = 0;
+    let asked = running()?.cupti.get_timestamp(&raw mut now);
+    asked.ok().map(|()| now)
+}
+
+/// Waits until all that CUPTI has ready was handed to the sink, at most `limit`. Waits for no GPU work.
+pub(crate) fn drain(limit: Duration) {
+    if let Some(running) = running() {
+        let requests = REQUESTS.get_or_init(Requests::default);
+        requests.drain(&running.reader, limit, false);
+    }
+}
+
+/// The same at the end of the process: after it nothing is read any more, so that no call of gpuprof's meets a library that is
+/// shutting down.
+pub(crate) fn drain_last(limit: Duration) {
+    if let Some(running) = running() {
+        let requests = REQUESTS.get_or_init(Requests::default);
+        requests.drain(&running.reader, limit, true);
+    }
+}
+
+/// What came since the process began; `None` where it does not run.
+pub(crate) fn counts() -> Option<Counts> {
+    let running = running()?;
+    let tally = TALLY.get_or_init(Tally::default);
+    Some(Counts {
+        version: running.cupti.version,
+        library: running.cupti.library.clone(),
+        records: tally.records.load(Relaxed),
+        dropped: tally.dropped.load(Relaxed),
+        invalid: tally.invalid.load(Relaxed),
+    })
+}
+
+/// Why it does not run, or what has failed since: one line each.
+pub(crate) fn notes() -> Vec<String> {
+    match STATE.get() {
+        None => Vec::new(),
+        Some(Err(refusal)) => vec![refusal.to_string()],
+        Some(Ok(running)) => {
+            let cupti = running.cupti;
+            let failures = cupti.failures().into_iter();
+            let told = failures.map(|(Failed { call, status }, count)| {
+                let name = cupti.status_name(status);
+                format!(
+                    "{call} failed {count}x with {status} ({name}): kernels may be missing, or stand under the wrong function"
+                )
+            });
+            told.collect()
+        }
+    }
+}
+
+/// The name of a CUDA function.
+pub(crate) fn function_name(function: Function) -> Option<String> {
+    Some(running()?.cupti.function_name(function))
+}
+
+fn begin(sink: Box<dyn Sink>) -> Result<Running, Refusal> {
+    let cupti: &'static Cupti = Box::leak(Box::new(Cupti::open()?));
+    let pool = buffers::pool();
+    let mut subscriber = std::ptr::null_mut();
+    // First of all: it is refused where another tool is at work, which the calls below would disturb.
+    let subscribed = cupti.subscribe(&raw mut subscriber, ignore, std::ptr::null_mut());
+    subscribed.map_err(|failed| cupti.refusal(failed))?;
+    let step_back = |kinds: &[u32]| {
+        for kind in kinds {
+            let _ = cupti.disable(*kind);
+        }
+        let _ = cupti.unsubscribe(subscriber);
+    };
+    let mut enabled = 0;
+    if let Err(failed) = enable(cupti, &mut enabled) {
+        step_back(KINDS.get(..enabled).unwrap_or_default());
+        return Err(cupti.refusal(failed));
+    }
+    let reader = Reader {
+        cupti,
+        requests: REQUESTS.get_or_init(Requests::default),
+        tally: TALLY.get_or_init(Tally::default),
+        sink,
+        names: Names::default(),
+    };
+    let Some(thread) = exit::spawn("gpuprof-cupti", move || reader.run()) else {
+        step_back(&KINDS);
+        return Err(Refusal::NoThread);
+    };
+    let reader = thread.thread().clone();
+    pool.set_reader(reader.clone());
+    Ok(Running { cupti, reader })
+}
+
+/// Enables every kind, and counts them as it goes.
+fn enable(cupti: &Cupti, enabled: &mut usize) -> Result<(), Failed> {
+    cupti.register_callbacks(buffers::requested, buffers::completed)?;
+    for kind in KINDS {
+        cupti.enable(kind)?;
+        *enabled += 1;
+        match kind {
+            kind::DRIVER => leave_out(cupti, false)?,
+            kind::RUNTIME => leave_out(cupti, true)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Leaves out the calls that are not to be recorded: after the kind is enabled, as single calls without it give no record
+/// (H200, CUDA 13.0; the headers say otherwise). Where libcupti cannot, the reader does.
+fn leave_out(cupti: &Cupti, runtime: bool) -> Result<(), Failed> {
+    if !cupti.has_filter() {
+        return Ok(());
+    }
+    let set = |cbid, on| match runtime {
+        true => cupti.enable_runtime_api(cbid, on),
+        false => cupti.enable_driver_api(cbid, on),
+    };
+    for cbid in (1..NUMBERS).filter_map(|cbid| u32::try_from(cbid).ok()) {
+        let _ = set(cbid, 0);
+    }
+    let launch = if runtime {
+        RUNTIME_LAUNCH
+    } else {
+        DRIVER_LAUNCH
+    };
+    for cbid in cbids::recorded(runtime) {
+        let done = set(cbid, 1);
+        // Each version knows its own calls; launches are known to all.
+        if cbid == launch {
+            done?;
+        }
+    }
+    cupti.forget_failures();
+    Ok(())
+}
+
+/// gpuprof enables no callbacks.
+unsafe extern "C" fn ignore(_data: *mut c_void, _domain: u32, _cbid: u32, _about: *const c_void) {}
+
+/// A forked child has no reader, and must not call a library whose locks other threads may have held.
+fn stop_in_children() {
+    // SAFETY: the handler stores one atomic, and lives as long as the program.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}
+
+unsafe extern "C" fn in_child() {
+    ON.store(false, Relaxed);
+}

@@ -1,0 +1,57 @@
+//! CUPTI's numbers and handles, from its headers of CUDA 12.0 to 13.5, which give each its number once.
+//!
+//! Must import nothing of gpuprof's.
+
+use std::ffi::{c_int, c_void};
+
+/// `CUptiResult`: 0 is success.
+pub(super) type Status = c_int;
+
+pub(super) const SUCCESS: Status = 0;
+/// `CUPTI_ERROR_MAX_LIMIT_REACHED`: no record is left in a buffer.
+pub(super) const MAX_LIMIT_REACHED: Status = 12;
+/// `CUPTI_ERROR_NOT_COMPATIBLE`.
+pub(super) const NOT_COMPATIBLE: Status = 14;
+/// `CUPTI_ERROR_NOT_INITIALIZED`: what libcupti of CUDA 12 answers where there is no driver.
+pub(super) const NOT_INITIALIZED: Status = 15;
+/// `CUPTI_ERROR_INSUFFICIENT_PRIVILEGES`.
+pub(super) const INSUFFICIENT_PRIVILEGES: Status = 35;
+/// `CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`.
+pub(super) const MULTIPLE_SUBSCRIBERS: Status = 39;
+/// `CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES`.
+pub(super) const VIRTUALIZED_PRIVILEGES: Status = 40;
+/// `CUPTI_ERROR_UNKNOWN`: what that of CUDA 13.5 answers to everything where there is no driver.
+pub(super) const UNKNOWN: Status = 999;
+
+/// `cuptiGetVersion` of CUDA 12.0: from here on all records that are read have their fields at the same offsets.
+pub(super) const OLDEST_VERSION: u32 = 18;
+
+/// `CUpti_ActivityKind`.
+pub(super) mod kind {
+    pub(in super::super) const MEMCPY: u32 = 1;
+    pub(in super::super) const MEMSET: u32 = 2;
+    pub(in super::super) const DRIVER: u32 = 4;
+    pub(in super::super) const RUNTIME: u32 = 5;
+    /// Not KERNEL, which runs one kernel after the other.
+    pub(in super::super) const CONCURRENT_KERNEL: u32 = 10;
+    /// Copies between devices.
+    pub(in super::super) const MEMCPY2: u32 = 22;
+    pub(in super::super) const EXTERNAL_CORRELATION: u32 = 39;
+}
+
+/// `CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0`: the stack of external ids that is gpuprof's.
+pub(super) const CUSTOM0: u32 = 3;
+/// `CUPTI_CB_DOMAIN_DRIVER_API` and `CUPTI_CB_DOMAIN_RUNTIME_API`.
+pub(super) const DOMAIN_DRIVER: u32 = 1;
+pub(super) const DOMAIN_RUNTIME: u32 = 2;
+/// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`: buffers with unfinished records as well.
+pub(super) const FLUSH_FORCED: u32 = 1;
+
+/// `CUpti_SubscriberHandle`: opaque.
+pub(super) type Subscriber = *mut c_void;
+/// `CUpti_CallbackFunc`.
+pub(super) type Callback = unsafe extern "C" fn(*mut c_void, u32, u32, *const c_void);
+/// `CUpti_BuffersCallbackRequestFunc`: buffer, its size, the most records it may hold.
+pub(super) type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
+/// `CUpti_BuffersCallbackCompleteFunc`: context, stream (both without meaning), buffer, its size, how much of it is valid.
+pub(super) type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);

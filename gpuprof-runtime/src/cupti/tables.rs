@@ -1,0 +1,355 @@
+//! What CUPTI told, added up by function: kernels by name and device, copies by direction, CUDA calls by name.
+//!
+//! The program's own tables are the sums over all functions and over what ran outside. Must not import anything that calls
+//! CUPTI.
+
+use rustc_hash::FxHashMap;
+
+use super::alone::{Alone, Settled};
+use super::calls::{Ended, site_of};
+use super::folding::{Done, Run};
+use super::record::{Api, Copy, CopyKind, Function, Kernel, Ran};
+use crate::stats::Durations;
+use crate::stats::histogram::Plain;
+
+/// Stands for the site of what ran outside any profiled function.
+pub(super) const OUTSIDE: u32 = u32::MAX;
+/// Stands for the names past [`MOST_KEYS`].
+pub(super) const OTHERS: u32 = u32::MAX;
+/// Most kernels told apart, by function, name and device; those past it are one.
+pub(super) const MOST_KEYS: usize = 1 << 16;
+/// Launch shapes of a kernel that are told apart.
+const MOST_SHAPES: usize = 64;
+/// Streams that are told apart.
+const MOST_STREAMS: usize = 1_024;
+
+/// Durations with their spread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sums {
+    pub(super) all: Durations,
+    pub(super) spread: Plain,
+}
+
+impl Sums {
+    fn add(&mut self, ns: u64) {
+        self.all.add(ns);
+        self.spread.record(ns);
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.all.merge(&other.all);
+        self.spread.merge(&other.spread);
+    }
+}
+
+/// Streams that something ran on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Streams(Vec<(u32, u32)>);
+
+impl Streams {
+    pub(super) fn add(&mut self, stream: (u32, u32)) {
+        if self.0.last() == Some(&stream) {
+            return;
+        }
+        if let Err(at) = self.0.binary_search(&stream)
+            && self.0.len() < MOST_STREAMS
+        {
+            self.0.insert(at, stream);
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        other.0.iter().for_each(|stream| self.add(*stream));
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.0.len() as u32
+    }
+}
+
+/// How a kernel was launched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Shape {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) dynamic_shared_bytes: u32,
+    pub(super) static_shared_bytes: u32,
+    pub(super) registers: u32,
+}
+
+/// One kernel of one function on one device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KernelSums {
+    pub(super) times: Sums,
+    pub(super) latency: Sums,
+    pub(super) graph_calls: u64,
+    /// With the time of each.
+    pub(super) shapes: Vec<(Shape, u64)>,
+    pub(super) streams: Streams,
+}
+
+impl KernelSums {
+    fn add_shape(&mut self, shape: Shape, ns: u64) {
+        let has_room = self.shapes.len() < MOST_SHAPES;
+        match self.shapes.iter_mut().find(|(known, _)| *known == shape) {
+            Some((_, sum)) => *sum += ns,
+            None if has_room => self.shapes.push((shape, ns)),
+            None => {}
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.times.merge(&other.times);
+        self.latency.merge(&other.latency);
+        self.graph_calls += other.graph_calls;
+        let shapes = other.shapes.iter();
+        shapes.for_each(|(shape, ns)| self.add_shape(*shape, *ns));
+        self.streams.merge(&other.streams);
+    }
+}
+
+/// Copies of one direction, or memsets, of one function on one device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CopySums {
+    pub(super) times: Sums,
+    pub(super) bytes: u64,
+    pub(super) pageable_calls: u64,
+    pub(super) pageable_ns: u64,
+    pub(super) blocking_calls: u64,
+    /// Of the settled ones.
+    pub(super) alone_ns: u64,
+    pub(super) streams: Streams,
+}
+
+impl CopySums {
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.times.merge(&other.times);
+        self.bytes += other.bytes;
+        self.pageable_calls += other.pageable_calls;
+        self.pageable_ns += other.pageable_ns;
+        self.blocking_calls += other.blocking_calls;
+        self.alone_ns += other.alone_ns;
+        self.streams.merge(&other.streams);
+    }
+}
+
+/// One CUDA call of one function.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ApiSums {
+    pub(super) times: Sums,
+    pub(super) failed: u64,
+}
+
+impl ApiSums {
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.times.merge(&other.times);
+        self.failed += other.failed;
+    }
+}
+
+/// What the closed calls of one function had the GPU do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CallSums {
+    pub(super) busy_ns: u64,
+    /// Of that the calls that were timed by events.
+    pub(super) timed_busy_ns: u64,
+    pub(super) calls: u64,
+    pub(super) activities: u64,
+    pub(super) launches: u64,
+    pub(super) streams: u32,
+    pub(super) first_ns: Option<u64>,
+}
+
+impl CallSums {
+    fn merge(&mut self, other: &Self) {
+        self.busy_ns += other.busy_ns;
+        self.timed_busy_ns += other.timed_busy_ns;
+        self.calls += other.calls;
+        self.activities += other.activities;
+        self.launches += other.launches;
+        self.streams = self.streams.max(other.streams);
+        self.first_ns = self.first_ns.or(other.first_ns);
+    }
+}
+
+/// A kernel's name, by number, of a function on a device.
+pub(super) type KernelKey = (u32, u32, u32);
+
+/// What a window measured.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tables {
+    pub(super) kernels: FxHashMap<KernelKey, KernelSums>,
+    pub(super) copies: FxHashMap<(u32, CopyKind, u32), CopySums>,
+    pub(super) api: FxHashMap<(u32, Function), ApiSums>,
+    pub(super) calls: FxHashMap<u32, CallSums>,
+    /// By device.
+    pub(super) alone: FxHashMap<u32, Alone>,
+    pub(super) invalid: u64,
+    pub(super) unfinished: u64,
+    pub(super) late: u64,
+    pub(super) outside: u64,
+    pub(super) outside_ns: u64,
+}
+
+impl Tables {
+    /// Adds one run of a kernel; returns where its [latency](Self::add_latency) goes.
+    pub(super) fn add_kernel(&mut self, site: u32, symbol: u32, kernel: &Kernel) -> KernelKey {
+        let mut key = (site, symbol, kernel.ran.device);
+        if self.kernels.len() >= MOST_KEYS && !self.kernels.contains_key(&key) {
+            key = (site, OTHERS, kernel.ran.device);
+        }
+        let ns = self.add_run(site, &kernel.ran);
+        let device = kernel.ran.device;
+        let alone = self.alone.entry(device).or_default();
+        let settled = alone.add_kernel(kernel.ran.start, kernel.ran.end);
+        self.add_alone(device, settled);
+        let sums = self.kernels.entry(key).or_default();
+        sums.times.add(ns);
+        sums.graph_calls += u64::from(kernel.ran.graph_node != 0);
+        let shape = Shape {
+            grid: kernel.grid,
+            block: kernel.block,
+            dynamic_shared_bytes: kernel.dynamic_shared_bytes,
+            static_shared_bytes: kernel.static_shared_bytes,
+            registers: kernel.registers,
+        };
+        sums.add_shape(shape, ns);
+        sums.streams.add((kernel.ran.context, kernel.ran.stream));
+        key
+    }
+
+    /// Adds the time from a launching call's start to the start of the kernel.
+    pub(super) fn add_latency(&mut self, key: KernelKey, ns: u64) {
+        self.kernels.entry(key).or_default().latency.add(ns);
+    }
+
+    pub(super) fn add_copy(&mut self, site: u32, copy: &Copy) {
+        let ns = self.add_run(site, &copy.ran);
+        let key = (site, copy.kind, copy.ran.device);
+        let sums = self.copies.entry(key).or_default();
+        sums.times.add(ns);
+        sums.bytes = sums.bytes.saturating_add(copy.bytes);
+        if copy.pageable {
+            sums.pageable_calls += 1;
+            sums.pageable_ns += ns;
+        }
+        // The call behind a memset returns at once.
+        let blocks = !copy.is_async && copy.kind != CopyKind::Memset;
+        sums.blocking_calls += u64::from(blocks);
+        sums.streams.add((copy.ran.context, copy.ran.stream));
+        let device = copy.ran.device;
+        let alone = self.alone.entry(device).or_default();
+        let settled = alone.add_copy(site, copy.kind, copy.ran.start, copy.ran.end);
+        self.add_alone(device, settled);
+    }
+
+    fn add_alone(&mut self, device: u32, settled: Vec<Settled>) {
+        for (site, kind, ns) in settled {
+            let sums = self.copies.entry((site, kind, device)).or_default();
+            sums.alone_ns += ns;
+        }
+    }
+
+    /// Works out how long the copies so far ran alone.
+    pub(super) fn settle(&mut self) {
+        let settle = |(device, alone): (&u32, &mut Alone)| (*device, alone.settle());
+        let settled: Vec<_> = self.alone.iter_mut().map(settle).collect();
+        for (device, settled) in settled {
+            self.add_alone(device, settled);
+        }
+    }
+
+    /// Settles records that came after their window was handed over: of the copies it is not known what else ran beside them.
+    pub(super) fn settle_late(&mut self) {
+        self.settle();
+        let all = self.alone.values_mut();
+        all.for_each(|alone| alone.note_lost(true));
+    }
+
+    /// Whether it is known how long the copies of this device ran alone.
+    pub(super) fn knows_alone(&self, device: u32) -> bool {
+        self.alone
+            .get(&device)
+            .is_some_and(|alone| !alone.is_lost())
+    }
+
+    fn add_run(&mut self, site: u32, ran: &Ran) -> u64 {
+        let ns = ran.end.saturating_sub(ran.start);
+        if site == OUTSIDE {
+            self.outside += 1;
+            self.outside_ns += ns;
+        }
+        ns
+    }
+
+    pub(super) fn add_api(&mut self, site: u32, api: &Api) {
+        let sums = self.api.entry((site, api.function)).or_default();
+        sums.times.add(api.end.saturating_sub(api.start));
+        sums.failed += u64::from(api.failed);
+    }
+
+    /// Adds what a call did that is closed now.
+    pub(super) fn add_call(&mut self, ended: &Ended, done: &Done) {
+        let sums = self.calls.entry(site_of(ended.call)).or_default();
+        if ended.first {
+            sums.first_ns = Some(ended.cpu_ns);
+        }
+        if !ended.outermost {
+            return;
+        }
+        let busy = done.busy.ns();
+        sums.merge(&CallSums {
+            busy_ns: busy,
+            timed_busy_ns: if ended.timed { busy } else { 0 },
+            calls: 1,
+            activities: done.activities,
+            launches: done.launches,
+            streams: done.streams.count(),
+            first_ns: None,
+        });
+    }
+
+    /// Adds what ran for a call that is closed already, as if it had overlapped nothing.
+    pub(super) fn add_late(&mut self, ended: &Ended, run: &Run) {
+        if ended.outermost {
+            let ns = run.end - run.start;
+            let sums = self.calls.entry(site_of(ended.call)).or_default();
+            sums.merge(&CallSums {
+                busy_ns: ns,
+                timed_busy_ns: if ended.timed { ns } else { 0 },
+                activities: 1,
+                launches: u64::from(run.is_kernel),
+                ..CallSums::default()
+            });
+        }
+    }
+
+    /// Adds `other`, which is [settled](Self::settle).
+    pub(crate) fn fold(&mut self, other: &Self) {
+        for (device, alone) in &other.alone {
+            let mine = self.alone.entry(*device).or_default();
+            mine.note_lost(alone.is_lost());
+        }
+        for (&(site, symbol, device), sums) in &other.kernels {
+            let mut key = (site, symbol, device);
+            if self.kernels.len() >= MOST_KEYS && !self.kernels.contains_key(&key) {
+                key.1 = OTHERS;
+            }
+            self.kernels.entry(key).or_default().merge(sums);
+        }
+        for (key, sums) in &other.copies {
+            self.copies.entry(*key).or_default().merge(sums);
+        }
+        for (key, sums) in &other.api {
+            self.api.entry(*key).or_default().merge(sums);
+        }
+        for (site, sums) in &other.calls {
+            self.calls.entry(*site).or_default().merge(sums);
+        }
+        self.invalid += other.invalid;
+        self.unfinished += other.unfinished;
+        self.late += other.late;
+        self.outside += other.outside;
+        self.outside_ns += other.outside_ns;
+    }
+}

@@ -1,0 +1,178 @@
+//! The tests of `cupti_collection.rs`: how many records come, and what the program sees of it.
+
+use std::time::Duration;
+
+use gpuprof::Profile;
+use gpuprof::profile::Cupti;
+
+use crate::COUNT;
+use crate::process::{Ended, Program, tests};
+use crate::with_cupti::ORDERS;
+
+/// Every test of this file.
+pub(super) const TESTS: &[(&str, fn())] = tests![
+    each_launch_leaves_the_same_records,
+    whatever_version_wrote_them,
+    in_many_small_buffers_and_in_any_order,
+    without_a_filter_for_calls_gpuprofs_own_stay_out,
+    dropped_records_are_counted,
+    impossible_times_are_counted_and_left_out,
+    no_more_than_64_mib_of_buffers_and_the_rest_is_counted,
+    a_reset_counts_from_zero,
+    a_call_that_fails_later_is_told_once,
+    what_never_ends_keeps_neither_the_end_nor_the_rest,
+    the_end_comes_as_without_where_no_window_is_open,
+    a_forked_child_has_none,
+];
+
+fn program(scenario: &str, count: u64, orders: &str) -> Program {
+    let program = Program::new(scenario).env("GPUPROF_CUPTI", "on");
+    program.env(COUNT, count.to_string()).env(ORDERS, orders)
+}
+
+/// Runs it, and checks that the program saw no difference.
+#[track_caller]
+fn run(scenario: &str, count: u64, orders: &str) -> (Ended, Profile) {
+    let (with, profile) = program(scenario, count, orders).profiled();
+    let without = Program::new(scenario)
+        .env(COUNT, count.to_string())
+        .env("GPUPROF", "off")
+        .run();
+    assert_eq!(
+        (&with.status, &with.stdout),
+        (&without.status, &without.stdout),
+        "{with:#?}"
+    );
+    assert_eq!((with.reports(), with.remarks()), (1, vec![]), "{with:#?}");
+    (with, profile)
+}
+
+#[track_caller]
+fn counted(count: u64, orders: &str) -> Cupti {
+    let (_, profile) = run("launches", count, orders);
+    assert_eq!(profile.trust.notes, [""; 0]);
+    profile.cupti.expect("it runs")
+}
+
+/// Records of a launch: its kernel, the call, and where it was made.
+#[track_caller]
+fn of_one_launch() -> u64 {
+    counted(2, "").records - counted(1, "").records
+}
+
+/// Calls beside the launches: the synchronization, and at the end two buffers freed and a module unloaded.
+const OF_THE_REST: u64 = 4;
+
+fn each_launch_leaves_the_same_records() {
+    let each = of_one_launch();
+    assert!(each >= 2, "{each}");
+    let ten = counted(10, "");
+    assert_eq!(
+        (ten.records, ten.dropped, ten.invalid),
+        (10 * each + OF_THE_REST, 0, 0)
+    );
+    assert_eq!(ten.version, 130_001);
+}
+
+fn whatever_version_wrote_them() {
+    let (old, new) = (counted(10, "cuda 12.0"), counted(10, ""));
+    assert_eq!(
+        (old.version, old.records, old.invalid),
+        (18, new.records, 0)
+    );
+}
+
+fn in_many_small_buffers_and_in_any_order() {
+    // Few enough that kernels which are not over do not hold all buffers there are.
+    let expected = counted(3, "").records;
+    for orders in [
+        "split 1",
+        "split 3",
+        "reversed",
+        "split 2;reversed;cuda 12.0",
+    ] {
+        let counted = counted(3, orders);
+        assert_eq!(
+            (counted.records, counted.dropped),
+            (expected, 0),
+            "{orders}"
+        );
+    }
+}
+
+fn without_a_filter_for_calls_gpuprofs_own_stay_out() {
+    let filtered = counted(10, "");
+    let without = "hide cuptiActivityEnableDriverApi;hide cuptiActivityEnableRuntimeApi";
+    let mut all = counted(10, without);
+    // Ids of calls that are left out come all the same.
+    all.records = all.records.min(filtered.records);
+    assert_eq!(all, filtered);
+}
+
+fn dropped_records_are_counted() {
+    let whole = counted(10, "");
+    let less = counted(10, "drop 10 3;drop 10 2");
+    assert_eq!((less.dropped, less.records), (2, whole.records - 2));
+}
+
+fn impossible_times_are_counted_and_left_out() {
+    let whole = counted(10, "");
+    let less = counted(10, "zero 3;backward 5");
+    assert_eq!((less.invalid, less.records), (2, whole.records - 2));
+}
+
+fn no_more_than_64_mib_of_buffers_and_the_rest_is_counted() {
+    // One record a buffer, and kernels that are not over: 16 of these hold all there are.
+    let (_, profile) = run("queued", 100, "split 1");
+    let cupti = profile.cupti.expect("it runs");
+    assert!(cupti.dropped > 0 && cupti.records > 0, "{cupti:?}");
+    assert_eq!(profile.trust.calls, 100);
+}
+
+fn a_reset_counts_from_zero() {
+    let (_, profile) = run("reset", 4, "");
+    let cupti = profile.cupti.expect("it runs");
+    assert_eq!(cupti.records, 4 * of_one_launch() + OF_THE_REST);
+}
+
+fn a_call_that_fails_later_is_told_once() {
+    let (_, profile) = run("launches", 4, "fail cuptiActivityFlushAll 1 100000 999");
+    let [note] = &profile.trust.notes[..] else {
+        panic!("{:?}", profile.trust.notes);
+    };
+    assert!(
+        note.contains("cuptiActivityFlushAll") && note.contains("999"),
+        "{note}"
+    );
+    assert_eq!(profile.cupti.expect("it runs").records, 0);
+    let (_, profile) = run("launches", 4, "fail cuptiActivityGetNextRecord 3 1 7");
+    assert_eq!(profile.trust.notes.len(), 1, "{:?}", profile.trust.notes);
+    assert_eq!(profile.cupti.expect("it runs").records, 2);
+}
+
+fn what_never_ends_keeps_neither_the_end_nor_the_rest() {
+    let queued = program("queued", 4, "").env("GPUPROF_EXIT_WAIT", "100ms");
+    let (ended, profile) = queued.profiled();
+    assert!(
+        ended.status.success() && ended.took < Duration::from_secs(20),
+        "{ended:#?}"
+    );
+    let cupti = profile.cupti.expect("it runs");
+    // All but the kernels, whose records are there and not filled in.
+    let expected = 4 * (of_one_launch() - 1) + OF_THE_REST - 1;
+    assert_eq!((cupti.records, cupti.invalid), (expected, 0));
+}
+
+fn the_end_comes_as_without_where_no_window_is_open() {
+    let ended = Program::new("finished").run();
+    assert!(ended.status.success(), "{ended:#?}");
+    assert!(ended.stdout.starts_with(b"true\n"), "{ended:#?}");
+}
+
+fn a_forked_child_has_none() {
+    let (ended, _) = run("fork", 1, "");
+    assert!(
+        String::from_utf8_lossy(&ended.stdout).contains("child 0\n"),
+        "{ended:#?}"
+    );
+}

@@ -1,0 +1,123 @@
+//! Promise: in whatever order and in whatever buffers records come the tables are the same, and what is missing is counted.
+
+mod common;
+mod kernel_tier;
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use gpuprof::{Profile, gpu_profile};
+use kernel_tier::{Tier, all_kernels, busy, cupti, kernels, tier};
+use simcupti::{Order, Stamps};
+
+/// `CUpti_ActivityKind`.
+const DRIVER: u32 = 4;
+const CONCURRENT_KERNEL: u32 = 10;
+const EXTERNAL: u32 = 39;
+
+#[gpu_profile]
+fn outer(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 100);
+    inner(t, stream);
+}
+
+#[gpu_profile]
+fn inner(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 1_000);
+}
+
+fn run(t: &Tier) {
+    for _ in 0..20 {
+        outer(t, &t.gpu.stream);
+        t.gpu.kernel(3);
+    }
+}
+
+fn tables(profile: &Profile) -> (Vec<(&str, u64, u64)>, (u64, u64, u64, u64), (u64, u64), u64) {
+    (
+        kernels(profile, "inner"),
+        busy(profile, "outer"),
+        all_kernels(profile),
+        cupti(profile).outside,
+    )
+}
+
+#[test]
+fn order_and_buffers_make_no_difference() {
+    let t = tier();
+    let orders = [
+        Order::Measured,
+        Order::ActivitiesFirst,
+        Order::ActivitiesLast,
+        Order::Reversed,
+        Order::KernelsReversed,
+    ];
+    for by_runtime in [false, true] {
+        t.cupti.launch_by_runtime(by_runtime);
+        for order in orders {
+            for records in [0, 1, 2, 7] {
+                t.cupti.set_order(order);
+                t.cupti.split(records);
+                let session = t.session();
+                run(&t);
+                let profile = t.finish(session);
+                let inner = vec![("saxpy", 20, 20_000)];
+                let all = (inner, (22_000, 20, 40, 40), (60, 22_060), 20);
+                assert_eq!(tables(&profile), all, "{order:?}, {records}, {by_runtime}");
+            }
+        }
+    }
+}
+
+#[test]
+fn dropped_records_are_counted_and_what_depends_on_them_is_missing() {
+    let t = tier();
+    let session = t.session();
+    t.cupti.drop_record(CONCURRENT_KERNEL, 2);
+    run(&t);
+    let profile = t.finish_whatever(session);
+    let cupti = cupti(&profile);
+    assert_eq!((cupti.dropped, cupti.unfinished), (1, 1));
+    assert_eq!(kernels(&profile, "inner"), [("saxpy", 19, 19_000)]);
+    assert_eq!(busy(&profile, "outer"), (21_000, 20, 39, 39));
+}
+
+#[test]
+fn a_kernel_whose_call_was_dropped_is_still_its_functions() {
+    let t = tier();
+    let session = t.session();
+    t.cupti.drop_record(DRIVER, 2);
+    run(&t);
+    let profile = t.finish_whatever(session);
+    assert_eq!(
+        (cupti(&profile).dropped, cupti(&profile).unfinished),
+        (1, 0)
+    );
+    assert_eq!(kernels(&profile, "inner"), [("saxpy", 20, 20_000)]);
+}
+
+#[test]
+fn a_kernel_whose_external_id_was_dropped_is_outside() {
+    let t = tier();
+    let session = t.session();
+    t.cupti.drop_record(EXTERNAL, 2);
+    run(&t);
+    let profile = t.finish_whatever(session);
+    assert_eq!((cupti(&profile).dropped, cupti(&profile).outside), (1, 21));
+    assert_eq!(kernels(&profile, "inner"), [("saxpy", 19, 19_000)]);
+    assert_eq!(all_kernels(&profile), (60, 22_060));
+}
+
+#[test]
+fn stamps_that_are_no_times_are_left_out_and_counted() {
+    for stamps in [Stamps::Zero, Stamps::Reversed] {
+        let t = tier();
+        let session = t.session();
+        t.cupti.spoil_stamps(2, stamps);
+        run(&t);
+        let profile = t.finish_whatever(session);
+        assert_eq!(cupti(&profile).invalid, 1, "{stamps:?}");
+        assert_eq!(kernels(&profile, "inner"), [("saxpy", 19, 19_000)]);
+        assert_eq!(busy(&profile, "outer"), (21_000, 20, 39, 39));
+    }
+}

@@ -1,0 +1,140 @@
+//! How much longer programs take with CUPTI in gpuprof, beside what Nsight Systems' own CUDA trace makes of the same programs in
+//! the same run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::tools;
+use crate::check::{Row, World};
+use crate::checks::slowdown;
+use crate::checks::spread::{Spread, figure, performance};
+use crate::{process, runner};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// One way of running a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Off,
+    On,
+    Cupti,
+    Nsys,
+}
+
+const WAYS: [(Way, &str); 4] = [
+    (Way::Off, "off"),
+    (Way::On, "on"),
+    (Way::Cupti, "on, with CUPTI"),
+    (Way::Nsys, "off, under nsys -t cuda"),
+];
+
+pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
+    let nsys = tools::find("nsys").filter(|_| !world.simulated);
+    let loops = || runner::itself(&["play", slowdown::ANNOTATED], world);
+    let inside = |printed: &str, _: Duration| slowdown::wall_of(printed);
+    let mut rows = compared(
+        world,
+        "100,000 launches of 5 µs back to back",
+        nsys.as_deref(),
+        &loops,
+        &inside,
+    )?;
+    let example = slowdown::example();
+    if let Some(path) = example {
+        let program = || Ok(example_command(&path, world));
+        // As the program itself says, without the tool's own start and end; where it says nothing, the whole process.
+        let whole = |_: &str, took: Duration| Ok(took.as_nanos() as f64);
+        let name = format!("{}, the whole process", slowdown::EXAMPLE);
+        rows.extend(compared(world, &name, nsys.as_deref(), &program, &whole)?);
+    }
+    Ok(rows)
+}
+
+fn example_command(path: &PathBuf, world: &World) -> Command {
+    let mut command = Command::new(path);
+    process::neutral(&mut command);
+    if world.simulated {
+        command.env("GPUPROF_SIM", "1");
+    }
+    command
+}
+
+type Program<'a> = &'a dyn Fn() -> Result<Command, String>;
+type Took<'a> = &'a dyn Fn(&str, Duration) -> Result<f64, String>;
+
+fn compared(
+    world: &World,
+    what: &str,
+    nsys: Option<&Path>,
+    program: Program<'_>,
+    took: Took<'_>,
+) -> Result<Vec<Row>, String> {
+    let ways: Vec<_> = WAYS
+        .into_iter()
+        .filter(|(way, _)| *way != Way::Nsys || nsys.is_some())
+        .collect();
+    let mut walls: Vec<Vec<f64>> = ways.iter().map(|_| Vec::new()).collect();
+    let repeats = if world.short { 1 } else { 5 };
+    for repeat in 0..repeats {
+        for at in 0..ways.len() {
+            let at = (at + repeat) % ways.len();
+            let (way, name) = ways[at];
+            let command = set(program()?, way, nsys);
+            let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
+            if let Some(trouble) = ended.trouble() {
+                return Err(format!("{name}: {trouble}\n{}", ended.tail()));
+            }
+            walls[at].push(took(&ended.stdout, ended.took)?);
+        }
+    }
+    let ratios = |at: usize| {
+        let each = walls[at].iter().zip(&walls[0]).map(|(of, to)| of / to);
+        Spread::of(&each.collect::<Vec<_>>())
+    };
+    let mut rows = vec![figure(
+        world,
+        format!("{what}, off"),
+        Spread::of(&walls[0]).time(),
+    )];
+    for (at, (_, name)) in ways.iter().enumerate().skip(1) {
+        let shown = format!(
+            "{} times off: {}",
+            ratios(at).ratio(),
+            Spread::of(&walls[at]).time()
+        );
+        rows.push(figure(world, format!("{what}, {name}"), shown));
+    }
+    let wanted = format!("{what}: with CUPTI against nsys");
+    let at = |wanted| ways.iter().position(|(way, _)| *way == wanted);
+    rows.push(match at(Way::Cupti).zip(at(Way::Nsys)) {
+        Some((ours, theirs)) => {
+            let (ours, theirs) = (ratios(ours), ratios(theirs));
+            performance(
+                world,
+                wanted,
+                format!("{:.3} and {:.3} times off", ours.median, theirs.median),
+                "at most nsys's",
+                ours.median <= theirs.median,
+            )
+        }
+        None => Row::not_here(wanted, "there is no nsys here"),
+    });
+    Ok(rows)
+}
+
+fn set(mut command: Command, way: Way, nsys: Option<&Path>) -> Command {
+    command.env("GPUPROF_REPORT", "none");
+    match (way, nsys) {
+        (Way::Cupti, _) => command.env("GPUPROF_CUPTI", "on"),
+        (Way::On, _) => &mut command,
+        (Way::Off | Way::Nsys, _) => command.env("GPUPROF", "off"),
+    };
+    match (way, nsys) {
+        (Way::Nsys, Some(nsys)) => {
+            let report = std::env::temp_dir().join(format!("gpu-checks-{}", std::process::id()));
+            tools::under_nsys(nsys, &command, &report)
+        }
+        _ => command,
+    }
+}

@@ -1,0 +1,101 @@
+//! The types that cross the C boundary, so that every raw pointer of a caller is checked and read or written in one place. Must
+//! never import the library's state.
+
+use std::ffi::{CStr, c_char};
+
+use crate::codes::{Answer, Code};
+
+/// A pointer that the C caller gives for one `T` to be written to.
+#[repr(transparent)]
+pub(crate) struct Out<T>(*mut T);
+
+impl<T> Out<T> {
+    /// Writes `value`; a null pointer is INVALID_PARAMETER.
+    pub(crate) fn put(self, value: T) -> Answer {
+        if self.0.is_null() {
+            return Err(Code::INVALID_PARAMETER);
+        }
+        self.put_if_given(value);
+        Ok(())
+    }
+
+    /// Writes `value` where the pointer is given at all.
+    pub(crate) fn put_if_given(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: the C caller passes null or a pointer that is valid for one write of T.
+            unsafe { self.0.write(value) };
+        }
+    }
+}
+
+impl<T: Copy> Out<T> {
+    /// Replaces the value behind the pointer; null is INVALID_PARAMETER.
+    pub(crate) fn exchange(self, value: impl FnOnce(T) -> Answer<T>) -> Answer {
+        if self.0.is_null() {
+            return Err(Code::INVALID_PARAMETER);
+        }
+        // SAFETY: the C caller passes a pointer that is valid for one read of T.
+        let former = unsafe { self.0.read() };
+        self.put(value(former)?)
+    }
+}
+
+/// `CUpti_BuffersCallbackRequestFunc`.
+pub(crate) type Request = extern "C" fn(*mut Bytes, *mut usize, *mut usize);
+/// `CUpti_BuffersCallbackCompleteFunc`.
+pub(crate) type Complete = extern "C" fn(*mut u8, u32, Bytes, usize, usize);
+
+/// Where a buffer or a record starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Bytes(*mut u8);
+
+// SAFETY: the address alone crosses threads; the client has handed the buffer over until it gets it back.
+unsafe impl Send for Bytes {}
+
+impl Bytes {
+    /// No buffer.
+    pub(crate) const NONE: Bytes = Bytes(std::ptr::null_mut());
+
+    /// Whether the client gave none.
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// How far `self` is behind `start`, in bytes; none where it is before it.
+    pub(crate) fn behind(self, start: Bytes) -> Option<usize> {
+        (self.0 as usize).checked_sub(start.0 as usize)
+    }
+
+    /// The place `offset` bytes on.
+    pub(crate) fn at(self, offset: usize) -> Bytes {
+        Bytes(self.0.wrapping_add(offset))
+    }
+
+    /// Writes `bytes` at `offset`, which the caller has checked to lie in the buffer.
+    pub(crate) fn write(self, offset: usize, bytes: &[u8]) {
+        // SAFETY: the client gave a buffer of the size that the caller checked against, and reads it after its return only.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at(offset).0, bytes.len()) };
+    }
+
+    /// The number at the beginning, a record's kind. The caller has checked that four bytes are there.
+    pub(crate) fn kind(self) -> u32 {
+        // SAFETY: the client passes a buffer of which it says so many bytes are valid.
+        unsafe { self.0.cast::<u32>().read_unaligned() }
+    }
+}
+
+/// A NUL-terminated text of the caller.
+#[repr(transparent)]
+pub(crate) struct Text(*const c_char);
+
+impl Text {
+    /// The text; none for null and for bytes that are not UTF-8.
+    pub(crate) fn get(&self) -> Option<&str> {
+        if self.0.is_null() {
+            return None;
+        }
+        // SAFETY: the caller passes a NUL-terminated string.
+        unsafe { CStr::from_ptr(self.0) }.to_str().ok()
+    }
+}

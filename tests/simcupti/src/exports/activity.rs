@@ -1,0 +1,104 @@
+//! The activity API: what is recorded, and the buffers that the records come in.
+
+use super::cupti_functions;
+use crate::abi::{Bytes, Complete, Out, Request};
+use crate::codes::{Answer, Code};
+use crate::{buffers, collect, driver, kinds, state};
+
+/// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`.
+const FORCED: u32 = 1;
+
+cupti_functions! {
+    fn cuptiActivityRegisterCallbacks(request: Option<Request>, complete: Option<Complete>) {
+        let both = request.zip(complete).ok_or(Code::INVALID_PARAMETER)?;
+        state::lock().callbacks = Some(both);
+        Ok(())
+    }
+
+    /// NOT_INITIALIZED without a simulated driver.
+    fn cuptiActivityEnable(kind: u32) {
+        driver::now()?;
+        state::lock().enabled.enable(kind)?;
+        driver::watch(Some(collect::seen))
+    }
+
+    fn cuptiActivityDisable(kind: u32) {
+        let nothing = {
+            let enabled = &mut state::lock().enabled;
+            enabled.disable(kind)?;
+            enabled.is_empty()
+        };
+        if nothing { driver::watch(None) } else { Ok(()) }
+    }
+
+    /// Numbers that no function has are taken.
+    fn cuptiActivityEnableDriverApi(cbid: u32, enable: u8) {
+        state::lock().enabled.choose(kinds::DRIVER, cbid, enable != 0);
+        Ok(())
+    }
+
+    /// As [`cuptiActivityEnableDriverApi`].
+    fn cuptiActivityEnableRuntimeApi(cbid: u32, enable: u8) {
+        state::lock().enabled.choose(kinds::RUNTIME, cbid, enable != 0);
+        Ok(())
+    }
+
+    /// Does not wait for the device. Forced, it hands out what is not over too, without its stamps.
+    fn cuptiActivityFlushAll(flags: u32) {
+        buffers::flush(driver::now()?, flags & FORCED != 0);
+        Ok(())
+    }
+
+    /// In ms; 0 means never.
+    fn cuptiActivityFlushPeriod(ms: u32) {
+        let now = driver::now()?;
+        let mut state = state::lock();
+        state.period = u64::from(ms) * 1_000_000;
+        state.last_flush = now;
+        Ok(())
+    }
+
+    /// The record behind the one given, or the first. MAX_LIMIT_REACHED at the end, INVALID_KIND where no whole record stands.
+    fn cuptiActivityGetNextRecord(buffer: Bytes, valid: usize, record: Out<Bytes>) {
+        if buffer.is_null() {
+            return Err(Code::INVALID_PARAMETER);
+        }
+        record.exchange(|former| {
+            let at = match former.is_null() {
+                true => 0,
+                false => {
+                    let at = former.behind(buffer).ok_or(Code::INVALID_PARAMETER)?;
+                    at + length(buffer, at, valid)?
+                }
+            };
+            if at >= valid {
+                return Err(Code::MAX_LIMIT_REACHED);
+            }
+            length(buffer, at, valid)?;
+            Ok(buffer.at(at))
+        })
+    }
+
+    /// Since the last call; context and stream are looked at by no version of today.
+    fn cuptiActivityGetNumDroppedRecords(_context: usize, _stream: u32, dropped: Out<usize>) {
+        let mut state = state::lock();
+        dropped.put(state.dropped as usize)?;
+        state.dropped = 0;
+        Ok(())
+    }
+}
+
+/// The length of the whole record at `at`.
+fn length(buffer: Bytes, at: usize, valid: usize) -> Answer<usize> {
+    if at + 4 > valid {
+        return Err(Code::INVALID_KIND);
+    }
+    let version = state::lock().version;
+    let size = version
+        .size(buffer.at(at).kind())
+        .ok_or(Code::INVALID_KIND)?;
+    if at + size > valid {
+        return Err(Code::INVALID_KIND);
+    }
+    Ok(size)
+}

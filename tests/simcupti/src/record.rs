@@ -1,0 +1,239 @@
+//! One activity record in the bytes of CUPTI (`cupti_activity.h`, checked by compiling against CUDA 12.0, 12.9 and 13.5: the
+//! fields written here stand at the same offset in all of them). Must never know where the record goes.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::sync::{Mutex, PoisonError};
+
+use simbase::watch::{Activity, Memory, Place, What};
+
+use crate::control::Stamps;
+use crate::kinds;
+use crate::layout::Version;
+
+/// Start and end of kernels, copies and memsets.
+const START: usize = 16;
+const END: usize = 24;
+
+/// A record on its way to a buffer.
+#[derive(Clone)]
+pub(crate) struct Record {
+    pub(crate) kind: u32,
+    pub(crate) bytes: Vec<u8>,
+    /// When what it tells of is over, in ns of the driver's clock.
+    pub(crate) over: u64,
+}
+
+/// Whose an activity is: the correlation id of its call, and whether that was an asynchronous one.
+#[derive(Clone, Copy)]
+pub(crate) struct Cause {
+    pub(crate) correlation: u32,
+    pub(crate) asynchronous: bool,
+}
+
+/// One API call: the kind of record, the function, the times, the result and the correlation id.
+pub(crate) struct Api {
+    pub(crate) kind: u32,
+    pub(crate) cbid: u32,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) result: i32,
+    pub(crate) correlation: u32,
+}
+
+impl Record {
+    fn new(version: Version, kind: u32, over: u64) -> Record {
+        let mut bytes = vec![0; version.size(kind).unwrap_or(0)];
+        bytes[..4].copy_from_slice(&kind.to_ne_bytes());
+        Record { kind, bytes, over }
+    }
+
+    /// Of an API call.
+    pub(crate) fn api(version: Version, api: &Api) -> Record {
+        let mut record = Record::new(version, api.kind, api.end);
+        // SAFETY: it has no preconditions. CUPTI's ids of threads are these, cut off at 32 bits.
+        let thread = unsafe { libc::pthread_self() } as u32;
+        record.u32s(4, &[api.cbid]);
+        record.u64s(8, &[api.start, api.end]);
+        record.u32s(24, &[std::process::id(), thread, api.correlation]);
+        record.u32s(36, &[api.result as u32]);
+        record
+    }
+
+    /// Of an external id that is pushed during a call.
+    pub(crate) fn external(version: Version, kind: u32, id: u64, correlation: u32) -> Record {
+        let mut record = Record::new(version, kinds::EXTERNAL_CORRELATION, 0);
+        record.u32s(4, &[kind]);
+        record.u64s(8, &[id]);
+        record.u32s(16, &[correlation]);
+        record
+    }
+
+    /// Of `activity`, as a record of `kind`.
+    pub(crate) fn activity(
+        version: Version,
+        kind: u32,
+        activity: &Activity,
+        cause: Cause,
+    ) -> Record {
+        let mut record = Record::new(version, kind, activity.end);
+        match activity.what {
+            What::Kernel { .. } => record.kernel(activity, cause),
+            What::Copy { bytes, from, to } => record.copy(activity, cause, bytes, [from, to]),
+            What::Set { bytes, value, to } => {
+                record.timed(activity, bytes);
+                record.u32s(4, &[value]);
+                record.u32s(44, &[cause.correlation]);
+                record.u16s(48, &[u16::from(cause.asynchronous), to.memory as u16]);
+                record.node(activity, 64);
+            }
+            What::Memory { .. } => record.memory(activity, cause),
+            What::Wait { on, event } => {
+                record.u32s(4, &[on as u32]);
+                record.u64s(8, &[activity.start, activity.end]);
+                let ids = [cause.correlation, activity.context, activity.stream, event];
+                record.u32s(24, &ids);
+            }
+        }
+        record
+    }
+
+    /// Makes the stamps of a kernel wrong.
+    pub(crate) fn spoil(&mut self, stamps: Stamps) {
+        let (start, end) = (self.u64(START), self.u64(END));
+        let (start, end) = match stamps {
+            Stamps::Zero => (0, 0),
+            Stamps::Reversed => (end.max(start + 1), start),
+        };
+        self.u64s(START, &[start, end]);
+    }
+
+    /// What CUPTI hands out of work that is not over by `now`: no stamps.
+    pub(crate) fn unfinished(&mut self) {
+        self.u64s(START, &[0, 0]);
+    }
+
+    fn kernel(&mut self, activity: &Activity, cause: Cause) {
+        let What::Kernel {
+            name,
+            grid,
+            block,
+            registers,
+            static_shared,
+            dynamic_shared,
+        } = activity.what
+        else {
+            return;
+        };
+        self.u16s(6, &[registers as u16]);
+        // The third is `completed`.
+        self.u64s(START, &[activity.start, activity.end, activity.end]);
+        self.u32s(40, &[activity.device, activity.context, activity.stream]);
+        self.u32s(52, &grid);
+        self.u32s(64, &block);
+        self.u32s(76, &[static_shared, dynamic_shared]);
+        self.u32s(92, &[cause.correlation]);
+        self.u64s(104, &[kept(name.text())]);
+        self.u32s(140, &[static_shared + dynamic_shared]);
+        self.u64s(144, &[activity.node]);
+        self.u32s(156, &[graph(activity)]);
+    }
+
+    fn copy(&mut self, activity: &Activity, cause: Cause, bytes: u64, places: [Place; 2]) {
+        let [from, to] = places;
+        self.timed(activity, bytes);
+        let way = direction(places);
+        let flags = u8::from(cause.asynchronous);
+        self.bytes[4..8].copy_from_slice(&[way, from.memory as u8, to.memory as u8, flags]);
+        if self.kind == kinds::MEMCPY2 {
+            self.u32s(44, &[from.device]);
+            self.u32s(52, &[to.device]);
+            self.u32s(60, &[cause.correlation]);
+            self.node(activity, 72);
+        } else {
+            self.u32s(44, &[cause.correlation]);
+            self.node(activity, 64);
+            if self.bytes.len() >= 96 {
+                self.u64s(88, &[1]);
+            }
+        }
+    }
+
+    fn memory(&mut self, activity: &Activity, cause: Cause) {
+        let What::Memory {
+            given,
+            address,
+            bytes,
+            place,
+        } = activity.what
+        else {
+            return;
+        };
+        let operation = if given { 1 } else { 2 };
+        self.u32s(4, &[operation, place.memory as u32, cause.correlation]);
+        self.u64s(16, &[address, bytes, activity.start]);
+        self.u32s(48, &[std::process::id(), activity.device]);
+        self.u32s(56, &[activity.context, activity.stream]);
+        self.u32s(72, &[u32::from(cause.asynchronous)]);
+    }
+
+    /// What copies and memsets have in common.
+    fn timed(&mut self, activity: &Activity, bytes: u64) {
+        self.u64s(8, &[bytes, activity.start, activity.end]);
+        self.u32s(32, &[activity.device, activity.context, activity.stream]);
+    }
+
+    fn node(&mut self, activity: &Activity, at: usize) {
+        self.u64s(at, &[activity.node]);
+        self.u32s(at + 8, &[graph(activity)]);
+    }
+
+    fn u16s(&mut self, at: usize, values: &[u16]) {
+        for (index, value) in values.iter().enumerate() {
+            self.bytes[at + 2 * index..][..2].copy_from_slice(&value.to_ne_bytes());
+        }
+    }
+
+    fn u32s(&mut self, at: usize, values: &[u32]) {
+        for (index, value) in values.iter().enumerate() {
+            self.bytes[at + 4 * index..][..4].copy_from_slice(&value.to_ne_bytes());
+        }
+    }
+
+    fn u64s(&mut self, at: usize, values: &[u64]) {
+        for (index, value) in values.iter().enumerate() {
+            self.bytes[at + 8 * index..][..8].copy_from_slice(&value.to_ne_bytes());
+        }
+    }
+
+    fn u64(&self, at: usize) -> u64 {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.bytes[at..at + 8]);
+        u64::from_ne_bytes(bytes)
+    }
+}
+
+/// `CUpti_ActivityMemcpyKind` by the two memories.
+fn direction([from, to]: [Place; 2]) -> u8 {
+    let host = |place: Place| matches!(place.memory, Memory::Pageable | Memory::Pinned);
+    match (host(from), host(to)) {
+        (true, true) => 9,
+        (true, false) => 1,
+        (false, true) => 2,
+        (false, false) if from.device != to.device => 10,
+        (false, false) => 8,
+    }
+}
+
+/// The number of the graph that a node is of.
+fn graph(activity: &Activity) -> u32 {
+    (activity.node >> 32) as u32
+}
+
+/// The address of `name` as a C string, which is never taken away.
+fn kept(name: &'static str) -> u64 {
+    static NAMES: Mutex<BTreeMap<&str, usize>> = Mutex::new(BTreeMap::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let keep = || CString::new(name).map_or(0, |name| name.into_raw() as usize);
+    *names.entry(name).or_insert_with(keep) as u64
+}

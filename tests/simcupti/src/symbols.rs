@@ -1,0 +1,46 @@
+//! The names of every exported function of CUPTI, so that counts and failures are kept in plain arrays. Must never import the
+//! library's state.
+
+/// Every exported `cupti*` function.
+pub(crate) const NAMES: &[&str] = &[
+    "cuptiGetVersion",
+    "cuptiGetTimestamp",
+    "cuptiGetResultString",
+    "cuptiGetCallbackName",
+    "cuptiSubscribe",
+    "cuptiUnsubscribe",
+    "cuptiActivityRegisterCallbacks",
+    "cuptiActivityEnable",
+    "cuptiActivityDisable",
+    "cuptiActivityEnableDriverApi",
+    "cuptiActivityEnableRuntimeApi",
+    "cuptiActivityFlushAll",
+    "cuptiActivityFlushPeriod",
+    "cuptiActivityGetNextRecord",
+    "cuptiActivityGetNumDroppedRecords",
+    "cuptiActivityPushExternalCorrelationId",
+    "cuptiActivityPopExternalCorrelationId",
+];
+
+/// Which function: an index into [`NAMES`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Symbol(pub(crate) usize);
+
+impl Symbol {
+    /// The function called `name`, at compile time: a name that the list lacks does not compile.
+    pub(crate) const fn named(name: &str) -> Symbol {
+        let mut index = 0;
+        while index < NAMES.len() {
+            if simbase::cbid::same(NAMES[index].as_bytes(), name.as_bytes()) {
+                return Symbol(index);
+            }
+            index += 1;
+        }
+        panic!("an exported function is missing in symbols::NAMES")
+    }
+
+    /// The function called `name`, or none.
+    pub(crate) fn find(name: &str) -> Option<Symbol> {
+        NAMES.iter().position(|known| *known == name).map(Symbol)
+    }
+}
