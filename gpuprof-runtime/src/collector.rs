@@ -405,7 +405,6 @@ impl Collector {
         #[cfg(feature = "cupti")]
         {
             profile.findings = findings::findings(&profile);
-            profile.commands = findings::commands(&profile);
         }
         Some(profile)
     }

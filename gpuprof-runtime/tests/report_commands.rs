@@ -5,7 +5,7 @@
 mod report_profiles;
 
 use gpuprof_runtime::profile::{Command, Profile};
-use gpuprof_runtime::report::{Sort, TableOptions, table, tree};
+use gpuprof_runtime::report::{Sort, TableOptions, table};
 use report_profiles::quickstart;
 
 fn with_commands() -> Profile {
@@ -47,8 +47,6 @@ fn commands_stand_whole_in_lines_of_their_own() {
     let profile = with_commands();
     let table = end(|out| table::write(&profile, &options, out).unwrap());
     insta::assert_snapshot!("table_60", table);
-    let tree = end(|out| tree::write(&profile, &options, out).unwrap());
-    insta::assert_snapshot!("tree_60", tree);
 }
 
 #[test]

@@ -5,14 +5,14 @@
 use super::facts::{self, Facts};
 use super::rule::{Rule, Threshold, Unit};
 use crate::profile::{Device, Finding, Function, Kernel};
-use crate::report;
 use crate::safe_text;
 
 const RATED_SHARE: Threshold = Threshold {
-    what: "the function's share of the GPU self time",
+    what: "share of the function's kernels in the time of all kernels, copies and memsets",
     value: 0.1,
     unit: Unit::Share,
-    why: "less is not worth a change",
+    why: "less is not worth a change. Not of the GPU self time: that of run_version in 02_convolution is mostly a wait for the host, \
+          the longer the slower the host",
 };
 
 const RATED_CALLS: Threshold = Threshold {
@@ -48,8 +48,8 @@ pub(super) static ROOFLINE: Rule = Rule {
     id: "below-roofline",
     title: "Below the roofline",
     when: "A function that states bytes or flops and whose own time is kernels is far below both the memory bandwidth and the \
-           single-precision peak of its device, and is not suspected of double precision. Its weight is its GPU time, less the \
-           part that it would need at the nearer peak.",
+           single-precision peak of its device while its kernels run, and is not suspected of double precision. (The table's % peak \
+           goes by the GPU span, gaps included.) Its weight is its kernels' time, less what it would be at the nearer peak.",
     advice: "Look inside the kernel with ncu: uncoalesced or repeated reads (shared memory helps), too little work in flight, or \
              more work done than is stated.",
     thresholds: &[
@@ -64,34 +64,60 @@ pub(super) static ROOFLINE: Rule = Rule {
 
 fn roofline(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
     let found = facts.functions().filter_map(|(_, function)| {
+        let rated = Rates::of(facts, function)?;
         if !is_rated(facts, function) || suspect(facts, function).is_some() {
             return None;
         }
-        let gpu = function.gpu.as_ref()?;
-        let (parts, devices) = (&function.gpu_by_device, &facts.profile.devices);
-        let memory = report::share(gpu.timed_bytes, parts, devices, |device| {
-            device.peak_bytes_per_s
-        });
-        let arithmetic = report::share(gpu.timed_flops, parts, devices, |device| {
-            device.peak_flops_f32
-        });
-        let nearer = memory.unwrap_or(0.0).max(arithmetic.unwrap_or(0.0));
+        let nearer = rated.memory.unwrap_or(0.0).max(rated.single.unwrap_or(0.0));
         if nearer <= 0.0 || nearer >= LOW_RATE.value {
             return None;
         }
-        let of = [
-            memory.map(|share| format!("{} of the memory bandwidth", facts::share(share))),
-            arithmetic.map(|share| format!("{} of the single-precision peak", facts::share(share))),
-        ];
+        let memory = rated
+            .memory
+            .map(|share| format!("{} of the memory bandwidth", facts::share(share)));
+        let single = rated
+            .single
+            .map(|share| format!("{} of the single-precision peak", facts::share(share)));
+        let of: Vec<String> = memory.into_iter().chain(single).collect();
         let evidence = format!(
-            "by the work that it states it reaches {}, in {} of the GPU self time.",
-            of.into_iter().flatten().collect::<Vec<_>>().join(" and "),
-            facts::percent(gpu.times.self_ns, facts.gpu_self_ns),
+            "by the work that it states its kernels reach {}; they take {} of the GPU's kernel and copy time.",
+            of.join(" and "),
+            facts::percent(rated.kernel_ns, facts.activity_ns),
         );
-        let weight = gpu.times.total_ns as f64 * (1.0 - nearer);
+        let weight = rated.kernel_ns as f64 * (1.0 - nearer);
         Some(rule.finding(Some(&function.name), weight as u64, evidence))
     });
     found.collect()
+}
+
+/// What a function states over what its device could have done while its kernels ran, 1 being the peak.
+struct Rates {
+    kernel_ns: u64,
+    memory: Option<f64>,
+    single: Option<f64>,
+}
+
+impl Rates {
+    /// `None` where its kernels ran on several devices, or on one that is not known.
+    fn of(facts: &Facts<'_>, function: &Function) -> Option<Self> {
+        let work = &function.work;
+        let ordinal = work.kernels.first()?.device;
+        let device = facts.device(ordinal)?;
+        if work.kernels.iter().any(|kernel| kernel.device != ordinal) {
+            return None;
+        }
+        let kernel_ns = facts::kernel_ns(&work.kernels);
+        let calls = work.busy_calls as f64 / function.runs().max(1) as f64;
+        let of = |stated: Option<f64>, peak: Option<u64>| {
+            let share = stated? * calls / (kernel_ns as f64 / 1e9) / peak? as f64;
+            share.is_finite().then_some(share)
+        };
+        Some(Self {
+            kernel_ns,
+            memory: of(function.bytes, device.peak_bytes_per_s),
+            single: of(function.flops, device.peak_flops_f32),
+        })
+    }
 }
 
 /// Whether there is enough of it to speak of its rate.
@@ -107,7 +133,7 @@ fn is_rated(facts: &Facts<'_>, function: &Function) -> bool {
         .iter()
         .map(|kernel| kernel.times.calls)
         .sum();
-    RATED_SHARE.reached_by(gpu.times.self_ns, facts.gpu_self_ns)
+    RATED_SHARE.reached_by(kernels, facts.activity_ns)
         && RATED_CALLS.reached(gpu.timed_calls as f64)
         && RATED_MEAN.reached(kernels as f64 / launches.max(1) as f64)
         && OWN_KERNELS.reached_by(kernels, kernels.saturating_add(copies))
@@ -272,7 +298,7 @@ fn suspect(facts: &Facts<'_>, function: &Function) -> Option<(u64, String)> {
     if rated.flops_per_s > rated.double {
         return None;
     }
-    let total = function.gpu.as_ref().map_or(0, |gpu| gpu.times.total_ns);
+    let total = facts::kernel_ns(&function.work.kernels);
     by_twin(facts, &rated, total).or_else(|| by_peak(facts, &rated, total))
 }
 
@@ -310,11 +336,11 @@ fn by_peak(facts: &Facts<'_>, rated: &Rated<'_>, total: u64) -> Option<(u64, Str
     }
     let evidence = format!(
         "may compute in double precision: its kernels run at {}, {} of the device's double-precision peak and {} of its \
-         single-precision one, in {} of the GPU self time.",
+         single-precision one, in {} of the GPU's kernel and copy time.",
         facts::rate(rated.flops_per_s, "FLOP/s"),
         facts::share(near),
         facts::share(rated.flops_per_s / rated.single),
-        facts::percent(total, facts.gpu_self_ns),
+        facts::percent(total, facts.activity_ns),
     );
     Some(((total as f64 * (1.0 - 1.0 / ratio)) as u64, evidence))
 }

@@ -128,7 +128,7 @@ impl Figures {
 /// Stated work over what the devices could have done in the same time, each weighted by the time it ran.
 ///
 /// `None` where no work is stated or the peak of a device that ran is not known.
-pub(crate) fn share(
+fn share(
     work: Option<f64>,
     parts: &[GpuByDevice],
     devices: &[Device],

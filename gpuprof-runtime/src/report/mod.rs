@@ -28,7 +28,7 @@ use std::io::IsTerminal;
 use std::str::FromStr;
 
 #[cfg(feature = "cupti")]
-pub(crate) use figures::{gpu_self_of_all, share};
+pub(crate) use figures::gpu_self_of_all;
 #[cfg(feature = "cupti")]
 pub(crate) use format::{count, duration, percent, prefixed_rate};
 

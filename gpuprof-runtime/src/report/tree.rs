@@ -10,7 +10,7 @@ use super::grid::{Column, Grid};
 use super::marks::Marks;
 use super::table::{hints, inside, own, sum};
 use super::walk::{Row, Tree};
-use super::{Sort, TableOptions, commands, figures, header, trust};
+use super::{Sort, TableOptions, figures, header, trust};
 use crate::profile::Profile;
 
 /// Writes the call tree with its header and trust lines, in one piece; nothing where no call was counted.
@@ -51,7 +51,6 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
     text.push('\n');
     hints(&dropped, cut, options, &mut text);
     trust::write(profile, marks, options, &mut text);
-    commands::write(profile, options, &mut text);
     out.write_all(text.as_bytes())
 }
 
