@@ -14,6 +14,8 @@ use self::steps::Steps;
 use crate::clock;
 use crate::config::{Mode, Settings};
 use crate::cupti;
+#[cfg(feature = "cupti")]
+use crate::findings;
 use crate::gpu::{Driver, Late, Timing};
 use crate::profile::Profile;
 use crate::site::{CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
@@ -404,6 +406,10 @@ impl Collector {
             profile.trust.notes.extend(cupti::notes());
             profile.cupti = cupti::counts().map(|counts| counts.since(&window.cupti));
             cupti::tell(&mut profile, &work, symbols);
+        }
+        #[cfg(feature = "cupti")]
+        {
+            profile.findings = findings::findings(&profile);
         }
         Some(profile)
     }

@@ -34,12 +34,18 @@ mod cupti;
 mod default_stream;
 #[cfg(feature = "enable")]
 mod exit;
+#[cfg(feature = "cupti")]
+#[doc(hidden)]
+pub mod findings;
 #[cfg(feature = "enable")]
 mod gpu;
 #[cfg(feature = "enable")]
 mod graph;
 #[cfg(feature = "enable")]
 mod identity;
+#[cfg(feature = "cupti")]
+#[doc(hidden)]
+pub mod nvml;
 #[cfg(feature = "enable")]
 mod nvtx;
 #[cfg(feature = "enable")]

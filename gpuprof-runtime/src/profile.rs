@@ -13,7 +13,7 @@ mod activity;
 #[cfg(feature = "enable")]
 use serde::{Deserialize, Serialize};
 
-pub use activity::{ApiCall, Copies, Cupti, Durations, Finding, Kernel, Throttle, Work};
+pub use activity::{ApiCall, Command, Copies, Cupti, Durations, Finding, Kernel, Throttle, Work};
 
 /// The name and version of the document that a [`Profile`] serializes to.
 pub const SCHEMA: &str = "gpuprof.profile/1";
@@ -57,6 +57,8 @@ pub struct Profile {
     pub throttled: Vec<Throttle>,
     /// What is worth doing, the worst first.
     pub findings: Vec<Finding>,
+    /// Command lines of other tools that look further; empty where CUPTI did not run.
+    pub commands: Vec<Command>,
     /// What the reader must know to trust the rest.
     pub trust: Trust,
 }

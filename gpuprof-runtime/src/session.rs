@@ -12,6 +12,8 @@ use regex_lite::Regex;
 
 use crate::collector::collector;
 use crate::config::{self, Mode, Output, Settings};
+#[cfg(feature = "cupti")]
+use crate::findings;
 use crate::profile::{Profile, SCHEMA};
 use crate::report::Sort;
 use crate::schedule::Schedule;
@@ -151,6 +153,11 @@ pub(crate) fn profile(limit: Duration) -> Option<Profile> {
 /// Adds what counters do not tell.
 fn complete(profile: &mut Profile) {
     identity::fill(profile);
+    // They name the program.
+    #[cfg(feature = "cupti")]
+    {
+        profile.commands = findings::commands(profile);
+    }
     let calls = profile.trust.calls;
     let all = calls + profile.trust.replays;
     profile.trust.own_cost_ns += cost::cpu_cost_ns(calls);

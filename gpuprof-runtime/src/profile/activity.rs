@@ -179,6 +179,16 @@ pub struct Finding {
     pub advice: String,
 }
 
+/// A command line for another tool that shows what a profile cannot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
+pub struct Command {
+    /// What it shows.
+    pub what: String,
+    /// The line, quoted for a POSIX shell. The program stands in it by its file name alone.
+    pub line: String,
+}
+
 /// Why a device ran below its clocks while the program ran, as NVML counts it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
@@ -187,7 +197,7 @@ pub struct Throttle {
     pub device: u32,
     /// Reasons seen at the program's end or in between, for example `power cap` or `thermal slowdown`.
     pub reasons: Vec<String>,
-    /// SM clock when last asked, MHz.
+    /// Lowest SM clock seen while there was such a reason, MHz; 0 where it could not be had.
     pub sm_clock_mhz: u32,
     /// Highest SM clock of the device, MHz.
     pub max_sm_clock_mhz: u32,

@@ -187,7 +187,7 @@ fn by_gpu(function: &Function) -> impl Ord + use<> {
 }
 
 /// GPU self time of all functions: what shares are of.
-pub(super) fn gpu_self_of_all(profile: &Profile) -> u64 {
+pub(crate) fn gpu_self_of_all(profile: &Profile) -> u64 {
     let gpu = profile
         .functions
         .iter()

@@ -5,7 +5,7 @@
 
 /// A number ready to be aligned: `mark` + `whole` + `fraction`, then `unit`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Number {
+pub(crate) struct Number {
     /// `~`, `Σ` or nothing.
     pub(super) mark: &'static str,
     /// Digits before the decimal point.
@@ -39,7 +39,7 @@ impl Number {
     }
 
     /// As it stands in a sentence, for example `1.41 µs`.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let space = if self.unit.is_empty() { "" } else { " " };
         format!(
             "{}{}{}{space}{}",
@@ -54,7 +54,7 @@ const SECOND: f64 = 1e9;
 const HOUR: f64 = 3600.0 * SECOND;
 
 /// A duration in nanoseconds, as ns, µs, ms, s or (from 10,000 s) hours.
-pub(super) fn duration(ns: u64) -> Number {
+pub(crate) fn duration(ns: u64) -> Number {
     let value = ns as f64;
     if ns < 1_000 {
         return Number::new((ns.to_string(), String::new()), "ns");
@@ -73,12 +73,12 @@ pub(super) fn duration(ns: u64) -> Number {
 }
 
 /// An exact count with thousands separators.
-pub(super) fn count(n: u64) -> Number {
+pub(crate) fn count(n: u64) -> Number {
     Number::new((thousands(u128::from(n)), String::new()), "")
 }
 
 /// A share as a percentage with one decimal and no unit; `None` where it is not a number.
-pub(super) fn percent(share: f64) -> Option<Number> {
+pub(crate) fn percent(share: f64) -> Option<Number> {
     let value = share * 100.0;
     if !value.is_finite() || value < 0.0 {
         return None;
@@ -100,7 +100,7 @@ pub(super) fn rate(per_s: f64, scale: f64) -> Option<Number> {
 }
 
 /// A rate with the prefix k, M, G, T or P as its unit; `None` where it is not a number.
-pub(super) fn prefixed_rate(per_s: f64) -> Option<Number> {
+pub(crate) fn prefixed_rate(per_s: f64) -> Option<Number> {
     if !per_s.is_finite() || per_s < 0.0 {
         return None;
     }

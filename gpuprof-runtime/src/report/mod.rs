@@ -2,11 +2,12 @@
 //!
 //! The room is laid out by step: `figures` works out what a row shows and `doubt` how far it can be trusted, `walk` goes
 //! through the call tree, `format` turns numbers into digits, `grid` aligns them and fits them to the terminal, `header`
-//! writes what stands above, `trust` and `marks` what stands below, `activities`, `kernels` and `findings` what CUPTI saw, and
-//! [`table`], [`tree`] and [`json`] put these together.
+//! writes what stands above, `trust` and `marks` what stands below, `activities`, `kernels` and `findings` what CUPTI saw,
+//! `commands` what to run next, and [`table`], [`tree`] and [`json`] put these together.
 //! Nothing in here may import what measures (`gpu`, `span`, `collector`) or cudarc.
 
 mod activities;
+mod commands;
 mod doubt;
 mod figures;
 mod findings;
@@ -25,6 +26,11 @@ mod walk;
 use std::fmt;
 use std::io::IsTerminal;
 use std::str::FromStr;
+
+#[cfg(feature = "cupti")]
+pub(crate) use figures::gpu_self_of_all;
+#[cfg(feature = "cupti")]
+pub(crate) use format::{count, duration, percent, prefixed_rate};
 
 use crate::profile::Profile;
 

@@ -11,7 +11,7 @@ use super::format::{self, Number};
 use super::grid::{Column, Grid, Label};
 use super::marks::{self, Marks};
 use super::text::{DIM, Words};
-use super::{Sort, TableOptions, activities, findings, header, kernels, trust};
+use super::{Sort, TableOptions, activities, commands, findings, header, kernels, trust};
 use crate::profile::{Function, Profile};
 use crate::safe_text;
 
@@ -64,6 +64,7 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
         kernels::write(profile, shown, cut, options, &mut left_out, &mut text);
         left_out.write(!cut.is_empty(), options, &mut text);
         findings::write(profile, options, &mut text);
+        commands::write(profile, options, &mut text);
         findings::foot(cupti, options, &mut text);
     }
     out.write_all(text.as_bytes())

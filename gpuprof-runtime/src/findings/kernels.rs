@@ -1,0 +1,330 @@
+//! Rules about kernels: one that takes most of the time, many that take none, and those that leave the GPU empty.
+//!
+//! Must not import another rule.
+
+use super::facts::{self, Candidate, Facts};
+use super::rule::{Rule, Threshold, Unit};
+use crate::profile::{Device, Finding, Function, Kernel};
+
+const DOMINANT: Threshold = Threshold {
+    what: "its share of the time of all kernels, copies and memsets",
+    value: 0.6,
+    unit: Unit::Share,
+    why: "nothing else can then win more than a third; two kernels that take turns stay below",
+};
+
+const DOMINANT_CALLS: Threshold = Threshold {
+    what: "its launches",
+    value: 5.0,
+    unit: Unit::Count,
+    why: "a program of one or two launches has shown too little",
+};
+
+/// One kernel takes most of the GPU's time.
+pub(super) static ONE_KERNEL: Rule = Rule {
+    id: "one-kernel",
+    title: "Dominated by one kernel",
+    when: "One kernel takes most of the GPU's kernel, copy and memset time. Its weight is that kernel's whole time.",
+    advice: "Start with this kernel: nothing else can win as much. The ncu command looks inside it.",
+    thresholds: &[&DOMINANT, &DOMINANT_CALLS],
+    find: one_kernel,
+};
+
+fn one_kernel(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
+    let found = facts.profile.kernels.iter().filter(|kernel| {
+        DOMINANT.reached_by(kernel.times.total_ns, facts.activity_ns)
+            && DOMINANT_CALLS.reached(kernel.times.calls as f64)
+    });
+    found
+        .map(|kernel| {
+            let times = &kernel.times;
+            let evidence = format!(
+                "the kernel {} takes {} of the GPU's kernel and copy time: {} of {} on average.",
+                facts::kernel_name(kernel),
+                facts::percent(times.total_ns, facts.activity_ns),
+                facts::counted(times.calls, "launch", "launches"),
+                facts::ns(times.mean_ns),
+            );
+            let home = facts.home(kernel).map(|function| function.name.as_str());
+            rule.finding(home, times.total_ns, evidence)
+        })
+        .collect()
+}
+
+const IDLE: Threshold = Threshold {
+    what: "idle share of the GPU spans",
+    value: 0.3,
+    unit: Unit::Share,
+    why: "below a third the kernels themselves are the better place to look",
+};
+
+const LAUNCHES: Threshold = Threshold {
+    what: "kernels per call",
+    value: 8.0,
+    unit: Unit::Count,
+    why: "with a few kernels per call the idle time is a wait for the host or a timer, not the launches. Of the examples the \
+          training step has 19; a request of 05_async 2 and a step of 07_graph 2",
+};
+
+const TINY: Threshold = Threshold {
+    what: "median kernel time, at most",
+    value: 20_000.0,
+    unit: Unit::Ns,
+    why: "a launch takes 2 to 10 µs of CPU time, so that longer kernels hide it. Those of the training step take about 2 µs, the \
+          shortest of 02_convolution 47 µs on the simulated device",
+};
+
+const LAUNCH_BOUND_CALLS: Threshold = Threshold {
+    what: "outermost calls",
+    value: 20.0,
+    unit: Unit::Count,
+    why: "first calls load modules and fill caches; twenty leave them behind",
+};
+
+const IDLE_SHARE: Threshold = Threshold {
+    what: "idle time in the GPU self time of the program",
+    value: 0.05,
+    unit: Unit::Share,
+    why: "less is not worth a change",
+};
+
+const BELIEVED: Threshold = Threshold {
+    what: "dropped and unfinished records in all records, at most",
+    value: 0.01,
+    unit: Unit::Share,
+    why: "a kernel whose record is missing looks like idle time",
+};
+
+/// The GPU waits for launches.
+pub(super) static LAUNCH_BOUND: Rule = Rule {
+    id: "launch-bound",
+    title: "Launch-bound",
+    when: "A function's GPU span is idle for a good part, it launches many kernels per call, not through a graph, and these are \
+           tiny. Its weight is the idle time.",
+    advice: "Launch less often: fuse small kernels, do more per launch (a larger batch), or capture the call into a CUDA graph and \
+             replay it.",
+    thresholds: &[
+        &IDLE,
+        &LAUNCHES,
+        &TINY,
+        &LAUNCH_BOUND_CALLS,
+        &IDLE_SHARE,
+        &BELIEVED,
+        &facts::INNER,
+    ],
+    find: launch_bound,
+};
+
+fn launch_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
+    let missing = facts.profile.cupti.as_ref().map_or(0.0, |cupti| {
+        let missing = cupti.dropped.saturating_add(cupti.unfinished);
+        missing as f64 / cupti.records.max(1) as f64
+    });
+    if missing > BELIEVED.value {
+        return Vec::new();
+    }
+    let candidates = facts.functions().filter_map(|(at, function)| {
+        launch_bound_function(rule, facts, at, function).map(|finding| Candidate {
+            function: at,
+            finding,
+        })
+    });
+    facts.unnested(candidates.collect())
+}
+
+fn launch_bound_function(
+    rule: &Rule,
+    facts: &Facts<'_>,
+    at: usize,
+    function: &Function,
+) -> Option<Finding> {
+    let work = &function.work;
+    let (idle, busy) = (work.idle_ns?, work.busy_ns?);
+    let calls = work.busy_calls;
+    let median = median_kernel(facts, at)?;
+    let is_bound = IDLE.reached_by(idle, idle.saturating_add(busy))
+        && LAUNCHES.reached_by(work.launches, calls)
+        && median as f64 <= TINY.value
+        && LAUNCH_BOUND_CALLS.reached(calls as f64)
+        && IDLE_SHARE.reached_by(idle, facts.gpu_self_ns);
+    is_bound.then(|| {
+        let mut evidence = format!(
+            "the GPU is idle for {} of each call's span: {} kernels per call, half of them of at most {}.",
+            facts::percent(idle, idle.saturating_add(busy)),
+            facts::mean(work.launches, calls),
+            facts::ns(median),
+        );
+        let spans: u64 = facts
+            .functions()
+            .filter(|(inner, function)| *inner != at && function.gpu.is_some())
+            .map(|(inner, _)| facts.runs_inside(at, inner))
+            .sum();
+        if spans > 0 {
+            evidence.push_str(&format!(
+                " gpuprof's own events, of {} spans inside per call, are part of the idle time.",
+                facts::mean(spans, function.runs()),
+            ));
+        }
+        rule.finding(Some(&function.name), idle, evidence)
+    })
+}
+
+/// Median of the median times of the kernels in a function and those inside, by launches; `None` where most came from graphs.
+fn median_kernel(facts: &Facts<'_>, at: usize) -> Option<u64> {
+    let parts = facts.parts(at);
+    let kernels = parts.iter().flat_map(|(function, share)| {
+        function
+            .work
+            .kernels
+            .iter()
+            .map(move |kernel| (kernel, *share))
+    });
+    let (mut by_time, mut launched, mut in_graphs) = (Vec::new(), 0.0, 0.0);
+    for (kernel, share) in kernels {
+        let calls = kernel.times.calls as f64 * share;
+        by_time.push((kernel.times.p50_ns, calls));
+        launched += calls;
+        in_graphs += kernel.graph_calls as f64 * share;
+    }
+    if in_graphs * 2.0 > launched {
+        return None;
+    }
+    by_time.sort_by_key(|(ns, _)| *ns);
+    let mut before = 0.0;
+    let median = by_time.into_iter().find(|(_, calls)| {
+        before += calls;
+        before * 2.0 >= launched
+    });
+    median.map(|(ns, _)| ns)
+}
+
+const SMALL_GRID: Threshold = Threshold {
+    what: "blocks per multiprocessor, at most",
+    value: 0.9,
+    unit: Unit::Times,
+    why: "a block runs on one multiprocessor, so that fewer blocks leave some without work. The last tenth is not worth a change",
+};
+
+const LOW_OCCUPANCY: Threshold = Threshold {
+    what: "theoretical occupancy, less than",
+    value: 0.25,
+    unit: Unit::Share,
+    why: "kernels that keep much in registers are fast at half of it; below a quarter few can hide the latency of memory",
+};
+
+const UNDERUSED_SHARE: Threshold = Threshold {
+    what: "the kernel's share of the time of all kernels, copies and memsets",
+    value: 0.1,
+    unit: Unit::Share,
+    why: "less is not worth a change",
+};
+
+const UNDERUSED_MEAN: Threshold = Threshold {
+    what: "mean kernel time",
+    value: 10_000.0,
+    unit: Unit::Ns,
+    why: "shorter kernels are mostly start and end, and would not be faster on more multiprocessors",
+};
+
+const UNDERUSED_CALLS: Threshold = Threshold {
+    what: "launches",
+    value: 5.0,
+    unit: Unit::Count,
+    why: "one launch is no pattern",
+};
+
+/// A kernel does not fill the GPU.
+pub(super) static UNDERUSED: Rule = Rule {
+    id: "underused-gpu",
+    title: "Underused GPU",
+    when: "A kernel that takes a good part of the time has fewer blocks than the device has multiprocessors, all of them on one \
+           stream, or a low theoretical occupancy. Its weight is the kernel's time for the part of the device that it leaves empty.",
+    advice: "Give it more blocks: less work per thread, a larger batch, or several of them at once on different streams.",
+    thresholds: &[
+        &SMALL_GRID,
+        &LOW_OCCUPANCY,
+        &UNDERUSED_SHARE,
+        &UNDERUSED_MEAN,
+        &UNDERUSED_CALLS,
+    ],
+    find: underused,
+};
+
+fn underused(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for kernel in &facts.profile.kernels {
+        let enough = UNDERUSED_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
+            && UNDERUSED_MEAN.reached(kernel.times.mean_ns as f64)
+            && UNDERUSED_CALLS.reached(kernel.times.calls as f64);
+        let seen = facts
+            .device(kernel.device)
+            .filter(|_| enough)
+            .and_then(|device| small_grid(rule, facts, kernel, device));
+        found.extend(seen.or_else(|| enough.then(|| low_occupancy(rule, facts, kernel)).flatten()));
+    }
+    found
+}
+
+fn small_grid(rule: &Rule, facts: &Facts<'_>, kernel: &Kernel, device: &Device) -> Option<Finding> {
+    let blocks: u64 = kernel.grid.iter().map(|n| u64::from(*n)).product();
+    let filled = blocks as f64 / f64::from(device.sm_count);
+    // On several streams they may fill the device together.
+    let small = blocks > 0 && filled <= SMALL_GRID.value && kernel.streams <= 1;
+    small.then(|| {
+        let evidence = format!(
+            "the kernel {} has {} for {} multiprocessors{}; {} on average, {} of the GPU's kernel and copy time.",
+            facts::kernel_name(kernel),
+            facts::counted(blocks, "block", "blocks"),
+            device.sm_count,
+            shapes(kernel),
+            facts::ns(kernel.times.mean_ns),
+            facts::percent(kernel.times.total_ns, facts.activity_ns),
+        );
+        finding(rule, facts, kernel, filled, evidence)
+    })
+}
+
+fn low_occupancy(rule: &Rule, facts: &Facts<'_>, kernel: &Kernel) -> Option<Finding> {
+    let occupancy = kernel.occupancy?;
+    (occupancy < LOW_OCCUPANCY.value).then(|| {
+        let block: u64 = kernel.block.iter().map(|n| u64::from(*n)).product();
+        let shared = u64::from(kernel.static_shared_bytes) + u64::from(kernel.dynamic_shared_bytes);
+        let evidence = format!(
+            "the kernel {} can keep at most {} of the device's warps resident ({} threads per block, {} registers per thread, \
+             {} bytes of shared memory per block{}); it takes {} of the GPU's kernel and copy time. That may cost it speed.",
+            facts::kernel_name(kernel),
+            facts::share(occupancy),
+            block,
+            kernel.registers,
+            shared,
+            shapes(kernel),
+            facts::percent(kernel.times.total_ns, facts.activity_ns),
+        );
+        let mut finding = finding(rule, facts, kernel, occupancy, evidence);
+        "Try larger or smaller blocks, fewer registers (__launch_bounds__) or less shared memory per block, and measure: \
+         more occupancy is not always faster."
+            .clone_into(&mut finding.advice);
+        finding
+    })
+}
+
+fn finding(
+    rule: &Rule,
+    facts: &Facts<'_>,
+    kernel: &Kernel,
+    filled: f64,
+    evidence: String,
+) -> Finding {
+    let home = facts.home(kernel).map(|function| function.name.as_str());
+    let lost = kernel.times.total_ns as f64 * (1.0 - filled);
+    rule.finding(home, lost as u64, evidence)
+}
+
+/// Says so where the shape in a sentence is one of several.
+fn shapes(kernel: &Kernel) -> String {
+    if kernel.shapes > 1 {
+        format!(" in the costliest of its {} launch shapes", kernel.shapes)
+    } else {
+        String::new()
+    }
+}

@@ -1,0 +1,345 @@
+//! The examples of this repository, by their real tables (docs/h200.md, docs/examples.md): what each shows on purpose is
+//! found, and what it does right is not.
+//!
+//! Times of kernels, which those tables lack, are the GPU spans less what the events take; grids, blocks and work come from
+//! the crate `kernels`.
+
+use super::*;
+
+const SIDE: f64 = 8_192.0;
+
+/// Flops and bytes of a 13×13 convolution of a square image.
+fn convolution(side: f64) -> (Option<f64>, Option<f64>) {
+    let pairs = side * 13.0 - 42.0;
+    (
+        Some(4.0 * (2.0 * side * side + 169.0)),
+        Some(2.0 * pairs * pairs),
+    )
+}
+
+fn convolve(
+    name: &str,
+    calls: u64,
+    each_ns: u64,
+    grid: [u32; 3],
+    block: [u32; 3],
+    side: f64,
+) -> Function {
+    let (bytes, flops) = convolution(side);
+    let kernel = Kernel {
+        grid,
+        block,
+        ..kernel(name, calls, each_ns - 1_500)
+    };
+    function(name, calls, each_ns)
+        .kernels([kernel])
+        .states(bytes, flops)
+}
+
+fn convolution_program(device: Device, functions: [Function; 5], calls: u64) -> Profile {
+    program(
+        device,
+        functions,
+        &[
+            ("upload", None, 3),
+            ("run_version", None, 3),
+            ("convolve_double", Some(1), calls),
+            ("convolve_single", Some(1), calls),
+            ("convolve_tiled", Some(1), calls),
+        ],
+    )
+}
+
+pub(super) fn convolution_on_h200() -> Profile {
+    let (grid, tiled) = ([512, 512, 1], [256, 128, 1]);
+    let functions = [
+        convolve("convolve_double", 20, 5_800 * US, grid, [16, 16, 1], SIDE),
+        convolve("convolve_single", 20, 4_240 * US, grid, [16, 16, 1], SIDE),
+        convolve("convolve_tiled", 20, 675 * US, tiled, [32, 8, 1], SIDE),
+        function("upload", 3, 13_800 * US).copied([pageable("HtoD", 3, 13_000 * US, 89_500_000)]),
+        function("run_version", 3, 75_400 * US)
+            .own(11_800 * US)
+            .launching(20)
+            .busy(214 * MS),
+    ];
+    convolution_program(h200(), functions, 20)
+}
+
+fn convolution_simulated() -> Profile {
+    let (grid, tiled) = ([64, 64, 1], [32, 16, 1]);
+    let functions = [
+        convolve(
+            "convolve_double",
+            10,
+            1_400 * US,
+            grid,
+            [16, 16, 1],
+            1_024.0,
+        ),
+        convolve("convolve_single", 10, 187 * US, grid, [16, 16, 1], 1_024.0),
+        convolve("convolve_tiled", 10, 47 * US, tiled, [32, 8, 1], 1_024.0),
+        function("upload", 3, 727 * US).copied([pageable("HtoD", 3, 120 * US, 1_454_000)]),
+        function("run_version", 3, 6_820 * US)
+            .own(4_050 * US)
+            .launching(10)
+            .busy(16_400 * US),
+    ];
+    convolution_program(simulated(), functions, 10)
+}
+
+#[test]
+fn the_double_accumulator_of_02_convolution_is_suspected_and_nothing_else_is() {
+    for profile in [convolution_on_h200(), convolution_simulated()] {
+        assert_eq!(
+            named("double-precision-suspect", &profile),
+            ["convolve_double"]
+        );
+        for rule in [
+            "launch-bound",
+            "one-stream",
+            "underused-gpu",
+            "synchronization",
+        ] {
+            assert_eq!(named(rule, &profile), [""; 0], "{rule}");
+        }
+    }
+}
+
+#[test]
+fn on_an_h200_the_comparison_says_it() {
+    let text = evidence("double-precision-suspect", &convolution_on_h200());
+    assert_eq!(
+        text,
+        "may compute in double precision: convolve_single states the same work and launches the same grid and blocks, but its \
+         kernel takes 4.24 ms. This one takes 5.80 ms, 1.37 times as long, and the device does 2 times as much in single as in \
+         double."
+    );
+    // What is far below the peaks without being double is that and no more.
+    assert_eq!(
+        named("below-roofline", &convolution_on_h200()),
+        ["convolve_single"]
+    );
+}
+
+#[test]
+fn on_the_simulated_device_the_peak_alone_says_it_too() {
+    let mut profile = convolution_simulated();
+    profile
+        .functions
+        .retain(|function| function.name != "convolve_single");
+    profile.tree.clear();
+    let text = evidence("double-precision-suspect", &profile);
+    assert!(
+        text.starts_with("may compute in double precision: its kernels run at 25"),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "of the device's double-precision peak and 3.1 % of its single-precision one"
+        ),
+        "{text}"
+    );
+}
+
+/// The training of 04: (each span's time in ns, of a kernel, of a step).
+fn training(device: Device, kernel_ns: u64, step_ns: u64, product_ns: u64) -> Profile {
+    const STEPS: u64 = 660;
+    let tiny = |name: &str, calls: u64| {
+        function(name, calls * STEPS, product_ns)
+            .kernels([Kernel {
+                grid: [2, 4, 1],
+                ..kernel(name, calls * STEPS, kernel_ns)
+            }])
+            .states(Some(8_192.0), Some(262_144.0))
+    };
+    let outer = |name: &str, calls: u64, each: u64, launches: u64| {
+        function(name, calls, each)
+            .own(calls * each / 10)
+            .launching(launches)
+            .busy(calls * launches * kernel_ns * 5 / 3)
+    };
+    let functions = [
+        outer("train", 15, 47 * step_ns, 44 * 19),
+        outer("step", STEPS, step_ns, 19),
+        outer("forward", STEPS, step_ns / 6, 4),
+        outer("backward", STEPS, step_ns / 2, 9),
+        outer("update", STEPS, step_ns / 7, 4),
+        tiny("product", 5),
+        tiny("transpose", 3),
+        tiny("descend", 4),
+        function("upload", STEPS, 6 * US).copied([pageable("HtoD", 2 * STEPS, 2 * US, 4_160)]),
+    ];
+    program(
+        device,
+        functions,
+        &[
+            ("train", None, 15),
+            ("step", Some(0), STEPS),
+            ("upload", Some(1), STEPS),
+            ("forward", Some(1), STEPS),
+            ("product", Some(3), 2 * STEPS),
+            ("backward", Some(1), STEPS),
+            ("product", Some(5), 3 * STEPS),
+            ("transpose", Some(5), 3 * STEPS),
+            ("update", Some(1), STEPS),
+            ("descend", Some(8), 4 * STEPS),
+        ],
+    )
+}
+
+#[test]
+fn the_training_step_of_04_is_launch_bound_and_nothing_around_or_inside_it() {
+    for profile in [
+        training(h200(), 2_200, 222 * US, 10 * US),
+        training(simulated(), 2_050, 144 * US, 5_700),
+    ] {
+        assert_eq!(found(&profile), [("launch-bound".into(), "step".into())]);
+    }
+    let text = evidence(
+        "launch-bound",
+        &training(simulated(), 2_050, 144 * US, 5_700),
+    );
+    assert!(
+        text.starts_with("the GPU is idle for 54.9 % of each call's span: 19 kernels per call"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with(
+            "gpuprof's own events, of 16 spans inside per call, are part of the idle time."
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_copies_of_01_are_found_and_saxpy_is_not() {
+    let mut launch = function("saxpy", 100, 72_500)
+        .kernels([kernel("saxpy", 100, 71 * US)])
+        .states(Some(201_300_000.0), Some(33_550_000.0));
+    launch.gpu.as_mut().unwrap().times.p99_ns = 107 * US;
+    let functions = [
+        launch,
+        function("upload", 2, 15_600 * US).copied([pageable("HtoD", 2, 15_000 * US, 67_100_000)]),
+        function("download", 1, 52_800 * US).copied([pageable("DtoH", 1, 52_000 * US, 67_100_000)]),
+    ];
+    let profile = program(h200(), functions, &[]);
+    let expected = ["download", "upload"].map(|function| ("host-copies".into(), function.into()));
+    assert_eq!(found(&profile), expected);
+}
+
+#[test]
+fn of_03_the_pieces_on_one_stream_are_found_and_neither_those_on_three_nor_the_wait() {
+    let copied = |name: &str, kind: &str| {
+        function(name, 24, 92 * US).copied([copies(kind, 24, 90 * US, 4 << 20)])
+    };
+    let all = |name: &str, each: u64, streams: u32| {
+        let mut function = function(name, 1, each)
+            .own(70 * US)
+            .launching(12)
+            .busy(each - 60 * US);
+        function.work.work_streams = streams;
+        function.work.activities = 36;
+        function
+    };
+    let functions = [
+        all("on_one_stream", 5_700 * US, 1),
+        all("on_three_streams", 3_540 * US, 3),
+        copied("copy_in", "HtoD"),
+        copied("copy_out", "DtoH"),
+        function("multiply", 24, 446 * US).kernels([kernel("matmul_tiled", 24, 440 * US)]),
+        function("wait", 4, 2_110 * US)
+            .on_the_cpu()
+            .calls_cuda([api("cuStreamSynchronize", "sync", 4, 2_100 * US)]),
+    ];
+    let mut tree = vec![("on_one_stream", None, 1), ("on_three_streams", None, 1)];
+    for parent in [0, 1] {
+        tree.extend(["copy_in", "multiply", "copy_out"].map(|name| (name, Some(parent), 12)));
+    }
+    let profile = program(h200(), functions, &tree);
+    assert_eq!(named("one-stream", &profile), ["on_one_stream"]);
+    let rules: Vec<String> = found(&profile).into_iter().map(|(rule, _)| rule).collect();
+    // That the product has most of the time is so.
+    assert_eq!(rules, ["one-kernel", "one-stream"]);
+}
+
+#[test]
+fn a_request_of_05_waits_for_a_timer_and_is_not_launch_bound() {
+    let functions = [
+        function("request", 24, 2_430 * US)
+            .own(54 * MS)
+            .launching(2)
+            .busy(4_300 * US),
+        function("layer", 24, 59 * US)
+            .kernels([
+                kernel("matmul_tiled", 24, 50 * US),
+                kernel("bias_relu", 24, 4 * US),
+            ])
+            .states(None, Some(268_435_456.0)),
+        function("download", 24, 25 * US).copied([copies("DtoH", 24, 20 * US, 512 << 10)]),
+    ];
+    let tree = [
+        ("request", None, 24),
+        ("layer", Some(0), 24),
+        ("download", Some(0), 24),
+    ];
+    assert_eq!(
+        named("launch-bound", &program(h200(), functions, &tree)),
+        [""; 0]
+    );
+}
+
+/// The two products of 06: the same work by two kernels, of which one uses shared memory.
+fn products(device: Device, naive_ns: u64, tiled_ns: u64, side: f64) -> Profile {
+    let product = |name: &str, each: u64, shared: u32| {
+        let kernel = Kernel {
+            static_shared_bytes: shared,
+            grid: [64, 64, 1],
+            ..kernel(name, 12, each - 1_500)
+        };
+        function(name, 12, each)
+            .kernels([kernel])
+            .states(None, Some(2.0 * side * side * side))
+    };
+    let functions = [
+        product("multiply_naive", naive_ns, 0),
+        product("multiply_tiled", tiled_ns, 2_048),
+    ];
+    program(device, functions, &[])
+}
+
+#[test]
+fn the_products_of_06_are_not_suspected() {
+    for profile in [
+        products(h200(), 803 * US, 712 * US, 1_024.0),
+        products(h200(), 1_000 * US, 712 * US, 1_024.0),
+        products(simulated(), 127 * US, 35 * US, 256.0),
+    ] {
+        assert_eq!(named("double-precision-suspect", &profile), [""; 0]);
+    }
+}
+
+#[test]
+fn the_steps_and_the_replays_of_07_are_not_launch_bound() {
+    let in_graph = Kernel {
+        graph_calls: 800,
+        ..kernel("matmul_tiled", 800, 2 * US)
+    };
+    let functions = [
+        function("replay", 20, 156 * US)
+            .kernels([in_graph])
+            .busy(1_600 * US),
+        function("step", 420, 6_310)
+            .kernels([
+                kernel("matmul_tiled", 20, 2 * US),
+                kernel("bias", 20, 2 * US),
+            ])
+            .busy(80 * US),
+    ];
+    let profile = program(
+        h200(),
+        functions,
+        &[("replay", None, 20), ("step", None, 420)],
+    );
+    assert_eq!(named("launch-bound", &profile), [""; 0]);
+    assert_eq!(named("wide-spread", &profile), [""; 0]);
+}

@@ -1,0 +1,77 @@
+//! What NVML says of clocks, on a simulated one.
+//!
+//! One test: the library, once loaded, is the process's.
+
+#![cfg(feature = "cupti")]
+
+use gpuprof_runtime::nvml::Clocks;
+use gpuprof_runtime::profile::{Device, Throttle};
+use simnvml::{Simulated, State};
+
+const IDLE: u64 = 1;
+const POWER_CAP: u64 = 4;
+const THERMAL: u64 = 0x20;
+
+fn device(ordinal: u32, uuid: &str) -> Device {
+    Device {
+        ordinal,
+        uuid: uuid.into(),
+        ..Device::default()
+    }
+}
+
+fn state(reasons: u64, sm_clock: u32) -> State {
+    State {
+        reasons,
+        sm_clock,
+        answer: 0,
+    }
+}
+
+#[test]
+fn reasons_add_up_and_the_lowest_clock_stays_until_it_is_forgotten() {
+    let simulated = simnvml::install();
+    let mut clocks = Clocks::open().unwrap();
+    // CUDA's second device is NVML's only one.
+    let devices = [
+        device(0, "GPU-00000000-0000-0000-0000-000000000000"),
+        device(1, Simulated::UUID),
+    ];
+    clocks.sample(&devices);
+    assert_eq!(clocks.throttled(), []);
+    simulated.set(state(IDLE, 345));
+    clocks.sample(&devices);
+    assert_eq!(clocks.throttled(), [], "an idle device is not held down");
+
+    for (reasons, clock) in [
+        (POWER_CAP, 1_500),
+        (POWER_CAP | THERMAL, 1_200),
+        (POWER_CAP, 1_700),
+        (0, 345),
+    ] {
+        simulated.set(state(reasons, clock));
+        clocks.sample(&devices);
+    }
+    let expected = Throttle {
+        device: 1,
+        reasons: vec!["power cap".into(), "thermal slowdown".into()],
+        sm_clock_mhz: 1_200,
+        max_sm_clock_mhz: Simulated::HIGHEST,
+    };
+    assert_eq!(clocks.throttled(), [expected.clone()]);
+
+    simulated.set(State {
+        answer: 15,
+        ..state(THERMAL, 100)
+    });
+    clocks.sample(&devices);
+    assert_eq!(
+        clocks.throttled(),
+        [expected],
+        "a GPU that is lost says nothing"
+    );
+    clocks.forget();
+    assert_eq!(clocks.throttled(), []);
+    drop(clocks);
+    assert_eq!(simulated.open_handles(), 0);
+}

@@ -1,0 +1,114 @@
+//! The functions of NVML, by its header `nvml.h`, and those by which a test steers them.
+//!
+//! Must never import the loading side.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+
+const SUCCESS: u32 = 0;
+const UNINITIALIZED: u32 = 1;
+const INVALID_ARGUMENT: u32 = 2;
+const NOT_FOUND: u32 = 6;
+/// `NVML_CLOCK_SM`.
+const SM: u32 = 1;
+
+static REASONS: AtomicU64 = AtomicU64::new(0);
+static CLOCK: AtomicU32 = AtomicU32::new(crate::Simulated::HIGHEST);
+static ANSWER: AtomicU32 = AtomicU32::new(SUCCESS);
+/// `nvmlInit` less `nvmlShutdown`.
+static OPEN: AtomicU32 = AtomicU32::new(0);
+/// What a handle of the device points at.
+static DEVICE: u8 = 0;
+
+#[unsafe(no_mangle)]
+extern "C" fn simnvml_set(reasons: u64, clock: u32, answer: u32) {
+    REASONS.store(reasons, SeqCst);
+    CLOCK.store(clock, SeqCst);
+    ANSWER.store(answer, SeqCst);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn simnvml_open() -> u32 {
+    OPEN.load(SeqCst)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nvmlInit_v2() -> u32 {
+    OPEN.fetch_add(1, SeqCst);
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nvmlShutdown() -> u32 {
+    OPEN.fetch_sub(1, SeqCst);
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvmlDeviceGetHandleByUUID(
+    uuid: *const c_char,
+    device: *mut *const c_void,
+) -> u32 {
+    if OPEN.load(SeqCst) == 0 {
+        return UNINITIALIZED;
+    }
+    // SAFETY: the caller hands over a C string.
+    let uuid = unsafe { CStr::from_ptr(uuid) };
+    if uuid.to_bytes() != crate::Simulated::UUID.as_bytes() {
+        return NOT_FOUND;
+    }
+    // SAFETY: the caller hands over a place for the handle.
+    unsafe { device.write((&raw const DEVICE).cast()) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvmlDeviceGetCurrentClocksThrottleReasons(
+    device: *const c_void,
+    reasons: *mut u64,
+) -> u32 {
+    // SAFETY: the caller hands over a place for the answer.
+    unsafe { answer(device, reasons, REASONS.load(SeqCst)) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvmlDeviceGetClockInfo(
+    device: *const c_void,
+    kind: u32,
+    clock: *mut u32,
+) -> u32 {
+    if kind != SM {
+        return INVALID_ARGUMENT;
+    }
+    // SAFETY: the caller hands over a place for the answer.
+    unsafe { answer(device, clock, CLOCK.load(SeqCst)) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nvmlDeviceGetMaxClockInfo(
+    device: *const c_void,
+    kind: u32,
+    clock: *mut u32,
+) -> u32 {
+    if kind != SM {
+        return INVALID_ARGUMENT;
+    }
+    // SAFETY: the caller hands over a place for the answer.
+    unsafe { answer(device, clock, crate::Simulated::HIGHEST) }
+}
+
+/// Writes `value` where the device is ours and no failure was set.
+///
+/// # Safety
+/// `place` can be written.
+unsafe fn answer<T>(device: *const c_void, place: *mut T, value: T) -> u32 {
+    if device != (&raw const DEVICE).cast() {
+        return INVALID_ARGUMENT;
+    }
+    let answer = ANSWER.load(SeqCst);
+    if answer == SUCCESS {
+        // SAFETY: by this function's own condition.
+        unsafe { place.write(value) };
+    }
+    answer
+}
