@@ -107,6 +107,17 @@ fn a_failed_launch_is_a_call_alone() {
     assert_eq!(calls(&buffers)[0].result, 1);
 }
 
+/// What a call had begun before it failed is not told.
+#[test]
+fn a_failed_allocation_gives_no_memory() {
+    let world = world();
+    world.enable(&[MEMORY2], &[243]);
+    // SAFETY: the simulator refuses a null pointer.
+    let answer = unsafe { sys::cuMemAlloc_v2(std::ptr::null_mut(), 64) };
+    assert_eq!(answer, sys::CUresult::CUDA_ERROR_INVALID_VALUE);
+    assert_eq!(letters(&world.flush(0).concat()), "A");
+}
+
 /// Way, kinds of memory, and whether the call was asynchronous: 1 HtoD, 2 DtoH, 8 DtoD; 1 pageable, 2 pinned, 3 device. Synchronous
 /// copies are on the null stream, 7.
 #[test]
