@@ -107,6 +107,17 @@ fn a_failed_launch_is_a_call_alone() {
     assert_eq!(calls(&buffers)[0].result, 1);
 }
 
+/// What a call had begun before it failed is not told.
+#[test]
+fn a_failed_allocation_gives_no_memory() {
+    let world = world();
+    world.enable(&[MEMORY2], &[243]);
+    // SAFETY: the simulator refuses a null pointer.
+    let answer = unsafe { sys::cuMemAlloc_v2(std::ptr::null_mut(), 64) };
+    assert_eq!(answer, sys::CUresult::CUDA_ERROR_INVALID_VALUE);
+    assert_eq!(letters(&world.flush(0).concat()), "A");
+}
+
 /// Way, kinds of memory, and whether the call was asynchronous: 1 HtoD, 2 DtoH, 8 DtoD; 1 pageable, 2 pinned, 3 device. Synchronous
 /// copies are on the null stream, 7.
 #[test]
@@ -216,16 +227,19 @@ fn memory_says_what_it_is() {
     world.enable(&[MEMORY2], &[]);
     let stream = world.stream.cu_stream();
     let at = world.sim.now();
-    // SAFETY: the five calls give back what they were given.
-    let addresses = unsafe {
-        let pinned = result::malloc_host(4_096, 0).unwrap();
-        let plain = result::malloc_sync(512).unwrap();
-        let ordered = result::malloc_async(stream, 256).unwrap();
-        result::free_async(ordered, stream).unwrap();
-        result::free_sync(plain).unwrap();
-        result::free_host(pinned).unwrap();
-        [pinned as u64, plain, ordered]
-    };
+    // SAFETY: it is given back below, as are the next two.
+    let pinned = unsafe { result::malloc_host(4_096, 0) }.unwrap();
+    // SAFETY: as above.
+    let plain = unsafe { result::malloc_sync(512) }.unwrap();
+    // SAFETY: as above.
+    let ordered = unsafe { result::malloc_async(stream, 256) }.unwrap();
+    // SAFETY: it came from the call of the same kind, and nobody uses it.
+    unsafe { result::free_async(ordered, stream) }.unwrap();
+    // SAFETY: as above.
+    unsafe { result::free_sync(plain) }.unwrap();
+    // SAFETY: as above.
+    unsafe { result::free_host(pinned) }.unwrap();
+    let addresses = [pinned as u64, plain, ordered];
     let memory: Vec<_> = world.flush(0).concat();
     let one = |index: usize, operation, kind, of: usize, bytes, asynchronous| {
         Record::Memory(Memory {

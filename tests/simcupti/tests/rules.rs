@@ -70,7 +70,7 @@ fn a_function_chosen_without_its_kind_is_not_recorded() {
 fn functions_are_chosen_after_their_kind() {
     let mut world = world();
     let event = world.stream.context().new_event(None).unwrap();
-    let mut seen = |world: &mut World| {
+    let seen = |world: &mut World| {
         let stream = world.stream.clone();
         event.record(&stream).unwrap();
         world.launch(0);
@@ -322,7 +322,7 @@ fn it_flushes_by_itself_where_it_is_asked_to() {
 #[test]
 fn watching_takes_no_time() {
     let mut world = world();
-    let mut lasts = |world: &mut World| {
+    let lasts = |world: &mut World| {
         let before = world.sim.now();
         world.launch(1_000);
         world.launch(2_000);
