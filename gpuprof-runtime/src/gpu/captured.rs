@@ -216,7 +216,7 @@ impl Captures {
         }
         // One of cudarc's streams that nothing keeps: when the graph is launched it may be gone, and could not be asked whether
         // that launch is captured itself. Whoever lends raw handles has promised that it is not.
-        if lane.keep.is_none() && lane.held.is_some() {
+        if lane.keep.is_none() && lane.context.is_owned() {
             return None;
         }
         let begun = in_context(driver, lane, || {

@@ -35,6 +35,11 @@ impl ThreadContext {
         }
     }
 
+    /// Whether it was met by a stream of cudarc's, and not by raw handles.
+    pub(super) fn is_owned(&self) -> bool {
+        self.owner.is_some()
+    }
+
     pub(super) fn shared(&self) -> &Arc<Context> {
         &self.context
     }
