@@ -52,13 +52,13 @@ fn reasons_add_up_and_the_lowest_clock_stays_until_it_is_forgotten() {
         simulated.set(state(reasons, clock));
         clocks.sample(&devices);
     }
-    let expected = Throttle {
+    let expected = [Throttle {
         device: 1,
         reasons: vec!["power cap".into(), "thermal slowdown".into()],
         sm_clock_mhz: 1_200,
         max_sm_clock_mhz: Simulated::HIGHEST,
-    };
-    assert_eq!(clocks.throttled(), [expected.clone()]);
+    }];
+    assert_eq!(clocks.throttled(), expected);
 
     simulated.set(State {
         answer: 15,
@@ -67,7 +67,7 @@ fn reasons_add_up_and_the_lowest_clock_stays_until_it_is_forgotten() {
     clocks.sample(&devices);
     assert_eq!(
         clocks.throttled(),
-        [expected],
+        expected,
         "a GPU that is lost says nothing"
     );
     clocks.forget();

@@ -280,6 +280,9 @@ fn copies_and_kernels_in_pieces_on_one_stream_are_told() {
         ),
         "nothing to copy"
     );
+    let mut little = pieces(|_| ());
+    little.kernels.push(kernel("other", 1, 100 * MS));
+    assert!(!speaks("one-stream", &little), "a small share");
 }
 
 fn rated(change: impl FnOnce(&mut Function)) -> Profile {
@@ -385,6 +388,14 @@ fn a_slower_twin_is_suspected_of_double_precision_only_where_that_would_explain_
         !suspect(|f| *f = f.clone().states(Some(1e8), Some(6e10))),
         "faster than double precision is"
     );
+    let with_another = |share_ns| {
+        let profile = twins(1_500 * US, |f| {
+            f.work.kernels.push(kernel("another", 10, share_ns));
+        });
+        speaks(RULE, &profile)
+    };
+    assert!(with_another(370 * US));
+    assert!(!with_another(380 * US), "whose flops are they");
 }
 
 #[test]
@@ -454,6 +465,18 @@ fn a_slow_first_call_is_told_with_what_was_loaded() {
     let mut long = started(|_| ());
     long.wall_ns = 2 * S;
     assert!(!speaks("first-call", &long), "a small share");
+    let soon = |first| {
+        let mut profile = started(|f| {
+            f.cpu.p50_ns = 50 * US;
+            f.work.first_call_ns = Some(first);
+        });
+        profile.wall_ns = 10 * MS;
+        speaks("first-call", &profile)
+    };
+    assert!(
+        soon(1_050 * US) && !soon(1_040 * US),
+        "less than a millisecond"
+    );
 }
 
 #[test]
