@@ -262,7 +262,9 @@ fn close(open: Open) {
             fate.ok_or(NoNode::Ended)
         });
         if let (Some(call), Ok(fate)) = (open.call, &booked) {
-            calls::ended(Ended::of(call, *fate, open.busy_ns, thread.stamp().epoch()));
+            collector()
+                .work
+                .ended(Ended::of(call, *fate, open.busy_ns, thread.stamp().epoch()));
         }
         if let Err(why) = booked {
             count_lost(thread, why);

@@ -260,7 +260,9 @@ impl Running {
         if let Some(call) = calls::leave(depth as u32)
             && let Some(fate) = fate
         {
-            calls::ended(Ended::of(call, fate, cpu_ns, thread.stamp().epoch()));
+            collector()
+                .work
+                .ended(Ended::of(call, fate, cpu_ns, thread.stamp().epoch()));
         }
         let took = clock::now().saturating_sub(before);
         thread.count(|shared| &shared.own_ticks, took);
