@@ -16,7 +16,7 @@ use crate::config::{Mode, Settings};
 use crate::cupti;
 use crate::gpu::{Driver, Late, Timing};
 use crate::profile::Profile;
-use crate::site::{CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
+use crate::site::{self, CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
 use crate::stats::gpu_node::GpuStats;
 use crate::stats::merged::Merged;
 use crate::stats::paths::Paths;
@@ -212,7 +212,7 @@ impl Collector {
 
     /// Has what is launched from now on count in the window as it is now.
     fn count_work(&self, window: &Window) {
-        let counts = CORRELATE != 0 && window.duties() & CORRELATE != 0;
+        let counts = site::correlates(window.duties());
         self.work.change(counts.then(stats::epoch));
     }
 
