@@ -14,7 +14,7 @@ use crate::collector::collector;
 use crate::cupti::calls::{self, Ended};
 use crate::gpu::{self, GpuThread, Held, Streams};
 use crate::nvtx::{OpenRange, Payload};
-use crate::site::{CORRELATE, EMIT_NVTX, MEASURE, Site, TIME_GPU};
+use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
 use crate::span::{Outer, begin_gpu, book, count_lost, own_work};
 use crate::stats::call::{Call, Fate, Work};
 use crate::thread::{self, NoNode};
@@ -125,7 +125,7 @@ impl AsyncSpan {
             Measured {
                 streams: held,
                 work: work(),
-                correlates: duties & CORRELATE != 0,
+                correlates: correlates(duties),
             }
         });
         let shown = duties & EMIT_NVTX != 0 && site.is_shown();
@@ -262,7 +262,9 @@ fn close(open: Open) {
             fate.ok_or(NoNode::Ended)
         });
         if let (Some(call), Ok(fate)) = (open.call, &booked) {
-            calls::ended(Ended::of(call, *fate, open.busy_ns, thread.stamp().epoch()));
+            collector()
+                .work
+                .ended(Ended::of(call, *fate, open.busy_ns, thread.stamp().epoch()));
         }
         if let Err(why) = booked {
             count_lost(thread, why);

@@ -18,7 +18,7 @@ use crate::cupti;
 use crate::findings;
 use crate::gpu::{Driver, Late, Timing};
 use crate::profile::Profile;
-use crate::site::{CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
+use crate::site::{self, CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
 use crate::stats::gpu_node::GpuStats;
 use crate::stats::merged::Merged;
 use crate::stats::paths::Paths;
@@ -214,7 +214,7 @@ impl Collector {
 
     /// Has what is launched from now on count in the window as it is now.
     fn count_work(&self, window: &Window) {
-        let counts = CORRELATE != 0 && window.duties() & CORRELATE != 0;
+        let counts = site::correlates(window.duties());
         self.work.change(counts.then(stats::epoch));
     }
 

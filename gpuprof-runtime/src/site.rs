@@ -63,8 +63,14 @@ pub(crate) const MEASURE: u8 = 1;
 pub(crate) const TIME_GPU: u8 = 2;
 /// NVTX ranges.
 pub(crate) const EMIT_NVTX: u8 = 4;
-/// Telling CUPTI which call a thread is in. No bit at all where that is not built.
-pub(crate) const CORRELATE: u8 = if cfg!(feature = "cupti") { 8 } else { 0 };
+/// Telling CUPTI which call a thread is in. Never set where that is not built.
+pub(crate) const CORRELATE: u8 = 8;
+
+/// Whether these duties have spans tell CUPTI; known to the compiler where that is not built.
+#[inline]
+pub(crate) fn correlates(duties: u8) -> bool {
+    cfg!(feature = "cupti") && duties & CORRELATE != 0
+}
 
 const NO_ID: u32 = u32::MAX;
 
@@ -103,7 +109,7 @@ impl Site {
             open => open,
         };
         if self.first.load(Relaxed) == NOT_ASKED {
-            let is_seen = CORRELATE != 0 && gate != GATE_SHUT && gate & CORRELATE != 0;
+            let is_seen = gate != GATE_SHUT && correlates(gate);
             self.first
                 .store(if is_seen { TO_COME } else { OVER }, Relaxed);
         }

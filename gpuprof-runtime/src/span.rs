@@ -10,7 +10,7 @@ use crate::collector::collector;
 use crate::cupti::calls::{self, Ended};
 use crate::gpu::{GpuThread, Held, Open, Place, Streams};
 use crate::nvtx::{OpenRange, Payload};
-use crate::site::{CORRELATE, EMIT_NVTX, MEASURE, Site, TIME_GPU};
+use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
 use crate::stats::call::{Call, Fate, Work};
 use crate::stats::node::Node;
 use crate::thread::{self, NoNode, Position, Thread};
@@ -136,7 +136,7 @@ impl Span {
                     Streams::Inherit => thread.has_gpu.get(),
                     Streams::One(_) | Streams::Many(_) => true,
                 };
-                if duties & CORRELATE != 0 {
+                if correlates(duties) {
                     return on.open_correlated(thread, site, on_gpu.then_some(&streams), work);
                 }
                 match on_gpu {
@@ -280,7 +280,9 @@ impl Running {
         if let Some(call) = calls::leave(depth as u32)
             && let Some(fate) = fate
         {
-            calls::ended(Ended::of(call, fate, cpu_ns, thread.stamp().epoch()));
+            collector()
+                .work
+                .ended(Ended::of(call, fate, cpu_ns, thread.stamp().epoch()));
         }
         let took = clock::now().saturating_sub(before);
         thread.count(|shared| &shared.own_ticks, took);

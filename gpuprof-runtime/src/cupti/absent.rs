@@ -26,6 +26,8 @@ impl Work {
         Self
     }
 
+    pub(crate) fn ended(&self, _ended: calls::Ended) {}
+
     pub(crate) fn change(&self, _epoch: Option<u32>) {}
 
     pub(crate) fn next_window(&self, _epoch: u32, _late: Late) -> (Tables, Tables) {
@@ -96,8 +98,6 @@ pub(crate) mod calls {
     pub(crate) fn leave(_depth: u32) -> Option<Call> {
         None
     }
-
-    pub(crate) fn ended(_ended: Ended) {}
 }
 
 pub(crate) fn drain(_limit: Duration) {}

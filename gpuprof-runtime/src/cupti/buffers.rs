@@ -181,7 +181,7 @@ mod tests {
         assert!(
             buffers
                 .iter()
-                .all(|buffer| *buffer as usize % ALIGNMENT == 0)
+                .all(|buffer| (*buffer as usize).is_multiple_of(ALIGNMENT))
         );
         assert!(pool.take().is_null(), "one too many");
         // Read and given back it is there again, and it alone.

@@ -1,13 +1,12 @@
 //! Which calls of profiled functions are under way on a thread, by numbers that CUPTI hands back with every CUDA call made inside.
 //!
 //! CUPTI keeps a stack of numbers for each thread, and so does this: what is pushed there is popped as often, whatever order
-//! spans end in. Must not import span or report.
+//! spans end in. Must not import span, collector or report.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::running;
-use crate::collector::collector;
 use crate::site::Site;
 use crate::stats::call::Fate;
 
@@ -148,11 +147,6 @@ pub(crate) fn leave(depth: u32) -> Option<Call> {
         left
     })
     .flatten()
-}
-
-/// Hands an ended call on.
-pub(crate) fn ended(ended: Ended) {
-    collector().work.ended(ended);
 }
 
 fn with<R>(f: impl FnOnce(&mut Stack) -> R) -> Option<R> {
