@@ -33,13 +33,22 @@ fn run(t: &Tier) {
     }
 }
 
-fn tables(profile: &Profile) -> (Vec<(&str, u64, u64)>, (u64, u64, u64, u64), (u64, u64), u64) {
-    (
-        kernels(profile, "inner"),
-        busy(profile, "outer"),
-        all_kernels(profile),
-        cupti(profile).outside,
-    )
+/// What must be the same, however the records come.
+#[derive(Debug, PartialEq)]
+struct Told<'a> {
+    inner: Vec<(&'a str, u64, u64)>,
+    outer: (u64, u64, u64, u64),
+    all: (u64, u64),
+    outside: u64,
+}
+
+fn tables(profile: &Profile) -> Told<'_> {
+    Told {
+        inner: kernels(profile, "inner"),
+        outer: busy(profile, "outer"),
+        all: all_kernels(profile),
+        outside: cupti(profile).outside,
+    }
 }
 
 #[test]
@@ -62,8 +71,12 @@ fn order_and_buffers_make_no_difference() {
                 let session = t.session();
                 run(&t);
                 let profile = t.finish(session);
-                let inner = vec![("saxpy", 20, 20_000)];
-                let all = (inner, (22_000, 20, 40, 40), (60, 22_060), 20);
+                let all = Told {
+                    inner: vec![("saxpy", 20, 20_000)],
+                    outer: (22_000, 20, 40, 40),
+                    all: (60, 22_060),
+                    outside: 20,
+                };
                 assert_eq!(tables(&profile), all, "{order:?}, {records}, {by_runtime}");
             }
         }

@@ -222,6 +222,8 @@ impl Collector {
         self.next_window(window, Late::Forget);
         self.gpu.forget_failures();
         self.homeless.store(0, Relaxed);
+        #[cfg(feature = "cupti")]
+        crate::nvml::forget();
         // The first look at the clock takes a while: a program that is not measured is spared it.
         let measures = |settings: &Arc<Settings>| settings.mode == Mode::On;
         window.began = window.settings().is_some_and(measures).then(clock::now);
@@ -409,6 +411,9 @@ impl Collector {
         }
         #[cfg(feature = "cupti")]
         {
+            if profile.cupti.is_some() {
+                profile.throttled = crate::nvml::told(limit);
+            }
             profile.findings = findings::findings(&profile);
         }
         Some(profile)

@@ -4,10 +4,12 @@
 //! is missing or does not answer, nothing is said. Must not import span, report or cupti.
 
 use std::ffi::OsStr;
+use std::time::Duration;
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::Clock;
+use parking_lot::Mutex;
 
 use crate::profile::{Device, Throttle};
 
@@ -27,6 +29,32 @@ const REASONS: [(ThrottleReasons, &str); 6] = [
     (ThrottleReasons::SW_POWER_CAP, "power cap"),
     (ThrottleReasons::SYNC_BOOST, "sync boost"),
 ];
+
+/// The process's: `None` before the first look, then what opening the library gave.
+static CLOCKS: Mutex<Option<Option<Clocks>>> = Mutex::new(None);
+
+/// Asks for the present state of `devices`. The first time opens the library, which may take some milliseconds: not for a thread of the
+/// program.
+pub(crate) fn look(devices: &[Device]) {
+    let mut clocks = CLOCKS.lock();
+    if let Some(clocks) = clocks.get_or_insert_with(Clocks::open) {
+        clocks.sample(devices);
+    }
+}
+
+/// The devices that were held down in any look of this window, as far as can be told within `limit`.
+pub(crate) fn told(limit: Duration) -> Vec<Throttle> {
+    let clocks = CLOCKS.try_lock_for(limit);
+    let open = clocks.as_ref().and_then(|clocks| clocks.as_ref()?.as_ref());
+    open.map_or_else(Vec::new, |clocks| clocks.throttled().to_vec())
+}
+
+/// Begins a new window. Who looks just now may still tell of the one before.
+pub(crate) fn forget() {
+    if let Some(Some(Some(clocks))) = CLOCKS.try_lock().as_deref_mut() {
+        clocks.forget();
+    }
+}
 
 /// The library, opened, and what it has said so far.
 #[derive(Debug)]

@@ -81,7 +81,7 @@ fn start(settings: Arc<Settings>) {
     if settings.mode == Mode::On {
         cost::calibrate();
         if settings.cupti {
-            cupti::start(&collector().work);
+            cupti::start(&collector().work, look_at_clocks);
         }
     }
     collector().start(settings);
@@ -141,6 +141,12 @@ fn empty() -> Profile {
         schema: SCHEMA.to_owned(),
         ..Profile::default()
     }
+}
+
+/// On the thread that reads CUPTI's records.
+fn look_at_clocks() {
+    #[cfg(feature = "cupti")]
+    crate::nvml::look(&collector().gpu.devices(Duration::ZERO));
 }
 
 /// The current window's profile, complete. `None`: a lock was not to be had in time.

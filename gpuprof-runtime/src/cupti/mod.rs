@@ -104,9 +104,9 @@ impl Counts {
     }
 }
 
-/// Starts it, once a process: `work` gets what it records. Where it cannot be had, [`notes`] says why and everything else goes on as
+/// Starts it, once a process: `work` gets what it records, and `look` is called now and then on the thread that reads. Where it cannot be had, [`notes`] says why and everything else goes on as
 /// without.
 #[cfg(feature = "cupti")]
-pub(crate) fn start(work: &'static Work) {
-    running::start(Box::new(work));
+pub(crate) fn start(work: &'static Work, look: fn()) {
+    running::start(Box::new(work), look);
 }

@@ -20,6 +20,9 @@ use crate::gpu::Driver;
 /// Between two looks where nobody waits.
 const PERIOD: Duration = Duration::from_millis(100);
 
+/// Between two looks at the devices' clocks.
+const LOOK_PERIOD: Duration = Duration::from_secs(1);
+
 /// Where records go, on the reader's thread.
 pub(crate) trait Sink: Send {
     /// One record.
@@ -90,6 +93,9 @@ pub(super) struct Reader {
     pub(super) tally: &'static Tally,
     pub(super) sink: Box<dyn Sink>,
     pub(super) names: Names,
+    /// Looks at the devices' clocks, which takes a while: here it delays nobody but who waits for a report.
+    pub(super) look: fn(),
+    pub(super) looked: Option<Instant>,
 }
 
 impl Reader {
@@ -114,11 +120,15 @@ impl Reader {
         if !self.has_request() {
             thread::park_timeout(PERIOD);
         }
-        let (asked, last) = {
+        let (asked, served, last) = {
             let state = self.requests.state.lock();
-            (state.asked, state.last)
+            (state.asked, state.served, state.last)
         };
         self.round(0);
+        if asked > served || self.looked.is_none_or(|at| at.elapsed() >= LOOK_PERIOD) {
+            (self.look)();
+            self.looked = Some(Instant::now());
+        }
         if last {
             // Buffers that hold something unfinished too: what is finished in them would be lost.
             self.round(FLUSH_FORCED);

@@ -42,9 +42,9 @@ struct Running {
 }
 
 /// Starts it, once a process. Where that fails, [`notes`] says why, and everything else goes on as without.
-pub(crate) fn start(sink: Box<dyn Sink>) {
+pub(crate) fn start(sink: Box<dyn Sink>, look: fn()) {
     STATE.get_or_init(|| {
-        let running = begin(sink)?;
+        let running = begin(sink, look)?;
         stop_in_children();
         // libcupti has handlers of its own for the end of the process: what is reported must be read before they run.
         exit::register_again();
@@ -142,7 +142,7 @@ pub(crate) fn function_name(function: Function) -> Option<String> {
     Some(running()?.cupti.function_name(function))
 }
 
-fn begin(sink: Box<dyn Sink>) -> Result<Running, Refusal> {
+fn begin(sink: Box<dyn Sink>, look: fn()) -> Result<Running, Refusal> {
     let cupti: &'static Cupti = Box::leak(Box::new(Cupti::open()?));
     let pool = buffers::pool();
     let mut subscriber = std::ptr::null_mut();
@@ -166,6 +166,8 @@ fn begin(sink: Box<dyn Sink>) -> Result<Running, Refusal> {
         tally: TALLY.get_or_init(Tally::default),
         sink,
         names: Names::default(),
+        look,
+        looked: None,
     };
     let Some(thread) = exit::spawn("gpuprof-cupti", move || reader.run()) else {
         step_back(&KINDS);

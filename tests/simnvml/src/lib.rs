@@ -53,8 +53,8 @@ pub struct State {
 }
 
 impl Simulated {
-    /// UUID of its one device.
-    pub const UUID: &str = "GPU-11111111-2222-3333-4444-555555555555";
+    /// UUID of its one device: that of the simulated driver's first.
+    pub const UUID: &str = "GPU-73696d75-6c61-7465-642d-6465762d3030";
     /// The device's highest SM clock, MHz.
     pub const HIGHEST: u32 = 1_980;
 
