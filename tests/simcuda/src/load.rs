@@ -16,6 +16,11 @@ const SONAME: &str = "libcuda.so";
 /// The SONAME of the real driver library.
 pub(crate) const REAL_SONAME: &str = "libcuda.so.1";
 const FILE: &str = "libsimcuda.so";
+/// What this library was built from: a number that stands for the sources of this crate.
+pub(crate) const BUILD: u64 = match u64::from_str_radix(env!("SIMCUDA_BUILD"), 16) {
+    Ok(build) => build,
+    Err(_) => panic!("build.rs gives a number in base 16"),
+};
 /// Do not load, only find what is loaded (`RTLD_NOLOAD`).
 const NO_LOAD: i32 = libc::RTLD_NOLOAD;
 
@@ -49,6 +54,8 @@ impl Default for Options {
 pub enum InstallError {
     /// The library was not built, or not where it is looked for.
     NotFound(Vec<PathBuf>),
+    /// The library was built from other sources than this program.
+    OtherBuild(PathBuf),
     /// The library could not be loaded or lacks a control function.
     Load(libloading::Error),
     /// The copy without the hidden functions could not be made.
@@ -73,6 +80,11 @@ impl fmt::Display for InstallError {
                     .iter()
                     .try_for_each(|place| write!(f, " {}", place.display()))
             }
+            InstallError::OtherBuild(path) => write!(
+                f,
+                "{} was built from other sources than this program: build both again",
+                path.display()
+            ),
             InstallError::Load(error) => write!(f, "loading {FILE}: {error}"),
             InstallError::Copy(error) => write!(
                 f,
@@ -144,19 +156,22 @@ pub(crate) fn installed() -> Option<Sim> {
 }
 
 fn load(hide: &[String]) -> Result<Sim, InstallError> {
-    let library = match preloaded() {
+    let (library, functions) = match preloaded() {
         Some(_) if !hide.is_empty() => return Err(InstallError::Installed),
-        Some(library) => library,
+        Some(preloaded) => preloaded,
         None => {
             let path = find()?;
-            if hide.is_empty() {
-                open(&path)?
-            } else {
-                hide::load_without(&path, hide)?
+            let library = match hide {
+                [] => open(&path)?,
+                _ => hide::load_without(&path, hide)?,
+            };
+            let functions = Functions::find(&library).map_err(InstallError::Load)?;
+            if functions.build() != BUILD {
+                return Err(InstallError::OtherBuild(path));
             }
+            (library, functions)
         }
     };
-    let functions = Functions::find(&library).map_err(InstallError::Load)?;
     // Never unloaded: handles and function pointers into it live as long as the process.
     std::mem::forget(library);
     let found = loaded(SONAME).and_then(|library| Functions::find(&library).ok());
@@ -169,9 +184,10 @@ fn load(hide: &[String]) -> Result<Sim, InstallError> {
 
 /// The simulator, where the program's launcher put it in the driver's place. A real driver is not asked for
 /// under the name `libcuda.so`: where that is a link to it, the loader would remember the name as its own.
-fn preloaded() -> Option<Library> {
+fn preloaded() -> Option<(Library, Functions)> {
     let library = loaded(REAL_SONAME).or_else(|| loaded(SONAME))?;
-    Functions::find(&library).is_ok().then_some(library)
+    let functions = Functions::find(&library).ok()?;
+    Some((library, functions))
 }
 
 /// The library that a `dlopen` of `name` would find loaded.
@@ -186,7 +202,9 @@ fn open(path: &Path) -> Result<Library, InstallError> {
 }
 
 /// Where cargo puts the library of a dependency, as seen from a binary, a test or an example; and from this
-/// crate's build directory, for documentation tests, whose programs stand elsewhere.
+/// crate's build directory, for documentation tests, whose programs stand elsewhere. What stands beside a binary comes after
+/// what stands in `deps`: cargo puts it there when this package itself is built, and leaves it there, older and older, when
+/// it is built for another.
 fn find() -> Result<PathBuf, InstallError> {
     let mut places = Vec::new();
     if let Some(path) = std::env::var_os("GPUPROF_SIM_DRIVER") {
@@ -198,7 +216,7 @@ fn find() -> Result<PathBuf, InstallError> {
             .as_deref()
             .and_then(Path::parent)
         {
-            places.extend(["", "deps", "../deps"].map(|sub| folder.join(sub).join(FILE)));
+            places.extend(["deps", "../deps", ""].map(|sub| folder.join(sub).join(FILE)));
         }
         places.push(Path::new(env!("OUT_DIR")).join("../../../deps").join(FILE));
     }

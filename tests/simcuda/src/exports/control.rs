@@ -3,7 +3,7 @@
 
 use crate::abi::Text;
 use crate::symbols::Symbol;
-use crate::{clock, fault, state};
+use crate::{clock, fault, load, state};
 
 /// What a count answers for a name that no exported function has.
 const UNKNOWN: u64 = u64::MAX;
@@ -16,6 +16,12 @@ macro_rules! control_functions {
         extern "C" fn $name($($arg: $type),*) $(-> $out)? $body
     )*};
 }
+
+/// What this library was built from.
+// SAFETY: the prefix makes the name this crate's own.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)]
+static simcuda_build: u64 = load::BUILD;
 
 control_functions! {
     /// Chooses clock and devices; false once the driver was initialised.
