@@ -14,6 +14,7 @@ mod graph_calls;
 mod inside;
 mod kept;
 mod lanes;
+mod lent;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod open;
