@@ -61,20 +61,28 @@ pub(crate) fn ready_for(
 }
 
 impl State {
-    /// Counts what was just put on the resolved `stream` as one operation.
+    /// Counts what was just put on the resolved `stream` as one operation. In a queue without end nothing is counted: it
+    /// would grow with every operation of a device that is behind.
     pub(crate) fn takes_room(&mut self, stream: Handle) -> Answer {
+        if self.queue_depth() == u32::MAX {
+            return Ok(());
+        }
         let stream = self.streams.get_mut(stream)?;
         stream.unfinished.add(stream.tail);
         Ok(())
     }
 
-    fn full_until(&mut self, stream: Handle, operations: usize) -> Option<u64> {
+    fn queue_depth(&self) -> u32 {
         let unset = if clock::is_virtual() {
             u32::MAX
         } else {
             HOST_DEPTH
         };
-        let depth = self.depth.unwrap_or(unset);
+        self.depth.unwrap_or(unset)
+    }
+
+    fn full_until(&mut self, stream: Handle, operations: usize) -> Option<u64> {
+        let depth = self.queue_depth();
         let stream = self.stream(stream).ok()?;
         let stream = self.streams.get_mut(stream).ok()?;
         match stream.capture {
