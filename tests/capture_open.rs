@@ -21,7 +21,7 @@ const MODES: [Mode; 3] = [
 ];
 
 /// What gpuprof calls and no document calls safe during a capture.
-const OPEN: [&str; 22] = [
+const OPEN: [&str; 19] = [
     "cuCtxGetDevice",
     "cuCtxGetId",
     "cuDeviceGetAttribute",
@@ -37,13 +37,10 @@ const OPEN: [&str; 22] = [
     "cuGraphExecEventRecordNodeSetEvent",
     "cuGraphGetNodes",
     "cuGraphNodeGetType",
-    "cuGraphRetainUserObject",
     "cuStreamCreate",
     "cuStreamDestroy_v2",
     "cuStreamGetCaptureInfo_v2",
     "cuStreamGetCtx",
-    "cuUserObjectCreate",
-    "cuUserObjectRelease",
 ];
 
 /// All of them count as unsafe while one of these lives.

@@ -1,10 +1,13 @@
 //! Promise: an event record that waits because the stream's queue is full is told apart from what gpuprof costs: the program's
-//! next launch would have waited there.
+//! next launch would have waited there. And a stream takes as many launches of a graph through gpuprof as it does of the same
+//! nodes without it.
 
 mod common;
+mod in_graph;
 
 use common::{World, cpu_times, gpu_times, world};
-use gpuprof::gpu_profile;
+use gpuprof::{Graph, gpu_profile};
+use in_graph::{capture, launch, model};
 
 /// What a stream takes behind the kernel that runs before a call waits, as on the device that the simulated one is modelled on.
 const BEHIND: u32 = 1_021;
@@ -35,4 +38,28 @@ fn a_record_that_waits_for_room_is_not_gpuprofs_cost() {
     // The launch's own wait is the function's.
     assert_eq!(cpu_times(&profile, "behind"), (1, KERNEL_NS, KERNEL_NS));
     assert_eq!(gpu_times(&profile, "behind"), (1, KERNEL_NS, KERNEL_NS));
+}
+
+#[test]
+fn launches_of_a_graph_take_the_room_of_its_nodes_and_no_more() {
+    /// Six records, with a kernel between some of them; a launch waits for room for all of them.
+    const OPERATIONS: u64 = 9;
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    w.sim.reset_calls();
+    let graph = Graph::new(capture(&stream, || model(&w, &stream)));
+    w.sim.set_queue_depth(BEHIND);
+    w.gpu.kernel_on(&stream, KERNEL_NS);
+    let before = w.sim.now();
+    let fit = u64::from(BEHIND) / OPERATIONS;
+    (0..fit).for_each(|_| launch(&w, &graph, KERNEL_NS));
+    assert_eq!(w.sim.now(), before, "there was room");
+    // A stream takes far fewer launches of a graph that owns one.
+    assert_eq!(w.sim.calls("cuUserObjectCreate"), 0);
+    launch(&w, &graph, KERNEL_NS);
+    assert!(w.sim.now() > before, "the program's own launch waited");
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "model").0, fit + 1);
+    assert_eq!(profile.trust.own_stalled_ns, 0, "the wait is the program's");
 }

@@ -7,10 +7,14 @@ use std::sync::Arc;
 use std::thread;
 
 use common::{World, function, gpu, gpu_times, world};
-use cudarc::driver::CudaStream;
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
+use cudarc::driver::{CudaGraph, CudaStream};
 use gpuprof::{Graph, gpu_profile};
 use in_graph::{MODE, around, capture, launch, layer, model};
+
+/// Captured calls of a context that can have events, and replays under way.
+const CAPTURED: u64 = 4_096;
+const REPLAYS: u64 = 4_096;
 
 /// A graph that one thread at a time uses.
 struct Moved(Graph);
@@ -60,12 +64,11 @@ fn what_a_graph_has_comes_back_when_it_is_gone() {
     let session = w.session();
     let round = || {
         let kept = capture(&stream, || model(&w, &stream));
-        let unseen = capture(&stream, || model(&w, &stream));
+        let never_launched = Graph::new(capture(&stream, || model(&w, &stream)));
         let graph = Graph::new(kept);
         launch(&w, &graph, 1_000);
         launch(&w, &graph, 1_000);
-        unseen.launch().expect("launch");
-        drop((graph, unseen));
+        drop((graph, never_launched));
         stream.synchronize().expect("synchronize");
         let timed = || session.snapshot().trust.untimed.unfinished == 0;
         common::until(timed);
@@ -203,17 +206,17 @@ fn a_replay_that_is_not_timed_overwrites_none_that_is() {
     let stream = w.gpu.another_stream();
     let session = w.session();
     let graph = Graph::new(capture(&stream, || layer(&w, &stream)));
-    launch(&w, &graph, 1_000);
-    // All that graphs may have: two of it are taken.
-    let others = capture(&stream, || {
-        (2..8_192).for_each(|_| around(&stream, || ()));
-    });
+    // All that replays may have, all under way.
+    (0..REPLAYS).for_each(|_| launch(&w, &graph, 1_000));
     launch(&w, &graph, 5_000);
-    drop(others);
     let profile = w.finish(session);
     let layer = function(&profile, "layer");
-    assert_eq!((layer.replays, layer.untimed.pool_exhausted), (2, 1));
-    assert_eq!(gpu_times(&profile, "layer"), (1, 1_000, 1_000));
+    let untimed = &layer.untimed;
+    assert_eq!((layer.replays, untimed.sum()), (REPLAYS + 1, 1));
+    assert_eq!(
+        gpu_times(&profile, "layer"),
+        (REPLAYS, REPLAYS * 1_000, REPLAYS * 1_000)
+    );
 }
 
 #[test]
@@ -228,7 +231,10 @@ fn graphs_leave_half_of_the_events_to_spans() {
     drop(graph);
     let profile = w.finish(session);
     let around = function(&profile, "around");
-    assert_eq!((around.captured_calls, around.graph_calls), (9_000, 8_192));
+    assert_eq!(
+        (around.captured_calls, around.graph_calls),
+        (9_000, CAPTURED)
+    );
     assert_eq!(gpu(&profile, "layer").timed_calls, 1);
     assert_eq!(profile.trust.errors, []);
 }
@@ -255,5 +261,68 @@ fn on_a_stream_that_nothing_keeps_no_launch_is_taken_for_a_replay() {
     assert_eq!((borrows.calls, borrows.captured_calls), (2, 1));
     assert_eq!((borrows.graph_calls, borrows.replays), (0, 0));
     assert_eq!(gpu(&profile, "borrows").timed_calls, 1);
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn graphs_that_are_not_launched_through_gpuprof_keep_no_more_than_their_share() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    let graph = Graph::new(capture(&stream, || layer(&w, &stream)));
+    let oldest = capture(&stream, || around(&stream, || ()));
+    for _ in 0..2 * CAPTURED {
+        drop(capture(&stream, || around(&stream, || ())));
+    }
+    w.sim.reset_calls();
+    let late = Graph::new(capture(&stream, || layer(&w, &stream)));
+    assert_eq!(w.sim.calls("cuEventCreate"), 0);
+    // Its events are in another graph by now.
+    let oldest = Graph::new(oldest);
+    launch(&w, &graph, 1_000);
+    launch(&w, &late, 2_000);
+    launch(&w, &oldest, 4_000);
+    layer(&w, &stream);
+    let profile = w.finish(session);
+    let around = function(&profile, "around");
+    assert_eq!((around.graph_calls, around.replays), (2 * CAPTURED + 1, 0));
+    assert_eq!(gpu_times(&profile, "layer"), (3, 4_000, 4_000));
+    assert_eq!(function(&profile, "layer").replays, 2);
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn what_outlives_its_graph_records_nothing_that_is_read() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    let old = capture(&stream, || layer(&w, &stream));
+    // SAFETY: both handles are the old graph's, which lives to the end.
+    let known = || unsafe {
+        let (graph, exec) = (old.cu_graph().cast(), old.cu_graph_exec().cast());
+        Graph::from_raw(&old, graph, exec)
+    };
+    let launch_old = |graph: &Graph<&CudaGraph>, ns| {
+        w.sim.set_kernel_ns(kernels::SAXPY, ns);
+        let launched = graph.launch_with(|old| old.launch());
+        launched.expect("launch");
+    };
+    // Given back, it can be taken over again.
+    let _ = known().into_inner();
+    let graph = known();
+    launch_old(&graph, 1_000);
+    let _ = graph.into_inner();
+    // Not given back, its events go into the next one.
+    drop(known());
+    let new = Graph::new(capture(&stream, || model(&w, &stream)));
+    launch(&w, &new, 1_000);
+    launch_old(&known(), 50_000);
+    w.sim.set_kernel_ns(kernels::SAXPY, 50_000);
+    old.launch().expect("launch");
+    launch(&w, &new, 2_000);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "model"), (2, 9_000, 3_000));
+    assert_eq!(function(&profile, "layer").replays, 1 + 4);
+    assert_eq!(gpu_times(&profile, "layer"), (5, 7_000, 7_000));
     assert_eq!(profile.trust.errors, []);
 }

@@ -38,6 +38,10 @@ use crate::thread::{self, NoNode, Thread};
 /// # }
 /// ```
 ///
+/// gpuprof knows what was captured until its `Graph` is dropped, and of captured graphs that are no `Graph` yet the last ones: at
+/// most 4,096 calls of a context are timed in graphs. A graph from raw handles that is still launched after its `Graph` is
+/// dropped could record times that are not its own: take it back by [`into_inner`](Self::into_inner) instead.
+///
 /// What is launched on a stream that is being captured becomes part of another graph, and is not counted; nor is a graph
 /// looked into that is part of this one. gpuprof sees that capture by the streams of the marked calls: at least one of these
 /// must be on the stream that the graph is launched on, or a launch that is captured is counted as if it ran. A marked call must
@@ -132,10 +136,10 @@ impl<G> Graph<G> {
         launched
     }
 
-    /// The graph again. Launches of it are not seen any more.
+    /// The graph again. Launches of it are not seen any more, unless it is made a `Graph` again.
     #[must_use]
     pub fn into_inner(self) -> G {
-        self.known.into_inner().replays.park_all();
+        self.known.into_inner().replays.give_up();
         self.graph
     }
 }

@@ -70,16 +70,13 @@ const NEEDED: [&str; 9] = [
 const RAW_ONLY: [&str; 2] = ["cuCtxGetDevice", "cuStreamGetCtx"];
 
 /// Those that only functions in graphs need.
-const GRAPHS: [&str; 9] = [
+const GRAPHS: [&str; 6] = [
     "cuEventRecordWithFlags",
     "cuStreamGetCaptureInfo_v2",
     "cuGraphGetNodes",
     "cuGraphNodeGetType",
     "cuGraphEventRecordNodeGetEvent",
     "cuGraphExecEventRecordNodeSetEvent",
-    "cuGraphRetainUserObject",
-    "cuUserObjectCreate",
-    "cuUserObjectRelease",
 ];
 
 /// Runs a scenario with gpuprof and without, and checks that the program can see no difference.

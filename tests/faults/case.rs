@@ -31,7 +31,6 @@ const DEINITIALIZED: u32 = 4;
 /// Called only where something else fails.
 const NAMES_ERRORS: &str = "cuGetErrorName";
 const DESTROYS: &str = "cuEventDestroy_v2";
-const RELEASES: &str = "cuUserObjectRelease";
 const POPS: &str = "cuCtxPopCurrent_v2";
 
 /// A thread is put in another capture mode and back by one function. Where it works on the way there and never again, nobody
@@ -110,8 +109,6 @@ impl Case {
             DESTROYS => {
                 format!("{order},cuEventCreate:2:1:1,cuEventCreate:4:1:1,cuEventCreate:80:1:1")
             }
-            // The graph does not take what it is to keep, each time.
-            RELEASES => format!("{order},cuGraphRetainUserObject:1:{}:1", u64::MAX),
             _ => order,
         }
     }

@@ -189,15 +189,6 @@ stand_ins! {
     cuGraphNodeGetType(node: Handle, out: *mut c_int);
     cuGraphEventRecordNodeGetEvent(node: Handle, out: *mut Handle);
     cuGraphExecEventRecordNodeSetEvent(exec: Handle, node: Handle, event: Handle);
-    cuGraphRetainUserObject(graph: Handle, object: Handle, count: c_uint, flags: c_uint);
-    cuUserObjectCreate(
-        out: *mut Handle,
-        data: *mut c_void,
-        destroy: *const c_void,
-        references: c_uint,
-        flags: c_uint
-    );
-    cuUserObjectRelease(object: Handle, count: c_uint);
     cuDeviceGetAttribute(out: *mut c_int, attribute: c_int, device: c_int);
     cuDeviceGetName(out: *mut c_char, len: c_int, device: c_int);
     cuDeviceGetUuid_v2(out: *mut c_void, device: c_int);

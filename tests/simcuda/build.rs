@@ -1,6 +1,40 @@
-//! Gives the simulated driver the SONAME that cudarc's own `dlopen` looks for.
+//! Gives the simulated driver the SONAME that cudarc's own `dlopen` looks for, and both libraries of this crate a number that
+//! stands for their sources: what loads the driver refuses one of other sources.
 
-fn main() {
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+fn main() -> io::Result<()> {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=src");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcuda.so");
+    let mut files = Vec::new();
+    collect(Path::new("src"), &mut files)?;
+    files.sort();
+    let mut build = FNV_OFFSET;
+    for file in files {
+        let name = file.to_string_lossy().into_owned().into_bytes();
+        for byte in name.into_iter().chain(fs::read(&file)?) {
+            build = (build ^ u64::from(byte)).wrapping_mul(FNV_PRIME);
+        }
+    }
+    println!("cargo:rustc-env=SIMCUDA_BUILD={build:016x}");
+    Ok(())
+}
+
+/// The 64-bit FNV-1a hash (RFC 9923, FNV Primes and Offset Basis): the same for the same sources on every machine.
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// Every file below `folder`.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
 }

@@ -153,7 +153,9 @@ fn output(command: &mut Command) -> Result<String, String> {
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.map_err(|error| format!("cannot run `{shown}`: {error}"))?;
     if !output.status.success() {
-        return Err(format!("`{shown}` failed ({})", output.status));
+        // What it saw says why.
+        let seen = String::from_utf8_lossy(&output.stdout);
+        return Err(format!("{seen}`{shown}` failed ({})", output.status));
     }
     String::from_utf8(output.stdout).map_err(|error| format!("`{shown}`: {error}"))
 }

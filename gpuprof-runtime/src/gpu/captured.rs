@@ -1,75 +1,32 @@
 //! Calls of functions marked `graph` that were captured: their two events stand in the graph, and every replay of it
 //! records them.
 //!
-//! The graph itself owns what is kept here, through a user object of the driver's: it goes when the last of the graph, its
-//! instances and their launches is gone, whoever destroys these, and only then do the events go back to their pool. Must
-//! not import span, collector or report.
+//! Nobody tells when the last of a graph, its instances and their launches is gone. A user object of the driver's would, but
+//! a stream takes only a few launches of a graph that owns one before the next one waits (28 to 56 on an H200 with driver
+//! 580.159). So the events that a capture once used are never used for anything that is read, and go into another capture
+//! when the graph's [`Graph`](crate::Graph) is dropped, or, where it never became one, when events run out. Must not import
+//! span, collector or report.
 
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 use cudarc::driver::CudaStream;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::context::{Context, NoPair, PAIRS_CEILING, Pair, within};
+use super::context::{Context, Pair, within};
 use super::driver::{Driver, Failed};
-use super::graph_calls::Attached;
 use super::kept::Kept;
 use super::lanes::{Lane, Lanes};
+use super::lent::Lent;
 use super::open::{GpuThread, Open, State};
 use super::sys::{Event, Graph};
 use super::timing::{Place, Timing};
 use crate::stats::call::{Fate, Work};
 
-/// Most pairs of one context that graphs can have: spans outside always find the other half.
-const LENT_CEILING: usize = PAIRS_CEILING / 2;
 /// Entries of a map before it is looked through for dead ones.
 const PRUNE_FROM: usize = 64;
-
-/// A pair that a graph records, and that goes back to its pool when nothing refers to it any more.
-#[derive(Debug)]
-pub(crate) struct Lent {
-    context: Arc<Context>,
-    pub(super) pair: Pair,
-    /// A replay that it was not meant for may have recorded it.
-    spoilt: AtomicBool,
-}
-
-impl Lent {
-    /// A pair of the pool; the context is current.
-    pub(super) fn take(driver: &Driver, context: &Arc<Context>) -> Result<Arc<Self>, NoPair> {
-        if context.in_graphs.fetch_add(1, Relaxed) >= LENT_CEILING {
-            context.in_graphs.fetch_sub(1, Relaxed);
-            return Err(NoPair::Exhausted);
-        }
-        let pair = context.take(driver).inspect_err(|_| {
-            context.in_graphs.fetch_sub(1, Relaxed);
-        })?;
-        Ok(Arc::new(Self {
-            context: Arc::clone(context),
-            pair,
-            spoilt: AtomicBool::new(false),
-        }))
-    }
-
-    pub(super) fn spoil(&self) {
-        self.spoilt.store(true, Relaxed);
-    }
-
-    pub(super) fn is_spoilt(&self) -> bool {
-        self.spoilt.load(Relaxed)
-    }
-}
-
-impl Drop for Lent {
-    // Also on a thread of the driver's, where no driver function may be called.
-    fn drop(&mut self) {
-        self.context.in_graphs.fetch_sub(1, Relaxed);
-        self.context.give(self.pair);
-    }
-}
 
 /// One call that was captured.
 #[derive(Clone, Debug)]
@@ -77,7 +34,7 @@ pub(super) struct CapturedCall {
     pub(super) site: u32,
     /// The site's own `sample = N`; 0 or 1 for none.
     pub(super) sample: u32,
-    /// One, which keeps neither stream nor context: this is dropped where neither may be destroyed.
+    /// One, which keeps neither stream nor context: this may outlive both.
     pub(super) lanes: Lanes,
     /// Its stream, where cudarc shares it.
     pub(super) stream: Weak<CudaStream>,
@@ -95,22 +52,46 @@ pub(super) struct CapturedCall {
 }
 
 /// The calls that one capture has, in the order of their beginnings.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Captured {
+    /// What they were captured to. Another graph may record the same events: one of an earlier capture that had them.
+    graph: Graph,
     calls: Mutex<Vec<CapturedCall>>,
     ended: AtomicU32,
-    /// Pairs that the driver would not take out of an executable graph: its launches record them as long as there is one.
-    stuck: Mutex<Vec<Arc<Lent>>>,
 }
 
 impl Captured {
+    fn new(graph: Graph) -> Self {
+        Self {
+            graph,
+            calls: Mutex::new(Vec::new()),
+            ended: AtomicU32::new(0),
+        }
+    }
+
     pub(super) fn call(&self, at: usize) -> Option<CapturedCall> {
         self.calls.lock().get(at).cloned()
     }
 
-    /// Keeps pairs for as long as anything made from the graph is left.
-    pub(super) fn keep(&self, pairs: &[Arc<Lent>]) {
-        self.stuck.lock().extend(pairs.iter().cloned());
+    fn is_of(&self, context: &Arc<Context>) -> bool {
+        let calls = self.calls.lock();
+        let mut contexts = calls.iter().map(|call| &call.parking.context);
+        contexts.any(|one| Arc::ptr_eq(one, context))
+    }
+
+    /// Whether it is known and nobody has it: no [`Graph`](crate::Graph) and no call under way.
+    fn is_unused(self: &Arc<Self>) -> bool {
+        // Once for each call by its event, and once in the order of their ages.
+        Arc::strong_count(self) == self.calls.lock().len() + 1
+    }
+
+    /// Whether anything made from the graph can be left: not where its context is gone.
+    fn is_alive(&self) -> bool {
+        let calls = self.calls.lock();
+        calls.iter().any(|call| {
+            let context = &call.parking.context;
+            context.is_alive() || context.may_return()
+        })
     }
 }
 
@@ -156,13 +137,15 @@ fn in_context<R>(driver: &Driver, lane: &Lane, f: impl FnOnce() -> Result<R, Fai
     result.map_err(|failed| lane.context.note(failed)).ok()
 }
 
-/// All captured calls that something is left of.
+/// All captured calls whose graphs may still be launched.
 #[derive(Debug)]
 pub(super) struct Captures {
     /// By capture.
     under_way: Mutex<Known<u64, Weak<Captured>>>,
-    /// By start event: the events of a graph tell whose they are.
-    by_event: Mutex<Known<Event, (Weak<Captured>, usize)>>,
+    /// By start event: the events of a graph tell whose they are. Here they are kept.
+    by_event: Mutex<Known<Event, (Arc<Captured>, usize)>>,
+    /// The same, the oldest first. Locked before any other.
+    by_age: Mutex<VecDeque<Arc<Captured>>>,
 }
 
 /// A map that forgets what is dead when it has doubled.
@@ -194,6 +177,7 @@ impl Captures {
         Self {
             under_way: Mutex::new(Known::new()),
             by_event: Mutex::new(Known::new()),
+            by_age: Mutex::new(VecDeque::new()),
         }
     }
 
@@ -223,10 +207,12 @@ impl Captures {
             let Some((capture, graph)) = driver.capture(lane.stream)? else {
                 return Ok(None);
             };
-            let Some(captured) = self.of(driver, capture, graph) else {
-                return Ok(None);
-            };
-            let Ok(lent) = Lent::take(driver, lane.context.shared()) else {
+            let captured = self.of(capture, graph);
+            let parked = Lent::park(driver, lane.context.shared()).or_else(|_| {
+                self.forget_oldest(lane.context.shared());
+                Lent::park(driver, lane.context.shared())
+            });
+            let Ok(lent) = parked else {
                 return Ok(None);
             };
             driver.record_into_graph(lent.pair.start, lane.stream)?;
@@ -254,8 +240,11 @@ impl Captures {
             calls.push(call);
             calls.len() - 1
         };
-        let entry = (Arc::downgrade(&captured), at);
-        let is_alive = |(captured, _): &(Weak<Captured>, usize)| captured.strong_count() > 0;
+        if at == 0 {
+            self.by_age.lock().push_back(Arc::clone(&captured));
+        }
+        let entry = (Arc::clone(&captured), at);
+        let is_alive = |(captured, _): &(Arc<Captured>, usize)| captured.is_alive();
         self.by_event.lock().insert(pair.start, entry, is_alive);
         Some(InGraph {
             captured,
@@ -265,38 +254,58 @@ impl Captures {
         })
     }
 
-    /// What is kept for a capture; made now if this is its first call. Never asks the driver under a lock: the driver
-    /// may be destroying another graph's.
-    fn of(&self, driver: &Driver, capture: u64, graph: Graph) -> Option<Arc<Captured>> {
-        if let Some(known) = self.under_way.lock().map.get(&capture)
-            && let Some(known) = known.upgrade()
-        {
-            return Some(known);
-        }
-        let captured = Arc::new(Captured::default());
-        let owned = Arc::into_raw(Arc::clone(&captured)).cast_mut().cast();
-        if let Err(refused) = driver.attach(graph, owned, let_go) {
-            if let Attached::Never = refused {
-                // SAFETY: the driver did not take it.
-                unsafe { let_go(owned) };
-            }
-            return None;
-        }
-        let is_alive = |captured: &Weak<Captured>| captured.strong_count() > 0;
+    /// What is kept for a capture; made now if this is its first call.
+    fn of(&self, capture: u64, graph: Graph) -> Arc<Captured> {
         let mut under_way = self.under_way.lock();
-        // Another thread may have been quicker: the positions of calls are those in one list.
         if let Some(known) = under_way.map.get(&capture).and_then(Weak::upgrade) {
-            return Some(known);
+            return known;
         }
+        let captured = Arc::new(Captured::new(graph));
+        let is_alive = |captured: &Weak<Captured>| captured.strong_count() > 0;
         under_way.insert(capture, Arc::downgrade(&captured), is_alive);
-        Some(captured)
+        captured
     }
 
-    /// The captured call whose start event this is.
-    pub(super) fn find(&self, start: Event) -> Option<(Arc<Captured>, usize)> {
+    /// The captured call of `graph` whose start event this is.
+    pub(super) fn find(&self, graph: Graph, start: Event) -> Option<(Arc<Captured>, usize)> {
         let by_event = self.by_event.lock();
         let (captured, at) = by_event.map.get(&start)?;
-        Some((captured.upgrade()?, *at))
+        (captured.graph == graph).then(|| (Arc::clone(captured), *at))
+    }
+
+    /// Lets the oldest capture in the context go whose graph never became a [`Graph`](crate::Graph): what becomes one later is
+    /// not known any more.
+    fn forget_oldest(&self, context: &Arc<Context>) {
+        let mut by_age = self.by_age.lock();
+        let mut known = by_age.iter();
+        let oldest = known.position(|one| one.is_unused() && one.is_of(context));
+        let oldest = oldest.and_then(|at| by_age.remove(at));
+        drop(by_age);
+        if let Some(oldest) = oldest {
+            self.forget_events(&oldest);
+        }
+    }
+
+    /// Lets the calls of a capture go, whose graph is gone or will not be launched through gpuprof again.
+    pub(super) fn forget(&self, captured: &Arc<Captured>) {
+        let mut by_age = self.by_age.lock();
+        by_age.retain(|known| !Arc::ptr_eq(known, captured));
+        drop(by_age);
+        self.forget_events(captured);
+    }
+
+    fn forget_events(&self, captured: &Arc<Captured>) {
+        let calls = captured.calls.lock();
+        let starts: Vec<_> = calls.iter().map(|call| call.parking.pair.start).collect();
+        drop(calls);
+        let mut by_event = self.by_event.lock();
+        for start in starts {
+            let known = by_event.map.get(&start);
+            if known.is_some_and(|(known, _)| Arc::ptr_eq(known, captured)) {
+                // Not the last reference to the calls: that is the caller's.
+                by_event.map.remove(&start);
+            }
+        }
     }
 }
 
@@ -329,13 +338,4 @@ pub(super) struct Inside {
     pub(super) caller: Option<usize>,
     pub(super) enclosing: Option<usize>,
     pub(super) outermost: bool,
-}
-
-/// Lets the calls of a capture go.
-///
-/// # Safety
-/// `owned` is from `Arc::<Captured>::into_raw`, and nobody uses it afterwards.
-unsafe extern "C" fn let_go(owned: *mut c_void) {
-    // SAFETY: passed on to the caller.
-    drop(unsafe { Arc::from_raw(owned.cast_const().cast::<Captured>()) });
 }

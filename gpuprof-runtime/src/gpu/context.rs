@@ -75,8 +75,12 @@ pub(crate) struct Context {
     pub(crate) device: u32,
     free: ArrayQueue<Pair>,
     made: AtomicUsize,
-    /// Pairs that graphs have: those that stand in one, and those of replays under way.
-    pub(super) in_graphs: AtomicUsize,
+    /// Pairs that replays have, and those that replays may record whom they are not meant for.
+    pub(super) in_replays: AtomicUsize,
+    /// Pairs that captured calls have or had.
+    pub(super) in_captures: AtomicUsize,
+    /// Pairs that graphs may record of which nobody knows: nothing but another capture may have them.
+    pub(super) parked: Mutex<Vec<Pair>>,
     /// A sticky error was met: every further call here would fail.
     broken: AtomicBool,
     /// What an empty pair reads here, ns; set by the resolver.
@@ -114,7 +118,9 @@ impl Context {
             device,
             free: ArrayQueue::new(PAIRS_CEILING),
             made: AtomicUsize::new(0),
-            in_graphs: AtomicUsize::new(0),
+            in_replays: AtomicUsize::new(0),
+            in_captures: AtomicUsize::new(0),
+            parked: Mutex::new(Vec::new()),
             broken: AtomicBool::new(false),
             floor_ns: OnceLock::new(),
         })

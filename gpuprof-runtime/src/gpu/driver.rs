@@ -11,9 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
 
-use super::sys::{
-    Context, Destructor, Device, Event, Graph, GraphExec, GraphNode, Stream, UserObject,
-};
+use super::sys::{Context, Device, Event, Graph, GraphExec, GraphNode, Stream};
 
 /// `CUresult`: 0 is success.
 type Status = c_int;
@@ -146,13 +144,6 @@ driver_table! {
     graph_exec_set_event = "cuGraphExecEventRecordNodeSetEvent": fn(
         exec: GraphExec, node: GraphNode, event: Event
     );
-    graph_retain = "cuGraphRetainUserObject": fn(
-        graph: Graph, object: UserObject, count: c_uint, flags: c_uint
-    );
-    object_create = "cuUserObjectCreate": fn(
-        out: *mut UserObject, data: *mut c_void, destroy: Destructor, references: c_uint, flags: c_uint
-    );
-    object_release = "cuUserObjectRelease": fn(object: UserObject, count: c_uint);
     device_get_attribute = "cuDeviceGetAttribute": fn(out: *mut c_int, attribute: c_int, device: Device);
     device_get_name = "cuDeviceGetName": fn(out: *mut c_char, len: c_int, device: Device);
     device_get_uuid = "cuDeviceGetUuid_v2" | "cuDeviceGetUuid": fn(out: *mut [u8; 16], device: Device);
@@ -247,16 +238,13 @@ impl Driver {
 
     /// Whether the driver has all that timing the replays of graphs takes. What it lacks is noted.
     pub(crate) fn times_graphs(&self) -> bool {
-        const NEEDED: [&str; 9] = [
+        const NEEDED: [&str; 6] = [
             "cuEventRecordWithFlags",
             "cuStreamGetCaptureInfo_v2",
             "cuGraphGetNodes",
             "cuGraphNodeGetType",
             "cuGraphEventRecordNodeGetEvent",
             "cuGraphExecEventRecordNodeSetEvent",
-            "cuGraphRetainUserObject",
-            "cuUserObjectCreate",
-            "cuUserObjectRelease",
         ];
         let mut missing = self.missing.iter().copied();
         match missing.find(|name| NEEDED.contains(name)) {

@@ -1,10 +1,10 @@
 //! The driver calls around graphs, one method each, over the table of [`Driver`].
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint};
 use std::ptr;
 
 use super::driver::{Driver, Failed};
-use super::sys::{Destructor, Event, Graph, GraphExec, GraphNode, Stream, UserObject};
+use super::sys::{Event, Graph, GraphExec, GraphNode, Stream};
 
 /// `CU_EVENT_RECORD_EXTERNAL`: the record becomes a node of the graph, which every replay runs.
 const RECORD_EXTERNAL: c_uint = 1;
@@ -12,10 +12,6 @@ const RECORD_EXTERNAL: c_uint = 1;
 const CAPTURE_ACTIVE: c_int = 1;
 /// `CU_GRAPH_NODE_TYPE_EVENT_RECORD`.
 const NODE_EVENT_RECORD: c_int = 7;
-/// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, which must be set.
-const NO_DESTRUCTOR_SYNC: c_uint = 1;
-/// `CU_GRAPH_USER_OBJECT_MOVE`: the caller's reference becomes the graph's.
-const MOVE: c_uint = 1;
 
 impl Driver {
     /// The capture that `stream` is part of: a number that no other capture of the process has, and the graph that it makes.
@@ -69,31 +65,4 @@ impl Driver {
     ) -> Result<(), Failed> {
         self.graph_exec_set_event(exec, node, event)
     }
-
-    /// Has `destroy` called with `data` once neither `graph` nor anything made from it is left, and no launch of these is
-    /// under way; at once where the driver refuses. It is called on any thread and may call no driver function.
-    pub(super) fn attach(
-        &self,
-        graph: Graph,
-        data: *mut c_void,
-        destroy: Destructor,
-    ) -> Result<(), Attached> {
-        let mut object = UserObject::NULL;
-        self.object_create(&raw mut object, data, destroy, 1, NO_DESTRUCTOR_SYNC)
-            .map_err(|_| Attached::Never)?;
-        self.graph_retain(graph, object, 1, MOVE).map_err(|_| {
-            // A failure is counted; what `data` is then stays for the rest of the process.
-            let _ = self.object_release(object, 1);
-            Attached::Released
-        })
-    }
-}
-
-/// Why nothing is attached, and whose the data is now.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Attached {
-    /// The driver never took it: the caller's.
-    Never,
-    /// The driver's, which destroys it.
-    Released,
 }

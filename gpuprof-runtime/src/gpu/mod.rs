@@ -15,6 +15,7 @@ mod handover;
 mod inside;
 mod kept;
 mod lanes;
+mod lent;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod met;

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
 
-use super::captured::Lent;
 use super::context::Pair;
 use super::inside::Inside;
 use super::kept::Kept;
 use super::lanes::{Lane, Lanes};
+use super::lent::Lent;
 use super::open;
 use super::sys::Stream;
 use super::thread_context::ThreadContext;

@@ -11,11 +11,12 @@ use std::sync::{Arc, Weak};
 use cudarc::driver::CudaStream;
 use rustc_hash::FxHashMap;
 
-use super::captured::{Captured, CapturedCall, Lent};
+use super::captured::{Captured, CapturedCall, Captures};
 use super::context::{NoPair, within};
 use super::driver::Driver;
 use super::kept::Kept;
 use super::lanes::Lanes;
+use super::lent::Lent;
 use super::open::{Chosen, GpuThread};
 use super::pending::{Pairs, Recorded, Sample};
 use super::sys::{Event, Graph, GraphExec, GraphNode, Stream};
@@ -30,6 +31,8 @@ pub(crate) struct Replays {
     calls: Vec<Planned>,
     /// Those of the calls; the one that it is launched on is among them, if any call is on it.
     streams: Vec<Weak<CudaStream>>,
+    /// Where the calls are known.
+    captures: &'static Captures,
 }
 
 /// One captured call in this graph.
@@ -41,7 +44,7 @@ struct Planned {
     standing: Vec<Arc<Lent>>,
     /// The driver refused: nobody knows what a replay records into.
     refused: bool,
-    /// Keeps what the other calls of the capture are found by.
+    /// What all calls of the capture are found by.
     captured: Arc<Captured>,
 }
 
@@ -60,23 +63,23 @@ impl Replays {
     ///
     /// Both handles must stay valid until this is dropped, `exec` must be made from `graph`, and neither may be used by another
     /// thread meanwhile.
-    pub(crate) fn of(timing: &Timing, graph: usize, exec: usize) -> Self {
-        let exec = GraphExec(exec);
+    pub(crate) fn of(timing: &'static Timing, graph: usize, exec: usize) -> Self {
+        let (graph, exec) = (Graph(graph), GraphExec(exec));
+        let captures = &timing.captures;
         let none = Self {
             exec,
             calls: Vec::new(),
             streams: Vec::new(),
+            captures,
         };
         // No call was ever captured: then nobody asks the driver anything.
-        let Some(driver) = Driver::met().filter(|_| !timing.captures.is_empty()) else {
+        let Some(driver) = Driver::met().filter(|_| !captures.is_empty()) else {
             return none;
         };
-        let nodes = driver
-            .relaxed(|| driver.recording_nodes(Graph(graph)))
-            .flatten();
+        let nodes = driver.relaxed(|| driver.recording_nodes(graph)).flatten();
         match nodes {
             Ok(nodes) => {
-                let calls = planned(timing, &nodes);
+                let calls = planned(captures, graph, &nodes);
                 let mut streams: Vec<_> = calls.iter().map(|one| one.call.stream.clone()).collect();
                 streams.sort_by_key(|stream| stream.as_ptr() as usize);
                 streams.dedup_by(|a, b| a.ptr_eq(b));
@@ -84,6 +87,7 @@ impl Replays {
                     exec,
                     calls,
                     streams,
+                    captures,
                 }
             }
             Err(_) => none,
@@ -198,6 +202,12 @@ impl Replays {
             }));
         }
         launch
+    }
+
+    /// Has nothing more to do with the graph, which can still be launched and be given to another of these.
+    pub(crate) fn give_up(&mut self) {
+        self.park_all();
+        self.calls.clear();
     }
 
     /// Has every node record into the pair it was captured with, which is read by nobody.
@@ -332,6 +342,15 @@ impl Replays {
     }
 }
 
+impl Drop for Replays {
+    /// The graph is gone, so its events may go into another one.
+    fn drop(&mut self) {
+        let captures = self.captures;
+        let calls = self.calls.iter();
+        calls.for_each(|planned| captures.forget(&planned.captured));
+    }
+}
+
 /// The driver would not change what the nodes record.
 #[derive(Clone, Copy, Debug)]
 struct Refused;
@@ -368,26 +387,31 @@ impl Planned {
         }
     }
 
-    /// A replay from now on may record into any pair that stands; none of them changes any more, and nobody else may have
-    /// one while the graph can be launched, which it can past this.
+    /// A replay from now on may record into any pair that stands; none of them changes any more, and nobody may read one,
+    /// ever: the graph can be launched past this.
     fn refuse(&mut self) {
         if self.refused {
             return;
         }
         self.refused = true;
         self.standing.iter().for_each(|standing| standing.spoil());
-        self.captured.keep(&self.standing);
     }
 }
 
 /// The captured calls whose two events these nodes record.
-fn planned(timing: &Timing, nodes: &[(GraphNode, Event)]) -> Vec<Planned> {
-    let by_event: FxHashMap<Event, GraphNode> =
-        nodes.iter().map(|&(node, event)| (event, node)).collect();
-    let found = nodes.iter().filter_map(|&(start, event)| {
-        let (captured, at) = timing.captures.find(event)?;
+fn planned(captures: &Captures, graph: Graph, nodes: &[(GraphNode, Event)]) -> Vec<Planned> {
+    // None for an event that two nodes record: one of them may be of a call that is not known any more.
+    let mut by_event: FxHashMap<Event, Option<GraphNode>> = FxHashMap::default();
+    for &(node, event) in nodes {
+        let known = by_event.entry(event);
+        known.and_modify(|node| *node = None).or_insert(Some(node));
+    }
+    let node = |event| by_event.get(&event).copied().flatten();
+    let found = nodes.iter().filter_map(|&(_, event)| {
+        let start = node(event)?;
+        let (captured, at) = captures.find(graph, event)?;
         let call = captured.call(at).filter(|call| call.ended.is_some())?;
-        let end = *by_event.get(&call.parking.pair.end)?;
+        let end = node(call.parking.pair.end)?;
         Some((captured, at, call, [start, end]))
     });
     let mut found: Vec<_> = found.collect();

@@ -1,6 +1,6 @@
 //! The driver's handles as plain numbers: opaque to gpuprof, never dereferenced, and so free to travel between threads.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 macro_rules! handle {
     ($($(#[$doc:meta])* $name:ident;)+) => {$(
@@ -26,8 +26,6 @@ handle! {
     Graph;
     /// `CUgraphNode`.
     GraphNode;
-    /// `CUuserObject`.
-    UserObject;
 }
 
 /// `CUgraphExec`: comes from the program alone, and so is never null.
@@ -49,9 +47,6 @@ impl Stream {
         }
     }
 }
-
-/// `CUhostFn`, as a user object's destructor.
-pub(crate) type Destructor = unsafe extern "C" fn(*mut c_void);
 
 /// `CUdevice`: an ordinal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

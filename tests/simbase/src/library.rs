@@ -53,7 +53,8 @@ impl std::error::Error for LoadError {
 
 /// Where `file` is: at `stated`, the whole path, where the user gave one; else where cargo puts the library of a dependency, as
 /// seen from a binary, a test or an example; else in the build directory that `out_dir`, a package's `OUT_DIR`, belongs to, for
-/// documentation tests, whose programs stand elsewhere.
+/// documentation tests, whose programs stand elsewhere. What stands beside a binary comes after what stands in `deps`: cargo puts
+/// it there when the package itself is built, and leaves it there, older and older, when it is built for another.
 ///
 /// # Errors
 /// [`LoadError::NotFound`] where it is in none of these places.
@@ -65,7 +66,7 @@ pub fn find(file: &str, stated: Option<&OsStr>, out_dir: &str) -> Result<PathBuf
     } else {
         let program = std::env::current_exe().ok();
         if let Some(folder) = program.as_deref().and_then(Path::parent) {
-            places.extend(["", "deps", "../deps"].map(|sub| folder.join(sub).join(file)));
+            places.extend(["deps", "../deps", ""].map(|sub| folder.join(sub).join(file)));
         }
         places.push(Path::new(out_dir).join("../../../deps").join(file));
     }

@@ -13,7 +13,7 @@ pub struct Sim(&'static Functions);
 
 macro_rules! functions {
     ($($field:ident = $symbol:literal: $type:ty),* $(,)?) => {
-        /// The control functions of the loaded library.
+        /// The control functions of the loaded library, and what it was built from.
         #[derive(Debug)]
         pub(crate) struct Functions {
             $($field: $type),*
@@ -36,6 +36,7 @@ macro_rules! functions {
 }
 
 functions! {
+    build = b"simcuda_build": &'static u64,
     configure = b"simcuda_configure": extern "C" fn(bool, u32) -> bool,
     now = b"simcuda_now": extern "C" fn() -> u64,
     advance = b"simcuda_advance": extern "C" fn(u64),
@@ -61,6 +62,11 @@ impl Functions {
     /// Whether both were found in one loaded library.
     pub(crate) fn same_library(&self, other: &Functions) -> bool {
         std::ptr::fn_addr_eq(self.now, other.now)
+    }
+
+    /// What the library was built from, a number that stands for its sources.
+    pub(crate) fn build(&self) -> u64 {
+        *self.build
     }
 }
 

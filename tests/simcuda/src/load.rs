@@ -17,6 +17,11 @@ pub(crate) const REAL_SONAME: &str = "libcuda.so.1";
 const FILE: &str = "libsimcuda.so";
 /// The simulated libcupti, whose SONAME is the real one's.
 const CUPTI_FILE: &str = "libsimcupti.so";
+/// What this library was built from: a number that stands for the sources of this crate.
+pub(crate) const BUILD: u64 = match u64::from_str_radix(env!("SIMCUDA_BUILD"), 16) {
+    Ok(build) => build,
+    Err(_) => panic!("build.rs gives a number in base 16"),
+};
 
 /// What to install.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +53,8 @@ impl Default for Options {
 pub enum InstallError {
     /// The library was not built, or not where it is looked for.
     NotFound(Vec<PathBuf>),
+    /// The library was built from other sources than this program.
+    OtherBuild(PathBuf),
     /// The library could not be loaded or lacks a control function.
     Load(libloading::Error),
     /// The copy without the hidden functions could not be made.
@@ -72,6 +79,11 @@ impl fmt::Display for InstallError {
                     .iter()
                     .try_for_each(|place| write!(f, " {}", place.display()))
             }
+            InstallError::OtherBuild(path) => write!(
+                f,
+                "{} was built from other sources than this program: build both again",
+                path.display()
+            ),
             InstallError::Load(error) => write!(f, "loading {FILE}: {error}"),
             InstallError::Copy(error) => write!(
                 f,
@@ -154,16 +166,20 @@ pub(crate) fn installed() -> Option<Sim> {
 }
 
 fn load(hide: &[String]) -> Result<Sim, InstallError> {
-    let library = match preloaded() {
+    let (library, functions) = match preloaded() {
         Some(_) if !hide.is_empty() => return Err(InstallError::Installed),
-        Some(library) => library,
+        Some(preloaded) => preloaded,
         None => {
             let stated = std::env::var_os("GPUPROF_SIM_DRIVER");
             let path = library::find(FILE, stated.as_deref(), env!("OUT_DIR"))?;
-            library::load(&path, hide)?
+            let library = library::load(&path, hide)?;
+            let functions = Functions::find(&library).map_err(InstallError::Load)?;
+            if functions.build() != BUILD {
+                return Err(InstallError::OtherBuild(path));
+            }
+            (library, functions)
         }
     };
-    let functions = Functions::find(&library).map_err(InstallError::Load)?;
     // Never unloaded: handles and function pointers into it live as long as the process.
     std::mem::forget(library);
     let found = loaded(SONAME).and_then(|library| Functions::find(&library).ok());
@@ -176,9 +192,10 @@ fn load(hide: &[String]) -> Result<Sim, InstallError> {
 
 /// The simulator, where the program's launcher put it in the driver's place. A real driver is not asked for
 /// under the name `libcuda.so`: where that is a link to it, the loader would remember the name as its own.
-fn preloaded() -> Option<Library> {
+fn preloaded() -> Option<(Library, Functions)> {
     let library = loaded(REAL_SONAME).or_else(|| loaded(SONAME))?;
-    Functions::find(&library).is_ok().then_some(library)
+    let functions = Functions::find(&library).ok()?;
+    Some((library, functions))
 }
 
 /// Loads the simulated libcupti where it was built, so that a `dlopen` of the real one's name finds it; it is fed by the simulated

@@ -1,13 +1,16 @@
 //! A stream takes 1,021 operations behind the one that runs; the next call waits until there is room. So an H200 did (driver
-//! 580.159); what a record, a copy or a graph takes beside a launch is in OPEN.md.
+//! 580.159); what a copy or a graph takes beside a launch is in OPEN.md.
 
 mod common;
 
 use common::{context_and_stream, event, function, record, saxpy, virtual_clock};
+use cudarc::driver::sys;
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode_enum as Mode;
 
+/// `CU_EVENT_RECORD_EXTERNAL`.
+const EXTERNAL: u32 = 1;
 const BEHIND: u32 = 1_021;
 /// One that runs, and those behind it.
 const ROOM: usize = 1 + BEHIND as usize;
@@ -55,10 +58,18 @@ fn a_launch_and_a_record_wait_for_room() {
     stream.synchronize().unwrap();
 }
 
-/// A captured launch takes no room; the graph's launch takes that of one operation.
+/// A captured launch takes no room; the graph's launch takes that of one operation, and with event records in it that of one
+/// for each of these and for each row of kernels.
 #[test]
-fn a_graph_is_one_operation() {
-    const NODES: usize = 20;
+fn a_graph_is_one_operation_but_for_its_event_records() {
+    graph_takes("kkkkkkkkkkkkkkkkkkkk", 1);
+    graph_takes("rr", 2);
+    graph_takes("rkkkr", 3);
+    graph_takes("rrkrkrkrr", 9);
+}
+
+/// Captures these nodes, `k` a kernel and `r` an event record, and launches the graph where it takes so many operations.
+fn graph_takes(nodes: &str, operations: usize) {
     const LAUNCHES: usize = 10;
     let (sim, _turn) = virtual_clock();
     sim.set_queue_depth(BEHIND);
@@ -71,14 +82,23 @@ fn a_graph_is_one_operation() {
     stream.synchronize().unwrap();
     sim.set_kernel_ns("saxpy", KERNEL_NS);
     let before = sim.now();
-    for _ in 0..ROOM - LAUNCHES {
+    for _ in 0..ROOM - LAUNCHES * operations {
         saxpy(&stream, &kernel, 1.0, &x, &mut y).unwrap();
     }
     stream
         .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_RELAXED)
         .unwrap();
-    for _ in 0..NODES {
-        saxpy(&stream, &kernel, 1.0, &x, &mut y).unwrap();
+    for node in nodes.chars() {
+        match node {
+            'k' => saxpy(&stream, &kernel, 1.0, &x, &mut y).unwrap(),
+            _ => {
+                let event = event(CU_EVENT_DEFAULT);
+                // SAFETY: both handles are live.
+                let recorded =
+                    unsafe { sys::cuEventRecordWithFlags(event, stream.cu_stream(), EXTERNAL) };
+                assert_eq!(recorded, sys::CUresult::CUDA_SUCCESS);
+            }
+        }
     }
     let graph = stream
         .end_capture(CUgraphInstantiate_flags(0))
@@ -89,6 +109,7 @@ fn a_graph_is_one_operation() {
     }
     assert_eq!(sim.now(), before, "there was room");
     graph.launch().unwrap();
-    assert_eq!(sim.now(), before + KERNEL_NS);
+    let one_for_each = operations as u64 * KERNEL_NS;
+    assert_eq!(sim.now(), before + one_for_each, "{nodes}");
     stream.synchronize().unwrap();
 }

@@ -9,6 +9,7 @@ mod costs;
 mod events;
 mod gone;
 mod handlers;
+pub(super) mod replays;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,6 +50,12 @@ pub(crate) const CHECKS: &[Check] = &[
         promise: "What the event calls cost, how fine they measure, and how much a queue holds.",
         limit: Duration::from_secs(120),
         run: costs::run,
+    },
+    Check {
+        name: "graph-costs",
+        promise: "Giving a graph other events to record waits for no launch; what launches cost, and how many a queue holds.",
+        limit: Duration::from_secs(120),
+        run: replays::run,
     },
 ];
 
@@ -100,4 +107,10 @@ pub(super) fn room(
     }
     stream.synchronize()?;
     Ok(count)
+}
+
+/// The value in the middle; NaN where there is none.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -12,6 +12,7 @@ use cudarc::driver::{CudaGraph, CudaStream, DriverError};
 use gpuprof::{Graph, Profile, gpu_profile};
 
 use super::by_hand::Pair;
+use super::driver::{replays, room};
 use super::queued::{self, Wanted, function, longest, measured, row};
 use super::spread::time;
 use crate::check::{Check, Row, World};
@@ -23,6 +24,12 @@ pub(crate) const CHECKS: &[Check] = &[
         promise: "Functions marked `graph` are counted and timed at every replay, also while others are under way.",
         limit: Duration::from_secs(60),
         run,
+    },
+    Check {
+        name: "graph-queue",
+        promise: "A stream takes as many launches through gpuprof before one waits as it takes past it.",
+        limit: Duration::from_secs(60),
+        run: queue,
     },
     Check {
         name: "capture-storm",
@@ -54,6 +61,9 @@ fn model(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<(), DriverError> {
     layer(gpu, stream)
 }
 
+/// The nodes of a model, as `driver::replays` writes them: `r` an event record, `k` a kernel.
+const MODEL_NODES: &str = "rrkrkrkrr";
+
 /// What the GPU does in one replay of the model.
 const WHOLE: u64 = LAYERS * LAYER + MODEL;
 
@@ -69,7 +79,8 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
     let doing = while_doing("a graph");
     let gpu = Gpu::new().map_err(&doing)?;
     let stream = &gpu.context.new_stream().map_err(&doing)?;
-    let launches = if world.short { 5 } else { 100 };
+    // A stream takes 113 such launches, and as many event records of the program's own beside them (`graph-queue`).
+    let launches = if world.short { 5 } else { 80 };
     let mut rows = Vec::new();
 
     // Captured before any session: an instantiation has no place behind a kernel, and between sessions nothing is measured.
@@ -95,6 +106,29 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
     rows.push(row(what, &profile, &replays(launches)));
     rows.push(one_by_one(&gpu, stream, &graph, launches).map_err(&doing)?);
     Ok(rows)
+}
+
+/// How many launches a stream takes before one waits: of a graph that is launched through gpuprof, and of one with the same
+/// nodes that it has no part in.
+fn queue(_: &World) -> Result<Vec<Row>, String> {
+    const ENOUGH: usize = 2_500;
+    let doing = while_doing("launches of a graph");
+    let gpu = Gpu::new().map_err(&doing)?;
+    let stream = &gpu.context.new_stream().map_err(&doing)?;
+    let graph = Graph::new(captured(&gpu, stream).map_err(&doing)?);
+    // The first launch uploads it.
+    graph.launch().map_err(&doing)?;
+    let session = gpuprof::Session::builder().start();
+    let session = session.map_err(while_doing("a session"))?;
+    let ours = room(&gpu, stream, ENOUGH, || graph.launch()).map_err(&doing)?;
+    drop(session.finish());
+    let theirs = replays::room(&gpu, stream, MODEL_NODES)?;
+    Ok(vec![Row::held(
+        "launches that a stream takes before one waits: through gpuprof, and of the same nodes without it",
+        format!("{ours} and {theirs}"),
+        "as many, give or take 1",
+        ours.abs_diff(theirs) <= 1,
+    )])
 }
 
 /// What is wanted of so many launches.

@@ -5,7 +5,7 @@ use simbase::watch::Watcher;
 
 use crate::abi::Text;
 use crate::symbols::Symbol;
-use crate::{clock, fault, state, watch};
+use crate::{clock, fault, load, state, watch};
 
 /// What a count answers for a name that no exported function has.
 const UNKNOWN: u64 = u64::MAX;
@@ -18,6 +18,12 @@ macro_rules! control_functions {
         extern "C" fn $name($($arg: $type),*) $(-> $out)? $body
     )*};
 }
+
+/// What this library was built from.
+// SAFETY: the prefix makes the name this crate's own.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)]
+static simcuda_build: u64 = load::BUILD;
 
 control_functions! {
     /// Chooses clock and devices; false once the driver was initialised.

@@ -21,7 +21,7 @@ driver_functions! {
 
     /// Replays the nodes. On a capturing stream the graph is captured as one node.
     fn cuGraphLaunch(executable: Handle, stream: Handle) {
-        let mut state = room::ready(stream)?;
+        let mut state = room::ready_for(stream, |state| state.launch_operations(executable))?;
         let stream = state.stream_of_current(stream)?;
         state.replay(executable, stream)
     }

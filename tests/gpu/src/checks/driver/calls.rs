@@ -3,14 +3,17 @@
 //! Why not through cudarc: a function that a driver lacks panics there, and an answer that its bindings do not know is no
 //! value of its enum. Must never import gpuprof: what is asked here must hold without it.
 
-use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, Symbol};
 
-/// `CUcontext`, `CUstream`, `CUevent`, `CUgraph`: opaque.
+/// `CU_GRAPH_NODE_TYPE_EVENT_RECORD`.
+const NODE_EVENT_RECORD: c_int = 7;
+
+/// `CUcontext`, `CUstream`, `CUevent`, `CUgraph`, `CUgraphExec`, `CUgraphNode`: opaque.
 pub(super) type Handle = usize;
 
 /// `CUresult`, or [`Answer::MISSING`].
@@ -94,6 +97,14 @@ table! {
     begin_capture = "cuStreamBeginCapture_v2": fn(stream: Handle, mode: c_int);
     end_capture = "cuStreamEndCapture": fn(stream: Handle, out: *mut Handle);
     graph_destroy = "cuGraphDestroy": fn(graph: Handle);
+    graph_instantiate = "cuGraphInstantiateWithFlags": fn(out: *mut Handle, graph: Handle, flags: u64);
+    graph_launch = "cuGraphLaunch": fn(exec: Handle, stream: Handle);
+    graph_exec_destroy = "cuGraphExecDestroy": fn(exec: Handle);
+    graph_get_nodes = "cuGraphGetNodes": fn(graph: Handle, nodes: *mut Handle, count: *mut usize);
+    graph_node_get_type = "cuGraphNodeGetType": fn(node: Handle, out: *mut c_int);
+    graph_exec_set_event = "cuGraphExecEventRecordNodeSetEvent": fn(exec: Handle, node: Handle, event: Handle);
+    graph_retain_object = "cuGraphRetainUserObject": fn(graph: Handle, object: Handle, count: c_uint, flags: c_uint);
+    object_create = "cuUserObjectCreate": fn(out: *mut Handle, data: *mut c_void, destroy: extern "C" fn(*mut c_void), count: c_uint, flags: c_uint);
     exchange_mode = "cuThreadExchangeStreamCaptureMode": fn(mode: *mut c_int);
     event_create = "cuEventCreate": fn(out: *mut Handle, flags: c_uint);
     event_destroy = "cuEventDestroy_v2": fn(event: Handle);
@@ -151,6 +162,22 @@ impl Driver {
         let mut event = 0;
         self.event_create(&raw mut event, flags);
         event
+    }
+
+    /// The nodes of a graph that record an event, in the driver's order; none where it does not tell.
+    pub(super) fn recording_nodes(&self, graph: Handle) -> Vec<Handle> {
+        let mut count = 0;
+        self.graph_get_nodes(graph, ptr::null_mut(), &raw mut count);
+        let mut nodes = vec![0; count];
+        if self.graph_get_nodes(graph, nodes.as_mut_ptr(), &raw mut count) != Answer::OK {
+            return Vec::new();
+        }
+        nodes.retain(|node| {
+            let mut kind = 0;
+            let known = self.graph_node_get_type(*node, &raw mut kind);
+            known == Answer::OK && kind == NODE_EVENT_RECORD
+        });
+        nodes
     }
 
     /// The time between two events, or why there is none.

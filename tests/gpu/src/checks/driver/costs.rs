@@ -8,7 +8,7 @@ use std::time::Instant;
 use cudarc::driver::{CudaContext, CudaStream, DriverError};
 
 use super::calls::{Driver, Handle, open};
-use super::{handle, room};
+use super::{handle, median, room};
 use crate::check::{Row, World};
 use crate::device::{Gpu, while_doing};
 
@@ -213,9 +213,4 @@ fn mean(events: &mut [Handle; BATCH], call: impl FnMut(&mut Handle)) -> f64 {
     let began = Instant::now();
     events.iter_mut().for_each(call);
     began.elapsed().as_nanos() as f64 / BATCH as f64
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
