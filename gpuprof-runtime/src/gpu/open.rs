@@ -8,7 +8,7 @@ use super::context::Pair;
 use super::inside::Inside;
 use super::lanes::{Lane, Lanes};
 use super::met::MetContexts;
-use super::pending::{Progress, Sender};
+use super::pending::Sender;
 use super::stream::StreamRef;
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed};
@@ -182,7 +182,7 @@ pub(crate) struct GpuThread {
     spare: Vec<Box<Open>>,
     next: u64,
     pub(super) contexts: MetContexts,
-    sender: Option<(Sender, Arc<Progress>)>,
+    sender: Option<Sender>,
     /// The call that is being booked, and the epoch it is booked in.
     pub(super) ready: Option<(Box<Open>, u32)>,
     /// Something was met for the first time since this was last asked.
@@ -402,7 +402,6 @@ impl GpuThread {
     #[inline]
     pub(super) fn sender(&mut self, timing: &Timing) -> &mut Sender {
         self.set_up |= self.sender.is_none();
-        let (sender, _) = self.sender.get_or_insert_with(|| timing.open_ring());
-        sender
+        self.sender.get_or_insert_with(|| timing.open_ring())
     }
 }

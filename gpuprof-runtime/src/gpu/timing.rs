@@ -322,12 +322,12 @@ impl Timing {
     }
 
     /// Opens a thread's ring.
-    pub(super) fn open_ring(&self) -> (Sender, Arc<Progress>) {
+    pub(super) fn open_ring(&self) -> Sender {
         let (sender, progress) = Sender::open(&self.announce);
         let mut rings = self.rings.lock();
         rings.retain(|ring| ring.strong_count() > 0);
         rings.push(Arc::downgrade(&progress));
-        (sender, progress)
+        sender
     }
 
     #[inline]
