@@ -1,5 +1,6 @@
 //! Promise: whichever of gpuprof's own driver calls fails, with whatever error, the program's results, its errors, what cudarc
-//! keeps for it and its exit status are bit for bit what they are without gpuprof, and the report says what failed.
+//! keeps for it and its exit status are bit for bit what they are without gpuprof, the report says what failed, and every time and
+//! every sum of times in it is exact or marked.
 //!
 //! `cargo test -p gpuprof --test faults -- --matrix` runs every case and prints them as a table; the tests run a part.
 
@@ -13,8 +14,13 @@ mod process;
 mod program;
 #[path = "faults/replayed.rs"]
 mod replayed;
+#[allow(unreachable_pub)]
+#[path = "common/sound.rs"]
+mod sound;
 #[path = "faults/stand_ins.rs"]
 mod stand_ins;
+#[path = "faults/times.rs"]
+mod times;
 
 use std::process::ExitCode;
 

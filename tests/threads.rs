@@ -191,6 +191,64 @@ fn a_detached_thread_counts_before_and_after_its_end() {
     assert_eq!(cpu_times(&w.finish(session), "work").0, 1);
 }
 
+/// Waits until `thread` is through, whose work is on that thread and not here.
+#[gpu_profile]
+fn starts(p: &Place, _stream: &Arc<CudaStream>, thread: impl FnOnce()) {
+    p.sim.advance(20);
+    thread();
+    p.sim.advance(2);
+}
+
+/// It has the stream of the span around it, where there is one.
+#[gpu_profile]
+fn inherits(p: &Place) {
+    p.sim.advance(3);
+}
+
+#[test]
+fn a_thread_is_outside_of_the_span_that_started_it() {
+    let w = world();
+    let p = Place::new(&w);
+    let stream = p.gpu.another_stream();
+    let threads: [(&str, &dyn Fn()); 2] = [
+        ("scoped", &|| {
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    work(&p, &stream, 100);
+                    inherits(&p);
+                });
+            });
+        }),
+        ("detached", &|| {
+            let (done, finished) = channel::<()>();
+            let (p, stream) = (p.clone(), Arc::clone(&stream));
+            drop(thread::spawn(move || {
+                work(&p, &stream, 100);
+                inherits(&p);
+                done.send(()).expect("the test waits");
+            }));
+            finished.recv().expect("the thread answers");
+        }),
+    ];
+    for (form, thread) in threads {
+        p.gpu.context.synchronize().expect("synchronize");
+        let session = w.session();
+        starts(&p, &p.gpu.stream, thread);
+        let profile = w.finish(session);
+        // All that passes there passes here too, where a thread waits for it.
+        assert_eq!(cpu_times(&profile, "starts"), (1, 126, 126), "{form}");
+        assert_eq!(cpu_times(&profile, "work"), (1, 101, 100), "{form}");
+        assert_eq!(cpu_times(&profile, "inherits"), (1, 3, 3), "{form}");
+        assert_eq!(gpu_times(&profile, "starts"), (1, 126, 126), "{form}");
+        assert_eq!(gpu_times(&profile, "work"), (1, 1_100, 1_100), "{form}");
+        assert!(!function(&profile, "inherits").has_stream, "{form}");
+        assert_eq!(function(&profile, "starts").gpu_children_ns, 0, "{form}");
+        assert_eq!(node(&profile, &["work", "inner"]).calls, 1, "{form}");
+        let top = profile.tree.iter().filter(|node| node.parent.is_none());
+        assert_eq!((top.count(), profile.tree.len()), (3, 4), "{form}");
+    }
+}
+
 #[test]
 fn spans_open_on_two_threads_at_once_do_not_mix() {
     let w = world();

@@ -26,13 +26,14 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     where_no_span_ran_there_is_no_file,
 ];
 
-/// How many processes are killed, where not [`TRIES`].
+/// How many processes are killed, where [`TRIES`] does not say.
 const FEW: u64 = 8;
 const TRIES: &str = "GPUPROF_TEST_TRIES";
 const AT_ONCE: u64 = 4;
 
 const INTERVAL: Duration = Duration::from_millis(400);
-/// What a busy machine may add: the thread that writes the checkpoint must be given its turn.
+/// What a busy machine may add beside other tests: the thread that writes the checkpoint must be given its turn. Where
+/// [`TRIES`] asks for the many that `docs/reliability.md` shows, nothing is added: a file is at most one interval old.
 const GRACE: Duration = Duration::from_millis(600);
 /// Far enough beyond both that a checkpoint which is not renewed is found out.
 const LONGEST_RUN: Duration = Duration::from_millis(3_000);
@@ -49,7 +50,8 @@ struct Left {
 
 fn a_kill_at_any_moment_leaves_a_whole_file_of_the_last_interval() {
     let tries = std::env::var(TRIES).ok();
-    let tries = tries.map_or(FEW, |tries| tries.parse().expect("a number"));
+    let tries = tries.map(|tries| tries.parse().expect("a number"));
+    let (tries, allowed) = tries.map_or((FEW, INTERVAL + GRACE), |tries| (tries, INTERVAL));
     let next = AtomicU64::new(0);
     let some = || {
         let taken = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
@@ -66,7 +68,7 @@ fn a_kill_at_any_moment_leaves_a_whole_file_of_the_last_interval() {
     });
     assert_eq!(left.len() as u64, tries);
     let oldest = left.iter().map(|left| left.age).max().unwrap_or_default();
-    assert!(oldest <= INTERVAL + GRACE, "{oldest:?}");
+    assert!(oldest <= allowed, "{oldest:?}, {allowed:?} allowed");
     let files = left.iter().filter(|left| left.has_file).count();
     let litter: u64 = left.iter().map(|left| left.litter).sum();
     let report = format!(

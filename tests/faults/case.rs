@@ -7,8 +7,8 @@ use gpuprof::profile::Function;
 
 use crate::FAIL;
 use crate::process::{Ended, Program};
-use crate::program::{EXACT, KERNEL_NS};
 use crate::stand_ins::{LAST_RESORT, NO_STAND_IN};
+use crate::times;
 
 /// A `CUresult`, its name, and how the table calls it.
 pub(crate) type Error = (u32, &'static str, &'static str);
@@ -51,7 +51,8 @@ impl Undisturbed {
         let ended = Program::new("faults").env("GPUPROF", "off").run();
         let (with, profile) = Program::new("faults").profiled();
         assert_same(&with, &ended).expect("nothing fails");
-        checked(&profile).expect("nothing fails");
+        times::checked(&with, &profile).expect("nothing fails");
+        times::whole(&profile).expect("nothing fails");
         every_function_has_a_stand_in(&with);
         let calls = called(&with);
         Self {
@@ -123,7 +124,7 @@ impl Case {
         }
         let (ended, profile) = Program::new("faults").env(FAIL, self.order()).profiled();
         let verdict = assert_same(&ended, &undisturbed.ended).and_then(|()| {
-            checked(&profile)?;
+            times::checked(&ended, &profile)?;
             self.told(&ended, &profile)
         });
         match verdict {
@@ -222,38 +223,6 @@ fn assert_same(with: &Ended, without: &Ended) -> Result<(), String> {
     (with.stdout == without.stdout)
         .then_some(())
         .ok_or_else(|| "the output is shorter or longer".to_owned())
-}
-
-/// What holds in every report: each call has its fate, and a time that is shown is right.
-fn checked(profile: &Profile) -> Result<(), String> {
-    for function in &profile.functions {
-        let timed = function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
-        let whole = timed + function.captured_calls + function.untimed_calls;
-        if function.has_stream && whole != function.calls + function.replays {
-            return Err(format!(
-                "{}: {} calls and {} replays, {whole} with a fate",
-                function.name, function.calls, function.replays
-            ));
-        }
-        if function.untimed.sum() != function.untimed_calls {
-            return Err(format!("{}: {:?}", function.name, function.untimed));
-        }
-    }
-    EXACT.iter().try_for_each(|&(name, in_kernels)| {
-        let function = function(profile, name)?;
-        match &function.gpu {
-            Some(gpu)
-                if (gpu.times.min_ns, gpu.times.max_ns)
-                    != (in_kernels * KERNEL_NS, in_kernels * KERNEL_NS) =>
-            {
-                Err(format!(
-                    "{name} reads {} to {} ns",
-                    gpu.times.min_ns, gpu.times.max_ns
-                ))
-            }
-            _ => Ok(()),
-        }
-    })
 }
 
 pub(crate) fn function<'a>(profile: &'a Profile, name: &str) -> Result<&'a Function, String> {

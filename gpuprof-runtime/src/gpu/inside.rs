@@ -1,10 +1,14 @@
 //! GPU time that spans inside a call have taken, so that the call does not count it as its own.
 //!
-//! Spans share it and the resolver alone reads and writes it. Must not import anything of gpuprof's.
+//! Spans make it and share it. The resolver adds to it and reads it; whether its call has a time is written once, by the resolver
+//! or, for a call that never got there, by the thread that ends it. Must not import anything of gpuprof's.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
-/// GPU time of the spans inside one call, on its own single stream. Only the resolver reads and writes it.
+/// GPU time of the spans inside one call, on its own single stream.
+///
+/// Only the resolver books. The one other writer is the thread of a call that goes to no resolver: it writes that there will be
+/// no time. The resolver may see that late, and takes the call for one that is still to come: either way it books nothing there.
 #[derive(Debug, Default)]
 pub(crate) struct Inside {
     ns: AtomicU64,

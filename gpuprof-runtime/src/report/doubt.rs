@@ -30,7 +30,8 @@ impl Doubt {
             Some(gpu) => Self {
                 estimated: gpu.estimate.is_some(),
                 partial: part_timed(function).is_some(),
-                overlapping: function.gpu_overlaps,
+                // What of the calls inside could not be read is in this function's own time as well.
+                overlapping: function.gpu_overlaps || function.gpu_children_partial,
             },
             None if function.has_stream => Self::default(),
             None => Self::inside(function),

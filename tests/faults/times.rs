@@ -1,0 +1,151 @@
+//! What a report may show of GPU times, whatever failed: each time is exact, and so is each sum of those that were read; where
+//! some were not, the table marks the sum.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use gpuprof::Profile;
+use gpuprof::profile::{Function, TreeNode};
+
+use crate::case::function;
+use crate::process::Ended;
+use crate::program::{DEEP, KERNEL_NS};
+use crate::sound::assert_sound;
+
+/// A function of which every time that is shown has one right value. None of them is ever inside itself.
+struct Exact {
+    name: &'static str,
+    /// The kernels of one call, and those of them that are in no span inside.
+    in_all: u64,
+    own: u64,
+    /// How many of its calls and replays are timed where nothing fails.
+    timed: u64,
+}
+
+const fn exact(name: &'static str, [in_all, own]: [u64; 2], timed: u64) -> Exact {
+    Exact {
+        name,
+        in_all,
+        own,
+        timed,
+    }
+}
+
+const EXACT: [Exact; 12] = [
+    exact("program::add", [1, 1], 109),
+    exact("program::twice", [2, 0], 11),
+    exact("program::on_a_thread", [2, 0], 3),
+    // On each device.
+    exact("program::on_two_devices", [1, 1], 2),
+    exact("program::raw", [1, 1], 2),
+    exact("program::inherits", [1, 1], 1),
+    exact("program::around", [1, 1], 4),
+    exact("replayed::layer", [1, 1], 14),
+    exact("replayed::block", [2, 1], 7),
+    exact("replayed::model", [4, 1], 7),
+    exact("replayed::replay", [4, 0], 4),
+    exact("replayed::beside", [1, 1], 100),
+];
+
+/// What holds in every report.
+pub(crate) fn checked(ended: &Ended, profile: &Profile) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(|| assert_sound(profile)))
+        .map_err(|_| "the profile contradicts itself, as said above".to_owned())?;
+    for exact in &EXACT {
+        let function = function(profile, exact.name)?;
+        times(exact, function)?;
+        let mut nodes = profile.tree.iter().filter(|node| node.name == exact.name);
+        nodes.try_for_each(|node| own_times(exact, function, node))?;
+    }
+    let mut functions = profile.functions.iter();
+    functions.try_for_each(|function| marked(ended, function))
+}
+
+/// What holds where nothing fails: nothing is missing.
+pub(crate) fn whole(profile: &Profile) -> Result<(), String> {
+    for exact in &EXACT {
+        let function = function(profile, exact.name)?;
+        let gpu = function.gpu.as_ref().ok_or("not timed")?;
+        let calls = (gpu.timed_calls, function.untimed_calls);
+        same(exact.name, "timed and untimed", calls, (exact.timed, 0))?;
+        let own = counted(function) * exact.own * KERNEL_NS;
+        same(exact.name, "self time", gpu.times.self_ns, own)?;
+    }
+    // A recursion: its total is that of the two outermost calls, a kernel for each level, all of them its callees'.
+    let deep = function(profile, "program::deep")?;
+    let gpu = deep.gpu.as_ref().ok_or("not timed")?;
+    let levels = u64::from(DEEP) + 1;
+    let sums = (gpu.timed_calls, gpu.times.total_ns, gpu.times.self_ns);
+    let wanted = (2 * levels, 2 * levels * KERNEL_NS, 0);
+    same(&deep.name, "calls and sums", sums, wanted)
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(
+    name: &str,
+    what: &str,
+    is: T,
+    wanted: T,
+) -> Result<(), String> {
+    match is == wanted {
+        true => Ok(()),
+        false => Err(format!("{name}: {what} {is:?}, not {wanted:?}")),
+    }
+}
+
+/// Its timed calls; one on two devices is one on each.
+fn counted(function: &Function) -> u64 {
+    let devices = function.gpu_by_device.iter();
+    devices.map(|device| device.gpu.timed_calls).sum()
+}
+
+fn times(exact: &Exact, function: &Function) -> Result<(), String> {
+    let Some(gpu) = &function.gpu else {
+        return Ok(());
+    };
+    let each = exact.in_all * KERNEL_NS;
+    let range = (gpu.times.min_ns, gpu.times.max_ns);
+    same(exact.name, "least and most", range, (each, each))?;
+    let sums = (gpu.times.total_ns, gpu.timed_ns);
+    let all = counted(function) * each;
+    same(exact.name, "sums", sums, (all, all))
+}
+
+/// A self time is the total less what was read of the spans inside. Only where calls of the function itself went untimed can
+/// some of that have been inside these.
+fn own_times(exact: &Exact, function: &Function, node: &TreeNode) -> Result<(), String> {
+    let (Some(all), Some(own)) = (node.gpu_total_ns, node.gpu_self_ns) else {
+        return Ok(());
+    };
+    let inside = node.gpu_children_ns;
+    let elsewhere = function.untimed_calls * (exact.in_all - exact.own) * KERNEL_NS;
+    let least = all.saturating_sub(inside);
+    let most = all.saturating_sub(inside.saturating_sub(elsewhere));
+    let is_right = (least..=most).contains(&own) && own.is_multiple_of(KERNEL_NS);
+    match is_right {
+        true => Ok(()),
+        false => Err(format!(
+            "{}: of {all} ns, {inside} inside, {own} are its own and not {least} to {most}",
+            exact.name
+        )),
+    }
+}
+
+/// Whether the function's row says `≥` where its sums lack calls, and not where they are whole.
+fn marked(ended: &Ended, function: &Function) -> Result<(), String> {
+    if function.gpu.is_none() {
+        return Ok(());
+    }
+    let made_up_for = match function.replays {
+        0 => 0,
+        _ => function.graph_calls,
+    };
+    let untimed = function.untimed_calls - function.untimed.no_stream;
+    let lacks = function.captured_calls - made_up_for + untimed > 0;
+    let mut rows = ended.stderr.lines();
+    let row = rows
+        .find(|row| row.trim_start_matches(['!', ' ']).split(' ').next() == Some(&function.name));
+    let row = row.ok_or_else(|| format!("{} has no row", function.name))?;
+    match row.contains('≥') == lacks {
+        true => Ok(()),
+        false => Err(format!("calls are missing: {lacks}; the row: {row}")),
+    }
+}
