@@ -17,9 +17,11 @@ use crate::check::World;
 /// A text for the user: no device answers and none may be simulated, or the simulator cannot be loaded.
 pub(crate) fn open(world: &World) -> Result<(), String> {
     if world.simulated {
-        return simcuda::install()
+        simcuda::install().map_err(|error| format!("the simulated device: {error}"))?;
+        // For the checks that ask for CUPTI; the others never open it.
+        return simcupti::install()
             .map(drop)
-            .map_err(|error| format!("the simulated device: {error}"));
+            .map_err(|error| format!("the simulated libcupti: {error}"));
     }
     match simcuda::real_or_simulated() {
         simcuda::Device::Real => Ok(()),

@@ -14,8 +14,8 @@ use crate::needs::{self, Need};
 use crate::workspace::{self, Workspace};
 
 const USAGE: &str = "usage: cargo xtask gpu-pack
-  builds target/gpu-pack: the checks, the examples, the benchmark, the simulated driver and run.sh, stripped, at most
-  48 MiB. Copy that folder to a machine with an NVIDIA driver and run run.sh there; run.sh --help says more.";
+  builds target/gpu-pack: the checks, the examples, the benchmark, the simulated driver and libcupti, and run.sh,
+  stripped, at most 48 MiB. Copy that folder to a machine with an NVIDIA driver and run run.sh there; run.sh --help says more.";
 
 /// What starts everything; the pack's glibc stands in it in place of [`GLIBC`].
 const RUN: &str = include_str!("run.sh");
@@ -49,8 +49,13 @@ const BUILDS: [Build; 2] = [
             "cost",
         ],
         folder: "on",
-        // The simulated driver, so that the pack itself can be tried anywhere.
-        files: &["gpu-checks", "cost", "deps/libsimcuda.so"],
+        // The simulated driver and libcupti, so that the pack itself can be tried anywhere.
+        files: &[
+            "gpu-checks",
+            "cost",
+            "deps/libsimcuda.so",
+            "deps/libsimcupti.so",
+        ],
         examples: true,
     },
     Build {
