@@ -19,13 +19,18 @@ enum Way {
     Off,
     On,
     Cupti,
+    Sampled,
     Nsys,
 }
 
-const WAYS: [(Way, &str); 4] = [
+const WAYS: [(Way, &str); 5] = [
     (Way::Off, "off"),
     (Way::On, "on"),
     (Way::Cupti, "on, with CUPTI"),
+    (
+        Way::Sampled,
+        "on, with CUPTI, 1 call in 100 timed by events",
+    ),
     (Way::Nsys, "off, under nsys -t cuda"),
 ];
 
@@ -105,21 +110,26 @@ fn compared(
         );
         rows.push(figure(world, format!("{what}, {name}"), shown));
     }
-    let wanted = format!("{what}: with CUPTI against nsys");
     let at = |wanted| ways.iter().position(|(way, _)| *way == wanted);
-    rows.push(match at(Way::Cupti).zip(at(Way::Nsys)) {
-        Some((ours, theirs)) => {
-            let (ours, theirs) = (ratios(ours), ratios(theirs));
-            performance(
-                world,
-                wanted,
-                format!("{:.3} and {:.3} times off", ours.median, theirs.median),
-                "at most nsys's",
-                ours.median <= theirs.median,
-            )
-        }
-        None => Row::not_here(wanted, "there is no nsys here"),
-    });
+    for (way, name) in [
+        (Way::Cupti, "with CUPTI"),
+        (Way::Sampled, "with CUPTI and sampled events"),
+    ] {
+        let wanted = format!("{what}: {name} against nsys");
+        rows.push(match at(way).zip(at(Way::Nsys)) {
+            Some((ours, theirs)) => {
+                let (ours, theirs) = (ratios(ours), ratios(theirs));
+                performance(
+                    world,
+                    wanted,
+                    format!("{:.3} and {:.3} times off", ours.median, theirs.median),
+                    "at most nsys's",
+                    ours.median <= theirs.median,
+                )
+            }
+            None => Row::not_here(wanted, "there is no nsys here"),
+        });
+    }
     Ok(rows)
 }
 
@@ -127,6 +137,9 @@ fn set(mut command: Command, way: Way, nsys: Option<&Path>) -> Command {
     command.env("GPUPROF_REPORT", "none");
     match (way, nsys) {
         (Way::Cupti, _) => command.env("GPUPROF_CUPTI", "on"),
+        (Way::Sampled, _) => command
+            .env("GPUPROF_CUPTI", "on")
+            .env("GPUPROF_SAMPLE", "100"),
         (Way::On, _) => &mut command,
         (Way::Off | Way::Nsys, _) => command.env("GPUPROF", "off"),
     };
