@@ -375,17 +375,24 @@ pub(crate) fn book(
 ) -> Option<Fate> {
     let booked = own_work(thread, ended, |gpu| {
         let stamp = thread.stamp();
-        let ended = take(gpu).map(|open| collector().gpu.end(gpu, open, call.work, stamp.epoch()));
-        let fate = ended.unwrap_or(Fate::NoStream);
-        call.fate = fate;
-        if fate == Fate::InGraph {
+        let timing = &collector().gpu;
+        let ended = match take(gpu) {
+            Some(open) => timing.end(gpu, open, &call.work, stamp.epoch()),
+            None => Err(Fate::NoStream),
+        };
+        call.fate = ended
+            .as_ref()
+            .map_or_else(|fate| *fate, |_| Fate::Submitted);
+        if call.fate == Fate::InGraph {
             // It has done nothing yet; each replay does its work.
             call.work = Work::NONE;
         }
         // Booked before the sample is on its way: nobody then sees a GPU time without its call.
         let booked = node.book(&call, stamp);
-        collector().gpu.submit_ready(gpu);
-        booked.then_some(fate)
+        if let Ok(open) = ended {
+            timing.hand_in(gpu, open, &call.work);
+        }
+        booked.then_some(call.fate)
     });
     match booked {
         Some((fate, _)) => fate,

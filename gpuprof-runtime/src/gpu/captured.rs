@@ -328,7 +328,9 @@ impl Timing {
             }
             _ => None,
         };
-        into_graph.map_or(State::Not(fate), State::InGraph)
+        into_graph.map_or(State::Not(fate), |in_graph| {
+            State::InGraph(Box::new(in_graph))
+        })
     }
 }
 

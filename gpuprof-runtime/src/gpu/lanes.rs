@@ -61,6 +61,12 @@ impl Default for Lanes {
 impl Lanes {
     pub(super) const NONE: Self = Self::Many(Vec::new());
 
+    /// Whether there is nothing to let go of.
+    #[inline]
+    pub(super) fn is_none(&self) -> bool {
+        matches!(self, Self::Many(none) if none.capacity() == 0)
+    }
+
     /// Leaves none behind.
     #[inline]
     pub(super) fn take(&mut self) -> Self {

@@ -20,7 +20,7 @@ use crate::stats::paths::ROOT;
 const SPARE_KEPT: usize = 64;
 
 /// A span that is open on this thread, or a `with_stream`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Open {
     pub(super) site: u32,
     pub(super) path: u32,
@@ -37,6 +37,14 @@ pub(crate) struct Open {
     /// Made when the first span inside begins on the same single stream, at once for futures.
     pub(super) inside: Option<Arc<Inside>>,
     pub(super) state: State,
+    /// The call as it goes to the resolver, of one that is [`Started`](State::Started); so are the next three. Beside the state
+    /// and not in it: what is written here stays where it is.
+    pub(super) call: GpuCall,
+    pub(super) pairs: Pairs,
+    /// Where the time goes that the enclosing span must not count as its own.
+    pub(super) enclosing: Option<Arc<Inside>>,
+    /// Where it began.
+    pub(super) thread: Option<ThreadId>,
 }
 
 /// What became of the call so far.
@@ -46,15 +54,10 @@ pub(super) enum State {
     #[default]
     None,
     Not(Fate),
-    Started {
-        call: GpuCall,
-        pairs: Pairs,
-        /// Where the time goes that the enclosing span must not count as its own.
-        enclosing: Option<Arc<Inside>>,
-        thread: ThreadId,
-    },
+    /// Its start events are recorded.
+    Started,
     /// Its start event stands in the graph that its stream is being captured to.
-    InGraph(InGraph),
+    InGraph(Box<InGraph>),
 }
 
 /// The pairs of a call, one for each lane.
@@ -64,7 +67,20 @@ pub(super) enum Pairs {
     Many(Vec<Pair>),
 }
 
+impl Default for Pairs {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl Pairs {
+    pub(super) const NONE: Self = Self::Many(Vec::new());
+
+    #[inline]
+    fn is_none(&self) -> bool {
+        matches!(self, Self::Many(none) if none.capacity() == 0)
+    }
+
     pub(super) fn as_slice(&self) -> &[Pair] {
         match self {
             Self::One(pair) => std::slice::from_ref(pair),
@@ -113,9 +129,9 @@ impl Drop for Open {
 impl Open {
     #[inline]
     fn give_back(&self) {
-        if let State::Started { pairs, .. } = &self.state {
+        if let State::Started = self.state {
             let lanes = self.lanes.as_slice().iter();
-            let started = lanes.zip(pairs.as_slice());
+            let started = lanes.zip(self.pairs.as_slice());
             started.for_each(|(lane, pair)| lane.context.give(*pair));
             if let Some(inside) = &self.inside {
                 inside.close(false, 0);
@@ -125,6 +141,37 @@ impl Open {
 }
 
 impl Open {
+    #[cold]
+    fn boxed() -> Box<Self> {
+        Box::new(Self {
+            site: u32::MAX,
+            path: ROOT,
+            lanes: Lanes::NONE,
+            chosen: None,
+            timed: false,
+            refused: None,
+            epoch: 0,
+            inside: None,
+            state: State::None,
+            call: GpuCall::NONE,
+            pairs: Pairs::NONE,
+            enclosing: None,
+            thread: None,
+        })
+    }
+
+    /// For an entry that is blank: it has nothing to let go of, which need not be found out.
+    #[inline]
+    pub(super) fn set_lanes(&mut self, lanes: Lanes) {
+        std::mem::forget(std::mem::replace(&mut self.lanes, lanes));
+    }
+
+    /// The same.
+    #[inline]
+    pub(super) fn set_pairs(&mut self, pairs: Pairs) {
+        std::mem::forget(std::mem::replace(&mut self.pairs, pairs));
+    }
+
     /// The entry for one poll of a future: what spans inside need to know, without the call itself.
     pub(crate) fn for_poll(&self, thread: &mut GpuThread) -> Box<Self> {
         let mut open = thread.blank();
@@ -142,7 +189,7 @@ impl Open {
     /// Whether its stream's handle stands for another stream on this thread, so that nothing here is in its time.
     fn is_on_another_stream(&self, here: ThreadId) -> bool {
         let mut lanes = self.lanes.as_slice().iter();
-        matches!(&self.state, State::Started { thread, .. } if *thread != here)
+        self.thread.is_some_and(|thread| thread != here)
             && lanes.any(|lane| lane.stream == super::sys::Stream::PER_THREAD)
     }
 
@@ -183,8 +230,6 @@ pub(crate) struct GpuThread {
     next: u64,
     pub(super) contexts: MetContexts,
     sender: Option<Sender>,
-    /// The call that is being booked, and the epoch it is booked in.
-    pub(super) ready: Option<(Box<Open>, u32)>,
     /// Something was met for the first time since this was last asked.
     set_up: bool,
     random: fastrand::Rng,
@@ -200,7 +245,6 @@ impl GpuThread {
             next: 1,
             contexts: MetContexts::default(),
             sender: None,
-            ready: None,
             set_up: false,
             random: fastrand::Rng::new(),
             id: thread::current().id(),
@@ -251,7 +295,7 @@ impl GpuThread {
     /// An entry with nothing in it.
     #[inline]
     pub(super) fn blank(&mut self) -> Box<Open> {
-        self.spare.pop().unwrap_or_default()
+        self.spare.pop().unwrap_or_else(Open::boxed)
     }
 
     /// Takes an entry for another call.
@@ -261,12 +305,20 @@ impl GpuThread {
             return;
         }
         open.give_back();
-        open.lanes = Lanes::NONE;
+        // Most have handed theirs on.
+        if !open.lanes.is_none() {
+            open.lanes = Lanes::NONE;
+        }
+        if !open.pairs.is_none() {
+            open.pairs = Pairs::NONE;
+        }
         open.chosen = None;
         open.timed = false;
         open.refused = None;
         open.inside = None;
         open.state = State::None;
+        open.enclosing = None;
+        open.thread = None;
         self.spare.push(open);
     }
 

@@ -11,9 +11,10 @@ use super::inside::Inside;
 use super::kept::Kept;
 use super::lanes::{Lane, Lanes};
 use super::lent::Lent;
-use super::open;
+use super::open::{self, Open};
 use super::sys::Stream;
 use super::thread_context::ThreadContext;
+use crate::stats::call::Work;
 use crate::stats::gpu_node::GpuCall;
 use crate::sync::AtomicU64;
 
@@ -49,16 +50,17 @@ pub(crate) enum Pairs {
 }
 
 impl Pairs {
-    /// Lanes and pairs as the resolver wants them.
+    /// A call's lanes and pairs as the resolver wants them.
     #[inline]
-    pub(super) fn of(lanes: Lanes, pairs: open::Pairs) -> Self {
+    pub(super) fn of(open: &mut Open) -> Self {
         let one = |lane: Lane, pair| Recorded {
             context: lane.context,
             pair,
             stream: lane.stream,
             held: None,
         };
-        match (lanes, pairs) {
+        let pairs = std::mem::replace(&mut open.pairs, open::Pairs::NONE);
+        match (open.lanes.take(), pairs) {
             (Lanes::One(lane), open::Pairs::One(pair)) => Self::One(one(lane, pair)),
             (lanes, pairs) => {
                 let lanes = lanes.as_slice().iter().cloned();
@@ -114,6 +116,8 @@ pub(crate) struct Sample {
     /// The epoch in which the call was booked; a later epoch does not want it.
     pub(crate) epoch: u32,
     pub(crate) pairs: Pairs,
+    /// Apart, as few calls state any: [`Sender::send_work`] brings it.
+    pub(crate) work: Option<Box<Work>>,
     /// What spans inside add their time to.
     pub(crate) inside: Option<Arc<Inside>>,
     /// What this call adds its time to.
@@ -138,6 +142,8 @@ impl Sample {
 #[derive(Debug)]
 pub(crate) enum Message {
     Sample(Sample),
+    /// What the sample after it states.
+    Work(Work),
     /// To be held while samples of the thread on this context are pending.
     Hold(Arc<ThreadContext>, Kept<CudaContext>),
 }
@@ -207,10 +213,10 @@ impl Sender {
         )
     }
 
-    /// Whether a sample on so many lanes fits, with what has to be handed over before it.
+    /// Whether a sample on so many lanes fits, with what has to be handed over before it and the work that it states.
     #[inline]
-    pub(crate) fn has_room(&self, lanes: usize) -> bool {
-        self.room() > lanes
+    pub(crate) fn has_room(&self, lanes: usize, work: &Work) -> bool {
+        self.room() > lanes + usize::from(!work.is_none())
     }
 
     /// How many more messages fit.
@@ -231,6 +237,13 @@ impl Sender {
         let hold = Message::Hold(Arc::clone(context), Kept::new(owner));
         // There is room. Were there none, the samples would not be held, and their contexts be asked for.
         let _ = self.ring.push(hold);
+    }
+
+    /// Sends what the sample after it states.
+    #[cold]
+    pub(crate) fn send_work(&mut self, work: Work) {
+        // There is room.
+        let _ = self.ring.push(Message::Work(work));
     }
 
     /// Sends a sample that was [`announced`](Self::announce), where there is room for it.

@@ -331,8 +331,8 @@ impl Replays {
                 outermost: call.outermost && !thread.is_inside(&call.lanes, call.site),
                 weight,
                 drawn: chosen.drawn,
-                work: call.work,
             },
+            work: (!call.work.is_none()).then(|| Box::new(call.work)),
             // Known when it is booked.
             epoch: 0,
             pairs,

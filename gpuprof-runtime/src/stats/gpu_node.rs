@@ -46,7 +46,22 @@ pub(crate) struct GpuCall {
     /// How many calls of the parent's this one stands for, by its own site's `sample`.
     pub(crate) weight: u32,
     pub(crate) drawn: Drawn,
-    pub(crate) work: Work,
+}
+
+impl GpuCall {
+    /// Of no place at all.
+    pub(crate) const NONE: Self = Self {
+        path: ROOT,
+        site: u32::MAX,
+        device: 0,
+        counts: true,
+        parent: None,
+        covered: None,
+        blurs: None,
+        outermost: true,
+        weight: 1,
+        drawn: Drawn::NOTHING,
+    };
 }
 
 /// All GPU times of the current epoch.
@@ -64,14 +79,14 @@ pub(crate) struct GpuStats {
 
 impl GpuStats {
     /// Books a call, `inside_ns` of whose time spans inside have counted already.
-    pub(crate) fn add(&mut self, call: &GpuCall, ns: u64, inside_ns: u64) {
+    pub(crate) fn add(&mut self, call: &GpuCall, work: &Work, ns: u64, inside_ns: u64) {
         let node = self.nodes.entry((call.path, call.device)).or_default();
         node.times.add(ns);
         node.self_ns += ns.cast_signed() - inside_ns.cast_signed();
         node.stands_for = call.drawn.all;
         if call.counts {
             node.calls += 1;
-            node.work.add(&call.work);
+            node.work.add(work);
         }
         let outermost_ns = if call.outermost { ns } else { 0 };
         node.outermost_ns += outermost_ns;
