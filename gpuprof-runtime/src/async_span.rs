@@ -250,7 +250,7 @@ fn close(open: Open) {
         children_ns: open.children_ns,
         wall_ns: Some(wall_ns),
         fate: Fate::NoStream,
-        work: open.work,
+        work: &open.work,
     };
     thread::here(|thread| {
         // The thread may never have been at this place of the tree.

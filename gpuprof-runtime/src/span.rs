@@ -258,7 +258,7 @@ impl Running {
             children_ns,
             wall_ns: None,
             fate: Fate::NoStream,
-            work: self.work.unwrap_or(Work::NONE),
+            work: self.work.as_ref().unwrap_or(&Work::NONE),
         };
         let fate = match self.gpu & NUMBER {
             0 => self
@@ -369,7 +369,7 @@ pub(crate) fn begin_gpu(
 pub(crate) fn book(
     thread: &Thread,
     node: &Node,
-    mut call: Call,
+    mut call: Call<'_>,
     ended: u64,
     take: impl FnOnce(&mut GpuThread) -> Option<Box<Open>>,
 ) -> Option<Fate> {
@@ -377,7 +377,7 @@ pub(crate) fn book(
         let stamp = thread.stamp();
         let timing = &collector().gpu;
         let ended = match take(gpu) {
-            Some(open) => timing.end(gpu, open, &call.work, stamp.epoch()),
+            Some(open) => timing.end(gpu, open, call.work, stamp.epoch()),
             None => Err(Fate::NoStream),
         };
         call.fate = ended
@@ -385,12 +385,12 @@ pub(crate) fn book(
             .map_or_else(|fate| *fate, |_| Fate::Submitted);
         if call.fate == Fate::InGraph {
             // It has done nothing yet; each replay does its work.
-            call.work = Work::NONE;
+            call.work = &Work::NONE;
         }
         // Booked before the sample is on its way: nobody then sees a GPU time without its call.
         let booked = node.book(&call, stamp);
         if let Ok(open) = ended {
-            timing.hand_in(gpu, open, &call.work);
+            timing.hand_in(gpu, open, call.work);
         }
         booked.then_some(call.fate)
     });

@@ -224,10 +224,10 @@ impl Captures {
             site,
             sample,
             lanes: Lanes::One(Lane {
-                keep: None,
+                keep: Kept::NONE,
                 ..lane.clone()
             }),
-            stream: lane.keep.as_ref().map_or_else(Weak::new, Kept::downgrade),
+            stream: lane.keep.downgrade(),
             parking: lent,
             caller: inside.caller,
             enclosing: inside.enclosing,

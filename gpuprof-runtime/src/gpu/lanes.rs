@@ -33,8 +33,8 @@ pub(crate) struct Lane {
     pub(super) stream: sys::Stream,
     /// As the thread has met it that the span began on.
     pub(super) context: Arc<ThreadContext>,
-    /// Keeps the stream, and with it the context, until the end event; `None` where it outlives the span by itself.
-    pub(super) keep: Option<Kept<CudaStream>>,
+    /// Keeps the stream, and with it the context, until the end event; none where it outlives the span by itself.
+    pub(super) keep: Kept<CudaStream>,
 }
 
 impl Lane {
@@ -162,10 +162,12 @@ impl Timing {
         Ok(Lane {
             stream: stream.handle(),
             context,
-            keep: keep.map(Kept::new),
+            keep: Kept::new(keep),
         })
     }
 
+    #[cold]
+    #[inline(never)]
     fn meet(
         &self,
         thread: &mut GpuThread,

@@ -30,13 +30,13 @@ pub(crate) struct Recorded {
     pub(crate) pair: Pair,
     pub(crate) stream: Stream,
     /// Keeps the context of a replay until the events are read; spans hand theirs over once for many.
-    pub(super) held: Option<Kept<CudaContext>>,
+    pub(super) held: Kept<CudaContext>,
 }
 
 impl Recorded {
     /// Whether gpuprof holds the context: then it lives.
     pub(super) fn is_held(&self) -> bool {
-        self.held.is_some() || self.context.is_held()
+        !self.held.is_none() || self.context.is_held()
     }
 }
 
@@ -57,7 +57,7 @@ impl Pairs {
             context: lane.context,
             pair,
             stream: lane.stream,
-            held: None,
+            held: Kept::NONE,
         };
         let pairs = std::mem::replace(&mut open.pairs, open::Pairs::NONE);
         match (open.lanes.take(), pairs) {

@@ -262,10 +262,7 @@ impl Replays {
             context: Arc::clone(context),
             pair: lent.pair,
             stream: lane.stream,
-            held: context
-                .hold()
-                .map_err(|_| Untimed::Unavailable)?
-                .map(Kept::new),
+            held: Kept::new(context.hold().map_err(|_| Untimed::Unavailable)?),
         };
         planned
             .stand(driver, self.exec, &lent)

@@ -266,9 +266,12 @@ impl Timing {
     /// Hands a call that has its end event to the resolver.
     #[inline]
     pub(crate) fn hand_in(&self, thread: &mut GpuThread, mut open: Box<Open>, work: &Work) {
-        for lane in open.lanes.as_mut_slice() {
-            if let Some(mine) = thread.contexts.own(&lane.context) {
-                lane.context = mine;
+        // Only a future may have begun on another thread.
+        if open.thread != Some(thread.id) {
+            for lane in open.lanes.as_mut_slice() {
+                if let Some(mine) = thread.contexts.own(&lane.context) {
+                    lane.context = mine;
+                }
             }
         }
         let sender = thread.sender(self);
