@@ -309,10 +309,6 @@ pub(crate) fn count_lost(thread: &Thread, why: NoNode) {
     }
 }
 
-/// An event record that takes longer than this has not worked but waited: recording takes some microseconds, and blocks when
-/// the stream's queue is full, as the next launch would have.
-const STALL_NS: u64 = 50_000;
-
 /// Runs `f` on the thread's GPU state and counts the time since `before` as gpuprof's own; returns it with the clock at its
 /// end. `None`: that state is in use further up, which only a broken nesting can do, or is gone.
 #[inline]
@@ -326,7 +322,7 @@ pub(crate) fn own_work<R>(
         let after = clock::now();
         let took = after.saturating_sub(before);
         let set_up = gpu.take_set_up();
-        let stalled = clock::ns(took) > STALL_NS;
+        let stalled = clock::is_long(took);
         thread.count(
             |shared| match set_up {
                 true => &shared.setup_ticks,

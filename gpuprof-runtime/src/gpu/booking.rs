@@ -77,9 +77,8 @@ fn add_all(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)], insi
 /// The enclosing call on the same stream must not count this time as its own. It usually resolves later; a future that
 /// moved between threads may have been quicker.
 fn tell_enclosing(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)]) {
-    if let (Some(enclosing), Some(parent), [(device, ns)]) =
-        (&sample.enclosing, sample.call.parent, durations)
-    {
+    if let (Some(enclosing), [(device, ns)]) = (&sample.enclosing, durations) {
+        let parent = sample.call.parent;
         let weight = sample.call.weight;
         if enclosing.add(*ns, weight) == Enclosing::Booked {
             stats.take_from_self(parent, *device, ns.saturating_mul(u64::from(weight)));

@@ -90,15 +90,24 @@ impl Pairs {
 }
 
 /// How a call lies in the timed spans around it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Around {
     /// The nearest on the same single stream: its path, where the time goes that it must not count as its own, and the product
     /// of the weights of the spans between.
     pub(super) subtract: Option<(u32, Arc<Inside>, u32)>,
-    /// The nearest on all streams of the call: its time holds the call's.
-    pub(super) covered: Option<u32>,
+    /// The nearest on all streams of the call: its time holds the call's. [`ROOT`], as in the next, for none.
+    pub(super) covered: u32,
     /// The nearest on some of them that nothing can be taken from: where streams overlap, times do not add up.
-    pub(super) blurs: Option<u32>,
+    pub(super) blurs: u32,
+}
+
+impl Around {
+    /// There are none.
+    pub(super) const NONE: Self = Self {
+        subtract: None,
+        covered: ROOT,
+        blurs: ROOT,
+    };
 }
 
 /// A sampling decision.
@@ -261,6 +270,7 @@ impl GpuThread {
     }
 
     /// Whether anything is open.
+    #[inline]
     pub(crate) fn has_open(&self) -> bool {
         !self.open.is_empty()
     }
@@ -299,12 +309,18 @@ impl GpuThread {
     }
 
     /// Takes an entry for another call.
-    #[inline]
     pub(super) fn recycle(&mut self, mut open: Box<Open>) {
+        open.give_back();
+        open.state = State::None;
+        self.keep(open);
+    }
+
+    /// The same for one of which nothing is to be given back.
+    #[inline]
+    pub(super) fn keep(&mut self, mut open: Box<Open>) {
         if self.spare.len() >= SPARE_KEPT {
             return;
         }
-        open.give_back();
         // Most have handed theirs on.
         if !open.lanes.is_none() {
             open.lanes = Lanes::NONE;
@@ -316,7 +332,6 @@ impl GpuThread {
         open.timed = false;
         open.refused = None;
         open.inside = None;
-        open.state = State::None;
         open.enclosing = None;
         open.thread = None;
         self.spare.push(open);
@@ -392,23 +407,25 @@ impl GpuThread {
             Lanes::One(lane) => Some(lane),
             Lanes::Many(_) => None,
         };
-        let mut around = Around::default();
+        let mut around = Around::NONE;
         let mut at = None;
         for (index, (_, open)) in self.open.iter().enumerate().rev() {
             if !open.is_timed() {
                 continue;
             }
             if single.is_some_and(|lane| open.times_alone(lane)) {
-                around.covered = around.covered.or(Some(open.path));
+                if around.covered == ROOT {
+                    around.covered = open.path;
+                }
                 at = Some(index);
                 break;
             }
             let mut lanes = lanes.as_slice().iter();
-            if around.blurs.is_none() && lanes.clone().any(|lane| open.lanes.has(lane)) {
-                around.blurs = Some(open.path);
+            if around.blurs == ROOT && lanes.clone().any(|lane| open.lanes.has(lane)) {
+                around.blurs = open.path;
             }
-            if around.covered.is_none() && lanes.all(|lane| open.lanes.has(lane)) {
-                around.covered = Some(open.path);
+            if around.covered == ROOT && lanes.all(|lane| open.lanes.has(lane)) {
+                around.covered = open.path;
             }
         }
         around.subtract = at.and_then(|at| self.subtract(at));

@@ -23,6 +23,7 @@ use super::sys::{Event, Graph, GraphExec, GraphNode, Stream};
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed, Work};
 use crate::stats::gpu_node::GpuCall;
+use crate::stats::paths::ROOT;
 
 /// The captured calls of one executable graph, callers before what they call.
 #[derive(Debug)]
@@ -307,7 +308,7 @@ impl Replays {
                 .get(at)
                 .and_then(|planned| planned.call.enclosing);
         }
-        let mut blurs = None;
+        let mut blurs = ROOT;
         let enclosing = enclosing.or_else(|| {
             let around = thread.around(&call.lanes);
             blurs = around.blurs;
@@ -316,6 +317,7 @@ impl Replays {
             Some((path, inside))
         });
         let (parent, enclosing) = enclosing.unzip();
+        let parent = parent.unwrap_or(ROOT);
         Some(Sample {
             call: GpuCall {
                 path,

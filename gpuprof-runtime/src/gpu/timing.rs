@@ -15,12 +15,13 @@ use super::contexts::Contexts;
 use super::doze::Doze;
 use super::driver::Driver;
 use super::lanes::{Held, Lane};
-use super::open::{GpuThread, Open, State};
+use super::open::{Around, GpuThread, Open, State};
 use super::pending::{self, Apart, Progress, Receiver, Sample, Sender};
 use super::{record, resolver, sys};
 use crate::profile::Device;
 use crate::stats::call::{Fate, Untimed, Work};
 use crate::stats::gpu_node::{GpuCall, GpuStats};
+use crate::stats::paths::ROOT;
 
 /// The process's GPU timing.
 #[derive(Debug)]
@@ -174,12 +175,17 @@ impl Timing {
         if driver.lacks().is_some() || !self.has_resolver() {
             return Err(Fate::Untimed(Untimed::Unavailable));
         }
-        let around = thread.around(&open.lanes);
-        let outermost = !thread.is_inside(&open.lanes, open.site);
+        let (around, outermost) = match thread.has_open() {
+            true => (
+                thread.around(&open.lanes),
+                !thread.is_inside(&open.lanes, open.site),
+            ),
+            false => (Around::NONE, true),
+        };
         let pairs = record::start(driver, thread, &open.lanes)?;
-        let (mut parent, mut weight) = (None, chosen.own);
+        let (mut parent, mut weight) = (ROOT, chosen.own);
         if let Some((path, inside, between)) = around.subtract {
-            parent = Some(path);
+            parent = path;
             open.enclosing = Some(inside);
             weight = between.saturating_mul(weight);
         }
@@ -295,7 +301,7 @@ impl Timing {
             inside: open.inside.take(),
             enclosing: open.enclosing.take(),
         });
-        thread.recycle(open);
+        thread.keep(open);
         self.doze.rouse(|| self.wake());
     }
 

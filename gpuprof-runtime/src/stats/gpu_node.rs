@@ -36,12 +36,12 @@ pub(crate) struct GpuCall {
     pub(crate) device: u32,
     /// Whether this is the first device of the call's.
     pub(crate) counts: bool,
-    /// The nearest enclosing timed span on the same single stream.
-    pub(crate) parent: Option<u32>,
+    /// The nearest enclosing timed span on the same single stream; [`ROOT`], as in the next two, for none.
+    pub(crate) parent: u32,
     /// The nearest enclosing timed span on all of its streams.
-    pub(crate) covered: Option<u32>,
+    pub(crate) covered: u32,
     /// The nearest enclosing timed span on some of its streams that its time cannot be taken from.
-    pub(crate) blurs: Option<u32>,
+    pub(crate) blurs: u32,
     pub(crate) outermost: bool,
     /// How many calls of the parent's this one stands for, by its own site's `sample`.
     pub(crate) weight: u32,
@@ -55,9 +55,9 @@ impl GpuCall {
         site: u32::MAX,
         device: 0,
         counts: true,
-        parent: None,
-        covered: None,
-        blurs: None,
+        parent: ROOT,
+        covered: ROOT,
+        blurs: ROOT,
         outermost: true,
         weight: 1,
         drawn: Drawn::NOTHING,
@@ -93,10 +93,9 @@ impl GpuStats {
         let (drawn, device) = (call.drawn, call.device);
         self.clusters
             .add(call.site, drawn, device, call.counts, outermost_ns);
-        let (covered, blurs) = (call.covered.unwrap_or(ROOT), call.blurs.unwrap_or(ROOT));
         *self
             .enclosed
-            .entry((call.path, covered, blurs))
+            .entry((call.path, call.covered, call.blurs))
             .or_default() += ns;
         self.histograms
             .entry((call.site, call.device))
