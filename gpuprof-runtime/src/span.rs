@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::clock;
 use crate::collector::collector;
 use crate::cupti::calls::{self, Ended};
-use crate::gpu::{GpuThread, Held, Open, Place, Streams};
+use crate::gpu::{GpuThread, Held, Open, Place, Streams, Timing};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
 use crate::stats::call::{Call, Fate, Work};
@@ -170,8 +170,9 @@ impl On {
         };
         let before = clock::now();
         let opened = own_work(thread, before, |gpu| {
-            let streams = collector().gpu.hold(gpu, streams, false);
-            let open = begin_gpu(gpu, streams, site, call.node.path, false)?;
+            let timing = &collector().gpu;
+            let streams = timing.hold(gpu, streams, false);
+            let open = begin_gpu(timing, gpu, streams, site, call.node.path, false)?;
             Some(gpu.push(open))
         });
         let (opened, after) = opened.unwrap_or((None, before));
@@ -338,6 +339,7 @@ pub(crate) fn own_work<R>(
 /// Records the start event; `None` when the call has no stream.
 #[inline]
 pub(crate) fn begin_gpu(
+    timing: &'static Timing,
     gpu: &mut GpuThread,
     streams: Held,
     site: &Site,
@@ -350,7 +352,7 @@ pub(crate) fn begin_gpu(
         sample: site.meta.sample,
         graph: site.meta.graph,
     };
-    let open = collector().gpu.begin(gpu, streams, place, is_async);
+    let open = timing.begin(gpu, streams, place, is_async);
     // Only with a stream in hand: before that CUDA may be down, and our handler would run after the driver's.
     if open.is_some() {
         crate::exit::register_after_cuda();

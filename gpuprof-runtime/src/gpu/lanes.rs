@@ -142,7 +142,7 @@ impl Timing {
         lanes.map_or_else(Held::Refused, Held::Own)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn lane(
         &self,
         thread: &mut GpuThread,

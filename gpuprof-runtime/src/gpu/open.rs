@@ -120,6 +120,13 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
+    /// Nothing was drawn: every call is timed.
+    const ALL: Self = Self {
+        yes: true,
+        own: 1,
+        drawn: Drawn::NOTHING,
+    };
+
     /// Nothing was drawn, and the call is not timed.
     pub(super) const NO: Self = Self {
         yes: false,
@@ -359,6 +366,9 @@ impl GpuThread {
     /// any case as the site's own `sample` draws.
     #[inline]
     pub(super) fn choose(&mut self, global: u32, own: u32) -> Chosen {
+        if self.open.is_empty() && global <= 1 && own <= 1 {
+            return Chosen::ALL;
+        }
         let inherited = self.open.iter().rev().find_map(|(_, open)| open.chosen);
         self.choose_inside(inherited, global, own)
     }
