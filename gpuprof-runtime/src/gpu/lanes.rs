@@ -52,12 +52,6 @@ pub(crate) enum Lanes {
     Many(Vec<Lane>),
 }
 
-impl Default for Lanes {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
 impl Lanes {
     pub(super) const NONE: Self = Self::Many(Vec::new());
 

@@ -48,10 +48,9 @@ pub(crate) struct Open {
 }
 
 /// What became of the call so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) enum State {
     /// No call at all: a default stream, or a future's part between its polls.
-    #[default]
     None,
     Not(Fate),
     /// Its start events are recorded.
@@ -65,12 +64,6 @@ pub(super) enum State {
 pub(super) enum Pairs {
     One(Pair),
     Many(Vec<Pair>),
-}
-
-impl Default for Pairs {
-    fn default() -> Self {
-        Self::NONE
-    }
 }
 
 impl Pairs {
@@ -322,7 +315,7 @@ impl GpuThread {
         self.keep(open);
     }
 
-    /// The same for one of which nothing is to be given back.
+    /// The same for one that has nothing to give back.
     #[inline]
     pub(super) fn keep(&mut self, mut open: Box<Open>) {
         if self.spare.len() >= SPARE_KEPT {
