@@ -123,16 +123,22 @@ impl Timing {
     /// Takes hold of a call's streams. `later`: the call begins when nothing that was borrowed here need live any more.
     #[inline]
     pub(crate) fn hold(&self, thread: &mut GpuThread, streams: &Streams<'_>, later: bool) -> Held {
-        let lanes = match streams {
-            Streams::Untimed | Streams::Inherit => return Held::Inherit,
-            Streams::One(stream) => self.lane(thread, stream, later).map(Lanes::One),
-            Streams::Many(streams) => {
-                let lanes = streams
-                    .iter()
-                    .map(|stream| self.lane(thread, stream, later));
-                lanes.collect::<Result<Vec<_>, _>>().map(Lanes::several)
-            }
-        };
+        match streams {
+            Streams::Untimed | Streams::Inherit => Held::Inherit,
+            Streams::One(stream) => match self.lane(thread, stream, later) {
+                Ok(lane) => Held::Own(Lanes::One(lane)),
+                Err(fate) => Held::Refused(fate),
+            },
+            Streams::Many(streams) => self.hold_many(thread, streams, later),
+        }
+    }
+
+    #[cold]
+    fn hold_many(&self, thread: &mut GpuThread, streams: &[StreamRef<'_>], later: bool) -> Held {
+        let lanes = streams
+            .iter()
+            .map(|stream| self.lane(thread, stream, later));
+        let lanes = lanes.collect::<Result<Vec<_>, _>>().map(Lanes::several);
         lanes.map_or_else(Held::Refused, Held::Own)
     }
 

@@ -125,17 +125,17 @@ impl Timing {
         open.site = place.site;
         open.path = place.path;
         open.epoch = crate::stats::epoch();
-        let lanes = match streams {
-            Held::Own(lanes) => Ok(lanes),
-            Held::Inherit => thread.inherit(is_async),
+        match streams {
+            Held::Own(lanes) => open.set_lanes(lanes),
+            Held::Inherit => match thread.inherit(is_async) {
+                Ok(lanes) => open.set_lanes(lanes),
+                Err(fate) => {
+                    open.state = State::Not(fate);
+                    return Some(open);
+                }
+            },
             Held::Refused(fate) => {
                 open.refused = Some(fate);
-                Err(fate)
-            }
-        };
-        match lanes {
-            Ok(lanes) => open.set_lanes(lanes),
-            Err(fate) => {
                 open.state = State::Not(fate);
                 return Some(open);
             }
