@@ -18,7 +18,8 @@ use crate::stats::call::Work;
 use crate::stats::gpu_node::GpuCall;
 use crate::sync::AtomicU64;
 
-/// Samples that one thread can have under way. A call past it goes untimed and is counted.
+/// Samples that one thread can have under way; one that states work takes the room of two. A call past it goes untimed and is
+/// counted.
 const RING: usize = 4_096;
 /// Samples that come through a ring between two looks of the resolver's before these are too few.
 pub(super) const CROWDED: u64 = RING as u64 / 8;
