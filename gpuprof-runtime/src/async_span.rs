@@ -215,7 +215,9 @@ fn open(site: &'static Site, measured: Measured) -> Option<Open> {
             .map_err(|why| count_lost(thread, why))
             .ok()?;
         let gpu = measured.streams.and_then(|streams| {
-            let begin = |gpu: &mut GpuThread| begin_gpu(gpu, streams, site, node.path, true);
+            let begin = |gpu: &mut GpuThread| {
+                begin_gpu(&collector().gpu, gpu, streams, site, node.path, true)
+            };
             own_work(thread, clock::now(), begin).and_then(|(open, _)| open)
         });
         Some(Open {
@@ -250,7 +252,7 @@ fn close(open: Open) {
         children_ns: open.children_ns,
         wall_ns: Some(wall_ns),
         fate: Fate::NoStream,
-        work: open.work,
+        work: &open.work,
     };
     thread::here(|thread| {
         // The thread may never have been at this place of the tree.

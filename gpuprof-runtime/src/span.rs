@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::clock;
 use crate::collector::collector;
 use crate::cupti::calls::{self, Ended};
-use crate::gpu::{GpuThread, Held, Open, Place, Streams};
+use crate::gpu::{GpuThread, Held, Open, Place, Streams, Timing};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
 use crate::stats::call::{Call, Fate, Work};
@@ -170,8 +170,9 @@ impl On {
         };
         let before = clock::now();
         let opened = own_work(thread, before, |gpu| {
-            let streams = collector().gpu.hold(gpu, streams, false);
-            let open = begin_gpu(gpu, streams, site, call.node.path, false)?;
+            let timing = &collector().gpu;
+            let streams = timing.hold(gpu, streams, false);
+            let open = begin_gpu(timing, gpu, streams, site, call.node.path, false)?;
             Some(gpu.push(open))
         });
         let (opened, after) = opened.unwrap_or((None, before));
@@ -258,7 +259,7 @@ impl Running {
             children_ns,
             wall_ns: None,
             fate: Fate::NoStream,
-            work: self.work.unwrap_or(Work::NONE),
+            work: self.work.as_ref().unwrap_or(&Work::NONE),
         };
         let fate = match self.gpu & NUMBER {
             0 => self
@@ -309,10 +310,6 @@ pub(crate) fn count_lost(thread: &Thread, why: NoNode) {
     }
 }
 
-/// An event record that takes longer than this has not worked but waited: recording takes some microseconds, and blocks when
-/// the stream's queue is full, as the next launch would have.
-const STALL_NS: u64 = 50_000;
-
 /// Runs `f` on the thread's GPU state and counts the time since `before` as gpuprof's own; returns it with the clock at its
 /// end. `None`: that state is in use further up, which only a broken nesting can do, or is gone.
 #[inline]
@@ -326,7 +323,7 @@ pub(crate) fn own_work<R>(
         let after = clock::now();
         let took = after.saturating_sub(before);
         let set_up = gpu.take_set_up();
-        let stalled = clock::ns(took) > STALL_NS;
+        let stalled = clock::is_long(took);
         thread.count(
             |shared| match set_up {
                 true => &shared.setup_ticks,
@@ -342,6 +339,7 @@ pub(crate) fn own_work<R>(
 /// Records the start event; `None` when the call has no stream.
 #[inline]
 pub(crate) fn begin_gpu(
+    timing: &'static Timing,
     gpu: &mut GpuThread,
     streams: Held,
     site: &Site,
@@ -354,7 +352,7 @@ pub(crate) fn begin_gpu(
         sample: site.meta.sample,
         graph: site.meta.graph,
     };
-    let open = collector().gpu.begin(gpu, streams, place, is_async);
+    let open = timing.begin(gpu, streams, place, is_async);
     // Only with a stream in hand: before that CUDA may be down, and our handler would run after the driver's.
     if open.is_some() {
         crate::exit::register_after_cuda();
@@ -369,23 +367,30 @@ pub(crate) fn begin_gpu(
 pub(crate) fn book(
     thread: &Thread,
     node: &Node,
-    mut call: Call,
+    mut call: Call<'_>,
     ended: u64,
     take: impl FnOnce(&mut GpuThread) -> Option<Box<Open>>,
 ) -> Option<Fate> {
     let booked = own_work(thread, ended, |gpu| {
         let stamp = thread.stamp();
-        let ended = take(gpu).map(|open| collector().gpu.end(gpu, open, call.work, stamp.epoch()));
-        let fate = ended.unwrap_or(Fate::NoStream);
-        call.fate = fate;
-        if fate == Fate::InGraph {
+        let timing = &collector().gpu;
+        let ended = match take(gpu) {
+            Some(open) => timing.end(gpu, open, call.work, stamp.epoch()),
+            None => Err(Fate::NoStream),
+        };
+        call.fate = ended
+            .as_ref()
+            .map_or_else(|fate| *fate, |_| Fate::Submitted);
+        if call.fate == Fate::InGraph {
             // It has done nothing yet; each replay does its work.
-            call.work = Work::NONE;
+            call.work = &Work::NONE;
         }
         // Booked before the sample is on its way: nobody then sees a GPU time without its call.
         let booked = node.book(&call, stamp);
-        collector().gpu.submit_ready(gpu);
-        booked.then_some(fate)
+        if let Ok(open) = ended {
+            timing.hand_in(gpu, open, call.work);
+        }
+        booked.then_some(call.fate)
     });
     match booked {
         Some((fate, _)) => fate,

@@ -116,6 +116,7 @@ pub(crate) fn here<R>(f: impl FnOnce(&Thread) -> R) -> R {
 
 /// Runs `f` on this thread's GPU state; `None` when the thread is taking its thread-locals down, or `f` would run inside of
 /// itself, which only a broken nesting does.
+#[inline]
 pub(crate) fn gpu<R>(f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
     let run = |leaving: &Leaving| {
         let mut gpu = leaving.gpu.try_borrow_mut().ok()?;

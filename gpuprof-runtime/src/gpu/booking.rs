@@ -7,6 +7,7 @@ use super::durations::durations;
 use super::inside::Enclosing;
 use super::pending::Sample;
 use super::timing::Timing;
+use crate::stats::call::Work;
 use crate::stats::gpu_node::{GpuCall, GpuStats};
 
 /// The sample is not complete after all: its stream was destroyed with work queued, and a newer stream, which is ahead, has its
@@ -31,7 +32,7 @@ pub(super) fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Resul
             (Ok(durations), Some(stats)) if !sample.pairs.is_spoilt() => {
                 let ns = durations.first().map_or(0, |(_, ns)| *ns);
                 let inside_ns = close(true, ns);
-                add_all(stats, &sample.call, &durations, inside_ns);
+                add_all(stats, sample, &durations, inside_ns);
                 tell_enclosing(stats, sample, &durations);
             }
             (_, Some(stats)) if !driver.has_ended() => {
@@ -61,23 +62,23 @@ pub(super) fn give_up(timing: &Timing, sample: &Sample) {
     sample.pairs.recycle();
 }
 
-fn add_all(stats: &mut GpuStats, call: &GpuCall, durations: &[(u32, u64)], inside_ns: u64) {
+fn add_all(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)], inside_ns: u64) {
+    let work = sample.work.as_deref().unwrap_or(&Work::NONE);
     for (at, &(device, ns)) in durations.iter().enumerate() {
         let call = GpuCall {
             device,
             counts: at == 0,
-            ..*call
+            ..sample.call
         };
-        stats.add(&call, ns, inside_ns);
+        stats.add(&call, work, ns, inside_ns);
     }
 }
 
 /// The enclosing call on the same stream must not count this time as its own. It usually resolves later; a future that
 /// moved between threads may have been quicker.
 fn tell_enclosing(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)]) {
-    if let (Some(enclosing), Some(parent), [(device, ns)]) =
-        (&sample.enclosing, sample.call.parent, durations)
-    {
+    if let (Some(enclosing), [(device, ns)]) = (&sample.enclosing, durations) {
+        let parent = sample.call.parent;
         let weight = sample.call.weight;
         if enclosing.add(*ns, weight) == Enclosing::Booked {
             stats.take_from_self(parent, *device, ns.saturating_mul(u64::from(weight)));

@@ -224,10 +224,10 @@ impl Captures {
             site,
             sample,
             lanes: Lanes::One(Lane {
-                keep: None,
+                keep: Kept::NONE,
                 ..lane.clone()
             }),
-            stream: lane.keep.as_ref().map_or_else(Weak::new, Kept::downgrade),
+            stream: lane.keep.downgrade(),
             parking: lent,
             caller: inside.caller,
             enclosing: inside.enclosing,
@@ -328,7 +328,9 @@ impl Timing {
             }
             _ => None,
         };
-        into_graph.map_or(State::Not(fate), State::InGraph)
+        into_graph.map_or(State::Not(fate), |in_graph| {
+            State::InGraph(Box::new(in_graph))
+        })
     }
 }
 

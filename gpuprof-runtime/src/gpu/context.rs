@@ -300,6 +300,16 @@ pub(crate) fn within<R>(
     if before == Ok(context) {
         return Ok(f());
     }
+    within_another(driver, context, before, f)
+}
+
+#[cold]
+fn within_another<R>(
+    driver: &Driver,
+    context: sys::Context,
+    before: Result<sys::Context, Failed>,
+    f: impl FnOnce() -> R,
+) -> Result<R, Failed> {
     if let Some(failed) = driver.is_stuck() {
         return Err(failed);
     }

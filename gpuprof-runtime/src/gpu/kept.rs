@@ -29,13 +29,22 @@ impl InContext for CudaStream {
     }
 }
 
-/// A handle held for a while. Its drop leaves the thread's current context as it is.
+/// A handle held for a while, or none. Its drop leaves the thread's current context as it is.
 #[derive(Debug)]
 pub(super) struct Kept<T: InContext>(Option<Arc<T>>);
 
 impl<T: InContext> Kept<T> {
-    pub(super) fn new(handle: Arc<T>) -> Self {
-        Self(Some(handle))
+    #[inline]
+    pub(super) fn new(handle: impl Into<Option<Arc<T>>>) -> Self {
+        Self(handle.into())
+    }
+
+    /// Holds none.
+    pub(super) const NONE: Self = Self(None);
+
+    #[inline]
+    pub(super) fn is_none(&self) -> bool {
+        self.0.is_none()
     }
 
     /// Does not hold it.
@@ -51,6 +60,7 @@ impl<T: InContext> Clone for Kept<T> {
 }
 
 impl<T: InContext> Drop for Kept<T> {
+    #[inline]
     fn drop(&mut self) {
         // Of two who let go at the same time one is told that it was the last, which a look at the count does not tell.
         let last = self.0.take().and_then(Arc::into_inner);

@@ -33,8 +33,8 @@ pub(crate) struct Lane {
     pub(super) stream: sys::Stream,
     /// As the thread has met it that the span began on.
     pub(super) context: Arc<ThreadContext>,
-    /// Keeps the stream, and with it the context, until the end event; `None` where it outlives the span by itself.
-    pub(super) keep: Option<Kept<CudaStream>>,
+    /// Keeps the stream, and with it the context, until the end event; none where it outlives the span by itself.
+    pub(super) keep: Kept<CudaStream>,
 }
 
 impl Lane {
@@ -52,14 +52,14 @@ pub(crate) enum Lanes {
     Many(Vec<Lane>),
 }
 
-impl Default for Lanes {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
 impl Lanes {
     pub(super) const NONE: Self = Self::Many(Vec::new());
+
+    /// Whether there is nothing to let go of.
+    #[inline]
+    pub(super) fn is_none(&self) -> bool {
+        matches!(self, Self::Many(none) if none.capacity() == 0)
+    }
 
     /// Leaves none behind.
     #[inline]
@@ -123,20 +123,26 @@ impl Timing {
     /// Takes hold of a call's streams. `later`: the call begins when nothing that was borrowed here need live any more.
     #[inline]
     pub(crate) fn hold(&self, thread: &mut GpuThread, streams: &Streams<'_>, later: bool) -> Held {
-        let lanes = match streams {
-            Streams::Untimed | Streams::Inherit => return Held::Inherit,
-            Streams::One(stream) => self.lane(thread, stream, later).map(Lanes::One),
-            Streams::Many(streams) => {
-                let lanes = streams
-                    .iter()
-                    .map(|stream| self.lane(thread, stream, later));
-                lanes.collect::<Result<Vec<_>, _>>().map(Lanes::several)
-            }
-        };
+        match streams {
+            Streams::Untimed | Streams::Inherit => Held::Inherit,
+            Streams::One(stream) => match self.lane(thread, stream, later) {
+                Ok(lane) => Held::Own(Lanes::One(lane)),
+                Err(fate) => Held::Refused(fate),
+            },
+            Streams::Many(streams) => self.hold_many(thread, streams, later),
+        }
+    }
+
+    #[cold]
+    fn hold_many(&self, thread: &mut GpuThread, streams: &[StreamRef<'_>], later: bool) -> Held {
+        let lanes = streams
+            .iter()
+            .map(|stream| self.lane(thread, stream, later));
+        let lanes = lanes.collect::<Result<Vec<_>, _>>().map(Lanes::several);
         lanes.map_or_else(Held::Refused, Held::Own)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn lane(
         &self,
         thread: &mut GpuThread,
@@ -156,10 +162,12 @@ impl Timing {
         Ok(Lane {
             stream: stream.handle(),
             context,
-            keep: keep.map(Kept::new),
+            keep: Kept::new(keep),
         })
     }
 
+    #[cold]
+    #[inline(never)]
     fn meet(
         &self,
         thread: &mut GpuThread,

@@ -79,7 +79,7 @@ fn whoever_waits_finds_every_sample_that_was_sent_before_booked() {
     });
 }
 
-/// The thread's way is `Timing::submit_ready`'s, the resolver's that of `Ring::let_go`. What is held is a number here: how many
+/// The thread's way is `Timing::hand_in`'s, the resolver's that of `Ring::let_go`. What is held is a number here: how many
 /// times it was handed over and not let go.
 #[test]
 fn no_sample_comes_to_the_resolver_without_what_it_needs() {

@@ -20,7 +20,7 @@ use crate::stats::paths::ROOT;
 const SPARE_KEPT: usize = 64;
 
 /// A span that is open on this thread, or a `with_stream`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Open {
     pub(super) site: u32,
     pub(super) path: u32,
@@ -37,24 +37,26 @@ pub(crate) struct Open {
     /// Made when the first span inside begins on the same single stream, at once for futures.
     pub(super) inside: Option<Arc<Inside>>,
     pub(super) state: State,
+    /// The call as it goes to the resolver, of one that is [`Started`](State::Started); so are the next three. Beside the state
+    /// and not in it: what is written here stays where it is.
+    pub(super) call: GpuCall,
+    pub(super) pairs: Pairs,
+    /// Where the time goes that the enclosing span must not count as its own.
+    pub(super) enclosing: Option<Arc<Inside>>,
+    /// Where it began.
+    pub(super) thread: Option<ThreadId>,
 }
 
 /// What became of the call so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) enum State {
     /// No call at all: a default stream, or a future's part between its polls.
-    #[default]
     None,
     Not(Fate),
-    Started {
-        call: GpuCall,
-        pairs: Pairs,
-        /// Where the time goes that the enclosing span must not count as its own.
-        enclosing: Option<Arc<Inside>>,
-        thread: ThreadId,
-    },
+    /// Its start events are recorded.
+    Started,
     /// Its start event stands in the graph that its stream is being captured to.
-    InGraph(InGraph),
+    InGraph(Box<InGraph>),
 }
 
 /// The pairs of a call, one for each lane.
@@ -65,6 +67,13 @@ pub(super) enum Pairs {
 }
 
 impl Pairs {
+    pub(super) const NONE: Self = Self::Many(Vec::new());
+
+    #[inline]
+    fn is_none(&self) -> bool {
+        matches!(self, Self::Many(none) if none.capacity() == 0)
+    }
+
     pub(super) fn as_slice(&self) -> &[Pair] {
         match self {
             Self::One(pair) => std::slice::from_ref(pair),
@@ -74,15 +83,24 @@ impl Pairs {
 }
 
 /// How a call lies in the timed spans around it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Around {
     /// The nearest on the same single stream: its path, where the time goes that it must not count as its own, and the product
     /// of the weights of the spans between.
     pub(super) subtract: Option<(u32, Arc<Inside>, u32)>,
-    /// The nearest on all streams of the call: its time holds the call's.
-    pub(super) covered: Option<u32>,
+    /// The nearest on all streams of the call: its time holds the call's. [`ROOT`], as in the next, for none.
+    pub(super) covered: u32,
     /// The nearest on some of them that nothing can be taken from: where streams overlap, times do not add up.
-    pub(super) blurs: Option<u32>,
+    pub(super) blurs: u32,
+}
+
+impl Around {
+    /// There are none.
+    pub(super) const NONE: Self = Self {
+        subtract: None,
+        covered: ROOT,
+        blurs: ROOT,
+    };
 }
 
 /// A sampling decision.
@@ -95,6 +113,13 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
+    /// Nothing was drawn: every call is timed.
+    const ALL: Self = Self {
+        yes: true,
+        own: 1,
+        drawn: Drawn::NOTHING,
+    };
+
     /// Nothing was drawn, and the call is not timed.
     pub(super) const NO: Self = Self {
         yes: false,
@@ -113,9 +138,9 @@ impl Drop for Open {
 impl Open {
     #[inline]
     fn give_back(&self) {
-        if let State::Started { pairs, .. } = &self.state {
+        if let State::Started = self.state {
             let lanes = self.lanes.as_slice().iter();
-            let started = lanes.zip(pairs.as_slice());
+            let started = lanes.zip(self.pairs.as_slice());
             started.for_each(|(lane, pair)| lane.context.give(*pair));
             if let Some(inside) = &self.inside {
                 inside.close(false, 0);
@@ -125,6 +150,37 @@ impl Open {
 }
 
 impl Open {
+    #[cold]
+    fn boxed() -> Box<Self> {
+        Box::new(Self {
+            site: u32::MAX,
+            path: ROOT,
+            lanes: Lanes::NONE,
+            chosen: None,
+            timed: false,
+            refused: None,
+            epoch: 0,
+            inside: None,
+            state: State::None,
+            call: GpuCall::NONE,
+            pairs: Pairs::NONE,
+            enclosing: None,
+            thread: None,
+        })
+    }
+
+    /// For an entry that is blank: it has nothing to let go of, which need not be found out.
+    #[inline]
+    pub(super) fn set_lanes(&mut self, lanes: Lanes) {
+        std::mem::forget(std::mem::replace(&mut self.lanes, lanes));
+    }
+
+    /// The same.
+    #[inline]
+    pub(super) fn set_pairs(&mut self, pairs: Pairs) {
+        std::mem::forget(std::mem::replace(&mut self.pairs, pairs));
+    }
+
     /// The entry for one poll of a future: what spans inside need to know, without the call itself.
     pub(crate) fn for_poll(&self, thread: &mut GpuThread) -> Box<Self> {
         let mut open = thread.blank();
@@ -142,7 +198,7 @@ impl Open {
     /// Whether its stream's handle stands for another stream on this thread, so that nothing here is in its time.
     fn is_on_another_stream(&self, here: ThreadId) -> bool {
         let mut lanes = self.lanes.as_slice().iter();
-        matches!(&self.state, State::Started { thread, .. } if *thread != here)
+        self.thread.is_some_and(|thread| thread != here)
             && lanes.any(|lane| lane.stream == super::sys::Stream::PER_THREAD)
     }
 
@@ -183,8 +239,6 @@ pub(crate) struct GpuThread {
     next: u64,
     pub(super) contexts: MetContexts,
     sender: Option<Sender>,
-    /// The call that is being booked, and the epoch it is booked in.
-    pub(super) ready: Option<(Box<Open>, u32)>,
     /// Something was met for the first time since this was last asked.
     set_up: bool,
     random: fastrand::Rng,
@@ -200,7 +254,6 @@ impl GpuThread {
             next: 1,
             contexts: MetContexts::default(),
             sender: None,
-            ready: None,
             set_up: false,
             random: fastrand::Rng::new(),
             id: thread::current().id(),
@@ -217,6 +270,7 @@ impl GpuThread {
     }
 
     /// Whether anything is open.
+    #[inline]
     pub(crate) fn has_open(&self) -> bool {
         !self.open.is_empty()
     }
@@ -251,22 +305,35 @@ impl GpuThread {
     /// An entry with nothing in it.
     #[inline]
     pub(super) fn blank(&mut self) -> Box<Open> {
-        self.spare.pop().unwrap_or_default()
+        self.spare.pop().unwrap_or_else(Open::boxed)
     }
 
     /// Takes an entry for another call.
-    #[inline]
     pub(super) fn recycle(&mut self, mut open: Box<Open>) {
+        open.give_back();
+        open.state = State::None;
+        self.keep(open);
+    }
+
+    /// The same for one that has nothing to give back.
+    #[inline]
+    pub(super) fn keep(&mut self, mut open: Box<Open>) {
         if self.spare.len() >= SPARE_KEPT {
             return;
         }
-        open.give_back();
-        open.lanes = Lanes::NONE;
+        // Most have handed theirs on.
+        if !open.lanes.is_none() {
+            open.lanes = Lanes::NONE;
+        }
+        if !open.pairs.is_none() {
+            open.pairs = Pairs::NONE;
+        }
         open.chosen = None;
         open.timed = false;
         open.refused = None;
         open.inside = None;
-        open.state = State::None;
+        open.enclosing = None;
+        open.thread = None;
         self.spare.push(open);
     }
 
@@ -292,6 +359,9 @@ impl GpuThread {
     /// any case as the site's own `sample` draws.
     #[inline]
     pub(super) fn choose(&mut self, global: u32, own: u32) -> Chosen {
+        if self.open.is_empty() && global <= 1 && own <= 1 {
+            return Chosen::ALL;
+        }
         let inherited = self.open.iter().rev().find_map(|(_, open)| open.chosen);
         self.choose_inside(inherited, global, own)
     }
@@ -340,23 +410,25 @@ impl GpuThread {
             Lanes::One(lane) => Some(lane),
             Lanes::Many(_) => None,
         };
-        let mut around = Around::default();
+        let mut around = Around::NONE;
         let mut at = None;
         for (index, (_, open)) in self.open.iter().enumerate().rev() {
             if !open.is_timed() {
                 continue;
             }
             if single.is_some_and(|lane| open.times_alone(lane)) {
-                around.covered = around.covered.or(Some(open.path));
+                if around.covered == ROOT {
+                    around.covered = open.path;
+                }
                 at = Some(index);
                 break;
             }
             let mut lanes = lanes.as_slice().iter();
-            if around.blurs.is_none() && lanes.clone().any(|lane| open.lanes.has(lane)) {
-                around.blurs = Some(open.path);
+            if around.blurs == ROOT && lanes.clone().any(|lane| open.lanes.has(lane)) {
+                around.blurs = open.path;
             }
-            if around.covered.is_none() && lanes.all(|lane| open.lanes.has(lane)) {
-                around.covered = Some(open.path);
+            if around.covered == ROOT && lanes.all(|lane| open.lanes.has(lane)) {
+                around.covered = open.path;
             }
         }
         around.subtract = at.and_then(|at| self.subtract(at));

@@ -11,13 +11,15 @@ use super::inside::Inside;
 use super::kept::Kept;
 use super::lanes::{Lane, Lanes};
 use super::lent::Lent;
-use super::open;
+use super::open::{self, Open};
 use super::sys::Stream;
 use super::thread_context::ThreadContext;
+use crate::stats::call::Work;
 use crate::stats::gpu_node::GpuCall;
 use crate::sync::AtomicU64;
 
-/// Samples that one thread can have under way. A call past it goes untimed and is counted.
+/// Samples that one thread can have under way; one that states work takes the room of two. A call past it goes untimed and is
+/// counted.
 const RING: usize = 4_096;
 /// Samples that come through a ring between two looks of the resolver's before these are too few.
 pub(super) const CROWDED: u64 = RING as u64 / 8;
@@ -29,13 +31,13 @@ pub(crate) struct Recorded {
     pub(crate) pair: Pair,
     pub(crate) stream: Stream,
     /// Keeps the context of a replay until the events are read; spans hand theirs over once for many.
-    pub(super) held: Option<Kept<CudaContext>>,
+    pub(super) held: Kept<CudaContext>,
 }
 
 impl Recorded {
     /// Whether gpuprof holds the context: then it lives.
     pub(super) fn is_held(&self) -> bool {
-        self.held.is_some() || self.context.is_held()
+        !self.held.is_none() || self.context.is_held()
     }
 }
 
@@ -49,16 +51,17 @@ pub(crate) enum Pairs {
 }
 
 impl Pairs {
-    /// Lanes and pairs as the resolver wants them.
+    /// A call's lanes and pairs as the resolver wants them.
     #[inline]
-    pub(super) fn of(lanes: Lanes, pairs: open::Pairs) -> Self {
+    pub(super) fn of(open: &mut Open) -> Self {
         let one = |lane: Lane, pair| Recorded {
             context: lane.context,
             pair,
             stream: lane.stream,
-            held: None,
+            held: Kept::NONE,
         };
-        match (lanes, pairs) {
+        let pairs = std::mem::replace(&mut open.pairs, open::Pairs::NONE);
+        match (open.lanes.take(), pairs) {
             (Lanes::One(lane), open::Pairs::One(pair)) => Self::One(one(lane, pair)),
             (lanes, pairs) => {
                 let lanes = lanes.as_slice().iter().cloned();
@@ -114,6 +117,8 @@ pub(crate) struct Sample {
     /// The epoch in which the call was booked; a later epoch does not want it.
     pub(crate) epoch: u32,
     pub(crate) pairs: Pairs,
+    /// Apart, as few calls state any: [`Sender::send_work`] brings it.
+    pub(crate) work: Option<Box<Work>>,
     /// What spans inside add their time to.
     pub(crate) inside: Option<Arc<Inside>>,
     /// What this call adds its time to.
@@ -138,6 +143,8 @@ impl Sample {
 #[derive(Debug)]
 pub(crate) enum Message {
     Sample(Sample),
+    /// What the sample after it states.
+    Work(Work),
     /// To be held while samples of the thread on this context are pending.
     Hold(Arc<ThreadContext>, Kept<CudaContext>),
 }
@@ -207,10 +214,10 @@ impl Sender {
         )
     }
 
-    /// Whether a sample on so many lanes fits, with what has to be handed over before it.
+    /// Whether a sample on so many lanes fits, with what has to be handed over before it and the work that it states.
     #[inline]
-    pub(crate) fn has_room(&self, lanes: usize) -> bool {
-        self.room() > lanes
+    pub(crate) fn has_room(&self, lanes: usize, work: &Work) -> bool {
+        self.room() > lanes + usize::from(!work.is_none())
     }
 
     /// How many more messages fit.
@@ -231,6 +238,13 @@ impl Sender {
         let hold = Message::Hold(Arc::clone(context), Kept::new(owner));
         // There is room. Were there none, the samples would not be held, and their contexts be asked for.
         let _ = self.ring.push(hold);
+    }
+
+    /// Sends what the sample after it states.
+    #[cold]
+    pub(crate) fn send_work(&mut self, work: Work) {
+        // There is room.
+        let _ = self.ring.push(Message::Work(work));
     }
 
     /// Sends a sample that was [`announced`](Self::announce), where there is room for it.

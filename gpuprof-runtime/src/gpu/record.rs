@@ -15,10 +15,14 @@ pub(super) fn check(driver: &Driver, lanes: &Lanes) -> Result<(), Fate> {
 /// Start events on all lanes, or none.
 #[inline]
 pub(super) fn start(driver: &Driver, thread: &mut GpuThread, lanes: &Lanes) -> Result<Pairs, Fate> {
-    let lanes = match lanes {
-        Lanes::One(lane) => return start_lane(driver, thread, lane).map(Pairs::One),
-        Lanes::Many(lanes) => lanes,
-    };
+    match lanes {
+        Lanes::One(lane) => start_lane(driver, thread, lane).map(Pairs::One),
+        Lanes::Many(lanes) => start_many(driver, thread, lanes),
+    }
+}
+
+#[cold]
+fn start_many(driver: &Driver, thread: &mut GpuThread, lanes: &[Lane]) -> Result<Pairs, Fate> {
     let mut pairs = Vec::with_capacity(lanes.len());
     for lane in lanes {
         match start_lane(driver, thread, lane) {
@@ -36,14 +40,25 @@ pub(super) fn start(driver: &Driver, thread: &mut GpuThread, lanes: &Lanes) -> R
 /// End events on all lanes.
 #[inline]
 pub(super) fn end(driver: &Driver, lanes: &Lanes, pairs: &Pairs) -> Result<(), Fate> {
-    let mut each = lanes.as_slice().iter().zip(pairs.as_slice());
-    each.try_for_each(|(lane, pair)| {
-        in_context_of(driver, lane, || {
-            check_stream(driver, lane)?;
-            driver.record(pair.end, lane.stream).map_err(|failed| {
-                lane.context.note(failed);
-                Fate::Untimed(Untimed::CudaError)
-            })
+    match (lanes, pairs) {
+        (Lanes::One(lane), Pairs::One(pair)) => end_lane(driver, lane, *pair),
+        _ => end_many(driver, lanes.as_slice(), pairs.as_slice()),
+    }
+}
+
+#[cold]
+fn end_many(driver: &Driver, lanes: &[Lane], pairs: &[Pair]) -> Result<(), Fate> {
+    let mut each = lanes.iter().zip(pairs);
+    each.try_for_each(|(lane, pair)| end_lane(driver, lane, *pair))
+}
+
+#[inline]
+fn end_lane(driver: &Driver, lane: &Lane, pair: Pair) -> Result<(), Fate> {
+    in_context_of(driver, lane, || {
+        check_stream(driver, lane)?;
+        driver.record(pair.end, lane.stream).map_err(|failed| {
+            lane.context.note(failed);
+            Fate::Untimed(Untimed::CudaError)
         })
     })
 }

@@ -23,6 +23,7 @@ use super::sys::{Event, Graph, GraphExec, GraphNode, Stream};
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed, Work};
 use crate::stats::gpu_node::GpuCall;
+use crate::stats::paths::ROOT;
 
 /// The captured calls of one executable graph, callers before what they call.
 #[derive(Debug)]
@@ -262,10 +263,7 @@ impl Replays {
             context: Arc::clone(context),
             pair: lent.pair,
             stream: lane.stream,
-            held: context
-                .hold()
-                .map_err(|_| Untimed::Unavailable)?
-                .map(Kept::new),
+            held: Kept::new(context.hold().map_err(|_| Untimed::Unavailable)?),
         };
         planned
             .stand(driver, self.exec, &lent)
@@ -310,7 +308,7 @@ impl Replays {
                 .get(at)
                 .and_then(|planned| planned.call.enclosing);
         }
-        let mut blurs = None;
+        let mut blurs = ROOT;
         let enclosing = enclosing.or_else(|| {
             let around = thread.around(&call.lanes);
             blurs = around.blurs;
@@ -319,6 +317,7 @@ impl Replays {
             Some((path, inside))
         });
         let (parent, enclosing) = enclosing.unzip();
+        let parent = parent.unwrap_or(ROOT);
         Some(Sample {
             call: GpuCall {
                 path,
@@ -331,8 +330,8 @@ impl Replays {
                 outermost: call.outermost && !thread.is_inside(&call.lanes, call.site),
                 weight,
                 drawn: chosen.drawn,
-                work: call.work,
             },
+            work: (!call.work.is_none()).then(|| Box::new(call.work)),
             // Known when it is booked.
             epoch: 0,
             pairs,

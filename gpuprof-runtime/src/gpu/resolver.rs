@@ -24,6 +24,7 @@ use super::sys::Stream;
 use super::thread_context::ThreadContext;
 use super::timing::Timing;
 use crate::exit;
+use crate::stats::call::Work;
 
 /// While somebody waits for it.
 const HURRIED_SLEEP: Duration = Duration::from_micros(20);
@@ -60,6 +61,8 @@ struct Ring {
     receiver: Receiver,
     /// Samples that have come through it.
     received: u64,
+    /// What the next sample states.
+    work: Option<Box<Work>>,
     /// Contexts held while samples of the thread are pending there.
     holds: Vec<(Arc<ThreadContext>, Kept<CudaContext>)>,
 }
@@ -233,6 +236,7 @@ impl Resolver {
                 id: self.next_ring,
                 receiver,
                 received: 0,
+                work: None,
                 holds: Vec::new(),
             });
             self.next_ring += 1;
@@ -242,8 +246,12 @@ impl Resolver {
         for ring in &mut self.rings {
             let before = ring.received;
             while let Ok(message) = ring.receiver.ring.pop() {
-                let sample = match message {
+                let mut sample = match message {
                     Message::Sample(sample) => sample,
+                    Message::Work(work) => {
+                        ring.work = Some(Box::new(work));
+                        continue;
+                    }
                     Message::Hold(context, owner) => {
                         context.set_held(true);
                         ring.holds.push((context, owner));
@@ -252,6 +260,7 @@ impl Resolver {
                 };
                 received += 1;
                 ring.received += 1;
+                sample.work = sample.work.or_else(|| ring.work.take());
                 sample.expect();
                 let progress = &ring.receiver.progress;
                 let Some(recorded) = sample.pairs.single() else {

@@ -15,12 +15,13 @@ use super::contexts::Contexts;
 use super::doze::Doze;
 use super::driver::Driver;
 use super::lanes::{Held, Lane};
-use super::open::{GpuThread, Open, State};
+use super::open::{Around, GpuThread, Open, State};
 use super::pending::{self, Apart, Progress, Receiver, Sample, Sender};
 use super::{record, resolver, sys};
 use crate::profile::Device;
 use crate::stats::call::{Fate, Untimed, Work};
 use crate::stats::gpu_node::{GpuCall, GpuStats};
+use crate::stats::paths::ROOT;
 
 /// The process's GPU timing.
 #[derive(Debug)]
@@ -124,17 +125,17 @@ impl Timing {
         open.site = place.site;
         open.path = place.path;
         open.epoch = crate::stats::epoch();
-        let lanes = match streams {
-            Held::Own(lanes) => Ok(lanes),
-            Held::Inherit => thread.inherit(is_async),
+        match streams {
+            Held::Own(lanes) => open.set_lanes(lanes),
+            Held::Inherit => match thread.inherit(is_async) {
+                Ok(lanes) => open.set_lanes(lanes),
+                Err(fate) => {
+                    open.state = State::Not(fate);
+                    return Some(open);
+                }
+            },
             Held::Refused(fate) => {
                 open.refused = Some(fate);
-                Err(fate)
-            }
-        };
-        match lanes {
-            Ok(lanes) => open.lanes = lanes,
-            Err(fate) => {
                 open.state = State::Not(fate);
                 return Some(open);
             }
@@ -174,14 +175,21 @@ impl Timing {
         if driver.lacks().is_some() || !self.has_resolver() {
             return Err(Fate::Untimed(Untimed::Unavailable));
         }
-        let around = thread.around(&open.lanes);
-        let outermost = !thread.is_inside(&open.lanes, open.site);
-        let pairs = record::start(driver, thread, &open.lanes)?;
-        let (parent, enclosing, between) = match around.subtract {
-            Some((path, inside, between)) => (Some(path), Some(inside), between),
-            None => (None, None, 1),
+        let (around, outermost) = match thread.has_open() {
+            true => (
+                thread.around(&open.lanes),
+                !thread.is_inside(&open.lanes, open.site),
+            ),
+            false => (Around::NONE, true),
         };
-        let call = GpuCall {
+        let pairs = record::start(driver, thread, &open.lanes)?;
+        let (mut parent, mut weight) = (ROOT, chosen.own);
+        if let Some((path, inside, between)) = around.subtract {
+            parent = path;
+            open.enclosing = Some(inside);
+            weight = between.saturating_mul(weight);
+        }
+        open.call = GpuCall {
             path: open.path,
             site: open.site,
             device: open
@@ -194,38 +202,30 @@ impl Timing {
             covered: around.covered,
             blurs: around.blurs,
             outermost,
-            weight: between.saturating_mul(chosen.own),
+            weight,
             drawn: chosen.drawn,
-            work: Work::NONE,
         };
-        open.state = State::Started {
-            call,
-            pairs,
-            enclosing,
-            thread: thread.id,
-        };
+        open.set_pairs(pairs);
+        open.thread = Some(thread.id);
+        open.state = State::Started;
         Ok(())
     }
 
-    /// Records the end event, and makes the call ready: [`submit_ready`](Self::submit_ready) hands it to the resolver once it is
-    /// booked.
+    /// Records the end event: [`hand_in`](Self::hand_in) gives the call to the resolver once it is booked.
     #[inline]
     pub(crate) fn end(
         &'static self,
         thread: &mut GpuThread,
         mut open: Box<Open>,
-        work: Work,
+        work: &Work,
         epoch: u32,
-    ) -> Fate {
+    ) -> Result<Box<Open>, Fate> {
         match self.close(thread, &mut open, work, epoch) {
-            Ok(()) => {
-                thread.ready = Some((open, epoch));
-                Fate::Submitted
-            }
+            Ok(()) => Ok(open),
             Err(fate) => {
                 // What goes no further gives its pairs back.
                 thread.recycle(open);
-                fate
+                Err(fate)
             }
         }
     }
@@ -235,51 +235,49 @@ impl Timing {
         &'static self,
         thread: &mut GpuThread,
         open: &mut Open,
-        work: Work,
+        work: &Work,
         epoch: u32,
     ) -> Result<(), Fate> {
-        let (call, pairs, began_on) = match &mut open.state {
+        match &open.state {
             State::None => return Err(Fate::NoStream),
             State::Not(fate) => return Err(*fate),
             State::InGraph(in_graph) => {
-                return Err(match in_graph.end(Driver::get(), &open.lanes, work) {
+                return Err(match in_graph.end(Driver::get(), &open.lanes, *work) {
                     true => Fate::InGraph,
                     false => Fate::Captured,
                 });
             }
-            State::Started {
-                call,
-                pairs,
-                thread,
-                ..
-            } => (call, pairs, *thread),
-        };
+            State::Started => {}
+        }
         let is_per_thread = |lane: &Lane| lane.stream == sys::Stream::PER_THREAD;
         let per_thread = open.lanes.as_slice().iter().any(is_per_thread);
-        if per_thread && began_on != thread.id {
+        if per_thread && open.thread != Some(thread.id) {
             return Err(Fate::Untimed(Untimed::StreamUnsafe));
         }
         if open.epoch != epoch {
             // Its time, and that of the spans inside it, would belong to both windows.
             return Err(Fate::Untimed(Untimed::CrossedReset));
         }
-        record::end(Driver::get(), &open.lanes, pairs)?;
+        record::end(Driver::get(), &open.lanes, &open.pairs)?;
         // Whether the ring has room is known before anything is booked: this thread alone fills it.
-        if !thread.sender(self).has_room(open.lanes.as_slice().len()) {
+        if !thread
+            .sender(self)
+            .has_room(open.lanes.as_slice().len(), work)
+        {
             return Err(Fate::Untimed(Untimed::QueueFull));
         }
-        call.work = work;
         Ok(())
     }
 
-    /// Hands the call that [`end`](Self::end) made ready to the resolver, if it made one.
-    pub(crate) fn submit_ready(&self, thread: &mut GpuThread) {
-        let Some((mut open, epoch)) = thread.ready.take() else {
-            return;
-        };
-        for lane in open.lanes.as_mut_slice() {
-            if let Some(mine) = thread.contexts.own(&lane.context) {
-                lane.context = mine;
+    /// Hands a call that has its end event to the resolver.
+    #[inline]
+    pub(crate) fn hand_in(&self, thread: &mut GpuThread, mut open: Box<Open>, work: &Work) {
+        // Only a future may have begun on another thread.
+        if open.thread != Some(thread.id) {
+            for lane in open.lanes.as_mut_slice() {
+                if let Some(mine) = thread.contexts.own(&lane.context) {
+                    lane.context = mine;
+                }
             }
         }
         let sender = thread.sender(self);
@@ -289,22 +287,21 @@ impl Timing {
                 sender.hand_over(&lane.context, owner);
             }
         }
-        if let State::Started {
-            call,
-            pairs,
-            enclosing,
-            ..
-        } = std::mem::take(&mut open.state)
-        {
-            sender.send(Sample {
-                call,
-                epoch,
-                pairs: pending::Pairs::of(open.lanes.take(), pairs),
-                inside: open.inside.take(),
-                enclosing,
-            });
+        if !work.is_none() {
+            sender.send_work(*work);
         }
-        thread.recycle(open);
+        // The pairs are the resolver's from here on.
+        open.state = State::None;
+        sender.send(Sample {
+            call: open.call,
+            // It is booked in the window that it began in.
+            epoch: open.epoch,
+            pairs: pending::Pairs::of(&mut open),
+            work: None,
+            inside: open.inside.take(),
+            enclosing: open.enclosing.take(),
+        });
+        thread.keep(open);
         self.doze.rouse(|| self.wake());
     }
 

@@ -84,12 +84,12 @@ impl Work {
 
 /// One ended call, as its span hands it over.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
+pub(crate) struct Call<'a> {
     pub(crate) cpu_ns: u64,
     /// Part of `cpu_ns` that spans inside took.
     pub(crate) children_ns: u64,
     /// From first poll to the end, of async functions.
     pub(crate) wall_ns: Option<u64>,
     pub(crate) fate: Fate,
-    pub(crate) work: Work,
+    pub(crate) work: &'a Work,
 }

@@ -36,17 +36,32 @@ pub(crate) struct GpuCall {
     pub(crate) device: u32,
     /// Whether this is the first device of the call's.
     pub(crate) counts: bool,
-    /// The nearest enclosing timed span on the same single stream.
-    pub(crate) parent: Option<u32>,
+    /// The nearest enclosing timed span on the same single stream; [`ROOT`], as in the next two, for none.
+    pub(crate) parent: u32,
     /// The nearest enclosing timed span on all of its streams.
-    pub(crate) covered: Option<u32>,
+    pub(crate) covered: u32,
     /// The nearest enclosing timed span on some of its streams that its time cannot be taken from.
-    pub(crate) blurs: Option<u32>,
+    pub(crate) blurs: u32,
     pub(crate) outermost: bool,
     /// How many calls of the parent's this one stands for, by its own site's `sample`.
     pub(crate) weight: u32,
     pub(crate) drawn: Drawn,
-    pub(crate) work: Work,
+}
+
+impl GpuCall {
+    /// Of no place at all.
+    pub(crate) const NONE: Self = Self {
+        path: ROOT,
+        site: u32::MAX,
+        device: 0,
+        counts: true,
+        parent: ROOT,
+        covered: ROOT,
+        blurs: ROOT,
+        outermost: true,
+        weight: 1,
+        drawn: Drawn::NOTHING,
+    };
 }
 
 /// All GPU times of the current epoch.
@@ -64,24 +79,23 @@ pub(crate) struct GpuStats {
 
 impl GpuStats {
     /// Books a call, `inside_ns` of whose time spans inside have counted already.
-    pub(crate) fn add(&mut self, call: &GpuCall, ns: u64, inside_ns: u64) {
+    pub(crate) fn add(&mut self, call: &GpuCall, work: &Work, ns: u64, inside_ns: u64) {
         let node = self.nodes.entry((call.path, call.device)).or_default();
         node.times.add(ns);
         node.self_ns += ns.cast_signed() - inside_ns.cast_signed();
         node.stands_for = call.drawn.all;
         if call.counts {
             node.calls += 1;
-            node.work.add(&call.work);
+            node.work.add(work);
         }
         let outermost_ns = if call.outermost { ns } else { 0 };
         node.outermost_ns += outermost_ns;
         let (drawn, device) = (call.drawn, call.device);
         self.clusters
             .add(call.site, drawn, device, call.counts, outermost_ns);
-        let (covered, blurs) = (call.covered.unwrap_or(ROOT), call.blurs.unwrap_or(ROOT));
         *self
             .enclosed
-            .entry((call.path, covered, blurs))
+            .entry((call.path, call.covered, call.blurs))
             .or_default() += ns;
         self.histograms
             .entry((call.site, call.device))

@@ -175,11 +175,11 @@ impl Node {
 
     /// [`book_time`](Self::book_time) with everything else that is known of the call.
     #[inline]
-    pub(crate) fn book(&self, call: &Call, stamp: Stamp) -> bool {
+    pub(crate) fn book(&self, call: &Call<'_>, stamp: Stamp) -> bool {
         self.change(stamp, || {
             self.add_time(call.cpu_ns, call.children_ns);
             self.add_fate(call.fate);
-            self.add_work(&call.work);
+            self.add_work(call.work);
             if let (Some(ns), Some(histogram)) = (call.wall_ns, &self.site.wall) {
                 self.wall.add(ns, 0);
                 histogram.record(ns);
@@ -260,7 +260,14 @@ impl Node {
         }
     }
 
+    #[inline]
     fn add_work(&self, work: &Work) {
+        if !work.is_none() {
+            self.add_stated(work);
+        }
+    }
+
+    fn add_stated(&self, work: &Work) {
         for (at, (cell, amount)) in self.work.iter().zip(work.fields()).enumerate() {
             if let Some(amount) = amount {
                 add_f64(cell, amount);
