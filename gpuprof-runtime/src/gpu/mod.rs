@@ -1,5 +1,6 @@
 //! All CUDA: the driver table, streams, events, the resolver. Must not import span, collector or report.
 
+mod backlog;
 mod booking;
 mod calls;
 mod captured;

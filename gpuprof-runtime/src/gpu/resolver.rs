@@ -3,7 +3,6 @@
 //! In RELAXED capture mode, so that its queries never disturb a capture. It holds no lock that a span needs, and holds
 //! contexts only through the samples still pending. Must not import span or report.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use cudarc::driver::CudaContext;
 use rustc_hash::FxHashMap;
 
+use super::backlog::{Backlog, Store};
 use super::booking::{NotYet, finish, give_up};
 use super::context::Context;
 use super::device;
@@ -48,14 +48,6 @@ pub(super) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
     Some(handle.thread().clone())
 }
 
-/// Samples of one thread on one stream: they complete in order.
-#[derive(Default)]
-struct Lane {
-    samples: VecDeque<Sample>,
-    /// How many of them were there at the look before: most likely completed since.
-    older: usize,
-}
-
 struct Ring {
     id: u64,
     receiver: Receiver,
@@ -79,8 +71,9 @@ struct Resolver {
     probes: Vec<Probe>,
     rings: Vec<Ring>,
     next_ring: u64,
+    samples: Store<Sample>,
     /// By ring, context and stream.
-    lanes: FxHashMap<(u64, usize, Stream), (Lane, Arc<Progress>)>,
+    lanes: FxHashMap<(u64, usize, Stream), (Backlog, Arc<Progress>)>,
     /// Calls on several streams, which no order binds.
     loose: Vec<Waiting>,
     /// Samples resolved in this round, by ring: told when what was held for them is let go.
@@ -98,6 +91,7 @@ impl Resolver {
             probes: Vec::new(),
             rings: Vec::new(),
             next_ring: 0,
+            samples: Store::new(),
             lanes: FxHashMap::default(),
             loose: Vec::new(),
             resolved: Vec::new(),
@@ -147,12 +141,12 @@ impl Resolver {
                 waiting.sample.settle();
                 self.resolved.push((waiting.progress, 1));
             }
-            for (_, (lane, progress)) in self.lanes.drain() {
-                for sample in &lane.samples {
-                    give_up(self.timing, sample);
+            for (_, (mut lane, progress)) in self.lanes.drain() {
+                while let Some(sample) = lane.pop(&mut self.samples) {
+                    give_up(self.timing, &sample);
                     sample.settle();
+                    self.resolved.push((Arc::clone(&progress), 1));
                 }
-                self.resolved.push((progress, lane.samples.len() as u64));
             }
             self.tell();
             self.rest(LONGEST_SLEEP);
@@ -174,9 +168,7 @@ impl Resolver {
 
     fn has_pending(&self) -> bool {
         let mut lanes = self.lanes.values();
-        !self.loose.is_empty()
-            || !self.probes.is_empty()
-            || lanes.any(|(lane, _)| !lane.samples.is_empty())
+        !self.loose.is_empty() || !self.probes.is_empty() || lanes.any(|(lane, _)| !lane.is_empty())
     }
 
     fn rest(&self, sleep: Duration) {
@@ -278,8 +270,8 @@ impl Resolver {
                 let (lane, _) = self
                     .lanes
                     .entry(key)
-                    .or_insert_with(|| (Lane::default(), Arc::clone(progress)));
-                lane.samples.push_back(sample);
+                    .or_insert_with(|| (Backlog::default(), Arc::clone(progress)));
+                lane.push(&mut self.samples, sample);
             }
             self.crowded |= ring.received - before > CROWDED;
         }
@@ -304,25 +296,25 @@ impl Resolver {
         let mut all = 0;
         for (lane, progress) in self.lanes.values_mut() {
             let mut resolved = 0;
-            for _ in 0..lane.completed(self.driver) {
-                let Some(sample) = lane.samples.pop_front() else {
+            for _ in 0..lane.completed(&self.samples, self.driver) {
+                let Some(sample) = lane.first(&self.samples) else {
                     break;
                 };
-                if let Err(NotYet) = finish(self.timing, self.driver, &sample) {
-                    lane.samples.push_front(sample);
+                if let Err(NotYet) = finish(self.timing, self.driver, sample) {
                     break;
                 }
                 sample.settle();
+                lane.pop(&mut self.samples);
                 resolved += 1;
             }
             if resolved > 0 {
                 self.resolved.push((Arc::clone(progress), resolved));
             }
-            lane.older = lane.samples.len();
+            lane.looked_at();
             all += resolved;
         }
         if self.lanes.len() > LANES_KEPT {
-            self.lanes.retain(|_, (lane, _)| !lane.samples.is_empty());
+            self.lanes.retain(|_, (lane, _)| !lane.is_empty());
         }
         all
     }
@@ -373,33 +365,5 @@ impl Ring {
             }
             !over
         });
-    }
-}
-
-impl Lane {
-    /// How many samples at the front are completed. Newest first: one query tells of all before it. Each query holds up whoever
-    /// records in the context, so there are as few as can be: what was new at the look before tells of nearly all.
-    fn completed(&self, driver: &Driver) -> usize {
-        let passed = |sample: &Sample| {
-            // As above: what fails is resolved, as a failure.
-            sample
-                .pairs
-                .as_slice()
-                .first()
-                .is_none_or(|one| has_passed(driver, one).unwrap_or(true))
-        };
-        let last_of = |count: usize| self.samples.get(count.wrapping_sub(1));
-        let all = self.samples.len();
-        if last_of(all).is_some_and(passed) {
-            return all;
-        }
-        let older = self.older.min(all);
-        if older < all && last_of(older).is_some_and(passed) {
-            return older;
-        }
-        match self.samples.front() {
-            Some(oldest) if all > 1 && passed(oldest) => self.samples.partition_point(passed),
-            _ => 0,
-        }
     }
 }
