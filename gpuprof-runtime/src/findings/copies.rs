@@ -143,8 +143,8 @@ const OVERLAP_SHARE: Threshold = Threshold {
 pub(super) static ONE_STREAM: Rule = Rule {
     id: "one-stream",
     title: "Everything of a call on one stream",
-    when: "Each call of a function has all its work on one stream, kernels and copies in several pieces, and while the copies ran \
-           mostly no kernel did, of no function. Its weight is the smaller of the time of the copies without a kernel and the time \
+    when: "Each call of a function has all its work on one stream, kernels and copies in several pieces, and for a good part of the \
+           copies' time no kernel of any function ran. Its weight is the smaller of the time of the copies without a kernel and the time \
            of the kernels: what would be hidden if they overlapped all the way. Where a function inside is called from elsewhere \
            too, its time is shared out by calls.",
     advice: "If the pieces do not depend on each other, put them on two or three streams in turn, with page-locked memory: what \

@@ -91,10 +91,7 @@ fn records(cupti: &Cupti) -> Words {
     let losses = [
         (cupti.dropped, "dropped by CUPTI for want of room"),
         (cupti.invalid, "left out as their time stamps make no sense"),
-        (
-            cupti.unfinished,
-            "missing: not finished or dropped",
-        ),
+        (cupti.unfinished, "missing: not finished or dropped"),
         (
             cupti.late,
             "late: what of them overlaps other work counts twice as busy",

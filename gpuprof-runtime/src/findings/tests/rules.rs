@@ -111,7 +111,7 @@ fn a_wait_in_a_function_that_launches_is_told_with_the_call_and_its_time() {
     });
     let text = evidence("synchronization", &on_eight);
     assert!(
-        text.ends_with(": 1.60 s in all of its 8 threads together, 800 % of the wall time."),
+        text.ends_with(": 1.60 s in all of its 8 threads together, 800.0 % of the wall time."),
         "{text}"
     );
     assert!(
