@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream, PinnedHostSlice};
 use gpuprof::{Profile, gpu_profile};
-use kernel_tier::{Tier, tier};
+use kernel_tier::{Tier, tier, work};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -44,6 +44,13 @@ fn step(t: &Tier, stream: &Arc<CudaStream>, kernel_ns: u64, host_ns: u64) {
     }
 }
 
+/// Ten kernels with hardly a wait, and a file that is read.
+#[gpu_profile]
+fn step_and_read(t: &Tier, stream: &Arc<CudaStream>) {
+    step(t, stream, 2 * US, 0);
+    t.cpu(100 * MS);
+}
+
 #[test]
 fn tiny_kernels_that_wait_for_their_launches() {
     let t = tier();
@@ -65,6 +72,12 @@ fn tiny_kernels_that_wait_for_their_launches() {
     );
     assert_eq!(named(&steps(30 * US, 50 * US), "launch-bound"), nobody());
     assert_eq!(named(&steps(5 * US, US), "launch-bound"), nobody());
+    let reads = profile(&t, || {
+        for _ in 0..30 {
+            step_and_read(&t, &t.gpu.stream);
+        }
+    });
+    assert_eq!(named(&reads, "launch-bound"), nobody());
 }
 
 #[gpu_profile]
@@ -155,6 +168,40 @@ fn pageable_copies_and_pieces_on_one_stream() {
     assert_eq!(named(&one, "one-stream"), ["pieces"]);
     assert_eq!(named(&one, "host-copies"), nobody());
     assert_eq!(named(&in_pieces([stream, &other]), "one-stream"), nobody());
+    t.sim.set_kernel_ns("memcpy", 0);
+}
+
+#[test]
+fn pieces_of_calls_that_take_turns_on_streams() {
+    let t = tier();
+    t.sim.set_kernel_ns("memcpy", 40 * US);
+    let streams = [Arc::clone(&t.gpu.stream), t.gpu.another_stream()];
+    let mut memory = [(); 2].map(|()| {
+        // SAFETY: filled just below.
+        let from = unsafe { t.gpu.context.alloc_pinned::<f32>(LEN) };
+        let mut from = from.expect("memory");
+        from.as_mut_slice().expect("host memory").fill(1.0);
+        (from, t.gpu.stream.alloc_zeros::<f32>(LEN).expect("memory"))
+    });
+    t.settle();
+    let mut turns = |after_each: &dyn Fn()| {
+        let run = profile(&t, || {
+            for call in 0..4 {
+                let stream = &streams[call % 2];
+                let (from, to) = &mut memory[call % 2];
+                pieces(&t, &[stream, stream].map(Arc::clone), from, to);
+                after_each();
+            }
+        });
+        let copies = &work(&run, "from_page_locked").copies[0];
+        assert_eq!(copies.times.total_ns, 4 * 8 * 40 * US);
+        assert_eq!(work(&run, "pieces").work_streams, 1);
+        (copies.alone_ns, named(&run, "one-stream").len())
+    };
+    // The next call's first copy begins in the middle of a kernel: only the very first copy has none beside it.
+    assert_eq!(turns(&|| t.cpu(70 * US)), (Some(40 * US), 0));
+    // Each call when the one before is over: on whatever stream, nothing overlaps.
+    assert_eq!(turns(&|| t.settle()), (Some(4 * 8 * 40 * US), 1));
     t.sim.set_kernel_ns("memcpy", 0);
 }
 

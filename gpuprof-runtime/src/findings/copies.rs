@@ -124,8 +124,16 @@ const PIECE: Threshold = Threshold {
     why: "shorter copies cost their start, which no other stream takes away; those of 04_train_digits take about 2 µs",
 };
 
+const ALONE: Threshold = Threshold {
+    what: "share of these copies' time in which no kernel ran on the device",
+    value: 0.3,
+    unit: Unit::Share,
+    why: "of copies that already run beside kernels, on whatever stream, little can be won. Not half: of a function inside that is \
+          called from elsewhere too all calls are in this share, as those of 03_streams that overlap",
+};
+
 const OVERLAP_SHARE: Threshold = Threshold {
-    what: "share of the smaller of copies and kernels in the time of all kernels, copies and memsets",
+    what: "the smaller of that time and the kernels' in the time of all kernels, copies and memsets",
     value: 0.05,
     unit: Unit::Share,
     why: "this is the most that overlapping can win",
@@ -134,13 +142,14 @@ const OVERLAP_SHARE: Threshold = Threshold {
 /// Copies wait for kernels and kernels for copies.
 pub(super) static ONE_STREAM: Rule = Rule {
     id: "one-stream",
-    title: "Everything on one stream",
-    when: "A function's work was all on one stream, and holds both kernels and copies in several pieces per call. Its weight is the \
-           smaller of the two times: what would be hidden if they overlapped all the way. Where a function inside is called from \
-           elsewhere too, its time is shared out by calls.",
+    title: "Everything of a call on one stream",
+    when: "Each call of a function has all its work on one stream, kernels and copies in several pieces, and for a good part of the \
+           copies' time no kernel of any function ran. Its weight is the smaller of the time of the copies without a kernel and the time \
+           of the kernels: what would be hidden if they overlapped all the way. Where a function inside is called from elsewhere \
+           too, its time is shared out by calls.",
     advice: "If the pieces do not depend on each other, put them on two or three streams in turn, with page-locked memory: what \
              one copies then overlaps with what another computes.",
-    thresholds: &[&PIECES, &PIECE, &OVERLAP_SHARE, &facts::INNER],
+    thresholds: &[&PIECES, &PIECE, &ALONE, &OVERLAP_SHARE, &facts::INNER],
     find: one_stream,
 };
 
@@ -161,35 +170,55 @@ fn one_stream_function(
     function: &Function,
 ) -> Option<Finding> {
     let work = &function.work;
+    // The most of any call: one call after the other may have been on different ones.
     if work.work_streams != 1 {
         return None;
     }
-    let (mut kernels, mut copies, mut number) = (0.0, 0.0, 0.0);
-    for (part, share) in facts.parts(at) {
-        kernels += facts::kernel_ns(&part.work.kernels) as f64 * share;
-        for host in part
-            .work
-            .copies
-            .iter()
-            .filter(|c| facts::to_or_from_host(c))
-        {
-            copies += host.times.total_ns as f64 * share;
-            number += host.times.calls as f64 * share;
-        }
-    }
-    let smaller = kernels.min(copies) as u64;
+    let parts = Parts::of(facts, at)?;
+    let (copies, kernels) = (parts.copies_ns as u64, parts.kernels_ns as u64);
+    let alone = parts.alone_ns as u64;
+    let smaller = kernels.min(alone);
     let calls = work.busy_calls;
-    let could = PIECES.reached_by(number as u64, calls)
+    let could = PIECES.reached_by(parts.copies as u64, calls)
         && PIECES.reached_by(work.launches, calls)
-        && PIECE.reached(copies / number)
+        && PIECE.reached(parts.copies_ns / parts.copies)
+        && ALONE.reached_by(alone, copies)
         && OVERLAP_SHARE.reached_by(smaller, facts.activity_ns);
     could.then(|| {
         let evidence = format!(
-            "all its work is on one stream: about {} of copies between host and device and {} of kernels, one after the other. \
-             They might overlap.",
-            facts::ns(copies as u64),
-            facts::ns(kernels as u64),
+            "each call has all its work on one stream: about {} of kernels and {} of copies between host and device, of which {} \
+             while no kernel ran. They might overlap.",
+            facts::ns(kernels),
+            facts::ns(copies),
+            facts::ns(alone),
         );
         rule.finding(Some(&function.name), smaller, evidence)
     })
+}
+
+/// What a function and those inside copied between host and device and computed.
+#[derive(Default)]
+struct Parts {
+    kernels_ns: f64,
+    copies: f64,
+    copies_ns: f64,
+    /// Of that while no kernel ran on the device.
+    alone_ns: f64,
+}
+
+impl Parts {
+    /// `None` where it was not worked out what else ran beside the copies.
+    fn of(facts: &Facts<'_>, at: usize) -> Option<Self> {
+        let mut sums = Self::default();
+        for (part, share) in facts.parts(at) {
+            sums.kernels_ns += facts::kernel_ns(&part.work.kernels) as f64 * share;
+            let copies = part.work.copies.iter();
+            for copies in copies.filter(|copies| facts::to_or_from_host(copies)) {
+                sums.copies += copies.times.calls as f64 * share;
+                sums.copies_ns += copies.times.total_ns as f64 * share;
+                sums.alone_ns += copies.alone_ns? as f64 * share;
+            }
+        }
+        Some(sums)
+    }
 }

@@ -15,7 +15,7 @@ const WAITS: Threshold = Threshold {
 };
 
 const WAIT_SHARE: Threshold = Threshold {
-    what: "time in them in the wall time",
+    what: "time in them, added up over threads, in the wall time",
     value: 0.05,
     unit: Unit::Share,
     why: "less is not worth a change",
@@ -47,8 +47,12 @@ fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
         let told = WAITS.reached(calls as f64) && WAIT_SHARE.reached_by(ns, facts.profile.wall_ns);
         told.then(|| {
             let others = if waits.len() > 1 { " and others" } else { "" };
+            let threads = match function.threads {
+                0 | 1 => String::new(),
+                many => format!(" of its {many} threads together"),
+            };
             let evidence = format!(
-                "{}{others} called {}, {} per call of the function: {} in all, {} of the wall time.",
+                "{}{others} called {}, {} per call of the function: {} in all{threads}, {} of the wall time.",
                 safe_text::name(&longest.name),
                 facts::counted(calls, "time", "times"),
                 facts::mean(calls, function.calls),
@@ -142,7 +146,8 @@ fn first_call_of(
         });
         let cause = if calls > 0 {
             format!(
-                "In it and in what it calls, {} that load modules or kernels took {} in all.",
+                "In all its calls and those inside, {} that load modules or kernels took {}; whether the first call made them \
+                 is not told.",
                 facts::counted(calls, "CUDA call", "CUDA calls"),
                 facts::ns(ns),
             )

@@ -52,10 +52,18 @@ fn one_kernel(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 const IDLE: Threshold = Threshold {
-    what: "idle share of the GPU spans",
+    what: "share of the GPU spans in which the GPU has nothing of the function to do",
     value: 0.3,
     unit: Unit::Share,
     why: "below a third the kernels themselves are the better place to look",
+};
+
+const IDLE_PER_KERNEL: Threshold = Threshold {
+    what: "this idle time per kernel, at most",
+    value: 50_000.0,
+    unit: Unit::Ns,
+    why: "a launch and gpuprof's own events around it take some µs each: the training step of 04_train_digits is idle for 24 µs per \
+          kernel on an H200. What keeps the GPU waiting for longer is something else on the host: a file, a lock, a computation",
 };
 
 const LAUNCHES: Threshold = Threshold {
@@ -99,12 +107,14 @@ const BELIEVED: Threshold = Threshold {
 pub(super) static LAUNCH_BOUND: Rule = Rule {
     id: "launch-bound",
     title: "Launch-bound",
-    when: "A function's GPU span is idle for a good part, it launches many kernels per call, not through a graph, and these are \
-           tiny. Its weight is the idle time.",
+    when: "For a good part of a function's GPU spans the GPU has nothing of it to do, a little for each of many tiny kernels, \
+           which are not launched through a graph. Its weight is this idle time. Whether the GPU does something else meanwhile is \
+           not asked.",
     advice: "Launch less often: fuse small kernels, do more per launch (a larger batch), or capture the call into a CUDA graph and \
              replay it.",
     thresholds: &[
         &IDLE,
+        &IDLE_PER_KERNEL,
         &LAUNCHES,
         &TINY,
         &LAUNCH_BOUND_CALLS,
@@ -142,15 +152,19 @@ fn launch_bound_function(
     let (idle, busy) = (work.idle_ns?, work.busy_ns?);
     let calls = work.busy_calls;
     let median = median_kernel(facts, at)?;
+    let idle_per_kernel = idle / work.launches.max(1);
     let is_bound = IDLE.reached_by(idle, idle.saturating_add(busy))
+        && idle_per_kernel as f64 <= IDLE_PER_KERNEL.value
         && LAUNCHES.reached_by(work.launches, calls)
         && median as f64 <= TINY.value
         && LAUNCH_BOUND_CALLS.reached(calls as f64)
         && IDLE_SHARE.reached_by(idle, facts.gpu_self_ns);
     is_bound.then(|| {
         let mut evidence = format!(
-            "the GPU is idle for {} of each call's span: {} kernels per call, half of them of at most {}.",
+            "the GPU has nothing of it to do for {} of its calls' spans, {} per kernel: {} kernels per call, half of them of \
+             at most {}.",
             facts::percent(idle, idle.saturating_add(busy)),
+            facts::ns(idle_per_kernel),
             facts::mean(work.launches, calls),
             facts::ns(median),
         );

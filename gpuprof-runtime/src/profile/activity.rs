@@ -6,7 +6,9 @@
 #[cfg(feature = "enable")]
 use serde::{Deserialize, Serialize};
 
-/// How the records of CUPTI came. Where any of the counts but `records` is not 0, the tables miss something.
+/// How the records of CUPTI came.
+///
+/// Where `dropped`, `invalid` or `unfinished` is not 0, the tables miss something. What `late` and `outside` count is in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "enable", derive(Serialize, Deserialize), serde(default))]
 pub struct Cupti {
@@ -75,11 +77,11 @@ pub struct Kernel {
     pub grid: [u32; 3],
     /// Threads per block of that launch shape.
     pub block: [u32; 3],
-    /// Different launch shapes (grid, block, dynamic shared memory) seen; at most 64 are told apart.
+    /// Different launch shapes (grid, block, dynamic and static shared memory, registers) seen; at most 64 are told apart.
     pub shapes: u32,
-    /// Registers per thread.
+    /// Registers per thread of the shown launch shape.
     pub registers: u32,
-    /// Static shared memory of a block, bytes.
+    /// Static shared memory of a block of the shown launch shape, bytes.
     pub static_shared_bytes: u32,
     /// Dynamic shared memory of a block of the shown launch shape, bytes.
     pub dynamic_shared_bytes: u32,

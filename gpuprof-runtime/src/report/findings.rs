@@ -91,10 +91,7 @@ fn records(cupti: &Cupti) -> Words {
     let losses = [
         (cupti.dropped, "dropped by CUPTI for want of room"),
         (cupti.invalid, "left out as their time stamps make no sense"),
-        (
-            cupti.unfinished,
-            "missing, of launches that had not finished",
-        ),
+        (cupti.unfinished, "missing: not finished or dropped"),
         (
             cupti.late,
             "late: what of them overlaps other work counts twice as busy",
@@ -176,6 +173,18 @@ mod tests {
         let mut out = String::new();
         line(1, &finding).write(&mut out, false, Some(16), 3);
         assert_eq!(out, "1. f: takes\n   1.40 ms, 25 %\n   of it →\n");
+    }
+
+    #[test]
+    fn a_missing_record_may_be_a_dropped_one() {
+        let cupti = Cupti {
+            dropped: 2,
+            unfinished: 1,
+            ..Cupti::default()
+        };
+        let foot = text(|out| foot(&cupti, &TableOptions::default(), out));
+        let told = "2 dropped by CUPTI for want of room · 1 missing: not finished or dropped";
+        assert!(foot.contains(told), "{foot}");
     }
 
     #[test]

@@ -70,6 +70,11 @@ fn launch_bound_needs_idle_time_many_launches_and_tiny_kernels() {
         "few calls"
     );
     assert!(
+        speaks("launch-bound", &step(|f| f.work.idle_ns = Some(50 * MS)))
+            && !speaks("launch-bound", &step(|f| f.work.idle_ns = Some(51 * MS))),
+        "something else than launches keeps it waiting"
+    );
+    assert!(
         !speaks("launch-bound", &step(|f| f.work.idle_ns = None)),
         "not known"
     );
@@ -99,6 +104,15 @@ fn a_wait_in_a_function_that_launches_is_told_with_the_call_and_its_time() {
     assert_eq!(
         text,
         "cuStreamSynchronize called 100 times, 2 per call of the function: 15.0 ms in all, 7.5 % of the wall time."
+    );
+    let on_eight = waiting(|f| {
+        f.threads = 8;
+        f.work.api[0].times.total_ns = 1_600 * MS;
+    });
+    let text = evidence("synchronization", &on_eight);
+    assert!(
+        text.ends_with(": 1.60 s in all of its 8 threads together, 800.0 % of the wall time."),
+        "{text}"
     );
     assert!(
         !speaks("synchronization", &waiting(|f| f.cpu_only = true)),
@@ -251,8 +265,17 @@ fn copies_and_kernels_in_pieces_on_one_stream_are_told() {
     let text = evidence("one-stream", &pieces(|_| ()));
     assert_eq!(
         text,
-        "all its work is on one stream: about 1.00 ms of copies between host and device and 3.00 ms of kernels, one after the \
-         other. They might overlap."
+        "each call has all its work on one stream: about 3.00 ms of kernels and 1.00 ms of copies between host and device, of \
+         which 1.00 ms while no kernel ran. They might overlap."
+    );
+    let alone = |ns| pieces(|f| f.work.copies[0].alone_ns = ns);
+    assert_eq!(
+        the("one-stream", &alone(Some(700 * US))).weight_ns,
+        700 * US
+    );
+    assert!(
+        !speaks("one-stream", &alone(Some(299 * US))) && !speaks("one-stream", &alone(None)),
+        "kernels ran beside them, or may have"
     );
     assert!(
         !speaks("one-stream", &pieces(|f| f.work.work_streams = 2)),
@@ -435,8 +458,8 @@ fn a_slow_first_call_is_told_with_what_was_loaded() {
     let text = evidence("first-call", &started(|_| ()));
     assert_eq!(
         text,
-        "the first call took 30.0 ms on the CPU, half of the calls at most 1.00 ms. In it and in what it calls, 2 CUDA calls that \
-         load modules or kernels took 16.0 ms in all."
+        "the first call took 30.0 ms on the CPU, half of the calls at most 1.00 ms. In all its calls and those inside, 2 CUDA \
+         calls that load modules or kernels took 16.0 ms; whether the first call made them is not told."
     );
     let unknown = evidence("first-call", &started(|f| f.work.api.truncate(1)));
     assert!(
