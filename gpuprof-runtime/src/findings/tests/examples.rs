@@ -191,7 +191,7 @@ fn training(device: Device, kernel_ns: u64, step_ns: u64, product_ns: u64) -> Pr
 fn the_training_step_of_04_is_launch_bound_and_nothing_around_or_inside_it() {
     for profile in [
         training(h200(), 2_200, 222 * US, 10 * US),
-        // With CUPTI's own cost in every launch.
+        // With CUPTI on.
         training(h200(), 2_200, 492 * US, 10 * US),
         training(simulated(), 2_050, 144 * US, 5_700),
     ] {

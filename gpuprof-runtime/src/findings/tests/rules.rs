@@ -268,15 +268,24 @@ fn copies_and_kernels_in_pieces_on_one_stream_are_told() {
         "each call has all its work on one stream: about 3.00 ms of kernels and 1.00 ms of copies between host and device, of \
          which 1.00 ms while no kernel ran. They might overlap."
     );
-    let alone = |ns| pieces(|f| f.work.copies[0].alone_ns = ns);
-    assert_eq!(
-        the("one-stream", &alone(Some(700 * US))).weight_ns,
-        700 * US
-    );
+    let alone = |each_ns, alone_ns| {
+        pieces(|f| {
+            let copies = copies("HtoD", 10, each_ns, 1 << 20);
+            f.work.copies[0] = Copies { alone_ns, ..copies };
+        })
+    };
+    let partly = the("one-stream", &alone(100 * US, Some(700 * US)));
+    assert_eq!(partly.weight_ns, 700 * US);
     assert!(
-        !speaks("one-stream", &alone(Some(299 * US))) && !speaks("one-stream", &alone(None)),
-        "kernels ran beside them, or may have"
+        !speaks("one-stream", &alone(100 * US, Some(690 * US))),
+        "little to win"
     );
+    assert!(speaks("one-stream", &alone(400 * US, Some(1_200 * US))));
+    assert!(
+        !speaks("one-stream", &alone(400 * US, Some(1_190 * US))),
+        "kernels ran beside most of them"
+    );
+    assert!(!speaks("one-stream", &alone(100 * US, None)), "not known");
     assert!(
         !speaks("one-stream", &pieces(|f| f.work.work_streams = 2)),
         "two streams"
