@@ -133,7 +133,7 @@ fn impossible_times_are_counted_and_left_out() {
 }
 
 fn no_more_than_64_mib_of_buffers_and_the_rest_is_counted() {
-    // One record a buffer, and kernels that are not over: 16 of these hold all there are.
+    // One record a buffer, and kernels that are not over: 64 of these hold all there are.
     let (_, profile) = run("queued", 100, "split 1");
     let cupti = profile.cupti.expect("it runs");
     assert!(cupti.dropped > 0 && cupti.records > 0, "{cupti:?}");

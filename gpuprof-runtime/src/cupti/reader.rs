@@ -20,6 +20,9 @@ use crate::gpu::Driver;
 /// Between two looks where nobody waits.
 const PERIOD: Duration = Duration::from_millis(100);
 
+/// Between two looks at least, where nobody waits: with very many threads at work buffers are few all the time.
+const SOONEST: Duration = Duration::from_millis(2);
+
 /// Between two looks at the devices' clocks.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
 
@@ -96,6 +99,8 @@ pub(super) struct Reader {
     /// Looks at the devices' clocks, which takes a while: here it delays nobody but who waits for a report.
     pub(super) look: fn(),
     pub(super) looked: Option<Instant>,
+    /// When the latest look was over.
+    pub(super) read: Instant,
 }
 
 impl Reader {
@@ -117,9 +122,7 @@ impl Reader {
 
     /// Waits for its time or a request, and reads once. Returns whether that was the last.
     fn serve(&mut self) -> bool {
-        if !self.has_request() {
-            thread::park_timeout(PERIOD);
-        }
+        self.rest();
         let (asked, served, last) = {
             let state = self.requests.state.lock();
             (state.asked, state.served, state.last)
@@ -133,10 +136,25 @@ impl Reader {
             // Buffers that hold something unfinished too: what is finished in them would be lost.
             self.round(FLUSH_FORCED);
         }
+        self.read = Instant::now();
         let mut state = self.requests.state.lock();
         state.served = asked;
         self.requests.served.notify_all();
         last
+    }
+
+    /// Waits until it is time, or somebody waits.
+    fn rest(&self) {
+        if !self.has_request() {
+            thread::park_timeout(PERIOD);
+        }
+        loop {
+            let left = SOONEST.saturating_sub(self.read.elapsed());
+            if left.is_zero() || self.has_request() {
+                return;
+            }
+            thread::park_timeout(left);
+        }
     }
 
     fn has_request(&self) -> bool {

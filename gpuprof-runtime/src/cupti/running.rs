@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Counts;
 use super::buffers;
@@ -168,6 +168,7 @@ fn begin(sink: Box<dyn Sink>, look: fn()) -> Result<Running, Refusal> {
         names: Names::default(),
         look,
         looked: None,
+        read: Instant::now(),
     };
     let Some(thread) = exit::spawn("gpuprof-cupti", move || reader.run()) else {
         step_back(&KINDS);
