@@ -406,6 +406,7 @@ impl Collector {
         self.tell_gpu(&mut profile, limit);
         if settings.is_some_and(|settings| settings.cupti && settings.mode == Mode::On) {
             profile.trust.notes.extend(cupti::notes());
+            profile.trust.notes.extend(self.work.note());
             profile.cupti = cupti::counts().map(|counts| counts.since(&window.cupti));
             cupti::tell(&mut profile, &work, symbols);
         }

@@ -185,6 +185,11 @@ impl Join {
         self.booked.ended(ended);
     }
 
+    /// Counts calls that have ended and will never be told.
+    pub(super) fn lose(&mut self, calls: u64) {
+        self.booked.now.lost_calls += calls;
+    }
+
     /// Everything finished so far was taken.
     pub(super) fn flushed(&mut self) {
         self.round += 1;

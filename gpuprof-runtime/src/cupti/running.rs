@@ -89,6 +89,13 @@ pub(crate) fn now() -> Option<u64> {
     asked.ok().map(|()| now)
 }
 
+/// Has the reader come round before its time.
+pub(crate) fn wake() {
+    if let Some(running) = running() {
+        running.reader.unpark();
+    }
+}
+
 /// Waits until all that CUPTI has ready was handed to the sink, at most `limit`. Waits for no GPU work.
 pub(crate) fn drain(limit: Duration) {
     if let Some(running) = running() {

@@ -32,6 +32,7 @@ pub(crate) struct Tables {
     pub(super) invalid: u64,
     pub(super) unfinished: u64,
     pub(super) late: u64,
+    pub(super) lost_calls: u64,
     pub(super) outside: u64,
     pub(super) outside_ns: u64,
 }
@@ -194,6 +195,7 @@ impl Tables {
         self.invalid += other.invalid;
         self.unfinished += other.unfinished;
         self.late += other.late;
+        self.lost_calls += other.lost_calls;
         self.outside += other.outside;
         self.outside_ns += other.outside_ns;
     }

@@ -88,6 +88,7 @@ pub(crate) fn tell(profile: &mut Profile, tables: &Tables, symbols: &Symbols) {
             invalid: cupti.invalid + tables.invalid,
             unfinished: tables.unfinished,
             late: tables.late,
+            lost_calls: tables.lost_calls,
             outside: tables.outside,
             outside_ns: tables.outside_ns,
             ..std::mem::take(cupti)

@@ -26,6 +26,9 @@ pub struct Cupti {
     /// Records that came when the call they belong to had already been closed: their time is in the tables, but what of it
     /// overlaps other work of the same call is counted twice in its busy time.
     pub late: u64,
+    /// Calls of profiled functions that ended faster than they could be taken note of: their kernels are in the tables, but their busy
+    /// time, and they themselves among `busy_calls`, are not.
+    pub lost_calls: u64,
     /// Kernels, copies and memsets that ran outside any profiled function.
     pub outside: u64,
     /// Time of these, ns.
