@@ -20,7 +20,10 @@ fn calls_that_end_faster_than_they_are_taken_note_of_are_counted() {
         }
     });
     let profile = t.finish_whatever(session);
-    let (calls, lost) = (function(&profile, "quick").calls, cupti(&profile).lost_calls);
+    let (calls, lost) = (
+        function(&profile, "quick").calls,
+        cupti(&profile).lost_calls,
+    );
     assert_eq!(calls, 800_000);
     assert_eq!(work(&profile, "quick").busy_calls + lost, calls);
 }

@@ -104,7 +104,9 @@ pub(crate) mod calls {
     }
 }
 
-pub(crate) fn drain(_limit: Duration) {}
+pub(crate) fn drain(_limit: Duration) -> bool {
+    true
+}
 
 pub(crate) fn drain_last(_limit: Duration) {}
 

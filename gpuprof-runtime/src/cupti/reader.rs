@@ -70,11 +70,11 @@ impl Drop for Over {
 }
 
 impl Requests {
-    /// Waits until all that CUPTI has ready was read, at most `limit`.
-    pub(super) fn drain(&self, reader: &thread::Thread, limit: Duration, last: bool) {
+    /// Waits until all that CUPTI has ready was read, at most `limit`; returns whether it was.
+    pub(super) fn drain(&self, reader: &thread::Thread, limit: Duration, last: bool) -> bool {
         let began = Instant::now();
         let Some(mut state) = self.state.try_lock_for(limit) else {
-            return;
+            return false;
         };
         state.asked += 1;
         state.last |= last;
@@ -83,10 +83,11 @@ impl Requests {
         while state.served < mine && !state.over {
             let left = limit.saturating_sub(began.elapsed());
             if left.is_zero() {
-                return;
+                return false;
             }
             self.served.wait_for(&mut state, left);
         }
+        true
     }
 }
 
@@ -224,5 +225,33 @@ impl Reader {
             }
             Parsed::Skipped => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::{Over, Requests};
+
+    #[test]
+    fn who_waits_is_told_whether_it_was_all_read() {
+        let requests: &Requests = Box::leak(Box::default());
+        let drain = |ms| requests.drain(&thread::current(), Duration::from_millis(ms), false);
+        assert!(!drain(5), "nobody reads");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while requests.state.lock().asked < 2 {
+                    thread::yield_now();
+                }
+                requests.state.lock().served = 2;
+                requests.served.notify_all();
+            });
+            assert!(drain(20_000));
+        });
+        // Whoever reads no more has read all there was.
+        drop(Over(requests));
+        assert!(drain(20_000));
     }
 }

@@ -96,12 +96,13 @@ pub(crate) fn wake() {
     }
 }
 
-/// Waits until all that CUPTI has ready was handed to the sink, at most `limit`. Waits for no GPU work.
-pub(crate) fn drain(limit: Duration) {
-    if let Some(running) = running() {
+/// Waits until all that CUPTI has ready was handed to the sink, at most `limit`; returns whether it was. Waits for no GPU
+/// work.
+pub(crate) fn drain(limit: Duration) -> bool {
+    running().is_none_or(|running| {
         let requests = REQUESTS.get_or_init(Requests::default);
-        requests.drain(&running.reader, limit, false);
-    }
+        requests.drain(&running.reader, limit, false)
+    })
 }
 
 /// The same at the end of the process: after it nothing is read any more, so that no call of gpuprof's meets a library that is

@@ -31,6 +31,8 @@ pub(crate) struct Tables {
     pub(super) alone: FxHashMap<u32, Alone>,
     pub(super) invalid: u64,
     pub(super) unfinished: u64,
+    /// What was counted as unfinished when its window was handed over, and has come since.
+    pub(super) came: u64,
     pub(super) late: u64,
     pub(super) lost_calls: u64,
     pub(super) outside: u64,
@@ -193,7 +195,7 @@ impl Tables {
             self.calls.entry(*site).or_default().merge(sums);
         }
         self.invalid += other.invalid;
-        self.unfinished += other.unfinished;
+        self.unfinished = (self.unfinished + other.unfinished).saturating_sub(other.came);
         self.late += other.late;
         self.lost_calls += other.lost_calls;
         self.outside += other.outside;

@@ -166,7 +166,10 @@ mod tests {
         let _ = work.next_window(1, Late::OfThis);
         drop(held);
         let note = work.note().expect("it was missed");
-        assert!(note.contains("held for 1s") && note.contains("(1x)"), "{note}");
+        assert!(
+            note.contains("held for 1s") && note.contains("(1x)"),
+            "{note}"
+        );
         assert!(work.seen(Duration::ZERO).is_some());
     }
 }
