@@ -143,6 +143,7 @@ impl Booked {
             end: ran.end,
             is_kernel: matches!(activity, Activity::Kernel(_)),
             stream: (ran.context, ran.stream),
+            device: ran.device,
         };
         let mut closed = Vec::new();
         self.calls

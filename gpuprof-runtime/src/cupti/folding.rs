@@ -29,6 +29,7 @@ pub(super) struct Run {
     pub(super) is_kernel: bool,
     /// Context and stream.
     pub(super) stream: (u32, u32),
+    pub(super) device: u32,
 }
 
 /// What a call and those inside it had the GPU do.
@@ -38,6 +39,8 @@ pub(super) struct Done {
     pub(super) activities: u64,
     pub(super) launches: u64,
     pub(super) streams: Streams,
+    /// One bit for each, the last one for all from there on.
+    pub(super) devices: u64,
 }
 
 impl Done {
@@ -45,6 +48,7 @@ impl Done {
         self.activities += 1;
         self.launches += u64::from(run.is_kernel);
         self.streams.add(run.stream);
+        self.devices |= 1 << run.device.min(u64::BITS - 1);
         self.busy.add(run.start, run.end)
     }
 
@@ -52,6 +56,7 @@ impl Done {
         self.activities += other.activities;
         self.launches += other.launches;
         self.streams.merge(&other.streams);
+        self.devices |= other.devices;
         self.busy.merge(&other.busy)
     }
 }
@@ -212,6 +217,7 @@ mod tests {
             end,
             is_kernel: true,
             stream: (1, 7),
+            device: 0,
         }
     }
 

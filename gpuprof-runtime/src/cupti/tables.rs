@@ -153,6 +153,7 @@ impl Tables {
             activities: done.activities,
             launches: done.launches,
             streams: done.streams.count(),
+            devices: done.devices,
             first_ns: None,
         });
     }

@@ -26,6 +26,7 @@ pub(crate) fn by_site(tables: &Tables, symbols: &Symbols) -> FxHashMap<u32, Work
     for (site, sums) in &tables.calls {
         let worked = sites.entry(*site).or_default();
         worked.timed_busy_ns = sums.timed_busy_ns;
+        worked.devices = sums.devices.count_ones();
         worked.work = Work {
             busy_ns: Some(sums.busy_ns),
             busy_calls: sums.calls,

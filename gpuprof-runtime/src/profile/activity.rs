@@ -149,7 +149,9 @@ pub struct Work {
     /// call by itself, so calls that overlap each other add up. Over all outermost calls. `None` where CUPTI did not run.
     pub busy_ns: Option<u64>,
     /// GPU span of the outermost timed calls, less their busy time: the GPU had nothing of this function to do although its span
-    /// was open. `None` where no call was timed by events; an estimate where the span's total is one.
+    /// was open. Too small where work ran outside of the span, on another stream or after its end. `None` where no call was timed by
+    /// events, or not each that was to be; where there is work on more than one device; and where the busy time is longer than the
+    /// span. An estimate where the span's total is one.
     pub idle_ns: Option<u64>,
     /// Outermost calls that `busy_ns`, `activities` and `launches` are of.
     pub busy_calls: u64,
