@@ -93,7 +93,7 @@ fn a_call_whose_span_is_not_read_leaves_no_idle_time_to_tell() {
     let session = t.session();
     on_one(&t.gpu);
     t.settle();
-    gpuprof::report();
+    drop(gpuprof::report());
     t.sim.fail("cuEventElapsedTime_v2", 1, 1, 999);
     on_one(&t.gpu);
     t.settle();

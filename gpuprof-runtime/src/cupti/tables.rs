@@ -149,7 +149,8 @@ impl Tables {
         sums.merge(&CallSums {
             busy_ns: busy,
             timed_busy_ns: if ended.timed { busy } else { 0 },
-            calls: 1,
+            // The capture is told for itself, and ran nothing.
+            calls: u64::from(!ended.captured),
             activities: done.activities,
             launches: done.launches,
             streams: done.streams.count(),

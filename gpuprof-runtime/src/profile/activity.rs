@@ -23,8 +23,8 @@ pub struct Cupti {
     /// Launches, copies and memsets whose record had not come when the profile was taken, or was dropped. What was captured into a
     /// graph is none, as far as that is known.
     pub unfinished: u64,
-    /// Records that came when the call they belong to had already been closed: their time is in the tables, but what of it
-    /// overlaps other work of the same call is counted twice in its busy time.
+    /// Records that came when the call they belong to had already been closed, or when of what it had done by then only the sum was
+    /// left: their time is in the tables, but what of it overlaps other work of the same call is counted twice in its busy time.
     pub late: u64,
     /// Calls of profiled functions that ended faster than they could be taken note of: their kernels are in the tables, but their busy
     /// time, and they themselves among `busy_calls`, are not.
@@ -153,7 +153,7 @@ pub struct Work {
     /// events, or not each that was to be; where there is work on more than one device; and where the busy time is longer than the
     /// span. An estimate where the span's total is one.
     pub idle_ns: Option<u64>,
-    /// Outermost calls that `busy_ns`, `activities` and `launches` are of.
+    /// Outermost calls that `busy_ns`, `activities` and `launches` are of; without those whose stream was being captured.
     pub busy_calls: u64,
     /// Kernels, copies and memsets of the function and of functions inside, over these calls.
     pub activities: u64,
