@@ -127,6 +127,26 @@ fn each_thread_is_in_calls_of_its_own() {
     assert_eq!(function(&profile, "inner").threads, 4);
 }
 
+/// Each thread has a buffer of its own, and keeps it while its kernel is not over.
+#[test]
+fn forty_threads_at_once_lose_nothing() {
+    let t = tier();
+    let streams: Vec<_> = (0..40).map(|_| t.gpu.another_stream()).collect();
+    let session = t.session();
+    std::thread::scope(|scope| {
+        for stream in &streams {
+            let t = &t;
+            scope.spawn(move || {
+                t.gpu.context.bind_to_thread().expect("bind");
+                inner(t, stream);
+            });
+        }
+    });
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "inner"), [("saxpy", 40, 40_000)]);
+    assert_eq!(function(&profile, "inner").threads, 40);
+}
+
 #[test]
 fn what_ran_outside_is_told_as_such() {
     let t = tier();

@@ -8,6 +8,7 @@ mod process;
 mod with_cupti;
 
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use common::{World, world};
 use gpuprof::{Session, gpu_profile};
@@ -31,7 +32,7 @@ fn on_the_cpu() {}
 
 fn program(scenario: &str) -> ExitCode {
     let w = world();
-    with_cupti::install();
+    let cupti = with_cupti::install();
     let count = std::env::var(COUNT).map_or(4, |count| count.parse().expect("a number"));
     match scenario {
         "launches" => {
@@ -59,6 +60,14 @@ fn program(scenario: &str) -> ExitCode {
             }
             w.gpu.stream.synchronize().expect("synchronize");
         }
+        "after the end" => {
+            let _ = CUPTI.set(cupti);
+            // Before gpuprof has its own, so that it runs after that.
+            // SAFETY: the handler takes nothing and does not unwind.
+            unsafe { libc::atexit(after_the_end) };
+            launch(&w);
+            w.gpu.stream.synchronize().expect("synchronize");
+        }
         "finished" => finished(&w),
         "fork" => fork(&w),
         _ => panic!("no scenario {scenario}"),
@@ -73,6 +82,17 @@ fn program(scenario: &str) -> ExitCode {
         println!("{symbol} {}", w.sim.calls(symbol));
     }
     ExitCode::SUCCESS
+}
+
+static CUPTI: OnceLock<simcupti::Cupti> = OnceLock::new();
+
+/// A program's own work goes on while libraries shut down.
+extern "C" fn after_the_end() {
+    let cupti = CUPTI.get().expect("it is set");
+    cupti.reset_calls();
+    (0..10).for_each(|_| on_the_cpu());
+    gpuprof::reset();
+    println!("{:?}", cupti.calls_by_symbol());
 }
 
 /// No window is open when the process ends.

@@ -7,6 +7,7 @@ mod kernel_tier;
 
 use std::sync::Arc;
 
+use common::function;
 use cudarc::driver::CudaStream;
 use gpuprof::{Graph, gpu_profile};
 use in_graph::{capture, launch, model};
@@ -66,5 +67,7 @@ fn what_is_captured_is_not_waited_for() {
     let profile = t.finish(session);
     drop(graph);
     assert_eq!(kernels(&profile, "plain"), [("saxpy", 1, 1_000)]);
-    assert_eq!(busy(&profile, "plain"), (1_000, 2, 1, 1));
+    // The captured call is none of those that kernels are divided by.
+    assert_eq!(busy(&profile, "plain"), (1_000, 1, 1, 1));
+    assert_eq!(function(&profile, "plain").captured_calls, 1);
 }

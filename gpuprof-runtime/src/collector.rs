@@ -229,6 +229,9 @@ impl Collector {
         window.began = window.settings().is_some_and(measures).then(clock::now);
         window.began_at = SystemTime::now();
         window.cupti = cupti::counts().unwrap_or_default();
+        if let Some(steps) = &mut window.steps {
+            steps.cupti = window.cupti.clone();
+        }
     }
 
     // The base is taken before the epoch moves: a call that ends in between counts in the new window, and only the
@@ -337,7 +340,7 @@ impl Collector {
                 counted
             }
         };
-        self.profile_of(&window, counted, &symbols, limit)
+        self.profile_of(&window, counted, &symbols, &window.cupti, limit)
     }
 
     fn counted(
@@ -366,6 +369,7 @@ impl Collector {
         window: &Window,
         counted: Counted,
         symbols: &cupti::Symbols,
+        since: &cupti::Counts,
         limit: Duration,
     ) -> Option<Profile> {
         let Counted {
@@ -406,7 +410,8 @@ impl Collector {
         self.tell_gpu(&mut profile, limit);
         if settings.is_some_and(|settings| settings.cupti && settings.mode == Mode::On) {
             profile.trust.notes.extend(cupti::notes());
-            profile.cupti = cupti::counts().map(|counts| counts.since(&window.cupti));
+            profile.trust.notes.extend(self.work.note());
+            profile.cupti = cupti::counts().map(|counts| counts.since(since));
             cupti::tell(&mut profile, &work, symbols);
         }
         #[cfg(feature = "cupti")]

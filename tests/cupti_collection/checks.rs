@@ -22,6 +22,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     a_call_that_fails_later_is_told_once,
     what_never_ends_keeps_neither_the_end_nor_the_rest,
     the_end_comes_as_without_where_no_window_is_open,
+    after_the_last_read_cupti_is_left_alone,
     a_forked_child_has_none,
 ];
 
@@ -133,7 +134,7 @@ fn impossible_times_are_counted_and_left_out() {
 }
 
 fn no_more_than_64_mib_of_buffers_and_the_rest_is_counted() {
-    // One record a buffer, and kernels that are not over: 16 of these hold all there are.
+    // One record a buffer, and kernels that are not over: 64 of these hold all there are.
     let (_, profile) = run("queued", 100, "split 1");
     let cupti = profile.cupti.expect("it runs");
     assert!(cupti.dropped > 0 && cupti.records > 0, "{cupti:?}");
@@ -178,6 +179,12 @@ fn the_end_comes_as_without_where_no_window_is_open() {
     let ended = Program::new("finished").run();
     assert!(ended.status.success(), "{ended:#?}");
     assert!(ended.stdout.starts_with(b"true\n"), "{ended:#?}");
+}
+
+fn after_the_last_read_cupti_is_left_alone() {
+    let (ended, _) = run("after the end", 1, "");
+    let stdout = String::from_utf8_lossy(&ended.stdout);
+    assert!(stdout.ends_with("\n[]\n"), "{stdout}");
 }
 
 fn a_forked_child_has_none() {

@@ -20,6 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// waits for no GPU work.
 const READING: Duration = Duration::from_millis(100);
 
+/// Of a cycle that was closed before that.
+const NOT_READ: &str = "CUPTI's records were not all read within 100 ms of the cycle's end: kernels of it may be missing here, and \
+     count in the sum of all cycles";
+
 /// Where a window is in its schedule, and what its cycles have measured.
 #[derive(Debug)]
 pub(super) struct Steps {
@@ -35,6 +39,8 @@ pub(super) struct Steps {
     open_steps: u64,
     /// When its last active step ended, in clock ticks; `None` while there are more to come.
     pub(super) ended: Option<u64>,
+    /// What had come from CUPTI when the latest cycle began.
+    pub(super) cupti: cupti::Counts,
 }
 
 impl Steps {
@@ -47,6 +53,7 @@ impl Steps {
             done_cycles: 0,
             open_steps: 0,
             ended: None,
+            cupti: cupti::Counts::default(),
         }
     }
 
@@ -68,6 +75,7 @@ impl Steps {
     pub(super) fn forget(&mut self) {
         *self = Self {
             made: self.made,
+            cupti: std::mem::take(&mut self.cupti),
             ..Self::new(self.schedule)
         };
     }
@@ -113,6 +121,9 @@ impl Collector {
             if begins && measures {
                 window.began = Some(clock::now());
             }
+            if let Some(steps) = window.steps.as_mut().filter(|_| begins) {
+                steps.cupti = cupti::counts().unwrap_or_default();
+            }
             self.set_duties(&window);
         }
         closed
@@ -135,7 +146,7 @@ impl Collector {
     }
 
     fn close(&self, window: &mut Window) -> Option<Profile> {
-        cupti::drain(READING);
+        let is_read = cupti::drain(READING);
         let (cycle, late) = self.next_window(window, Late::OfThis);
         let steps = window.steps.as_mut()?;
         steps.done.add_late(&late);
@@ -153,9 +164,13 @@ impl Collector {
             cycles,
             ..steps.told()
         };
+        let since = steps.cupti.clone();
         let symbols = self.work.symbols(PATIENCE)?;
-        let mut profile = self.profile_of(window, cycle, &symbols, PATIENCE)?;
+        let mut profile = self.profile_of(window, cycle, &symbols, &since, PATIENCE)?;
         profile.schedule = Some(of_it);
+        if !is_read {
+            profile.trust.notes.push(NOT_READ.to_owned());
+        }
         Some(profile)
     }
 }

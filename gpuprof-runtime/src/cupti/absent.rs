@@ -28,6 +28,10 @@ impl Work {
 
     pub(crate) fn ended(&self, _ended: calls::Ended) {}
 
+    pub(crate) fn note(&self) -> Option<String> {
+        None
+    }
+
     pub(crate) fn change(&self, _epoch: Option<u32>) {}
 
     pub(crate) fn next_window(&self, _epoch: u32, _late: Late) -> (Tables, Tables) {
@@ -100,7 +104,9 @@ pub(crate) mod calls {
     }
 }
 
-pub(crate) fn drain(_limit: Duration) {}
+pub(crate) fn drain(_limit: Duration) -> bool {
+    true
+}
 
 pub(crate) fn drain_last(_limit: Duration) {}
 

@@ -67,11 +67,12 @@ impl Booked {
     }
 
     fn close_oldest(&mut self) -> bool {
-        let Some((ended, done)) = self.calls.close_oldest() else {
+        let Some((ended, done, is_known)) = self.calls.close_oldest() else {
             return false;
         };
         if let Some(tables) = self.of(ended.epoch) {
             tables.add_call(&ended, &done);
+            tables.late += if is_known { 0 } else { done.activities };
         }
         true
     }
@@ -143,13 +144,16 @@ impl Booked {
             end: ran.end,
             is_kernel: matches!(activity, Activity::Kernel(_)),
             stream: (ran.context, ran.stream),
+            device: ran.device,
         };
         let mut closed = Vec::new();
-        self.calls
+        let is_known = self
+            .calls
             .add(call, epoch, &run, |ended| closed.push(*ended));
-        let Some(tables) = self.of(epoch).filter(|_| !closed.is_empty()) else {
+        if is_known && closed.is_empty() {
             return;
-        };
+        }
+        let Some(tables) = self.of(epoch) else { return };
         tables.late += 1;
         closed.iter().for_each(|ended| tables.add_late(ended, &run));
     }

@@ -11,14 +11,17 @@ use std::thread::Thread;
 
 use crossbeam_queue::ArrayQueue;
 
-/// Bytes of a buffer: some 15,000 launches with all that belongs to them.
-pub(super) const BYTES: usize = 4 << 20;
+/// Bytes of a buffer: some 3,700 launches with all that belongs to them. Each thread that calls CUDA fills one of its own, so many
+/// small ones serve more threads than a few large ones.
+pub(super) const BYTES: usize = 1 << 20;
 /// 64 MiB in all. Where the reader lags this far behind, CUPTI gets none and drops its records, which it counts.
-pub(super) const MOST: usize = 16;
+pub(super) const MOST: usize = 64;
 /// What CUPTI asks for.
 const ALIGNMENT: usize = 8;
 /// Filled buffers that wake the reader before its time.
-const MANY: usize = 4;
+const MANY: usize = 8;
+/// Buffers left to give that wake it as well: with that many threads at work it must ask for those they have open.
+const FEW: usize = 8;
 
 /// A buffer that CUPTI has given back.
 #[derive(Debug)]
@@ -55,16 +58,27 @@ impl Pool {
         }
     }
 
-    /// Who is to be woken when many buffers are filled.
+    /// Who is to be woken when many buffers are filled, or few are left.
     pub(super) fn set_reader(&self, reader: Thread) {
         let _ = self.reader.set(reader);
     }
 
     /// A buffer for CUPTI, null where there is none.
     fn take(&self) -> *mut u8 {
-        match self.free.pop() {
+        let taken = match self.free.pop() {
             Some(address) => address as *mut u8,
             None => self.make(),
+        };
+        let left = self.free.len() + MOST.saturating_sub(self.made.load(Relaxed));
+        if left < FEW {
+            self.wake_reader();
+        }
+        taken
+    }
+
+    fn wake_reader(&self) {
+        if let Some(reader) = self.reader.get() {
+            reader.unpark();
         }
     }
 
@@ -96,10 +110,8 @@ impl Pool {
         }
         let valid = valid.min(BYTES);
         let _ = self.filled.push(Filled { address, valid });
-        if self.filled.len() >= MANY
-            && let Some(reader) = self.reader.get()
-        {
-            reader.unpark();
+        if self.filled.len() >= MANY {
+            self.wake_reader();
         }
     }
 
@@ -170,7 +182,10 @@ pub(super) unsafe extern "C" fn completed(
 
 #[cfg(test)]
 mod tests {
-    use super::{ALIGNMENT, BYTES, MOST, Pool};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::{ALIGNMENT, BYTES, FEW, MOST, Pool};
 
     #[test]
     fn no_more_than_64_mib_are_ever_alive() {
@@ -191,6 +206,29 @@ mod tests {
         pool.recycle(filled);
         assert_eq!(pool.take(), buffers[3]);
         assert!(pool.take().is_null());
+    }
+
+    #[test]
+    fn the_reader_is_woken_while_a_few_buffers_are_left() {
+        let pool = Pool::new();
+        pool.set_reader(thread::current());
+        // Whether this thread, which stands for the reader, was woken.
+        let is_woken = |limit| {
+            let began = Instant::now();
+            thread::park_timeout(limit);
+            began.elapsed() < limit
+        };
+        for _ in 0..MOST - FEW {
+            assert!(!pool.take().is_null());
+        }
+        assert!(!is_woken(Duration::from_millis(20)));
+        assert!(!pool.take().is_null());
+        assert!(is_woken(Duration::from_secs(20)));
+        while !pool.take().is_null() {}
+        assert!(is_woken(Duration::from_secs(20)));
+        // One that got none.
+        assert!(pool.take().is_null());
+        assert!(is_woken(Duration::from_secs(20)));
     }
 
     #[test]

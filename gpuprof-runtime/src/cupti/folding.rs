@@ -29,6 +29,7 @@ pub(super) struct Run {
     pub(super) is_kernel: bool,
     /// Context and stream.
     pub(super) stream: (u32, u32),
+    pub(super) device: u32,
 }
 
 /// What a call and those inside it had the GPU do.
@@ -38,6 +39,8 @@ pub(super) struct Done {
     pub(super) activities: u64,
     pub(super) launches: u64,
     pub(super) streams: Streams,
+    /// One bit for each, the last one for all from there on.
+    pub(super) devices: u64,
 }
 
 impl Done {
@@ -45,6 +48,7 @@ impl Done {
         self.activities += 1;
         self.launches += u64::from(run.is_kernel);
         self.streams.add(run.stream);
+        self.devices |= 1 << run.device.min(u64::BITS - 1);
         self.busy.add(run.start, run.end)
     }
 
@@ -52,6 +56,7 @@ impl Done {
         self.activities += other.activities;
         self.launches += other.launches;
         self.streams.merge(&other.streams);
+        self.devices |= other.devices;
         self.busy.merge(&other.busy)
     }
 }
@@ -90,15 +95,15 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Adds what ran for a call. `too_late` gets each closed call that it should have been in, and is told whether anything
-    /// of that was counted twice.
+    /// Adds what ran for a call; returns whether all that it overlaps in an open call is known. `too_late` gets each closed call
+    /// that it should have been in.
     pub(super) fn add(
         &mut self,
         call: u64,
         epoch: u32,
         run: &Run,
         mut too_late: impl FnMut(&Ended),
-    ) {
+    ) -> bool {
         let mut at = call;
         while let Some(closed) = self.closed.get(&at) {
             if closed.epoch == epoch {
@@ -107,15 +112,16 @@ impl Calls {
             at = closed.parent;
         }
         if at == 0 {
-            return;
+            return true;
         }
         let open = self.open.entry(at).or_default();
         open.touched = self.round;
-        if let Some(done) = open.of(epoch) {
+        open.of(epoch).is_none_or(|done| {
             let before = done.busy.len();
-            done.add(run);
+            let is_known = done.add(run);
             self.intervals = (self.intervals + done.busy.len()).saturating_sub(before);
-        }
+            is_known
+        })
     }
 
     pub(super) fn ended(&mut self, ended: Ended) {
@@ -136,41 +142,41 @@ impl Calls {
         self.ended.len() > MOST_ENDED || (self.intervals > MOST_INTERVALS && !self.ended.is_empty())
     }
 
-    /// Closes the call that ended first, and hands what it did on to the call around it.
-    pub(super) fn close_oldest(&mut self) -> Option<(Ended, Done)> {
+    /// Closes the call that ended first, and hands what it did on to the call around it. Returns as well whether all that it
+    /// overlaps there is known.
+    pub(super) fn close_oldest(&mut self) -> Option<(Ended, Done, bool)> {
         let call = self.ended.pop_front()?;
         let open = self.open.remove(&call)?;
         self.intervals = self.intervals.saturating_sub(open.done.busy.len());
         let ended = open.ended?;
         self.remember(ended);
         let of_window = open.epoch == ended.epoch;
-        if of_window && open.done.activities > 0 {
-            self.hand_on(ended.parent, &open);
-        }
+        let is_known = !of_window || open.done.activities == 0 || self.hand_on(ended.parent, &open);
         let done = if of_window {
             open.done
         } else {
             Done::default()
         };
-        Some((ended, done))
+        Some((ended, done, is_known))
     }
 
-    fn hand_on(&mut self, parent: u64, inner: &Open) {
+    fn hand_on(&mut self, parent: u64, inner: &Open) -> bool {
         // One that outlived the call around it hands on to whatever is around that.
         let mut parent = parent;
         while let Some(closed) = self.closed.get(&parent) {
             parent = closed.parent;
         }
         if parent == 0 {
-            return;
+            return true;
         }
         let outer = self.open.entry(parent).or_default();
         outer.touched = self.round;
-        if let Some(done) = outer.of(inner.epoch) {
+        outer.of(inner.epoch).is_none_or(|done| {
             let before = done.busy.len();
-            done.merge(&inner.done);
+            let is_known = done.merge(&inner.done);
             self.intervals = (self.intervals + done.busy.len()).saturating_sub(before);
-        }
+            is_known
+        })
     }
 
     fn remember(&mut self, ended: Ended) {
@@ -212,6 +218,7 @@ mod tests {
             end,
             is_kernel: true,
             stream: (1, 7),
+            device: 0,
         }
     }
 
@@ -231,7 +238,9 @@ mod tests {
     fn close_all(calls: &mut Calls) -> Vec<(u64, u64, u64)> {
         let close = || calls.close_oldest();
         std::iter::from_fn(close)
-            .map(|(ended, done): (Ended, Done)| (ended.call, done.busy.ns(), done.activities))
+            .map(|(ended, done, _): (Ended, Done, bool)| {
+                (ended.call, done.busy.ns(), done.activities)
+            })
             .collect()
     }
 
@@ -281,6 +290,24 @@ mod tests {
         assert_eq!(late, [2]);
         calls.ended(ended(1, 0));
         assert_eq!(close_all(&mut calls), [(1, 10, 1)]);
+    }
+
+    #[test]
+    fn where_a_call_has_only_a_sum_left_it_is_told() {
+        let mut calls = Calls::default();
+        // One more than a union keeps apart.
+        for at in 1..=(1 << 16) + 1 {
+            assert!(calls.add(1, 1, &run(at * 10, at * 10 + 4), no_late));
+        }
+        assert!(!calls.add(1, 1, &run(12, 13), no_late));
+        // Of a call inside as well, when that is closed.
+        assert!(calls.add(2, 1, &run(12, 13), no_late));
+        calls.ended(ended(2, 1));
+        calls.ended(ended(1, 0));
+        let known: Vec<_> = std::iter::from_fn(|| calls.close_oldest())
+            .map(|(ended, _, is_known)| (ended.call, is_known))
+            .collect();
+        assert_eq!(known, [(2, false), (1, true)]);
     }
 
     #[test]

@@ -3,12 +3,11 @@
 //! Records come in any order. What belongs to one CUDA call is kept together until it is whole. Must not import anything that
 //! calls CUPTI.
 
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashMap;
 
 use super::booked::{Booked, Symbols, site};
 use super::calls::Ended;
+use super::captures::Captures;
 use super::cbids::Purpose;
 use super::made::{Activity, Made};
 use super::record::{Api, Record};
@@ -26,8 +25,6 @@ const WHOLE_FOR: u32 = 2;
 const ORPHAN_AFTER: u32 = 50;
 /// Rounds after which nothing more is waited for: launches of a capture never run, and nothing tells the end of a graph.
 const LET_GO_AFTER: u32 = 600;
-/// Beginnings and ends of captures that are kept.
-const MOST_CAPTURES: usize = 4_096;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -35,10 +32,11 @@ pub(super) struct Join {
     made: FxHashMap<u32, Made>,
     round: u32,
     pub(super) windows: Windows,
-    /// Captures begun and ended, in CUPTI's time.
-    captures: VecDeque<(u64, bool)>,
+    captures: Captures,
     pub(super) symbols: Symbols,
     booked: Booked,
+    /// The round in which a window was last handed over.
+    handed_over: u32,
 }
 
 /// All that was measured up to now.
@@ -61,7 +59,7 @@ impl Join {
                     self.booked.now.invalid += 1;
                     return;
                 }
-                self.note_capture(&api);
+                self.captures.note(&api);
                 self.made(api.correlation).api = Some(api);
                 self.settle(api.correlation);
             }
@@ -90,7 +88,13 @@ impl Join {
         }
         let made = self.made(ran.correlation);
         made.ran += 1;
+        let was_told = std::mem::take(&mut made.is_told_unfinished);
+        let launched = made.api.filter(|_| was_told).map(|api| api.start);
+        if let Some(tables) = launched.and_then(|at| self.tables_at(at)) {
+            tables.came += 1;
+        }
         if is_valid {
+            let made = self.made(ran.correlation);
             made.waiting.push(activity);
             self.settle(ran.correlation);
         }
@@ -104,30 +108,6 @@ impl Join {
         });
         made.touched = round;
         made
-    }
-
-    fn note_capture(&mut self, api: &Api) {
-        let (time, begins) = match api.function.purpose() {
-            Some(Purpose::BeginCapture) if !api.failed => (api.start, true),
-            Some(Purpose::EndCapture) => (api.end, false),
-            _ => return,
-        };
-        if self.captures.len() == MOST_CAPTURES {
-            self.captures.pop_front();
-        }
-        self.captures.push_back((time, begins));
-    }
-
-    /// Whether any stream was being captured at `time`, as far as that is known.
-    fn is_capturing(&self, time: u64) -> bool {
-        // One that ends at that very moment was still under way.
-        let count = |begins| {
-            let of_kind = self.captures.iter().filter(|(_, kind)| *kind == begins);
-            of_kind
-                .filter(|(known, _)| *known < time || (begins && *known == time))
-                .count()
-        };
-        count(true) > count(false)
     }
 
     /// Books what can be booked of a CUDA call.
@@ -185,6 +165,11 @@ impl Join {
         self.booked.ended(ended);
     }
 
+    /// Counts calls that have ended and will never be told.
+    pub(super) fn lose(&mut self, calls: u64) {
+        self.booked.now.lost_calls += calls;
+    }
+
     /// Everything finished so far was taken.
     pub(super) fn flushed(&mut self) {
         self.round += 1;
@@ -219,6 +204,8 @@ impl Join {
 
     /// Forgets a CUDA call, after what is known of it is booked.
     fn let_go(&mut self, correlation: u32) {
+        self.tell_unfinished(correlation);
+        self.tell_first(correlation);
         let Some(made) = self.made.remove(&correlation) else {
             return;
         };
@@ -232,8 +219,55 @@ impl Join {
         {
             tables.add_api(site(call), &api);
         }
-        if let Some((start, Some(key))) = made.first {
-            self.add_latency(&api, start, key);
+    }
+
+    /// Counts a CUDA call whose work has not come in its window.
+    fn tell_unfinished(&mut self, correlation: u32) {
+        if let Some(launched) = self.unfinished(correlation)
+            && let Some(tables) = self.tables_at(launched)
+        {
+            tables.unfinished += 1;
+            if let Some(made) = self.made.get_mut(&correlation) {
+                made.is_told_unfinished = true;
+            }
+        }
+    }
+
+    /// Books how long a graph's launch took to get to its first node, as far as nodes have come.
+    fn tell_first(&mut self, correlation: u32) {
+        let Some(made) = self.made.get_mut(&correlation) else {
+            return;
+        };
+        if let (Some(api), Some((start, key)), false) = (made.api, made.first, made.is_first_booked)
+        {
+            made.is_first_booked = true;
+            if let Some(key) = key {
+                self.add_latency(&api, start, key);
+            }
+        }
+    }
+
+    /// Books what is known of every CUDA call: the window that it belongs to is handed over.
+    fn settle_all(&mut self) {
+        let before = std::mem::replace(&mut self.handed_over, self.round);
+        let known: Vec<u32> = self.made.keys().copied().collect();
+        for correlation in known {
+            let Some(made) = self.made.get_mut(&correlation) else {
+                continue;
+            };
+            if made.api.is_some() {
+                // Its external id would have come before it.
+                made.call.get_or_insert(0);
+                self.tell_unfinished(correlation);
+                self.settle(correlation);
+                self.tell_first(correlation);
+            } else if made.born < before {
+                // After another whole window nobody would want it any more.
+                let call = made.call.unwrap_or(0);
+                for activity in std::mem::take(&mut made.waiting) {
+                    self.book(&activity, activity.ran().start, call);
+                }
+            }
         }
     }
 
@@ -257,11 +291,6 @@ impl Join {
         known.sort_unstable();
         known.truncate(known.len() / 2);
         for (_, correlation) in known {
-            if let Some(launched) = self.unfinished(correlation)
-                && let Some(tables) = self.tables_at(launched)
-            {
-                tables.unfinished += 1;
-            }
             self.let_go(correlation);
         }
     }
@@ -269,11 +298,11 @@ impl Join {
     /// When this CUDA call was made, if what it had to run has not come.
     fn unfinished(&self, correlation: u32) -> Option<u64> {
         let made = self.made.get(&correlation)?;
-        let api = made.api?;
+        let api = made.api.filter(|_| !made.is_told_unfinished)?;
         let is_captured = || {
             made.call
                 .is_some_and(|call| self.booked.calls.is_captured(call))
-                || (made.purpose() != Some(Purpose::Graph) && self.is_capturing(api.start))
+                || (made.purpose() != Some(Purpose::Graph) && self.captures.is_any_at(api.start))
         };
         (made.runs() && made.ran == 0 && !is_captured()).then_some(api.start)
     }
@@ -281,6 +310,9 @@ impl Join {
     /// Begins the window of `epoch`, and returns what the one that ends has measured, and what has come for the one kept
     /// before it.
     pub(super) fn next_window(&mut self, epoch: u32, late: Late) -> (Tables, Tables) {
+        if matches!(late, Late::OfThis) {
+            self.settle_all();
+        }
         self.booked.next_window(epoch, late)
     }
 
@@ -316,7 +348,7 @@ impl Join {
         if !made.is_booked {
             tables.add_api(site(call), &api);
         }
-        if let Some((start, Some(key))) = made.first {
+        if let (Some((start, Some(key))), false) = (made.first, made.is_first_booked) {
             tables.add_latency(key, start.saturating_sub(api.start));
         }
     }

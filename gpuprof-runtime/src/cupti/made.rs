@@ -36,6 +36,10 @@ pub(super) struct Made {
     pub(super) ran: u32,
     /// Of a graph's nodes the earliest so far, and if that is a kernel, which.
     pub(super) first: Option<(u64, Option<KernelKey>)>,
+    /// The latency of `first` is in a table.
+    pub(super) is_first_booked: bool,
+    /// A window was handed over in which it stands as unfinished.
+    pub(super) is_told_unfinished: bool,
     /// Its time on the CPU is in a table.
     pub(super) is_booked: bool,
     /// Rounds in which its first and its latest record came.

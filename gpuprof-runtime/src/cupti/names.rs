@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Addresses remembered. A program that loads and unloads modules for ever meets ever new ones.
-const MOST_ADDRESSES: usize = 1 << 16;
+/// Addresses and texts remembered. A program that loads and unloads modules for ever meets ever new ones.
+const MOST: usize = 1 << 16;
 
-/// Every name met so far.
+/// The names met lately.
 #[derive(Default)]
 pub(super) struct Names {
     /// What stood there when it was last looked at.
@@ -29,23 +29,32 @@ impl Names {
         }
         // SAFETY: passed on to the caller.
         let text = unsafe { CStr::from_ptr(address as *const c_char) };
-        // An address can come to hold another name when its module is gone.
+        // CUPTI keeps the string that a record points to; that it never puts another one there is promised nowhere.
         if let Some(known) = self.by_address.get(&address)
             && known.as_bytes() == text.to_bytes()
         {
             return Arc::clone(known);
         }
         let name = self.keep(&text.to_string_lossy());
-        if self.by_address.len() >= MOST_ADDRESSES {
-            self.by_address.clear();
+        if self.by_address.len() >= MOST {
+            self.forget();
         }
         self.by_address.insert(address, Arc::clone(&name));
         name
     }
 
+    /// Texts in use stay with whoever has them.
+    fn forget(&mut self) {
+        self.by_address.clear();
+        self.all.clear();
+    }
+
     fn keep(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.all.get(name) {
             return Arc::clone(known);
+        }
+        if self.all.len() >= MOST {
+            self.forget();
         }
         let name: Arc<str> = name.into();
         self.all.insert(Arc::clone(&name));
@@ -55,7 +64,7 @@ impl Names {
 
 #[cfg(test)]
 mod tests {
-    use super::Names;
+    use super::{MOST, Names};
     use std::sync::Arc;
 
     fn at(names: &mut Names, text: &[u8]) -> Arc<str> {
@@ -78,6 +87,18 @@ mod tests {
         assert_eq!(&*at(&mut names, &text), "axpy");
         text[0] = b'b';
         assert_eq!(&*at(&mut names, &text), "bxpy");
+    }
+
+    #[test]
+    fn names_without_end_are_forgotten() {
+        let mut names = Names::default();
+        let mut text = b"k00000000\0".to_vec();
+        for number in 0..2 * MOST + 7 {
+            text[1..9].copy_from_slice(format!("{number:08}").as_bytes());
+            assert_eq!(at(&mut names, &text).as_bytes(), &text[..9]);
+        }
+        assert_eq!(names.all.len(), 7);
+        assert_eq!(names.by_address.len(), 1);
     }
 
     #[test]

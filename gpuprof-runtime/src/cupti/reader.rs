@@ -20,6 +20,9 @@ use crate::gpu::Driver;
 /// Between two looks where nobody waits.
 const PERIOD: Duration = Duration::from_millis(100);
 
+/// Between two looks at least, where nobody waits: with very many threads at work buffers are few all the time.
+const SOONEST: Duration = Duration::from_millis(2);
+
 /// Between two looks at the devices' clocks.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
 
@@ -67,11 +70,11 @@ impl Drop for Over {
 }
 
 impl Requests {
-    /// Waits until all that CUPTI has ready was read, at most `limit`.
-    pub(super) fn drain(&self, reader: &thread::Thread, limit: Duration, last: bool) {
+    /// Waits until all that CUPTI has ready was read, at most `limit`; returns whether it was.
+    pub(super) fn drain(&self, reader: &thread::Thread, limit: Duration, last: bool) -> bool {
         let began = Instant::now();
         let Some(mut state) = self.state.try_lock_for(limit) else {
-            return;
+            return false;
         };
         state.asked += 1;
         state.last |= last;
@@ -80,10 +83,11 @@ impl Requests {
         while state.served < mine && !state.over {
             let left = limit.saturating_sub(began.elapsed());
             if left.is_zero() {
-                return;
+                return false;
             }
             self.served.wait_for(&mut state, left);
         }
+        true
     }
 }
 
@@ -96,6 +100,8 @@ pub(super) struct Reader {
     /// Looks at the devices' clocks, which takes a while: here it delays nobody but who waits for a report.
     pub(super) look: fn(),
     pub(super) looked: Option<Instant>,
+    /// When the latest look was over.
+    pub(super) read: Instant,
 }
 
 impl Reader {
@@ -117,9 +123,7 @@ impl Reader {
 
     /// Waits for its time or a request, and reads once. Returns whether that was the last.
     fn serve(&mut self) -> bool {
-        if !self.has_request() {
-            thread::park_timeout(PERIOD);
-        }
+        self.rest();
         let (asked, served, last) = {
             let state = self.requests.state.lock();
             (state.asked, state.served, state.last)
@@ -133,10 +137,25 @@ impl Reader {
             // Buffers that hold something unfinished too: what is finished in them would be lost.
             self.round(FLUSH_FORCED);
         }
+        self.read = Instant::now();
         let mut state = self.requests.state.lock();
         state.served = asked;
         self.requests.served.notify_all();
         last
+    }
+
+    /// Waits until it is time, or somebody waits.
+    fn rest(&self) {
+        if !self.has_request() {
+            thread::park_timeout(PERIOD);
+        }
+        loop {
+            let left = SOONEST.saturating_sub(self.read.elapsed());
+            if left.is_zero() || self.has_request() {
+                return;
+            }
+            thread::park_timeout(left);
+        }
     }
 
     fn has_request(&self) -> bool {
@@ -206,5 +225,33 @@ impl Reader {
             }
             Parsed::Skipped => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::{Over, Requests};
+
+    #[test]
+    fn who_waits_is_told_whether_it_was_all_read() {
+        let requests: &Requests = Box::leak(Box::default());
+        let drain = |ms| requests.drain(&thread::current(), Duration::from_millis(ms), false);
+        assert!(!drain(5), "nobody reads");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while requests.state.lock().asked < 2 {
+                    thread::yield_now();
+                }
+                requests.state.lock().served = 2;
+                requests.served.notify_all();
+            });
+            assert!(drain(20_000));
+        });
+        // Whoever reads no more has read all there was.
+        drop(Over(requests));
+        assert!(drain(20_000));
     }
 }

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Counts;
 use super::buffers;
@@ -33,6 +33,8 @@ const KINDS: [u32; 7] = [
 static STATE: OnceLock<Result<Running, Refusal>> = OnceLock::new();
 /// It runs, and this is not a forked child.
 static ON: AtomicBool = AtomicBool::new(false);
+/// The last read has begun: libcupti may be shutting down, and nothing but that read calls it any more.
+static IS_LEFT: AtomicBool = AtomicBool::new(false);
 static REQUESTS: OnceLock<Requests> = OnceLock::new();
 static TALLY: OnceLock<Tally> = OnceLock::new();
 
@@ -60,6 +62,11 @@ fn running() -> Option<&'static Running> {
     }
 }
 
+/// The same while libcupti may be called by whoever wants to.
+fn callable() -> Option<&'static Running> {
+    running().filter(|_| !IS_LEFT.load(Relaxed))
+}
+
 /// Whether records are coming in.
 #[inline]
 pub(crate) fn is_running() -> bool {
@@ -68,7 +75,7 @@ pub(crate) fn is_running() -> bool {
 
 /// What this thread calls from now on is made inside `call`.
 pub(crate) fn push(call: u64) {
-    if let Some(running) = running() {
+    if let Some(running) = callable() {
         // A failure is counted.
         let _ = running.cupti.push_external(CUSTOM0, call);
     }
@@ -76,7 +83,7 @@ pub(crate) fn push(call: u64) {
 
 /// Undoes this thread's latest [`push`].
 pub(crate) fn pop() {
-    if let Some(running) = running() {
+    if let Some(running) = callable() {
         let mut last = 0;
         let _ = running.cupti.pop_external(CUSTOM0, &raw mut last);
     }
@@ -85,22 +92,31 @@ pub(crate) fn pop() {
 /// The time of CUPTI's clock, ns.
 pub(crate) fn now() -> Option<u64> {
     let mut now = 0;
-    let asked = running()?.cupti.get_timestamp(&raw mut now);
+    let asked = callable()?.cupti.get_timestamp(&raw mut now);
     asked.ok().map(|()| now)
 }
 
-/// Waits until all that CUPTI has ready was handed to the sink, at most `limit`. Waits for no GPU work.
-pub(crate) fn drain(limit: Duration) {
+/// Has the reader come round before its time.
+pub(crate) fn wake() {
     if let Some(running) = running() {
-        let requests = REQUESTS.get_or_init(Requests::default);
-        requests.drain(&running.reader, limit, false);
+        running.reader.unpark();
     }
 }
 
-/// The same at the end of the process: after it nothing is read any more, so that no call of gpuprof's meets a library that is
-/// shutting down.
+/// Waits until all that CUPTI has ready was handed to the sink, at most `limit`; returns whether it was. Waits for no GPU
+/// work.
+pub(crate) fn drain(limit: Duration) -> bool {
+    running().is_none_or(|running| {
+        let requests = REQUESTS.get_or_init(Requests::default);
+        requests.drain(&running.reader, limit, false)
+    })
+}
+
+/// The same at the end of the process: after it nothing is read any more, and no thread calls CUPTI for the call that it
+/// is in, so that nothing of gpuprof's meets a library that is shutting down.
 pub(crate) fn drain_last(limit: Duration) {
     if let Some(running) = running() {
+        IS_LEFT.store(true, Relaxed);
         let requests = REQUESTS.get_or_init(Requests::default);
         requests.drain(&running.reader, limit, true);
     }
@@ -168,6 +184,7 @@ fn begin(sink: Box<dyn Sink>, look: fn()) -> Result<Running, Refusal> {
         names: Names::default(),
         look,
         looked: None,
+        read: Instant::now(),
     };
     let Some(thread) = exit::spawn("gpuprof-cupti", move || reader.run()) else {
         step_back(&KINDS);

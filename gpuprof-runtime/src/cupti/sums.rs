@@ -144,6 +144,8 @@ pub(super) struct CallSums {
     pub(super) activities: u64,
     pub(super) launches: u64,
     pub(super) streams: u32,
+    /// One bit for each.
+    pub(super) devices: u64,
     pub(super) first_ns: Option<u64>,
 }
 
@@ -155,6 +157,7 @@ impl CallSums {
         self.activities += other.activities;
         self.launches += other.launches;
         self.streams = self.streams.max(other.streams);
+        self.devices |= other.devices;
         self.first_ns = self.first_ns.or(other.first_ns);
     }
 }

@@ -31,7 +31,10 @@ pub(crate) struct Tables {
     pub(super) alone: FxHashMap<u32, Alone>,
     pub(super) invalid: u64,
     pub(super) unfinished: u64,
+    /// What was counted as unfinished when its window was handed over, and has come since.
+    pub(super) came: u64,
     pub(super) late: u64,
+    pub(super) lost_calls: u64,
     pub(super) outside: u64,
     pub(super) outside_ns: u64,
 }
@@ -146,10 +149,12 @@ impl Tables {
         sums.merge(&CallSums {
             busy_ns: busy,
             timed_busy_ns: if ended.timed { busy } else { 0 },
-            calls: 1,
+            // The capture is told for itself, and ran nothing.
+            calls: u64::from(!ended.captured),
             activities: done.activities,
             launches: done.launches,
             streams: done.streams.count(),
+            devices: done.devices,
             first_ns: None,
         });
     }
@@ -192,8 +197,9 @@ impl Tables {
             self.calls.entry(*site).or_default().merge(sums);
         }
         self.invalid += other.invalid;
-        self.unfinished += other.unfinished;
+        self.unfinished = (self.unfinished + other.unfinished).saturating_sub(other.came);
         self.late += other.late;
+        self.lost_calls += other.lost_calls;
         self.outside += other.outside;
         self.outside_ns += other.outside_ns;
     }

@@ -26,6 +26,7 @@ pub(crate) fn by_site(tables: &Tables, symbols: &Symbols) -> FxHashMap<u32, Work
     for (site, sums) in &tables.calls {
         let worked = sites.entry(*site).or_default();
         worked.timed_busy_ns = sums.timed_busy_ns;
+        worked.devices = sums.devices.count_ones();
         worked.work = Work {
             busy_ns: Some(sums.busy_ns),
             busy_calls: sums.calls,
@@ -88,6 +89,7 @@ pub(crate) fn tell(profile: &mut Profile, tables: &Tables, symbols: &Symbols) {
             invalid: cupti.invalid + tables.invalid,
             unfinished: tables.unfinished,
             late: tables.late,
+            lost_calls: tables.lost_calls,
             outside: tables.outside,
             outside_ns: tables.outside_ns,
             ..std::mem::take(cupti)

@@ -2,6 +2,7 @@
 //!
 //! Spans only push what ended; all else is done by the reader, and by who asks. Must not import span or report.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
@@ -16,7 +17,8 @@ use super::running;
 use super::tables::Tables;
 use crate::gpu::Late;
 
-/// Ended calls that wait for the reader: what a process in which it does not come round loses is bounded.
+/// Ended calls that wait for the reader: what a process in which it does not come round keeps is bounded. Past it they are lost and
+/// counted; from half of it on each wakes the reader.
 const MOST_WAITING: usize = 1 << 18;
 
 /// How long a program's thread waits for the reader, which holds the lock for milliseconds at most. In a forked child it may be held
@@ -28,6 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) struct Work {
     join: Mutex<Join>,
     ended: SegQueue<Ended>,
+    /// Ended calls that found no room, since the last look.
+    lost: AtomicU64,
+    /// Windows that could not be begun or ended as the lock was held all the time.
+    missed: AtomicU64,
 }
 
 impl Work {
@@ -37,24 +43,46 @@ impl Work {
 
     /// Hands on a call that has ended.
     pub(crate) fn ended(&self, ended: Ended) {
-        if self.ended.len() < MOST_WAITING {
-            self.ended.push(ended);
+        let waiting = self.ended.len();
+        if waiting >= MOST_WAITING / 2 {
+            running::wake();
         }
+        if waiting >= MOST_WAITING {
+            self.lost.fetch_add(1, Relaxed);
+            return;
+        }
+        self.ended.push(ended);
     }
 
     /// From now on what is launched counts in the window `epoch`, or in none.
     pub(crate) fn change(&self, epoch: Option<u32>) {
-        if let Some(now) = running::now()
-            && let Some(mut join) = self.join.try_lock_for(PATIENCE)
-        {
-            join.windows.change(now, epoch);
+        let Some(now) = running::now() else { return };
+        match self.join.try_lock_for(PATIENCE) {
+            Some(mut join) => join.windows.change(now, epoch),
+            None => self.miss(),
         }
+    }
+
+    fn miss(&self) {
+        self.missed.fetch_add(1, Relaxed);
+    }
+
+    /// What was lost in this process for want of the lock, if anything was.
+    pub(crate) fn note(&self) -> Option<String> {
+        let missed = self.missed.load(Relaxed);
+        (missed > 0).then(|| {
+            format!(
+                "the records of kernels were held for {PATIENCE:?} as a window began or ended ({missed}x): its tables miss something, or \
+                 have something of another window"
+            )
+        })
     }
 
     /// Begins the window `epoch`, and returns what the one that ends has measured, and what has come for the one that was
     /// kept before it.
     pub(crate) fn next_window(&self, epoch: u32, late: Late) -> (Tables, Tables) {
         let Some(mut join) = self.join.try_lock_for(PATIENCE) else {
+            self.miss();
             return (Tables::default(), Tables::default());
         };
         self.take_ended(&mut join);
@@ -74,6 +102,7 @@ impl Work {
     }
 
     fn take_ended(&self, join: &mut Join) {
+        join.lose(self.lost.swap(0, Relaxed));
         // No more than there are now: others go on ending.
         for _ in 0..self.ended.len() {
             let Some(ended) = self.ended.pop() else {
@@ -93,5 +122,54 @@ impl Sink for &'static Work {
         let mut join = self.join.lock();
         self.take_ended(&mut join);
         join.flushed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Late, MOST_WAITING, Work};
+    use crate::cupti::calls::Ended;
+
+    fn ended(call: u64) -> Ended {
+        Ended {
+            call,
+            parent: 0,
+            outermost: true,
+            timed: false,
+            captured: false,
+            cpu_ns: 1,
+            first: false,
+            epoch: 0,
+        }
+    }
+
+    #[test]
+    fn calls_that_nobody_takes_are_lost_past_a_bound_and_counted_in_their_window() {
+        let work = Work::new();
+        for call in 1..=MOST_WAITING as u64 + 7 {
+            work.ended(ended(call << 20));
+        }
+        let (now, _) = work.next_window(1, Late::OfThis);
+        let calls: u64 = now.calls.values().map(|sums| sums.calls).sum();
+        assert_eq!((calls, now.lost_calls), (MOST_WAITING as u64, 7));
+        let (next, _) = work.next_window(2, Late::OfThis);
+        assert_eq!(next.lost_calls, 0);
+    }
+
+    #[test]
+    fn a_window_that_is_missed_is_told() {
+        let work = Work::new();
+        assert_eq!(work.note(), None);
+        let held = work.join.lock();
+        let _ = work.next_window(1, Late::OfThis);
+        drop(held);
+        let note = work.note().expect("it was missed");
+        assert!(
+            note.contains("held for 1s") && note.contains("(1x)"),
+            "{note}"
+        );
+        assert!(work.seen(Duration::ZERO).is_some());
     }
 }

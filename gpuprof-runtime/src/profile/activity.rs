@@ -25,9 +25,12 @@ pub struct Cupti {
     /// Launches, copies and memsets whose record had not come when the profile was taken, or was dropped. What was captured into a
     /// graph is none, as far as that is known.
     pub unfinished: u64,
-    /// Records that came when the call they belong to had already been closed: their time is in the tables, but what of it
-    /// overlaps other work of the same call is counted twice in its busy time.
+    /// Records that came when the call they belong to had already been closed, or when of what it had done by then only the sum was
+    /// left: their time is in the tables, but what of it overlaps other work of the same call is counted twice in its busy time.
     pub late: u64,
+    /// Calls of profiled functions that ended faster than they could be taken note of: their kernels are in the tables, but their busy
+    /// time, and they themselves among `busy_calls`, are not.
+    pub lost_calls: u64,
     /// Kernels, copies and memsets that ran outside any profiled function.
     pub outside: u64,
     /// Time of these, ns.
@@ -148,9 +151,11 @@ pub struct Work {
     /// call by itself, so calls that overlap each other add up. Over all outermost calls. `None` where CUPTI did not run.
     pub busy_ns: Option<u64>,
     /// GPU span of the outermost timed calls, less their busy time: the GPU had nothing of this function to do although its span
-    /// was open. `None` where no call was timed by events; an estimate where the span's total is one.
+    /// was open. Too small where work ran outside of the span, on another stream or after its end. `None` where no call was timed by
+    /// events, or not each that was to be; where there is work on more than one device; and where the busy time is longer than the
+    /// span. An estimate where the span's total is one.
     pub idle_ns: Option<u64>,
-    /// Outermost calls that `busy_ns`, `activities` and `launches` are of.
+    /// Outermost calls that `busy_ns`, `activities` and `launches` are of; without those whose stream was being captured.
     pub busy_calls: u64,
     /// Kernels, copies and memsets of the function and of functions inside, over these calls.
     pub activities: u64,

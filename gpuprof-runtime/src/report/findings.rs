@@ -96,6 +96,10 @@ fn records(cupti: &Cupti) -> Words {
             cupti.late,
             "late: what of them overlaps other work counts twice as busy",
         ),
+        (
+            cupti.lost_calls,
+            "calls ended too fast to be taken note of: they are missing from busy times",
+        ),
     ];
     for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
         words
@@ -197,11 +201,12 @@ mod tests {
         let options = TableOptions::default();
         let foot = |cupti: &Cupti| text(|out| super::foot(cupti, &options, out));
         assert_eq!(foot(&cupti), "CUPTI 130001 · 12,345 records\n");
-        let counts: [fn(&mut Cupti) -> &mut u64; 5] = [
+        let counts: [fn(&mut Cupti) -> &mut u64; 6] = [
             |cupti| &mut cupti.dropped,
             |cupti| &mut cupti.invalid,
             |cupti| &mut cupti.unfinished,
             |cupti| &mut cupti.late,
+            |cupti| &mut cupti.lost_calls,
             |cupti| &mut cupti.outside,
         ];
         for count in counts {

@@ -39,6 +39,8 @@ pub(crate) struct Worked {
     pub(crate) work: profile::Work,
     /// Of its busy time that of the calls that were timed by events.
     pub(crate) timed_busy_ns: u64,
+    /// Devices that its calls, and those inside, had work on.
+    pub(crate) devices: u32,
 }
 
 /// The part of the profile that counters tell.
@@ -139,6 +141,10 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
         .sum();
     let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     let untimed = untimed(&all, timed, failed);
+    // What a replay ran belongs to the call around the launch of its graph; of two devices one may be busy while the other is idle;
+    // and of a call that was to be timed and was not there is busy time without a span.
+    let has_idle =
+        all.counts.replays == 0 && devices.len() == 1 && failed == 0 && untimed.unfinished == 0;
     let self_ns = all.cpu.total.saturating_sub(all.cpu.children);
     // Only calls that ended out of order can have more.
     let self_ns = self_ns.min(outermost_cpu);
@@ -171,37 +177,33 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
         flops: all.work.flops,
         items: all.work.items,
         has_stream: all.counts.with_stream() > 0,
-        work: worked(measured, number, gpu.as_ref(), all.counts.replays),
+        work: worked(measured, number, gpu.as_ref().filter(|_| has_idle)),
         gpu,
         ..named(site)
     }
 }
 
-/// What CUPTI saw of a function, and what its GPU span leaves beside it.
-fn worked(
-    measured: &Measured<'_>,
-    site: u32,
-    gpu: Option<&GpuTimes>,
-    replays: u64,
-) -> profile::Work {
+/// What CUPTI saw of a function, and what its GPU span leaves beside it, if it can be set against it.
+fn worked(measured: &Measured<'_>, site: u32, gpu: Option<&GpuTimes>) -> profile::Work {
     let Some(worked) = &measured.worked else {
         return profile::Work::default();
     };
     let Worked {
         mut work,
         timed_busy_ns,
+        devices,
     } = worked.get(&site).cloned().unwrap_or_default();
     let busy = work.busy_ns.unwrap_or(0);
     work.busy_ns = Some(busy);
-    // What a replay ran belongs to the call around the launch of its graph.
-    work.idle_ns = gpu.filter(|_| replays == 0).map(|gpu| {
+    work.idle_ns = gpu.filter(|_| devices <= 1).and_then(|gpu| {
         // An estimate stands for all calls, and of these the busy time is known.
         let inside = if gpu.estimate.is_some() {
             busy
         } else {
             timed_busy_ns
         };
-        gpu.times.total_ns.saturating_sub(inside)
+        // Where that is more, work ran that no span has: on another stream, or after the span's end.
+        gpu.times.total_ns.checked_sub(inside)
     });
     work
 }
