@@ -27,9 +27,18 @@ fn on_one(gpu: &Gpu) {
 }
 
 #[gpu_profile(stream = a.stream)]
-fn with_another_inside(a: &Gpu, b: &Gpu) {
+fn with_another_inside(t: &Tier, a: &Gpu, b: &Gpu) {
     a.kernel(1_000);
     on_one(b);
+    t.cpu(9_000);
+    a.kernel(1_000);
+}
+
+#[gpu_profile(stream = t.gpu.stream)]
+fn with_a_pause(t: &Tier) {
+    t.gpu.kernel(1_000);
+    t.cpu(9_000);
+    t.gpu.kernel(1_000);
 }
 
 #[gpu_profile]
@@ -50,7 +59,7 @@ fn two_devices_have_no_idle_time_in_common() {
     let other = Gpu::new(t.sim, 1);
     let session = t.session();
     on_both(&t, &t.gpu, &other);
-    with_another_inside(&t.gpu, &other);
+    with_another_inside(&t, &t.gpu, &other);
     let profile = finish(&t, session, &other);
     assert_eq!(work(&profile, "on_both").idle_ns, None);
     assert_eq!(busy(&profile, "on_both"), (2_000, 1, 2, 2));
@@ -91,13 +100,14 @@ fn work_that_no_span_has_is_not_set_against_spans() {
 fn a_call_whose_span_is_not_read_leaves_no_idle_time_to_tell() {
     let t = tier();
     let session = t.session();
-    on_one(&t.gpu);
+    with_a_pause(&t);
     t.settle();
-    drop(gpuprof::report());
+    let one = gpuprof::report();
+    assert_eq!(work(&one, "with_a_pause").idle_ns, Some(8_000));
     t.sim.fail("cuEventElapsedTime_v2", 1, 1, 999);
-    on_one(&t.gpu);
+    with_a_pause(&t);
     t.settle();
     let profile = t.finish(session);
-    assert_eq!(busy(&profile, "on_one").1, 2);
-    assert_eq!(work(&profile, "on_one").idle_ns, None);
+    assert_eq!(busy(&profile, "with_a_pause").1, 2);
+    assert_eq!(work(&profile, "with_a_pause").idle_ns, None);
 }

@@ -112,6 +112,7 @@ mod tests {
             captures.add(at * 10 + 3, true);
         }
         assert_eq!(captures.marks.len(), MOST);
+        assert!(captures.is_any_at(100), "of the forgotten");
         assert!(captures.is_any_at(MOST as u64 * 10 + 7));
         assert!(captures.is_any_at(u64::MAX));
     }
