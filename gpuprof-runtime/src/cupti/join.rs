@@ -290,9 +290,7 @@ impl Join {
             .collect();
         known.sort_unstable();
         known.truncate(known.len() / 2);
-        for (_, correlation) in known {
-            self.let_go(correlation);
-        }
+        known.iter().for_each(|(_, known)| self.let_go(*known));
     }
 
     /// When this CUDA call was made, if what it had to run has not come.
