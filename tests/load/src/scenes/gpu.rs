@@ -203,7 +203,7 @@ pub(super) fn short_lived_threads(form: Form) -> Result<Seen, String> {
             });
         }
     };
-    let (before, threads) = form.pick((800, 3_200), (100_000, 1_000_000));
+    let (before, threads) = form.pick((800, 3_200), (500_000, 1_000_000));
     let timed_before = warm_up(&gpu, &session)?;
     make(before);
     drop(session.snapshot());
