@@ -1,7 +1,7 @@
 //! What is worth doing: rules over a [`Profile`], each with its thresholds as data.
 //!
 //! The room: `rule` is what a rule is made of, `facts` what several of them ask, `kernels`, `rates`, `copies`, `host` and
-//! `program` are the rules, [`commands`] the command lines that look further, and `page` makes docs/findings.md.
+//! `program` are the rules, `commands` the command lines that look further, and `page` makes docs/findings.md.
 //!
 //! A finding says what the profile shows, and calls a suspicion a suspicion. Must import only `profile`, `safe_text`, and from
 //! `report` the figures and digits that the tables have, so that both say the same.
