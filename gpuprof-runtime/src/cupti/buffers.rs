@@ -19,7 +19,7 @@ pub(super) const MOST: usize = 64;
 /// What CUPTI asks for.
 const ALIGNMENT: usize = 8;
 /// Filled buffers that wake the reader before its time.
-const MANY: usize = 8;
+const MANY: usize = 2;
 /// Buffers left to give that wake it as well: with that many threads at work it must ask for those they have open.
 const FEW: usize = 8;
 
