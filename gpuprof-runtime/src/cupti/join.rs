@@ -17,8 +17,10 @@ use crate::gpu::Late;
 
 /// CUDA calls of which something may still come; past it the older half is let go.
 const MOST_CALLS: usize = 1 << 17;
-/// Rounds after which a CUDA call that CUPTI names no profiled function for is outside of all.
-const OUTSIDE_AFTER: u32 = 2;
+/// Rounds after which a CUDA call that CUPTI names no profiled function for is outside of all. Which function it is may stand at the end of
+/// a buffer that one unfinished kernel holds back, while the call's own record, first in the next one, has long come. Reports
+/// count it as outside until then.
+const OUTSIDE_AFTER: u32 = 100;
 /// Rounds for which a CUDA call is kept that is whole as far as can be known.
 const WHOLE_FOR: u32 = 2;
 /// Rounds after which what ran on the GPU without a record of its CUDA call is taken as it is.
