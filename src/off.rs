@@ -260,6 +260,11 @@ impl SessionBuilder {
         self
     }
 
+    /// That gpuprof chooses how many calls are GPU-timed.
+    pub fn sample_auto(self) -> Self {
+        self
+    }
+
     /// How long [`Session::finish`] waits.
     pub fn exit_wait(self, _limit: Duration) -> Self {
         self

@@ -36,6 +36,32 @@ pub enum Output {
     Json(String),
 }
 
+/// Which calls are timed on the GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sampling {
+    /// One in so many, at random.
+    OneIn(u32),
+    /// The same, each function by how long its calls take, so that events take the GPU next to nothing.
+    Auto,
+}
+
+impl Sampling {
+    /// As a profile has it: 0 for [`Sampling::Auto`].
+    pub(crate) fn one_in(self) -> u32 {
+        match self {
+            Self::OneIn(n) => n.max(1),
+            Self::Auto => 0,
+        }
+    }
+
+    fn parse(value: &str) -> Option<Self> {
+        match value {
+            "auto" => Some(Self::Auto),
+            _ => value.parse().ok().filter(|&n| n > 0).map(Self::OneIn),
+        }
+    }
+}
+
 /// Every setting of one measuring window.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -45,8 +71,8 @@ pub(crate) struct Settings {
     /// Rows of the table; 0 for all.
     pub(crate) limit: usize,
     pub(crate) filter: Option<Regex>,
-    /// GPU-time 1 call in this many.
-    pub(crate) sample: u32,
+    /// Which calls are timed on the GPU; `None`: all, and with CUPTI as [`Sampling::Auto`].
+    pub(crate) sample: Option<Sampling>,
     pub(crate) exit_wait: Duration,
     pub(crate) schedule: Option<Schedule>,
     /// Whether SIGINT and SIGTERM print the report first.
@@ -65,7 +91,7 @@ impl Default for Settings {
             sort: Sort::default(),
             limit: 30,
             filter: None,
-            sample: 1,
+            sample: None,
             exit_wait: Duration::from_secs(2),
             schedule: None,
             signals: false,
@@ -76,6 +102,15 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Which calls are timed on the GPU. With CUPTI, whose records are no burden to the GPU, events are not to be one either.
+    pub(crate) fn sample(&self, runs_cupti: bool) -> Sampling {
+        let default = match self.cupti && runs_cupti {
+            true => Sampling::Auto,
+            false => Sampling::OneIn(1),
+        };
+        self.sample.unwrap_or(default)
+    }
+
     /// Whether a function of this shown name is to be measured.
     pub(crate) fn measures(&self, name: &str) -> bool {
         self.mode != Mode::Off
@@ -178,9 +213,9 @@ impl Settings {
                     })?);
             }
             "GPUPROF_SAMPLE" => {
-                let sample = value.parse().ok().filter(|&sample| sample > 0);
-                self.sample = sample
-                    .ok_or_else(|| wrong("it takes a whole number N from 1, for 1 call in N"))?;
+                self.sample = Some(Sampling::parse(value).ok_or_else(|| {
+                    wrong("it takes a whole number N from 1, for 1 call in N, or auto")
+                })?);
             }
             "GPUPROF_EXIT_WAIT" => {
                 let wait = humantime::parse_duration(value);

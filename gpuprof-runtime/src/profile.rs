@@ -238,7 +238,7 @@ pub struct Bucket {
     pub low_ns: u64,
     /// Highest duration counted here.
     pub high_ns: u64,
-    /// Calls in it.
+    /// Calls in it; of a sample each timed call as often as it stands for.
     pub count: u64,
 }
 
@@ -253,13 +253,14 @@ pub struct GpuTimes {
     pub times: Times,
     /// Set when `total_ns` and `self_ns` were scaled up from a sample.
     pub estimate: Option<Estimate>,
-    /// Stated bytes of the timed calls alone, for rates.
+    /// Stated bytes of the timed calls alone, for rates. Where these stand for different numbers of calls, as they can under
+    /// `GPUPROF_SAMPLE=auto`, this and the next three are weighted means times `timed_calls`.
     pub timed_bytes: Option<f64>,
     /// Stated floating-point operations of the timed calls alone.
     pub timed_flops: Option<f64>,
     /// Stated items of the timed calls alone.
     pub timed_items: Option<f64>,
-    /// Sum of the durations of every timed call, inner ones included: the divisor of rates. Never scaled.
+    /// Sum of the durations of every timed call, inner ones included: the divisor of rates. Never scaled up.
     pub timed_ns: u64,
 }
 
@@ -413,7 +414,7 @@ pub struct Trust {
     pub captured_calls: u64,
     /// Of these, neither; with the reasons.
     pub untimed: Untimed,
-    /// GPU timing of 1 call in N; 1 when every call was to be timed.
+    /// GPU timing of 1 call in N; 1 when every call was to be timed, 0 where gpuprof chose for each function by itself.
     pub sample: u32,
     /// Calls that appear nowhere above: there were 65,536 call chains already, the counters of all threads had come to 1 GiB,
     /// or the thread was already ending.

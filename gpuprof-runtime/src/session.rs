@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use regex_lite::Regex;
 
 use crate::collector::collector;
-use crate::config::{self, Mode, Output, Settings};
+use crate::config::{self, Mode, Output, Sampling, Settings};
 #[cfg(feature = "cupti")]
 use crate::findings;
 use crate::profile::{Profile, SCHEMA};
@@ -301,9 +301,16 @@ impl SessionBuilder {
         self
     }
 
-    /// GPU-times 1 call in `n`, at random; counts stay exact. 0 counts as 1.
+    /// GPU-times 1 call in `n`, at random; counts stay exact. 0 counts as 1, which is the default without [`cupti`](Self::cupti).
     pub fn sample(mut self, n: u32) -> Self {
-        self.settings.sample = n.max(1);
+        self.settings.sample = Some(Sampling::OneIn(n.max(1)));
+        self
+    }
+
+    /// GPU-times the first 256 calls of each function, and of a function that is called more often so many, at random, that events
+    /// take the GPU about a thousandth of its time; the default with [`cupti`](Self::cupti).
+    pub fn sample_auto(mut self) -> Self {
+        self.settings.sample = Some(Sampling::Auto);
         self
     }
 

@@ -98,7 +98,7 @@ fn broken_documents_are_refused() {
         ("/tree/0/replays", json!("3")),
         ("/trust/replays", json!(0.5)),
         ("/tree/1/parent", json!("0")),
-        ("/trust/sample", json!(0)),
+        ("/trust/sample", json!(-1)),
         ("/trust/errors", json!(["CUDA_ERROR_UNKNOWN"])),
         ("/devices/0/registers_per_sm", json!(-1)),
         ("/cupti", json!("libcupti.so.13")),

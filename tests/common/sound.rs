@@ -30,10 +30,10 @@ fn functions_add_up(profile: &Profile, f: &Function) {
         if f.has_stream { f.calls + f.replays } else { 0 },
         "{name}: a call is lost"
     );
-    gpu_adds_up(f);
+    gpu_adds_up(profile, f);
 }
 
-fn gpu_adds_up(f: &Function) {
+fn gpu_adds_up(profile: &Profile, f: &Function) {
     let name = &f.name;
     assert_eq!(f.gpu.is_some(), !f.gpu_by_device.is_empty(), "{name}");
     let Some(gpu) = &f.gpu else { return };
@@ -41,12 +41,20 @@ fn gpu_adds_up(f: &Function) {
     let parts: Vec<&GpuTimes> = f.gpu_by_device.iter().map(|part| &part.gpu).collect();
     let sum = |of: fn(&GpuTimes) -> u64| parts.iter().map(|part| of(part)).sum::<u64>();
     let counted = sum(|part| part.timed_calls);
-    times_add_up(name, &gpu.times, Some(counted));
-    for part in &parts {
-        times_add_up(name, &part.times, Some(part.timed_calls));
+    let is_sample = profile.trust.sample != 1 || f.untimed.sampled_out > 0;
+    for (times, calls) in [(&gpu.times, counted)]
+        .into_iter()
+        .chain(parts.iter().map(|part| (&part.times, part.timed_calls)))
+    {
+        times_add_up(name, times, (!is_sample).then_some(calls));
+        let counted: u64 = times.histogram.iter().map(|bucket| bucket.count).sum();
+        assert!(counted >= calls, "{name}: each stands for one or more");
     }
     assert!(gpu.timed_calls > 0 && gpu.timed_calls <= counted, "{name}");
-    assert_eq!(gpu.timed_ns, sum(|part| part.timed_ns), "{name}: devices");
+    // Of a sample each is rounded.
+    let apart = gpu.timed_ns.abs_diff(sum(|part| part.timed_ns));
+    let rounded = if is_sample { parts.len() as u64 } else { 0 };
+    assert!(apart <= rounded, "{name}: devices");
     if gpu.estimate.is_none() {
         let total = sum(|part| part.times.total_ns);
         assert_eq!(gpu.times.total_ns, total, "{name}: devices");

@@ -57,7 +57,7 @@ fn a_wrong_value_is_one_line_and_the_default() {
         (
             "GPUPROF_SAMPLE",
             long.as_ref(),
-            "it takes a whole number N from 1",
+            "it takes a whole number N from 1, for 1 call in N, or auto",
         ),
         (
             "GPUPROF_EXIT_WAIT",

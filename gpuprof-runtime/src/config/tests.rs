@@ -1,6 +1,6 @@
 //! What each variable is read as, and what a wrong one is told.
 
-use super::{Mode, Output, from_env};
+use super::{Mode, Output, Sampling, from_env};
 use crate::report::Sort;
 use crate::schedule::Schedule;
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn every_setting_is_read() {
     );
     assert_eq!(
         (settings.sort, settings.limit, settings.sample),
-        (Sort::Calls, 0, 10)
+        (Sort::Calls, 0, Some(Sampling::OneIn(10)))
     );
     assert_eq!(settings.exit_wait, Duration::from_millis(250));
     assert!(settings.signals);

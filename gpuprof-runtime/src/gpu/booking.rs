@@ -5,7 +5,7 @@
 use super::driver::{Driver, Failed, NOT_READY};
 use super::durations::durations;
 use super::inside::Enclosing;
-use super::pending::Sample;
+use super::pending::{Pairs, Sample};
 use super::timing::Timing;
 use crate::stats::call::Work;
 use crate::stats::gpu_node::{GpuCall, GpuStats};
@@ -34,6 +34,7 @@ pub(super) fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Resul
                 let inside_ns = close(true, ns);
                 add_all(stats, sample, &durations, inside_ns);
                 tell_enclosing(stats, sample, &durations);
+                tell_rates(timing, sample, ns);
             }
             (_, Some(stats)) if !driver.has_ended() => {
                 close(false, 0);
@@ -74,14 +75,28 @@ fn add_all(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)], insi
     }
 }
 
+/// How long the calls of a function are decides how many are timed.
+fn tell_rates(timing: &Timing, sample: &Sample, ns: u64) {
+    let recorded = match &sample.pairs {
+        // Their events are in the graph.
+        Pairs::Lent(_) => return,
+        pairs => pairs.as_slice(),
+    };
+    if let (Some(rates), Some(one)) = (timing.rates(), recorded.first())
+        && let Some(floor_ns) = one.context.shared().floor_ns.get()
+    {
+        rates.note(sample.call.site, ns, recorded.len(), *floor_ns);
+    }
+}
+
 /// The enclosing call on the same stream must not count this time as its own. It usually resolves later; a future that
 /// moved between threads may have been quicker.
 fn tell_enclosing(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)]) {
     if let (Some(enclosing), [(device, ns)]) = (&sample.enclosing, durations) {
         let parent = sample.call.parent;
-        let weight = sample.call.weight;
+        let GpuCall { weight, drawn, .. } = sample.call;
         if enclosing.add(*ns, weight) == Enclosing::Booked {
-            stats.take_from_self(parent, *device, ns.saturating_mul(u64::from(weight)));
+            stats.take_from_self(parent, *device, ns.saturating_mul(u64::from(drawn.all)));
         }
     }
 }

@@ -22,6 +22,7 @@ mod loom_tests;
 mod met;
 mod open;
 mod pending;
+mod rates;
 mod record;
 mod replay;
 mod resolver;

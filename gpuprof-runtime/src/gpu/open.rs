@@ -103,11 +103,28 @@ impl Around {
     };
 }
 
+/// How many calls of a site each timed one is to stand for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Own {
+    /// By the site's own `sample`, of those that are chosen around it; 0 or 1 for none.
+    Stated(u32),
+    /// With whatever was chosen around it.
+    Aimed(u32),
+}
+
+impl Own {
+    #[inline]
+    pub(super) fn is_sampled(self) -> bool {
+        let (Self::Stated(n) | Self::Aimed(n)) = self;
+        n > 1
+    }
+}
+
 /// A sampling decision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chosen {
     pub(super) yes: bool,
-    /// How many calls each chosen one stands for by its own site's `sample`.
+    /// How many calls each chosen one stands for by its own draw.
     pub(super) own: u32,
     pub(super) drawn: Drawn,
 }
@@ -356,10 +373,10 @@ impl GpuThread {
     }
 
     /// Whether sampling takes this call: at random for the outermost, as the enclosing one was for those inside, and in
-    /// any case as the site's own `sample` draws.
+    /// any case as the site's own draw says.
     #[inline]
-    pub(super) fn choose(&mut self, global: u32, own: u32) -> Chosen {
-        if self.open.is_empty() && global <= 1 && own <= 1 {
+    pub(super) fn choose(&mut self, global: u32, own: Own) -> Chosen {
+        if self.open.is_empty() && global <= 1 && !own.is_sampled() {
             return Chosen::ALL;
         }
         let inherited = self.open.iter().rev().find_map(|(_, open)| open.chosen);
@@ -368,9 +385,12 @@ impl GpuThread {
 
     /// The same for a call inside one of which `outer` was decided.
     #[inline]
-    pub(super) fn choose_inside(&mut self, outer: Option<Chosen>, global: u32, own: u32) -> Chosen {
+    pub(super) fn choose_inside(&mut self, outer: Option<Chosen>, global: u32, own: Own) -> Chosen {
         let Chosen { yes, mut drawn, .. } = outer.unwrap_or_else(|| self.draw(global));
-        let again = self.draw(own);
+        let again = self.draw(match own {
+            Own::Stated(n) => n,
+            Own::Aimed(n) => n.div_ceil(drawn.all),
+        });
         if drawn.all == 1 {
             drawn = again.drawn;
         } else {

@@ -17,7 +17,7 @@ use super::driver::Driver;
 use super::kept::Kept;
 use super::lanes::Lanes;
 use super::lent::Lent;
-use super::open::{Chosen, GpuThread};
+use super::open::{Chosen, GpuThread, Own};
 use super::pending::{Pairs, Recorded, Sample};
 use super::sys::{Event, Graph, GraphExec, GraphNode, Stream};
 use super::timing::Timing;
@@ -231,14 +231,16 @@ impl Replays {
         call: &CapturedCall,
     ) -> Chosen {
         let global = timing.sample.load(Relaxed);
+        // The events of a graph are in it whether they are read or not.
+        let own = Own::Stated(call.sample);
         let mut caller = call.caller;
         while let Some(at) = caller {
             if let Some(Some(outer)) = launch.get(at) {
-                return thread.choose_inside(Some(outer.chosen), global, call.sample);
+                return thread.choose_inside(Some(outer.chosen), global, own);
             }
             caller = self.calls.get(at).and_then(|planned| planned.call.caller);
         }
-        thread.choose(global, call.sample)
+        thread.choose(global, own)
     }
 
     /// Gives the nodes of a call a pair of the pool.

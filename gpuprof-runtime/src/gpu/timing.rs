@@ -15,9 +15,11 @@ use super::contexts::Contexts;
 use super::doze::Doze;
 use super::driver::Driver;
 use super::lanes::{Held, Lane};
-use super::open::{Around, GpuThread, Open, State};
+use super::open::{Around, GpuThread, Open, Own, State};
 use super::pending::{self, Apart, Progress, Receiver, Sample, Sender};
+use super::rates::Rates;
 use super::{record, resolver, sys};
+use crate::config::Sampling;
 use crate::profile::Device;
 use crate::stats::call::{Fate, Untimed, Work};
 use crate::stats::gpu_node::{GpuCall, GpuStats};
@@ -33,8 +35,9 @@ pub(crate) struct Timing {
     /// Apart from what spans read: the resolver takes it for each sample.
     booked: Apart<Mutex<Booked>>,
     pub(super) devices: Mutex<Vec<Device>>,
-    /// Time 1 call in this many.
+    /// Time 1 call in this many; 0: as the rates say.
     pub(super) sample: AtomicU32,
+    rates: Rates,
     resolver: OnceLock<Option<thread::Thread>>,
     pub(super) doze: Doze,
     /// Somebody waits for the resolver: it must not sleep long.
@@ -96,6 +99,7 @@ impl Timing {
             booked: Apart(Mutex::new(Booked::default())),
             devices: Mutex::new(Vec::new()),
             sample: AtomicU32::new(1),
+            rates: Rates::new(),
             resolver: OnceLock::new(),
             doze: Doze::new(),
             hurry: AtomicBool::new(false),
@@ -108,8 +112,13 @@ impl Timing {
         &self.booked.0
     }
 
-    pub(crate) fn set_sample(&self, sample: u32) {
-        self.sample.store(sample.max(1), Relaxed);
+    pub(crate) fn set_sample(&self, sample: Sampling) {
+        self.sample.store(sample.one_in(), Relaxed);
+    }
+
+    /// What gpuprof chooses rates by, where it does.
+    pub(super) fn rates(&self) -> Option<&Rates> {
+        (self.sample.load(Relaxed) == 0).then_some(&self.rates)
     }
 
     /// Records the start event of a call. `None`: it has no stream.
@@ -146,14 +155,18 @@ impl Timing {
         };
         thread.note_set_up(first.context.is_fresh());
         let sample = self.sample.load(Relaxed);
-        if sample > 1 || place.sample > 1 {
+        let own = match (sample, place.sample) {
+            (0, 0) => Own::Aimed(self.rates.of(place.site)),
+            (_, stated) => Own::Stated(stated),
+        };
+        if sample > 1 || own.is_sampled() {
             // Before anything is drawn: an estimate speaks for calls that could have been timed, and counts stay exact.
             if let Err(fate) = record::check(Driver::get(), &open.lanes) {
                 open.state = self.refused(thread, &open, place, fate);
                 return Some(open);
             }
         }
-        open.chosen = Some(thread.choose(sample, place.sample));
+        open.chosen = Some(thread.choose(sample, own));
         match self.start(thread, &mut open) {
             Ok(()) => {
                 open.timed = true;

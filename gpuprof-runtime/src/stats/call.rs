@@ -72,6 +72,16 @@ impl Work {
         };
     }
 
+    /// The same of `calls` calls.
+    pub(super) fn times(&self, calls: u32) -> Self {
+        let times = |x: Option<f64>| x.map(|x| x * f64::from(calls));
+        Self {
+            bytes: times(self.bytes),
+            flops: times(self.flops),
+            items: times(self.items),
+        }
+    }
+
     pub(super) fn subtract(&mut self, earlier: &Self) {
         let negated = |x: Option<f64>| x.map(|x| -x);
         self.add(&Self {

@@ -17,22 +17,22 @@ pub(super) struct Sampled {
     all: u64,
     /// Those of them that were not.
     out: u64,
-    /// Those that were, weighted.
-    weights: f64,
+    /// How many calls those that were stand for.
+    weights: u64,
 }
 
 impl Sampled {
     pub(super) fn add(&mut self, place: &Place<'_>) {
-        let (timed, weight) = place.chosen();
+        let (timed, weights) = place.chosen();
         let out = reason(&place.cpu, Reason::SampledOut);
         self.all += timed + out;
         self.out += out;
-        self.weights += weight * timed as f64;
+        self.weights += weights;
     }
 
     /// What weighted times are multiplied by; `None` where nothing was chosen.
     pub(super) fn factor(&self) -> Option<f64> {
-        (self.weights > 0.0).then(|| self.all as f64 / self.weights)
+        (self.weights > 0).then(|| self.all as f64 / self.weights as f64)
     }
 }
 

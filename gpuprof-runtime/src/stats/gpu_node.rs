@@ -8,24 +8,45 @@ use super::clusters::{Clusters, Drawn};
 use super::histogram::Plain;
 use super::paths::ROOT;
 
-/// GPU times of one path on one device.
+/// GPU times of one path on one device. Under sampling each call counts as often as the draw makes it stand for, but where
+/// the opposite is said.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GpuNode {
     /// Every time read on this device.
     pub(crate) times: Durations,
+    /// How many these are, each as one.
+    pub(crate) read: u64,
+    /// Their sum, each as one.
+    pub(crate) read_ns: u64,
     /// Calls counted here: those whose first device this is.
+    pub(crate) weights: u64,
+    /// How many these are, each as one.
     pub(crate) calls: u64,
     /// Part of the calls inside no call of the same site on the same stream.
     pub(crate) outermost_ns: u64,
     /// Time outside the timed spans directly inside on the same stream, these weighted by their own sampling.
     /// Under sampling a single call can come out below nothing; only the sum means something.
     pub(crate) self_ns: i64,
-    /// How many calls each one here stands for by sampling. It follows from the path.
-    pub(crate) stands_for: u32,
     /// Calls of which not every time could be read.
     pub(crate) failed: u64,
     /// Stated work of the calls counted here.
     pub(crate) work: Work,
+}
+
+/// Time inside another span.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Enclosed {
+    /// Each call as one.
+    pub(crate) read_ns: u64,
+    /// Each as often as it stands for.
+    pub(crate) ns: u64,
+}
+
+impl Enclosed {
+    fn add(&mut self, read_ns: u64, ns: u64) {
+        self.read_ns += read_ns;
+        self.ns += ns;
+    }
 }
 
 /// One resolved call.
@@ -70,7 +91,7 @@ pub(crate) struct GpuStats {
     /// By (path, device).
     pub(crate) nodes: FxHashMap<(u32, u32), GpuNode>,
     /// Time by (path, the call's `covered` or [`ROOT`], its `blurs` or [`ROOT`]).
-    pub(crate) enclosed: FxHashMap<(u32, u32, u32), u64>,
+    pub(crate) enclosed: FxHashMap<(u32, u32, u32), Enclosed>,
     /// By (site, device).
     pub(crate) histograms: FxHashMap<(u32, u32), Plain>,
     /// What sampled totals are sure by.
@@ -81,29 +102,32 @@ impl GpuStats {
     /// Books a call, `inside_ns` of whose time spans inside have counted already.
     pub(crate) fn add(&mut self, call: &GpuCall, work: &Work, ns: u64, inside_ns: u64) {
         let node = self.nodes.entry((call.path, call.device)).or_default();
-        node.times.add(ns);
-        node.self_ns += ns.cast_signed() - inside_ns.cast_signed();
-        node.stands_for = call.drawn.all;
+        let (drawn, device) = (call.drawn, call.device);
+        let weight = u64::from(drawn.all);
+        node.times.add_of(drawn.all, ns);
+        node.read += 1;
+        node.read_ns += ns;
+        node.self_ns += (ns.cast_signed() - inside_ns.cast_signed()) * i64::from(drawn.all);
         if call.counts {
             node.calls += 1;
-            node.work.add(work);
+            node.weights += weight;
+            node.work.add(&work.times(drawn.all));
         }
         let outermost_ns = if call.outermost { ns } else { 0 };
-        node.outermost_ns += outermost_ns;
-        let (drawn, device) = (call.drawn, call.device);
+        node.outermost_ns += outermost_ns * weight;
         self.clusters
             .add(call.site, drawn, device, call.counts, outermost_ns);
-        *self
-            .enclosed
+        self.enclosed
             .entry((call.path, call.covered, call.blurs))
-            .or_default() += ns;
+            .or_default()
+            .add(ns, ns * weight);
         self.histograms
             .entry((call.site, call.device))
             .or_default()
-            .record(ns);
+            .record_of(drawn.all, ns);
     }
 
-    /// Takes from a booked call's own time what a span inside it turns out to have taken.
+    /// Takes from a booked call's own time what a span inside it turns out to have taken, as often as that stands for.
     pub(crate) fn take_from_self(&mut self, path: u32, device: u32, ns: u64) {
         if let Some(node) = self.nodes.get_mut(&(path, device)) {
             node.self_ns -= ns.cast_signed();
@@ -115,15 +139,18 @@ impl GpuStats {
         for (place, more) in &other.nodes {
             let node = self.nodes.entry(*place).or_default();
             node.times.merge(&more.times);
+            node.read += more.read;
+            node.read_ns += more.read_ns;
             node.calls += more.calls;
+            node.weights += more.weights;
             node.outermost_ns += more.outermost_ns;
             node.self_ns += more.self_ns;
-            node.stands_for = node.stands_for.max(more.stands_for);
             node.failed += more.failed;
             node.work.add(&more.work);
         }
-        for (place, ns) in &other.enclosed {
-            *self.enclosed.entry(*place).or_default() += ns;
+        for (place, more) in &other.enclosed {
+            let known = self.enclosed.entry(*place).or_default();
+            known.add(more.read_ns, more.ns);
         }
         for (place, more) in &other.histograms {
             self.histograms.entry(*place).or_default().merge(more);

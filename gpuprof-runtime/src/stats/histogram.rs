@@ -90,8 +90,13 @@ pub(crate) struct Plain {
 impl Plain {
     /// Counts one duration.
     pub(crate) fn record(&mut self, ns: u64) {
+        self.record_of(1, ns);
+    }
+
+    /// Counts a duration that stands for those of so many calls.
+    pub(crate) fn record_of(&mut self, calls: u32, ns: u64) {
         let (octave, sub) = place(ns);
-        self.add(octave * SUBS + sub, 1);
+        self.add(octave * SUBS + sub, u64::from(calls));
     }
 
     fn add(&mut self, bucket: usize, count: u64) {

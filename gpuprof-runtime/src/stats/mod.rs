@@ -59,11 +59,16 @@ impl Default for Durations {
 
 impl Durations {
     pub(crate) fn add(&mut self, ns: u64) {
-        self.calls += 1;
-        self.total += ns;
+        self.add_of(1, ns);
+    }
+
+    /// Adds a duration that stands for those of so many calls.
+    pub(crate) fn add_of(&mut self, calls: u32, ns: u64) {
+        self.calls += u64::from(calls);
+        self.total += ns * u64::from(calls);
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
-        self.squares += ns as f64 * ns as f64;
+        self.squares += ns as f64 * ns as f64 * f64::from(calls);
     }
 
     /// Adds `other`.

@@ -15,7 +15,7 @@ pub(super) struct Place<'a> {
     pub(super) cpu: NodeData,
     /// By device.
     pub(super) gpu: Vec<(u32, &'a GpuNode)>,
-    /// What sampled times are multiplied by to stand for all calls; 1 without sampling.
+    /// What times, each as often as it stands for, are multiplied by to make those of all calls; 1 without sampling.
     pub(super) scale: f64,
     /// The same before what is inside another place was held within that.
     pub(super) free_scale: f64,
@@ -59,12 +59,13 @@ pub(super) fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
         .gpu
         .enclosed
         .iter()
-        .filter(|(_, ns)| **ns > 0)
-        .map(|(&(path, covered, blurs), &ns)| Enclosed {
+        .filter(|(_, time)| time.ns > 0)
+        .map(|(&(path, covered, blurs), &time)| Enclosed {
             covered,
             path,
             blurs,
-            ns,
+            ns: time.ns,
+            read_ns: time.read_ns,
         })
         .collect();
     enclosed.sort_unstable();
@@ -178,19 +179,20 @@ struct Enclosed {
     /// The nearest that has it in part, or [`ROOT`].
     blurs: u32,
     ns: u64,
+    /// Each call as one.
+    read_ns: u64,
 }
 
-/// Sets what sampled times are multiplied by: each path's weight is how many calls one stands for there.
+/// Sets what times are multiplied by.
 fn scale(places: &mut [Place<'_>]) {
     let mut by_site: FxHashMap<u32, Sampled> = FxHashMap::default();
     for place in places.iter().skip(1) {
         by_site.entry(place.path.site).or_default().add(place);
     }
     for place in places.iter_mut().skip(1) {
-        let (_, weight) = place.chosen();
         if let Some(factor) = by_site.get(&place.path.site).and_then(Sampled::factor) {
-            place.scale = factor * weight;
-            place.free_scale = place.scale;
+            place.scale = factor;
+            place.free_scale = factor;
         }
     }
 }
@@ -202,10 +204,10 @@ fn hold_within(places: &mut [Place<'_>], inside: &[Enclosed]) {
     let Some(outer) = places.get(enclosing as usize).filter(|_| enclosing != ROOT) else {
         return;
     };
-    let measured = outer.measured_ns();
-    let limit = measured as f64 * outer.scale;
-    // More than the whole as it was measured: futures that ran beside each other, which no chance explains.
-    if inside.iter().map(|one| one.ns).sum::<u64>() > measured {
+    let limit = outer.measured_ns() as f64 * outer.scale;
+    // More than the whole as it was read: futures that ran beside each other, which no chance explains.
+    let read: u64 = outer.gpu.iter().map(|(_, node)| node.read_ns).sum();
+    if inside.iter().map(|one| one.read_ns).sum::<u64>() > read {
         return;
     }
     let scaled = |places: &[Place<'_>], one: &Enclosed| {
@@ -229,21 +231,20 @@ fn hold_within(places: &mut [Place<'_>], inside: &[Enclosed]) {
 }
 
 impl Place<'_> {
-    /// Sum of the times that were read.
+    /// Sum of the times that were read, each as often as it stands for.
     fn measured_ns(&self) -> u64 {
         self.gpu.iter().map(|(_, node)| node.times.total).sum()
     }
 
     /// Whether a time of it was read.
     fn has_time(&self) -> bool {
-        self.gpu.iter().any(|(_, node)| node.times.calls > 0)
+        self.gpu.iter().any(|(_, node)| node.read > 0)
     }
 
-    /// Timed calls, and how many calls each stands for.
-    pub(super) fn chosen(&self) -> (u64, f64) {
-        let timed = self.gpu.iter().map(|(_, node)| node.calls).sum();
-        let weight = self.gpu.iter().map(|(_, node)| node.stands_for).max();
-        (timed, f64::from(weight.unwrap_or(1).max(1)))
+    /// Timed calls, and how many calls they stand for.
+    pub(super) fn chosen(&self) -> (u64, u64) {
+        let sum = |of: fn(&GpuNode) -> u64| self.gpu.iter().map(|(_, node)| of(node)).sum();
+        (sum(|node| node.calls), sum(|node| node.weights))
     }
 }
 

@@ -240,7 +240,7 @@ fn gpu_of(
     let mut all = Durations::default();
     let mut work = Work::NONE;
     let (mut total, mut own) = (0.0, 0.0);
-    let mut calls = 0;
+    let (mut calls, mut read) = (0, 0);
     let mut devices = FxHashSet::default();
     for place in places {
         for (ordinal, node) in place
@@ -251,7 +251,8 @@ fn gpu_of(
             devices.insert(*ordinal);
             all.merge(&node.times);
             // A call on streams of two devices has a time on each, and is one call.
-            calls += device.map_or(node.calls, |_| node.times.calls);
+            read += node.read;
+            calls += device.map_or(node.calls, |_| node.read);
             work.add(&node.work);
             total += node.outermost_ns as f64 * place.scale;
             own += node.self_ns as f64 * place.scale;
@@ -260,6 +261,9 @@ fn gpu_of(
     if all.calls == 0 {
         return None;
     }
+    // Of calls that stand for as many each, this takes back what they are multiplied by.
+    let each = read as f64 / all.calls as f64;
+    let of_each = |sum: Option<f64>| sum.map(|sum| sum * each);
     let mut histogram = Plain::default();
     for ordinal in devices {
         if let Some(one) = measured.gpu.histograms.get(&(site, ordinal)) {
@@ -276,10 +280,10 @@ fn gpu_of(
             Some(&histogram),
         ),
         estimate: estimate(measured, site, places, device),
-        timed_bytes: work.bytes,
-        timed_flops: work.flops,
-        timed_items: work.items,
-        timed_ns: all.total,
+        timed_bytes: of_each(work.bytes),
+        timed_flops: of_each(work.flops),
+        timed_items: of_each(work.items),
+        timed_ns: (all.total as f64 * each).round() as u64,
     })
 }
 
@@ -307,7 +311,8 @@ fn times(data: &Durations, total: u64, own: u64, histogram: Option<&Plain>) -> T
         mean_ns: data.mean().round() as u64,
         min_ns: low,
         max_ns: high,
-        stddev_ns: data.stddev().round() as u64,
+        // No spread is wider than half the range. What an earlier window had is subtracted from the sum of squares, which rounds.
+        stddev_ns: (data.stddev().round() as u64).min((high - low).div_ceil(2)),
         p50_ns: quantile(0.50),
         p90_ns: quantile(0.90),
         p95_ns: quantile(0.95),
@@ -346,7 +351,7 @@ fn tree(
         .skip(1)
         .filter(|(at, _)| wanted.get(*at) == Some(&true));
     rows.filter_map(|(at, place)| {
-        let timed = place.gpu.iter().any(|(_, node)| node.times.calls > 0);
+        let timed = place.gpu.iter().any(|(_, node)| node.read > 0);
         let sum = |f: fn(&GpuNode) -> f64| {
             place.gpu.iter().map(|(_, node)| f(node)).sum::<f64>() * place.scale
         };

@@ -1,0 +1,113 @@
+//! How many calls of a function one timed call stands for, where gpuprof chooses by itself: events are to take the GPU next to
+//! nothing, and few calls are timed all the same.
+//!
+//! Each call is drawn on its own with what holds when it begins and counts as often as that, so totals stay unbiased while the
+//! rate changes. Spans read; the resolver writes. Must not import span, collector or report.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+/// What the events of a function's calls may take of the GPU's time: one part in so many.
+const SHARE: f64 = 1_000.0;
+/// What a pair of events takes from work that is queued back to back, in event floors. On an H200, where the floor is 1.25 µs,
+/// launches of 5 µs come 3.4 µs apart further with a pair around each (docs/cost.md).
+const FLOORS: f64 = 3.0;
+/// Calls of a function that are timed before any is left out.
+const ALL: u64 = 256;
+/// Calls after which one may stand for twice as many: what comes first is often slow, and each stage has its share of the sample.
+const STAGE: u64 = 32;
+/// The most that one stands for.
+const MOST: u32 = 1_024;
+/// A function's duration is the mean over about so many of its latest timed calls.
+const RECENT: u64 = 64;
+/// Functions beyond so many are timed at every call.
+const SITES: usize = 4_096;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Rates {
+    /// By site; 0 for 1.
+    one_in: Box<[AtomicU32]>,
+    seen: Mutex<FxHashMap<u32, Seen>>,
+}
+
+/// What is known of a function's timed calls, from the start of the process.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    calls: u64,
+    mean_ns: f64,
+}
+
+impl Rates {
+    pub(super) fn new() -> Self {
+        Self {
+            one_in: (0..SITES).map(|_| AtomicU32::new(0)).collect(),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// How many calls of `site` one is to stand for that is timed now.
+    #[inline]
+    pub(super) fn of(&self, site: u32) -> u32 {
+        let one_in = self.one_in.get(site as usize);
+        one_in.map_or(1, |one_in| one_in.load(Relaxed).max(1))
+    }
+
+    /// Takes note of a call that took `ns` between `pairs` pairs of events on a device with this floor.
+    pub(super) fn note(&self, site: u32, ns: u64, pairs: usize, floor_ns: u64) {
+        let Some(one_in) = self.one_in.get(site as usize) else {
+            return;
+        };
+        let mut all = self.seen.lock();
+        let seen = all.entry(site).or_default();
+        seen.calls += 1;
+        seen.mean_ns += (ns as f64 - seen.mean_ns) / seen.calls.min(RECENT) as f64;
+        let stages = seen.calls.saturating_sub(ALL) / STAGE;
+        let most = 1_u32.checked_shl(u32::try_from(stages).unwrap_or(u32::MAX));
+        let events_ns = FLOORS * floor_ns as f64 * pairs as f64;
+        let wanted = (SHARE * events_ns / seen.mean_ns.max(1.0)).ceil();
+        one_in.store(
+            (wanted as u32).clamp(1, most.unwrap_or(MOST).min(MOST)),
+            Relaxed,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALL, MOST, Rates, SITES, STAGE};
+
+    #[test]
+    fn the_first_calls_are_all_timed_then_fewer_by_stages() {
+        let rates = Rates::new();
+        let note = |calls| (0..calls).for_each(|_| rates.note(3, 10_000, 1, 1_000));
+        assert_eq!(rates.of(3), 1);
+        note(ALL + STAGE - 1);
+        assert_eq!(rates.of(3), 1);
+        note(1);
+        assert_eq!(rates.of(3), 2);
+        note(STAGE);
+        assert_eq!(rates.of(3), 4);
+        // 3 µs of events in 1000 × 10 µs.
+        note(100 * STAGE);
+        assert_eq!(rates.of(3), 300);
+        assert_eq!(rates.of(4), 1, "another function");
+    }
+
+    #[test]
+    fn calls_that_last_are_all_timed_and_none_stands_for_too_many() {
+        let rates = Rates::new();
+        let settle = |site, ns, pairs| {
+            (0..10_000).for_each(|_| rates.note(site, ns, pairs, 1_000));
+            rates.of(site)
+        };
+        assert_eq!(settle(0, 3_000_000, 1), 1);
+        assert_eq!(settle(1, 3_000_000, 2), 2);
+        assert_eq!(settle(2, 0, 1), MOST);
+        // The function changes.
+        assert_eq!(settle(2, 4_000_000, 1), 1);
+        assert_eq!(settle(SITES as u32, 10, 1), 1, "one too many");
+    }
+}
