@@ -16,6 +16,8 @@ use crossbeam_queue::ArrayQueue;
 pub(super) const BYTES: usize = 1 << 20;
 /// 64 MiB in all. Where the reader lags this far behind, CUPTI gets none and drops its records, which it counts.
 pub(super) const MOST: usize = 64;
+/// Buffers kept ready, so that the program's threads are spared the making of one.
+const READY: usize = 4;
 /// What CUPTI asks for.
 const ALIGNMENT: usize = 8;
 /// Filled buffers that wake the reader before its time.
@@ -90,7 +92,7 @@ impl Pool {
         if self.made.fetch_update(Relaxed, Relaxed, more).is_err() {
             return std::ptr::null_mut();
         }
-        // Zeroed, which costs nothing before a page is used: what is read of it later is initialized whatever CUPTI writes.
+        // Zeroed, as CUPTI was told; so what is read of it later is initialized, whatever CUPTI writes.
         // SAFETY: the layout is not empty.
         let buffer = unsafe { alloc_zeroed(layout) };
         if buffer.is_null() {
@@ -120,9 +122,28 @@ impl Pool {
         self.filled.pop()
     }
 
+    /// Makes buffers until some are ready, and has the kernel find their memory, which takes longer than all else.
+    pub(super) fn prepare(&self) {
+        while self.free.len() < READY {
+            let buffer = self.make();
+            if buffer.is_null() {
+                return;
+            }
+            self.give(buffer as usize);
+        }
+    }
+
     /// Gives a buffer that was read back to CUPTI.
     pub(super) fn recycle(&self, filled: Filled) {
-        let _ = self.free.push(filled.address);
+        self.give(filled.address);
+    }
+
+    /// Zeroes a buffer that nobody else knows, and gives it to CUPTI.
+    fn give(&self, address: usize) {
+        // SAFETY: the buffer was allocated with so many bytes, and is in nobody's hands: it is new, or CUPTI has given it back and it
+        // was taken off the queue.
+        unsafe { (address as *mut u8).write_bytes(0, BYTES) };
+        let _ = self.free.push(address);
     }
 }
 
@@ -185,7 +206,9 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use super::{ALIGNMENT, BYTES, FEW, MOST, Pool};
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::{ALIGNMENT, BYTES, FEW, MOST, Pool, READY};
 
     #[test]
     fn no_more_than_64_mib_are_ever_alive() {
@@ -238,6 +261,28 @@ mod tests {
         pool.complete(buffer as usize, 0);
         assert!(pool.next_filled().is_none());
         assert_eq!(pool.take(), buffer);
+    }
+
+    #[test]
+    fn buffers_are_zeroed_before_they_are_given_again_and_some_are_ready() {
+        let pool = Pool::new();
+        let buffer = pool.take();
+        // SAFETY: the pool has just handed it out.
+        unsafe { buffer.write_bytes(7, BYTES) };
+        pool.complete(buffer as usize, 100);
+        let filled = pool.next_filled().expect("it was completed");
+        pool.recycle(filled);
+        assert_eq!(pool.take(), buffer);
+        // SAFETY: as above, and nobody else has it.
+        let bytes = unsafe { std::slice::from_raw_parts(buffer, BYTES) };
+        assert!(bytes.iter().all(|byte| *byte == 0));
+        pool.prepare();
+        assert_eq!((pool.free.len(), pool.made.load(Relaxed)), (READY, 1 + READY));
+        pool.prepare();
+        assert_eq!(pool.free.len(), READY);
+        while !pool.take().is_null() {}
+        pool.prepare();
+        assert_eq!(pool.made.load(Relaxed), MOST, "never more than there may be");
     }
 
     #[test]

@@ -69,6 +69,7 @@ cupti_table! {
     subscribe = "cuptiSubscribe": fn(out: *mut Subscriber, callback: Callback, data: *mut c_void);
     unsubscribe = "cuptiUnsubscribe": fn(subscriber: Subscriber);
     register_callbacks = "cuptiActivityRegisterCallbacks": fn(requested: Requested, completed: Completed);
+    set_attribute = "cuptiActivitySetAttribute": fn(attribute: u32, bytes: *mut usize, value: *mut c_void);
     enable = "cuptiActivityEnable": fn(kind: u32);
     disable = "cuptiActivityDisable": fn(kind: u32);
     // These two are there from CUDA 12.6 or so on: not in 12.0, in 12.9.
@@ -85,7 +86,8 @@ cupti_table! {
 }
 
 /// What gpuprof can do without.
-const OPTIONAL: [&str; 3] = [
+const OPTIONAL: [&str; 4] = [
+    "cuptiActivitySetAttribute",
     "cuptiActivityEnableDriverApi",
     "cuptiActivityEnableRuntimeApi",
     "cuptiGetResultString",

@@ -107,6 +107,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn run(mut self) {
         let _over = Over(self.requests);
+        buffers::pool().prepare();
         // There is no driver to ask before a span has met one; it may not even be loaded.
         while Driver::met().is_none() {
             if self.serve() {
@@ -172,6 +173,7 @@ impl Reader {
         while let Some(filled) = pool.next_filled() {
             self.read(pool, filled, flags == FLUSH_FORCED);
         }
+        pool.prepare();
         let mut dropped = 0;
         let asked = self
             .cupti

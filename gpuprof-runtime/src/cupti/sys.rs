@@ -44,6 +44,8 @@ pub(super) const CUSTOM0: u32 = 3;
 /// `CUPTI_CB_DOMAIN_DRIVER_API` and `CUPTI_CB_DOMAIN_RUNTIME_API`.
 pub(super) const DOMAIN_DRIVER: u32 = 1;
 pub(super) const DOMAIN_RUNTIME: u32 = 2;
+/// `CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER`, an `uint8_t`: buffers are zeroed by who gives them.
+pub(super) const ATTR_ZEROED_BUFFERS: u32 = 5;
 /// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`: buffers with unfinished records as well.
 pub(super) const FLUSH_FORCED: u32 = 1;
 

@@ -78,6 +78,16 @@ impl Bytes {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at(offset).0, bytes.len()) };
     }
 
+    /// Whether the first `size` bytes, which the client says are there, are all zero.
+    pub(crate) fn is_zero(self, size: usize) -> bool {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        // SAFETY: the client gave a place of that size, and writes to it no more until it gets it back.
+        let bytes = unsafe { std::slice::from_raw_parts(self.0, size) };
+        bytes
+            .chunks(ZEROS.len())
+            .all(|chunk| chunk == &ZEROS[..chunk.len()])
+    }
+
     /// The number at the beginning, a record's kind. The caller has checked that four bytes are there.
     pub(crate) fn kind(self) -> u32 {
         // SAFETY: the client passes a buffer of which it says so many bytes are valid.

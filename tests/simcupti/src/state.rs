@@ -20,6 +20,8 @@ pub(crate) struct State {
     pub(crate) wishes: Wishes,
     pub(crate) subscribed: bool,
     pub(crate) callbacks: Option<(Request, Complete)>,
+    /// The client gives zeroed buffers.
+    pub(crate) zeroed: bool,
     pub(crate) enabled: Enabled,
     /// External ids by thread and kind, innermost last.
     pub(crate) pushed: BTreeMap<(u64, u32), Vec<u64>>,
@@ -81,6 +83,7 @@ impl State {
             },
             subscribed: false,
             callbacks: None,
+            zeroed: false,
             enabled: Enabled::new(),
             pushed: BTreeMap::new(),
             buffers: Buffers::new(),

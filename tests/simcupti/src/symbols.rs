@@ -10,6 +10,7 @@ pub(crate) const NAMES: &[&str] = &[
     "cuptiSubscribe",
     "cuptiUnsubscribe",
     "cuptiActivityRegisterCallbacks",
+    "cuptiActivitySetAttribute",
     "cuptiActivityEnable",
     "cuptiActivityDisable",
     "cuptiActivityEnableDriverApi",

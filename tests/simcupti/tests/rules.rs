@@ -345,3 +345,26 @@ fn watching_takes_no_time() {
     );
     assert_eq!(lasts(&mut world), 3_000);
 }
+
+/// Told that buffers come zeroed, the library leaves that to the client. What it does with one that is not, as this client's are
+/// not, is not known: here it takes none.
+#[test]
+fn buffers_have_to_be_zeroed_once_the_client_says_that_they_are() {
+    let mut world = world();
+    let set = |attribute, yes: u8| {
+        let mut size = 1;
+        (world.api.set_attribute)(attribute, &mut size, &yes)
+    };
+    assert_eq!((set(5, 1), set(999, 1)), (0, 1));
+    world.enable(&[CONCURRENT_KERNEL], &[]);
+    let kernels = |world: &mut World| {
+        world.launch(1_000);
+        world.pass(1_000);
+        let records: usize = world.flush(0).iter().map(Vec::len).sum();
+        (records, world.dropped())
+    };
+    assert_eq!(kernels(&mut world), (0, 1));
+    let mut size = 1;
+    assert_eq!((world.api.set_attribute)(5, &mut size, &0), 0);
+    assert_eq!(kernels(&mut world), (1, 0));
+}

@@ -7,11 +7,27 @@ use crate::{buffers, collect, driver, kinds, state};
 
 /// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`.
 const FORCED: u32 = 1;
+/// `CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER`, an `uint8_t`.
+const ZEROED_OUT_ACTIVITY_BUFFER: u32 = 5;
 
 cupti_functions! {
     fn cuptiActivityRegisterCallbacks(request: Option<Request>, complete: Option<Complete>) {
         let both = request.zip(complete).ok_or(Code::INVALID_PARAMETER)?;
         state::lock().callbacks = Some(both);
+        Ok(())
+    }
+
+    /// Of all attributes that the client gives zeroed buffers.
+    fn cuptiActivitySetAttribute(attribute: u32, size: Out<usize>, value: Bytes) {
+        let mut bytes = 0;
+        size.exchange(|given| {
+            bytes = given;
+            Ok(given)
+        })?;
+        if attribute != ZEROED_OUT_ACTIVITY_BUFFER || bytes != 1 || value.is_null() {
+            return Err(Code::INVALID_PARAMETER);
+        }
+        state::lock().zeroed = !value.is_zero(1);
         Ok(())
     }
 
