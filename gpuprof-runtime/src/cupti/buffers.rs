@@ -20,9 +20,9 @@ pub(super) const MOST: usize = 64;
 const READY: usize = 4;
 /// What CUPTI asks for.
 const ALIGNMENT: usize = 8;
-/// Filled buffers that wake the reader before its time.
+/// Filled buffers that wake the reader before its time, to read these.
 const MANY: usize = 2;
-/// Buffers left to give that wake it as well: with that many threads at work it must ask for those they have open.
+/// Buffers left to give below which it is woken as well, to ask for those that threads have open: there are that many at work.
 const FEW: usize = 8;
 
 /// A buffer that CUPTI has given back.
@@ -71,11 +71,15 @@ impl Pool {
             Some(address) => address as *mut u8,
             None => self.make(),
         };
-        let left = self.free.len() + MOST.saturating_sub(self.made.load(Relaxed));
-        if left < FEW {
+        if self.is_short() {
             self.wake_reader();
         }
         taken
+    }
+
+    /// Whether few buffers are left to give.
+    pub(super) fn is_short(&self) -> bool {
+        self.free.len() + MOST.saturating_sub(self.made.load(Relaxed)) < FEW
     }
 
     fn wake_reader(&self) {
@@ -277,12 +281,19 @@ mod tests {
         let bytes = unsafe { std::slice::from_raw_parts(buffer, BYTES) };
         assert!(bytes.iter().all(|byte| *byte == 0));
         pool.prepare();
-        assert_eq!((pool.free.len(), pool.made.load(Relaxed)), (READY, 1 + READY));
+        assert_eq!(
+            (pool.free.len(), pool.made.load(Relaxed)),
+            (READY, 1 + READY)
+        );
         pool.prepare();
         assert_eq!(pool.free.len(), READY);
         while !pool.take().is_null() {}
         pool.prepare();
-        assert_eq!(pool.made.load(Relaxed), MOST, "never more than there may be");
+        assert_eq!(
+            pool.made.load(Relaxed),
+            MOST,
+            "never more than there may be"
+        );
     }
 
     #[test]

@@ -185,6 +185,7 @@ fn begin(sink: Box<dyn Sink>, look: fn()) -> Result<Running, Refusal> {
         look,
         looked: None,
         read: Instant::now(),
+        flushed: Instant::now(),
     };
     let Some(thread) = exit::spawn("gpuprof-cupti", move || reader.run()) else {
         step_back(&KINDS);

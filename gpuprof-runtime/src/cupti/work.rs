@@ -118,10 +118,12 @@ impl Sink for &'static Work {
         self.join.lock().take(record);
     }
 
+    fn read(&mut self) {
+        self.take_ended(&mut self.join.lock());
+    }
+
     fn flushed(&mut self) {
-        let mut join = self.join.lock();
-        self.take_ended(&mut join);
-        join.flushed();
+        self.join.lock().flushed();
     }
 }
 
