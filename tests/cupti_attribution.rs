@@ -163,20 +163,16 @@ fn what_ran_outside_is_told_as_such() {
     assert_eq!(kernels(&profile, "inner"), [("saxpy", 1, 1_000)]);
 }
 
-/// A panic ends spans, and one that is never dropped ends with the next around it: what is pushed is popped as often.
+/// A panic ends spans, and one that is never dropped ends with the next around it: what comes after is outside of both.
 #[test]
-fn spans_that_end_out_of_turn_do_not_unbalance_what_cupti_keeps() {
+fn spans_that_end_out_of_turn_leave_nothing_behind() {
     let t = tier();
     let session = t.session();
-    t.cupti.reset_calls();
     let panicked = catch_unwind(AssertUnwindSafe(|| panics(&t, &t.gpu.stream)));
     assert!(panicked.is_err());
     leaks(&t, &t.gpu.stream);
     t.gpu.kernel(3);
     let profile = t.finish(session);
-    let calls = |name| t.cupti.calls(name);
-    assert_eq!(calls("cuptiActivityPushExternalCorrelationId"), 4);
-    assert_eq!(calls("cuptiActivityPopExternalCorrelationId"), 4);
     assert_eq!(cupti(&profile).outside, 1);
     assert_eq!(kernels(&profile, "inner"), [("saxpy", 1, 1_000)]);
     assert_eq!(kernels(&profile, "leaked"), [("saxpy", 1, 30)]);

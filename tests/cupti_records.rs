@@ -11,9 +11,7 @@ use kernel_tier::{Tier, all_kernels, busy, cupti, kernels, tier};
 use simcupti::{Order, Stamps};
 
 /// `CUpti_ActivityKind`.
-const DRIVER: u32 = 4;
 const CONCURRENT_KERNEL: u32 = 10;
-const EXTERNAL: u32 = 39;
 
 #[gpu_profile]
 fn outer(t: &Tier, stream: &Arc<CudaStream>) {
@@ -94,32 +92,6 @@ fn dropped_records_are_counted_and_what_depends_on_them_is_missing() {
     assert_eq!((cupti.dropped, cupti.unfinished), (1, 1));
     assert_eq!(kernels(&profile, "inner"), [("saxpy", 19, 19_000)]);
     assert_eq!(busy(&profile, "outer"), (21_000, 20, 39, 39));
-}
-
-#[test]
-fn a_kernel_whose_call_was_dropped_is_still_its_functions() {
-    let t = tier();
-    let session = t.session();
-    t.cupti.drop_record(DRIVER, 2);
-    run(&t);
-    let profile = t.finish_whatever(session);
-    assert_eq!(
-        (cupti(&profile).dropped, cupti(&profile).unfinished),
-        (1, 0)
-    );
-    assert_eq!(kernels(&profile, "inner"), [("saxpy", 20, 20_000)]);
-}
-
-#[test]
-fn a_kernel_whose_external_id_was_dropped_is_outside() {
-    let t = tier();
-    let session = t.session();
-    t.cupti.drop_record(EXTERNAL, 2);
-    run(&t);
-    let profile = t.finish_whatever(session);
-    assert_eq!((cupti(&profile).dropped, cupti(&profile).outside), (1, 21));
-    assert_eq!(kernels(&profile, "inner"), [("saxpy", 19, 19_000)]);
-    assert_eq!(all_kernels(&profile), (60, 22_060));
 }
 
 #[test]

@@ -156,10 +156,12 @@ fn a_call_that_fails_later_is_told_once() {
         note.contains("cuptiActivityFlushAll") && note.contains("999"),
         "{note}"
     );
-    assert_eq!(profile.cupti.expect("it runs").records, 0);
+    // CUDA calls come by themselves, what ran does not.
+    assert!(profile.kernels.is_empty() && !profile.api.is_empty());
+    let calls = profile.cupti.expect("it runs").records;
     let (_, profile) = run("launches", 4, "fail cuptiActivityGetNextRecord 3 1 7");
     assert_eq!(profile.trust.notes.len(), 1, "{:?}", profile.trust.notes);
-    assert_eq!(profile.cupti.expect("it runs").records, 2);
+    assert_eq!(profile.cupti.expect("it runs").records, calls + 2);
 }
 
 fn what_never_ends_keeps_neither_the_end_nor_the_rest() {

@@ -199,8 +199,7 @@ fn whatever_function_is_missing() {
         "cuptiActivityFlushAll",
         "cuptiActivityGetNextRecord",
         "cuptiActivityGetNumDroppedRecords",
-        "cuptiActivityPushExternalCorrelationId",
-        "cuptiActivityPopExternalCorrelationId",
+        "cuptiEnableCallback",
         "cuptiGetTimestamp",
         "cuptiGetCallbackName",
     ] {
@@ -222,7 +221,7 @@ fn whatever_call_fails_is_undone() {
         ),
         (1, 0)
     );
-    for kind in 1..=7 {
+    for kind in 1..=4 {
         let (ended, note) = refused(program(&format!("fail cuptiActivityEnable {kind} 1 27")));
         assert_says(&note, &["cuptiActivityEnable", "answered 27"]);
         assert_eq!(
@@ -234,9 +233,16 @@ fn whatever_call_fails_is_undone() {
         );
         assert_eq!(calls(&ended, "cuptiActivityFlushAll"), 0);
     }
-    // Every call of the driver's: the launches too.
-    let (ended, _) = refused(program("fail cuptiActivityEnableDriverApi 1 100000 7"));
-    assert_eq!(calls(&ended, "cuptiUnsubscribe"), 1);
+    // Every CUDA call: the launches too.
+    let (ended, note) = refused(program("fail cuptiEnableCallback 1 100000 7"));
+    assert_says(&note, &["cuptiEnableCallback", "answered 7"]);
+    assert_eq!(
+        (
+            calls(&ended, "cuptiUnsubscribe"),
+            calls(&ended, "cuptiActivityEnable")
+        ),
+        (1, 0)
+    );
 }
 
 fn a_session_may_ask_for_it() {

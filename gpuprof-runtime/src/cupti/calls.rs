@@ -1,7 +1,6 @@
-//! Which calls of profiled functions are under way on a thread, by numbers that CUPTI hands back with every CUDA call made inside.
+//! Which calls of profiled functions are under way on a thread, by numbers, so that CUDA calls find the one that they are made in.
 //!
-//! CUPTI keeps a stack of numbers for each thread, and so does this: what is pushed there is popped as often, whatever order
-//! spans end in. Must not import span, collector or report.
+//! Must not import span, collector or report.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -129,7 +128,6 @@ pub(crate) fn enter(call: Call, deepest: u32) -> Option<u32> {
             return None;
         }
         stack.calls.push(call);
-        running::push(call.number);
         Some(depth)
     })
     .flatten()
@@ -140,13 +138,16 @@ pub(crate) fn enter(call: Call, deepest: u32) -> Option<u32> {
 pub(crate) fn leave(depth: u32) -> Option<Call> {
     with(|stack| {
         let left = stack.calls.get(depth as usize).copied();
-        while stack.calls.len() > depth as usize {
-            stack.calls.pop();
-            running::pop();
-        }
+        stack.calls.truncate(depth as usize);
         left
     })
     .flatten()
+}
+
+/// The number of the innermost call on this thread, 0 for none.
+pub(super) fn innermost() -> u64 {
+    let number = |stack: &mut Stack| stack.calls.last().map(|call| call.number);
+    with(number).flatten().unwrap_or(0)
 }
 
 fn with<R>(f: impl FnOnce(&mut Stack) -> R) -> Option<R> {

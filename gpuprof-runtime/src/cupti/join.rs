@@ -17,10 +17,6 @@ use crate::gpu::Late;
 
 /// CUDA calls of which something may still come; past it the older half is let go.
 const MOST_CALLS: usize = 1 << 17;
-/// Rounds after which a CUDA call that CUPTI names no profiled function for is outside of all. Which function it is may stand at the end of
-/// a buffer that one unfinished kernel holds back, while the call's own record, first in the next one, has long come. Reports
-/// count it as outside until then.
-const OUTSIDE_AFTER: u32 = 100;
 /// Rounds for which a CUDA call is kept that is whole as far as can be known.
 const WHOLE_FOR: u32 = 2;
 /// Rounds after which what ran on the GPU without a record of its CUDA call is taken as it is.
@@ -56,18 +52,15 @@ impl Join {
         match record {
             Record::Kernel(kernel) => self.ran(Activity::Kernel(kernel)),
             Record::Copy(copy) => self.ran(Activity::Copy(copy)),
-            Record::Api(api) => {
+            Record::Api { api, call } => {
                 if api.end < api.start || api.start == 0 {
                     self.booked.now.invalid += 1;
                     return;
                 }
                 self.captures.note(&api);
-                self.made(api.correlation).api = Some(api);
+                let made = self.made(api.correlation);
+                (made.api, made.call) = (Some(api), Some(call));
                 self.settle(api.correlation);
-            }
-            Record::External { correlation, call } => {
-                self.made(correlation).call = Some(call);
-                self.settle(correlation);
             }
         }
         if self.made.len() > MOST_CALLS {
@@ -182,26 +175,13 @@ impl Join {
             .made
             .iter()
             .filter(|(_, made)| match made.api {
-                Some(_) if made.call.is_none() => of_age(made, OUTSIDE_AFTER),
                 Some(_) if made.is_whole() => round - made.touched >= WHOLE_FOR,
                 Some(_) => round - made.touched >= LET_GO_AFTER,
                 None => of_age(made, ORPHAN_AFTER),
             })
             .map(|(correlation, _)| *correlation)
             .collect();
-        for correlation in due {
-            let outside = self
-                .made
-                .get_mut(&correlation)
-                .filter(|made| made.api.is_some() && made.call.is_none());
-            match outside {
-                Some(made) => {
-                    made.call = Some(0);
-                    self.settle(correlation);
-                }
-                None => self.let_go(correlation),
-            }
-        }
+        due.into_iter().for_each(|known| self.let_go(known));
     }
 
     /// Forgets a CUDA call, after what is known of it is booked.
@@ -258,8 +238,6 @@ impl Join {
                 continue;
             };
             if made.api.is_some() {
-                // Its external id would have come before it.
-                made.call.get_or_insert(0);
                 self.tell_unfinished(correlation);
                 self.settle(correlation);
                 self.tell_first(correlation);

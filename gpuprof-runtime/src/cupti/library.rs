@@ -72,26 +72,17 @@ cupti_table! {
     set_attribute = "cuptiActivitySetAttribute": fn(attribute: u32, bytes: *mut usize, value: *mut c_void);
     enable = "cuptiActivityEnable": fn(kind: u32);
     disable = "cuptiActivityDisable": fn(kind: u32);
-    // These two are there from CUDA 12.6 or so on: not in 12.0, in 12.9.
-    enable_driver_api = "cuptiActivityEnableDriverApi": fn(cbid: u32, enable: u8);
-    enable_runtime_api = "cuptiActivityEnableRuntimeApi": fn(cbid: u32, enable: u8);
+    enable_callback = "cuptiEnableCallback": fn(enable: u32, subscriber: Subscriber, domain: u32, cbid: u32);
     flush_all = "cuptiActivityFlushAll": fn(flags: u32);
     next_record = "cuptiActivityGetNextRecord": fn(buffer: *mut u8, valid: usize, record: *mut *mut u8);
     num_dropped = "cuptiActivityGetNumDroppedRecords": fn(context: *mut c_void, stream: u32, out: *mut usize);
-    push_external = "cuptiActivityPushExternalCorrelationId": fn(kind: u32, id: u64);
-    pop_external = "cuptiActivityPopExternalCorrelationId": fn(kind: u32, last: *mut u64);
     get_timestamp = "cuptiGetTimestamp": fn(out: *mut u64);
     callback_name = "cuptiGetCallbackName": fn(domain: u32, cbid: u32, out: *mut *const c_char);
     result_string = "cuptiGetResultString": fn(status: c_int, out: *mut *const c_char);
 }
 
 /// What gpuprof can do without.
-const OPTIONAL: [&str; 4] = [
-    "cuptiActivitySetAttribute",
-    "cuptiActivityEnableDriverApi",
-    "cuptiActivityEnableRuntimeApi",
-    "cuptiGetResultString",
-];
+const OPTIONAL: [&str; 2] = ["cuptiActivitySetAttribute", "cuptiGetResultString"];
 
 /// One kind of failure and how often it was met.
 struct Met {
@@ -136,11 +127,6 @@ impl Cupti {
         }
         cupti.version = version;
         Ok(cupti)
-    }
-
-    /// Whether single CUDA calls can be left out.
-    pub(super) fn has_filter(&self) -> bool {
-        self.table.enable_driver_api.is_some() && self.table.enable_runtime_api.is_some()
     }
 
     /// What a failed call means to the user.

@@ -1,7 +1,8 @@
 //! The kernel tier: what CUPTI records of kernels, copies and CUDA calls, attributed to the profiled functions.
 //!
 //! Two halves. From CUPTI to records: `places` and `library` (find and open libcupti), `sys` and `cbids` (its numbers), `running`
-//! (start, and what the rest of the runtime calls), `buffers`, `reader`, `parse`, `names`, `record`, `refusal`. From records to a
+//! (start, and what the rest of the runtime calls), `callbacks` (CUDA calls), `buffers`, `reader`, `parse`, `names`, `record`
+//! (what ran on the GPU), `refusal`. From records to a
 //! profile: `calls` (which call a thread is in), `join` and `made` (records that belong together), `captures` (when nothing ran), `windows` and `booked` (when they count), `busy` and
 //! `folding` (what a call and those inside it kept busy), `alone` (copies that no kernel hides), `tables` and `sums`, `told` (as the profile has them), `demangle`, `occupancy`, `work`
 //! (all of it, as the collector has it). Must not import span or report.
@@ -16,6 +17,8 @@ mod booked;
 mod buffers;
 #[cfg(feature = "cupti")]
 mod busy;
+#[cfg(feature = "cupti")]
+mod callbacks;
 #[cfg(feature = "cupti")]
 pub(crate) mod calls;
 #[cfg(feature = "cupti")]

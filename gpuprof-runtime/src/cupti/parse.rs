@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use super::record::{Api, Copy, CopyKind, Function, Kernel, Ran, Record};
-use super::sys::{CUSTOM0, kind};
+use super::record::{Copy, CopyKind, Kernel, Ran, Record};
+use super::sys::kind;
 
 /// What some bytes say.
 #[derive(Debug, PartialEq)]
@@ -26,19 +26,14 @@ pub(super) fn parse(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Pa
     let Some(kind) = u32_at(bytes, 0) else {
         return Parsed::Skipped;
     };
-    let (stamps, record) = match kind {
-        kind::CONCURRENT_KERNEL => (16, kernel(bytes, name_at)),
-        kind::MEMCPY => (16, copy(bytes, 44, 64)),
-        kind::MEMCPY2 => (16, copy(bytes, 60, 72)),
-        kind::MEMSET => (16, memset(bytes)),
-        kind::DRIVER => (8, api(bytes, false)),
-        kind::RUNTIME => (8, api(bytes, true)),
-        kind::EXTERNAL_CORRELATION => {
-            return external(bytes).map_or(Parsed::Skipped, Parsed::Record);
-        }
+    let record = match kind {
+        kind::CONCURRENT_KERNEL => kernel(bytes, name_at),
+        kind::MEMCPY => copy(bytes, 44, 64),
+        kind::MEMCPY2 => copy(bytes, 60, 72),
+        kind::MEMSET => memset(bytes),
         _ => return Parsed::Skipped,
     };
-    let stamps = u64_at(bytes, stamps).zip(u64_at(bytes, stamps + 8));
+    let stamps = u64_at(bytes, 16).zip(u64_at(bytes, 24));
     match (record, stamps) {
         (Some(_), Some((0, _) | (_, 0))) => Parsed::Unstamped,
         (Some(_), Some((start, end))) if end < start => Parsed::Reversed,
@@ -130,31 +125,6 @@ fn direction(kind: u8) -> CopyKind {
         10 => CopyKind::PtoP,
         _ => CopyKind::Unknown,
     }
-}
-
-/// `CUpti_ActivityAPI`.
-fn api(bytes: &[u8], runtime: bool) -> Option<Record> {
-    Some(Record::Api(Api {
-        function: Function {
-            runtime,
-            cbid: u32_at(bytes, 4)?,
-        },
-        start: u64_at(bytes, 8)?,
-        end: u64_at(bytes, 16)?,
-        correlation: u32_at(bytes, 32)?,
-        failed: u32_at(bytes, 36)? != 0,
-    }))
-}
-
-/// `CUpti_ActivityExternalCorrelation`; that of another library's ids is none of gpuprof's.
-fn external(bytes: &[u8]) -> Option<Record> {
-    if u32_at(bytes, 4)? != CUSTOM0 {
-        return None;
-    }
-    Some(Record::External {
-        call: u64_at(bytes, 8)?,
-        correlation: u32_at(bytes, 16)?,
-    })
 }
 
 fn at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::buffers::{self, Filled, Pool};
+use super::callbacks::{self, Seen};
 use super::library::Cupti;
 use super::names::Names;
 use super::parse::{Parsed, parse};
@@ -196,6 +197,14 @@ impl Reader {
     /// Reads what CUPTI has given back.
     fn read_filled(&mut self, forced: bool) {
         let pool = buffers::pool();
+        // First, so that most of what ran finds its call.
+        callbacks::take(|seen| {
+            self.tally.records.fetch_add(1, Relaxed);
+            let Seen { api, call } = seen;
+            self.sink.take(Record::Api { api, call });
+        });
+        let lost = callbacks::take_lost();
+        self.tally.dropped.fetch_add(lost, Relaxed);
         while let Some(filled) = pool.next_filled() {
             self.read(pool, filled, forced);
         }
@@ -232,8 +241,6 @@ impl Reader {
             unsafe { names.at(address) }
         });
         match parsed {
-            // Where calls cannot be left out one by one, all of them come, gpuprof's own too.
-            Parsed::Record(Record::Api(api)) if api.function.purpose().is_none() => {}
             Parsed::Record(record) => {
                 self.tally.records.fetch_add(1, Relaxed);
                 self.sink.take(record);

@@ -1,19 +1,18 @@
-//! One record of CUPTI's, as far as gpuprof reads it. Whatever version wrote it: the fields stand at the same offsets in all of
-//! them from CUDA 12.0 on.
+//! What CUPTI tells, as far as gpuprof reads it: what ran on the GPU, by its records, whose fields stand at the same offsets in every
+//! version from CUDA 12.0 on; and CUDA calls.
 //!
 //! Must import nothing that calls CUPTI.
 
 use std::sync::Arc;
 
-/// What a record tells. Times are ns of CUPTI's clock.
+/// What was told. Times are ns of CUPTI's clock.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Record {
     Kernel(Kernel),
     Copy(Copy),
-    Api(Api),
-    /// The CUDA call of this correlation id was made inside this call of a profiled function.
-    External {
-        correlation: u32,
+    /// A CUDA call, and the call of a profiled function that it was made in, 0 for none.
+    Api {
+        api: Api,
         call: u64,
     },
 }

@@ -2,32 +2,28 @@
 //!
 //! Must not import span or report.
 
-use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use super::Counts;
-use super::buffers;
-use super::cbids::{self, DRIVER_LAUNCH, NUMBERS, RUNTIME_LAUNCH};
+use super::cbids::{self, DRIVER_LAUNCH, RUNTIME_LAUNCH};
 use super::library::{Cupti, Failed};
 use super::names::Names;
 use super::reader::{Reader, Requests, Sink, Tally};
 use super::record::Function;
 use super::refusal::Refusal;
-use super::sys::{ATTR_ZEROED_BUFFERS, CUSTOM0, kind};
+use super::sys::{ATTR_ZEROED_BUFFERS, DOMAIN_DRIVER, DOMAIN_RUNTIME, Subscriber, kind};
+use super::{buffers, callbacks};
 use crate::exit;
 
 /// What is recorded.
-const KINDS: [u32; 7] = [
+const KINDS: [u32; 4] = [
     kind::CONCURRENT_KERNEL,
     kind::MEMCPY,
     kind::MEMCPY2,
     kind::MEMSET,
-    kind::DRIVER,
-    kind::RUNTIME,
-    kind::EXTERNAL_CORRELATION,
 ];
 
 static STATE: OnceLock<Result<Running, Refusal>> = OnceLock::new();
@@ -71,22 +67,6 @@ fn callable() -> Option<&'static Running> {
 #[inline]
 pub(crate) fn is_running() -> bool {
     ON.load(Relaxed)
-}
-
-/// What this thread calls from now on is made inside `call`.
-pub(crate) fn push(call: u64) {
-    if let Some(running) = callable() {
-        // A failure is counted.
-        let _ = running.cupti.push_external(CUSTOM0, call);
-    }
-}
-
-/// Undoes this thread's latest [`push`].
-pub(crate) fn pop() {
-    if let Some(running) = callable() {
-        let mut last = 0;
-        let _ = running.cupti.pop_external(CUSTOM0, &raw mut last);
-    }
 }
 
 /// The time of CUPTI's clock, ns.
@@ -163,7 +143,7 @@ fn begin(sink: Box<dyn Sink>, look: fn()) -> Result<Running, Refusal> {
     let pool = buffers::pool();
     let mut subscriber = std::ptr::null_mut();
     // First of all: it is refused where another tool is at work, which the calls below would disturb.
-    let subscribed = cupti.subscribe(&raw mut subscriber, ignore, std::ptr::null_mut());
+    let subscribed = cupti.subscribe(&raw mut subscriber, callbacks::called, std::ptr::null_mut());
     subscribed.map_err(|failed| cupti.refusal(failed))?;
     let step_back = |kinds: &[u32]| {
         for kind in kinds {
@@ -172,7 +152,8 @@ fn begin(sink: Box<dyn Sink>, look: fn()) -> Result<Running, Refusal> {
         let _ = cupti.unsubscribe(subscriber);
     };
     let mut enabled = 0;
-    if let Err(failed) = enable(cupti, &mut enabled) {
+    let listening = listen(cupti, subscriber);
+    if let Err(failed) = listening.and_then(|()| enable(cupti, &mut enabled)) {
         step_back(KINDS.get(..enabled).unwrap_or_default());
         return Err(cupti.refusal(failed));
     }
@@ -207,46 +188,27 @@ fn enable(cupti: &Cupti, enabled: &mut usize) -> Result<(), Failed> {
     for kind in KINDS {
         cupti.enable(kind)?;
         *enabled += 1;
-        match kind {
-            kind::DRIVER => leave_out(cupti, false)?,
-            kind::RUNTIME => leave_out(cupti, true)?,
-            _ => {}
-        }
     }
     Ok(())
 }
 
-/// Leaves out the calls that are not to be recorded: after the kind is enabled, as single calls without it give no record
-/// (H200, CUDA 13.0; the headers say otherwise). Where libcupti cannot, the reader does.
-fn leave_out(cupti: &Cupti, runtime: bool) -> Result<(), Failed> {
-    if !cupti.has_filter() {
-        return Ok(());
-    }
-    let set = |cbid, on| match runtime {
-        true => cupti.enable_runtime_api(cbid, on),
-        false => cupti.enable_driver_api(cbid, on),
-    };
-    for cbid in (1..NUMBERS).filter_map(|cbid| u32::try_from(cbid).ok()) {
-        let _ = set(cbid, 0);
-    }
-    let launch = if runtime {
-        RUNTIME_LAUNCH
-    } else {
-        DRIVER_LAUNCH
-    };
-    for cbid in cbids::recorded(runtime) {
-        let done = set(cbid, 1);
-        // Each version knows its own calls; launches are known to all.
-        if cbid == launch {
-            done?;
+/// Has the calls that are to be recorded come to [`callbacks`].
+fn listen(cupti: &Cupti, subscriber: Subscriber) -> Result<(), Failed> {
+    for (runtime, domain, launch) in [
+        (false, DOMAIN_DRIVER, DRIVER_LAUNCH),
+        (true, DOMAIN_RUNTIME, RUNTIME_LAUNCH),
+    ] {
+        for cbid in cbids::recorded(runtime) {
+            let done = cupti.enable_callback(1, subscriber, domain, cbid);
+            // Each version knows its own calls; launches are known to all.
+            if cbid == launch {
+                done?;
+            }
         }
     }
     cupti.forget_failures();
     Ok(())
 }
-
-/// gpuprof enables no callbacks.
-unsafe extern "C" fn ignore(_data: *mut c_void, _domain: u32, _cbid: u32, _about: *const c_void) {}
 
 /// A forked child has no reader, and must not call a library whose locks other threads may have held.
 fn stop_in_children() {

@@ -30,17 +30,12 @@ pub(super) const OLDEST_VERSION: u32 = 18;
 pub(super) mod kind {
     pub(in super::super) const MEMCPY: u32 = 1;
     pub(in super::super) const MEMSET: u32 = 2;
-    pub(in super::super) const DRIVER: u32 = 4;
-    pub(in super::super) const RUNTIME: u32 = 5;
     /// Not KERNEL, which runs one kernel after the other.
     pub(in super::super) const CONCURRENT_KERNEL: u32 = 10;
     /// Copies between devices.
     pub(in super::super) const MEMCPY2: u32 = 22;
-    pub(in super::super) const EXTERNAL_CORRELATION: u32 = 39;
 }
 
-/// `CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0`: the stack of external ids that is gpuprof's.
-pub(super) const CUSTOM0: u32 = 3;
 /// `CUPTI_CB_DOMAIN_DRIVER_API` and `CUPTI_CB_DOMAIN_RUNTIME_API`.
 pub(super) const DOMAIN_DRIVER: u32 = 1;
 pub(super) const DOMAIN_RUNTIME: u32 = 2;
@@ -48,6 +43,25 @@ pub(super) const DOMAIN_RUNTIME: u32 = 2;
 pub(super) const ATTR_ZEROED_BUFFERS: u32 = 5;
 /// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`: buffers with unfinished records as well.
 pub(super) const FLUSH_FORCED: u32 = 1;
+
+/// `CUPTI_API_ENTER`; the other is `CUPTI_API_EXIT`.
+pub(super) const SITE_ENTER: c_int = 0;
+
+/// `CUpti_CallbackData`, the same in every version.
+#[repr(C)]
+pub(super) struct CallbackData {
+    pub(super) site: c_int,
+    _function_name: *const c_void,
+    _parameters: *const c_void,
+    /// Where the call's result lies, when it returns.
+    pub(super) answer: *const c_void,
+    _symbol_name: *const c_void,
+    _context: *const c_void,
+    _context_uid: u32,
+    _correlation_data: *mut u64,
+    /// That of the records of what the call has run.
+    pub(super) correlation: u32,
+}
 
 /// `CUpti_SubscriberHandle`: opaque.
 pub(super) type Subscriber = *mut c_void;

@@ -1,7 +1,7 @@
 //! The types that cross the C boundary, so that every raw pointer of a caller is checked and read or written in one place. Must
 //! never import the library's state.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 
 use crate::codes::{Answer, Code};
 
@@ -44,6 +44,50 @@ impl<T: Copy> Out<T> {
 pub(crate) type Request = extern "C" fn(*mut Bytes, *mut usize, *mut usize);
 /// `CUpti_BuffersCallbackCompleteFunc`.
 pub(crate) type Complete = extern "C" fn(*mut u8, u32, Bytes, usize, usize);
+
+/// `CUpti_CallbackFunc`: the client's pointer, the domain, the function's number, the call.
+pub(crate) type Callback = extern "C" fn(User, u32, u32, &CallbackData);
+
+/// What a subscriber wants to be given back.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct User(*const c_void);
+
+// SAFETY: the library only hands it back.
+unsafe impl Send for User {}
+
+/// `CUpti_CallbackData`. What no test asks for is null.
+#[repr(C)]
+pub(crate) struct CallbackData {
+    /// 0 at entry, 1 at the return.
+    site: i32,
+    function_name: *const c_char,
+    parameters: *const c_void,
+    answer: *const i32,
+    symbol_name: *const c_char,
+    context: *const c_void,
+    context_uid: u32,
+    correlation_data: *mut u64,
+    correlation: u32,
+}
+
+impl CallbackData {
+    /// The call of this correlation id as it begins, or as it returns with an answer. `shared` is the client's, from the one to the
+    /// other.
+    pub(crate) fn new(correlation: u32, answer: Option<&i32>, shared: &mut u64) -> CallbackData {
+        CallbackData {
+            site: i32::from(answer.is_some()),
+            function_name: std::ptr::null(),
+            parameters: std::ptr::null(),
+            answer: answer.map_or(std::ptr::null(), std::ptr::from_ref),
+            symbol_name: std::ptr::null(),
+            context: std::ptr::null(),
+            context_uid: 0,
+            correlation_data: shared,
+            correlation,
+        }
+    }
+}
 
 /// Where a buffer or a record starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

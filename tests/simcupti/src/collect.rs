@@ -4,6 +4,7 @@
 use simbase::cbid;
 use simbase::watch::{Activity, Call, What};
 
+use crate::callbacks::{Caller, DRIVER_API, RUNTIME_API};
 use crate::kinds::{self, Enabled};
 use crate::record::{Api, Cause, Record};
 use crate::state::{self, State, Wishes, thread};
@@ -12,11 +13,26 @@ use crate::{buffers, driver};
 /// The launch, which programs that use the runtime make by its own function.
 const LAUNCH: u32 = cbid::driver("cuLaunchKernel");
 
+/// A call as the client sees it.
+struct Made {
+    kind: u32,
+    cbid: u32,
+    correlation: u32,
+}
+
 /// Told by the driver of every call once anything is enabled.
 pub(crate) extern "C" fn seen(call: &Call<'_>) {
     // A panic must not unwind into the driver; the call's records are lost then, and the tests that miss them fail.
     let _ = std::panic::catch_unwind(|| {
-        let records = state::lock().records(call);
+        let (caller, records) = {
+            let mut state = state::lock();
+            state.correlation += 1;
+            let made = state.made(call);
+            (state.caller(&made), state.records(call, &made))
+        };
+        if let Some(caller) = caller {
+            caller.call_back(call);
+        }
         buffers::store(records);
         if let Ok(now) = driver::now() {
             buffers::flush_if_due(now);
@@ -25,14 +41,42 @@ pub(crate) extern "C" fn seen(call: &Call<'_>) {
 }
 
 impl State {
-    /// The records of `call`, less those that are dropped by order.
-    fn records(&mut self, call: &Call<'_>) -> Vec<Record> {
-        self.correlation += 1;
-        let correlation = self.correlation;
+    /// What the client sees `call` as.
+    fn made(&self, call: &Call<'_>) -> Made {
         let (kind, cbid) = match call.cbid {
             LAUNCH if self.wishes.runtime_launches => (kinds::RUNTIME, cbid::CUDA_LAUNCH_KERNEL),
             cbid => (kinds::DRIVER, cbid),
         };
+        Made {
+            kind,
+            cbid,
+            correlation: self.correlation,
+        }
+    }
+
+    /// Whom to call back of it, if anybody.
+    fn caller(&self, made: &Made) -> Option<Caller> {
+        let domain = match made.kind {
+            kinds::RUNTIME => RUNTIME_API,
+            _ => DRIVER_API,
+        };
+        let (callback, user) = self.callback?;
+        self.enabled.listens(domain, made.cbid).then_some(Caller {
+            callback,
+            user,
+            domain,
+            cbid: made.cbid,
+            correlation: made.correlation,
+        })
+    }
+
+    /// The records of `call`, less those that are dropped by order.
+    fn records(&mut self, call: &Call<'_>, made: &Made) -> Vec<Record> {
+        let Made {
+            kind,
+            cbid,
+            correlation,
+        } = *made;
         let recorded = self.enabled.has_call(kind, cbid);
         let mut records = Vec::new();
         if recorded && self.enabled.has(kinds::EXTERNAL_CORRELATION) {

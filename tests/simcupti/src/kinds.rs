@@ -35,6 +35,8 @@ pub(crate) struct Enabled {
     kinds: BTreeSet<u32>,
     /// Of the two API kinds, which functions were switched on or off one by one since the kind was enabled.
     chosen: BTreeMap<(u32, u32), bool>,
+    /// Functions that the subscriber is called back for, by domain.
+    listened: BTreeSet<(u32, u32)>,
 }
 
 impl Enabled {
@@ -43,6 +45,7 @@ impl Enabled {
         Enabled {
             kinds: BTreeSet::new(),
             chosen: BTreeMap::new(),
+            listened: BTreeSet::new(),
         }
     }
 
@@ -87,6 +90,19 @@ impl Enabled {
         self.has(api) && self.chosen.get(&(api, cbid)).copied().unwrap_or(true)
     }
 
+    /// Has the subscriber called back for a function, or no more.
+    pub(crate) fn listen(&mut self, domain: u32, cbid: u32, on: bool) {
+        match on {
+            true => self.listened.insert((domain, cbid)),
+            false => self.listened.remove(&(domain, cbid)),
+        };
+    }
+
+    /// Whether the subscriber is called back for a function.
+    pub(crate) fn listens(&self, domain: u32, cbid: u32) -> bool {
+        self.listened.contains(&(domain, cbid))
+    }
+
     /// Whether `kind` is on.
     pub(crate) fn has(&self, kind: u32) -> bool {
         self.kinds.contains(&kind)
@@ -94,7 +110,7 @@ impl Enabled {
 
     /// Whether nothing is on.
     pub(crate) fn is_empty(&self) -> bool {
-        self.kinds.is_empty()
+        self.kinds.is_empty() && self.listened.is_empty()
     }
 
     /// The kind under which kernels are recorded; none where they are not.

@@ -18,6 +18,7 @@
 
 mod abi;
 mod buffers;
+mod callbacks;
 mod codes;
 mod collect;
 mod control;

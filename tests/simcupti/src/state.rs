@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::abi::{Complete, Request};
+use crate::abi::{Callback, Complete, Request, User};
 use crate::buffers::Buffers;
 use crate::control::{Order, Stamps};
 use crate::kinds::Enabled;
@@ -19,6 +19,7 @@ pub(crate) struct State {
     pub(crate) number: Option<u32>,
     pub(crate) wishes: Wishes,
     pub(crate) subscribed: bool,
+    pub(crate) callback: Option<(Callback, User)>,
     pub(crate) callbacks: Option<(Request, Complete)>,
     /// The client gives zeroed buffers.
     pub(crate) zeroed: bool,
@@ -82,6 +83,7 @@ impl State {
                 stamps: Vec::new(),
             },
             subscribed: false,
+            callback: None,
             callbacks: None,
             zeroed: false,
             enabled: Enabled::new(),

@@ -10,6 +10,7 @@ pub(crate) const NAMES: &[&str] = &[
     "cuptiSubscribe",
     "cuptiUnsubscribe",
     "cuptiActivityRegisterCallbacks",
+    "cuptiEnableCallback",
     "cuptiActivitySetAttribute",
     "cuptiActivityEnable",
     "cuptiActivityDisable",

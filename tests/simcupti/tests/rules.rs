@@ -14,7 +14,7 @@ fn a_second_subscriber_is_refused() {
     let mut subscriber = 0;
     world.cupti.reset();
     let null = std::ptr::null();
-    assert_eq!((world.api.subscribe)(&mut subscriber, null, null), 0);
+    assert_eq!((world.api.subscribe)(&mut subscriber, None, null), 0);
     assert_eq!((world.api.unsubscribe)(subscriber + 1), 1);
     assert_eq!((world.api.unsubscribe)(subscriber), 0);
     assert_eq!(world.api.subscribe(), 0);
@@ -367,4 +367,44 @@ fn buffers_have_to_be_zeroed_once_the_client_says_that_they_are() {
     let mut size = 1;
     assert_eq!((world.api.set_attribute)(5, &mut size, &0), 0);
     assert_eq!(kernels(&mut world), (1, 0));
+}
+
+/// The subscriber is called back as a call begins and as it returns, for the functions that it asked for; by the call's id it finds
+/// what the call had run.
+#[test]
+fn calls_are_told_as_they_begin_and_as_they_return() {
+    let mut world = world();
+    let enable = world.api.enable_callback;
+    assert_eq!(enable(1, world.subscriber, 1, LAUNCH), 0);
+    for (subscriber, domain, cbid) in [
+        (world.subscriber + 1, 1, LAUNCH),
+        (world.subscriber, 3, LAUNCH),
+        (world.subscriber, 1, 100_000),
+    ] {
+        assert_eq!(enable(1, subscriber, domain, cbid), 1);
+    }
+    world.enable(&[CONCURRENT_KERNEL], &[]);
+    world.sim.set_call_ns("cuLaunchKernel", 300);
+    let began = world.sim.now();
+    world.launch(1_000);
+    world.pass(1_000);
+    let told = world.told();
+    let [enter, leave] = told[..] else {
+        panic!("{told:?}")
+    };
+    let launch = |site, time, answer| Told {
+        site,
+        domain: 1,
+        cbid: LAUNCH,
+        correlation: enter.correlation,
+        time,
+        answer,
+    };
+    assert_eq!(enter, launch(0, began, None));
+    assert_eq!(leave, launch(1, began + 300, Some(0)));
+    let kernel = kernels(&world.flush(0))[0].correlation;
+    assert_eq!(kernel, enter.correlation);
+    assert_eq!(enable(0, world.subscriber, 1, LAUNCH), 0);
+    world.launch(1_000);
+    assert_eq!(world.told(), []);
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{Parsed, parse};
-use crate::cupti::record::{Api, Copy, CopyKind, Function, Kernel, Ran, Record};
+use crate::cupti::record::{Copy, CopyKind, Kernel, Ran, Record};
 
 /// Sizes of one version's records.
 struct Layout {
@@ -32,8 +32,6 @@ const LAYOUTS: [Layout; 3] = [
     },
 ];
 const MEMCPY_PTOP: usize = 96;
-const API: usize = 40;
-const EXTERNAL: usize = 24;
 
 /// Bytes of a record, in which everything not written is noise.
 struct Bytes(Vec<u8>);
@@ -184,41 +182,6 @@ fn a_copy_between_devices_has_its_ids_elsewhere() {
 }
 
 #[test]
-fn calls_and_external_ids_are_read() {
-    let call = |kind| {
-        Bytes::new(API, kind)
-            .u32(4, 307)
-            .u64(8, 1_000)
-            .u64(16, 4_200)
-            .u32(32, 9)
-    };
-    for (kind, runtime, answer) in [(4, false, 0), (5, true, 1)] {
-        let function = Function { runtime, cbid: 307 };
-        let api = Api {
-            function,
-            start: 1_000,
-            end: 4_200,
-            correlation: 9,
-            failed: answer != 0,
-        };
-        let bytes = call(kind).u32(36, answer);
-        assert_eq!(bytes.parsed(), Parsed::Record(Record::Api(api)));
-    }
-    let external = |whose| {
-        Bytes::new(EXTERNAL, 39)
-            .u32(4, whose)
-            .u64(8, 1 << 40)
-            .u32(16, 9)
-    };
-    let expected = Record::External {
-        correlation: 9,
-        call: 1 << 40,
-    };
-    assert_eq!(external(3).parsed(), Parsed::Record(expected));
-    assert_eq!(external(4).parsed(), Parsed::Skipped, "not gpuprof's own");
-}
-
-#[test]
 fn stamps_of_zero_and_reversed_ones_are_no_times() {
     for (start, end, expected) in [
         (0, 0, Parsed::Unstamped),
@@ -229,7 +192,6 @@ fn stamps_of_zero_and_reversed_ones_are_no_times() {
         let records = [
             kernel(208).u64(16, start).u64(24, end),
             copy(88, 1, 44, 64).u64(16, start).u64(24, end),
-            Bytes::new(API, 4).u64(8, start).u64(16, end),
         ];
         for bytes in records {
             assert_eq!(bytes.parsed(), expected, "{start} to {end}");

@@ -39,6 +39,7 @@ pub(crate) struct World {
     pub(crate) sim: Sim,
     pub(crate) cupti: Cupti,
     pub(crate) api: &'static Api,
+    pub(crate) subscriber: usize,
     pub(crate) stream: Arc<CudaStream>,
     pub(crate) gpu: Gpu,
     _turn: MutexGuard<'static, ()>,
@@ -78,14 +79,20 @@ pub(crate) fn world() -> World {
     let module = context.load_module(Ptx::from_src(ptx)).unwrap();
     let api = Api::get();
     given().clear();
+    told().clear();
     SIZE.store(1 << 20, Ordering::Release);
     MOST.store(0, Ordering::Release);
-    assert_eq!(api.subscribe(), 0);
+    let mut subscriber = 0;
+    assert_eq!(
+        (api.subscribe)(&mut subscriber, Some(called), std::ptr::null()),
+        0
+    );
     assert_eq!((api.register)(request, complete), 0);
     World {
         sim,
         cupti,
         api,
+        subscriber,
         gpu: Gpu {
             sim,
             kernel: module.load_function("saxpy").unwrap(),
@@ -163,6 +170,11 @@ impl World {
         std::mem::take(&mut *given())
     }
 
+    /// What the subscriber was called back of since the last question.
+    pub(crate) fn told(&self) -> Vec<Told> {
+        std::mem::take(&mut *told())
+    }
+
     /// Records that were dropped since the last question.
     pub(crate) fn dropped(&self) -> usize {
         let mut dropped = usize::MAX;
@@ -214,10 +226,51 @@ impl Gpu {
 type Request = extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 type Complete = extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
 
+/// One callback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) site: i32,
+    pub(crate) domain: u32,
+    pub(crate) cbid: u32,
+    pub(crate) correlation: u32,
+    /// By CUPTI's clock.
+    pub(crate) time: u64,
+    pub(crate) answer: Option<i32>,
+}
+
+/// `CUpti_CallbackFunc`, by offsets: the site, where the answer is, the id that the call's records have.
+pub(crate) type Called = extern "C" fn(*const c_void, u32, u32, *const u8);
+
+extern "C" fn called(_: *const c_void, domain: u32, cbid: u32, about: *const u8) {
+    let mut time = 0;
+    assert_eq!((Api::get().timestamp)(&mut time), 0);
+    // SAFETY: the structure of the header, whose fields these are.
+    let site = unsafe { about.cast::<i32>().read() };
+    // SAFETY: as above.
+    let answer = unsafe { about.wrapping_add(24).cast::<*const i32>().read() };
+    // SAFETY: as above.
+    let correlation = unsafe { about.wrapping_add(64).cast::<u32>().read() };
+    told().push(Told {
+        site,
+        domain,
+        cbid,
+        correlation,
+        time,
+        // SAFETY: null, or the driver's answer.
+        answer: unsafe { answer.as_ref() }.copied(),
+    });
+}
+
+fn told() -> MutexGuard<'static, Vec<Told>> {
+    static TOLD: Mutex<Vec<Told>> = Mutex::new(Vec::new());
+    TOLD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// CUPTI's functions, as a profiler looks them up.
 pub(crate) struct Api {
     pub(crate) version: extern "C" fn(*mut u32) -> u32,
-    pub(crate) subscribe: extern "C" fn(*mut usize, *const c_void, *const c_void) -> u32,
+    pub(crate) subscribe: extern "C" fn(*mut usize, Option<Called>, *const c_void) -> u32,
+    pub(crate) enable_callback: extern "C" fn(u32, usize, u32, u32) -> u32,
     pub(crate) unsubscribe: extern "C" fn(usize) -> u32,
     pub(crate) register: extern "C" fn(Request, Complete) -> u32,
     pub(crate) enable: extern "C" fn(u32) -> u32,
@@ -253,6 +306,7 @@ impl Api {
             }
             Api {
                 version: find!(b"cuptiGetVersion"),
+                enable_callback: find!(b"cuptiEnableCallback"),
                 subscribe: find!(b"cuptiSubscribe"),
                 unsubscribe: find!(b"cuptiUnsubscribe"),
                 register: find!(b"cuptiActivityRegisterCallbacks"),
@@ -277,7 +331,7 @@ impl Api {
     /// Subscribes, and gives the code.
     pub(crate) fn subscribe(&self) -> u32 {
         let mut subscriber = 0;
-        (self.subscribe)(&mut subscriber, std::ptr::null(), std::ptr::null())
+        (self.subscribe)(&mut subscriber, None, std::ptr::null())
     }
 
     /// The text that a function writes, or the code.
