@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 /// What the events of a function's calls may take of the GPU's time: one part in so many.
-const SHARE: f64 = 1_000.0;
+const SHARE: f64 = 2_000.0;
 /// What a pair of events takes from work that is queued back to back, in event floors. On an H200, where the floor is 1.25 µs,
 /// launches of 5 µs come 3.4 µs apart further with a pair around each (docs/cost.md).
 const FLOORS: f64 = 3.0;
@@ -90,9 +90,9 @@ mod tests {
         assert_eq!(rates.of(3), 2);
         note(STAGE);
         assert_eq!(rates.of(3), 4);
-        // 3 µs of events in 1000 × 10 µs.
+        // 3 µs of events in 2000 × 10 µs.
         note(100 * STAGE);
-        assert_eq!(rates.of(3), 300);
+        assert_eq!(rates.of(3), 600);
         assert_eq!(rates.of(4), 1, "another function");
     }
 
@@ -103,11 +103,11 @@ mod tests {
             (0..10_000).for_each(|_| rates.note(site, ns, pairs, 1_000));
             rates.of(site)
         };
-        assert_eq!(settle(0, 3_000_000, 1), 1);
-        assert_eq!(settle(1, 3_000_000, 2), 2);
+        assert_eq!(settle(0, 6_000_000, 1), 1);
+        assert_eq!(settle(1, 6_000_000, 2), 2);
         assert_eq!(settle(2, 0, 1), MOST);
         // The function changes.
-        assert_eq!(settle(2, 4_000_000, 1), 1);
+        assert_eq!(settle(2, 7_000_000, 1), 1);
         assert_eq!(settle(SITES as u32, 10, 1), 1, "one too many");
     }
 }

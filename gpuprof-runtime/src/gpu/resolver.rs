@@ -32,7 +32,7 @@ const HURRIED_SLEEP: Duration = Duration::from_micros(20);
 const BUSY_SLEEP: Duration = Duration::from_millis(1);
 /// While they come in faster than rings and pools are made for.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(200);
-const LONGEST_SLEEP: Duration = Duration::from_millis(2);
+const LONGEST_SLEEP: Duration = Duration::from_millis(8);
 /// Looks that find nothing pending before the thread lies down until a span wakes it. A wake-up costs a span as much as two
 /// event records (H200, driver 580: 0.3 µs a span where every third one met a sleeping thread), and a program that launches
 /// all the time must not pay it.
