@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use common::{World, cpu_times, function, gpu, node, world};
 use cudarc::driver::CudaStream;
+use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
+use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use gpuprof::{Session, gpu_profile};
 
 #[gpu_profile]
@@ -213,6 +215,26 @@ fn sampling_of_a_span_between_weighs_what_is_inside_it() {
         outer.times.self_ns,
         40_000_u64.saturating_sub(4 * inner.timed_ns)
     );
+}
+
+#[test]
+fn what_is_captured_inside_a_call_that_is_left_out_is_counted_as_captured() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    for _ in 0..100 {
+        rarely_around(&w.gpu.stream, || {
+            stream
+                .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+                .expect("begin");
+            child(&w, &stream);
+            drop(stream.end_capture(Flags(0)).expect("end"));
+        });
+    }
+    let profile = w.finish(session);
+    let inner = function(&profile, "child");
+    assert_eq!((inner.calls, inner.captured_calls), (100, 100));
+    assert_eq!(inner.untimed_calls, 0);
 }
 
 #[test]

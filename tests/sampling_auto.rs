@@ -33,6 +33,11 @@ fn short(w: &World, stream: &Arc<CudaStream>, ns: u64) {
     w.gpu.kernel_on(stream, ns);
 }
 
+#[gpu_profile]
+fn begins(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 5_000);
+}
+
 #[gpu_profile(sample = 1)]
 fn each(w: &World, stream: &Arc<CudaStream>) {
     w.gpu.kernel_on(stream, 5_000);
@@ -125,6 +130,20 @@ fn few_calls_and_long_ones_are_all_timed() {
     timed_all(&profile, "long", 3 * ALL);
     assert_eq!(gpu_times(&profile, "few").1, ALL * 5_000);
     assert_eq!(profile.trust.sample, 0);
+}
+
+#[test]
+fn what_was_timed_at_each_call_is_sure() {
+    let w = floored();
+    let session = session();
+    make(&w, &session, ALL + STAGE, |_| begins(&w, &w.gpu.stream));
+    // One in two from here on.
+    begins(&w, &w.gpu.stream);
+    begins(&w, &w.gpu.stream);
+    let profile = w.finish(session);
+    let gpu = gpu(&profile, "begins");
+    let half = gpu.estimate.as_ref().map_or(0, |e| e.total_ci95_ns);
+    assert!(half <= gpu.times.total_ns / 100, "{half}");
 }
 
 #[test]

@@ -402,8 +402,7 @@ impl Collector {
         profile.wall_ns = wall_ns;
         profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
         profile.schedule = window.steps.as_ref().map(Steps::told);
-        profile.trust.sample =
-            settings.map_or(1, |settings| settings.sample(cupti::is_running()).one_in());
+        profile.trust.sample = settings.map_or(1, |_| self.gpu.sample());
         profile.trust.own_cost_ns = clock::ns(own_ticks);
         profile.trust.own_setup_ns = clock::ns(setup_ticks);
         profile.trust.own_stalled_ns = clock::ns(stalled_ticks);

@@ -308,7 +308,7 @@ impl SessionBuilder {
     }
 
     /// GPU-times the first 256 calls of each function, and of a function that is called more often so many, at random, that events
-    /// take the GPU about a two-thousandth of its time; the default with [`cupti`](Self::cupti).
+    /// take the GPU about a two-thousandth of its time, always of those whose enclosing call is timed; the default with [`cupti`](Self::cupti).
     pub fn sample_auto(mut self) -> Self {
         self.settings.sample = Some(Sampling::Auto);
         self

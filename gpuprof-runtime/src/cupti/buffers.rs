@@ -110,10 +110,7 @@ impl Pool {
         if address == 0 {
             return;
         }
-        if valid == 0 {
-            let _ = self.free.push(address);
-            return;
-        }
+        // An empty one too: CUPTI may have written to it all the same, and wants it zeroed.
         let valid = valid.min(BYTES);
         let _ = self.filled.push(Filled { address, valid });
         if self.filled.len() >= MANY {
@@ -259,12 +256,18 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_buffer_is_free_at_once() {
+    fn an_empty_buffer_is_zeroed_as_well() {
         let pool = Pool::new();
         let buffer = pool.take();
+        // SAFETY: the pool has just handed it out.
+        unsafe { buffer.write(7) };
         pool.complete(buffer as usize, 0);
-        assert!(pool.next_filled().is_none());
+        let filled = pool.next_filled().expect("it was completed");
+        assert_eq!(filled.valid(), 0);
+        pool.recycle(filled);
         assert_eq!(pool.take(), buffer);
+        // SAFETY: as above, and nobody else has it.
+        assert_eq!(unsafe { buffer.read() }, 0);
     }
 
     #[test]

@@ -34,24 +34,70 @@ static SEEN: SegQueue<Seen> = SegQueue::new();
 static LOST: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// The CUDA call that the thread is in.
+    /// The CUDA calls that the thread is in, the innermost last.
     static UNDER_WAY: Cell<UnderWay> = const { Cell::new(UnderWay::NONE) };
 }
 
-/// A call that has begun and is recorded.
+/// Calls of a thread that have begun and are recorded, one inside the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct UnderWay {
+    calls: [Begun; DEEPEST],
+    depth: usize,
+}
+
+/// Most calls inside one another: the driver's inside the runtime's is all that was seen.
+const DEEPEST: usize = 4;
+
+/// A call that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Begun {
+    function: Function,
     correlation: u32,
-    runtime: bool,
     start: u64,
 }
 
 impl UnderWay {
     const NONE: Self = Self {
-        correlation: 0,
-        runtime: false,
-        start: 0,
+        calls: [Begun {
+            function: Function {
+                runtime: false,
+                cbid: 0,
+            },
+            correlation: 0,
+            start: 0,
+        }; DEEPEST],
+        depth: 0,
     };
+
+    /// Takes note of a call that begins. Returns whether it could; what is part of another is not.
+    fn enter(&mut self, begun: Begun) -> bool {
+        let inside = self.calls.get(..self.depth).unwrap_or_default();
+        // The runtime launches by the driver: that is one launch, under one of the two numbers. What else it has the driver do, such as
+        // loading a module, is a call of its own.
+        let is_part = |outer: &Begun| {
+            outer.function.runtime
+                && !begun.function.runtime
+                && outer.function.purpose() == begun.function.purpose()
+        };
+        if inside.iter().any(is_part) {
+            return true;
+        }
+        let Some(free) = self.calls.get_mut(self.depth) else {
+            return false;
+        };
+        *free = begun;
+        self.depth += 1;
+        true
+    }
+
+    /// The call that returns, if note was taken of it. Calls inside that have not returned never will.
+    fn leave(&mut self, function: Function, correlation: u32) -> Option<Begun> {
+        let inside = self.calls.get(..self.depth)?;
+        let is_it = |begun: &Begun| begun.function == function && begun.correlation == correlation;
+        let at = inside.iter().rposition(is_it)?;
+        self.depth = at;
+        self.calls.get(at).copied()
+    }
 }
 
 /// Hands over what was seen up to now.
@@ -82,40 +128,39 @@ pub(super) unsafe extern "C" fn called(
     let Some(about) = (unsafe { about.cast::<CallbackData>().as_ref() }) else {
         return;
     };
-    let runtime = domain == DOMAIN_RUNTIME;
+    let function = Function {
+        runtime: domain == DOMAIN_RUNTIME,
+        cbid,
+    };
     // The thread may be ending.
     let _ = UNDER_WAY.try_with(|under_way| match about.site {
-        SITE_ENTER => enter(under_way, about.correlation, runtime),
-        _ => leave(under_way, about, Function { runtime, cbid }),
+        SITE_ENTER => enter(under_way, function, about.correlation),
+        _ => leave(under_way, function, about),
     });
 }
 
-fn enter(under_way: &Cell<UnderWay>, correlation: u32, runtime: bool) {
-    // A call of the runtime that calls the driver is one call, and its work has its number.
-    if under_way.get().runtime && !runtime {
-        return;
-    }
-    under_way.set(match running::now() {
-        Some(start) => UnderWay {
-            correlation,
-            runtime,
-            start,
-        },
-        None => UnderWay::NONE,
-    });
-}
-
-fn leave(under_way: &Cell<UnderWay>, about: &CallbackData, function: Function) {
-    let UnderWay {
+fn enter(under_way: &Cell<UnderWay>, function: Function, correlation: u32) {
+    // Not in a forked child, nor when the library is being left.
+    let Some(start) = running::now() else { return };
+    let mut calls = under_way.get();
+    let begun = Begun {
+        function,
         correlation,
-        runtime,
         start,
-    } = under_way.get();
-    if start == 0 || runtime != function.runtime || correlation != about.correlation {
-        return;
+    };
+    if !calls.enter(begun) {
+        LOST.fetch_add(1, Relaxed);
     }
-    under_way.set(UnderWay::NONE);
-    let Some(end) = running::now() else { return };
+    under_way.set(calls);
+}
+
+fn leave(under_way: &Cell<UnderWay>, function: Function, about: &CallbackData) {
+    let mut calls = under_way.get();
+    let begun = calls.leave(function, about.correlation);
+    under_way.set(calls);
+    let (Some(begun), Some(end)) = (begun, running::now()) else {
+        return;
+    };
     // SAFETY: at the return CUPTI hands over where the call's CUresult or cudaError_t lies, or null.
     let answer = unsafe { about.answer.cast::<c_int>().as_ref() };
     let waiting = SEEN.len();
@@ -129,11 +174,70 @@ fn leave(under_way: &Cell<UnderWay>, about: &CallbackData, function: Function) {
     SEEN.push(Seen {
         api: Api {
             function,
-            start,
+            start: begun.start,
             end,
-            correlation,
+            correlation: begun.correlation,
             failed: answer.is_some_and(|answer| *answer != 0),
         },
         call: calls::innermost(),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Begun, DEEPEST, UnderWay};
+    use crate::cupti::cbids::{DRIVER_LAUNCH, RUNTIME_LAUNCH};
+    use crate::cupti::record::Function;
+
+    fn begun(runtime: bool, cbid: u32, correlation: u32) -> Begun {
+        Begun {
+            function: Function { runtime, cbid },
+            correlation,
+            start: 10 * u64::from(correlation),
+        }
+    }
+
+    fn left(calls: &mut UnderWay, of: Begun) -> Option<Begun> {
+        calls.leave(of.function, of.correlation)
+    }
+
+    #[test]
+    fn a_launch_of_the_driver_inside_one_of_the_runtime_is_part_of_it() {
+        let mut calls = UnderWay::NONE;
+        let outer = begun(true, RUNTIME_LAUNCH, 1);
+        let part = begun(false, DRIVER_LAUNCH, 1);
+        assert!(calls.enter(outer) && calls.enter(part));
+        assert_eq!(left(&mut calls, part), None);
+        assert_eq!(left(&mut calls, outer), Some(outer));
+        // Alone it is a call.
+        assert!(calls.enter(part));
+        assert_eq!(left(&mut calls, part), Some(part));
+        assert_eq!(calls.depth, 0);
+    }
+
+    #[test]
+    fn a_module_that_a_launch_of_the_runtime_loads_is_a_call_of_its_own() {
+        let mut calls = UnderWay::NONE;
+        let (outer, loads) = (begun(true, RUNTIME_LAUNCH, 1), begun(false, 678, 2));
+        assert!(calls.enter(outer) && calls.enter(loads));
+        assert_eq!(left(&mut calls, loads), Some(loads));
+        assert_eq!(left(&mut calls, outer), Some(outer));
+    }
+
+    #[test]
+    fn what_never_returns_keeps_nothing_from_returning() {
+        let mut calls = UnderWay::NONE;
+        let lost = begun(false, DRIVER_LAUNCH, 1);
+        for correlation in 2..20 {
+            let outer = begun(true, 20, correlation);
+            assert!(calls.enter(outer) && calls.enter(lost));
+            assert_eq!(left(&mut calls, outer), Some(outer));
+        }
+        // Nor what was not seen to begin.
+        assert_eq!(left(&mut calls, lost), None);
+        let deep: Vec<bool> = (1..=DEEPEST as u32 + 1)
+            .map(|correlation| calls.enter(begun(false, 20, correlation)))
+            .collect();
+        assert_eq!(deep, [true, true, true, true, false]);
+    }
 }

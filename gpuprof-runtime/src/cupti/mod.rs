@@ -89,7 +89,7 @@ pub(crate) struct Counts {
     pub(crate) library: String,
     /// Records read.
     pub(crate) records: u64,
-    /// Records that CUPTI had no buffer for.
+    /// Records that CUPTI had no buffer for, and CUDA calls that found no room.
     pub(crate) dropped: u64,
     /// Records without a time that could be true.
     pub(crate) invalid: u64,

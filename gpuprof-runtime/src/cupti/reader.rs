@@ -136,9 +136,14 @@ impl Reader {
             (state.asked, state.served, state.last)
         };
         let is_asked = asked > served || last;
-        if is_asked || self.flushed.elapsed() >= PERIOD || buffers::pool().is_short() {
+        if is_asked || self.flushed.elapsed() >= PERIOD {
             self.round(0);
+            self.sink.flushed();
         } else {
+            // No round of its own for those who count rounds: with very many threads at work it comes every few ms.
+            if buffers::pool().is_short() {
+                self.flush(0);
+            }
             self.read_filled(false);
             self.sink.read();
         }
@@ -149,6 +154,7 @@ impl Reader {
         if last {
             // Buffers that hold something unfinished too: what is finished in them would be lost.
             self.round(FLUSH_FORCED);
+            self.sink.flushed();
         }
         self.read = Instant::now();
         let mut state = self.requests.state.lock();
@@ -176,11 +182,15 @@ impl Reader {
         state.asked > state.served
     }
 
-    fn round(&mut self, flags: u32) {
+    fn flush(&self, flags: u32) {
         if !Driver::met().is_some_and(Driver::has_ended) {
             // A failure is counted; what was filled before can be read all the same.
             let _ = self.cupti.flush_all(flags);
         }
+    }
+
+    fn round(&mut self, flags: u32) {
+        self.flush(flags);
         self.flushed = Instant::now();
         self.read_filled(flags == FLUSH_FORCED);
         let mut dropped = 0;
@@ -191,7 +201,6 @@ impl Reader {
             self.tally.dropped.fetch_add(dropped as u64, Relaxed);
         }
         self.sink.read();
-        self.sink.flushed();
     }
 
     /// Reads what CUPTI has given back.
@@ -206,7 +215,10 @@ impl Reader {
         let lost = callbacks::take_lost();
         self.tally.dropped.fetch_add(lost, Relaxed);
         while let Some(filled) = pool.next_filled() {
-            self.read(pool, filled, forced);
+            match filled.valid() {
+                0 => pool.recycle(filled),
+                _ => self.read(pool, filled, forced),
+            }
         }
         pool.prepare();
     }

@@ -67,18 +67,16 @@ fn spread_of(rule: &Rule, facts: &Facts<'_>, function: &Function) -> Option<Find
     let gpu = function.gpu.as_ref()?;
     let times = &gpu.times;
     let floor = facts.profile.trust.event_floor_ns.unwrap_or(0);
-    let beyond = times
-        .mean_ns
-        .saturating_sub(times.p50_ns)
-        .saturating_mul(gpu.timed_calls);
+    // Of all calls, of which the timed ones may be a sample.
+    let share = times.mean_ns.saturating_sub(times.p50_ns) as f64 / times.mean_ns.max(1) as f64;
+    let beyond = (times.total_ns as f64 * share).round() as u64;
     let told = SPREAD_TIMES.reached_by(times.p99_ns, times.p50_ns)
         && SPREAD_CALLS.reached(gpu.timed_calls as f64)
         && times.p50_ns as f64 >= SPREAD_FLOOR.value * floor as f64
         && SPREAD_SHARE.reached_by(beyond, facts.gpu_self_ns);
     told.then(|| {
         let evidence = format!(
-            "on the GPU half of the {} take at most {}, one in a hundred at least {}, the longest {}.",
-            facts::counted(gpu.timed_calls, "timed call", "timed calls"),
+            "on the GPU half of its calls take at most {}, one in a hundred at least {}, the longest {}.",
             facts::ns(times.p50_ns),
             facts::ns(times.p99_ns),
             facts::ns(times.max_ns),

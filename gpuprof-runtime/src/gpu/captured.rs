@@ -32,7 +32,7 @@ const PRUNE_FROM: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct CapturedCall {
     pub(super) site: u32,
-    /// The site's own `sample = N`; 0 or 1 for none.
+    /// The site's own `sample = N`; 0 for none.
     pub(super) sample: u32,
     /// One, which keeps neither stream nor context: this may outlive both.
     pub(super) lanes: Lanes,

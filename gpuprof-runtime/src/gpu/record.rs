@@ -9,16 +9,7 @@ use crate::stats::call::{Fate, Untimed};
 /// Whether events can be recorded on all lanes now.
 pub(super) fn check(driver: &Driver, lanes: &Lanes) -> Result<(), Fate> {
     let mut lanes = lanes.as_slice().iter();
-    let within = |lane| in_context_of(driver, lane, || check_stream(driver, lane));
-    lanes.try_for_each(|lane| match lane.stream.is_default() {
-        true => within(lane),
-        // A stream with a handle answers whatever context is current, or none (driver 580); another driver might not. It spares a call,
-        // which CUPTI makes 0.1 µs long.
-        false => check_stream(driver, lane).or_else(|fate| match fate {
-            Fate::Untimed(Untimed::CudaError) => within(lane),
-            fate => Err(fate),
-        }),
-    })
+    lanes.try_for_each(|lane| in_context_of(driver, lane, || check_stream(driver, lane)))
 }
 
 /// Start events on all lanes, or none.

@@ -39,11 +39,6 @@ impl Stream {
     /// `CU_STREAM_PER_THREAD`: a different stream on every OS thread.
     pub(crate) const PER_THREAD: Self = Self(2);
 
-    /// Whether it is one that every context has.
-    pub(crate) fn is_default(self) -> bool {
-        self.0 <= Self::PER_THREAD.0
-    }
-
     /// The one name of each stream.
     pub(crate) fn named_once(self) -> Self {
         match self {

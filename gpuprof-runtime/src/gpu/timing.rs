@@ -83,7 +83,7 @@ pub(crate) enum Late {
 pub(crate) struct Place {
     pub(crate) site: u32,
     pub(crate) path: u32,
-    /// The site's own `sample = N`; 0 or 1 for none.
+    /// The site's own `sample = N`; 0 for none.
     pub(crate) sample: u32,
     /// Where its stream is being captured, its events go into the graph.
     pub(crate) graph: bool,
@@ -110,6 +110,11 @@ impl Timing {
 
     pub(super) fn booked(&self) -> &Mutex<Booked> {
         &self.booked.0
+    }
+
+    /// Time 1 call in this many; 0: gpuprof chooses.
+    pub(crate) fn sample(&self) -> u32 {
+        self.sample.load(Relaxed)
     }
 
     pub(crate) fn set_sample(&self, sample: Sampling) {
@@ -159,14 +164,16 @@ impl Timing {
             (0, 0) => Own::Aimed(self.rates.of(place.site)),
             (_, stated) => Own::Stated(stated),
         };
-        if sample > 1 || own.is_sampled() {
-            // Before anything is drawn: an estimate speaks for calls that could have been timed, and counts stay exact.
+        let chosen = thread.choose(sample, own);
+        if sample > 1 || own.is_sampled() || !chosen.yes {
+            // An estimate speaks for calls that could have been timed, and counts stay exact; so this is asked whether the call was chosen
+            // or not.
             if let Err(fate) = record::check(Driver::get(), &open.lanes) {
                 open.state = self.refused(thread, &open, place, fate);
                 return Some(open);
             }
         }
-        open.chosen = Some(thread.choose(sample, own));
+        open.chosen = Some(chosen);
         match self.start(thread, &mut open) {
             Ok(()) => {
                 open.timed = true;

@@ -18,7 +18,7 @@ pub struct Cupti {
     pub library: String,
     /// Records read.
     pub records: u64,
-    /// Records that CUPTI had no room for, by its own count.
+    /// Records that there was no room for: CUPTI's, by its own count, and CUDA calls that came faster than they could be taken note of.
     pub dropped: u64,
     /// Records left out because a time stamp was 0 or the end lay before the start.
     pub invalid: u64,

@@ -89,7 +89,7 @@ fn records(cupti: &Cupti) -> Words {
             format!("{} records", format::count(cupti.records).text()),
         );
     let losses = [
-        (cupti.dropped, "dropped by CUPTI for want of room"),
+        (cupti.dropped, "dropped for want of room"),
         (cupti.invalid, "left out as their time stamps make no sense"),
         (cupti.unfinished, "missing: not finished or dropped"),
         (
@@ -187,7 +187,7 @@ mod tests {
             ..Cupti::default()
         };
         let foot = text(|out| foot(&cupti, &TableOptions::default(), out));
-        let told = "2 dropped by CUPTI for want of room · 1 missing: not finished or dropped";
+        let told = "2 dropped for want of room · 1 missing: not finished or dropped";
         assert!(foot.contains(told), "{foot}");
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Sampled {
     out: u64,
     /// How many calls those that were stand for.
     weights: u64,
+    /// Those that stand for themselves alone.
+    certain: u64,
 }
 
 impl Sampled {
@@ -28,6 +30,7 @@ impl Sampled {
         self.all += timed + out;
         self.out += out;
         self.weights += weights;
+        self.certain += place.gpu.iter().map(|(_, node)| node.certain).sum::<u64>();
     }
 
     /// What weighted times are multiplied by; `None` where nothing was chosen.
@@ -37,7 +40,7 @@ impl Sampled {
 }
 
 /// How sure a total on one device or on all is, where calls were left out of it. What is too little to tell by is as unsure
-/// as it is large. On several devices the widths add up, whatever they have to do with each other.
+/// as it is large, but for the calls that stand for themselves. On several devices the widths add up, whatever they have to do with each other.
 pub(super) fn estimate(
     measured: &Measured<'_>,
     site: u32,
@@ -62,7 +65,8 @@ pub(super) fn estimate(
         let clusters = &measured.gpu.clusters;
         let half = clusters.half_width(site, ordinal, Scaling { factor, ratio });
         // A total that was held within another's still has all of its interval.
-        half.unwrap_or(free) + (free - held)
+        let unknown = sampled.all.saturating_sub(sampled.certain) as f64 / sampled.all as f64;
+        half.unwrap_or(free * unknown) + (free - held)
     };
     let half: f64 = totals.iter().map(half_width).sum();
     Some(Estimate {

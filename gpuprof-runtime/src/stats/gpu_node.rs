@@ -22,12 +22,14 @@ pub(crate) struct GpuNode {
     pub(crate) weights: u64,
     /// How many these are, each as one.
     pub(crate) calls: u64,
+    /// Those of them that stand for themselves alone.
+    pub(crate) certain: u64,
     /// Part of the calls inside no call of the same site on the same stream.
     pub(crate) outermost_ns: u64,
     /// Time outside the timed spans directly inside on the same stream, these weighted by their own sampling.
     /// Under sampling a single call can come out below nothing; only the sum means something.
     pub(crate) self_ns: i64,
-    /// Calls of which not every time could be read.
+    /// Calls of which not every time could be read, each as one.
     pub(crate) failed: u64,
     /// Stated work of the calls counted here.
     pub(crate) work: Work,
@@ -45,7 +47,7 @@ pub(crate) struct Enclosed {
 impl Enclosed {
     fn add(&mut self, read_ns: u64, ns: u64) {
         self.read_ns += read_ns;
-        self.ns += ns;
+        self.ns = self.ns.saturating_add(ns);
     }
 }
 
@@ -64,7 +66,7 @@ pub(crate) struct GpuCall {
     /// The nearest enclosing timed span on some of its streams that its time cannot be taken from.
     pub(crate) blurs: u32,
     pub(crate) outermost: bool,
-    /// How many calls of the parent's this one stands for, by its own site's `sample`.
+    /// How many calls of the parent's this one stands for, by draws of its own.
     pub(crate) weight: u32,
     pub(crate) drawn: Drawn,
 }
@@ -107,20 +109,24 @@ impl GpuStats {
         node.times.add_of(drawn.all, ns);
         node.read += 1;
         node.read_ns += ns;
-        node.self_ns += (ns.cast_signed() - inside_ns.cast_signed()) * i64::from(drawn.all);
+        let own_ns = ns.cast_signed().saturating_sub_unsigned(inside_ns);
+        let own_ns = own_ns.saturating_mul(i64::from(drawn.all));
+        node.self_ns = node.self_ns.saturating_add(own_ns);
         if call.counts {
             node.calls += 1;
+            node.certain += u64::from(drawn.all == 1);
             node.weights += weight;
             node.work.add(&work.times(drawn.all));
         }
         let outermost_ns = if call.outermost { ns } else { 0 };
-        node.outermost_ns += outermost_ns * weight;
+        let outermost_of_all = outermost_ns.saturating_mul(weight);
+        node.outermost_ns = node.outermost_ns.saturating_add(outermost_of_all);
         self.clusters
             .add(call.site, drawn, device, call.counts, outermost_ns);
         self.enclosed
             .entry((call.path, call.covered, call.blurs))
             .or_default()
-            .add(ns, ns * weight);
+            .add(ns, ns.saturating_mul(weight));
         self.histograms
             .entry((call.site, call.device))
             .or_default()
@@ -142,6 +148,7 @@ impl GpuStats {
             node.read += more.read;
             node.read_ns += more.read_ns;
             node.calls += more.calls;
+            node.certain += more.certain;
             node.weights += more.weights;
             node.outermost_ns += more.outermost_ns;
             node.self_ns += more.self_ns;

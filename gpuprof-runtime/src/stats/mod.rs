@@ -65,7 +65,8 @@ impl Durations {
     /// Adds a duration that stands for those of so many calls.
     pub(crate) fn add_of(&mut self, calls: u32, ns: u64) {
         self.calls += u64::from(calls);
-        self.total += ns * u64::from(calls);
+        let ns_of_all = ns.saturating_mul(u64::from(calls));
+        self.total = self.total.saturating_add(ns_of_all);
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
         self.squares += ns as f64 * ns as f64 * f64::from(calls);

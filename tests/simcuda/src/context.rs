@@ -137,6 +137,17 @@ impl State {
         handle
     }
 
+    /// Lets go of the primary context, and ends it where nobody has retained it meanwhile.
+    pub(crate) fn release_primary(&mut self, handle: Handle) {
+        let Some(context) = self.contexts.get_mut(&handle) else {
+            return;
+        };
+        context.users = context.users.saturating_sub(1);
+        if context.users == 0 {
+            self.destroy_context(handle);
+        }
+    }
+
     /// A new context that is not the device's primary one.
     pub(crate) fn create_context(&mut self, device: u32) -> Handle {
         let number = if table::reuses_handles() {

@@ -545,7 +545,7 @@ fn a_wide_spread_is_told() {
     let text = evidence("wide-spread", &spread(|_| ()));
     assert_eq!(
         text,
-        "on the GPU half of the 100 timed calls take at most 80.0 µs, one in a hundred at least 500 µs, the longest 1.00 ms."
+        "on the GPU half of its calls take at most 80.0 µs, one in a hundred at least 500 µs, the longest 1.00 ms."
     );
     assert!(
         !speaks("wide-spread", &spread(|t| t.p99_ns = 399 * US)),

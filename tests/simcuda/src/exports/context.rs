@@ -27,7 +27,8 @@ driver_functions! {
             }
             handle
         };
-        end(handle)
+        queue::drain_then(|| state::lock().release_primary(handle));
+        Ok(())
     }
 
     fn cuDevicePrimaryCtxGetState(device: i32, flags: Out<u32>, active: Out<i32>) {
