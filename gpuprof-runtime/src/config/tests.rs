@@ -53,6 +53,21 @@ fn every_setting_is_read() {
 }
 
 #[test]
+fn with_cupti_gpuprof_chooses_how_many_calls_are_timed_unless_told() {
+    let sample = |variables: &[(&str, &str)], runs_cupti| {
+        let (mut settings, problems) = read(variables);
+        assert_eq!(problems, Vec::<String>::new());
+        settings.cupti |= runs_cupti;
+        settings.sample(runs_cupti).one_in()
+    };
+    assert_eq!(sample(&[], false), 1);
+    assert_eq!(sample(&[], true), 0);
+    assert_eq!(sample(&[("GPUPROF_SAMPLE", "auto")], false), 0);
+    assert_eq!(sample(&[("GPUPROF_SAMPLE", "1")], true), 1);
+    assert_eq!(sample(&[("GPUPROF_SAMPLE", "7")], true), 7);
+}
+
+#[test]
 fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default() {
     for (name, value, accepted) in [
         ("GPUPROF", "yes", "on, nvtx or off"),
