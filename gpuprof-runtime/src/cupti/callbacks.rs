@@ -10,18 +10,12 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-use crossbeam_queue::SegQueue;
 
 use super::calls;
 use super::record::{Api, Function};
 use super::running;
 use super::sys::{CallbackData, DOMAIN_RUNTIME, SITE_ENTER};
-
-/// Calls that wait for the reader: what a process in which it does not come round keeps is bounded. Past it they are lost and
-/// counted; from half of it on each wakes the reader.
-const MOST_WAITING: usize = 1 << 18;
+use super::waiting::Waiting;
 
 /// One CUDA call, and the call of a profiled function that it was made in; 0 for none.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +24,8 @@ pub(super) struct Seen {
     pub(super) call: u64,
 }
 
-static SEEN: SegQueue<Seen> = SegQueue::new();
-static LOST: AtomicU64 = AtomicU64::new(0);
+/// Calls that have returned.
+pub(super) static SEEN: Waiting<Seen> = Waiting::new();
 
 thread_local! {
     /// The CUDA calls that the thread is in, the innermost last.
@@ -100,20 +94,6 @@ impl UnderWay {
     }
 }
 
-/// Hands over what was seen up to now.
-pub(super) fn take(mut each: impl FnMut(Seen)) {
-    // No more than there are now: others go on.
-    for _ in 0..SEEN.len() {
-        let Some(seen) = SEEN.pop() else { return };
-        each(seen);
-    }
-}
-
-/// Calls that found no room since this was last asked.
-pub(super) fn take_lost() -> u64 {
-    LOST.swap(0, Relaxed)
-}
-
 /// `CUpti_CallbackFunc`.
 ///
 /// # Safety
@@ -149,7 +129,7 @@ fn enter(under_way: &Cell<UnderWay>, function: Function, correlation: u32) {
         start,
     };
     if !calls.enter(begun) {
-        LOST.fetch_add(1, Relaxed);
+        SEEN.lose();
     }
     under_way.set(calls);
 }
@@ -163,14 +143,6 @@ fn leave(under_way: &Cell<UnderWay>, function: Function, about: &CallbackData) {
     };
     // SAFETY: at the return CUPTI hands over where the call's CUresult or cudaError_t lies, or null.
     let answer = unsafe { about.answer.cast::<c_int>().as_ref() };
-    let waiting = SEEN.len();
-    if waiting >= MOST_WAITING / 2 {
-        running::wake();
-    }
-    if waiting >= MOST_WAITING {
-        LOST.fetch_add(1, Relaxed);
-        return;
-    }
     SEEN.push(Seen {
         api: Api {
             function,

@@ -6,7 +6,7 @@
 use super::record::Function;
 
 /// Above every number of a call, with room for those to come.
-pub(super) const NUMBERS: usize = 1024;
+const NUMBERS: usize = 1024;
 /// `cuLaunchKernel`, which every libcupti knows.
 pub(super) const DRIVER_LAUNCH: u32 = 307;
 /// `cudaLaunchKernel_v7000`.

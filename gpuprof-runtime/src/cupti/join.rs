@@ -59,7 +59,7 @@ impl Join {
                 }
                 self.captures.note(&api);
                 let made = self.made(api.correlation);
-                (made.api, made.call) = (Some(api), Some(call));
+                (made.api, made.call) = (Some(api), call);
                 self.settle(api.correlation);
             }
         }
@@ -110,9 +110,8 @@ impl Join {
         let Some(made) = self.made.get_mut(&correlation) else {
             return;
         };
-        let (Some(api), Some(call)) = (made.api, made.call) else {
-            return;
-        };
+        let Some(api) = made.api else { return };
+        let call = made.call;
         let is_graph = made.purpose() == Some(Purpose::Graph);
         let waiting = std::mem::take(&mut made.waiting);
         let is_new = !std::mem::replace(&mut made.is_booked, true);
@@ -191,7 +190,7 @@ impl Join {
         let Some(made) = self.made.remove(&correlation) else {
             return;
         };
-        let call = made.call.unwrap_or(0);
+        let call = made.call;
         for activity in &made.waiting {
             self.book(activity, made.launched(activity), call);
         }
@@ -243,7 +242,7 @@ impl Join {
                 self.tell_first(correlation);
             } else if made.born < before {
                 // After another whole window nobody would want it any more.
-                let call = made.call.unwrap_or(0);
+                let call = made.call;
                 for activity in std::mem::take(&mut made.waiting) {
                     self.book(&activity, activity.ran().start, call);
                 }
@@ -278,8 +277,7 @@ impl Join {
         let made = self.made.get(&correlation)?;
         let api = made.api.filter(|_| !made.is_told_unfinished)?;
         let is_captured = || {
-            made.call
-                .is_some_and(|call| self.booked.calls.is_captured(call))
+            self.booked.calls.is_captured(made.call)
                 || (made.purpose() != Some(Purpose::Graph) && self.captures.is_any_at(api.start))
         };
         (made.runs() && made.ran == 0 && !is_captured()).then_some(api.start)
@@ -312,7 +310,7 @@ impl Join {
 
     /// Adds what waits for more, as if no more came.
     fn show(&self, made: &Made, booked: &mut Booked, symbols: &mut Symbols) {
-        let call = made.call.unwrap_or(0);
+        let call = made.call;
         for activity in &made.waiting {
             let symbol = symbols.of(activity);
             if let Some(epoch) = self.windows.at(made.launched(activity)) {

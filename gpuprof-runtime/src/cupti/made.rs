@@ -28,9 +28,9 @@ impl Activity {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Made {
     pub(super) api: Option<Api>,
-    /// The call of a profiled function around it; 0 for none. `None`: not known yet.
-    pub(super) call: Option<u64>,
-    /// What it ran, until the two above are known.
+    /// The call of a profiled function around it; 0 for none, and until `api` is known.
+    pub(super) call: u64,
+    /// What it ran, until `api` is known.
     pub(super) waiting: SmallVec<[Activity; 1]>,
     /// How much that was, so far.
     pub(super) ran: u32,
@@ -69,6 +69,6 @@ impl Made {
 
     pub(super) fn is_whole(&self) -> bool {
         let is_graph = self.purpose() == Some(Purpose::Graph);
-        self.api.is_some() && self.call.is_some() && (!self.runs() || (self.ran > 0 && !is_graph))
+        self.api.is_some() && (!self.runs() || (self.ran > 0 && !is_graph))
     }
 }

@@ -1,7 +1,7 @@
 //! The kernel tier: what CUPTI records of kernels, copies and CUDA calls, attributed to the profiled functions.
 //!
 //! Two halves. From CUPTI to records: `places` and `library` (find and open libcupti), `sys` and `cbids` (its numbers), `running`
-//! (start, and what the rest of the runtime calls), `callbacks` (CUDA calls), `buffers`, `reader`, `parse`, `names`, `record`
+//! (start, and what the rest of the runtime calls), `callbacks` (CUDA calls), `waiting` (for the reader), `buffers`, `reader`, `parse`, `names`, `record`
 //! (what ran on the GPU), `refusal`. From records to a
 //! profile: `calls` (which call a thread is in), `join` and `made` (records that belong together), `captures` (when nothing ran), `windows` and `booked` (when they count), `busy` and
 //! `folding` (what a call and those inside it kept busy), `alone` (copies that no kernel hides), `tables` and `sums`, `told` (as the profile has them), `demangle`, `occupancy`, `work`
@@ -59,6 +59,8 @@ mod sys;
 mod tables;
 #[cfg(feature = "cupti")]
 mod told;
+#[cfg(feature = "cupti")]
+mod waiting;
 #[cfg(feature = "cupti")]
 mod windows;
 #[cfg(feature = "cupti")]

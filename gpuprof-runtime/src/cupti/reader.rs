@@ -207,12 +207,10 @@ impl Reader {
     fn read_filled(&mut self, forced: bool) {
         let pool = buffers::pool();
         // First, so that most of what ran finds its call.
-        callbacks::take(|seen| {
+        let lost = callbacks::SEEN.take(|Seen { api, call }| {
             self.tally.records.fetch_add(1, Relaxed);
-            let Seen { api, call } = seen;
             self.sink.take(Record::Api { api, call });
         });
-        let lost = callbacks::take_lost();
         self.tally.dropped.fetch_add(lost, Relaxed);
         while let Some(filled) = pool.next_filled() {
             match filled.valid() {

@@ -5,7 +5,6 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 
 use super::booked::Symbols;
@@ -15,11 +14,8 @@ use super::reader::Sink;
 use super::record::Record;
 use super::running;
 use super::tables::Tables;
+use super::waiting::Waiting;
 use crate::gpu::Late;
-
-/// Ended calls that wait for the reader: what a process in which it does not come round keeps is bounded. Past it they are lost and
-/// counted; from half of it on each wakes the reader.
-const MOST_WAITING: usize = 1 << 18;
 
 /// How long a program's thread waits for the reader, which holds the lock for milliseconds at most. In a forked child it may be held
 /// for ever.
@@ -29,9 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     join: Mutex<Join>,
-    ended: SegQueue<Ended>,
-    /// Ended calls that found no room, since the last look.
-    lost: AtomicU64,
+    ended: Waiting<Ended>,
     /// Windows that could not be begun or ended as the lock was held all the time.
     missed: AtomicU64,
 }
@@ -43,14 +37,6 @@ impl Work {
 
     /// Hands on a call that has ended.
     pub(crate) fn ended(&self, ended: Ended) {
-        let waiting = self.ended.len();
-        if waiting >= MOST_WAITING / 2 {
-            running::wake();
-        }
-        if waiting >= MOST_WAITING {
-            self.lost.fetch_add(1, Relaxed);
-            return;
-        }
         self.ended.push(ended);
     }
 
@@ -102,14 +88,8 @@ impl Work {
     }
 
     fn take_ended(&self, join: &mut Join) {
-        join.lose(self.lost.swap(0, Relaxed));
-        // No more than there are now: others go on ending.
-        for _ in 0..self.ended.len() {
-            let Some(ended) = self.ended.pop() else {
-                return;
-            };
-            join.ended(ended);
-        }
+        let lost = self.ended.take(|ended| join.ended(ended));
+        join.lose(lost);
     }
 }
 
@@ -131,8 +111,9 @@ impl Sink for &'static Work {
 mod tests {
     use std::time::Duration;
 
-    use super::{Late, MOST_WAITING, Work};
+    use super::{Late, Work};
     use crate::cupti::calls::Ended;
+    use crate::cupti::waiting::MOST;
 
     fn ended(call: u64) -> Ended {
         Ended {
@@ -150,12 +131,12 @@ mod tests {
     #[test]
     fn calls_that_nobody_takes_are_lost_past_a_bound_and_counted_in_their_window() {
         let work = Work::new();
-        for call in 1..=MOST_WAITING as u64 + 7 {
+        for call in 1..=MOST as u64 + 7 {
             work.ended(ended(call << 20));
         }
         let (now, _) = work.next_window(1, Late::OfThis);
         let calls: u64 = now.calls.values().map(|sums| sums.calls).sum();
-        assert_eq!((calls, now.lost_calls), (MOST_WAITING as u64, 7));
+        assert_eq!((calls, now.lost_calls), (MOST as u64, 7));
         let (next, _) = work.next_window(2, Late::OfThis);
         assert_eq!(next.lost_calls, 0);
     }
