@@ -95,11 +95,11 @@
 //! A wrong value is one line on standard error and the default.
 
 #[cfg(not(feature = "enable"))]
-mod off;
+mod disabled;
 mod scope;
 
 #[cfg(not(feature = "enable"))]
-pub use off::{
+pub use disabled::{
     Graph, HasStream, Mode, Output, Schedule, Session, SessionBuilder, SessionError, Sort,
     StreamRef, on_profile_ready, report, reset, snapshot, step, with_stream,
 };
@@ -191,7 +191,7 @@ pub use gpuprof_macros::gpu_profile;
 /// What generated code names. No part of the public interface.
 #[cfg(feature = "enable")]
 #[doc(hidden)]
-pub use gpuprof_runtime::private as __private;
+pub use gpuprof_runtime::macro_support as __private;
 
 #[doc(hidden)]
 pub use scope::__scope_name;

@@ -1,7 +1,7 @@
 //! Reads the arguments of the attribute as they are written: which ones, in which form. Whether they make sense is
 //! [`crate::validate`]'s question; a list with a slip in it still yields all its other arguments.
 
-use crate::mistakes::Mistakes;
+use crate::errors::Mistakes;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};

@@ -2,9 +2,9 @@
 //! leaves alone what is not a function with a body, what cannot be profiled (`const fn`) and what has its own attribute.
 
 use crate::args::{self, Form};
+use crate::errors::Mistakes;
 use crate::expand;
 use crate::item::{Container, Function, Item};
-use crate::mistakes::Mistakes;
 use crate::validate::{Args, is_gpu_profile};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;

@@ -7,7 +7,7 @@
 //! `AsyncSpan`, `instrument`.
 
 use crate::bindings::{self, Binding};
-use crate::boxed::{self, Tail};
+use crate::future_fn::{self, Tail};
 use crate::item::{Function, Item};
 use crate::rewrite::{inferable, typed};
 use crate::validate::Args;
@@ -21,7 +21,7 @@ use syn::{Attribute, Expr, Meta, Path, ReturnType, Type, UnOp};
 pub(crate) fn function(mut function: Function, args: &Args) -> TokenStream {
     let site = Span::mixed_site();
     let (inner, body) = split(function.body.stream());
-    let future = boxed::tail(&body, &function.sig.output);
+    let future = future_fn::tail(&body, &function.sig.output);
     let kind = if function.sig.asyncness.is_some() {
         Kind::Async
     } else if let Some(tail) = future {
@@ -69,7 +69,7 @@ pub(crate) fn with_crate(attribute: &Attribute, krate: &Path) -> Attribute {
 /// Whether the function is asynchronous, in either form.
 pub(crate) fn is_async(function: &Function) -> bool {
     let (_, body) = split(function.body.stream());
-    function.sig.asyncness.is_some() || boxed::tail(&body, &function.sig.output).is_some()
+    function.sig.asyncness.is_some() || future_fn::tail(&body, &function.sig.output).is_some()
 }
 
 /// How a function runs.

@@ -6,16 +6,16 @@
 
 mod args;
 mod bindings;
-mod boxed;
 mod container;
+mod errors;
 mod expand;
+mod future_fn;
 mod item;
-mod mistakes;
-mod near;
 mod rewrite;
+mod suggest;
 mod validate;
 
-use mistakes::Mistakes;
+use errors::Mistakes;
 use proc_macro2::TokenStream;
 
 /// Profiles a function, or every function of an inline `mod` or an `impl` block. The crate `gpuprof` has the manual.

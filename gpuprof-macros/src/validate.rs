@@ -2,9 +2,9 @@
 //! [`Args`]. Every message names the accepted form and underlines the token that is wrong. Emits nothing itself.
 
 use crate::args::{Form, Raw};
+use crate::errors::Mistakes;
 use crate::item::{Item, Kind};
-use crate::mistakes::Mistakes;
-use crate::near;
+use crate::suggest;
 use proc_macro2::{Ident, Span, TokenTree};
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprPath, Lit, LitStr, Path};
@@ -139,7 +139,7 @@ fn belongs(key: &Ident, place: Option<Place>, mistakes: &mut Mistakes) -> bool {
     let name = key.to_string();
     let wrong = match ARGUMENTS.iter().find(|(known, ..)| *known == name) {
         None => {
-            let hint = near::nearest(&name, ARGUMENTS.iter().map(|(known, ..)| *known))
+            let hint = suggest::nearest(&name, ARGUMENTS.iter().map(|(known, ..)| *known))
                 .map(|near| format!(", did you mean `{near}`?"))
                 .unwrap_or_default();
             format!(

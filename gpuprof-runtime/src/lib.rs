@@ -43,14 +43,14 @@ mod gpu;
 mod graph;
 #[cfg(feature = "enable")]
 mod identity;
+#[cfg(feature = "enable")]
+#[doc(hidden)]
+pub mod macro_support;
 #[cfg(feature = "cupti")]
 #[doc(hidden)]
 pub mod nvml;
 #[cfg(feature = "enable")]
 mod nvtx;
-#[cfg(feature = "enable")]
-#[doc(hidden)]
-pub mod private;
 #[cfg(feature = "enable")]
 #[doc(hidden)]
 pub mod report;
