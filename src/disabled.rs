@@ -146,7 +146,7 @@ pub fn snapshot() -> Profile {
 
 /// An empty profile: switched off nothing is measured and there is nothing to wait for.
 #[must_use]
-pub fn report() -> Profile {
+pub fn collect() -> Profile {
     Profile::default()
 }
 

@@ -35,7 +35,7 @@
 //! - [`scope!`]: the same for part of a function. [`with_stream`]: a stream for functions whose arguments carry none.
 //! - [`Graph`]: a captured graph whose replays count as calls of what is in it.
 //! - [`HasStream`]: teaches the attribute your own types.
-//! - [`snapshot`], [`report()`], [`reset`], [`Session`]: the numbers inside the program, as [`Profile`].
+//! - [`snapshot`], [`collect`], [`reset`], [`Session`]: the numbers inside the program, as [`Profile`].
 //! - [`step`], [`Schedule`], [`on_profile_ready`]: some steps of a long run instead of all of it.
 //! - The README: what each number means and when not to trust it.
 //!
@@ -101,15 +101,13 @@ mod scope;
 #[cfg(not(feature = "enable"))]
 pub use disabled::{
     Graph, HasStream, Mode, Output, Schedule, Session, SessionBuilder, SessionError, Sort,
-    StreamRef, on_profile_ready, report, reset, snapshot, step, with_stream,
+    StreamRef, collect, on_profile_ready, reset, snapshot, step, with_stream,
 };
 
 #[cfg(feature = "enable")]
-pub use gpuprof_runtime::session::report;
-#[cfg(feature = "enable")]
 pub use gpuprof_runtime::{
     Graph, HasStream, Mode, Output, Schedule, Session, SessionBuilder, SessionError, Sort,
-    StreamRef, on_profile_ready, reset, snapshot, step, with_stream,
+    StreamRef, collect, on_profile_ready, reset, snapshot, step, with_stream,
 };
 
 pub use gpuprof_runtime::profile::{self, Profile};

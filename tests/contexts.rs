@@ -60,7 +60,7 @@ fn what_is_made_at_the_address_of_something_gone_is_new() {
             on(&second, &second.another_stream(), 100_000 * ns);
             second.context.synchronize().expect("synchronize");
         }
-        drop(gpuprof::report());
+        drop(gpuprof::collect());
         until(|| w.sim.live_contexts() == before);
     }
     let profile = w.finish(session);
@@ -103,7 +103,7 @@ fn a_context_made_again_and_again_piles_up_no_events() {
         let second = Gpu::new(w.sim, 1);
         on(&second, &second.stream, 1_000);
         second.context.synchronize().expect("synchronize");
-        drop(gpuprof::report());
+        drop(gpuprof::collect());
     };
     round();
     let before = w.sim.live_events();
@@ -131,7 +131,7 @@ fn the_resolver_fills_the_pool_of_a_context_that_returned() {
         });
         second.context.synchronize().expect("synchronize");
         drop(second);
-        drop(gpuprof::report());
+        drop(gpuprof::collect());
         // For it to see that the owner is gone.
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -154,7 +154,7 @@ fn a_raw_context_at_the_address_of_one_that_is_gone_is_another() {
             });
         }
         other.synchronize(other.stream).expect("synchronize");
-        drop(gpuprof::report());
+        drop(gpuprof::collect());
         other.destroy();
     }
     let profile = w.finish(session);
@@ -206,7 +206,7 @@ fn raw_contexts_that_have_ended_pile_up_nothing() {
             other.kernel(other.stream, 1_000).expect("launch");
         });
         other.synchronize(other.stream).expect("synchronize");
-        drop(gpuprof::report());
+        drop(gpuprof::collect());
         other.destroy();
     };
     // A thread keeps the last few at hand.

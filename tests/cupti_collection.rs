@@ -44,7 +44,7 @@ fn program(scenario: &str) -> ExitCode {
         "reset" => {
             (0..10).for_each(|_| launch(&w));
             w.gpu.stream.synchronize().expect("synchronize");
-            drop(gpuprof::report());
+            drop(gpuprof::collect());
             gpuprof::reset();
             (0..count).for_each(|_| launch(&w));
             w.gpu.stream.synchronize().expect("synchronize");
@@ -111,7 +111,7 @@ fn fork(w: &World) {
     // SAFETY: the child calls gpuprof and ends.
     match unsafe { libc::fork() } {
         0 => {
-            let told = gpuprof::report().cupti.is_some();
+            let told = gpuprof::collect().cupti.is_some();
             // SAFETY: it ends here.
             unsafe { libc::_exit(i32::from(told)) };
         }

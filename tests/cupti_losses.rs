@@ -91,7 +91,7 @@ fn what_was_waited_for_long_enough_is_unfinished() {
     t.gpu.kernel(100);
     t.settle();
     for _ in 0..610 {
-        drop(gpuprof::report());
+        drop(gpuprof::collect());
     }
     let profile = t.finish_whatever(session);
     assert_eq!(

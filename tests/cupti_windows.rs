@@ -100,7 +100,7 @@ fn a_snapshot_has_what_was_read_and_a_report_all_of_it() {
     until(|| all_kernels(&session.snapshot()) == (1, 100));
     step(&t, &t.gpu.stream, 100);
     t.settle();
-    let twice = gpuprof::report();
+    let twice = gpuprof::collect();
     assert_eq!(all_kernels(&twice), (2, 200));
     assert_eq!(busy(&twice, "step"), (200, 2, 2, 2));
     let profile = t.finish(session);

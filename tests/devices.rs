@@ -242,7 +242,7 @@ fn a_context_that_ended_and_one_in_its_place_do_not_mix() {
             second.context.synchronize().expect("synchronize");
         }
         // gpuprof holds it until the times are read, and no longer.
-        drop(gpuprof::report());
+        drop(gpuprof::collect());
         until(|| w.sim.live_contexts() == before);
     }
     let profile = w.finish(session);

@@ -97,7 +97,7 @@ fn torn_down() {
     for _ in 0..ROUNDS {
         println!("{:?} {:?}", outer(&raw), raw.read());
     }
-    drop(gpuprof::report());
+    drop(gpuprof::collect());
     sim.shut_down();
     for _ in 0..ROUNDS {
         println!("{:?} {:?}", outer(&raw), raw.read());
@@ -175,7 +175,7 @@ fn rounds() -> ExitCode {
     }
     let elsewhere = std::thread::spawn(move || (add(&raw, 0.25), raw.read()));
     println!("{:?}", elsewhere.join().expect("no panic"));
-    drop(gpuprof::report());
+    drop(gpuprof::collect());
     for symbol in ordered {
         eprintln!("called {symbol} {}", sim.calls(&symbol));
     }

@@ -32,7 +32,7 @@ fn a_duration_does_not_coarsen_with_distance() {
         w.cpu(hours * 3_600_000_000_000);
         on(&w, &w.gpu.stream, 1_234);
         w.gpu.stream.synchronize().expect("synchronize");
-        drop(gpuprof::report());
+        drop(gpuprof::collect());
     }
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "on"), (3, 3 * 1_234, 3 * 1_234));

@@ -238,14 +238,14 @@ fn ask_again_and_again() {
     let measured = u64::from(std::env::var_os("GPUPROF").is_none());
     work();
     let asked = [
-        gpuprof::report(),
+        gpuprof::collect(),
         gpuprof::snapshot(),
-        gpuprof::report(),
+        gpuprof::collect(),
         gpuprof::snapshot(),
     ];
     assert_eq!(asked.map(|profile| profile.trust.calls), [measured; 4]);
     work();
-    assert_eq!(gpuprof::report().trust.calls, 2 * measured);
+    assert_eq!(gpuprof::collect().trust.calls, 2 * measured);
 }
 
 fn fork() {

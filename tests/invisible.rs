@@ -137,7 +137,7 @@ fn not_one_call_more_that_waits_or_changes_anything() {
     let ((profiled, profile), with) = calls(&w, || {
         let result = program.run();
         let _now = session.snapshot();
-        (result, gpuprof::report())
+        (result, gpuprof::collect())
     });
     assert_eq!(profiled, plain);
     assert_eq!(gpu(&profile, "saxpy").timed_calls, 52);
@@ -264,7 +264,7 @@ fn the_error_that_cudarc_keeps_for_the_user_is_not_touched() {
         );
         touches_nothing(&w.gpu.stream);
         touches_nothing(&w.gpu.stream);
-        let _report = gpuprof::report();
+        let _report = gpuprof::collect();
     };
     context.record_err::<()>(Err(kept));
     spans();
@@ -293,7 +293,7 @@ fn cudarc_stays_in_the_mode_it_was_in() {
     let stream = context.default_stream();
     let session = w.session();
     (0..100).for_each(|_| touches_nothing(&stream));
-    drop(gpuprof::report());
+    drop(gpuprof::collect());
     assert!(!context.is_in_multi_stream_mode());
     let profile = w.finish(session);
     assert_eq!(gpu(&profile, "touches_nothing").timed_calls, 100);
@@ -307,7 +307,7 @@ fn events_are_used_again_and_not_piled_up() {
     let call = || {
         touches_nothing(&w.gpu.stream);
         w.gpu.context.synchronize().expect("synchronize");
-        drop(gpuprof::report());
+        drop(gpuprof::collect());
     };
     call();
     let before = w.sim.live_events();

@@ -106,7 +106,7 @@ fn a_context_dropped_while_its_times_are_pending_stays_as_long_as_they_are_and_n
     until(|| w.sim.calls("cuEventQuery") > 10);
     assert_eq!(w.sim.live_contexts(), before + 1);
     w.cpu(2_000_000);
-    let profile = gpuprof::report();
+    let profile = gpuprof::collect();
     assert_eq!(gpu_times(&profile, "long"), (2, 2_000_000, 2_000_000));
     until(|| w.sim.live_contexts() == before);
     // One that comes in its place is another.
@@ -139,7 +139,7 @@ fn what_is_open_keeps_its_context_and_what_was_met_does_not() {
             let _ = gone.recv();
         });
         is_over.recv().expect("the thread goes on");
-        drop(gpuprof::report());
+        drop(gpuprof::collect());
         until(|| w.sim.live_contexts() == before);
         drop(go);
     });

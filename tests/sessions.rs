@@ -178,7 +178,7 @@ fn a_profile_without_a_session_is_empty() {
     let w = world();
     drop(w.session());
     step(&w, &w.gpu.stream, 100);
-    for profile in [gpuprof::snapshot(), gpuprof::report()] {
+    for profile in [gpuprof::snapshot(), gpuprof::collect()] {
         assert_sound(&profile);
         assert_eq!(profile.trust.calls, 0);
     }

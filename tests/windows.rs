@@ -37,7 +37,7 @@ fn settle(w: &World) {
 
 /// The profile of now, sound.
 fn report() -> Profile {
-    let profile = gpuprof::report();
+    let profile = gpuprof::collect();
     assert_sound(&profile);
     profile
 }

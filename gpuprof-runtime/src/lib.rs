@@ -58,10 +58,8 @@ pub mod report;
 mod safe_text;
 #[cfg(feature = "enable")]
 mod schedule;
-// Public for the facade alone: `report` the function must not bring `report` the module along.
 #[cfg(feature = "enable")]
-#[doc(hidden)]
-pub mod session;
+mod session;
 #[cfg(feature = "enable")]
 mod site;
 #[cfg(feature = "enable")]
@@ -86,4 +84,6 @@ pub use report::Sort;
 #[cfg(feature = "enable")]
 pub use schedule::Schedule;
 #[cfg(feature = "enable")]
-pub use session::{Session, SessionBuilder, SessionError, on_profile_ready, reset, snapshot, step};
+pub use session::{
+    Session, SessionBuilder, SessionError, collect, on_profile_ready, reset, snapshot, step,
+};

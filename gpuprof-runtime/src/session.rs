@@ -99,7 +99,7 @@ pub fn snapshot() -> Profile {
 /// Waits at most `GPUPROF_EXIT_WAIT`; what the GPU has not finished by then is counted as unfinished. It waits for the
 /// events of gpuprof alone and synchronizes nothing.
 #[must_use]
-pub fn report() -> Profile {
+pub fn collect() -> Profile {
     start_from_environment();
     let limit = collector()
         .settings(PATIENCE)
@@ -255,10 +255,10 @@ impl Session {
         snapshot()
     }
 
-    /// Ends the session: waits for pending GPU work like [`report`] and returns what was measured.
+    /// Ends the session: waits for pending GPU work like [`collect`] and returns what was measured.
     #[must_use]
     pub fn finish(mut self) -> Profile {
-        let profile = report();
+        let profile = collect();
         if let Some(cycle) = collector().close_cycle(PATIENCE) {
             deliver(cycle);
         }

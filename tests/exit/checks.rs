@@ -156,7 +156,7 @@ fn the_wait_for_queued_gpu_work_is_bounded() {
 }
 
 fn asking_for_the_report_changes_nothing() {
-    let (_, profile) = played("`report()` and `snapshot()` several times before", "asked");
+    let (_, profile) = played("`collect()` and `snapshot()` several times before", "asked");
     assert_eq!(function(&profile, "work").calls, 2);
 }
 

@@ -160,7 +160,7 @@ pub(crate) fn run(sim: Sim) -> Answer<()> {
     second_device(&gpu)?;
     sim.advance(100 * KERNEL_NS);
     own_mistakes(&gpu);
-    drop(gpuprof::report());
+    drop(gpuprof::collect());
     tell(&gpu, "at last", copies(&gpu, &gpu.stream));
     println!("{:?}", gpu.stream.clone_dtoh(&gpu.x));
     Ok(())
@@ -252,7 +252,7 @@ fn more_in_flight_than_events(gpu: &Gpu) {
     for _ in 0..2 {
         let answer = deep(gpu, &gpu.stream, DEEP);
         tell(gpu, "deep", (answer, copies(gpu, &gpu.stream)));
-        drop(gpuprof::report());
+        drop(gpuprof::collect());
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn run(gpu: &Gpu) -> Answer<()> {
     let launches = [graph.launch(), replay(&graph, &stream)];
     tell(gpu, "another", (launches, copies(gpu, &stream)));
     // Its times are read: nobody but the graph has its pairs.
-    drop(gpuprof::report());
+    drop(gpuprof::collect());
     let plain = graph.into_inner();
     // None is read before the last is launched: whoever had a pair of theirs would show.
     for _ in 0..ROUNDS {

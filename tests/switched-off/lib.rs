@@ -119,7 +119,7 @@ pub fn everything() -> [Profile; 2] {
     gpuprof::reset();
     let functions: Vec<profile::Function> = gpuprof::snapshot().functions;
     assert!(functions.is_empty());
-    [gpuprof::snapshot(), gpuprof::report()]
+    [gpuprof::snapshot(), gpuprof::collect()]
 }
 
 /// A session with every setting.

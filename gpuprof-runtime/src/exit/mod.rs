@@ -89,7 +89,7 @@ fn register_handler() {
     let status = unsafe { libc::atexit(handler) };
     if status != 0 {
         write_stderr(
-            b"gpuprof: atexit is full: there will be no report; call gpuprof::report() for one\n",
+            b"gpuprof: atexit is full: there will be no report; call gpuprof::collect() for one\n",
         );
     }
 }

@@ -40,7 +40,7 @@ impl<'a> StreamRef<'a> {
     ///
     /// # Safety
     /// Both handles must be valid. The stream must stay so until every span that was given it has ended, the context
-    /// until the times of these spans are read, as [`report`](crate::report) does: gpuprof reads its events there later, from
+    /// until the times of these spans are read, as [`collect`](crate::collect) does: gpuprof reads its events there later, from
     /// another thread. (A driver of CUDA 12 or later tells when the context has ended before: those times are then lost and
     /// counted. It cannot tell while it is being asked.)
     #[must_use]

@@ -210,7 +210,7 @@ fn measure(
 /// The span of the call that came after those `before`: what it adds to the function's total.
 fn one_more(stream: &CudaStream, name: &str, before: &[f64]) -> Result<f64, String> {
     stream.synchronize().map_err(text)?;
-    let profile = gpuprof::report();
+    let profile = gpuprof::collect();
     let gpu = gpu_times(&profile, name)?;
     match gpu.timed_calls == before.len() as u64 + 1 {
         true => Ok(gpu.times.total_ns as f64 - before.iter().sum::<f64>()),

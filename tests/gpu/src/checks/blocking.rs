@@ -69,7 +69,7 @@ fn measure(world: &World) -> Result<Vec<Row>, DriverError> {
     let looking = began.elapsed();
     let after_snapshot = running.try_is_complete()?;
     gpu.context.synchronize()?;
-    let report = gpuprof::report();
+    let report = gpuprof::collect();
 
     let wanted = format!("under {:.1?}, the kernel runs on", length / 4);
     let quick = |spent: Duration, complete: bool| {

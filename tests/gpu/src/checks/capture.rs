@@ -106,7 +106,7 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
         gpu.context
             .synchronize()
             .map_err(while_doing("synchronizing"))?;
-        Ok::<_, String>(gpuprof::report())
+        Ok::<_, String>(gpuprof::collect())
     })?;
     rows.extend(counted(
         &profile,

@@ -108,7 +108,7 @@ fn sampled(world: &World) -> Result<ExitCode, String> {
         tries -= 1;
         gpuprof::reset();
         if window(&gpu, &stream, hold, calls(world)).map_err(&doing)? {
-            windows.push(Window::of(&gpuprof::report()));
+            windows.push(Window::of(&gpuprof::collect()));
         } else {
             hold = LONGEST_HOLD.min(2 * hold);
         }

@@ -78,7 +78,7 @@ fn play(world: &World) -> Result<ExitCode, String> {
     let model = Model::new(&shape, world.simulated).map_err(text)?;
     // Once before the clock: libraries and kernels are loaded by their first use.
     model.step(0).map_err(text)?;
-    let _ = gpuprof::report();
+    let _ = gpuprof::collect();
     gpuprof::reset();
     let (mut checksum, mut sum, mut count) = (FNV_START, 0.0, 0_usize);
     let began = Instant::now();
@@ -98,7 +98,7 @@ fn play(world: &World) -> Result<ExitCode, String> {
         checksum,
         mean_magnitude: sum / count as f64,
         wall_ns: began.elapsed().as_nanos() as f64,
-        profile: gpuprof::report(),
+        profile: gpuprof::collect(),
     };
     println!(
         "{}",

@@ -94,7 +94,7 @@ fn back_to_back(
         .try_for_each(|_| launch(&stream, &kernel))
         .map_err(text)?;
     stream.synchronize().map_err(text)?;
-    let _ = gpuprof::report();
+    let _ = gpuprof::collect();
     gpuprof::reset();
     let began = Instant::now();
     (0..launches(world))
@@ -103,7 +103,7 @@ fn back_to_back(
     let host_ns = began.elapsed().as_nanos() as f64;
     stream.synchronize().map_err(text)?;
     let wall_ns = began.elapsed().as_nanos() as f64;
-    let trust = gpuprof::report().trust;
+    let trust = gpuprof::collect().trust;
     let found = Looped {
         wall_ns,
         host_ns,

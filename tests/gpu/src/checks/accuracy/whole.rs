@@ -35,7 +35,7 @@ pub(super) fn parts_and_whole(world: &World) -> Result<Vec<Row>, String> {
         gpuprof::reset();
         whole(&stream, &kernel).map_err(text)?;
         stream.synchronize().map_err(text)?;
-        let profile = gpuprof::report();
+        let profile = gpuprof::collect();
         let (whole, parts) = (gpu_times(&profile, WHOLE)?, gpu_times(&profile, PART)?);
         if parts.timed_calls != PARTS as u64 {
             return Err(format!("{} of {PARTS} launches timed", parts.timed_calls));

@@ -85,7 +85,7 @@ fn lives(kind: &Kind, world: &World) -> Result<Vec<Row>, DriverError> {
     for round in 0..2 {
         life(kind, world, round)?;
     }
-    drop(gpuprof::report());
+    drop(gpuprof::collect());
     let before = settled(&keeper, usize::MAX)?;
     let session = Session::builder().start().expect("the only session");
     let mut ended = 0;
@@ -143,7 +143,7 @@ fn life(kind: &Kind, world: &World, round: u64) -> Result<(), DriverError> {
     }
     if round.is_multiple_of(2) {
         stream.synchronize()?;
-        drop(gpuprof::report());
+        drop(gpuprof::collect());
     }
     Ok(())
 }

@@ -174,7 +174,7 @@ impl Plan {
                 gate.pass();
                 if leads {
                     // What gpuprof still reads must not fall into the next way's time.
-                    let _ = gpuprof::report();
+                    let _ = gpuprof::collect();
                 }
             }
             if leads && turn == 0 {

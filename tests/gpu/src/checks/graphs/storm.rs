@@ -91,7 +91,7 @@ pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
         times,
         &outcome,
         spans.load(Ordering::Relaxed),
-        &gpuprof::report(),
+        &gpuprof::collect(),
     ))
 }
 

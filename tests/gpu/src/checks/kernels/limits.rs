@@ -74,7 +74,7 @@ pub(super) fn play(world: &World) -> Result<ExitCode, String> {
             threads,
             shared,
             blocks,
-            profile: gpuprof::report(),
+            profile: gpuprof::collect(),
         });
     }
     let printed = serde_json::to_string(&shapes).map_err(|error| error.to_string())?;

@@ -131,7 +131,7 @@ pub(super) fn play(world: &World) -> Result<ExitCode, String> {
         (0..CALLS).try_for_each(|_| product(&stream, &blas, &x, &mut y))?;
     }
     stream.synchronize().map_err(&doing)?;
-    let profile = gpuprof::report();
+    let profile = gpuprof::collect();
     let printed = serde_json::to_string(&profile).map_err(|error| error.to_string())?;
     println!("{printed}");
     Ok(ExitCode::SUCCESS)
