@@ -37,7 +37,7 @@
 //! - [`HasStream`]: teaches the attribute your own types.
 //! - [`snapshot`], [`collect`], [`reset`], [`Session`]: the numbers inside the program, as [`Profile`].
 //! - [`step`], [`Schedule`], [`on_profile_ready`]: some steps of a long run instead of all of it.
-//! - The README: what each number means and when not to trust it.
+//! - `docs/reading-the-table.md` in the repository: what each number means and when not to trust it.
 //!
 //! # Kernels inside functions
 //!
@@ -190,6 +190,11 @@ pub use gpuprof_macros::gpu_profile;
 #[cfg(feature = "enable")]
 #[doc(hidden)]
 pub use gpuprof_runtime::macro_support as __private;
+
+/// Compiles the program that the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[doc(hidden)]
 pub use scope::__scope_name;
