@@ -30,8 +30,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     workspace::succeed(&mut workspace::cargo([
         "run",
         "--release",
-        "--package",
-        "gpuprof",
         "--example",
         example,
     ]))

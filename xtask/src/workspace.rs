@@ -9,6 +9,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
+/// The package of the examples.
+pub(crate) const EXAMPLES: &str = "gpuprof-examples";
+
 /// A test target: one file below a package's `tests/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TestTarget {
@@ -24,7 +27,7 @@ pub(crate) struct Workspace {
     pub(crate) target: PathBuf,
     /// Every integration test of every package.
     pub(crate) tests: Vec<TestTarget>,
-    /// The examples of the facade, by name, sorted.
+    /// The examples, by name, sorted.
     pub(crate) examples: Vec<String>,
     /// The oldest toolchain that the packages promise to build with, such as `1.95`.
     pub(crate) rust_version: String,
@@ -67,7 +70,7 @@ impl Workspace {
                         name,
                     });
                 }
-                if kind == "example" && name == "gpuprof" {
+                if kind == "example" && name == EXAMPLES {
                     workspace.examples.push(target_name.into());
                 }
             }
@@ -151,6 +154,10 @@ mod tests {
                     {"kind": ["lib"], "name": "gpuprof", "test": true},
                     {"kind": ["test"], "name": "call-count", "test": true},
                     {"kind": ["test"], "name": "by_hand", "test": false},
+                ],
+            }, {
+                "name": EXAMPLES,
+                "targets": [
                     {"kind": ["example"], "name": "02_b", "test": false},
                     {"kind": ["example"], "name": "01_a", "test": false},
                 ],

@@ -37,7 +37,7 @@ const BUILDS: [Build; 2] = [
     Build {
         arguments: &[
             "--package",
-            "gpuprof",
+            "gpuprof-examples",
             "--package",
             "gpu-checks",
             "--package",

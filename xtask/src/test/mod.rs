@@ -68,9 +68,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             &[
                 "-p",
                 "gpuprof",
+                "-p",
+                "gpuprof-examples",
                 "--no-default-features",
                 "--features",
-                "enable",
+                "gpuprof/enable",
             ],
             false,
         );
