@@ -14,16 +14,16 @@ use self::steps::Steps;
 use crate::clock;
 use crate::config::{Mode, Settings};
 use crate::cupti;
-#[cfg(feature = "cupti")]
-use crate::findings;
 use crate::gpu::{Driver, Late, Timing};
-use crate::profile::Profile;
 use crate::site::{self, CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
 use crate::stats::gpu_node::GpuStats;
 use crate::stats::merged::Merged;
 use crate::stats::paths::Paths;
 use crate::stats::summary;
 use crate::stats::{self, counters::Shared};
+#[cfg(feature = "cupti")]
+use gpuprof_report::findings;
+use gpuprof_report::profile::Profile;
 
 /// What open gates let spans do: a set of [`MEASURE`], [`TIME_GPU`], [`EMIT_NVTX`] and [`CORRELATE`].
 static DUTIES: AtomicU8 = AtomicU8::new(0);
@@ -433,12 +433,14 @@ impl Collector {
         profile.trust.errors = driver
             .failures()
             .into_iter()
-            .map(|(call, code, name, count)| crate::profile::CudaError {
-                call: call.to_owned(),
-                code,
-                name,
-                count,
-            })
+            .map(
+                |(call, code, name, count)| gpuprof_report::profile::CudaError {
+                    call: call.to_owned(),
+                    code,
+                    name,
+                    count,
+                },
+            )
             .collect();
         let lacks = driver.lacks();
         if let Some(symbol) = lacks {

@@ -8,59 +8,10 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 
-use crate::report::Sort;
-use crate::safe_text;
-use crate::schedule::Schedule;
-
-/// What spans do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Measure, and emit NVTX ranges.
-    #[default]
-    On,
-    /// Emit NVTX ranges only.
-    Nvtx,
-    /// Nothing.
-    Off,
-}
-
-/// One thing to write at exit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// The table, on standard error.
-    Table,
-    /// The call tree, on standard error.
-    Tree,
-    /// The JSON document, into a file, which is replaced as a whole. `{pid}`, `{rank}` and `{exe}` in the path are filled
-    /// in.
-    Json(String),
-}
-
-/// Which calls are timed on the GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sampling {
-    /// One in so many, at random.
-    OneIn(u32),
-    /// The same, each function by how long its calls take, so that events take the GPU next to nothing.
-    Auto,
-}
-
-impl Sampling {
-    /// As a profile has it: 0 for [`Sampling::Auto`].
-    pub(crate) fn one_in(self) -> u32 {
-        match self {
-            Self::OneIn(n) => n.max(1),
-            Self::Auto => 0,
-        }
-    }
-
-    fn parse(value: &str) -> Option<Self> {
-        match value {
-            "auto" => Some(Self::Auto),
-            _ => value.parse().ok().filter(|&n| n > 0).map(Self::OneIn),
-        }
-    }
-}
+use gpuprof_report::sanitize;
+pub use gpuprof_report::schedule::Schedule;
+pub(crate) use gpuprof_report::settings::Sampling;
+pub use gpuprof_report::settings::{Mode, Output, Sort};
 
 /// Every setting of one measuring window.
 #[derive(Clone, Debug)]
@@ -311,12 +262,12 @@ const LONGEST: usize = 60;
 
 /// A variable's name as part of a message.
 fn shown_name(name: &str) -> Cow<'_, str> {
-    safe_text::short(name, LONGEST)
+    sanitize::short(name, LONGEST)
 }
 
 /// A value as part of a message: one line, and not a screenful.
 fn shown(value: &str) -> String {
-    safe_text::quoted(value, LONGEST)
+    sanitize::quoted(value, LONGEST)
 }
 
 #[cfg(test)]

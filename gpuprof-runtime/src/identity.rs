@@ -1,6 +1,6 @@
 //! Which process a profile is of: program, machine, rank.
 
-use crate::profile::Profile;
+use gpuprof_report::profile::Profile;
 
 /// Variables in which launchers tell a process its rank, in the order they are asked.
 const RANK_VARIABLES: [&str; 4] = ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"];

@@ -16,7 +16,7 @@
     )
 )]
 
-pub mod profile;
+pub use gpuprof_report::profile;
 
 #[cfg(feature = "enable")]
 mod async_span;
@@ -34,9 +34,6 @@ mod cupti;
 mod default_stream;
 #[cfg(feature = "enable")]
 mod exit;
-#[cfg(feature = "cupti")]
-#[doc(hidden)]
-pub mod findings;
 #[cfg(feature = "enable")]
 mod gpu;
 #[cfg(feature = "enable")]
@@ -52,13 +49,6 @@ pub mod nvml;
 #[cfg(feature = "enable")]
 mod nvtx;
 #[cfg(feature = "enable")]
-#[doc(hidden)]
-pub mod report;
-#[cfg(feature = "enable")]
-mod safe_text;
-#[cfg(feature = "enable")]
-mod schedule;
-#[cfg(feature = "enable")]
 mod session;
 #[cfg(feature = "enable")]
 mod site;
@@ -72,17 +62,15 @@ mod sync;
 mod thread;
 
 #[cfg(feature = "enable")]
-pub use config::{Mode, Output};
+pub use config::Schedule;
+#[cfg(feature = "enable")]
+pub use config::{Mode, Output, Sort};
 #[cfg(feature = "enable")]
 pub use default_stream::with_stream;
 #[cfg(feature = "enable")]
 pub use gpu::{HasStream, StreamRef};
 #[cfg(feature = "enable")]
 pub use graph::Graph;
-#[cfg(feature = "enable")]
-pub use report::Sort;
-#[cfg(feature = "enable")]
-pub use schedule::Schedule;
 #[cfg(feature = "enable")]
 pub use session::{
     Session, SessionBuilder, SessionError, collect, on_profile_ready, reset, snapshot, step,

@@ -11,7 +11,7 @@ use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::Clock;
 use parking_lot::Mutex;
 
-use crate::profile::{Device, Throttle};
+use gpuprof_report::profile::{Device, Throttle};
 
 /// The name that a driver installs; the one without a version comes with development packages only.
 const LIBRARY: &str = "libnvidia-ml.so.1";

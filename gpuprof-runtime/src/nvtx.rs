@@ -45,7 +45,7 @@ mod with_nvtx {
     use parking_lot::Mutex;
 
     use super::{Look, Payload};
-    use crate::safe_text;
+    use gpuprof_report::sanitize;
 
     /// Characters of a name that a tool is given: tables cut them earlier, but here nothing else tells two generic
     /// functions apart.
@@ -81,7 +81,7 @@ mod with_nvtx {
     /// A name as every output shows it: tools print these to terminals and pages too. NVTX takes C strings, and a NUL,
     /// which would end one early, is among what is spelled out.
     fn c_string(text: &str) -> CString {
-        CString::new(safe_text::short(text, LONGEST).into_owned()).unwrap_or_default()
+        CString::new(sanitize::short(text, LONGEST).into_owned()).unwrap_or_default()
     }
 
     /// What NVTX knows of one site.

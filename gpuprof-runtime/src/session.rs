@@ -12,13 +12,13 @@ use regex_lite::Regex;
 
 use crate::collector::collector;
 use crate::config::{self, Mode, Output, Sampling, Settings};
-#[cfg(feature = "cupti")]
-use crate::findings;
-use crate::profile::{Profile, SCHEMA};
-use crate::report::Sort;
-use crate::schedule::Schedule;
 use crate::site::{GATE_SHUT, GATE_UNKNOWN, Site};
 use crate::{cost, cupti, exit, identity};
+#[cfg(feature = "cupti")]
+use gpuprof_report::findings;
+use gpuprof_report::profile::{Profile, SCHEMA};
+use gpuprof_report::schedule::Schedule;
+use gpuprof_report::settings::Sort;
 
 use self::ready::deliver;
 pub use self::ready::on_profile_ready;
@@ -162,7 +162,7 @@ fn complete(profile: &mut Profile) {
     // They name the program.
     #[cfg(feature = "cupti")]
     {
-        profile.commands = findings::commands(profile);
+        profile.commands = findings::commands(profile, cfg!(feature = "nvtx"));
     }
     let calls = profile.trust.calls;
     let all = calls + profile.trust.replays;

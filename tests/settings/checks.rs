@@ -166,7 +166,7 @@ fn ranks_come_from_the_launcher() {
 }
 
 pub(super) fn validate(text: &str) {
-    let schema = include_str!("../../gpuprof-runtime/schema/profile-1.schema.json");
+    let schema = include_str!("../../gpuprof-report/schema/profile-1.schema.json");
     let schema: Value = serde_json::from_str(schema).expect("the schema is JSON");
     let validator = jsonschema::draft202012::new(&schema).expect("the schema is valid");
     let document: Value =

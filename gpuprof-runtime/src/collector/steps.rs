@@ -10,8 +10,8 @@ use super::{Collector, Counted, Window};
 use crate::clock;
 use crate::cupti;
 use crate::gpu::Late;
-use crate::profile::{Profile, ScheduleSteps};
-use crate::schedule::{At, Phase, Schedule};
+use gpuprof_report::profile::{Profile, ScheduleSteps};
+use gpuprof_report::schedule::{At, Phase, Schedule};
 
 /// How long a step waits for a lock: these are held for milliseconds at most.
 const PATIENCE: Duration = Duration::from_secs(1);

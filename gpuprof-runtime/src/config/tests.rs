@@ -1,8 +1,8 @@
 //! What each variable is read as, and what a wrong one is told.
 
 use super::{Mode, Output, Sampling, from_env};
-use crate::report::Sort;
-use crate::schedule::Schedule;
+use gpuprof_report::schedule::Schedule;
+use gpuprof_report::settings::Sort;
 use std::time::Duration;
 
 fn read(pairs: &[(&str, &str)]) -> (super::Settings, Vec<String>) {

@@ -26,8 +26,6 @@ mod captures;
 #[cfg(feature = "cupti")]
 mod cbids;
 #[cfg(feature = "cupti")]
-mod demangle;
-#[cfg(feature = "cupti")]
 mod folding;
 #[cfg(feature = "cupti")]
 mod join;
@@ -37,8 +35,6 @@ mod library;
 mod made;
 #[cfg(feature = "cupti")]
 mod names;
-#[cfg(feature = "cupti")]
-mod occupancy;
 #[cfg(feature = "cupti")]
 mod parse;
 #[cfg(feature = "cupti")]
@@ -80,7 +76,7 @@ pub(crate) use {
     work::Work,
 };
 
-use crate::profile::Cupti;
+use gpuprof_report::profile::Cupti;
 
 /// How records came, since the process began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Sums of what one row of the tables shows.
 //!
-//! Plain arithmetic. Must not import anything that calls CUPTI.
+//! Histogram arithmetic. Must not import anything that calls CUPTI.
 
 use crate::stats::Durations;
-use crate::stats::histogram::Plain;
+use gpuprof_report::histogram::Histogram;
 
 /// Launch shapes of a kernel that are told apart.
 const MOST_SHAPES: usize = 64;
@@ -14,7 +14,7 @@ const MOST_STREAMS: usize = 1_024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     pub(super) all: Durations,
-    pub(super) spread: Plain,
+    pub(super) spread: Histogram,
 }
 
 impl Sums {

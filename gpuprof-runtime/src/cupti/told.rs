@@ -9,13 +9,13 @@ use rustc_hash::FxHashMap;
 
 use super::booked::Symbols;
 use super::cbids::Purpose;
-use super::demangle;
 use super::record::{CopyKind, Function};
+use super::running;
 use super::sums::{ApiSums, CopySums, KernelSums, Sums};
 use super::tables::{MOST_KEYS, OTHERS, OUTSIDE, Tables};
-use super::{occupancy, running};
-use crate::profile::{ApiCall, Copies, Cupti, Durations, Kernel, Profile, Work};
 use crate::stats::summary::Worked;
+use gpuprof_report::profile::{ApiCall, Copies, Cupti, Durations, Kernel, Profile, Work};
+use gpuprof_report::{demangle, occupancy};
 
 /// The name of all kernels past [`MOST_KEYS`].
 const OTHER_KERNELS: &str = "(other kernels)";

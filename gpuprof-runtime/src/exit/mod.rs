@@ -19,9 +19,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::config::{Mode, Output, Settings};
-use crate::profile::Profile;
+use crate::session;
 use crate::site::{Entry, GATE_SHUT};
-use crate::{safe_text, session};
+use gpuprof_report::profile::Profile;
+use gpuprof_report::sanitize;
 
 pub(crate) use signal_mask::spawn;
 pub(crate) use write::stderr as write_stderr;
@@ -150,7 +151,7 @@ fn tell_of_filter(settings: &Settings, profile: &Profile) {
     if let Some(filter) = &settings.filter
         && profile.functions.is_empty()
     {
-        let pattern = safe_text::quoted(filter.as_str(), LONGEST_PATTERN);
+        let pattern = sanitize::quoted(filter.as_str(), LONGEST_PATTERN);
         let annotated = inventory::iter::<Entry>.into_iter().count();
         let line = format!(
             "gpuprof: the filter {pattern} matches none of the {annotated} annotated functions\n"

@@ -6,8 +6,9 @@ use std::io::Write;
 
 use super::{file, write};
 use crate::config::{Output, Settings};
-use crate::profile::Profile;
-use crate::{identity, report, safe_text};
+use crate::identity;
+use gpuprof_report::profile::Profile;
+use gpuprof_report::{json, sanitize, table};
 
 /// How much of a path is repeated to the user.
 const LONGEST_PATH: usize = 200;
@@ -20,11 +21,11 @@ pub(super) fn has_content(profile: &Profile) -> bool {
 /// Writes one output. A file that cannot be written goes to standard error instead, so that nothing is lost.
 pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
     let mut text = Vec::new();
-    let options = report::stderr_options(settings.sort, settings.limit);
+    let options = table::stderr_options(settings.sort, settings.limit);
     // Writing into memory cannot fail.
     let _ = match output {
-        Output::Table => report::table::write(profile, &options, &mut text),
-        Output::Tree => report::tree::write(profile, &options, &mut text),
+        Output::Table => table::functions::write(profile, &options, &mut text),
+        Output::Tree => table::tree::write(profile, &options, &mut text),
         Output::Json(path) => {
             text = json(profile);
             let path = fill_in(path);
@@ -45,7 +46,7 @@ pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
 pub(super) fn json(profile: &Profile) -> Vec<u8> {
     let mut text = Vec::new();
     // Writing into memory cannot fail.
-    let _ = report::json::write(profile, &mut text);
+    let _ = json::write(profile, &mut text);
     text
 }
 
@@ -58,5 +59,5 @@ pub(super) fn fill_in(path: &str) -> String {
 
 /// A path within a message.
 pub(super) fn shown(path: &str) -> String {
-    safe_text::quoted(path, LONGEST_PATH)
+    sanitize::quoted(path, LONGEST_PATH)
 }

@@ -2,7 +2,7 @@
 
 use super::driver::{Driver, Failed};
 use super::sys;
-use crate::profile::Device;
+use gpuprof_report::profile::Device;
 
 /// `CUdevice_attribute` values (CUDA driver API, "Data types").
 mod attribute {

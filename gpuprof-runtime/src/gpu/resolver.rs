@@ -212,7 +212,7 @@ impl Resolver {
     }
 
     fn describe(&self, ordinal: u32) {
-        let known = |devices: &[crate::profile::Device]| {
+        let known = |devices: &[gpuprof_report::profile::Device]| {
             devices.iter().any(|device| device.ordinal == ordinal)
         };
         if !known(&self.timing.devices.lock()) {

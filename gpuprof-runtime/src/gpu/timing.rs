@@ -20,10 +20,10 @@ use super::pending::{self, Apart, Progress, Receiver, Sample, Sender};
 use super::rates::Rates;
 use super::{record, resolver, sys};
 use crate::config::Sampling;
-use crate::profile::Device;
 use crate::stats::call::{Fate, Untimed, Work};
 use crate::stats::gpu_node::{GpuCall, GpuStats};
 use crate::stats::paths::ROOT;
+use gpuprof_report::profile::Device;
 
 /// The process's GPU timing.
 #[derive(Debug)]

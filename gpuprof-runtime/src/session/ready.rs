@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::profile::Profile;
+use gpuprof_report::profile::Profile;
 
 /// Who wants to know of cycles.
 static ON_READY: Mutex<Ready> = Mutex::new(Ready {

@@ -1,4 +1,4 @@
-//! One ended call as its span hands it over, and what became of it on the GPU side. Plain data; imports nothing.
+//! One ended call as its span hands it over, and what became of it on the GPU side. Histogram data; imports nothing.
 
 /// Why a call that has a stream was not timed, as an index into [`Counts::untimed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -95,9 +95,9 @@ impl Shared {
 /// What is kept once for a site, wherever in the tree it is called.
 #[derive(Debug)]
 pub(crate) struct SiteCounters {
-    pub(super) cpu: histogram::Shared,
+    pub(super) cpu: histogram::AtomicHistogram,
     /// Of async functions.
-    pub(super) wall: Option<Box<histogram::Shared>>,
+    pub(super) wall: Option<Box<histogram::AtomicHistogram>>,
     /// Threads that booked here, one after another, in the window of `seen`.
     threads: AtomicU32,
     /// The [`Stamp`] of the last of them.
@@ -107,14 +107,14 @@ pub(crate) struct SiteCounters {
 impl SiteCounters {
     /// What one takes from the start.
     fn bytes(is_async: bool) -> usize {
-        let wall = size_of::<histogram::Shared>() + BLOCK;
+        let wall = size_of::<histogram::AtomicHistogram>() + BLOCK;
         size_of::<Self>() + BLOCK + ENTRY + if is_async { wall } else { 0 }
     }
 
     pub(super) fn leaked(is_async: bool) -> &'static Self {
         Box::leak(Box::new(Self {
-            cpu: histogram::Shared::new(),
-            wall: is_async.then(|| Box::new(histogram::Shared::new())),
+            cpu: histogram::AtomicHistogram::new(),
+            wall: is_async.then(|| Box::new(histogram::AtomicHistogram::new())),
             threads: AtomicU32::new(0),
             seen: AtomicU64::new(0),
         }))

@@ -6,7 +6,7 @@ use super::call::Untimed as Reason;
 use super::clusters::Scaling;
 use super::places::{Place, reason};
 use super::summary::Measured;
-use crate::profile::Estimate;
+use gpuprof_report::profile::Estimate;
 
 /// What a function's total is scaled up by. The calls that could have been chosen are counted, so the total is that count
 /// times the weighted mean of those that were (Hájek's estimator). Over a whole function, not path by path: a path that was

@@ -5,8 +5,8 @@ use rustc_hash::FxHashMap;
 use super::Durations;
 use super::call::Work;
 use super::clusters::{Clusters, Drawn};
-use super::histogram::Plain;
 use super::paths::ROOT;
+use gpuprof_report::histogram::Histogram;
 
 /// GPU times of one path on one device. Under sampling each call counts as often as the draw makes it stand for, but where
 /// the opposite is said.
@@ -95,7 +95,7 @@ pub(crate) struct GpuStats {
     /// Time by (path, the call's `covered` or [`ROOT`], its `blurs` or [`ROOT`]).
     pub(crate) enclosed: FxHashMap<(u32, u32, u32), Enclosed>,
     /// By (site, device).
-    pub(crate) histograms: FxHashMap<(u32, u32), Plain>,
+    pub(crate) histograms: FxHashMap<(u32, u32), Histogram>,
     /// What sampled totals are sure by.
     pub(crate) clusters: Clusters,
 }

@@ -7,9 +7,9 @@ use loom::sync::{Arc, Mutex};
 use loom::thread;
 
 use super::counters::SiteCounters;
-use super::histogram::Plain;
 use super::node::{Node, Stamp};
 use crate::sync::in_every_order;
+use gpuprof_report::histogram::Histogram;
 
 const NS: u64 = 16;
 const CHILDREN: u64 = 3;
@@ -69,7 +69,7 @@ fn the_next_thread_goes_on_with_the_counters_of_one_that_ended() {
         let booked = 1 + next.join().unwrap();
         let data = node.try_read(1).unwrap();
         assert_eq!((data.cpu.calls, data.cpu.total), (booked, NS * booked));
-        let mut histogram = Plain::default();
+        let mut histogram = Histogram::default();
         node.site.cpu.add_to(&mut histogram);
         assert_eq!(
             histogram.buckets().map(|(.., count)| count).sum::<u64>(),
@@ -86,7 +86,7 @@ fn a_histogram_only_ever_grows_for_a_reader() {
         book(&node, 1);
         let told = Arc::new(AtomicU64::new(0));
         let count = |node: &Node| {
-            let mut histogram = Plain::default();
+            let mut histogram = Histogram::default();
             node.site.cpu.add_to(&mut histogram);
             histogram.buckets().map(|(.., count)| count).sum::<u64>()
         };

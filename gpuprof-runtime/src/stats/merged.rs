@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustc_hash::FxHashMap;
 
 use super::counters::Shared;
-use super::histogram::Plain;
 use super::node::NodeData;
+use gpuprof_report::histogram::Histogram;
 
 /// Counters of any number of threads, as plain data.
 #[derive(Clone, Debug, Default)]
@@ -14,9 +14,9 @@ pub(crate) struct Merged {
     /// By path.
     pub(crate) nodes: Vec<NodeData>,
     /// By site.
-    pub(crate) cpu: FxHashMap<u32, Plain>,
+    pub(crate) cpu: FxHashMap<u32, Histogram>,
     /// By site, of async functions.
-    pub(crate) wall: FxHashMap<u32, Plain>,
+    pub(crate) wall: FxHashMap<u32, Histogram>,
     /// By site: threads that booked a call in the window.
     pub(crate) threads: FxHashMap<u32, u32>,
     pub(crate) own_ticks: u64,

@@ -8,15 +8,15 @@ use super::Durations;
 use super::call::{Untimed as Reason, Work};
 use super::estimate::estimate;
 use super::gpu_node::{GpuNode, GpuStats};
-use super::histogram::Plain;
 use super::merged::Merged;
 use super::node::NodeData;
 use super::paths::{Path, ROOT};
 use super::places::{Place, places, reason};
-use crate::profile::{
+use crate::site::Site;
+use gpuprof_report::histogram::Histogram;
+use gpuprof_report::profile::{
     self, Bucket, Function, GpuByDevice, GpuTimes, Profile, SCHEMA, Times, TreeNode, Trust, Untimed,
 };
-use crate::site::Site;
 
 /// Everything a profile is made from.
 pub(crate) struct Measured<'a> {
@@ -264,7 +264,7 @@ fn gpu_of(
     // Of calls that stand for as many each, this takes back what they are multiplied by.
     let each = read as f64 / all.calls as f64;
     let of_each = |sum: Option<f64>| sum.map(|sum| sum * each);
-    let mut histogram = Plain::default();
+    let mut histogram = Histogram::default();
     for ordinal in devices {
         if let Some(one) = measured.gpu.histograms.get(&(site, ordinal)) {
             histogram.merge(one);
@@ -287,8 +287,8 @@ fn gpu_of(
     })
 }
 
-fn times(data: &Durations, total: u64, own: u64, histogram: Option<&Plain>) -> Times {
-    let empty = Plain::default();
+fn times(data: &Durations, total: u64, own: u64, histogram: Option<&Histogram>) -> Times {
+    let empty = Histogram::default();
     let histogram = histogram.unwrap_or(&empty);
     if data.calls == 0 {
         return Times::default();

@@ -38,6 +38,7 @@ fn no_dependency_of_the_run_time_is_built() {
     let attribute = [
         "gpuprof",
         "gpuprof_macros",
+        "gpuprof_report",
         "gpuprof_runtime",
         "proc_macro2",
         "quote",

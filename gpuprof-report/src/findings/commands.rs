@@ -1,0 +1,105 @@
+//! Command lines of Nsight Compute and Nsight Systems for what a profile shows.
+//!
+//! Sources: Nsight Compute CLI, "NVTX Filtering" (`domain@range/` is a range that was pushed, `domain@range` one that was
+//! started; `@ , [ ] / * +` in a name take a backslash) and "Command Line Options". Must not import a rule.
+
+use super::facts::Facts;
+use crate::profile::{Command, Function, Kernel, Profile};
+use crate::sanitize;
+
+/// Characters of a name that NVTX gets from gpuprof, as in `nvtx`.
+const LONGEST_RANGE: usize = 1_000;
+
+/// What has a meaning of its own in an NVTX filter.
+const QUANTIFIERS: [char; 7] = ['@', ',', '[', ']', '/', '*', '+'];
+
+/// The `ncu` line that looks inside the kernel that took most time, and the `nsys` line for the whole program. Nothing
+/// where CUPTI saw no kernel.
+///
+/// Both run the program with `GPUPROF=nvtx`: CUPTI can serve one tool at a time, and ranges are all that these need.
+///
+/// `has_ranges`: the program emits NVTX ranges. Without them a filter by range would leave nothing.
+#[must_use]
+pub fn commands(profile: &Profile, has_ranges: bool) -> Vec<Command> {
+    let hottest = profile
+        .kernels
+        .iter()
+        .max_by_key(|kernel| kernel.times.total_ns);
+    let Some(kernel) = hottest.filter(|_| profile.cupti.is_some()) else {
+        return Vec::new();
+    };
+    let simulated = profile.devices.iter().any(|device| device.simulated);
+    let place = if simulated {
+        "on a machine with a GPU, "
+    } else {
+        ""
+    };
+    let home = Facts::of(profile).home(kernel);
+    let inside = match home {
+        Some(function) => format!(", in {}", sanitize::name(&function.name)),
+        None => String::new(),
+    };
+    let program = quoted(&sanitize::name(&profile.program));
+    let kernel_name = sanitize::name(&kernel.name);
+    vec![
+        Command {
+            what: format!(
+                "{place}inside the hottest kernel ({kernel_name}{inside}; add the program's path and arguments)"
+            ),
+            line: ncu(kernel, home.filter(|_| has_ranges), &program),
+        },
+        Command {
+            what: format!("{place}the time line of the program"),
+            line: format!("GPUPROF=nvtx nsys profile -t cuda,nvtx -o report {program}"),
+        },
+    ]
+}
+
+fn ncu(kernel: &Kernel, home: Option<&Function>, program: &str) -> String {
+    let mut line = "GPUPROF=nvtx ncu".to_owned();
+    if let Some(range) = home.and_then(range) {
+        line.push_str(" --nvtx --nvtx-include ");
+        line.push_str(&quoted(&range));
+    }
+    // ncu's own base is the name without templates and arguments, which several kernels can share.
+    if kernel.symbol.starts_with("_Z") {
+        line.push_str(" --kernel-name-base mangled");
+    }
+    line.push_str(" --kernel-name ");
+    line.push_str(&quoted(&kernel.symbol));
+    line.push_str(" --launch-count 1 --set full ");
+    line.push_str(program);
+    line
+}
+
+/// The filter for a function's ranges; `None` where its name cannot be written as one: a backslash before a quantifier.
+fn range(function: &Function) -> Option<String> {
+    let name = sanitize::short(&function.name, LONGEST_RANGE);
+    let mut filter = String::from("gpuprof@");
+    let mut after_backslash = false;
+    for c in name.chars() {
+        let is_quantifier = QUANTIFIERS.contains(&c);
+        if is_quantifier && after_backslash {
+            return None;
+        }
+        if is_quantifier || c == '\\' {
+            filter.push('\\');
+        }
+        filter.push(c);
+        after_backslash = c == '\\';
+    }
+    // The range of an async function is started on one thread and may end on another.
+    if !function.is_async {
+        if after_backslash {
+            return None;
+        }
+        filter.push('/');
+    }
+    Some(filter)
+}
+
+/// One word for a POSIX shell. A NUL, which no argument can hold, is left out.
+fn quoted(text: &str) -> String {
+    let text = text.replace('\0', "");
+    shlex::try_quote(&text).map_or_else(|_| String::new(), |word| word.into_owned())
+}

@@ -1,0 +1,34 @@
+//! The profile of gpuprof and everything that is made from it: settings and [`profile`] are plain
+//! data; every output, and every finding, is a function of a [`profile::Profile`].
+//!
+//! Nothing here measures, and nothing here needs CUDA. Programs use the crate `gpuprof`, which
+//! re-exports what they need.
+
+#![forbid(unsafe_code)]
+// The profiled program must never fail because of gpuprof.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::print_stdout,
+        clippy::print_stderr
+    )
+)]
+
+#[cfg(feature = "demangle")]
+pub mod demangle;
+#[cfg(feature = "findings")]
+pub mod findings;
+pub mod histogram;
+#[cfg(feature = "json")]
+pub mod json;
+pub mod occupancy;
+pub mod profile;
+pub mod sanitize;
+pub mod schedule;
+pub mod settings;
+#[cfg(feature = "table")]
+pub mod table;

@@ -1,0 +1,181 @@
+//! Theoretical occupancy: how many of a multiprocessor's warps a kernel can keep resident, from what each of its blocks takes.
+//!
+//! The calculation is that of `cuda_occupancy.h`, which comes with the CUDA toolkit (CUDA 13.5), for compute capability 5.0 to
+//! 12.x and the largest shared memory carve-out. Must not import anything but plain data.
+
+use crate::profile::{Device, Kernel, Profile};
+
+const WARP: u32 = 32;
+/// Registers are given to warps in units of this many (`cudaOccRegAllocationGranularity`).
+const REGISTER_UNIT: u32 = 256;
+
+/// What a device gives to the blocks of one multiprocessor.
+struct Limits {
+    major: u32,
+    minor: u32,
+    threads: u32,
+    blocks: u32,
+    registers: u32,
+    shared_bytes: u32,
+    reserved_bytes: u32,
+}
+
+impl Limits {
+    /// `None`: the device does not tell, or is of a kind that the calculation is not known for.
+    fn of(device: &Device) -> Option<Self> {
+        let (major, minor) = device.compute_capability.split_once('.')?;
+        let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
+        let told = [
+            device.threads_per_sm,
+            device.blocks_per_sm,
+            device.registers_per_sm,
+            device.shared_bytes_per_sm,
+        ];
+        let is_known = matches!(major, 5..=10 | 12) && told.iter().all(|limit| *limit > 0);
+        is_known.then_some(Self {
+            major,
+            minor,
+            threads: device.threads_per_sm,
+            blocks: device.blocks_per_sm,
+            registers: device.registers_per_sm,
+            shared_bytes: device.shared_bytes_per_sm,
+            reserved_bytes: device.reserved_shared_bytes_per_block,
+        })
+    }
+
+    /// Parts of a multiprocessor that each have registers of their own (`cudaOccSubPartitionsPerMultiprocessor`).
+    fn parts(&self) -> u32 {
+        match (self.major, self.minor) {
+            (6, 0) => 2,
+            _ => 4,
+        }
+    }
+
+    /// Shared memory is given to blocks in units of so many bytes (`cudaOccSMemAllocationGranularity`).
+    fn shared_unit(&self) -> u32 {
+        if self.major < 8 { 256 } else { 128 }
+    }
+
+    /// Most blocks of this kind that are resident at once.
+    fn resident_blocks(&self, kernel: &Block) -> u32 {
+        let warps = kernel.threads.div_ceil(WARP).max(1);
+        let by_warps = self.threads / WARP / warps;
+        let for_a_warp = (kernel.registers * WARP).next_multiple_of(REGISTER_UNIT);
+        let by_registers = match for_a_warp {
+            0 => u32::MAX,
+            _ => self.registers / self.parts() / for_a_warp * self.parts() / warps,
+        };
+        let shared = kernel.shared_bytes.saturating_add(self.reserved_bytes);
+        let by_shared = match shared.checked_next_multiple_of(self.shared_unit()) {
+            Some(0) => u32::MAX,
+            Some(shared) => self.shared_bytes / shared,
+            None => 0,
+        };
+        self.blocks.min(by_warps).min(by_registers).min(by_shared)
+    }
+}
+
+/// What a block takes.
+struct Block {
+    threads: u32,
+    registers: u32,
+    shared_bytes: u32,
+}
+
+/// Resident warps in those that a multiprocessor can hold; `None` where that is not to be known, or nothing fits.
+fn occupancy(device: &Device, kernel: &Kernel) -> Option<f64> {
+    let limits = Limits::of(device)?;
+    let threads = kernel
+        .block
+        .iter()
+        .try_fold(1_u32, |all, side| all.checked_mul(*side))?;
+    let shared_bytes = kernel
+        .static_shared_bytes
+        .saturating_add(kernel.dynamic_shared_bytes);
+    let is_sound = threads > 0 && threads <= limits.threads && kernel.registers <= 256;
+    let block = Block {
+        threads,
+        registers: kernel.registers,
+        shared_bytes,
+    };
+    let warps = limits.resident_blocks(&block) * threads.div_ceil(WARP);
+    (is_sound && warps > 0).then(|| f64::from(warps) / f64::from(limits.threads / WARP))
+}
+
+/// Fills in the occupancy of every kernel of the profile.
+pub fn fill(profile: &mut Profile) {
+    let Profile {
+        devices,
+        functions,
+        kernels,
+        ..
+    } = profile;
+    let inside = functions
+        .iter_mut()
+        .flat_map(|function| &mut function.work.kernels);
+    for kernel in kernels.iter_mut().chain(inside) {
+        let device = devices
+            .iter()
+            .find(|device| device.ordinal == kernel.device);
+        kernel.occupancy = device.and_then(|device| occupancy(device, kernel));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Block, Limits};
+
+    /// (compute capability, threads, blocks, shared memory and reserved shared memory of a multiprocessor.)
+    const DEVICES: [(u32, u32, u32, u32, u32); 4] = [
+        (75, 1_024, 16, 65_536, 0),
+        (80, 2_048, 32, 167_936, 1_024),
+        (86, 1_536, 16, 102_400, 1_024),
+        (90, 2_048, 32, 233_472, 1_024),
+    ];
+
+    /// (registers, shared memory, threads of a block, resident blocks on each of the devices above), as
+    /// `cudaOccMaxActiveBlocksPerMultiprocessor` of CUDA 13.5 answers, compiled from its header.
+    const KNOWN: [(u32, u32, u32, [u32; 4]); 12] = [
+        (32, 0, 256, [4, 8, 6, 8]),
+        (33, 0, 256, [4, 6, 6, 6]),
+        (40, 0, 128, [8, 12, 12, 12]),
+        (64, 0, 1_024, [1, 1, 1, 1]),
+        (255, 0, 32, [8, 8, 8, 8]),
+        (128, 0, 96, [5, 5, 5, 5]),
+        (72, 0, 160, [5, 5, 5, 5]),
+        (32, 4_096, 64, [16, 32, 16, 32]),
+        (24, 12_288, 128, [5, 12, 7, 16]),
+        (16, 49_152, 256, [1, 3, 2, 4]),
+        (96, 33_000, 384, [1, 1, 1, 1]),
+        (10, 0, 33, [16, 32, 16, 32]),
+    ];
+
+    #[test]
+    fn resident_blocks_agree_with_nvidias_own_calculation() {
+        for (at, (capability, threads, blocks, shared_bytes, reserved_bytes)) in
+            DEVICES.into_iter().enumerate()
+        {
+            let limits = Limits {
+                major: capability / 10,
+                minor: capability % 10,
+                threads,
+                blocks,
+                registers: 65_536,
+                shared_bytes,
+                reserved_bytes,
+            };
+            for (registers, shared_bytes, threads, resident) in KNOWN {
+                let block = Block {
+                    threads,
+                    registers,
+                    shared_bytes,
+                };
+                let found = limits.resident_blocks(&block);
+                assert_eq!(
+                    found, resident[at],
+                    "{capability}: {registers} {shared_bytes} {threads}"
+                );
+            }
+        }
+    }
+}

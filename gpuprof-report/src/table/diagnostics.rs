@@ -1,0 +1,318 @@
+//! The lines under a report: how far its numbers can be trusted, and what to do where they cannot.
+//!
+//! One line when all is well. Every other line stands there because something is marked, missing or wrong.
+//! Must never import what measures.
+
+use std::borrow::Cow;
+
+use super::TableOptions;
+use super::legend::Marks;
+use super::number;
+use super::words::{BOLD, DIM, PLAIN, WARN, Words};
+use crate::profile::{Function, Profile, Untimed};
+use crate::sanitize;
+
+/// How many names a line lists.
+pub(super) const NAMES: usize = 6;
+
+/// Characters of a note that are shown: more than any has that gpuprof makes itself.
+const LONGEST_NOTE: usize = 2_000;
+
+/// Writes the lines.
+pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out: &mut String) {
+    let mut lines = vec![summary(profile)];
+    lines.extend(marks.explained(profile));
+    lines.extend(without_stream(profile));
+    lines.extend(asynchronous(profile));
+    lines.extend(replayed(profile));
+    lines.extend(never_replayed(profile));
+    lines.extend(never_called(profile));
+    lines.extend(lost(profile));
+    lines.extend(errors(profile));
+    for note in &profile.trust.notes {
+        lines.push(labelled(
+            WARN,
+            "note:",
+            &sanitize::short(note, LONGEST_NOTE),
+        ));
+    }
+    for line in lines {
+        line.write(out, options.color, options.width, 2);
+    }
+}
+
+/// One line with its beginning in `style`.
+pub(super) fn labelled(style: anstyle::Style, label: &str, text: &str) -> Words {
+    let mut words = Words::default();
+    words.add(style, label).add(PLAIN, text);
+    words
+}
+
+/// Calls of functions that want no GPU timing.
+fn marked_cpu(profile: &Profile) -> u64 {
+    let marked = |function: &&Function| function.cpu_only && !function.has_stream;
+    let functions = profile.functions.iter().filter(marked);
+    functions.map(|function| function.calls).sum()
+}
+
+/// Calls timed of calls made and why not the rest, the event floor, gpuprof's own cost.
+fn summary(profile: &Profile) -> Words {
+    let trust = &profile.trust;
+    let mut words = Words::default();
+    let marked = marked_cpu(profile);
+    let all = trust.calls.saturating_add(trust.replays);
+    let wanted = all.saturating_sub(marked);
+    let calls = number::count(wanted).text();
+    if wanted == 0 {
+        words.add(PLAIN, "every function is marked cpu");
+    } else if trust.timed_calls == wanted {
+        words.add(PLAIN, &format!("GPU-timed all {calls} calls"));
+    } else {
+        words.add(
+            PLAIN,
+            &format!(
+                "GPU-timed {} of {calls} calls",
+                number::count(trust.timed_calls).text()
+            ),
+        );
+        let reasons = reasons(profile, wanted);
+        if !reasons.is_empty() {
+            words.then(";").add(PLAIN, &reasons.join(", "));
+        }
+    }
+    if marked > 0 && wanted > 0 {
+        words.then(",").add(
+            PLAIN,
+            &format!("{} more are marked cpu", number::count(marked).text()),
+        );
+    }
+    match trust.event_floor_ns {
+        Some(floor) => {
+            words
+                .then(" ·")
+                .add(PLAIN, "event floor")
+                .add_one(PLAIN, number::duration(floor).text());
+        }
+        None if trust.timed_calls > 0 => {
+            words.then(" ·").add(WARN, "event floor not measured");
+        }
+        None => {}
+    }
+    words.then(" ·").add(PLAIN, "gpuprof's own cost about");
+    match trust.own_cost_ns_per_call {
+        Some(cost) => {
+            words
+                .add_one(
+                    PLAIN,
+                    format!("{}.{:02} µs", cost / 1_000, cost % 1_000 / 10),
+                )
+                .add(PLAIN, "per call");
+            if let Some(share) = number::percent(trust.own_cost_ns as f64 / profile.wall_ns as f64)
+            {
+                words
+                    .then(",")
+                    .add_one(PLAIN, format!("{} %", share.text()))
+                    .add(PLAIN, "of wall");
+            }
+            if trust.own_setup_ns > 0 {
+                let once = number::duration(trust.own_setup_ns).text();
+                words
+                    .then(",")
+                    .add(PLAIN, "and")
+                    .add_one(PLAIN, once)
+                    .add(PLAIN, "once");
+            }
+            if trust.own_stalled_ns > 0 {
+                let waited = number::duration(trust.own_stalled_ns).text();
+                words
+                    .then(";")
+                    .add(PLAIN, "event records that had to wait:")
+                    .add_one(PLAIN, waited);
+            }
+            &mut words
+        }
+        None => words.add(PLAIN, "unknown"),
+    };
+    words
+}
+
+/// Why calls were not timed, those reasons that occurred.
+fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
+    let trust = &profile.trust;
+    let Untimed {
+        no_stream,
+        sampled_out,
+        pool_exhausted,
+        queue_full,
+        cuda_error,
+        unavailable,
+        unfinished,
+        stream_unsafe,
+        crossed_reset,
+    } = trust.untimed;
+    let reasons = [
+        (
+            wanted.saturating_sub(trust.calls_with_stream) + no_stream,
+            "without a stream",
+        ),
+        (sampled_out, "left out by sampling"),
+        (trust.captured_calls, "captured into a graph"),
+        (
+            pool_exhausted,
+            "when every event was in flight (the GPU was far behind)",
+        ),
+        (queue_full, "when the hand-over queue was full"),
+        (cuda_error, "after a CUDA error"),
+        (unavailable, "while the driver offered no timing"),
+        (unfinished, "not finished on the GPU"),
+        (stream_unsafe, "whose stream could not be kept to the end"),
+        (crossed_reset, "across a reset"),
+    ];
+    let occurred = reasons.into_iter().filter(|(calls, _)| *calls > 0);
+    occurred
+        .map(|(calls, reason)| format!("{} {reason}", number::count(calls).text()))
+        .collect()
+}
+
+fn without_stream(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words.add(BOLD, "no stream:");
+    let names = names(profile, |function| {
+        function.calls > 0 && !function.has_stream && !function.cpu_only
+    });
+    (!names.is_empty()).then(|| {
+        words.add_list(names, NAMES).then(".");
+        words.add(DIM, "To time them on the GPU: #[gpu_profile(stream = …)]; if they launch nothing: #[gpu_profile(cpu)].");
+        words
+    })
+}
+
+fn asynchronous(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words
+        .add(BOLD, "async:")
+        .add(PLAIN, "CPU is the time spent polling; wall time of a call:");
+    let ran: Vec<_> = (profile.functions.iter())
+        .filter(|function| function.calls > 0 && function.is_async)
+        .filter_map(|function| Some((&function.name, function.wall.as_ref()?)))
+        .map(|(name, wall)| {
+            let (avg, max) = (
+                number::duration(wall.mean_ns).text(),
+                number::duration(wall.max_ns).text(),
+            );
+            Cow::Owned(format!("{} avg {avg}, max {max}", sanitize::name(name)))
+        })
+        .collect();
+    (!ran.is_empty()).then(|| {
+        words.add_list(ran, NAMES);
+        words
+    })
+}
+
+/// What the calls of functions in graphs are.
+fn replayed(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words.add(BOLD, "graphs:").add(
+        PLAIN,
+        "calls are replays and what ran outside of graphs, CPU times those of the calls on the CPU. Replays:",
+    );
+    let ran = (profile.functions.iter()).filter(|function| function.replays > 0);
+    let ran: Vec<_> = ran
+        .map(|function| {
+            let name = sanitize::name(&function.name);
+            let replays = number::count(function.replays).text();
+            Cow::Owned(match function.graph_calls {
+                0 => format!("{name} {replays}"),
+                calls => {
+                    let calls = number::count(calls).text();
+                    format!("{name} {replays} (captured {calls})")
+                }
+            })
+        })
+        .collect();
+    (!ran.is_empty()).then(|| {
+        words.add_list(ran, NAMES);
+        words
+    })
+}
+
+fn never_replayed(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words.add(BOLD, "no replay seen:");
+    let names = names(profile, |function| {
+        function.graph_calls > 0 && function.replays == 0
+    });
+    (!names.is_empty()).then(|| {
+        words.add_list(names, NAMES).then(".");
+        words.add(DIM, "Launch the graph through gpuprof::Graph.");
+        words
+    })
+}
+
+fn never_called(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words.add(BOLD, "never called:");
+    let names = names(profile, |function| {
+        function.calls == 0 && function.replays == 0
+    });
+    (!names.is_empty()).then(|| {
+        words.add_list(names, NAMES);
+        words
+    })
+}
+
+fn names(profile: &Profile, wanted: impl Fn(&Function) -> bool) -> Vec<Cow<'_, str>> {
+    profile
+        .functions
+        .iter()
+        .filter(|function| wanted(function))
+        .map(|function| sanitize::name(&function.name))
+        .collect()
+}
+
+/// What is missing from the figures above without belonging to a row.
+fn lost(profile: &Profile) -> Vec<Words> {
+    let trust = &profile.trust;
+    let losses = [
+        (
+            "in no row:",
+            trust.dropped,
+            "calls, as the call tree was full or their thread was ending",
+        ),
+        (
+            "out of order:",
+            trust.misnested,
+            "spans (a scope! held across an .await?): the self times around them are off",
+        ),
+        (
+            "in no percentile:",
+            trust.histogram_dropped,
+            "durations, as the histograms' memory was used up",
+        ),
+    ];
+    let occurred = losses.into_iter().filter(|(_, count, _)| *count > 0);
+    occurred
+        .map(|(label, count, what)| {
+            labelled(
+                WARN,
+                label,
+                &format!("{} {what}", number::count(count).text()),
+            )
+        })
+        .collect()
+}
+
+fn errors(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words.add(WARN, "CUDA errors in gpuprof's own calls:");
+    for (at, error) in profile.trust.errors.iter().enumerate() {
+        if at > 0 {
+            words.then(",");
+        }
+        let count = number::count(error.count).text();
+        words
+            .add_one(PLAIN, sanitize::name(&error.call))
+            .add_one(PLAIN, format!("{} × {count}", sanitize::name(&error.name)));
+    }
+    (!profile.trust.errors.is_empty()).then_some(words)
+}

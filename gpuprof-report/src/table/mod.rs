@@ -1,0 +1,81 @@
+//! The table and the call tree.
+//!
+//! By step: [`row`] computes the values of a row and [`qualifiers`] how far they can be trusted,
+//! [`tree_rows`] walks the call tree, [`number`] formats numbers, [`grid`] aligns cells and fits them
+//! to the terminal, [`header`] writes the lines above, [`diagnostics`] and [`legend`] those below,
+//! [`activities`], [`kernels`] and [`findings`] the CUPTI sections, [`commands`] what to run next.
+//! [`functions`] and [`tree`] put these together.
+
+mod activities;
+mod commands;
+mod diagnostics;
+mod findings;
+pub mod functions;
+mod grid;
+mod header;
+mod kernels;
+mod legend;
+mod number;
+mod qualifiers;
+mod row;
+pub mod tree;
+mod tree_rows;
+mod words;
+
+use std::fmt;
+use std::io::IsTerminal;
+
+#[cfg(feature = "findings")]
+pub(crate) use number::{count, duration, percent, prefixed_rate};
+#[cfg(feature = "findings")]
+pub(crate) use row::gpu_self_of_all;
+
+use crate::profile::Profile;
+pub use crate::settings::Sort;
+
+/// The table with every column and row, as in a pipe; nothing for a profile without a call.
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Vec::new();
+        functions::write(self, &TableOptions::default(), &mut text).map_err(|_| fmt::Error)?;
+        f.write_str(&String::from_utf8_lossy(&text))
+    }
+}
+
+/// How [`functions`] and [`tree`] are drawn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    /// Columns of the terminal. `None` is a pipe: every column, whole names, no wrapping.
+    pub width: Option<usize>,
+    /// Whether to write ANSI colour codes.
+    pub color: bool,
+    /// The order of the rows.
+    pub sort: Sort,
+    /// The most rows to show; what is cut is summed in one row. 0 shows all.
+    pub limit: usize,
+}
+
+/// Options that fit this process's standard error: its width and colour where it is a terminal, a pipe's otherwise.
+///
+/// Colour is left out where `NO_COLOR` is set to anything but the empty string (<https://no-color.org>) and
+/// where `TERM` is `dumb`.
+#[must_use]
+pub fn stderr_options(sort: Sort, limit: usize) -> TableOptions {
+    let stderr = std::io::stderr();
+    let terminal = stderr.is_terminal();
+    let width = terminal.then(|| {
+        terminal_size::terminal_size_of(&stderr)
+            .map_or(FALLBACK_WIDTH, |(width, _)| usize::from(width.0))
+    });
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    TableOptions {
+        width,
+        color: terminal && !refused && !dumb,
+        sort,
+        limit,
+    }
+}
+
+/// The width of a terminal that does not tell its own.
+const FALLBACK_WIDTH: usize = 80;

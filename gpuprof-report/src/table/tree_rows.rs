@@ -1,0 +1,325 @@
+//! The way through the call tree: who called whom, what the limit keeps, and the rows from the top down.
+//!
+//! Walks are loops, not recursion: a recursive program makes a deep tree, and this runs on whatever stack exit left.
+//! Must never import what draws, apart from the label a row begins with.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::functions::others;
+use super::grid::Label;
+use super::qualifiers::Doubt;
+use super::{Sort, TableOptions, words};
+use crate::profile::{Profile, TreeNode};
+use crate::sanitize;
+
+/// One row, not yet turned into digits. Times in ns.
+#[derive(Default)]
+pub(super) struct Row {
+    pub(super) label: Label,
+    /// What is to be said of the GPU sums.
+    pub(super) doubt: Doubt,
+    pub(super) calls: u64,
+    pub(super) gpu_total: Option<u64>,
+    pub(super) gpu_self: Option<u64>,
+    pub(super) gpu_inside: u64,
+    /// `None` where nothing but replays ran.
+    pub(super) cpu_total: Option<u64>,
+    pub(super) cpu_self: Option<u64>,
+}
+
+impl Row {
+    /// GPU time with everything inside; `None` where there is none.
+    pub(super) fn gpu_inclusive(&self) -> Option<u64> {
+        self.gpu_total
+            .or((self.gpu_inside > 0).then_some(self.gpu_inside))
+    }
+}
+
+/// The nodes by position in `Profile::tree`, with their callees in the order wanted.
+pub(super) struct Tree<'a> {
+    nodes: &'a [TreeNode],
+    roots: Vec<usize>,
+    callees: Vec<Vec<usize>>,
+    kept: Vec<bool>,
+}
+
+impl<'a> Tree<'a> {
+    pub(super) fn new(profile: &'a Profile, options: &TableOptions) -> Self {
+        let nodes = profile.tree.as_slice();
+        let at: HashMap<u32, usize> = nodes
+            .iter()
+            .enumerate()
+            .map(|(at, node)| (node.id, at))
+            .collect();
+        // Parents stand before their children; anything else would be a loop and is shown at the top.
+        let parents: Vec<Option<usize>> = (nodes.iter().enumerate())
+            .map(|(own, node)| {
+                node.parent
+                    .and_then(|id| at.get(&id).copied())
+                    .filter(|parent| *parent < own)
+            })
+            .collect();
+        let mut roots = Vec::new();
+        let mut callees = vec![Vec::new(); nodes.len()];
+        for (own, parent) in parents.iter().enumerate() {
+            match parent.and_then(|parent| callees.get_mut(parent)) {
+                Some(siblings) => siblings.push(own),
+                None => roots.push(own),
+            }
+        }
+        for siblings in callees.iter_mut().chain([&mut roots]) {
+            siblings.sort_by_key(|own| nodes.get(*own).map(|node| order(node, options.sort)));
+        }
+        Self {
+            nodes,
+            roots,
+            callees,
+            kept: largest(nodes, &parents, options.limit),
+        }
+    }
+
+    /// Rows from the top down, each node followed by what it called.
+    pub(super) fn rows(&self, profile: &Profile) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut open = vec![self.level(&self.roots, None)];
+        while let Some(level) = open.last_mut() {
+            let Some(step) = level.steps.next() else {
+                open.pop();
+                continue;
+            };
+            let last = level.steps.len() == 0;
+            let (indent, below) = match &level.indent {
+                None => (String::new(), String::new()),
+                Some(above) if last => (format!("{above}└─ "), format!("{above}   ")),
+                Some(above) => (format!("{above}├─ "), format!("{above}│  ")),
+            };
+            match step {
+                Step::Node(own) => {
+                    rows.extend(
+                        self.nodes
+                            .get(own)
+                            .map(|node| node_row(node, indent, profile)),
+                    );
+                    let callees = self.callees.get(own).map_or(&[][..], Vec::as_slice);
+                    open.push(self.level(callees, Some(bounded(below))));
+                }
+                Step::Others(cut) => rows.push(self.others_row(&cut, indent, profile)),
+            }
+        }
+        rows
+    }
+
+    fn level(&self, siblings: &[usize], indent: Option<String>) -> Level {
+        let (kept, cut): (Vec<usize>, Vec<usize>) = siblings
+            .iter()
+            .copied()
+            .filter(|own| self.ran(*own))
+            .partition(|own| self.kept.get(*own) == Some(&true));
+        let mut steps: Vec<Step> = kept.into_iter().map(Step::Node).collect();
+        if !cut.is_empty() {
+            steps.push(Step::Others(cut));
+        }
+        Level {
+            indent,
+            steps: steps.into_iter(),
+        }
+    }
+
+    /// A node that no call has ended in still has to be shown for the sake of its callees.
+    fn ran(&self, own: usize) -> bool {
+        self.nodes
+            .get(own)
+            .is_some_and(|node| node.calls > 0 || node.replays > 0)
+            || self.callees.get(own).is_some_and(|below| !below.is_empty())
+    }
+
+    /// Callees of one node do not overlap on the CPU nor on a stream, so their totals add up.
+    fn others_row(&self, cut: &[usize], indent: String, profile: &Profile) -> Row {
+        let mut sum = Row {
+            label: Label {
+                indent,
+                name: others(cut.len()),
+                secondary: true,
+                ..Label::default()
+            },
+            ..Row::default()
+        };
+        for node in cut.iter().filter_map(|own| self.nodes.get(*own)) {
+            sum.doubt = sum.doubt.and(doubt(node, profile));
+            sum.calls = sum.calls.saturating_add(node.runs());
+            sum.gpu_total = add(
+                sum.gpu_total,
+                node.gpu_total_ns
+                    .or((node.gpu_children_ns > 0).then_some(node.gpu_children_ns)),
+            );
+            sum.gpu_self = add(sum.gpu_self, node.gpu_self_ns);
+            sum.cpu_total = add(sum.cpu_total, Some(node.cpu_total_ns));
+            sum.cpu_self = add(sum.cpu_self, Some(node.cpu_self_ns));
+        }
+        sum
+    }
+}
+
+/// Siblings still to be shown, and what stands before their branch; `None` at the top.
+struct Level {
+    indent: Option<String>,
+    steps: std::vec::IntoIter<Step>,
+}
+
+enum Step {
+    Node(usize),
+    Others(Vec<usize>),
+}
+
+/// Levels of indentation that are drawn; deeper ones lose their beginning.
+const DEEPEST: usize = 16;
+
+fn bounded(indent: String) -> String {
+    let width = DEEPEST * 3;
+    if words::width(&indent) <= width {
+        indent
+    } else {
+        format!("… {}", words::suffix(&indent, width - 2))
+    }
+}
+
+fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// GPU time of a node with everything inside it.
+fn gpu_inclusive(node: &TreeNode) -> u64 {
+    node.gpu_total_ns.unwrap_or(0).max(node.gpu_children_ns)
+}
+
+fn order(node: &TreeNode, sort: Sort) -> impl Ord + use<> {
+    let figures = match sort {
+        Sort::Gpu => (gpu_inclusive(node), node.cpu_total_ns),
+        Sort::Cpu => (node.cpu_total_ns, gpu_inclusive(node)),
+        Sort::Calls => (node.runs(), gpu_inclusive(node)),
+        // A node has no longest call: its mean is the nearest figure.
+        Sort::Max => (
+            gpu_inclusive(node) / node.runs().max(1),
+            node.cpu_total_ns / node.calls.max(1),
+        ),
+        Sort::Name => (0, 0),
+    };
+    (Reverse(figures), node.name.clone())
+}
+
+/// Which nodes stay: the `limit` largest, where a node counts for no less than any node inside it, so that
+/// whatever stays is reached from the top.
+fn largest(nodes: &[TreeNode], parents: &[Option<usize>], limit: usize) -> Vec<bool> {
+    if limit == 0 || limit >= nodes.len() {
+        return vec![true; nodes.len()];
+    }
+    let mut weights: Vec<(u64, u64)> = nodes
+        .iter()
+        .map(|node| (gpu_inclusive(node), node.cpu_total_ns))
+        .collect();
+    for (own, parent) in parents.iter().enumerate().rev() {
+        let weight = weights.get(own).copied().unwrap_or_default();
+        if let Some(above) = parent.and_then(|parent| weights.get_mut(parent)) {
+            *above = (*above).max(weight);
+        }
+    }
+    let mut by_weight: Vec<usize> = (0..nodes.len()).collect();
+    // Among equals the earlier one stays: a parent stands before its children.
+    by_weight.sort_by_key(|own| Reverse(weights.get(*own).copied()));
+    let mut kept = vec![false; nodes.len()];
+    for own in by_weight.into_iter().take(limit) {
+        if let Some(keep) = kept.get_mut(own) {
+            *keep = true;
+        }
+    }
+    kept
+}
+
+/// That of the function: a node does not tell which of its own calls were timed.
+fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
+    let function = usize::try_from(node.function)
+        .ok()
+        .and_then(|at| profile.functions.get(at));
+    let doubt = match node.gpu_total_ns {
+        Some(_) => Doubt::of,
+        None => Doubt::inside,
+    };
+    function
+        .filter(|_| node.gpu_total_ns.is_some() || node.gpu_children_ns > 0)
+        .map_or_else(Doubt::default, doubt)
+}
+
+fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
+    let called = node.calls > 0 || node.replays == 0;
+    Row {
+        label: Label {
+            mark: "",
+            indent,
+            name: sanitize::name(&node.name).into_owned(),
+            secondary: false,
+        },
+        doubt: doubt(node, profile),
+        calls: node.runs(),
+        gpu_total: node.gpu_total_ns,
+        gpu_self: node.gpu_self_ns,
+        gpu_inside: node.gpu_children_ns,
+        cpu_total: called.then_some(node.cpu_total_ns),
+        cpu_self: called.then_some(node.cpu_self_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(id: u32, parent: Option<u32>, gpu_ns: u64) -> TreeNode {
+        TreeNode {
+            id,
+            parent,
+            name: format!("n{id}"),
+            calls: 1,
+            gpu_total_ns: Some(gpu_ns),
+            ..TreeNode::default()
+        }
+    }
+
+    fn names(tree: Vec<TreeNode>, limit: usize) -> Vec<String> {
+        let profile = Profile {
+            tree,
+            ..Profile::default()
+        };
+        let options = TableOptions {
+            limit,
+            ..TableOptions::default()
+        };
+        let rows = Tree::new(&profile, &options).rows(&profile);
+        let name = |row: Row| format!("{}{}", row.label.indent, row.label.name);
+        rows.into_iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_large_callee_keeps_its_small_callers_in_the_tree() {
+        // The callee ran on a stream of its own: its time is not in its caller's.
+        let tree = vec![
+            node(0, None, 1),
+            node(1, Some(0), 2),
+            node(2, Some(1), 100),
+            node(3, None, 50),
+        ];
+        assert_eq!(names(tree, 3), ["n0", "└─ n1", "   └─ n2", "… 1 other"]);
+    }
+
+    #[test]
+    fn a_node_whose_parent_is_missing_or_below_it_stands_at_the_top() {
+        let tree = vec![
+            node(0, Some(1), 3),
+            node(1, Some(9), 2),
+            node(2, Some(2), 1),
+        ];
+        assert_eq!(names(tree, 0), ["n0", "n1", "n2"]);
+    }
+}

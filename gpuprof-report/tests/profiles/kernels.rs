@@ -1,0 +1,266 @@
+//! Programs that ran with the kernel tier on, so that there is more to show than functions.
+
+use gpuprof_report::profile::*;
+
+use super::{MS, US, function, gpu, h200, on_gpu, profile};
+
+fn durations(calls: u64, mean_ns: u64) -> Durations {
+    let p = |percent: u64| mean_ns * percent / 100;
+    Durations {
+        calls,
+        total_ns: calls * mean_ns,
+        mean_ns,
+        min_ns: p(93),
+        max_ns: p(161),
+        p50_ns: p(98),
+        p99_ns: p(134),
+    }
+}
+
+fn kernel(name: &str, calls: u64, mean_ns: u64, shape: [[u32; 3]; 2]) -> Kernel {
+    Kernel {
+        name: name.into(),
+        full_name: format!("void {name}(float const*, float const*, float*, int)"),
+        symbol: format!("_Z{}{name}PKfS0_Pfi", name.len()),
+        times: durations(calls, mean_ns),
+        launch_latency: durations(calls, 4_300),
+        grid: shape[0],
+        block: shape[1],
+        shapes: 1,
+        registers: 32,
+        occupancy: Some(1.0),
+        streams: 1,
+        ..Kernel::default()
+    }
+}
+
+fn copies(kind: &str, calls: u64, mean_ns: u64, bytes: u64) -> Copies {
+    Copies {
+        kind: kind.into(),
+        times: durations(calls, mean_ns),
+        bytes: calls * bytes,
+        pageable_calls: calls,
+        pageable_ns: calls * mean_ns,
+        blocking_calls: calls,
+        alone_ns: Some(calls * mean_ns),
+        streams: 1,
+        ..Copies::default()
+    }
+}
+
+fn api(name: &str, kind: &str, calls: u64, mean_ns: u64) -> ApiCall {
+    ApiCall {
+        name: name.into(),
+        kind: kind.into(),
+        times: durations(calls, mean_ns),
+        failed: 0,
+    }
+}
+
+fn finding(rule: &str, function: Option<&str>, evidence: &str, advice: &str) -> Finding {
+    Finding {
+        rule: rule.into(),
+        function: function.map(Into::into),
+        weight_ns: MS,
+        evidence: evidence.into(),
+        advice: advice.into(),
+    }
+}
+
+/// What a function's own kernels and copies leave behind, in `calls` outermost calls without a function inside.
+fn with_work(mut function: Function, kernels: Vec<Kernel>, copies: Vec<Copies>) -> Function {
+    let launches = kernels.iter().map(|kernel| kernel.times.calls).sum();
+    let own = || {
+        let kernels = kernels.iter().map(|kernel| &kernel.times);
+        kernels.chain(copies.iter().map(|copies| &copies.times))
+    };
+    let busy: u64 = own().map(|times| times.total_ns).sum();
+    function.work = Work {
+        busy_ns: Some(busy),
+        idle_ns: (function.gpu.as_ref()).map(|gpu| gpu.times.total_ns.saturating_sub(busy)),
+        busy_calls: function.calls,
+        activities: own().map(|times| times.calls).sum(),
+        launches,
+        work_streams: 1,
+        launch_latency: (launches > 0).then(|| durations(launches, 4_300)),
+        first_call_ns: Some(7 * MS),
+        api: vec![api("cuLaunchKernel", "launch", launches, 3_900)],
+        kernels,
+        copies,
+    };
+    function
+}
+
+/// The program's tables out of those of its functions.
+fn gathered(mut profile: Profile, outside: Vec<Kernel>, api: Vec<ApiCall>) -> Profile {
+    for function in &profile.functions {
+        profile.kernels.extend(function.work.kernels.clone());
+        profile.copies.extend(function.work.copies.clone());
+    }
+    let times = || outside.iter().map(|kernel| &kernel.times);
+    profile.cupti = Some(Cupti {
+        version: 130_001,
+        library: "libcupti.so.13".into(),
+        records: 12_345,
+        outside: times().map(|times| times.calls).sum(),
+        outside_ns: times().map(|times| times.total_ns).sum(),
+        ..Cupti::default()
+    });
+    profile.kernels.extend(outside);
+    profile.api = api;
+    profile
+}
+
+/// The blur with a slip in it on the simulated device: few kernels, copies, a caller without kernels of its own.
+pub(crate) fn convolution() -> Profile {
+    let version = |name: &str, mean_ns: u64, shape, occupancy| {
+        let span = gpu(10, mean_ns + 2 * US, 10 * (mean_ns + 2 * US));
+        let timed = on_gpu(
+            function(name, 10, 568, 5_680),
+            span,
+            [Some(8.4e6), None, None],
+        );
+        let mut kernel = kernel(name, 10, mean_ns, shape);
+        kernel.occupancy = Some(occupancy);
+        with_work(timed, vec![kernel], Vec::new())
+    };
+    let plain = [[32, 32, 1], [16, 16, 1]];
+    let double = version("convolve_double", 1_400 * US, plain, 0.625);
+    let single = version("convolve_single", 187 * US, plain, 1.0);
+    let tiled = version("convolve_tiled", 47 * US, [[16, 32, 1], [32, 16, 1]], 0.75);
+    let moved = |name: &str, kind: &str, mean_ns: u64| {
+        let span = gpu(3, mean_ns + 40 * US, 3 * (mean_ns + 40 * US));
+        let timed = on_gpu(function(name, 3, 2 * MS, 6 * MS), span, [None; 3]);
+        with_work(timed, Vec::new(), vec![copies(kind, 3, mean_ns, 1_048_576)])
+    };
+    let (upload, download) = (
+        moved("upload", "HtoD", 90 * US),
+        moved("download", "DtoH", 42 * US),
+    );
+    let mut run = on_gpu(
+        function("run_version", 3, 206 * MS, 6 * MS),
+        gpu(3, 6_820 * US, 4_050 * US),
+        [None; 3],
+    );
+    run = with_work(
+        run,
+        vec![kernel("largest_error", 3, 6_300, plain)],
+        Vec::new(),
+    );
+    (run.work.busy_ns, run.work.idle_ns) = (Some(16_360 * US), Some(4_100 * US));
+    (run.work.launches, run.work.activities) = (33, 39);
+    let mut check = function("check", 3, 60 * US, 180 * US);
+    check.cpu_only = true;
+    let device = Device {
+        name: "simulated device".into(),
+        simulated: true,
+        ..h200(0)
+    };
+    let functions = vec![check, double, single, tiled, download, run, upload];
+    let calls = vec![
+        api("cuMemcpyDtoH_v2", "copy", 3, 204 * MS),
+        api("cuMemcpyHtoDAsync_v2", "copy", 3, 1_350 * US),
+        api("cuModuleLoadData", "module", 1, 902 * US),
+        api("cuLaunchKernel", "launch", 33, 3_900),
+    ];
+    let mut profile = gathered(
+        profile("02_convolution", 804 * MS, vec![device], functions),
+        Vec::new(),
+        calls,
+    );
+    profile.findings = vec![
+        finding(
+            "double-precision",
+            Some("convolve_double"),
+            "convolve_double takes 1.40 ms at 6.01 GB/s and 0.25 TFLOP/s, 3.1 % of what the device can do in single precision",
+            "look for a double in the kernel: a literal without f, or an accumulator",
+        ),
+        finding(
+            "copy-share",
+            None,
+            "copies take 2.4 % of the GPU's time, all of them from or to pageable memory",
+            "use pinned memory: CudaContext::alloc_pinned",
+        ),
+    ];
+    profile
+}
+
+/// A training loop of tiny kernels on an H200, with cuBLAS names, several launch shapes, work outside of spans, and records
+/// that did not come.
+pub(crate) fn digits() -> Profile {
+    const GEMM: &str = "cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nt_align1>";
+    let none = [None; 3];
+    let step = |name: &str, calls: u64, mean_ns: u64, kernels: Vec<Kernel>| {
+        let span = gpu(calls, mean_ns, calls * mean_ns);
+        with_work(
+            on_gpu(function(name, calls, 31 * US, calls * 31 * US), span, none),
+            kernels,
+            Vec::new(),
+        )
+    };
+    let mut gemm = kernel(GEMM, 28_800, 5_200, [[2, 4, 8], [128, 1, 1]]);
+    (gemm.shapes, gemm.occupancy) = (4, Some(0.125));
+    let mut bias = kernel("add_bias<float>", 28_800, 1_900, [[40, 1, 1], [256, 1, 1]]);
+    bias.occupancy = None;
+    let softmax = kernel("softmax", 14_400, 2_100, [[64, 1, 1], [32, 1, 1]]);
+    let forward = step(
+        "digits::Net::forward",
+        14_400,
+        41 * US,
+        vec![gemm, bias, softmax],
+    );
+    let update = step(
+        "<digits::Adam<f32> as digits::Optimizer>::update",
+        14_400,
+        19 * US,
+        vec![kernel(
+            "adam_step",
+            57_600,
+            1_700,
+            [[157, 1, 1], [256, 1, 1]],
+        )],
+    );
+    let mut load = on_gpu(
+        function("digits::load", 2, 3 * MS, 6 * MS),
+        gpu(2, 812 * US, 1_624 * US),
+        none,
+    );
+    let mut memset = copies("memset", 4, 1_200, 65_536);
+    (memset.pageable_calls, memset.pageable_ns) = (0, 0);
+    load = with_work(
+        load,
+        Vec::new(),
+        vec![copies("HtoD", 6, 110 * US, 1_437_696), memset],
+    );
+    let mut epoch = function("digits::epoch", 10, 93 * MS, 40 * MS);
+    epoch.gpu_children_ns = 864 * MS;
+    epoch.work.busy_ns = Some(332 * MS);
+    (
+        epoch.work.busy_calls,
+        epoch.work.activities,
+        epoch.work.launches,
+    ) = (10, 129_600, 129_600);
+    let functions = vec![update, forward, epoch, load];
+    let mut calls = vec![
+        api("cudaLaunchKernel_v7000", "launch", 129_600, 4_400),
+        api("cuStreamSynchronize", "sync", 1_440, 187 * US),
+        api("cuMemcpyHtoDAsync_v2", "copy", 6, 240 * US),
+    ];
+    calls[0].failed = 2;
+    let outside = vec![kernel("warm_up", 3, 12 * US, [[1, 1, 1], [1024, 1, 1]])];
+    let mut profile = gathered(
+        profile("digits", 1_310 * MS, vec![h200(0)], functions),
+        outside,
+        calls,
+    );
+    if let Some(cupti) = &mut profile.cupti {
+        (cupti.dropped, cupti.invalid, cupti.unfinished, cupti.late) = (1_024, 3, 2, 17);
+    }
+    profile.findings = vec![finding(
+        "launch-bound",
+        Some("digits::Net::forward"),
+        "idle for 58.0 % of its span, 5.00 kernels per call, median kernel 2.06 µs",
+        "capture the step into a CUDA graph (gpuprof::Graph), or fuse kernels; inside it: ncu --nvtx --nvtx-include \"gpuprof@digits::Net::forward/\" -k adam_step -c 1 ./digits",
+    )];
+    profile
+}
