@@ -1,6 +1,6 @@
 //! Promise: a stream of another version of cudarc is timed by its raw handles, beside this version's on the same context.
 
-#[path = "../../common/mod.rs"]
+#[path = "../../support/world.rs"]
 mod common;
 
 use std::sync::Arc;

@@ -3,15 +3,15 @@
 // The files are programs of their own as well, where everything is public or private.
 #![allow(unreachable_pub)]
 
-#[path = "../../ui/pass/asynchronous.rs"]
+#[path = "../../suite/ui/pass/asynchronous.rs"]
 mod asynchronous;
-#[path = "../../ui/pass/containers.rs"]
+#[path = "../../suite/ui/pass/containers.rs"]
 mod containers;
-#[path = "../../ui/pass/functions.rs"]
+#[path = "../../suite/ui/pass/functions.rs"]
 mod functions;
-#[path = "../../ui/pass/methods.rs"]
+#[path = "../../suite/ui/pass/methods.rs"]
 mod methods;
-#[path = "../../ui/pass/patterns.rs"]
+#[path = "../../suite/ui/pass/patterns.rs"]
 mod patterns;
 
 #[test]

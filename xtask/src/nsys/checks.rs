@@ -1,6 +1,6 @@
 //! What Nsight Systems must see of gpuprof: the part of `cargo xtask test` that needs the real tool.
 //!
-//! Every example, and the program of `tests/nvtx.rs`, runs once under nsys; its report is held against gpuprof's JSON of
+//! Every example, and the program of `tests/suite/nvtx`, runs once under nsys; its report is held against gpuprof's JSON of
 //! that same run. Must never import: test.
 
 use std::fs;
@@ -23,13 +23,13 @@ pub(crate) enum Checked {
     Untested(String),
 }
 
-/// The program of `tests/nvtx.rs` takes its scenario from here.
+/// The program of `tests/suite/nvtx` takes its scenario from here.
 const SCENARIO: &str = "GPUPROF_TEST_SCENARIO";
 
 /// Name, colour (ARGB), category, payload.
 type Attributes<'a> = (&'a str, Option<u64>, Option<&'a str>, Option<&'a str>);
 
-/// What the scenario `attributes` of `tests/nvtx.rs` says, in nsys's words.
+/// What the scenario `attributes` of `tests/suite/nvtx` says, in nsys's words.
 const ATTRIBUTES: [Attributes<'_>; 8] = [
     (
         "green",

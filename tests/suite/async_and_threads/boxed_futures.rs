@@ -1,0 +1,45 @@
+//! Promise: a function that returns a boxed future is a call from that future's first poll on, and none if it is never polled.
+
+#[path = "../../support/executor.rs"]
+mod by_hand;
+#[path = "../../support/world.rs"]
+mod common;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use by_hand::{pause, run};
+use common::{World, cpu_times, function, gpu_times, world};
+use cudarc::driver::CudaStream;
+use gpuprof::gpu_profile;
+
+/// A plain function that makes its future at the call; the future holds nothing of the stream.
+#[gpu_profile]
+fn made_at_the_call<'a>(
+    w: &'a World,
+    _stream: &Arc<CudaStream>,
+) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+    Box::pin(async move {
+        w.cpu(100);
+        w.gpu.kernel(1_000);
+        pause().await;
+    })
+}
+
+#[test]
+fn a_boxed_future_is_a_call_from_its_first_poll_on() {
+    let w = world();
+    let session = w.session();
+    // Made and never polled: no call.
+    drop(made_at_the_call(&w, &w.gpu.stream));
+    let future = made_at_the_call(&w, &w.gpu.stream);
+    w.cpu(700);
+    run(&w, future, 5);
+    let profile = w.finish(session);
+    assert_eq!(cpu_times(&profile, "made_at_the_call"), (1, 100, 100));
+    let wall = function(&profile, "made_at_the_call").wall.as_ref();
+    assert_eq!(wall.map(|wall| wall.total_ns), Some(105));
+    // The stream is idle: 100 until the kernel comes, then the kernel.
+    assert_eq!(gpu_times(&profile, "made_at_the_call"), (1, 1_100, 1_100));
+}

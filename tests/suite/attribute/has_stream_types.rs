@@ -1,0 +1,211 @@
+//! Promise: a user's own type that implements `HasStream` gives its stream to its methods, in every form of `self`.
+
+#[path = "../../support/world.rs"]
+mod common;
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use common::{World, gpu_times, world};
+use cudarc::driver::CudaStream;
+use gpuprof::{HasStream, StreamRef, gpu_profile};
+
+/// Every call below takes this long on its stream, by the CPU time that passes between the events of an idle stream.
+const NS: u64 = 1_000;
+
+/// A user's type that owns its stream.
+struct Model {
+    stream: Arc<CudaStream>,
+    other: Arc<CudaStream>,
+}
+
+impl HasStream for Model {
+    fn stream_ref(&self) -> StreamRef<'_> {
+        StreamRef::from(&self.stream)
+    }
+}
+
+#[gpu_profile]
+impl Model {
+    fn by_ref(&self, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn by_mut(&mut self, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn by_value(self, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn by_mut_value(mut self, w: &World) {
+        w.cpu(NS);
+        self.stream = Arc::clone(&self.other);
+    }
+
+    fn boxed(self: Box<Self>, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn counted(self: Rc<Self>, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn shared(self: Arc<Self>, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn shared_by_ref(self: &Arc<Self>, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn pinned(self: Pin<&Self>, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn pinned_mut(self: Pin<&mut Self>, w: &World) {
+        w.cpu(NS);
+    }
+
+    fn pinned_box(self: Pin<Box<Self>>, w: &World) {
+        w.cpu(NS);
+    }
+
+    #[gpu_profile(stream = self.other)]
+    fn stated_field(&self, w: &World) {
+        w.cpu(NS);
+    }
+
+    #[gpu_profile(stream = self.other.clone())]
+    fn stated_value(&self, w: &World) {
+        w.cpu(NS);
+    }
+
+    #[gpu_profile(stream = [self, self.other])]
+    fn stated_both(&self, w: &World) {
+        w.cpu(NS);
+    }
+}
+
+#[gpu_profile]
+fn in_struct(w: &World, Model { other: _found, .. }: &Model) {
+    w.cpu(NS);
+}
+
+#[test]
+fn every_form_of_self() {
+    let w = world();
+    let model = || Model {
+        stream: w.gpu.another_stream(),
+        other: w.gpu.another_stream(),
+    };
+    let session = w.session();
+    let mut one = model();
+    one.by_ref(&w);
+    one.by_mut(&w);
+    Pin::new(&one).pinned(&w);
+    Pin::new(&mut one).pinned_mut(&w);
+    one.by_value(&w);
+    model().by_mut_value(&w);
+    Box::new(model()).boxed(&w);
+    Rc::new(model()).counted(&w);
+    Arc::new(model()).shared(&w);
+    Arc::new(model()).shared_by_ref(&w);
+    Box::pin(model()).pinned_box(&w);
+    in_struct(&w, &model());
+    let profile = w.finish(session);
+    for name in [
+        "by_ref",
+        "by_mut",
+        "pinned",
+        "pinned_mut",
+        "by_value",
+        "by_mut_value",
+        "boxed",
+        "counted",
+        "shared",
+        "shared_by_ref",
+        "pinned_box",
+    ] {
+        let name = format!("Model::{name}");
+        assert_eq!(gpu_times(&profile, &name), (1, NS, NS), "{name}");
+    }
+    assert_eq!(gpu_times(&profile, "in_struct"), (1, NS, NS));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn a_stated_stream_wins_over_the_arguments() {
+    let w = world();
+    let model = Model {
+        stream: w.gpu.another_stream(),
+        other: w.gpu.another_stream(),
+    };
+    // `other` is busy: a pair on it holds no CPU time.
+    let session = w.session();
+    w.gpu.kernel_on(&model.other, 100_000);
+    model.by_ref(&w);
+    model.stated_field(&w);
+    model.stated_value(&w);
+    model.stated_both(&w);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "Model::by_ref"), (1, NS, NS));
+    assert_eq!(gpu_times(&profile, "Model::stated_field"), (1, 0, 0));
+    assert_eq!(gpu_times(&profile, "Model::stated_value"), (1, 0, 0));
+    // From the start on `stream`, at 3 000, to the end on `other`, at 100 000.
+    assert_eq!(
+        gpu_times(&profile, "Model::stated_both"),
+        (1, 97_000, 97_000)
+    );
+}
+
+/// `HasStream` has a constant, so `dyn HasStream` is no type; a user's own trait object can have a stream all the same.
+trait Layer {
+    fn stream(&self) -> &Arc<CudaStream>;
+}
+
+impl Layer for Model {
+    fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+}
+
+impl HasStream for dyn Layer + '_ {
+    fn stream_ref(&self) -> StreamRef<'_> {
+        StreamRef::from(Layer::stream(self))
+    }
+}
+
+#[gpu_profile]
+fn dyn_ref(w: &World, _layer: &dyn Layer) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn dyn_box(w: &World, _layer: Box<dyn Layer>) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn dyn_rc(w: &World, _layer: Rc<dyn Layer>) {
+    w.cpu(NS);
+}
+
+#[test]
+fn trait_objects_of_the_users_own() {
+    let w = world();
+    let model = || Model {
+        stream: w.gpu.another_stream(),
+        other: w.gpu.another_stream(),
+    };
+    let session = w.session();
+    dyn_ref(&w, &model());
+    dyn_box(&w, Box::new(model()));
+    dyn_rc(&w, Rc::new(model()));
+    let profile = w.finish(session);
+    for name in ["dyn_ref", "dyn_box", "dyn_rc"] {
+        assert_eq!(gpu_times(&profile, name), (1, NS, NS), "{name}");
+    }
+}

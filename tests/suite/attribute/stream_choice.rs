@@ -1,0 +1,188 @@
+//! Promise: a stated stream wins over those among the arguments, the first of these over the others, and a function
+//! without any takes the one of its surroundings, or none.
+
+#[path = "../../support/world.rs"]
+mod common;
+
+use std::sync::Arc;
+
+use common::{World, function, gpu_times, world};
+use cudarc::driver::{CudaSlice, CudaStream};
+use gpuprof::{gpu_profile, scope, with_stream};
+
+const NS: u64 = 3_000;
+
+/// Runs `f` in a session and holds each name against one timed call of [`NS`].
+fn timed(w: &World, names: &[&str], f: impl FnOnce()) {
+    let session = w.session();
+    f();
+    // Streams that are gone already are not waited for: time has to pass.
+    w.cpu(100 * NS);
+    let profile = w.finish(session);
+    for name in names {
+        assert_eq!(gpu_times(&profile, name), (1, NS, NS), "{name}");
+    }
+}
+
+struct Inner {
+    stream: Arc<CudaStream>,
+}
+
+impl Inner {
+    fn made_here(&self) -> Arc<CudaStream> {
+        Arc::clone(&self.stream)
+    }
+}
+
+/// Not a stream's owner in gpuprof's eyes: only what is stated counts.
+struct Opaque {
+    inner: Inner,
+}
+
+#[gpu_profile(stream = self.inner.stream, category = "block")]
+impl Opaque {
+    fn stated_field(&self, w: &World) {
+        w.gpu.kernel_on(&self.inner.stream, NS);
+    }
+
+    fn without_self(w: &World, stream: &Arc<CudaStream>) {
+        w.gpu.kernel_on(stream, NS);
+    }
+
+    #[gpu_profile(stream = self.inner.made_here())]
+    fn stated_call(&self, w: &World) {
+        w.gpu.kernel_on(&self.inner.stream, NS);
+    }
+
+    #[gpu_profile(stream = &self.inner.stream)]
+    fn stated_reference(&self, w: &World) {
+        w.gpu.kernel_on(&self.inner.stream, NS);
+    }
+}
+
+#[gpu_profile]
+fn unbounded<T>(w: &World, hidden: &T, found: &Arc<CudaStream>) {
+    let _ = hidden;
+    w.gpu.kernel_on(found, NS);
+}
+
+#[gpu_profile]
+fn first_wins(w: &World, first: &Arc<CudaStream>, second: &CudaSlice<f32>) {
+    w.gpu.kernel_on(first, NS);
+    w.gpu.kernel_on(second.stream(), 10 * NS);
+}
+
+#[gpu_profile(stream = second)]
+fn stated_wins(w: &World, first: &Arc<CudaStream>, second: &Arc<CudaStream>) {
+    w.gpu.kernel_on(first, 10 * NS);
+    w.gpu.kernel_on(second, NS);
+}
+
+#[gpu_profile(stream = [first, w.gpu.stream])]
+fn several(w: &World, first: &Arc<CudaStream>) {
+    w.gpu.kernel_on(first, NS);
+}
+
+#[gpu_profile]
+fn nothing_to_find<T>(w: &World, _hidden: &T) {
+    w.gpu.kernel(NS);
+}
+
+#[gpu_profile(cpu)]
+fn cpu_only(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, NS);
+}
+
+#[test]
+fn stated_streams() {
+    let w = world();
+    let opaque = Opaque {
+        inner: Inner {
+            stream: w.gpu.another_stream(),
+        },
+    };
+    let names = [
+        "Opaque::stated_field",
+        "Opaque::without_self",
+        "Opaque::stated_call",
+        "Opaque::stated_reference",
+        "stated_wins",
+    ];
+    timed(&w, &names, || {
+        opaque.stated_field(&w);
+        Opaque::without_self(&w, &w.gpu.stream);
+        opaque.stated_call(&w);
+        opaque.stated_reference(&w);
+        stated_wins(&w, &w.gpu.stream, &opaque.inner.stream);
+    });
+}
+
+#[test]
+fn the_first_that_has_one_wins() {
+    let w = world();
+    let memory = w.gpu.another_stream().alloc_zeros::<f32>(4).unwrap();
+    timed(&w, &["first_wins", "unbounded"], || {
+        first_wins(&w, &w.gpu.stream, &memory);
+        w.gpu.context.synchronize().unwrap();
+        unbounded(&w, &memory, &w.gpu.stream);
+    });
+}
+
+#[test]
+fn several_streams_are_one_call() {
+    let w = world();
+    let session = w.session();
+    several(&w, &w.gpu.another_stream());
+    w.cpu(100 * NS);
+    let profile = w.finish(session);
+    let several = function(&profile, "several");
+    assert_eq!((several.calls, several.has_stream), (1, true));
+    assert_eq!(several.gpu.as_ref().map(|gpu| gpu.timed_calls), Some(1));
+}
+
+#[test]
+fn the_enclosing_span_and_with_stream_lend_theirs() {
+    #[gpu_profile]
+    fn encloses(w: &World, _stream: &Arc<CudaStream>) {
+        nothing_to_find(w, &w.gpu.stream);
+    }
+    let w = world();
+    timed(&w, &["nothing_to_find"], || encloses(&w, &w.gpu.stream));
+    timed(&w, &["nothing_to_find"], || {
+        with_stream(&w.gpu.stream, || nothing_to_find(&w, &1))
+    });
+    timed(
+        &w,
+        &["scope/lent", "scope/stated", "scope/by value"],
+        || {
+            with_stream(&w.gpu.stream, || {
+                scope!("scope/lent");
+                w.gpu.kernel(NS);
+            });
+            {
+                scope!("scope/stated", w.gpu.stream);
+                w.gpu.kernel(NS);
+            }
+            scope!("scope/by value", w.gpu.stream.clone());
+            w.gpu.kernel(NS);
+        },
+    );
+}
+
+#[test]
+fn without_a_stream_there_is_cpu_time_alone() {
+    let w = world();
+    let session = w.session();
+    nothing_to_find(&w, &w.gpu.stream);
+    cpu_only(&w, &w.gpu.stream);
+    let profile = w.finish(session);
+    for name in ["nothing_to_find", "cpu_only"] {
+        let found = function(&profile, name);
+        assert_eq!(
+            (found.calls, found.has_stream, &found.gpu),
+            (1, false, &None),
+            "{name}"
+        );
+    }
+    assert!(function(&profile, "cpu_only").cpu_only);
+}

@@ -1,0 +1,123 @@
+//! Promise: CUDA calls are told with what the CPU spent in them, under the function they were made in and for the program; so are
+//! copies, with their bytes, and how long a kernel took to start.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/cupti.rs"]
+mod kernel_tier;
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use gpuprof::gpu_profile;
+use gpuprof::profile::{ApiCall, Copies};
+use kernel_tier::{Tier, cupti, tier, work};
+
+#[gpu_profile]
+fn waits_inside(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 1_000);
+    stream.synchronize().expect("synchronize");
+}
+
+#[gpu_profile]
+fn queued(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 1_000);
+    t.gpu.kernel_on(stream, 1_000);
+}
+
+#[gpu_profile]
+fn copies(stream: &Arc<CudaStream>, host: &[f32]) -> Vec<f32> {
+    let device = stream.clone_htod(host).expect("copy");
+    let other = stream.clone_dtod(&device).expect("copy");
+    let _zeros = stream.alloc_zeros::<f32>(host.len()).expect("memset");
+    stream.clone_dtoh(&other).expect("copy")
+}
+
+fn call<'a>(calls: &'a [ApiCall], name: &str) -> &'a ApiCall {
+    let found = calls.iter().find(|call| call.name == name);
+    found.unwrap_or_else(|| panic!("no {name} in {calls:?}"))
+}
+
+fn copied<'a>(copies: &'a [Copies], kind: &str) -> &'a Copies {
+    let found = copies.iter().find(|copies| copies.kind == kind);
+    found.unwrap_or_else(|| panic!("no {kind} in {copies:?}"))
+}
+
+#[test]
+fn a_wait_inside_a_span_is_told_with_what_it_took() {
+    let t = tier();
+    t.sim.set_call_ns("cuLaunchKernel", 50);
+    let session = t.session();
+    waits_inside(&t, &t.gpu.stream);
+    waits_inside(&t, &t.gpu.stream);
+    t.gpu.stream.synchronize().expect("synchronize");
+    let profile = t.finish(session);
+    let inside = &work(&profile, "waits_inside").api;
+    let wait = call(inside, "cuStreamSynchronize");
+    assert_eq!((&*wait.kind, wait.times.calls), ("sync", 2));
+    // The kernel begins when the launch returns.
+    assert_eq!(wait.times.total_ns, 2_000);
+    let launch = call(inside, "cuLaunchKernel");
+    assert_eq!((&*launch.kind, launch.times.total_ns), ("launch", 100));
+    assert_eq!((launch.times.mean_ns, launch.failed), (50, 0));
+    assert_eq!(call(&profile.api, "cuStreamSynchronize").times.calls, 3);
+}
+
+#[test]
+fn a_call_that_fails_is_counted_and_runs_nothing() {
+    let t = tier();
+    let session = t.session();
+    // CUDA_ERROR_INVALID_VALUE.
+    t.sim.fail("cuLaunchKernel", 2, 1, 1);
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        queued(&t, &t.gpu.stream);
+    }));
+    assert!(failed.is_err());
+    let profile = t.finish(session);
+    let launch = call(&work(&profile, "queued").api, "cuLaunchKernel");
+    assert_eq!((launch.times.calls, launch.failed), (2, 1));
+    assert_eq!(work(&profile, "queued").launches, 1);
+}
+
+#[test]
+fn launch_latency_is_from_the_call_to_the_kernel() {
+    let t = tier();
+    t.sim.set_call_ns("cuLaunchKernel", 50);
+    let session = t.session();
+    queued(&t, &t.gpu.stream);
+    let profile = t.finish(session);
+    let latency = work(&profile, "queued")
+        .launch_latency
+        .as_ref()
+        .expect("there were launches");
+    // The second waits for the first: launched at 50, it begins at 1 050.
+    assert_eq!(
+        (latency.calls, latency.min_ns, latency.max_ns),
+        (2, 50, 1_000)
+    );
+    assert_eq!(work(&profile, "queued").kernels[0].launch_latency, *latency);
+}
+
+#[test]
+fn copies_have_a_direction_bytes_and_kind_of_memory() {
+    let t = tier();
+    let host = vec![1.0_f32; 1_000];
+    let session = t.session();
+    assert_eq!(copies(&t.gpu.stream, &host), host);
+    let profile = t.finish(session);
+    for of in [&work(&profile, "copies").copies, &profile.copies] {
+        let counts = ["HtoD", "DtoD", "memset", "DtoH"].map(|kind| {
+            let copies = copied(of, kind);
+            (copies.times.calls, copies.bytes, copies.pageable_calls)
+        });
+        assert_eq!(
+            counts,
+            [(1, 4_000, 1), (1, 4_000, 0), (1, 4_000, 0), (1, 4_000, 1)]
+        );
+    }
+    let down = copied(&profile.copies, "DtoH");
+    assert_eq!((down.pageable_ns, down.streams), (down.times.total_ns, 1));
+    assert_eq!(cupti(&profile).outside, 0);
+    let activities = work(&profile, "copies").activities;
+    assert_eq!((activities, work(&profile, "copies").launches), (4, 0));
+}

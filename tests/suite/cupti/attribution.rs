@@ -1,0 +1,202 @@
+//! Promise: a kernel belongs to the innermost profiled function around its launch, whatever that has of a stream and on whatever
+//! thread; what ran outside of all is told as such.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/cupti.rs"]
+mod kernel_tier;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use common::{function, gpu_times};
+use cudarc::driver::CudaStream;
+use gpuprof::{gpu_profile, scope};
+use kernel_tier::{Tier, all_kernels, busy, cupti, kernels, tier, work};
+
+#[gpu_profile]
+fn outer(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 100);
+    inner(t, stream);
+    t.gpu.kernel_on(stream, 10);
+    inner(t, stream);
+}
+
+#[gpu_profile]
+fn inner(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 1_000);
+}
+
+#[gpu_profile]
+fn recursive(t: &Tier, stream: &Arc<CudaStream>, depth: u32) {
+    t.gpu.kernel_on(stream, 1_000);
+    if depth > 1 {
+        recursive(t, stream, depth - 1);
+    }
+}
+
+#[gpu_profile(cpu)]
+fn on_the_cpu(t: &Tier) {
+    t.gpu.kernel(7);
+}
+
+#[gpu_profile]
+fn without_a_stream(t: &Tier) {
+    t.gpu.kernel(70);
+    on_the_cpu(t);
+}
+
+#[test]
+fn kernels_belong_to_the_innermost_function() {
+    let t = tier();
+    let session = t.session();
+    outer(&t, &t.gpu.stream);
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "outer"), [("saxpy", 2, 110)]);
+    assert_eq!(kernels(&profile, "inner"), [("saxpy", 2, 2_000)]);
+    assert_eq!(all_kernels(&profile), (4, 2_110));
+    // One stream without a gap: busy as long as the span.
+    assert_eq!(busy(&profile, "outer"), (2_110, 1, 4, 4));
+    assert_eq!(busy(&profile, "inner"), (2_000, 2, 2, 2));
+    assert_eq!(gpu_times(&profile, "outer").1, 2_110);
+    assert_eq!(work(&profile, "outer").idle_ns, Some(0));
+    let kernel = &profile.kernels[0];
+    assert_eq!((kernel.times.min_ns, kernel.times.max_ns), (10, 1_000));
+    assert_eq!((kernel.times.p50_ns, kernel.times.mean_ns), (101, 528));
+    assert_eq!(
+        (kernel.grid, kernel.block, kernel.shapes),
+        ([1, 1, 1], [1_024, 1, 1], 1)
+    );
+    assert_eq!((kernel.streams, kernel.graph_calls), (1, 0));
+    assert_eq!(cupti(&profile).outside, 0);
+}
+
+#[test]
+fn of_a_recursion_the_outermost_call_is_busy_once() {
+    let t = tier();
+    let session = t.session();
+    recursive(&t, &t.gpu.stream, 3);
+    recursive(&t, &t.gpu.stream, 1);
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "recursive"), [("saxpy", 4, 4_000)]);
+    assert_eq!(busy(&profile, "recursive"), (4_000, 2, 4, 4));
+    assert_eq!(work(&profile, "recursive").idle_ns, Some(0));
+}
+
+#[test]
+fn functions_without_a_stream_have_kernels_too() {
+    let t = tier();
+    let session = t.session();
+    without_a_stream(&t);
+    {
+        scope!("block");
+        t.gpu.kernel(700);
+        without_a_stream(&t);
+    }
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "on_the_cpu"), [("saxpy", 2, 14)]);
+    assert_eq!(kernels(&profile, "without_a_stream"), [("saxpy", 2, 140)]);
+    assert_eq!(kernels(&profile, "block"), [("saxpy", 1, 700)]);
+    assert_eq!(busy(&profile, "block"), (777, 1, 3, 3));
+    assert_eq!(busy(&profile, "without_a_stream"), (154, 2, 4, 4));
+    assert_eq!(work(&profile, "block").idle_ns, None);
+}
+
+#[test]
+fn each_thread_is_in_calls_of_its_own() {
+    let t = tier();
+    let streams: Vec<_> = (0..4).map(|_| t.gpu.another_stream()).collect();
+    let session = t.session();
+    std::thread::scope(|scope| {
+        for (at, stream) in streams.iter().enumerate() {
+            let t = &t;
+            scope.spawn(move || {
+                for _ in 0..100 {
+                    t.gpu.context.bind_to_thread().expect("bind");
+                    match at % 2 {
+                        0 => outer(t, stream),
+                        _ => inner(t, stream),
+                    }
+                }
+            });
+        }
+    });
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "outer"), [("saxpy", 400, 22_000)]);
+    assert_eq!(kernels(&profile, "inner"), [("saxpy", 600, 600_000)]);
+    let (_, calls, activities, launches) = busy(&profile, "outer");
+    assert_eq!((calls, activities, launches), (200, 800, 800));
+    assert_eq!(function(&profile, "inner").threads, 4);
+}
+
+/// Each thread has a buffer of its own, and keeps it while its kernel is not over.
+#[test]
+fn forty_threads_at_once_lose_nothing() {
+    let t = tier();
+    let streams: Vec<_> = (0..40).map(|_| t.gpu.another_stream()).collect();
+    let session = t.session();
+    std::thread::scope(|scope| {
+        for stream in &streams {
+            let t = &t;
+            scope.spawn(move || {
+                t.gpu.context.bind_to_thread().expect("bind");
+                inner(t, stream);
+            });
+        }
+    });
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "inner"), [("saxpy", 40, 40_000)]);
+    assert_eq!(function(&profile, "inner").threads, 40);
+}
+
+#[test]
+fn what_ran_outside_is_told_as_such() {
+    let t = tier();
+    let session = t.session();
+    t.gpu.kernel(5);
+    inner(&t, &t.gpu.stream);
+    t.gpu.kernel(50);
+    let profile = t.finish(session);
+    assert_eq!(
+        (cupti(&profile).outside, cupti(&profile).outside_ns),
+        (2, 55)
+    );
+    assert_eq!(all_kernels(&profile), (3, 1_055));
+    assert_eq!(kernels(&profile, "inner"), [("saxpy", 1, 1_000)]);
+}
+
+/// A panic ends spans, and one that is never dropped ends with the next around it: what comes after is outside of both.
+#[test]
+fn spans_that_end_out_of_turn_leave_nothing_behind() {
+    let t = tier();
+    let session = t.session();
+    let panicked = catch_unwind(AssertUnwindSafe(|| panics(&t, &t.gpu.stream)));
+    assert!(panicked.is_err());
+    leaks(&t, &t.gpu.stream);
+    t.gpu.kernel(3);
+    let profile = t.finish(session);
+    assert_eq!(cupti(&profile).outside, 1);
+    assert_eq!(kernels(&profile, "inner"), [("saxpy", 1, 1_000)]);
+    assert_eq!(kernels(&profile, "leaked"), [("saxpy", 1, 30)]);
+}
+
+#[gpu_profile]
+fn panics(t: &Tier, stream: &Arc<CudaStream>) {
+    inner(t, stream);
+    panic!("on purpose");
+}
+
+#[gpu_profile]
+fn leaks(t: &Tier, stream: &Arc<CudaStream>) {
+    let never_dropped = async {
+        scope!("leaked");
+        t.gpu.kernel_on(stream, 30);
+        std::future::pending::<()>().await;
+    };
+    let mut future = Box::pin(never_dropped);
+    let waker = std::task::Waker::noop();
+    let _ = future
+        .as_mut()
+        .poll(&mut std::task::Context::from_waker(waker));
+    std::mem::forget(future);
+}

@@ -1,0 +1,100 @@
+//! Promise: a function's GPU busy time is the time during which something of it ran, never a sum above that; what its span had
+//! beside it is idle.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/cupti.rs"]
+mod kernel_tier;
+
+use std::sync::Arc;
+
+use common::gpu_times;
+use cudarc::driver::CudaStream;
+use gpuprof::gpu_profile;
+use kernel_tier::{Tier, builder, busy, tier, work};
+
+#[gpu_profile(stream = [a, b])]
+fn beside_each_other(t: &Tier, a: &Arc<CudaStream>, b: &Arc<CudaStream>) {
+    t.gpu.kernel_on(a, 1_000);
+    t.cpu(400);
+    t.gpu.kernel_on(b, 1_000);
+}
+
+#[gpu_profile]
+fn with_pauses(t: &Tier, stream: &Arc<CudaStream>) {
+    part(t, stream);
+    t.cpu(500);
+    part(t, stream);
+}
+
+#[gpu_profile]
+fn part(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 300);
+}
+
+#[test]
+fn kernels_that_run_beside_each_other_count_once() {
+    let t = tier();
+    let (a, b) = (t.gpu.another_stream(), t.gpu.another_stream());
+    let session = t.session();
+    beside_each_other(&t, &a, &b);
+    t.settle();
+    beside_each_other(&t, &a, &b);
+    let profile = t.finish(session);
+    // From the first kernel's start to the second one's end, without a gap.
+    assert_eq!(busy(&profile, "beside_each_other"), (2_800, 2, 4, 4));
+    let work = work(&profile, "beside_each_other");
+    assert_eq!(
+        (work.kernels[0].times.total_ns, work.work_streams),
+        (4_000, 2)
+    );
+    assert_eq!(work.kernels[0].streams, 2);
+    assert_eq!(gpu_times(&profile, "beside_each_other").1, 2_800);
+    assert_eq!(work.idle_ns, Some(0));
+}
+
+#[test]
+fn a_span_that_waits_for_the_cpu_is_idle() {
+    let t = tier();
+    let session = t.session();
+    with_pauses(&t, &t.gpu.stream);
+    let profile = t.finish(session);
+    assert_eq!(gpu_times(&profile, "with_pauses").1, 800);
+    assert_eq!(busy(&profile, "with_pauses"), (600, 1, 2, 2));
+    assert_eq!(work(&profile, "with_pauses").idle_ns, Some(200));
+    assert_eq!(work(&profile, "part").idle_ns, Some(0));
+}
+
+#[test]
+fn events_are_rare_on_short_calls_unless_every_call_is_asked_for() {
+    let t = tier();
+    t.cpu(1_000);
+    let session = builder().start().expect("no other session is open");
+    assert_eq!(session.snapshot().trust.sample, 0);
+    t.finish(session);
+    let session = builder().sample(1).start().expect("as before");
+    assert_eq!(session.snapshot().trust.sample, 1);
+    t.finish(session);
+    // Without CUPTI nothing is left out by itself.
+    let session = gpuprof::Session::builder().start().expect("as before");
+    assert_eq!(session.snapshot().trust.sample, 1);
+    t.w.finish(session);
+}
+
+#[test]
+fn under_sampling_busy_time_is_exact_and_idle_time_an_estimate() {
+    let t = tier();
+    t.cpu(1_000);
+    let session = builder()
+        .sample(4)
+        .start()
+        .expect("no other session is open");
+    for _ in 0..400 {
+        with_pauses(&t, &t.gpu.stream);
+        t.settle();
+    }
+    let profile = t.finish(session);
+    assert_eq!(busy(&profile, "with_pauses"), (240_000, 400, 800, 800));
+    let (_, total, _) = gpu_times(&profile, "with_pauses");
+    assert_eq!(work(&profile, "with_pauses").idle_ns, Some(total - 240_000));
+}

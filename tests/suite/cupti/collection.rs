@@ -1,0 +1,128 @@
+//! Promise: every record that CUPTI has room for is read, whatever version wrote it and however it came; what is lost is counted;
+//! and the program, its end and its captures are as without.
+
+#[path = "collection/checks.rs"]
+mod checks;
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/program/mod.rs"]
+mod process;
+#[path = "../../support/cupti_orders.rs"]
+mod with_cupti;
+
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use common::{World, world};
+use gpuprof::{Session, gpu_profile};
+
+fn main() -> ExitCode {
+    match process::scenario() {
+        Some(scenario) => program(&scenario),
+        None => process::run_tests(checks::TESTS),
+    }
+}
+
+const COUNT: &str = "GPUPROF_TEST_COUNT";
+
+#[gpu_profile(stream = w.gpu.stream)]
+fn launch(w: &World) {
+    w.gpu.kernel(10_000);
+}
+
+#[gpu_profile(cpu)]
+fn on_the_cpu() {}
+
+fn program(scenario: &str) -> ExitCode {
+    let w = world();
+    let cupti = with_cupti::install();
+    let count = std::env::var(COUNT).map_or(4, |count| count.parse().expect("a number"));
+    match scenario {
+        "launches" => {
+            (0..count).for_each(|_| launch(&w));
+            w.gpu.stream.synchronize().expect("synchronize");
+        }
+        // Nobody lets the virtual clock go on: nothing of it is ever over.
+        "queued" => (0..count).for_each(|_| launch(&w)),
+        "reset" => {
+            (0..10).for_each(|_| launch(&w));
+            w.gpu.stream.synchronize().expect("synchronize");
+            drop(gpuprof::collect());
+            gpuprof::reset();
+            (0..count).for_each(|_| launch(&w));
+            w.gpu.stream.synchronize().expect("synchronize");
+        }
+        // No record tells of anything but these.
+        "outside" => {
+            on_the_cpu();
+            let event = w.gpu.context.new_event(None).expect("event");
+            for _ in 0..count {
+                event.record(&w.gpu.stream).expect("record");
+                w.gpu.kernel(10_000);
+                let _ = event.is_complete();
+            }
+            w.gpu.stream.synchronize().expect("synchronize");
+        }
+        "after the end" => {
+            let _ = CUPTI.set(cupti);
+            // Before gpuprof has its own, so that it runs after that.
+            // SAFETY: the handler takes nothing and does not unwind.
+            unsafe { libc::atexit(after_the_end) };
+            launch(&w);
+            w.gpu.stream.synchronize().expect("synchronize");
+        }
+        "finished" => finished(&w),
+        "fork" => fork(&w),
+        _ => panic!("no scenario {scenario}"),
+    }
+    println!("{}", w.sim.now());
+    // gpuprof adds none.
+    for symbol in [
+        "cuCtxSynchronize",
+        "cuStreamSynchronize",
+        "cuEventSynchronize",
+    ] {
+        println!("{symbol} {}", w.sim.calls(symbol));
+    }
+    ExitCode::SUCCESS
+}
+
+static CUPTI: OnceLock<simcupti::Cupti> = OnceLock::new();
+
+/// A program's own work goes on while libraries shut down.
+extern "C" fn after_the_end() {
+    let cupti = CUPTI.get().expect("it is set");
+    cupti.reset_calls();
+    (0..10).for_each(|_| on_the_cpu());
+    gpuprof::reset();
+    println!("{:?}", cupti.calls_by_symbol());
+}
+
+/// No window is open when the process ends.
+fn finished(w: &World) {
+    let session = Session::builder().cupti(true).start();
+    let session = session.expect("no other session is open");
+    launch(w);
+    let profile = w.finish(session);
+    println!("{}", profile.cupti.expect("it runs").records > 0);
+}
+
+/// A child in which only the forking thread lives.
+fn fork(w: &World) {
+    launch(w);
+    w.gpu.stream.synchronize().expect("synchronize");
+    // SAFETY: the child calls gpuprof and ends.
+    match unsafe { libc::fork() } {
+        0 => {
+            let told = gpuprof::collect().cupti.is_some();
+            // SAFETY: it ends here.
+            unsafe { libc::_exit(i32::from(told)) };
+        }
+        child => {
+            let mut status = -1;
+            // SAFETY: the place is for the status.
+            unsafe { libc::waitpid(child, &raw mut status, 0) };
+            println!("child {status}");
+        }
+    }
+}

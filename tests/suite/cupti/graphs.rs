@@ -1,0 +1,76 @@
+//! Promise: the kernels of a replay belong to the function around the launch of the graph; what was captured is no launch that is
+//! waited for.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/captured.rs"]
+mod in_graph;
+#[path = "../../support/cupti.rs"]
+mod kernel_tier;
+
+use std::sync::Arc;
+
+use common::function;
+use cudarc::driver::CudaStream;
+use gpuprof::{Graph, gpu_profile};
+use in_graph::{capture, launch, model};
+use kernel_tier::{Tier, busy, cupti, kernels, tier, work};
+
+#[gpu_profile(cpu)]
+fn replay(t: &Tier, graph: &Graph) {
+    launch(t, graph, 1_000);
+}
+
+#[gpu_profile]
+fn plain(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 1_000);
+}
+
+#[test]
+fn every_node_of_a_replay_belongs_to_the_function_around_the_launch() {
+    let t = tier();
+    t.sim.set_call_ns("cuGraphLaunch", 100);
+    let stream = t.gpu.another_stream();
+    let session = t.session();
+    // layer, a kernel, layer.
+    let graph = Graph::new(capture(&stream, || model(&t, &stream)));
+    replay(&t, &graph);
+    replay(&t, &graph);
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "replay"), [("saxpy", 6, 6_000)]);
+    let kernel = &work(&profile, "replay").kernels[0];
+    assert_eq!(kernel.graph_calls, 6);
+    // Of each launch the first node alone; the second waits for the first replay.
+    assert_eq!(kernel.launch_latency.calls, 2);
+    assert!(kernel.launch_latency.max_ns >= 2_900, "{kernel:?}");
+    assert_eq!(busy(&profile, "replay"), (6_000, 2, 6, 6));
+    // Marked `graph`, they have replays, but no kernels of their own.
+    assert!(kernels(&profile, "layer").is_empty());
+    assert_eq!(work(&profile, "layer").idle_ns, None);
+    let launches = &work(&profile, "model").api[0];
+    assert_eq!(
+        (&*launches.name, launches.times.calls),
+        ("cuLaunchKernel", 1)
+    );
+    assert_eq!(cupti(&profile).outside, 0);
+}
+
+#[test]
+fn what_is_captured_is_not_waited_for() {
+    let t = tier();
+    let stream = t.gpu.another_stream();
+    let session = t.session();
+    // Without a stream that gpuprof knows of.
+    let graph = capture(&stream, || {
+        t.gpu.kernel_on(&stream, 1_000);
+        plain(&t, &stream);
+    });
+    t.cpu(10);
+    plain(&t, &stream);
+    let profile = t.finish(session);
+    drop(graph);
+    assert_eq!(kernels(&profile, "plain"), [("saxpy", 1, 1_000)]);
+    // The captured call is none of those that kernels are divided by.
+    assert_eq!(busy(&profile, "plain"), (1_000, 1, 1, 1));
+    assert_eq!(function(&profile, "plain").captured_calls, 1);
+}

@@ -1,0 +1,103 @@
+//! Promise: what the kernel tier cannot follow is counted, and told.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/cupti.rs"]
+mod kernel_tier;
+
+use std::sync::Arc;
+
+use common::{function, until};
+use cudarc::driver::CudaStream;
+use gpuprof::gpu_profile;
+use kernel_tier::{Tier, all_kernels, busy, cupti, kernels, tier, work};
+
+/// `CUpti_ActivityKind`.
+const CONCURRENT_KERNEL: u32 = 10;
+
+#[gpu_profile]
+fn two_streams(t: &Tier, long: &Arc<CudaStream>, short: &Arc<CudaStream>, count: u64) {
+    t.gpu.kernel_on(long, 1_000_000_000);
+    for _ in 0..count {
+        t.gpu.kernel_on(short, 10);
+        t.cpu(100);
+    }
+}
+
+#[gpu_profile]
+fn one(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 1_000_000);
+}
+
+#[gpu_profile(cpu)]
+fn quick() {}
+
+#[test]
+fn calls_that_end_faster_than_they_are_taken_note_of_are_counted() {
+    let t = tier();
+    let session = t.session();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..200_000).for_each(|_| quick()));
+        }
+    });
+    let profile = t.finish_whatever(session);
+    let (calls, lost) = (
+        function(&profile, "quick").calls,
+        cupti(&profile).lost_calls,
+    );
+    assert_eq!(calls, 800_000);
+    assert_eq!(work(&profile, "quick").busy_calls + lost, calls);
+}
+
+/// A call keeps 65,536 intervals apart; of more the earlier half is only a sum.
+#[test]
+fn what_comes_when_only_a_sum_is_left_is_late() {
+    let t = tier();
+    let (long, short) = (t.gpu.another_stream(), t.gpu.another_stream());
+    let session = t.session();
+    two_streams(&t, &long, &short, 80_000);
+    // All but what waits in one buffer with the long one, which is not over.
+    until(|| all_kernels(&session.snapshot()).0 > 70_000);
+    let profile = t.finish_whatever(session);
+    // The long one, and the short ones that came with it.
+    let late = cupti(&profile).late;
+    assert!((1..5_000).contains(&late), "{late}");
+    let (busy_ns, calls, _, launches) = busy(&profile, "two_streams");
+    assert_eq!((calls, launches), (1, 80_001));
+    // The sum of some of the short ones is in it twice, and nothing more.
+    let short_ns = 80_000 * 10;
+    assert!(busy_ns > 1_000_000_000 && busy_ns <= 1_000_000_000 + short_ns);
+    assert_eq!(kernels(&profile, "two_streams")[0].1, 80_001);
+}
+
+/// 65,536 ended calls are kept open.
+#[test]
+fn what_comes_when_its_call_is_closed_is_late() {
+    let t = tier();
+    let session = t.session();
+    one(&t, &t.gpu.stream);
+    (0..70_000).for_each(|_| quick());
+    drop(session.snapshot());
+    let profile = t.finish_whatever(session);
+    assert_eq!(cupti(&profile).late, 1);
+    assert_eq!(busy(&profile, "one"), (1_000_000, 1, 1, 1));
+}
+
+/// What nobody waits for any more is counted all the same: a kernel whose record was dropped, long ago.
+#[test]
+fn what_was_waited_for_long_enough_is_unfinished() {
+    let t = tier();
+    let session = t.session();
+    t.cupti.drop_record(CONCURRENT_KERNEL, 1);
+    t.gpu.kernel(100);
+    t.settle();
+    for _ in 0..610 {
+        drop(gpuprof::collect());
+    }
+    let profile = t.finish_whatever(session);
+    assert_eq!(
+        (cupti(&profile).dropped, cupti(&profile).unfinished),
+        (1, 1)
+    );
+}

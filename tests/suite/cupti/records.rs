@@ -1,0 +1,111 @@
+//! Promise: in whatever order and in whatever buffers records come the tables are the same, and what is missing is counted.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/cupti.rs"]
+mod kernel_tier;
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use gpuprof::{Profile, gpu_profile};
+use kernel_tier::{Tier, all_kernels, busy, cupti, kernels, tier};
+use simcupti::{Order, Stamps};
+
+/// `CUpti_ActivityKind`.
+const CONCURRENT_KERNEL: u32 = 10;
+
+#[gpu_profile]
+fn outer(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 100);
+    inner(t, stream);
+}
+
+#[gpu_profile]
+fn inner(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 1_000);
+}
+
+fn run(t: &Tier) {
+    for _ in 0..20 {
+        outer(t, &t.gpu.stream);
+        t.gpu.kernel(3);
+    }
+}
+
+/// What must be the same, however the records come.
+#[derive(Debug, PartialEq)]
+struct Told<'a> {
+    inner: Vec<(&'a str, u64, u64)>,
+    outer: (u64, u64, u64, u64),
+    all: (u64, u64),
+    outside: u64,
+}
+
+fn tables(profile: &Profile) -> Told<'_> {
+    Told {
+        inner: kernels(profile, "inner"),
+        outer: busy(profile, "outer"),
+        all: all_kernels(profile),
+        outside: cupti(profile).outside,
+    }
+}
+
+#[test]
+fn order_and_buffers_make_no_difference() {
+    let t = tier();
+    let orders = [
+        Order::Measured,
+        Order::ActivitiesFirst,
+        Order::ActivitiesLast,
+        Order::Reversed,
+        Order::KernelsReversed,
+    ];
+    for by_runtime in [false, true] {
+        t.cupti.launch_by_runtime(by_runtime);
+        for order in orders {
+            // No more buffers than there may be, and cut between the records of one call.
+            for records in [0, 16, 25] {
+                t.cupti.set_order(order);
+                t.cupti.split(records);
+                let session = t.session();
+                run(&t);
+                let profile = t.finish(session);
+                let all = Told {
+                    inner: vec![("saxpy", 20, 20_000)],
+                    outer: (22_000, 20, 40, 40),
+                    all: (60, 22_060),
+                    outside: 20,
+                };
+                assert_eq!(tables(&profile), all, "{order:?}, {records}, {by_runtime}");
+            }
+        }
+    }
+}
+
+#[test]
+fn dropped_records_are_counted_and_what_depends_on_them_is_missing() {
+    let t = tier();
+    let session = t.session();
+    t.cupti.drop_record(CONCURRENT_KERNEL, 2);
+    run(&t);
+    let profile = t.finish_whatever(session);
+    let cupti = cupti(&profile);
+    assert_eq!((cupti.dropped, cupti.unfinished), (1, 1));
+    assert_eq!(kernels(&profile, "inner"), [("saxpy", 19, 19_000)]);
+    assert_eq!(busy(&profile, "outer"), (21_000, 20, 39, 39));
+}
+
+#[test]
+fn stamps_that_are_no_times_are_left_out_and_counted() {
+    for stamps in [Stamps::Zero, Stamps::Reversed] {
+        let t = tier();
+        let session = t.session();
+        t.cupti.spoil_stamps(2, stamps);
+        run(&t);
+        let profile = t.finish_whatever(session);
+        assert_eq!(cupti(&profile).invalid, 1, "{stamps:?}");
+        assert_eq!(kernels(&profile, "inner"), [("saxpy", 19, 19_000)]);
+        assert_eq!(busy(&profile, "outer"), (21_000, 20, 39, 39));
+    }
+}

@@ -1,0 +1,187 @@
+//! Promise: a capture is left alone whatever the driver counts as unsafe, and a span that could spoil it asks nothing first.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/foreign_context.rs"]
+mod other_context;
+
+use std::ptr;
+use std::sync::Arc;
+
+use common::{World, function, gpu, gpu_times, until, world};
+use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
+use cudarc::driver::sys::CUstreamCaptureMode as Mode;
+use cudarc::driver::{CudaStream, result, sys};
+use gpuprof::{Graph, gpu_profile};
+use other_context::{Lent, Other};
+use simcuda::Sim;
+
+const MODES: [Mode; 3] = [
+    Mode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+    Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+    Mode::CU_STREAM_CAPTURE_MODE_RELAXED,
+];
+
+/// What gpuprof calls and no document calls safe during a capture.
+const OPEN: [&str; 19] = [
+    "cuCtxGetDevice",
+    "cuCtxGetId",
+    "cuDeviceGetAttribute",
+    "cuDeviceGetName",
+    "cuDeviceGetUuid_v2",
+    "cuDeviceTotalMem_v2",
+    "cuDriverGetVersion",
+    "cuEventCreate",
+    "cuEventDestroy_v2",
+    "cuEventElapsedTime_v2",
+    "cuEventRecordWithFlags",
+    "cuGraphEventRecordNodeGetEvent",
+    "cuGraphExecEventRecordNodeSetEvent",
+    "cuGraphGetNodes",
+    "cuGraphNodeGetType",
+    "cuStreamCreate",
+    "cuStreamDestroy_v2",
+    "cuStreamGetCaptureInfo_v2",
+    "cuStreamGetCtx",
+];
+
+/// All of them count as unsafe while one of these lives.
+struct Worst(Sim);
+
+impl Worst {
+    fn case(sim: Sim) -> Self {
+        OPEN.iter().for_each(|name| sim.declare_unsafe(name, true));
+        Self(sim)
+    }
+}
+
+impl Drop for Worst {
+    fn drop(&mut self) {
+        OPEN.iter()
+            .for_each(|name| self.0.declare_unsafe(name, false));
+    }
+}
+
+#[gpu_profile]
+fn layer(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 1_000);
+}
+
+#[gpu_profile(graph)]
+fn in_graph(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 1_000);
+}
+
+#[gpu_profile]
+fn nested(w: &World, stream: &Arc<CudaStream>, depth: u32) {
+    match depth {
+        0 => layer(w, stream),
+        _ => nested(w, stream, depth - 1),
+    }
+}
+
+#[gpu_profile]
+fn lent(_lent: &Lent, inside: impl FnOnce()) {
+    inside();
+}
+
+#[test]
+fn nothing_rests_on_what_documents_leave_open() {
+    let w = world();
+    let (captured, free) = (w.gpu.another_stream(), w.gpu.another_stream());
+    for mode in MODES {
+        let others = [true, false].map(|tells| (Other::new(w.sim).expect("a context"), tells));
+        w.gpu.context.bind_to_thread().expect("bind");
+        let session = w.session();
+        free.begin_capture(mode).expect("begin");
+        in_graph(&w, &free);
+        let former = free.end_capture(Flags(0)).expect("the capture is whole");
+        let worst = Worst::case(w.sim);
+        captured.begin_capture(mode).expect("begin");
+        layer(&w, &captured);
+        in_graph(&w, &captured);
+        // Another graph is launched meanwhile, and taken down.
+        let former = Graph::new(former.expect("a graph"));
+        former.launch().expect("launch");
+        drop(former);
+        // More at once than the pool holds: events are made during the capture, on the thread that captures.
+        nested(&w, &free, 200);
+        // Contexts that are met for the first time now.
+        for (other, tells_context) in &others {
+            lent(&other.lend(other.stream, *tells_context), || ());
+        }
+        w.cpu(1_000_000);
+        until(|| session.snapshot().trust.timed_calls >= 205);
+        let graph = captured.end_capture(Flags(0));
+        drop(worst);
+        assert!(graph.expect("the capture is whole").is_some(), "{mode:?}");
+        let profile = w.finish(session);
+        assert_eq!(gpu(&profile, "nested").timed_calls, 201, "{mode:?}");
+        assert_eq!(gpu(&profile, "lent").timed_calls, 2, "{mode:?}");
+        assert_eq!(function(&profile, "layer").captured_calls, 1);
+        assert_eq!(function(&profile, "in_graph").graph_calls, 2);
+        assert_eq!(gpu(&profile, "in_graph").timed_calls, 1, "{mode:?}");
+        assert_eq!(profile.trust.errors, [], "{mode:?}");
+    }
+}
+
+/// Captures on a raw stream of the current context.
+fn capture(stream: sys::CUstream, mode: Mode, inside: impl FnOnce()) {
+    // SAFETY: the stream is alive.
+    unsafe { result::stream::begin_capture(stream, mode) }.expect("begin");
+    inside();
+    // SAFETY: as above.
+    unsafe { result::stream::end_capture(stream) }.expect("the capture is whole");
+}
+
+#[test]
+fn a_captured_stream_of_an_unknown_context_is_asked_for_nothing_else() {
+    let w = world();
+    for mode in MODES {
+        let other = Other::new(w.sim).expect("a context");
+        let session = w.session();
+        other.inside(|| {
+            capture(other.stream, mode, || {
+                w.sim.reset_calls();
+                lent(&other.lend(other.stream, false), || ());
+                assert_eq!(w.sim.calls_here("cuStreamIsCapturing"), 1);
+                for name in ["cuStreamGetCtx", "cuStreamGetId", "cuEventRecord"] {
+                    assert_eq!(w.sim.calls_here(name), 0, "{name}");
+                }
+            });
+        });
+        let profile = w.finish(session);
+        assert_eq!(function(&profile, "lent").captured_calls, 1);
+        assert_eq!(profile.trust.errors, []);
+    }
+}
+
+#[test]
+fn the_null_stream_beside_the_capture_of_a_blocking_one() {
+    let w = world();
+    let other = Other::new(w.sim).expect("a context");
+    let null = other.lend(ptr::null_mut(), true);
+    for mode in MODES {
+        let session = w.session();
+        other.inside(|| {
+            // To ask the null stream anything but whether it captures would spoil the capture.
+            capture(other.blocking, mode, || lent(&null, || ()));
+            // One that begins before and ends inside, and one the other way round.
+            lent(&null, || {
+                // SAFETY: the stream is alive.
+                unsafe { result::stream::begin_capture(other.blocking, mode) }.expect("begin");
+            });
+            lent(&null, || {
+                // SAFETY: as above.
+                unsafe { result::stream::end_capture(other.blocking) }.expect("it is whole");
+            });
+            lent(&null, || other.kernel(null.stream, 900).expect("launch"));
+        });
+        other.synchronize(other.stream).expect("synchronize");
+        w.cpu(1_000);
+        let profile = w.finish(session);
+        assert_eq!(gpu_times(&profile, "lent"), (1, 900, 900), "{mode:?}");
+        assert_eq!(function(&profile, "lent").captured_calls, 3);
+        assert_eq!(profile.trust.errors, []);
+    }
+}

@@ -1,0 +1,183 @@
+//! Promise: a function marked `graph` is timed at every replay of the graph it was captured to, and its row shows replays.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/captured.rs"]
+mod in_graph;
+
+use std::sync::Arc;
+
+use common::{World, function, gpu, gpu_times, node, world};
+use cudarc::driver::CudaStream;
+use gpuprof::{Graph, gpu_profile};
+use in_graph::{around, capture, launch, layer, model};
+
+#[gpu_profile]
+fn replay(w: &World, graph: &Graph, stream: &Arc<CudaStream>) {
+    launch(w, graph, 1_000);
+    w.gpu.kernel_on(stream, 250);
+}
+
+#[gpu_profile(graph)]
+fn recursive(w: &World, stream: &Arc<CudaStream>, depth: u32) {
+    w.gpu.kernel_on(stream, 1_000);
+    if depth > 0 {
+        recursive(w, stream, depth - 1);
+    }
+}
+
+#[test]
+fn every_replay_is_a_timed_call() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    w.warm_up(|| layer(&w, &stream));
+    let session = w.session();
+    layer(&w, &stream);
+    let graph = Graph::new(capture(&stream, || model(&w, &stream)));
+    w.sim.reset_calls();
+    // The later ones are launched before the earlier have begun.
+    for ns in [2_000, 3_000, 7_000] {
+        launch(&w, &graph, ns);
+    }
+    // Two nodes for each captured call, and nothing that waits or goes onto the stream.
+    assert_eq!(w.sim.calls("cuGraphExecEventRecordNodeSetEvent"), 3 * 3 * 2);
+    for name in ["cuEventRecord", "cuStreamSynchronize", "cuEventSynchronize"] {
+        assert_eq!(w.sim.calls(name), 0, "{name}");
+    }
+    let profile = w.finish(session);
+
+    let layer = function(&profile, "layer");
+    assert_eq!((layer.calls, layer.captured_calls), (3, 2));
+    assert_eq!((layer.graph_calls, layer.replays, layer.runs()), (2, 6, 7));
+    assert_eq!(gpu_times(&profile, "layer"), (7, 25_010, 25_010));
+    let times = &gpu(&profile, "layer").times;
+    assert_eq!((times.min_ns, times.max_ns), (1_010, 7_000));
+    // CPU times are of the three calls that were made; the work is that of the seven that ran.
+    assert_eq!(layer.cpu.total_ns, 30);
+    assert_eq!(layer.bytes, Some(3_500.0));
+    assert_eq!(gpu(&profile, "layer").timed_bytes, Some(3_500.0));
+
+    let model = function(&profile, "model");
+    assert_eq!((model.calls, model.replays, model.runs()), (1, 3, 3));
+    assert_eq!(gpu_times(&profile, "model"), (3, 36_000, 12_000));
+    let times = &gpu(&profile, "model").times;
+    assert_eq!((times.min_ns, times.max_ns), (6_000, 21_000));
+    assert_eq!(profile.trust.untimed.sum(), 0);
+    assert_eq!(profile.trust.errors, []);
+    let report = profile.to_string();
+    let row = report.lines().find(|line| line.starts_with("layer "));
+    let calls = row.and_then(|row| row.split_whitespace().nth(1));
+    assert_eq!(calls, Some("7"), "{report}");
+    assert!(report.contains("layer 6 (captured 2)"), "{report}");
+    assert!(!report.contains('≥'), "nothing is lacking: {report}");
+}
+
+#[test]
+fn replays_count_under_the_span_that_launches_them() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    let graph = Graph::new(capture(&stream, || model(&w, &stream)));
+    replay(&w, &graph, &stream);
+    replay(&w, &graph, &stream);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "replay"), (2, 6_500, 500));
+    assert_eq!(gpu_times(&profile, "model"), (2, 6_000, 2_000));
+    assert_eq!(gpu_times(&profile, "layer"), (4, 4_000, 4_000));
+    let at = |chain: &[&str]| {
+        let node = node(&profile, chain);
+        (node.calls, node.replays, node.gpu_total_ns)
+    };
+    assert_eq!(at(&["model"]), (1, 0, None));
+    assert_eq!(at(&["replay", "model"]), (0, 2, Some(6_000)));
+    assert_eq!(at(&["replay", "model", "layer"]), (0, 4, Some(4_000)));
+}
+
+#[test]
+fn a_recursive_function_is_not_counted_twice() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    let graph = Graph::new(capture(&stream, || recursive(&w, &stream, 2)));
+    launch(&w, &graph, 1_000);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "recursive"), (3, 3_000, 3_000));
+    assert_eq!(gpu(&profile, "recursive").timed_ns, 6_000);
+}
+
+#[test]
+fn a_window_of_replays_alone_has_no_cpu_times() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let before = w.session();
+    let graph = Graph::new(capture(&stream, || layer(&w, &stream)));
+    let captured = w.finish(before);
+    assert_eq!(function(&captured, "layer").runs(), 0);
+    let report = captured.to_string();
+    assert!(report.contains("no replay seen: layer."), "{report}");
+
+    let session = w.session();
+    launch(&w, &graph, 1_000);
+    gpuprof::reset();
+    launch(&w, &graph, 2_000);
+    let profile = w.finish(session);
+    let layer = function(&profile, "layer");
+    assert_eq!((layer.calls, layer.replays), (0, 1));
+    assert_eq!(gpu_times(&profile, "layer"), (1, 2_000, 2_000));
+    let report = profile.to_string();
+    // Nothing has a time on the CPU, so no column is about that.
+    assert!(
+        report.contains("GPU ─") && !report.contains("CPU ─"),
+        "{report}"
+    );
+
+    // Not of interest here: neither counted nor timed, and nothing of it shows up later.
+    let filtered = gpuprof::Session::builder().filter("^other$").start();
+    launch(&w, &graph, 4_000);
+    let profile = w.finish(filtered.expect("no other session is open"));
+    assert_eq!(profile.trust.replays, 0);
+    let session = w.session();
+    launch(&w, &graph, 1_000);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "layer"), (1, 1_000, 1_000));
+}
+
+#[test]
+fn under_sampling_counts_stay_exact_and_parts_go_with_their_whole() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = gpuprof::Session::builder().sample(3).start();
+    let session = session.expect("no other session is open");
+    let graph = Graph::new(capture(&stream, || model(&w, &stream)));
+    (0..300).for_each(|_| launch(&w, &graph, 1_000));
+    let profile = w.finish(session);
+    let (model, layer) = (function(&profile, "model"), function(&profile, "layer"));
+    assert_eq!((model.replays, layer.replays), (300, 600));
+    let timed = gpu(&profile, "model").timed_calls;
+    assert!((50..150).contains(&timed), "{timed} of 300");
+    assert_eq!(gpu(&profile, "layer").timed_calls, 2 * timed);
+    assert_eq!(model.untimed.sampled_out, 300 - timed);
+    // All replays are alike, so the estimate is exact.
+    assert_eq!(gpu(&profile, "model").times.total_ns, 900_000);
+    assert_eq!(gpu(&profile, "model").times.self_ns, 300_000);
+}
+
+#[test]
+fn a_stream_drawn_into_the_capture_is_timed_there() {
+    let w = world();
+    let (origin, drawn) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    let graph = Graph::new(capture(&origin, || {
+        around(&origin, || {
+            drawn.join(&origin).expect("fork");
+            layer(&w, &drawn);
+            origin.join(&drawn).expect("join");
+        });
+    }));
+    launch(&w, &graph, 1_000);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "layer"), (1, 1_000, 1_000));
+    // On another stream: as between spans, its time is not taken from what is around it.
+    assert_eq!(gpu_times(&profile, "around"), (1, 1_000, 1_000));
+    assert_eq!(node(&profile, &["around", "layer"]).replays, 1);
+}

@@ -1,0 +1,205 @@
+//! Promise: whatever the driver lacks or refuses, the program runs as without gpuprof and the report says what is missing.
+
+#[path = "drivers/checks.rs"]
+mod checks;
+#[path = "../../support/program/mod.rs"]
+mod process;
+#[path = "../../support/driver_calls.rs"]
+mod raw;
+
+use std::any::Any;
+use std::panic;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError};
+use gpuprof::{Graph, gpu_profile};
+use raw::Raw;
+use simcuda::Sim;
+
+fn main() -> ExitCode {
+    match process::scenario() {
+        Some(scenario) => program(&scenario),
+        None => process::run_tests(checks::TESTS),
+    }
+}
+
+const HIDE: &str = "GPUPROF_TEST_HIDE";
+const FAIL: &str = "GPUPROF_TEST_FAIL";
+
+const ROUNDS: u64 = 4;
+/// Calls of `outer`, and of `add`: two in each, and one on another thread.
+const CALLS: [u64; 2] = [ROUNDS, 2 * ROUNDS + 1];
+const KERNEL_NS: u64 = 10_000;
+
+#[gpu_profile]
+fn outer(raw: &Raw) -> Result<(), DriverError> {
+    add(raw, 0.5)?;
+    add(raw, 1.0)
+}
+
+#[gpu_profile]
+fn add(raw: &Raw, a: f32) -> Result<(), DriverError> {
+    // On a fresh thread the context becomes current only after the span has begun.
+    raw.make_current()?;
+    raw.add(a)
+}
+
+#[gpu_profile(cpu)]
+fn on_the_cpu() -> u32 {
+    6 * 7
+}
+
+#[gpu_profile]
+fn connect() -> Result<Arc<CudaContext>, DriverError> {
+    on_the_cpu();
+    CudaContext::new(0)
+}
+
+/// Entered before any driver is loaded.
+#[gpu_profile]
+fn whole_program() {
+    on_the_cpu();
+    simcuda::install().expect("the simulated driver is built");
+    let raw = Raw::new().expect("the program's own calls are all there");
+    println!("{:?} {:?}", add(&raw, 0.5), raw.read());
+}
+
+fn program(scenario: &str) -> ExitCode {
+    match scenario {
+        "no driver" => {
+            // Registered first, so it runs last: after gpuprof's report.
+            // SAFETY: the handler is a plain function of this program.
+            assert_eq!(unsafe { libc::atexit(tell_drivers) }, 0);
+            println!("{}", on_the_cpu());
+        }
+        "cudarc alone" => tell(panic::catch_unwind(connect)),
+        "no device" => {
+            let options = simcuda::Options {
+                no_device: true,
+                ..Default::default()
+            };
+            simcuda::install_with(&options).expect("the simulated driver is built");
+            tell(panic::catch_unwind(connect));
+        }
+        "late" => whole_program(),
+        "torn down" => torn_down(),
+        "graph" => graph().expect("the program's own calls are all there"),
+        "rounds" => return rounds(),
+        _ => panic!("no scenario {scenario}"),
+    }
+    ExitCode::SUCCESS
+}
+
+/// The driver ends in the middle, all of it at once.
+fn torn_down() {
+    let sim = simcuda::install().expect("the simulated driver is built");
+    let raw = Raw::new().expect("the program's own calls are all there");
+    for _ in 0..ROUNDS {
+        println!("{:?} {:?}", outer(&raw), raw.read());
+    }
+    drop(gpuprof::collect());
+    sim.shut_down();
+    for _ in 0..ROUNDS {
+        println!("{:?} {:?}", outer(&raw), raw.read());
+    }
+}
+
+/// Prints which driver libraries the process has loaded.
+extern "C" fn tell_drivers() {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux tells what is loaded");
+    let drivers: Vec<&str> = maps.lines().filter(|line| line.contains("cuda")).collect();
+    println!("drivers: {drivers:?}");
+}
+
+/// Prints what became of [`connect`].
+fn tell(outcome: Result<Result<Arc<CudaContext>, DriverError>, Box<dyn Any + Send>>) {
+    match outcome {
+        Ok(answer) => println!("{:?}", answer.map(drop)),
+        Err(panic) => println!("panicked: {:?}", panic.downcast_ref::<String>()),
+    }
+}
+
+#[gpu_profile(graph)]
+fn zero(stream: &Arc<CudaStream>, data: &mut CudaSlice<u32>) -> Result<(), DriverError> {
+    stream.memset_zeros(data)
+}
+
+/// Captures a call and replays it twice.
+fn graph() -> Result<(), DriverError> {
+    let sim = simulator();
+    assert!(gpuprof::__private::drive_clock(sim.clock()));
+    if let Ok(fail) = std::env::var(FAIL) {
+        order(sim)(&fail);
+    }
+    let context = CudaContext::new(0)?;
+    // SAFETY: one stream does everything, in order.
+    unsafe { context.disable_event_tracking() };
+    let stream = context.new_stream()?;
+    let mut data = stream.clone_htod(&[1; 4])?;
+    stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL)?;
+    zero(&stream, &mut data)?;
+    let graph = stream.end_capture(CUgraphInstantiate_flags(0))?;
+    if let Some(graph) = graph.map(Graph::new) {
+        println!("{:?}", stream.clone_dtoh(&data)?);
+        graph.launch()?;
+        graph.launch()?;
+    }
+    println!("{:?}", stream.clone_dtoh(&data)?);
+    Ok(())
+}
+
+/// Without the functions that the environment names.
+fn simulator() -> Sim {
+    let hide = std::env::var(HIDE)
+        .map(|hide| hide.split(',').map(str::to_owned).collect())
+        .unwrap_or_default();
+    let options = simcuda::Options {
+        virtual_clock: true,
+        hide,
+        ..Default::default()
+    };
+    simcuda::install_with(&options).expect("the simulated driver is built")
+}
+
+/// Prints every answer and every number that the program gets from the driver.
+fn rounds() -> ExitCode {
+    let sim = simulator();
+    assert!(gpuprof::__private::drive_clock(sim.clock()));
+    sim.set_kernel_ns(kernels::SAXPY, KERNEL_NS);
+    let raw = Raw::new().expect("the program's own calls are all there");
+    let ordered: Vec<String> = std::env::var(FAIL)
+        .map(|fail| fail.split(',').map(order(sim)).collect())
+        .unwrap_or_default();
+    for _ in 0..ROUNDS {
+        println!("{} {:?} {:?}", on_the_cpu(), outer(&raw), raw.read());
+    }
+    let elsewhere = std::thread::spawn(move || (add(&raw, 0.25), raw.read()));
+    println!("{:?}", elsewhere.join().expect("no panic"));
+    drop(gpuprof::collect());
+    for symbol in ordered {
+        eprintln!("called {symbol} {}", sim.calls(&symbol));
+    }
+    ExitCode::SUCCESS
+}
+
+/// Carries out `symbol:nth:times:code` and gives the symbol.
+fn order(sim: Sim) -> impl Fn(&str) -> String {
+    sim.reset_calls();
+    move |text| {
+        let mut parts = text.split(':');
+        let symbol = parts.next().expect("a symbol").to_owned();
+        let numbers: Vec<u64> = parts.map(|part| part.parse().expect("a number")).collect();
+        let &[nth, times, code] = &numbers[..] else {
+            panic!("{text}")
+        };
+        sim.fail(
+            &symbol,
+            nth,
+            times,
+            i32::try_from(code).expect("a CUresult"),
+        );
+        symbol
+    }
+}

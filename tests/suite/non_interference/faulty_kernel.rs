@@ -1,0 +1,54 @@
+//! Promise: after a fault of a kernel the program gets its own errors, gpuprof gives that context up at once, and other contexts
+//! are timed on. Alone in its process: such an error lasts, also in gpuprof's report.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/foreign_context.rs"]
+mod other_context;
+
+use std::sync::Arc;
+
+use common::{Gpu, function, gpu_times, world};
+use cudarc::driver::CudaStream;
+use cudarc::driver::sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+use gpuprof::gpu_profile;
+use other_context::{Lent, Other};
+
+#[gpu_profile]
+fn around(_lent: &Lent, inside: impl FnOnce()) {
+    inside();
+}
+
+#[gpu_profile]
+fn on(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
+    gpu.kernel_on(stream, ns);
+}
+
+#[test]
+fn a_faulty_kernel_breaks_its_own_context_alone() {
+    let w = world();
+    let other = Other::new(w.sim).expect("a context");
+    let lent = other.lend(other.stream, true);
+    w.warm_up(|| around(&lent, || ()));
+    let session = w.session();
+    let broken = Err(CUDA_ERROR_ILLEGAL_ADDRESS);
+    around(&lent, || other.fault(other.stream).expect("launch"));
+    let answer = other.synchronize(other.stream).map_err(|error| error.0);
+    assert_eq!(answer, broken, "the program sees it first");
+    (0..10).for_each(|_| around(&lent, || ()));
+    let launched = other.kernel(other.stream, 1).map_err(|error| error.0);
+    assert_eq!(launched, broken);
+    on(&w.gpu, &w.gpu.stream, 2_000);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "on"), (1, 2_000, 2_000));
+    let around = function(&profile, "around");
+    assert_eq!((around.calls, around.untimed_calls), (11, 11));
+    let errors = &profile.trust.errors;
+    assert!(
+        !errors.is_empty() && errors.iter().all(|error| error.code == 700),
+        "{errors:?}"
+    );
+    // Given up at once: not one error for each call.
+    let met: u64 = errors.iter().map(|error| error.count).sum();
+    assert!(met <= 3, "{errors:?}");
+}

@@ -1,0 +1,67 @@
+//! Promise: an event record that waits because the stream's queue is full is told apart from what gpuprof costs: the program's
+//! next launch would have waited there. And a stream takes as many launches of a graph through gpuprof as it does of the same
+//! nodes without it.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/captured.rs"]
+mod in_graph;
+
+use common::{World, cpu_times, gpu_times, world};
+use gpuprof::{Graph, gpu_profile};
+use in_graph::{capture, launch, model};
+
+/// What a stream takes behind the kernel that runs before a call waits, as on the device that the simulated one is modelled on.
+const BEHIND: u32 = 1_021;
+/// Longer than a record works, so that it is told to have waited.
+const KERNEL_NS: u64 = 100_000;
+
+#[gpu_profile(stream = w.gpu.stream)]
+fn behind(w: &World) {
+    w.gpu.kernel(KERNEL_NS);
+}
+
+#[test]
+fn a_record_that_waits_for_room_is_not_gpuprofs_cost() {
+    let w = world();
+    w.warm_up(|| behind(&w));
+    w.sim.set_queue_depth(BEHIND);
+    let session = w.session();
+    let before = w.sim.now();
+    for _ in 0..=BEHIND {
+        w.gpu.kernel(KERNEL_NS);
+    }
+    assert_eq!(w.sim.now(), before, "there was room");
+    behind(&w);
+    assert_eq!(w.sim.now(), before + 3 * KERNEL_NS, "each call waited");
+    let profile = w.finish(session);
+    assert_eq!(profile.trust.own_stalled_ns, 2 * KERNEL_NS);
+    assert_eq!(profile.trust.own_cost_ns, 0);
+    // The launch's own wait is the function's.
+    assert_eq!(cpu_times(&profile, "behind"), (1, KERNEL_NS, KERNEL_NS));
+    assert_eq!(gpu_times(&profile, "behind"), (1, KERNEL_NS, KERNEL_NS));
+}
+
+#[test]
+fn launches_of_a_graph_take_the_room_of_its_nodes_and_no_more() {
+    /// Six records, with a kernel between some of them; a launch waits for room for all of them.
+    const OPERATIONS: u64 = 9;
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    w.sim.reset_calls();
+    let graph = Graph::new(capture(&stream, || model(&w, &stream)));
+    w.sim.set_queue_depth(BEHIND);
+    w.gpu.kernel_on(&stream, KERNEL_NS);
+    let before = w.sim.now();
+    let fit = u64::from(BEHIND) / OPERATIONS;
+    (0..fit).for_each(|_| launch(&w, &graph, KERNEL_NS));
+    assert_eq!(w.sim.now(), before, "there was room");
+    // A stream takes far fewer launches of a graph that owns one.
+    assert_eq!(w.sim.calls("cuUserObjectCreate"), 0);
+    launch(&w, &graph, KERNEL_NS);
+    assert!(w.sim.now() > before, "the program's own launch waited");
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "model").0, fit + 1);
+    assert_eq!(profile.trust.own_stalled_ns, 0, "the wait is the program's");
+}

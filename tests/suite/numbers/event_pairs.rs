@@ -1,0 +1,132 @@
+//! Promise: a GPU time is what the pair of events says, read when both are complete, away from the program's threads.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/foreign_context.rs"]
+mod other_context;
+
+use std::sync::Arc;
+
+use common::{World, cpu_times, gpu_times, until, world};
+use cudarc::driver::CudaStream;
+use gpuprof::gpu_profile;
+use other_context::{Lent, Other};
+
+#[gpu_profile]
+fn on(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.gpu.kernel_on(stream, ns);
+}
+
+#[gpu_profile]
+fn parent(w: &World, stream: &Arc<CudaStream>, children: &[u64]) {
+    children.iter().for_each(|ns| on(w, stream, *ns));
+}
+
+#[gpu_profile]
+fn touches_nothing(_stream: &Arc<CudaStream>) {}
+
+#[test]
+fn a_duration_does_not_coarsen_with_distance() {
+    let w = world();
+    let session = w.session();
+    // A float32 of milliseconds has steps of 2 ms at ten hours.
+    for hours in [0, 1, 10] {
+        w.cpu(hours * 3_600_000_000_000);
+        on(&w, &w.gpu.stream, 1_234);
+        w.gpu.stream.synchronize().expect("synchronize");
+        drop(gpuprof::collect());
+    }
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "on"), (3, 3 * 1_234, 3 * 1_234));
+}
+
+#[test]
+fn steps_of_the_drivers_resolution_never_make_a_time_negative() {
+    let w = world();
+    w.sim.set_resolution_ns(500);
+    let session = w.session();
+    // 1,200 reads 1,000; the four of 300 read 500 each, more than what they are part of.
+    w.gpu.kernel(10_000);
+    parent(&w, &w.gpu.stream, &[300, 300, 300, 300]);
+    parent(&w, &w.gpu.stream, &[100]);
+    let profile = w.finish(session);
+    w.sim.set_resolution_ns(0);
+    assert_eq!(gpu_times(&profile, "on"), (5, 2_000, 2_000));
+    assert_eq!(gpu_times(&profile, "parent"), (2, 1_000, 0));
+}
+
+#[test]
+fn no_time_is_asked_for_before_it_is_there() {
+    let w = world();
+    w.warm_up(|| touches_nothing(&w.gpu.stream));
+    let session = w.session();
+    w.sim.reset_calls();
+    on(&w, &w.gpu.stream, 1_000_000);
+    until(|| w.sim.calls("cuEventQuery") > 5);
+    assert_eq!(w.sim.calls("cuEventElapsedTime_v2"), 0);
+    let profile = w.finish(session);
+    assert_eq!(w.sim.calls("cuEventElapsedTime_v2"), 1);
+    assert_eq!(gpu_times(&profile, "on"), (1, 1_000_000, 1_000_000));
+}
+
+#[test]
+fn the_programs_thread_records_and_nothing_more() {
+    let w = world();
+    w.warm_up(|| touches_nothing(&w.gpu.stream));
+    let session = w.session();
+    w.gpu.context.bind_to_thread().expect("bind");
+    w.sim.reset_calls();
+    // Fewer than the pool holds at first: no event is made.
+    (0..10).for_each(|_| touches_nothing(&w.gpu.stream));
+    let named = w.sim.calls_by_symbol().into_iter();
+    let here: Vec<(String, u64)> = named
+        .map(|(name, _)| (name.clone(), w.sim.calls_here(&name)))
+        .filter(|(_, calls)| *calls > 0)
+        .collect();
+    let expected = ["cuCtxGetCurrent", "cuEventRecord", "cuStreamIsCapturing"];
+    assert_eq!(here, expected.map(|name| (name.to_owned(), 20)));
+    drop(w.finish(session));
+}
+
+#[test]
+fn a_stall_of_the_host_is_in_both_times() {
+    let w = world();
+    let session = w.session();
+    // As when the stream's queue is full and the launch blocks.
+    w.sim.set_call_ns("cuLaunchKernel", 70_000);
+    on(&w, &w.gpu.stream, 1_000);
+    w.sim.set_call_ns("cuLaunchKernel", 0);
+    let profile = w.finish(session);
+    assert_eq!(cpu_times(&profile, "on"), (1, 70_000, 70_000));
+    // The stream was idle: the pair holds the gap before the kernel.
+    assert_eq!(gpu_times(&profile, "on"), (1, 71_000, 71_000));
+}
+
+#[gpu_profile]
+fn lent(_lent: &Lent, inside: impl FnOnce()) {
+    inside();
+}
+
+#[test]
+fn the_event_floor_is_shown_and_not_subtracted() {
+    let w = world();
+    w.sim.set_event_ns(400);
+    // A context of its own: the floor is measured once in each.
+    let other = Other::new(w.sim).expect("a context");
+    let stream = other.lend(other.stream, true);
+    let session = w.session();
+    lent(&stream, || ());
+    until(|| {
+        w.cpu(1_000);
+        session.snapshot().trust.event_floor_ns == Some(400)
+    });
+    lent(&stream, || {
+        other.kernel(other.stream, 5_000).expect("launch")
+    });
+    other.synchronize(other.stream).expect("synchronize");
+    let profile = w.finish(session);
+    w.sim.set_event_ns(0);
+    assert_eq!(profile.trust.event_floor_ns, Some(400));
+    // Twice the 400 ns that the start event takes.
+    assert_eq!(gpu_times(&profile, "lent"), (2, 5_800, 5_800));
+}

@@ -1,0 +1,286 @@
+//! Promise: calls, extremes, mean and spread are exact, percentiles within 1/32, and the stated work adds up.
+
+#[path = "../../support/world.rs"]
+mod common;
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use common::{World, function, gpu, world};
+use cudarc::driver::CudaStream;
+use gpuprof::profile::{Bucket, Times};
+use gpuprof::{Mode, Session, gpu_profile, scope};
+
+#[gpu_profile]
+fn lasts(w: &World, stream: &Arc<CudaStream>, cpu_ns: u64, gpu_ns: u64) {
+    w.gpu.kernel_on(stream, gpu_ns);
+    w.cpu(cpu_ns);
+}
+
+thread_local! {
+    static EVALUATED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// An argument expression that tells how often it was asked.
+fn counted<T>(value: T) -> T {
+    EVALUATED.set(EVALUATED.get() + 1);
+    value
+}
+
+fn evaluated() -> u32 {
+    EVALUATED.replace(0)
+}
+
+#[gpu_profile(bytes = counted(n * 4), flops = counted(n as f32 * 0.5), items = counted(&n))]
+fn works(_stream: &Arc<CudaStream>, n: usize) {
+    assert!(n > 0);
+}
+
+#[gpu_profile(cpu, items = 3)]
+fn items_only() {}
+
+#[gpu_profile(stream = counted(stream), bytes = 8)]
+fn states_stream(stream: &Arc<CudaStream>) {
+    assert!(Arc::strong_count(stream) > 0);
+}
+
+#[gpu_profile(payload = counted(7_u32), cpu)]
+fn has_payload() {}
+
+/// Runs `lasts` once per value, CPU and GPU both that long.
+fn run(w: &World, values: impl Iterator<Item = u64>) -> (Times, Times) {
+    let session = w.session();
+    // Behind a kernel long enough, so that no pair holds CPU time.
+    w.gpu.kernel(4_000_000_000);
+    values.for_each(|ns| lasts(w, &w.gpu.stream, ns, ns));
+    let profile = w.finish(session);
+    let function = function(&profile, "lasts");
+    (function.cpu.clone(), gpu(&profile, "lasts").times.clone())
+}
+
+#[test]
+fn sums_means_and_extremes_are_exact() {
+    let w = world();
+    let (cpu, gpu) = run(&w, [100, 200, 600, 1_100].into_iter());
+    for times in [cpu, gpu] {
+        assert_eq!((times.total_ns, times.self_ns), (2_000, 2_000));
+        assert_eq!(
+            (times.min_ns, times.mean_ns, times.max_ns),
+            (100, 500, 1_100)
+        );
+        // √((400² + 300² + 100² + 600²) / 4) = √155 000 = 393.7
+        assert_eq!(times.stddev_ns, 394);
+    }
+}
+
+#[test]
+fn one_call_has_no_spread() {
+    let w = world();
+    let (cpu, gpu) = run(&w, [12_345].into_iter());
+    for times in [cpu, gpu] {
+        let all = [
+            times.min_ns,
+            times.mean_ns,
+            times.max_ns,
+            times.p50_ns,
+            times.p99_ns,
+        ];
+        assert_eq!(all, [12_345; 5]);
+        assert_eq!(times.stddev_ns, 0);
+        // 12 345 lies in the octave 8 192 to 16 383, whose sixteen buckets are 512 wide.
+        let bucket = Bucket {
+            low_ns: 12_288,
+            high_ns: 12_799,
+            count: 1,
+        };
+        assert_eq!(times.histogram, [bucket]);
+    }
+}
+
+#[test]
+fn a_call_of_no_time_counts() {
+    let w = world();
+    let (cpu, gpu) = run(&w, [0, 0, 0].into_iter());
+    for times in [cpu, gpu] {
+        assert_eq!((times.total_ns, times.max_ns, times.p99_ns), (0, 0, 0));
+        assert_eq!(
+            times.histogram,
+            [Bucket {
+                low_ns: 0,
+                high_ns: 0,
+                count: 3
+            }]
+        );
+    }
+}
+
+#[test]
+fn percentiles_are_within_a_thirty_second() {
+    let w = world();
+    // Evenly spread, in an order that is not sorted: 7 has no divisor in common with 1 000.
+    let even: Vec<u64> = (0..1_000_u64)
+        .map(|at| (at * 7 % 1_000 + 1) * 1_000)
+        .collect();
+    // Long-tailed: 100 ns to 3.2 ms.
+    let tailed: Vec<u64> = (0..1_000_u64)
+        .map(|at| 100 + (at * at * at) / 310)
+        .collect();
+    for mut values in [even, tailed] {
+        let (cpu, gpu) = run(&w, values.iter().copied());
+        values.sort_unstable();
+        for times in [&cpu, &gpu] {
+            for (share, read) in [
+                (500, times.p50_ns),
+                (900, times.p90_ns),
+                (950, times.p95_ns),
+                (990, times.p99_ns),
+            ] {
+                // The smallest value that so many of the thousand are at or under.
+                let truth = values[share - 1];
+                assert!(
+                    read.abs_diff(truth) * 32 <= truth,
+                    "p{share}: {read}, not {truth}"
+                );
+            }
+            assert_eq!((times.min_ns, times.max_ns), (values[0], values[999]));
+        }
+        assert_eq!(cpu, gpu);
+    }
+}
+
+#[test]
+fn every_call_is_in_the_histogram_bucket_of_its_duration() {
+    let w = world();
+    let values: Vec<u64> = (0..500).map(|at: u64| at.pow(3) + at).collect();
+    let (cpu, gpu) = run(&w, values.iter().copied());
+    for times in [cpu, gpu] {
+        for bucket in &times.histogram {
+            let inside = |ns: &&u64| (bucket.low_ns..=bucket.high_ns).contains(*ns);
+            assert_eq!(values.iter().filter(inside).count() as u64, bucket.count);
+        }
+        let counted: u64 = times.histogram.iter().map(|bucket| bucket.count).sum();
+        assert_eq!(counted, 500);
+    }
+}
+
+#[test]
+fn stated_work_adds_up_and_is_evaluated_once_a_call() {
+    let w = world();
+    let session = w.session();
+    evaluated();
+    (1..=10).for_each(|n| works(&w.gpu.stream, n));
+    assert_eq!(evaluated(), 30);
+    items_only();
+    items_only();
+    let profile = w.finish(session);
+    // 1 + 2 + … + 10 = 55
+    let all = function(&profile, "works");
+    let stated = (all.bytes, all.flops, all.items);
+    assert_eq!(stated, (Some(220.0), Some(27.5), Some(55.0)));
+    let timed = gpu(&profile, "works");
+    assert_eq!(
+        (timed.timed_bytes, timed.timed_flops, timed.timed_items),
+        stated
+    );
+    let items = function(&profile, "items_only");
+    assert_eq!(
+        (items.bytes, items.flops, items.items),
+        (None, None, Some(6.0))
+    );
+    let none = function(&profile, "lasts");
+    assert_eq!((none.bytes, none.flops, none.items), (None, None, None));
+}
+
+#[test]
+fn work_of_untimed_calls_is_no_part_of_the_timed_work() {
+    let w = world();
+    w.warm_up(|| works(&w.gpu.stream, 1));
+    let session = w.session();
+    works(&w.gpu.stream, 1);
+    // The second call's start event, then the third's end event.
+    w.sim.fail("cuEventRecord", 1, 1, 2);
+    works(&w.gpu.stream, 10);
+    w.sim.fail("cuEventRecord", 2, 1, 2);
+    works(&w.gpu.stream, 100);
+    works(&w.gpu.stream, 1_000);
+    let profile = w.finish(session);
+    let all = function(&profile, "works");
+    assert_eq!((all.calls, all.items), (4, Some(1_111.0)));
+    let timed = gpu(&profile, "works");
+    assert_eq!((timed.timed_calls, timed.timed_items), (2, Some(1_001.0)));
+    assert_eq!(timed.timed_bytes, Some(4_004.0));
+    assert_eq!((all.untimed_calls, all.untimed.cuda_error), (2, 2));
+    let errors = &profile.trust.errors;
+    assert_eq!(errors.len(), 1);
+    assert_eq!(
+        (
+            errors[0].call.as_str(),
+            errors[0].name.as_str(),
+            errors[0].count
+        ),
+        ("cuEventRecord", "CUDA_ERROR_OUT_OF_MEMORY", 2)
+    );
+}
+
+#[test]
+fn nothing_is_evaluated_that_is_not_used() {
+    let w = world();
+    evaluated();
+    let call_all = || {
+        works(&w.gpu.stream, 1);
+        states_stream(&w.gpu.stream);
+        has_payload();
+    };
+    let off = Session::builder().mode(Mode::Off).start().expect("start");
+    call_all();
+    drop(off);
+    assert_eq!(evaluated(), 0, "off");
+    let filtered = Session::builder().filter("^lasts$").start().expect("start");
+    call_all();
+    drop(filtered);
+    assert_eq!(evaluated(), 0, "filtered out");
+    // No session is open.
+    call_all();
+    assert_eq!(evaluated(), 0, "stopped");
+    let ranges = Session::builder().mode(Mode::Nvtx).start().expect("start");
+    works(&w.gpu.stream, 1);
+    states_stream(&w.gpu.stream);
+    drop(ranges);
+    assert_eq!(evaluated(), 0, "ranges carry neither work nor streams");
+    let on = w.session();
+    states_stream(&w.gpu.stream);
+    assert_eq!(evaluated(), 1, "the stream, once");
+    drop(on);
+}
+
+#[test]
+fn the_stream_of_a_scope_is_evaluated_only_while_it_is_on() {
+    let w = world();
+    evaluated();
+    let enter = || {
+        scope!("counted scope", counted(&w.gpu.stream));
+    };
+    enter();
+    assert_eq!(evaluated(), 0);
+    let session = w.session();
+    enter();
+    enter();
+    assert_eq!(evaluated(), 2);
+    assert_eq!(gpu(&w.finish(session), "counted scope").timed_calls, 2);
+}
+
+#[test]
+fn longer_than_the_histogram_reaches_is_counted_at_its_end() {
+    let w = world();
+    let session = w.session();
+    // Three hours.
+    let ns = 3 * 3_600 * 1_000_000_000;
+    {
+        scope!("three hours");
+        w.cpu(ns);
+    }
+    let profile = w.finish(session);
+    let cpu = &function(&profile, "three hours").cpu;
+    assert_eq!((cpu.total_ns, cpu.max_ns, cpu.min_ns), (ns, ns, ns));
+    assert_eq!(cpu.p50_ns, ns);
+}

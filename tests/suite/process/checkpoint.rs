@@ -1,0 +1,118 @@
+//! Promise: with `GPUPROF_CHECKPOINT` a process that does not reach its end leaves a whole JSON file that is at most one
+//! interval old.
+
+#[path = "checkpoint/checks.rs"]
+mod checks;
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/program/mod.rs"]
+mod process;
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use common::Gpu;
+use cudarc::driver::CudaStream;
+use gpuprof::gpu_profile;
+
+fn main() -> ExitCode {
+    match process::scenario() {
+        Some(scenario) => program(&scenario),
+        None => process::run_tests(checks::TESTS),
+    }
+}
+
+/// The report's path, for a program that waits for its checkpoint.
+const REPORT: &str = "GPUPROF_TEST_REPORT";
+/// Where the program notes how long it has run, in nanoseconds since its first span.
+const AGE: &str = "GPUPROF_TEST_AGE";
+
+#[gpu_profile(cpu)]
+fn tick() {}
+
+#[gpu_profile]
+fn step(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
+    gpu.kernel_on(stream, ns);
+}
+
+fn program(scenario: &str) -> ExitCode {
+    match scenario {
+        "no span" => {
+            assert_eq!(gpuprof::snapshot().trust.calls, 0);
+            // Several checkpoints long.
+            thread::sleep(Duration::from_millis(300));
+        }
+        "ticking" => tick_for_ever(),
+        "returning" => {
+            tick();
+            await_checkpoint();
+            (0..10).for_each(|_| tick());
+        }
+        "waiting" => {
+            tick();
+            thread::sleep(Duration::from_millis(300));
+        }
+        "reset" => {
+            (0..5).for_each(|_| tick());
+            await_checkpoint();
+            gpuprof::reset();
+        }
+        "in a session" => {
+            (0..3).for_each(|_| tick());
+            let session = gpuprof::Session::builder().start().expect("the only one");
+            (0..7).for_each(|_| tick());
+            await_checkpoint();
+            await_checkpoint();
+            assert_eq!(session.snapshot().trust.calls, 7);
+            std::process::abort();
+        }
+        "queued" => {
+            let gpu = Gpu::new(
+                simcuda::install().expect("the simulated driver is built"),
+                0,
+            );
+            step(&gpu, &gpu.stream, 60_000_000_000);
+            await_checkpoint();
+            std::process::abort();
+        }
+        "elsewhere" => {
+            tick();
+            env::set_current_dir("/").expect("a folder");
+            await_checkpoint();
+            std::process::abort();
+        }
+        _ => panic!("no scenario {scenario}"),
+    }
+    ExitCode::SUCCESS
+}
+
+/// Calls a function again and again, and keeps a note of how long.
+fn tick_for_ever() -> ! {
+    let note = File::create(env::var_os(AGE).expect("the test gives it")).expect("a file");
+    // The first call opens the window, from which the report counts, and takes a while for it.
+    tick();
+    let began = Instant::now();
+    process::ready();
+    loop {
+        tick();
+        let ns = u64::try_from(began.elapsed().as_nanos()).expect("not for centuries");
+        note.write_all_at(&ns.to_le_bytes(), 0).expect("written");
+        thread::sleep(Duration::from_micros(500));
+    }
+}
+
+/// Returns when another checkpoint was written.
+fn await_checkpoint() {
+    let path = env::var_os(REPORT).expect("the test gives it");
+    let file = || {
+        fs::metadata(&path)
+            .map(|file| (file.ino(), file.mtime_nsec()))
+            .ok()
+    };
+    let before = file();
+    common::until(|| file() != before);
+}

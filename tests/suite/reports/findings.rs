@@ -1,0 +1,342 @@
+//! Promise: each finding is made by a program that does what it is about, and not by one that does it right.
+//!
+//! The thresholds are tested on profiles in gpuprof-runtime; here whole programs run, through the attribute, on the simulated
+//! device and its libcupti.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/cupti.rs"]
+mod kernel_tier;
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaStream, PinnedHostSlice};
+use gpuprof::{Profile, gpu_profile};
+use kernel_tier::{Tier, tier, work};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+/// The functions that a rule names; an empty name for the whole program.
+fn named<'a>(profile: &'a Profile, rule: &str) -> Vec<&'a str> {
+    let findings = profile.findings.iter();
+    findings
+        .filter(|finding| finding.rule == rule)
+        .map(|finding| finding.function.as_deref().unwrap_or_default())
+        .collect()
+}
+
+/// A session in which the program runs.
+fn profile(t: &Tier, program: impl FnOnce()) -> Profile {
+    let session = t.session();
+    program();
+    t.finish(session)
+}
+
+fn nobody() -> Vec<&'static str> {
+    Vec::new()
+}
+
+/// Ten kernels, and what the host does before each.
+#[gpu_profile]
+fn step(t: &Tier, stream: &Arc<CudaStream>, kernel_ns: u64, host_ns: u64) {
+    for _ in 0..10 {
+        t.cpu(host_ns);
+        t.gpu.kernel_on(stream, kernel_ns);
+    }
+}
+
+/// Ten kernels with hardly a wait, and a file that is read.
+#[gpu_profile]
+fn step_and_read(t: &Tier, stream: &Arc<CudaStream>) {
+    step(t, stream, 2 * US, 0);
+    t.cpu(100 * MS);
+}
+
+#[test]
+fn tiny_kernels_that_wait_for_their_launches() {
+    let t = tier();
+    let steps = |kernel_ns, host_ns| {
+        profile(&t, || {
+            for _ in 0..30 {
+                step(&t, &t.gpu.stream, kernel_ns, host_ns);
+                t.settle();
+            }
+        })
+    };
+    let bound = steps(2 * US, 6 * US);
+    assert_eq!(named(&bound, "launch-bound"), ["step"]);
+    let finding = bound.findings.iter().find(|f| f.rule == "launch-bound");
+    let evidence = &finding.expect("just seen").evidence;
+    assert!(
+        evidence.contains("10 kernels per call, half of them of at most 2.00 µs"),
+        "{evidence}"
+    );
+    assert_eq!(named(&steps(30 * US, 50 * US), "launch-bound"), nobody());
+    assert_eq!(named(&steps(5 * US, US), "launch-bound"), nobody());
+    let reads = profile(&t, || {
+        for _ in 0..30 {
+            step_and_read(&t, &t.gpu.stream);
+        }
+    });
+    assert_eq!(named(&reads, "launch-bound"), nobody());
+}
+
+#[gpu_profile]
+fn solve(t: &Tier, stream: &Arc<CudaStream>, waits: bool) {
+    t.gpu.kernel_on(stream, 100 * US);
+    if waits {
+        stream.synchronize().expect("synchronize");
+    }
+}
+
+#[gpu_profile(cpu)]
+fn wait(stream: &Arc<CudaStream>) {
+    stream.synchronize().expect("synchronize");
+}
+
+#[test]
+fn a_wait_in_the_function_that_launches() {
+    let t = tier();
+    let rounds = |waits| {
+        profile(&t, || {
+            for _ in 0..20 {
+                solve(&t, &t.gpu.stream, waits);
+            }
+            wait(&t.gpu.stream);
+        })
+    };
+    assert_eq!(named(&rounds(true), "synchronization"), ["solve"]);
+    assert_eq!(named(&rounds(false), "synchronization"), nobody());
+}
+
+const LEN: usize = 1 << 18;
+
+#[gpu_profile]
+fn from_pageable(stream: &Arc<CudaStream>, from: &[f32], to: &mut CudaSlice<f32>) {
+    stream.memcpy_htod(from, to).expect("copy");
+}
+
+#[gpu_profile]
+fn from_page_locked(
+    stream: &Arc<CudaStream>,
+    from: &PinnedHostSlice<f32>,
+    to: &mut CudaSlice<f32>,
+) {
+    stream.memcpy_htod(from, to).expect("copy");
+}
+
+/// Pieces that are copied in and computed, on these streams in turn.
+#[gpu_profile(stream = [streams[0], streams[1]])]
+fn pieces(
+    t: &Tier,
+    streams: &[Arc<CudaStream>; 2],
+    from: &PinnedHostSlice<f32>,
+    to: &mut CudaSlice<f32>,
+) {
+    for piece in 0..8 {
+        from_page_locked(&streams[piece % 2], from, to);
+        t.gpu.kernel_on(&streams[piece % 2], 100 * US);
+    }
+}
+
+#[test]
+fn pageable_copies_and_pieces_on_one_stream() {
+    let t = tier();
+    t.sim.set_kernel_ns("memcpy", 40 * US);
+    let stream = &t.gpu.stream;
+    let other = t.gpu.another_stream();
+    let pageable = vec![1.0_f32; LEN];
+    // SAFETY: filled just below.
+    let page_locked = unsafe { t.gpu.context.alloc_pinned::<f32>(LEN) };
+    let mut page_locked = page_locked.expect("memory");
+    page_locked.as_mut_slice().expect("host memory").fill(1.0);
+    let mut to = stream.alloc_zeros::<f32>(LEN).expect("memory");
+    t.settle();
+
+    let copied = profile(&t, || {
+        for _ in 0..10 {
+            from_pageable(stream, &pageable, &mut to);
+            solve(&t, stream, false);
+        }
+    });
+    assert_eq!(named(&copied, "host-copies"), ["from_pageable"]);
+
+    let mut in_pieces = |streams: [&Arc<CudaStream>; 2]| {
+        let streams = streams.map(Arc::clone);
+        profile(&t, || pieces(&t, &streams, &page_locked, &mut to))
+    };
+    let one = in_pieces([stream, stream]);
+    assert_eq!(named(&one, "one-stream"), ["pieces"]);
+    assert_eq!(named(&one, "host-copies"), nobody());
+    assert_eq!(named(&in_pieces([stream, &other]), "one-stream"), nobody());
+    t.sim.set_kernel_ns("memcpy", 0);
+}
+
+#[test]
+fn pieces_of_calls_that_take_turns_on_streams() {
+    let t = tier();
+    t.sim.set_kernel_ns("memcpy", 40 * US);
+    let streams = [Arc::clone(&t.gpu.stream), t.gpu.another_stream()];
+    let mut memory = [(); 2].map(|()| {
+        // SAFETY: filled just below.
+        let from = unsafe { t.gpu.context.alloc_pinned::<f32>(LEN) };
+        let mut from = from.expect("memory");
+        from.as_mut_slice().expect("host memory").fill(1.0);
+        (from, t.gpu.stream.alloc_zeros::<f32>(LEN).expect("memory"))
+    });
+    t.settle();
+    let mut turns = |after_each: &dyn Fn()| {
+        let run = profile(&t, || {
+            for call in 0..4 {
+                let stream = &streams[call % 2];
+                let (from, to) = &mut memory[call % 2];
+                pieces(&t, &[stream, stream].map(Arc::clone), from, to);
+                after_each();
+            }
+        });
+        let copies = &work(&run, "from_page_locked").copies[0];
+        assert_eq!(copies.times.total_ns, 4 * 8 * 40 * US);
+        assert_eq!(work(&run, "pieces").work_streams, 1);
+        (copies.alone_ns, named(&run, "one-stream").len())
+    };
+    // The next call's first copy begins in the middle of a kernel: only the very first copy has none beside it.
+    assert_eq!(turns(&|| t.cpu(70 * US)), (Some(40 * US), 0));
+    // Each call when the one before is over: on whatever stream, nothing overlaps.
+    assert_eq!(turns(&|| t.settle()), (Some(4 * 8 * 40 * US), 1));
+    t.sim.set_kernel_ns("memcpy", 0);
+}
+
+#[test]
+fn a_kernel_that_has_most_of_the_time_and_one_block() {
+    let t = tier();
+    let launched = |times, ns| {
+        profile(&t, || {
+            for _ in 0..times {
+                step(&t, &t.gpu.stream, ns, 0);
+            }
+        })
+    };
+    // The kernel of these tests has one block of a device of forty multiprocessors.
+    let long = launched(2, 50 * US);
+    assert_eq!(named(&long, "one-kernel"), ["step"]);
+    assert_eq!(named(&long, "underused-gpu"), ["step"]);
+    assert_eq!(named(&launched(2, 5 * US), "underused-gpu"), nobody());
+    let few = profile(&t, || {
+        for _ in 0..4 {
+            solve(&t, &t.gpu.stream, false);
+        }
+    });
+    assert_eq!(named(&few, "one-kernel"), nobody());
+}
+
+/// What it says that it does in the 100 µs of its kernel.
+#[gpu_profile(bytes = bytes, flops = flops)]
+fn rated(t: &Tier, stream: &Arc<CudaStream>, bytes: u64, flops: u64) {
+    t.gpu.kernel_on(stream, 100 * US);
+}
+
+#[test]
+fn stated_work_against_the_peaks() {
+    let t = tier();
+    let stating = |bytes, flops| {
+        profile(&t, || {
+            for _ in 0..10 {
+                rated(&t, &t.gpu.stream, bytes, flops);
+                t.settle();
+            }
+        })
+    };
+    // 100 µs at the simulated device's peaks: 32 MB, 814 MFLOP in single and 25.4 MFLOP in double precision.
+    let slow = stating(1_000_000, 10_000_000);
+    assert_eq!(named(&slow, "below-roofline"), ["rated"]);
+    assert_eq!(named(&slow, "double-precision-suspect"), nobody());
+    let double = stating(1_000_000, 25_000_000);
+    assert_eq!(named(&double, "double-precision-suspect"), ["rated"]);
+    assert_eq!(named(&double, "below-roofline"), nobody());
+    let good = stating(20_000_000, 200_000_000);
+    assert_eq!(named(&good, "below-roofline"), nobody());
+    assert_eq!(named(&good, "double-precision-suspect"), nobody());
+}
+
+#[gpu_profile]
+fn starts_slowly(t: &Tier, stream: &Arc<CudaStream>, host_ns: u64) {
+    t.cpu(host_ns);
+    t.gpu.kernel_on(stream, 10 * US);
+}
+
+#[gpu_profile]
+fn starts_at_once(t: &Tier, stream: &Arc<CudaStream>) {
+    t.cpu(MS);
+    t.gpu.kernel_on(stream, 10 * US);
+}
+
+#[test]
+fn a_first_call_that_takes_far_longer() {
+    let t = tier();
+    let run = profile(&t, || {
+        for call in 0..20 {
+            starts_slowly(&t, &t.gpu.stream, if call == 0 { 50 * MS } else { MS });
+            starts_at_once(&t, &t.gpu.stream);
+        }
+    });
+    assert_eq!(named(&run, "first-call"), ["starts_slowly"]);
+}
+
+#[test]
+fn calls_that_take_far_longer_than_others() {
+    let t = tier();
+    let calls = |slow_ns| {
+        profile(&t, || {
+            for call in 0..200 {
+                step(
+                    &t,
+                    &t.gpu.stream,
+                    if call % 20 == 0 { slow_ns } else { 10 * US },
+                    0,
+                );
+                t.settle();
+            }
+        })
+    };
+    assert_eq!(named(&calls(200 * US), "wide-spread"), ["step"]);
+    assert_eq!(named(&calls(20 * US), "wide-spread"), nobody());
+}
+
+#[test]
+fn kernels_that_nobody_claims() {
+    let t = tier();
+    let with = |outside| {
+        profile(&t, || {
+            solve(&t, &t.gpu.stream, false);
+            for _ in 0..outside {
+                t.gpu.kernel(100 * US);
+            }
+        })
+    };
+    assert_eq!(named(&with(10), "outside"), [""]);
+    assert_eq!(named(&with(0), "outside"), nobody());
+}
+
+#[test]
+fn the_report_ends_with_what_to_run_next() {
+    let t = tier();
+    let run = profile(&t, || solve(&t, &t.gpu.stream, false));
+    let lines: Vec<&str> = run.commands.iter().map(|command| &*command.line).collect();
+    let [ncu, nsys] = lines[..] else {
+        panic!("{lines:?}");
+    };
+    let range = if cfg!(feature = "nvtx") {
+        " --nvtx --nvtx-include gpuprof@solve/"
+    } else {
+        ""
+    };
+    let begin = format!("GPUPROF=nvtx ncu{range} --kernel-name saxpy --launch-count 1 --set full ");
+    assert!(ncu.starts_with(&begin), "{ncu}");
+    assert!(
+        nsys.starts_with("GPUPROF=nvtx nsys profile -t cuda,nvtx -o report "),
+        "{nsys}"
+    );
+    let table = run.to_string();
+    assert!(table.contains(&format!("\n  {ncu}\n")), "{table}");
+}

@@ -1,0 +1,99 @@
+//! Promise: every environment variable does what the documentation says; a wrong value costs one line, never the program.
+
+#[path = "settings/checks.rs"]
+mod checks;
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/program/mod.rs"]
+mod process;
+#[path = "settings/wrong.rs"]
+mod wrong;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use common::{World, world};
+use cudarc::driver::CudaStream;
+use gpuprof::gpu_profile;
+
+fn main() -> ExitCode {
+    match process::scenario() {
+        Some(scenario) => program(&scenario),
+        None => process::run_tests(&[checks::TESTS, wrong::TESTS].concat()),
+    }
+}
+
+const STDOUT: &str = "done\n";
+
+#[gpu_profile(name = "conv/forward")]
+fn forward(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 10_000);
+    w.cpu(2_000);
+}
+
+#[gpu_profile(name = "conv/backward")]
+fn backward(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 30_000);
+    w.cpu(500);
+}
+
+#[gpu_profile]
+fn pool(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 35_000);
+    w.cpu(20_000);
+}
+
+#[gpu_profile(name = "inherits")]
+fn without_a_stream(w: &World) {
+    w.gpu.kernel(1_000);
+}
+
+#[gpu_profile(cpu)]
+fn load(w: &World) {
+    w.cpu(3_000);
+}
+
+fn program(scenario: &str) -> ExitCode {
+    let w = world();
+    let stream = &w.gpu.stream;
+    match scenario {
+        // Each order of the rows is another one; the stream is always busy, so a pair reads its kernel alone.
+        "work" => {
+            (0..2).for_each(|_| backward(&w, stream));
+            (0..4).for_each(|_| forward(&w, stream));
+            pool(&w, stream);
+            (0..8).for_each(|_| load(&w));
+        }
+        // The very first thing that is asked of gpuprof.
+        "default-stream" => gpuprof::with_stream(stream, || {
+            (0..10).for_each(|_| without_a_stream(&w));
+        }),
+        "many" => (0..400).for_each(|_| forward(&w, stream)),
+        "steps" => seven_steps(&w, stream),
+        "exit in a step" => {
+            seven_steps(&w, stream);
+            w.cpu(3_000);
+            print!("{STDOUT}");
+            std::process::exit(0);
+        }
+        // The virtual clock stands still at the end, so that the kernel never finishes.
+        "queued" => {
+            forward(&w, stream);
+            print!("{STDOUT}");
+            std::process::exit(0);
+        }
+        _ => panic!("no scenario {scenario}"),
+    }
+    stream.synchronize().expect("synchronize");
+    print!("{STDOUT}");
+    ExitCode::SUCCESS
+}
+
+/// 10,000 ns each, as the call begins with its kernel's launch and each step waits for the kernel's end.
+fn seven_steps(w: &World, stream: &Arc<CudaStream>) {
+    (0..7).for_each(|_| {
+        forward(w, stream);
+        stream.synchronize().expect("synchronize");
+        gpuprof::step();
+    });
+}

@@ -1,0 +1,67 @@
+//! Promise: where NVML says that a device ran below its clocks, the profile and a finding say so, with the reason; and where it
+//! does not, nothing is said.
+//!
+//! One test: the library, once loaded, is the process's.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/cupti.rs"]
+mod kernel_tier;
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use gpuprof::{Profile, gpu_profile};
+use kernel_tier::{Tier, tier};
+use simnvml::{Simulated, State};
+
+/// `nvmlClocksEventReasonGpuIdle` and `nvmlClocksEventReasonSwThermalSlowdown`.
+const IDLE: u64 = 1;
+const THERMAL: u64 = 0x20;
+const MS: u64 = 1_000_000;
+
+#[gpu_profile]
+fn solve(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 10 * MS);
+}
+
+fn profile(t: &Tier) -> Profile {
+    let session = t.session();
+    (0..20).for_each(|_| solve(t, &t.gpu.stream));
+    t.finish(session)
+}
+
+fn findings(profile: &Profile) -> Vec<&str> {
+    let findings = profile.findings.iter();
+    let throttled = findings.filter(|finding| finding.rule == "clocks-throttled");
+    throttled.map(|finding| finding.evidence.as_str()).collect()
+}
+
+#[test]
+fn a_hot_device_is_told_and_an_idle_one_is_not() {
+    let nvml = simnvml::install();
+    let t = tier();
+    let state = |reasons, sm_clock| State {
+        reasons,
+        sm_clock,
+        answer: 0,
+    };
+    nvml.set(state(IDLE, 345));
+    let cool = profile(&t);
+    assert_eq!((cool.throttled.len(), findings(&cool).len()), (0, 0));
+
+    nvml.set(state(THERMAL, 1_200));
+    let hot = profile(&t);
+    assert_eq!(hot.throttled.len(), 1);
+    let throttle = &hot.throttled[0];
+    assert_eq!((throttle.device, throttle.sm_clock_mhz), (0, 1_200));
+    assert_eq!(throttle.max_sm_clock_mhz, Simulated::HIGHEST);
+    assert_eq!(throttle.reasons, ["thermal slowdown"]);
+    let told = findings(&hot);
+    assert_eq!(told.len(), 1);
+    assert!(told[0].contains("thermal slowdown"), "{}", told[0]);
+
+    nvml.set(state(IDLE, 345));
+    let cool_again = profile(&t);
+    assert!(cool_again.throttled.is_empty(), "a session begins anew");
+}

@@ -1,0 +1,290 @@
+//! Promise: where gpuprof itself chooses how many calls are timed, functions of few or of long calls are timed at each of them, those
+//! of many short calls so rarely that events take next to nothing, and the totals are as sure as they say.
+
+#[path = "../../support/world.rs"]
+mod common;
+
+use std::sync::Arc;
+
+use common::{World, cpu_times, function, gpu, gpu_times, until, world};
+use cudarc::driver::CudaStream;
+use fastrand::Rng;
+use gpuprof::{Profile, Session, gpu_profile};
+
+/// The event floor of these tests' device: three of them a call are what events are taken to cost.
+const FLOOR: u64 = 1_000;
+
+/// Calls that are timed before any is left out.
+const ALL: u64 = 256;
+/// Calls timed at each stage in which one stands for twice as many as before.
+const STAGE: u64 = 32;
+
+#[gpu_profile]
+fn few(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 5_000);
+}
+
+#[gpu_profile]
+fn long(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 6_100_000);
+}
+
+#[gpu_profile(bytes = 100)]
+fn short(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.gpu.kernel_on(stream, ns);
+}
+
+#[gpu_profile]
+fn begins(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 5_000);
+}
+
+#[gpu_profile(sample = 1)]
+fn each(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 5_000);
+}
+
+#[gpu_profile(sample = 4)]
+fn stated(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 5_000);
+}
+
+#[gpu_profile]
+fn step(w: &World, stream: &Arc<CudaStream>, own: u64, parts: &[u64]) {
+    w.gpu.kernel_on(stream, own);
+    for ns in parts {
+        part(w, stream, *ns);
+    }
+}
+
+#[gpu_profile]
+fn part(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.gpu.kernel_on(stream, ns);
+}
+
+#[gpu_profile]
+fn varies(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.gpu.kernel_on(stream, ns);
+}
+
+#[gpu_profile]
+fn outer(w: &World, stream: &Arc<CudaStream>, parts: &[u64]) {
+    for ns in parts {
+        inner(w, stream, *ns);
+    }
+}
+
+#[gpu_profile]
+fn inner(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.gpu.kernel_on(stream, ns);
+}
+
+/// The world with a device of this event floor, and events that take no time from now on.
+fn floored() -> World {
+    let w = world();
+    w.sim.set_event_ns(FLOOR);
+    let session = w.session();
+    each(&w, &w.gpu.stream);
+    until(|| {
+        w.cpu(1_000);
+        session.snapshot().trust.event_floor_ns == Some(FLOOR)
+    });
+    w.finish(session);
+    w.sim.set_event_ns(0);
+    w
+}
+
+fn session() -> Session {
+    Session::builder().sample_auto().start().expect("start")
+}
+
+/// Has the GPU finish, and gpuprof read what it has.
+fn settle(w: &World, session: &Session) {
+    w.gpu.context.synchronize().expect("synchronize");
+    until(|| session.snapshot().trust.untimed.unfinished == 0);
+}
+
+/// Makes so many calls, and every few of them lets gpuprof see how long they take.
+fn make(w: &World, session: &Session, calls: u64, mut call: impl FnMut(u64)) {
+    for at in 0..calls {
+        call(at);
+        if at % 8 == 7 {
+            settle(w, session);
+        }
+    }
+}
+
+fn timed_all(profile: &Profile, name: &str, calls: u64) {
+    assert_eq!(gpu_times(profile, name).0, calls);
+    assert_eq!(function(profile, name).untimed_calls, 0);
+    assert_eq!(gpu(profile, name).estimate, None);
+}
+
+#[test]
+fn few_calls_and_long_ones_are_all_timed() {
+    let w = floored();
+    let session = session();
+    make(&w, &session, ALL, |_| few(&w, &w.gpu.stream));
+    make(&w, &session, 3 * ALL, |_| long(&w, &w.gpu.stream));
+    let profile = w.finish(session);
+    timed_all(&profile, "few", ALL);
+    timed_all(&profile, "long", 3 * ALL);
+    assert_eq!(gpu_times(&profile, "few").1, ALL * 5_000);
+    assert_eq!(profile.trust.sample, 0);
+}
+
+#[test]
+fn what_was_timed_at_each_call_is_sure() {
+    let w = floored();
+    let session = session();
+    make(&w, &session, ALL + STAGE, |_| begins(&w, &w.gpu.stream));
+    // One in two from here on.
+    begins(&w, &w.gpu.stream);
+    begins(&w, &w.gpu.stream);
+    let profile = w.finish(session);
+    let gpu = gpu(&profile, "begins");
+    let half = gpu.estimate.as_ref().map_or(0, |e| e.total_ci95_ns);
+    assert!(half <= gpu.times.total_ns / 100, "{half}");
+}
+
+#[test]
+fn what_is_stated_holds() {
+    let w = floored();
+    let session = session();
+    make(&w, &session, 4 * ALL, |_| each(&w, &w.gpu.stream));
+    make(&w, &session, 4 * ALL, |_| stated(&w, &w.gpu.stream));
+    let profile = w.finish(session);
+    timed_all(&profile, "each", 4 * ALL);
+    // From the first call on; eight standard deviations.
+    let timed = gpu_times(&profile, "stated").0;
+    assert!(timed.abs_diff(ALL) < 8 * 14, "{timed}");
+}
+
+#[test]
+fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
+    let w = floored();
+    let session = session();
+    // The first ones are slow, as first calls are.
+    let first = 50;
+    let ns = |at| if at < first { 40_000 } else { 10_000 };
+    let calls = 20_000;
+    make(&w, &session, calls, |at| short(&w, &w.gpu.stream, ns(at)));
+    let profile = w.finish(session);
+    assert_eq!(cpu_times(&profile, "short").0, calls);
+    let gpu = gpu(&profile, "short");
+    let function = function(&profile, "short");
+    assert_eq!(gpu.timed_calls + function.untimed.sampled_out, calls);
+    assert_eq!(function.untimed_calls, function.untimed.sampled_out);
+    // In the end one in 600, after nine stages in 16,000 calls.
+    let stages = ALL + 8 * STAGE;
+    assert!(
+        (stages..stages + 250).contains(&gpu.timed_calls),
+        "{} timed",
+        gpu.timed_calls
+    );
+    let truth = first * 40_000 + (calls - first) * 10_000;
+    let half = gpu.estimate.as_ref().expect("a sample").total_ci95_ns;
+    // All that differs was timed at each call, before there was a sample: what is left is that weights are drawn.
+    assert!(half < truth / 100, "{half} of {truth}");
+    assert!(
+        gpu.times.total_ns.abs_diff(truth) < truth / 200,
+        "{} of {truth}",
+        gpu.times.total_ns
+    );
+    let mean = truth / calls;
+    assert!(
+        gpu.times.mean_ns.abs_diff(mean) < mean / 200,
+        "{}",
+        gpu.times.mean_ns
+    );
+    // 50 of 20,000 are no percentile, although they are a tenth of those that were timed.
+    assert!(gpu.times.p99_ns < 11_000, "{}", gpu.times.p99_ns);
+    assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (10_000, 40_000));
+    // The rate is that of all calls too.
+    let per_ns = gpu.timed_bytes.expect("stated") / gpu.timed_ns as f64;
+    let wanted = (100 * calls) as f64 / truth as f64;
+    assert!((per_ns / wanted - 1.0).abs() < 0.005, "{per_ns}, {wanted}");
+}
+
+#[test]
+fn inside_a_sampled_call_no_more_are_left_out_than_have_to_be() {
+    let w = floored();
+    // Both know their rate when this begins: one in 20 steps of 300 µs, one in 300 parts of 20 µs.
+    let parts = [20_000; 5];
+    let call = |_| step(&w, &w.gpu.stream, 200_000, &parts);
+    let before = session();
+    make(&w, &before, 8_000, call);
+    w.finish(before);
+    let session = session();
+    let calls = 12_000;
+    make(&w, &session, calls, call);
+    let profile = w.finish(session);
+    let near = |name, wanted: u64| {
+        let timed = gpu_times(&profile, name).0;
+        // Parts of one step are drawn apart, steps as well; eight standard deviations.
+        let spread = 8 * wanted.isqrt();
+        assert!(timed.abs_diff(wanted) < spread, "{name}: {timed}, {wanted}");
+    };
+    near("step", calls / 20);
+    // Not one in 20 × 300.
+    near("part", calls * 5 / 300);
+    let total = |name| gpu(&profile, name).times.total_ns;
+    assert_eq!(total("step"), calls * 300_000);
+    assert_eq!(total("part"), calls * 100_000);
+    // What a step has for itself is a difference of two estimates.
+    let own = gpu(&profile, "step").times.self_ns;
+    assert!(own.abs_diff(calls * 200_000) < calls * 40_000, "{own}");
+}
+
+/// Seeded runs, and how many intervals must hold the truth: a true 95 % interval gives fewer once in 800.
+const RUNS: u64 = 200;
+const WANTED: u32 = 180;
+
+#[test]
+fn the_intervals_hold_what_they_say_while_rates_change() {
+    let w = floored();
+    let mut covered = [0; 3];
+    for run in 0..RUNS {
+        let mut random = Rng::with_seed(run);
+        let mut left_of_burst = 0;
+        // Runs of long calls: the rates follow them all the time.
+        let calls: Vec<(u64, Vec<u64>)> = (0..240)
+            .map(|_| {
+                if left_of_burst == 0 && random.u32(..40) == 0 {
+                    left_of_burst = random.u32(5..20);
+                }
+                left_of_burst = left_of_burst.saturating_sub(1);
+                let scale = if left_of_burst > 0 { 8 } else { 1 };
+                let own = scale * random.u64(600_000..1_800_000);
+                let inside = (0..random.u64(1..8)).map(|_| scale * random.u64(200_000..600_000));
+                (own, inside.collect())
+            })
+            .collect();
+        w.cpu(10_000);
+        let session = session();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                fastrand::seed(run);
+                make(&w, &session, calls.len() as u64, |at| {
+                    let (ns, inside) = &calls[at as usize];
+                    varies(&w, &w.gpu.stream, *ns);
+                    outer(&w, &w.gpu.stream, inside);
+                });
+            });
+        });
+        let profile = w.finish(session);
+        let alone: u64 = calls.iter().map(|(ns, _)| ns).sum();
+        let inside: u64 = calls.iter().flat_map(|(_, inside)| inside).sum();
+        let truths = [("varies", alone), ("outer", inside), ("inner", inside)];
+        for (count, (name, truth)) in covered.iter_mut().zip(truths) {
+            let gpu = gpu(&profile, name);
+            let half = gpu.estimate.as_ref().map_or(0, |e| e.total_ci95_ns);
+            *count += u32::from(gpu.times.total_ns.abs_diff(truth) <= half);
+        }
+    }
+    println!("varies, outer and inner: {covered:?} of {RUNS}");
+    assert!(
+        covered.iter().all(|runs| *runs >= WANTED),
+        "varies, outer and inner in {covered:?} of {RUNS}"
+    );
+}

@@ -1,0 +1,195 @@
+//! Promise: the 95 % interval of an estimated total holds the true total as often as it says, whatever the load looks like;
+//! and what is estimated inside a call is never more than the call.
+
+#[path = "../../support/world.rs"]
+mod common;
+
+use std::sync::Arc;
+
+use common::{World, gpu, node, world};
+use cudarc::driver::CudaStream;
+use fastrand::Rng;
+use gpuprof::{Profile, Session, gpu_profile};
+
+/// Seeded runs of each load, and how many intervals must hold the truth: a true 95 % interval gives fewer once in 800.
+const RUNS: u64 = 200;
+const WANTED: u32 = 180;
+
+/// One call in so many is timed.
+const SAMPLE: u32 = 4;
+
+/// Outermost calls of a run.
+const CALLS: u64 = 240;
+
+#[gpu_profile]
+fn alone(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.gpu.kernel_on(stream, ns);
+}
+
+#[gpu_profile]
+fn parent(w: &World, stream: &Arc<CudaStream>, own: u64, children: &[u64]) {
+    if own > 0 {
+        w.gpu.kernel_on(stream, own);
+    }
+    for ns in children {
+        child(w, stream, *ns);
+    }
+}
+
+#[gpu_profile]
+fn child(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.gpu.kernel_on(stream, ns);
+}
+
+#[gpu_profile(sample = 3)]
+fn rarely(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.gpu.kernel_on(stream, ns);
+}
+
+#[gpu_profile]
+fn around(w: &World, stream: &Arc<CudaStream>, parts: &[u64]) {
+    for ns in parts {
+        rarely(w, stream, *ns);
+    }
+}
+
+/// How long calls last.
+#[derive(Clone, Copy, Debug)]
+enum Load {
+    /// One like the other, but for chance.
+    Stationary,
+    /// Every now and then a run of long ones.
+    Bursty,
+    /// Each that comes in turn with the sample is long.
+    Periodic,
+}
+
+/// The durations of one run: those of outermost calls, and of the spans inside each.
+fn durations(load: Load, random: &mut Rng) -> Vec<(u64, Vec<u64>)> {
+    let mut left_of_burst = 0;
+    let durations = (0..CALLS).map(|call| {
+        let scale = match load {
+            Load::Stationary => 1,
+            Load::Bursty => {
+                if left_of_burst == 0 && random.u32(..40) == 0 {
+                    left_of_burst = random.u32(5..20);
+                }
+                left_of_burst = left_of_burst.saturating_sub(1);
+                if left_of_burst > 0 { 8 } else { 1 }
+            }
+            Load::Periodic if call % u64::from(SAMPLE) == 0 => 20,
+            Load::Periodic => 1,
+        };
+        let own = scale * random.u64(500..1_500);
+        // Spans inside one call are alike, as they are in real programs: they are not a sample of their own.
+        let inside = (0..random.u64(1..8)).map(|_| scale * random.u64(50..150));
+        (own, inside.collect())
+    });
+    durations.collect()
+}
+
+/// Makes the calls of a run on a thread of its own, whose random numbers follow from `seed`.
+fn measure(w: &World, seed: u64, sample: u32, calls: impl FnOnce() + Send) -> Profile {
+    // So that every pair reads its kernels and nothing else.
+    w.gpu.kernel(10_000_000_000);
+    let session = Session::builder().sample(sample).start().expect("start");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            fastrand::seed(seed);
+            calls();
+        });
+    });
+    w.finish(session)
+}
+
+/// Whether the interval of `name` holds the true total.
+fn covers(profile: &Profile, name: &str, truth: u64) -> bool {
+    let gpu = gpu(profile, name);
+    let half = gpu.estimate.as_ref().map_or(0, |e| e.total_ci95_ns);
+    gpu.times.total_ns.abs_diff(truth) <= half
+}
+
+/// How many runs of `load` each function's interval holds the truth in.
+fn covered(load: Load) -> [u32; 3] {
+    let w = world();
+    let mut covered = [0; 3];
+    for run in 0..RUNS {
+        let run_of = durations(load, &mut Rng::with_seed(run));
+        let profile = measure(&w, run, SAMPLE, || {
+            for (own, inside) in &run_of {
+                alone(&w, &w.gpu.stream, *own);
+                parent(&w, &w.gpu.stream, *own, inside);
+            }
+        });
+        let own: u64 = run_of.iter().map(|(own, _)| own).sum();
+        let inside: u64 = run_of.iter().flat_map(|(_, inside)| inside).sum();
+        let truths = [("alone", own), ("parent", own + inside), ("child", inside)];
+        for (count, (name, truth)) in covered.iter_mut().zip(truths) {
+            *count += u32::from(covers(&profile, name, truth));
+        }
+        let total = |name| gpu(&profile, name).times.total_ns;
+        assert!(total("child") <= total("parent"), "{load:?}, run {run}");
+    }
+    covered
+}
+
+fn assert_covered(load: Load) {
+    let covered = covered(load);
+    println!("{load:?}: {covered:?} of {RUNS}");
+    assert!(
+        covered.iter().all(|runs| *runs >= WANTED),
+        "{load:?}: alone, parent and child in {covered:?} of {RUNS}"
+    );
+}
+
+#[test]
+fn a_stationary_load_is_covered() {
+    assert_covered(Load::Stationary);
+}
+
+#[test]
+fn a_bursty_load_is_covered() {
+    assert_covered(Load::Bursty);
+}
+
+#[test]
+fn a_load_whose_period_is_the_samplings_is_covered() {
+    assert_covered(Load::Periodic);
+}
+
+#[test]
+fn two_samplings_one_inside_the_other_are_covered() {
+    let w = world();
+    let mut covered = 0;
+    for run in 0..RUNS {
+        let run_of = durations(Load::Bursty, &mut Rng::with_seed(run));
+        let profile = measure(&w, run, SAMPLE, || {
+            for (_, inside) in &run_of {
+                around(&w, &w.gpu.stream, inside);
+            }
+        });
+        let truth = run_of.iter().flat_map(|(_, inside)| inside).sum();
+        covered += u32::from(covers(&profile, "rarely", truth));
+        let total = |name| gpu(&profile, name).times.total_ns;
+        assert!(total("rarely") <= total("around"), "run {run}");
+    }
+    assert!(covered >= WANTED, "{covered} of {RUNS}");
+}
+
+#[test]
+fn what_is_inside_a_call_is_never_estimated_to_more_than_the_call() {
+    let w = world();
+    for run in 0..RUNS {
+        // Nothing in the parents but their children.
+        let run_of = durations(Load::Bursty, &mut Rng::with_seed(run));
+        let profile = measure(&w, run, SAMPLE, || {
+            for (_, inside) in &run_of {
+                parent(&w, &w.gpu.stream, 0, inside);
+            }
+        });
+        let (outer, inner) = (gpu(&profile, "parent"), gpu(&profile, "child"));
+        assert!(inner.times.total_ns <= outer.times.total_ns, "run {run}");
+        let at = |chain: &[&str]| node(&profile, chain).gpu_total_ns.expect("a time");
+        assert!(at(&["parent", "child"]) <= at(&["parent"]), "run {run}");
+    }
+}

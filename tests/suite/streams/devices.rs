@@ -1,0 +1,252 @@
+//! Promise: each device's times stand apart, no time is ever taken across devices, and the user's current context stays.
+
+#[path = "../../support/world.rs"]
+mod common;
+
+use std::sync::Arc;
+use std::thread;
+
+use common::{Gpu, World, function, gpu, gpu_times, until, world_with};
+use cudarc::driver::{CudaContext, CudaStream, result};
+use gpuprof::profile::Profile;
+use gpuprof::{Session, gpu_profile};
+
+#[gpu_profile]
+fn on(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
+    gpu.kernel_on(stream, ns);
+}
+
+#[gpu_profile]
+fn around(_stream: &Arc<CudaStream>, inside: impl FnOnce()) {
+    inside();
+}
+
+#[gpu_profile(stream = [a, b], bytes = 1_000)]
+fn on_two_devices(gpus: [&Gpu; 2], a: &Arc<CudaStream>, b: &Arc<CudaStream>, ns: [u64; 2]) {
+    gpus[0].kernel_on(a, ns[0]);
+    gpus[1].kernel_on(b, ns[1]);
+}
+
+#[gpu_profile]
+fn touches_nothing(_stream: &Arc<CudaStream>) {}
+
+fn two() -> (World, Gpu) {
+    let w = world_with(2);
+    let second = Gpu::new(w.sim, 1);
+    (w, second)
+}
+
+/// Lets both devices finish and ends the session.
+fn finish(w: &World, second: &Gpu, session: Session) -> Profile {
+    second.context.synchronize().expect("synchronize");
+    w.finish(session)
+}
+
+/// `(ordinal, timed calls, total, self)` of each device.
+fn by_device(profile: &Profile, name: &str) -> Vec<(u32, u64, u64, u64)> {
+    let parts = &function(profile, name).gpu_by_device;
+    let row = |part: &gpuprof::profile::GpuByDevice| {
+        let gpu = &part.gpu;
+        (
+            part.ordinal,
+            gpu.timed_calls,
+            gpu.times.total_ns,
+            gpu.times.self_ns,
+        )
+    };
+    parts.iter().map(row).collect()
+}
+
+#[test]
+fn one_function_on_two_devices() {
+    let (w, second) = two();
+    let session = w.session();
+    on(&w.gpu, &w.gpu.stream, 1_000);
+    on(&w.gpu, &w.gpu.stream, 3_000);
+    on(&second, &second.stream, 70_000);
+    let profile = finish(&w, &second, session);
+    assert_eq!(gpu_times(&profile, "on"), (3, 74_000, 74_000));
+    assert_eq!(
+        by_device(&profile, "on"),
+        [(0, 2, 4_000, 4_000), (1, 1, 70_000, 70_000)]
+    );
+    let parts = &function(&profile, "on").gpu_by_device;
+    assert_eq!(
+        (parts[0].gpu.times.min_ns, parts[0].gpu.times.max_ns),
+        (1_000, 3_000)
+    );
+    assert_eq!(parts[1].gpu.times.min_ns, 70_000);
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn the_table_has_a_row_for_each_device_where_a_function_ran_on_several() {
+    let (w, second) = two();
+    let session = w.session();
+    on(&w.gpu, &w.gpu.stream, 1_000);
+    on(&second, &second.stream, 70_000);
+    around(&w.gpu.stream, || w.gpu.kernel(500));
+    let profile = finish(&w, &second, session);
+    let table = profile.to_string();
+    let row = |name: &str| {
+        let mut rows = table.lines().filter(|line| line.starts_with(name));
+        let row = rows.next().unwrap_or_else(|| panic!("no {name}: {table}"));
+        assert!(rows.next().is_none(), "{name}: {table}");
+        row.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // Calls, self, share, total, average.
+    assert!(row("on ").starts_with("on 2 71.0 µs 99.3 71.0 µs 35.5 µs"));
+    assert!(row("├─ GPU 0").starts_with("├─ GPU 0 1 1.00 µs 1.4 1.00 µs 1.00 µs"));
+    assert!(row("└─ GPU 1").starts_with("└─ GPU 1 1 70.0 µs 97.9 70.0 µs 70.0 µs"));
+    assert!(row("around").starts_with("around 1 500"), "{table}");
+}
+
+#[test]
+fn the_devices_used_are_listed() {
+    let (w, second) = two();
+    let session = w.session();
+    on(&w.gpu, &w.gpu.stream, 1_000);
+    on(&second, &second.stream, 1_000);
+    let profile = finish(&w, &second, session);
+    let ordinals: Vec<u32> = profile
+        .devices
+        .iter()
+        .map(|device| device.ordinal)
+        .collect();
+    assert_eq!(ordinals, [0, 1]);
+    assert!(profile.devices.iter().all(|device| device.simulated));
+    assert_ne!(profile.devices[0].uuid, profile.devices[1].uuid);
+    assert_eq!(profile.trust.event_floor_ns, Some(0));
+}
+
+#[test]
+fn a_child_on_another_device_is_not_subtracted() {
+    let (w, second) = two();
+    let session = w.session();
+    around(&w.gpu.stream, || {
+        w.gpu.kernel(1_000);
+        on(&second, &second.stream, 5_000);
+        on(&w.gpu, &w.gpu.stream, 300);
+    });
+    let profile = finish(&w, &second, session);
+    assert_eq!(gpu_times(&profile, "around"), (1, 1_300, 1_000));
+    assert_eq!(by_device(&profile, "around"), [(0, 1, 1_300, 1_000)]);
+    assert_eq!(
+        by_device(&profile, "on"),
+        [(0, 1, 300, 300), (1, 1, 5_000, 5_000)]
+    );
+    assert_eq!(function(&profile, "around").gpu_children_ns, 5_300);
+}
+
+#[test]
+fn the_same_null_handle_on_two_devices_is_two_streams() {
+    let (w, second) = two();
+    let (null, other) = (
+        w.gpu.context.default_stream(),
+        second.context.default_stream(),
+    );
+    let session = w.session();
+    around(&null, || {
+        on(&w.gpu, &null, 1_000);
+        on(&second, &other, 9_000);
+    });
+    let profile = finish(&w, &second, session);
+    assert_eq!(gpu_times(&profile, "around"), (1, 1_000, 0));
+    assert_eq!(
+        by_device(&profile, "on"),
+        [(0, 1, 1_000, 1_000), (1, 1, 9_000, 9_000)]
+    );
+}
+
+#[test]
+fn a_call_on_two_devices_is_one_call_timed_on_each() {
+    let (w, second) = two();
+    let gpus = [&w.gpu, &second];
+    let session = w.session();
+    // The second device is busy: a time from one device's start to the other's end would read 59 000.
+    second.kernel(50_000);
+    on_two_devices(gpus, &w.gpu.stream, &second.stream, [2_000, 9_000]);
+    w.sim.advance(100_000);
+    on_two_devices(gpus, &w.gpu.stream, &second.stream, [4_000, 1_000]);
+    let profile = finish(&w, &second, session);
+    assert_eq!(gpu_times(&profile, "on_two_devices"), (2, 16_000, 16_000));
+    assert_eq!(
+        by_device(&profile, "on_two_devices"),
+        [(0, 2, 6_000, 6_000), (1, 2, 10_000, 10_000)]
+    );
+    let gpu = gpu(&profile, "on_two_devices");
+    assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (1_000, 9_000));
+    // Each call's work counts once.
+    assert_eq!(gpu.timed_bytes, Some(2_000.0));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn a_call_of_which_one_device_cannot_be_read_is_untimed_as_a_whole() {
+    let (w, second) = two();
+    w.warm_up(|| touches_nothing(&second.stream));
+    w.warm_up(|| touches_nothing(&w.gpu.stream));
+    let session = w.session();
+    // The first device's time can be read, the second's not: INVALID_HANDLE.
+    w.sim.fail("cuEventElapsedTime_v2", 2, 100, 400);
+    on_two_devices(
+        [&w.gpu, &second],
+        &w.gpu.stream,
+        &second.stream,
+        [2_000, 9_000],
+    );
+    second.context.synchronize().expect("synchronize");
+    let profile = w.finish(session);
+    let both = function(&profile, "on_two_devices");
+    assert_eq!(both.gpu, None);
+    assert_eq!((both.untimed_calls, both.untimed.cuda_error), (1, 1));
+    assert_eq!(profile.trust.errors.len(), 1);
+}
+
+#[test]
+fn the_threads_current_context_stays_what_it_was() {
+    let (w, second) = two();
+    let session = w.session();
+    let here = |context: &Arc<CudaContext>| {
+        context.bind_to_thread().expect("bind");
+        w.sim.reset_calls();
+        around(&w.gpu.stream, || touches_nothing(&second.stream));
+        assert_eq!(w.sim.calls("cuCtxSetCurrent"), 0);
+        assert_eq!(result::ctx::get_current(), Ok(Some(context.cu_ctx())));
+    };
+    here(&w.gpu.context);
+    here(&second.context);
+    // And where there is none.
+    thread::scope(|scope| {
+        let fresh = || {
+            around(&w.gpu.stream, || touches_nothing(&second.stream));
+            assert_eq!(result::ctx::get_current(), Ok(None));
+        };
+        scope.spawn(fresh).join().expect("no panic");
+    });
+    let profile = finish(&w, &second, session);
+    assert_eq!(gpu_times(&profile, "around").0, 3);
+    assert_eq!(gpu_times(&profile, "touches_nothing").0, 3);
+}
+
+#[test]
+fn a_context_that_ended_and_one_in_its_place_do_not_mix() {
+    let w = world_with(2);
+    let session = w.session();
+    for ns in [1_000, 20_000] {
+        let before = w.sim.live_contexts();
+        {
+            // The device's primary context: the same handle each time, and everything in it new.
+            let second = Gpu::new(w.sim, 1);
+            assert_eq!(w.sim.live_contexts(), before + 1);
+            on(&second, &second.stream, ns);
+            second.context.synchronize().expect("synchronize");
+        }
+        // gpuprof holds it until the times are read, and no longer.
+        drop(gpuprof::collect());
+        until(|| w.sim.live_contexts() == before);
+    }
+    let profile = w.finish(session);
+    assert_eq!(by_device(&profile, "on"), [(1, 2, 21_000, 21_000)]);
+    assert_eq!(profile.trust.errors, []);
+}

@@ -1,0 +1,420 @@
+//! Promise: each call is timed on its own stream or streams, wherever that stream comes from, and on no other.
+
+#[path = "../../support/world.rs"]
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use common::{World, cpu_times, function, gpu, gpu_times, node, world};
+use cudarc::driver::CudaStream;
+use gpuprof::{gpu_profile, scope, with_stream};
+
+#[gpu_profile]
+fn on(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.gpu.kernel_on(stream, ns);
+}
+
+#[gpu_profile]
+fn on_another(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.gpu.kernel_on(stream, ns);
+}
+
+#[gpu_profile(stream = [a, b])]
+fn on_both(w: &World, a: &Arc<CudaStream>, b: &Arc<CudaStream>, ns: (u64, u64)) {
+    w.gpu.kernel_on(a, ns.0);
+    w.gpu.kernel_on(b, ns.1);
+}
+
+#[gpu_profile]
+fn around(_stream: &Arc<CudaStream>, inside: impl FnOnce()) {
+    inside();
+}
+
+#[gpu_profile]
+fn inherits(launch: impl FnOnce()) {
+    launch();
+}
+
+#[gpu_profile]
+fn inherits_too(launch: impl FnOnce()) {
+    launch();
+}
+
+#[gpu_profile]
+fn has_none(launch: impl FnOnce()) {
+    launch();
+}
+
+#[test]
+fn overlapping_streams_add_up_past_the_wall_time() {
+    let w = world();
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    on(&w, &a, 10_000);
+    on_another(&w, &b, 10_000);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "on"), (1, 10_000, 10_000));
+    assert_eq!(gpu_times(&profile, "on_another"), (1, 10_000, 10_000));
+    // 200 %
+    assert_eq!(profile.wall_ns, 10_000);
+}
+
+#[test]
+fn several_streams_are_timed_from_the_first_start_to_the_last_end() {
+    let w = world();
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    // Both idle: the longer one.
+    on_both(&w, &a, &b, (2_000, 7_000));
+    on_both(&w, &a, &b, (9_000, 1_000));
+    let profile = w.finish(session);
+    // The second call begins on a at 2 000 and on b at 7 000; it ends on a at 11 000, on b at 8 000.
+    let gpu = gpu(&profile, "on_both");
+    assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (7_000, 9_000));
+    assert_eq!(gpu_times(&profile, "on_both"), (2, 16_000, 16_000));
+
+    // Started on one, ended on the other: b's end at 21 000 counts from a's start at once.
+    let session = w.session();
+    w.gpu.kernel_on(&b, 20_000);
+    on_both(&w, &a, &b, (10, 1_000));
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "on_both"), (1, 21_000, 21_000));
+}
+
+#[test]
+fn the_same_stream_twice_is_one_stream() {
+    let w = world();
+    let session = w.session();
+    let s = &w.gpu.stream;
+    on_both(&w, s, s, (2_000, 7_000));
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "on_both"), (1, 9_000, 9_000));
+}
+
+#[test]
+fn only_the_functions_own_stream_counts_when_the_body_uses_another() {
+    let w = world();
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    around(&a, || {
+        w.gpu.kernel_on(&a, 3_000);
+        w.gpu.kernel_on(&b, 50_000);
+        w.gpu.kernel_on(&a, 4_000);
+    });
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "around"), (1, 7_000, 7_000));
+}
+
+#[test]
+fn waiting_for_another_stream_counts() {
+    let w = world();
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    around(&a, || {
+        w.gpu.kernel_on(&b, 50_000);
+        a.join(&b).expect("join");
+        w.gpu.kernel_on(&a, 1_000);
+    });
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "around"), (1, 51_000, 51_000));
+}
+
+#[test]
+fn the_null_stream_is_timed_where_it_is_given_and_never_assumed() {
+    let w = world();
+    let null = w.gpu.context.default_stream();
+    let session = w.session();
+    on(&w, &null, 5_000);
+    has_none(|| w.gpu.kernel_on(&null, 5_000));
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "on"), (1, 5_000, 5_000));
+    let none = function(&profile, "has_none");
+    assert!(!none.has_stream && none.gpu.is_none() && none.untimed_calls == 0);
+}
+
+#[test]
+fn forked_and_borrowed_streams_are_streams_like_any_other() {
+    let w = world();
+    let session = w.session();
+    w.gpu.kernel(9_000);
+    // It waits for what it was forked from, as its first kernel does.
+    let forked = w.gpu.stream.fork().expect("fork");
+    // SAFETY: the handle is of this context, and `forked` outlives it.
+    let borrowed = unsafe { w.gpu.context.wrap_borrowed_stream(forked.cu_stream()) };
+    around(&forked, || {
+        on(&w, &borrowed, 3_000);
+        w.gpu.kernel_on(&forked, 200);
+    });
+    drop(borrowed);
+    on_another(&w, &forked, 50);
+    let profile = w.finish(session);
+    // One stream by whatever name.
+    assert_eq!(gpu_times(&profile, "around"), (1, 3_200, 200));
+    assert_eq!(gpu_times(&profile, "on"), (1, 3_000, 3_000));
+    assert_eq!(gpu_times(&profile, "on_another"), (1, 50, 50));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn the_null_stream_has_two_names_and_is_one_stream() {
+    let w = world();
+    let null = w.gpu.context.default_stream();
+    // SAFETY: CU_STREAM_LEGACY is always there, and nobody's.
+    let legacy = unsafe { w.gpu.context.wrap_borrowed_stream(1 as _) };
+    let session = w.session();
+    around(&null, || on(&w, &legacy, 5_000));
+    around(&legacy, || on(&w, &null, 300));
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "around"), (2, 5_300, 0));
+    assert_eq!(gpu_times(&profile, "on"), (2, 5_300, 5_300));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[gpu_profile]
+fn switches(w: &World, stream: &mut Arc<CudaStream>, to: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 1_000);
+    *stream = Arc::clone(to);
+    w.gpu.kernel_on(stream, 70_000);
+}
+
+#[test]
+fn a_function_that_switches_streams_is_timed_on_the_one_it_was_given() {
+    let w = world();
+    let (mut stream, to) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    // The second call begins on the stream that the first one left.
+    switches(&w, &mut stream, &to);
+    switches(&w, &mut stream, &w.gpu.another_stream());
+    let profile = w.finish(session);
+    let times = &gpu(&profile, "switches").times;
+    assert_eq!((times.min_ns, times.max_ns), (1_000, 1_000));
+    assert_eq!(gpu_times(&profile, "switches"), (2, 2_000, 2_000));
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn the_per_thread_stream_is_each_threads_own() {
+    let w = world();
+    let per_thread = w.gpu.context.per_thread_stream();
+    let session = w.session();
+    // Behind a long kernel on this thread's; the other thread's is idle.
+    w.gpu.kernel_on(&per_thread, 100_000);
+    around(&per_thread, || {
+        thread::scope(|scope| {
+            let other = scope.spawn(|| on_another(&w, &per_thread, 3_000));
+            other.join().expect("no panic");
+        });
+        on(&w, &per_thread, 2_000);
+    });
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "on_another"), (1, 3_000, 3_000));
+    assert_eq!(gpu_times(&profile, "on"), (1, 2_000, 2_000));
+    assert_eq!(gpu_times(&profile, "around"), (1, 2_000, 0));
+}
+
+#[test]
+fn a_function_without_stream_inherits_the_enclosing_spans() {
+    let w = world();
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    around(&a, || {
+        inherits(|| {
+            w.gpu.kernel_on(&a, 1_000);
+            w.gpu.kernel_on(&b, 30_000);
+            // And on, from one that has inherited itself.
+            inherits_too(|| w.gpu.kernel_on(&a, 200));
+        });
+    });
+    has_none(|| w.gpu.kernel_on(&a, 5_000));
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "inherits"), (1, 1_200, 1_000));
+    assert_eq!(gpu_times(&profile, "inherits_too"), (1, 200, 200));
+    assert_eq!(gpu_times(&profile, "around"), (1, 1_200, 0));
+    assert!(!function(&profile, "has_none").has_stream);
+}
+
+#[test]
+fn of_several_streams_the_first_is_inherited() {
+    let w = world();
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    {
+        #[gpu_profile(stream = [a, b])]
+        fn on_both_around(a: &Arc<CudaStream>, b: &Arc<CudaStream>, inside: impl FnOnce()) {
+            inside();
+        }
+        on_both_around(&a, &b, || {
+            inherits(|| {
+                w.gpu.kernel_on(&a, 1_000);
+                w.gpu.kernel_on(&b, 30_000);
+            });
+        });
+    }
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "inherits"), (1, 1_000, 1_000));
+}
+
+#[test]
+fn with_stream_gives_its_stream_to_the_spans_inside_and_to_no_other() {
+    let w = world();
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    let launch = || {
+        w.gpu.kernel_on(&a, 1_000);
+        w.gpu.kernel_on(&b, 20_000);
+    };
+    with_stream(&a, || {
+        inherits(launch);
+        with_stream(&b, || inherits_too(launch));
+        // The outer one again.
+        inherits(launch);
+        // What has a stream of its own keeps it.
+        on(&w, &b, 300);
+    });
+    has_none(launch);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "inherits"), (2, 2_000, 2_000));
+    assert_eq!(gpu_times(&profile, "inherits_too"), (1, 20_000, 20_000));
+    assert_eq!(gpu_times(&profile, "on"), (1, 300, 300));
+    assert!(!function(&profile, "has_none").has_stream);
+}
+
+#[test]
+fn with_stream_inside_a_span_is_no_node_and_takes_no_time() {
+    let w = world();
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    around(&a, || {
+        w.cpu(10);
+        with_stream(&b, || {
+            w.cpu(20);
+            inherits(|| {
+                w.cpu(40);
+                w.gpu.kernel_on(&a, 1_000);
+                w.gpu.kernel_on(&b, 5_000);
+            });
+        });
+        with_stream(&a, || inherits_too(|| w.gpu.kernel_on(&a, 100)));
+    });
+    let profile = w.finish(session);
+    assert_eq!(cpu_times(&profile, "around"), (1, 70, 30));
+    // 70 before the first kernel of the idle stream; only what ran on a is subtracted.
+    assert_eq!(gpu_times(&profile, "around"), (1, 1_170, 1_070));
+    assert_eq!(gpu_times(&profile, "inherits"), (1, 5_040, 5_040));
+    assert_eq!(gpu_times(&profile, "inherits_too"), (1, 100, 100));
+    assert_eq!(node(&profile, &["around", "inherits"]).calls, 1);
+    assert_eq!(profile.tree.len(), 3);
+}
+
+#[test]
+fn with_stream_ends_when_its_body_panics() {
+    let w = world();
+    let session = w.session();
+    let panicking = AssertUnwindSafe(|| {
+        with_stream(&w.gpu.stream, || {
+            inherits(|| w.gpu.kernel(1_000));
+            panic!("on purpose");
+        });
+    });
+    catch_unwind(panicking).expect_err("it panics");
+    has_none(|| ());
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "inherits"), (1, 1_000, 1_000));
+    assert!(!function(&profile, "has_none").has_stream);
+    assert_eq!(profile.trust.misnested, 0);
+}
+
+#[test]
+fn a_scope_with_a_stream_gives_it_on() {
+    let w = world();
+    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let session = w.session();
+    around(&a, || {
+        scope!("scope on b", &b);
+        inherits(|| w.gpu.kernel_on(&b, 600));
+        scope!("scope on b too");
+        w.gpu.kernel_on(&b, 50);
+    });
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "scope on b"), (1, 650, 0));
+    assert_eq!(gpu_times(&profile, "scope on b too"), (1, 50, 50));
+    assert_eq!(gpu_times(&profile, "inherits"), (1, 600, 600));
+    assert_eq!(gpu_times(&profile, "around").2, 0);
+}
+
+#[test]
+fn streams_made_and_dropped_one_after_another_are_told_apart() {
+    let w = world();
+    let session = w.session();
+    for _ in 0..100 {
+        let stream = w.gpu.another_stream();
+        on(&w, &stream, 1_000);
+        stream.synchronize().expect("synchronize");
+    }
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "on"), (100, 100_000, 100_000));
+    assert_eq!(gpu(&profile, "on").times.stddev_ns, 0);
+    assert_eq!(profile.trust.errors, []);
+}
+
+#[test]
+fn a_sum_of_what_is_inside_says_that_it_lacks_calls() {
+    let w = world();
+    let stream = &w.gpu.stream;
+    w.warm_up(|| on(&w, stream, 1));
+    w.gpu.kernel(100_000);
+    let session = w.session();
+    has_none(|| {
+        on(&w, stream, 1_000);
+        // The next start event.
+        w.sim.fail("cuEventRecord", 1, 1, 2);
+        on(&w, stream, 2_000);
+    });
+    let profile = w.finish(session);
+    let sum = function(&profile, "has_none");
+    assert_eq!(
+        (sum.gpu_children_ns, sum.gpu_children_partial),
+        (1_000, true)
+    );
+    let report = profile.to_string();
+    assert!(report.contains("Σ≥1.00 µs"), "{report}");
+
+    // What lacks inside of a span that is timed on the same stream is in that one's time.
+    let session = w.session();
+    w.gpu.kernel(100_000);
+    has_none(|| {
+        around(stream, || {
+            on(&w, stream, 1_000);
+            w.sim.fail("cuEventRecord", 1, 1, 2);
+            on(&w, stream, 2_000);
+        });
+    });
+    let profile = w.finish(session);
+    assert!(!function(&profile, "has_none").gpu_children_partial);
+    assert_eq!(function(&profile, "on").untimed_calls, 1);
+}
+
+#[test]
+fn the_time_inside_a_span_that_goes_untimed_at_its_end_is_in_the_sums_above() {
+    let w = world();
+    let stream = &w.gpu.stream;
+    w.warm_up(|| on(&w, stream, 1));
+    w.gpu.kernel(100_000);
+    let session = w.session();
+    has_none(|| {
+        around(stream, || {
+            on(&w, stream, 1_000);
+            // The next is the end event of the span around.
+            w.sim.fail("cuEventRecord", 1, 1, 2);
+        });
+    });
+    let profile = w.finish(session);
+    assert_eq!(function(&profile, "around").untimed_calls, 1);
+    let sum = function(&profile, "has_none");
+    assert_eq!(
+        (sum.gpu_children_ns, sum.gpu_children_partial),
+        (1_000, true)
+    );
+}

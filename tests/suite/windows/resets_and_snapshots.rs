@@ -1,0 +1,280 @@
+//! Promise: resets lose no call and count none twice, snapshots never wait, and reports do.
+
+#[path = "../../support/world.rs"]
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use common::{World, assert_sound, cpu_times, function, gpu, gpu_times, node, until, world};
+use cudarc::driver::CudaStream;
+use gpuprof::{Profile, Session, gpu_profile};
+
+/// Longer than any test may last: what waits for it hangs.
+const FOREVER: Duration = Duration::from_secs(3_600);
+
+#[gpu_profile]
+fn step(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.cpu(ns);
+    w.gpu.kernel_on(stream, 10 * ns);
+}
+
+#[gpu_profile]
+fn around(w: &World, _stream: &Arc<CudaStream>, inside: impl FnOnce()) {
+    w.cpu(1_000);
+    inside();
+    w.cpu(30);
+}
+
+#[gpu_profile(cpu, items = 1)]
+fn counted() {}
+
+fn settle(w: &World) {
+    w.gpu.context.synchronize().expect("synchronize");
+}
+
+/// The profile of now, sound.
+fn report() -> Profile {
+    let profile = gpuprof::collect();
+    assert_sound(&profile);
+    profile
+}
+
+#[test]
+fn a_reset_begins_at_zero() {
+    let w = world();
+    let session = w.session();
+    step(&w, &w.gpu.stream, 100);
+    settle(&w);
+    assert_eq!(gpu_times(&report(), "step"), (1, 1_100, 1_100));
+    gpuprof::reset();
+    let empty = report();
+    assert_eq!(cpu_times(&empty, "step"), (0, 0, 0));
+    assert_eq!(
+        (&function(&empty, "step").gpu, empty.tree.len()),
+        (&None, 0)
+    );
+    assert_eq!((empty.wall_ns, empty.trust.calls), (0, 0));
+    // Least and largest are of the new window alone.
+    step(&w, &w.gpu.stream, 300);
+    step(&w, &w.gpu.stream, 200);
+    let profile = w.finish(session);
+    let cpu = &function(&profile, "step").cpu;
+    assert_eq!((cpu.total_ns, cpu.min_ns, cpu.max_ns), (500, 200, 300));
+    assert_eq!(gpu(&profile, "step").timed_calls, 2);
+}
+
+#[test]
+fn a_call_that_a_reset_falls_into_counts_once_when_it_ends() {
+    let w = world();
+    let session = w.session();
+    let mut first = None;
+    around(&w, &w.gpu.stream, || {
+        step(&w, &w.gpu.stream, 100);
+        settle(&w);
+        first = Some(report());
+        gpuprof::reset();
+        step(&w, &w.gpu.stream, 7);
+    });
+    let first = first.expect("it ran");
+    assert_eq!(cpu_times(&first, "around"), (0, 0, 0));
+    assert_eq!(cpu_times(&first, "step"), (1, 100, 100));
+    // The call that still runs is in the tree, as the place where the other one was.
+    assert_eq!(node(&first, &["around"]).calls, 0);
+    assert_eq!(node(&first, &["around", "step"]).calls, 1);
+    let second = w.finish(session);
+    // All of its time: 1 000 and 30, the steps' 100 and 7, and 1 000 that the test waited for the GPU.
+    assert_eq!(cpu_times(&second, "around"), (1, 2_137, 2_030));
+    assert_eq!(cpu_times(&second, "step"), (1, 7, 7));
+    // Its GPU time, and what of that was spent inside, would belong to both windows.
+    assert_eq!(function(&second, "around").gpu, None);
+    assert_eq!(function(&second, "around").untimed.crossed_reset, 1);
+    assert_eq!(gpu(&second, "step").timed_calls, 1);
+}
+
+#[test]
+fn a_thread_whose_call_straddles_a_reset_elsewhere() {
+    let w = world();
+    let session = w.session();
+    let ((entered, is_in), (go, go_on)) = (channel(), channel());
+    thread::scope(|scope| {
+        let w = &w;
+        let other = scope.spawn(move || {
+            around(w, &w.gpu.stream, || {
+                entered.send(()).expect("the test waits");
+                go_on.recv().expect("the test sends");
+            });
+        });
+        is_in.recv().expect("the thread answers");
+        gpuprof::reset();
+        go.send(()).expect("the thread waits");
+        other.join().expect("no panic");
+    });
+    let profile = w.finish(session);
+    assert_eq!(cpu_times(&profile, "around"), (1, 1_030, 1_030));
+}
+
+#[test]
+fn what_is_under_way_at_a_reset_belongs_to_the_window_before() {
+    let w = world();
+    let session = w.session();
+    w.gpu.kernel(1_000_000);
+    step(&w, &w.gpu.stream, 100);
+    assert_eq!(function(&session.snapshot(), "step").untimed.unfinished, 1);
+    gpuprof::reset();
+    settle(&w);
+    assert_eq!(cpu_times(&report(), "step"), (0, 0, 0));
+    step(&w, &w.gpu.stream, 100);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "step"), (1, 1_100, 1_100));
+}
+
+#[test]
+fn a_snapshot_never_waits() {
+    let w = world();
+    let session = Session::builder()
+        .exit_wait(FOREVER)
+        .start()
+        .expect("start");
+    step(&w, &w.gpu.stream, 100);
+    // The GPU never finishes while the clock stands still: this would hang.
+    let now = session.snapshot();
+    assert_sound(&now);
+    let pending = function(&now, "step");
+    assert_eq!((pending.calls, pending.untimed_calls), (1, 1));
+    assert_eq!((pending.untimed.unfinished, &pending.gpu), (1, &None));
+    assert_eq!(cpu_times(&now, "step"), (1, 100, 100));
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "step"), (1, 1_100, 1_100));
+}
+
+#[test]
+fn a_report_waits_for_the_gpu() {
+    let w = world();
+    w.warm_up(|| step(&w, &w.gpu.stream, 1));
+    let session = Session::builder()
+        .exit_wait(FOREVER)
+        .start()
+        .expect("start");
+    step(&w, &w.gpu.stream, 100);
+    let waits = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            until(|| waits.load(Ordering::Acquire));
+            // The GPU finishes only after the resolver has asked for it in vain.
+            let asked = w.sim.calls("cuEventQuery");
+            until(|| w.sim.calls("cuEventQuery") >= asked + 20);
+            w.cpu(1_000);
+        });
+        waits.store(true, Ordering::Release);
+        assert_eq!(gpu_times(&report(), "step"), (1, 1_100, 1_100));
+    });
+    drop(session);
+}
+
+#[test]
+fn a_report_gives_up_after_the_longest_wait() {
+    let w = world();
+    let limit = Duration::from_millis(5);
+    let session = Session::builder().exit_wait(limit).start().expect("start");
+    step(&w, &w.gpu.stream, 100);
+    let profile = session.finish();
+    assert_sound(&profile);
+    assert_eq!(function(&profile, "step").untimed.unfinished, 1);
+    // What comes in later belongs to nobody.
+    settle(&w);
+    let session = w.session();
+    let profile = w.finish(session);
+    assert_eq!(function(&profile, "step").gpu, None);
+    assert_eq!(profile.trust.timed_calls, 0);
+}
+
+#[test]
+fn many_windows_add_up() {
+    let w = world();
+    let session = w.session();
+    let (mut calls, mut cpu, mut timed, mut gpu_ns, mut items) = (0, 0, 0, 0, 0.0);
+    let mut take = || {
+        settle(&w);
+        let profile = report();
+        gpuprof::reset();
+        let (step_calls, total, _) = cpu_times(&profile, "step");
+        calls += step_calls;
+        cpu += total;
+        if step_calls > 0 {
+            timed += gpu(&profile, "step").timed_calls;
+            gpu_ns += gpu(&profile, "step").times.total_ns;
+        }
+        items += function(&profile, "counted").items.unwrap_or(0.0);
+    };
+    for round in 0..100 {
+        for _ in 0..round % 7 {
+            step(&w, &w.gpu.stream, 10);
+            counted();
+        }
+        take();
+    }
+    // 100 rounds: fourteen times 0 + 1 + … + 6, and 0 + 1.
+    assert_eq!((calls, cpu, timed), (295, 2_950, 295));
+    assert_eq!(items, 295.0);
+    // Each round's first call finds the stream idle: 10 ns of the CPU are in its pair. Rounds without calls have none.
+    let rounds_with_calls = 100 - 15;
+    assert_eq!(gpu_ns, 295 * 100 + rounds_with_calls * 10);
+    drop(session);
+}
+
+#[test]
+fn snapshots_while_threads_run_only_grow_and_end_exact() {
+    const THREADS: usize = 4;
+    const ROUNDS: u64 = 50;
+    let w = world();
+    let session = w.session();
+    let stop = AtomicBool::new(false);
+    let running = |_: &()| {
+        let mut calls = 0_u64;
+        while !stop.load(Ordering::Relaxed) {
+            counted();
+            calls += 1;
+        }
+        calls
+    };
+    let (made, seen) = thread::scope(|scope| {
+        let threads: Vec<_> = [(); THREADS]
+            .iter()
+            .map(|unit| scope.spawn(|| running(unit)))
+            .collect();
+        let mut last = 0;
+        for _ in 0..ROUNDS {
+            let now = function(&session.snapshot(), "counted").calls;
+            assert!(now >= last, "{now} after {last}");
+            last = now;
+        }
+        stop.store(true, Ordering::Relaxed);
+        let made: u64 = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no panic"))
+            .sum();
+        (made, function(&session.snapshot(), "counted").calls)
+    });
+    assert_eq!(made, seen);
+    drop(session);
+}
+
+#[test]
+fn a_failure_whose_effect_lasts_is_told_in_every_window() {
+    const ILLEGAL_ADDRESS: i32 = 700;
+    let w = world();
+    let session = w.session();
+    w.sim.fail("cuEventRecord", 1, 1, ILLEGAL_ADDRESS);
+    step(&w, &w.gpu.stream, 100);
+    gpuprof::reset();
+    step(&w, &w.gpu.stream, 100);
+    let profile = w.finish(session);
+    // The context was given up before the reset, and the reader must know why nothing is timed after it.
+    assert_eq!(function(&profile, "step").untimed.unavailable, 1);
+    let errors: Vec<_> = profile.trust.errors.iter().map(|e| &*e.name).collect();
+    assert_eq!(errors, ["CUDA_ERROR_ILLEGAL_ADDRESS"]);
+}

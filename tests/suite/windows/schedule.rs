@@ -1,0 +1,322 @@
+//! Promise: under a schedule the active steps count and no others, a step never waits, and outside them a span costs no
+//! more than switched off.
+
+#[path = "../../support/world.rs"]
+mod common;
+#[path = "../../support/captured.rs"]
+mod in_graph;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+
+use common::{World, assert_sound, cpu_times, function, gpu_times, until, world};
+use cudarc::driver::CudaStream;
+use gpuprof::{Graph, Profile, Schedule, Session, gpu_profile};
+use in_graph::{capture, launch, layer, model};
+
+#[gpu_profile]
+fn train(w: &World, stream: &Arc<CudaStream>, ns: u64) {
+    w.cpu(ns);
+    w.gpu.kernel_on(stream, 10 * ns);
+}
+
+/// The cycles handed over so far.
+fn cycles() -> Arc<Mutex<Vec<Profile>>> {
+    let cycles = Arc::new(Mutex::new(Vec::new()));
+    let into = Arc::clone(&cycles);
+    gpuprof::on_profile_ready(move |profile| {
+        assert_sound(&profile);
+        into.lock().expect("lock").push(profile);
+    });
+    cycles
+}
+
+fn scheduled(schedule: Schedule) -> Session {
+    let session = Session::builder().schedule(schedule).start();
+    session.expect("no other session is open")
+}
+
+fn settle(w: &World) {
+    w.gpu.context.synchronize().expect("synchronize");
+}
+
+/// Steps number 1 to `steps`, each with one call of 100 ns times its number.
+fn steps(w: &World, steps: u64) {
+    for number in 1..=steps {
+        train(w, &w.gpu.stream, 100 * number);
+        settle(w);
+        gpuprof::step();
+    }
+}
+
+#[test]
+fn only_active_steps_count_and_each_cycle_is_handed_over() {
+    let w = world();
+    let ready = cycles();
+    let session = scheduled(Schedule::new(1, 1, 2).repeat(2));
+    // wait, warm-up, active, active; twice; then nothing more.
+    steps(&w, 11);
+    let profile = w.finish(session);
+    // Steps 3, 4, 7 and 8; the GPU span begins with the function, so before the launch.
+    assert_eq!(cpu_times(&profile, "train"), (4, 2_200, 2_200));
+    assert_eq!(gpu_times(&profile, "train"), (4, 24_200, 24_200));
+    let cpu = &function(&profile, "train").cpu;
+    assert_eq!((cpu.min_ns, cpu.max_ns), (300, 800));
+    assert_eq!(profile.wall_ns, 10 * 2_200 + 2_200);
+    let told = profile.schedule.expect("there is a schedule");
+    assert_eq!((told.steps, told.measured_steps, told.cycles), (11, 4, 2));
+    let ready = ready.lock().expect("lock");
+    let of_cycles: Vec<_> = ready
+        .iter()
+        .map(|cycle| {
+            let told = cycle.schedule.expect("there is a schedule");
+            let (calls, total, _) = cpu_times(cycle, "train");
+            (calls, total, told.measured_steps, told.cycles)
+        })
+        .collect();
+    assert_eq!(of_cycles, [(2, 700, 2, 1), (2, 1_500, 2, 1)]);
+}
+
+#[test]
+fn a_cycle_that_the_end_cuts_short_is_handed_over_as_well() {
+    let w = world();
+    let ready = cycles();
+    let session = scheduled(Schedule::new(0, 1, 5));
+    steps(&w, 3);
+    let profile = w.finish(session);
+    assert_eq!(cpu_times(&profile, "train"), (2, 500, 500));
+    let ready = ready.lock().expect("lock");
+    assert_eq!(ready.len(), 1);
+    assert_eq!(cpu_times(&ready[0], "train"), (2, 500, 500));
+}
+
+#[test]
+fn cycles_without_a_pause_lose_nothing() {
+    let w = world();
+    let ready = cycles();
+    let session = scheduled(Schedule::new(0, 0, 1));
+    steps(&w, 5);
+    let profile = w.finish(session);
+    assert_eq!(cpu_times(&profile, "train"), (5, 1_500, 1_500));
+    let ready = ready.lock().expect("lock");
+    let calls: u64 = ready.iter().map(|cycle| cycle.trust.calls).sum();
+    assert_eq!(calls, 5);
+}
+
+#[test]
+fn outside_active_steps_no_driver_call_is_made_and_nothing_is_booked() {
+    let w = world();
+    w.warm_up(|| train(&w, &w.gpu.stream, 1));
+    let session = scheduled(Schedule::new(2, 0, 1));
+    w.sim.reset_calls();
+    train(&w, &w.gpu.stream, 100);
+    gpuprof::step();
+    train(&w, &w.gpu.stream, 100);
+    for symbol in ["cuEventRecord", "cuStreamIsCapturing"] {
+        assert_eq!(w.sim.calls_here(symbol), 0, "{symbol}");
+    }
+    gpuprof::step();
+    train(&w, &w.gpu.stream, 100);
+    assert_eq!(w.sim.calls_here("cuEventRecord"), 2);
+    let profile = w.finish(session);
+    assert_eq!(profile.trust.calls, 1);
+}
+
+#[test]
+fn a_step_never_waits_for_the_gpu() {
+    let w = world();
+    let ready = cycles();
+    let session = scheduled(Schedule::new(0, 0, 1));
+    train(&w, &w.gpu.stream, 100);
+    let before = w.sim.now();
+    w.sim.reset_calls();
+    gpuprof::step();
+    assert_eq!(w.sim.now(), before);
+    for symbol in [
+        "cuStreamSynchronize",
+        "cuCtxSynchronize",
+        "cuEventSynchronize",
+    ] {
+        assert_eq!(w.sim.calls(symbol), 0, "{symbol}");
+    }
+    {
+        let ready = ready.lock().expect("lock");
+        assert_eq!(ready.len(), 1);
+        let train = function(&ready[0], "train");
+        assert_eq!((train.calls, train.untimed.unfinished), (1, 1));
+    }
+    w.finish(session);
+}
+
+#[test]
+fn a_pause_gives_late_gpu_times_a_chance() {
+    let w = world();
+    let ready = cycles();
+    let session = scheduled(Schedule::new(3, 0, 1));
+    steps(&w, 3);
+    train(&w, &w.gpu.stream, 100);
+    gpuprof::step();
+    assert_eq!(ready.lock().expect("lock").len(), 0);
+    settle(&w);
+    // The pause is over after two more steps; the GPU time is there before.
+    until(|| session.snapshot().trust.timed_calls == 1);
+    gpuprof::step();
+    {
+        let ready = ready.lock().expect("lock");
+        assert_eq!(ready.len(), 1);
+        assert_eq!(gpu_times(&ready[0], "train"), (1, 1_100, 1_100));
+    }
+    w.finish(session);
+}
+
+#[test]
+fn a_reset_forgets_what_was_measured_and_the_schedule_goes_on() {
+    let w = world();
+    let session = scheduled(Schedule::new(1, 0, 1));
+    steps(&w, 4);
+    gpuprof::reset();
+    steps(&w, 4);
+    let profile = w.finish(session);
+    // Steps 2 and 4 of the second four.
+    assert_eq!(cpu_times(&profile, "train"), (2, 600, 600));
+    let told = profile.schedule.expect("there is a schedule");
+    assert_eq!((told.steps, told.measured_steps, told.cycles), (8, 2, 2));
+}
+
+#[test]
+fn without_a_schedule_steps_change_nothing() {
+    let w = world();
+    let session = w.session();
+    steps(&w, 3);
+    let profile = w.finish(session);
+    assert_eq!(cpu_times(&profile, "train"), (3, 600, 600));
+    assert_eq!(profile.schedule, None);
+}
+
+#[test]
+fn who_is_called_may_use_gpuprof() {
+    let w = world();
+    let session = scheduled(Schedule::new(0, 0, 1));
+    let seen = Arc::new(Mutex::new(0));
+    let into = Arc::clone(&seen);
+    gpuprof::on_profile_ready(move |_| {
+        let _ = gpuprof::snapshot();
+        *into.lock().expect("lock") += 1;
+    });
+    steps(&w, 2);
+    w.finish(session);
+    assert!(*seen.lock().expect("lock") >= 2);
+}
+
+#[test]
+fn replays_of_a_pause_are_not_taken_for_one_before_it() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = scheduled(Schedule::new(2, 0, 1));
+    gpuprof::step();
+    gpuprof::step();
+    let graph = Graph::new(capture(&stream, || model(&w, &stream)));
+    launch(&w, &graph, 1_000);
+    gpuprof::step();
+    // The pause begins while that launch is under way: this one must not record into its events.
+    launch(&w, &graph, 50_000);
+    w.sim.reset_calls();
+    launch(&w, &graph, 70_000);
+    let asked = [
+        "cuGraphExecEventRecordNodeSetEvent",
+        "cuStreamIsCapturing",
+        "cuThreadExchangeStreamCaptureMode",
+    ]
+    .map(|symbol| w.sim.calls_here(symbol));
+    // Its events go back to their pool while two launches are still to come.
+    drop(graph);
+    gpuprof::step();
+    gpuprof::step();
+    layer(&w, &stream);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "model"), (1, 3_000, 1_000));
+    // Two replays, and the call of the second cycle.
+    assert_eq!(gpu_times(&profile, "layer"), (3, 3_000, 3_000));
+    assert_eq!(asked, [0; 3], "a launch in a pause asks the driver nothing");
+    assert_eq!(profile.trust.errors, []);
+}
+
+/// A step with one call.
+fn cycle_of(w: &World, ns: u64) {
+    train(w, &w.gpu.stream, ns);
+    settle(w);
+    gpuprof::step();
+}
+
+#[test]
+fn cycles_that_end_while_one_is_handed_over_are_handed_over_next() {
+    let w = world();
+    let session = scheduled(Schedule::new(0, 0, 1));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (begun, go_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    {
+        let (seen, begun, go_on) = (Arc::clone(&seen), Arc::clone(&begun), Arc::clone(&go_on));
+        gpuprof::on_profile_ready(move |profile| {
+            let mut seen = seen.lock().expect("lock");
+            seen.push(cpu_times(&profile, "train").1);
+            if seen.len() == 1 {
+                begun.wait();
+                go_on.wait();
+            }
+        });
+    }
+    thread::scope(|scope| {
+        let first = scope.spawn(|| cycle_of(&w, 100));
+        begun.wait();
+        // While the first is handed over, on another thread.
+        (2..5).for_each(|number| cycle_of(&w, 100 * number));
+        go_on.wait();
+        first.join().expect("no panic");
+    });
+    assert_eq!(*seen.lock().expect("lock"), [100, 200, 300, 400]);
+    w.finish(session);
+}
+
+#[test]
+fn a_panic_of_who_is_called_costs_no_later_cycle() {
+    let w = world();
+    let session = scheduled(Schedule::new(0, 0, 1));
+    let seen = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&seen);
+    gpuprof::on_profile_ready(move |_| {
+        assert!(count.fetch_add(1, Relaxed) != 0, "as planned");
+    });
+    let first = panic::catch_unwind(AssertUnwindSafe(|| cycle_of(&w, 100)));
+    assert!(first.is_err(), "it is the caller's");
+    cycle_of(&w, 100);
+    cycle_of(&w, 100);
+    assert_eq!(seen.load(Relaxed), 3);
+    w.finish(session);
+}
+
+#[test]
+fn who_is_called_may_step_on() {
+    let w = world();
+    let session = scheduled(Schedule::new(0, 0, 1));
+    let seen = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&seen);
+    gpuprof::on_profile_ready(move |_| {
+        count.fetch_add(1, Relaxed);
+        gpuprof::scope!("in the callback");
+        gpuprof::step();
+    });
+    cycle_of(&w, 100);
+    cycle_of(&w, 100);
+    assert_eq!(
+        seen.load(Relaxed),
+        2,
+        "not for the steps that it makes itself"
+    );
+    let profile = w.finish(session);
+    assert!(
+        function(&profile, "in the callback").calls >= 2,
+        "they are in the sum"
+    );
+}
