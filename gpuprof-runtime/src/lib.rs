@@ -19,25 +19,17 @@
 pub use gpuprof_report::profile;
 
 #[cfg(feature = "enable")]
-mod async_span;
-#[cfg(feature = "enable")]
 mod clock;
 #[cfg(feature = "enable")]
 mod collector;
 #[cfg(feature = "enable")]
 mod config;
 #[cfg(feature = "enable")]
-mod cost;
-#[cfg(feature = "enable")]
 mod cupti;
-#[cfg(feature = "enable")]
-mod default_stream;
 #[cfg(feature = "enable")]
 mod exit;
 #[cfg(feature = "enable")]
 mod gpu;
-#[cfg(feature = "enable")]
-mod graph;
 #[cfg(feature = "enable")]
 mod identity;
 #[cfg(feature = "enable")]
@@ -58,20 +50,18 @@ mod span;
 mod stats;
 #[cfg(feature = "enable")]
 mod sync;
-#[cfg(feature = "enable")]
-mod thread;
 
 #[cfg(feature = "enable")]
 pub use config::Schedule;
 #[cfg(feature = "enable")]
 pub use config::{Mode, Output, Sort};
 #[cfg(feature = "enable")]
-pub use default_stream::with_stream;
-#[cfg(feature = "enable")]
 pub use gpu::{HasStream, StreamRef};
-#[cfg(feature = "enable")]
-pub use graph::Graph;
 #[cfg(feature = "enable")]
 pub use session::{
     Session, SessionBuilder, SessionError, collect, on_profile_ready, reset, snapshot, step,
 };
+#[cfg(feature = "enable")]
+pub use span::graph_launch::Graph;
+#[cfg(feature = "enable")]
+pub use span::scope::with_stream;

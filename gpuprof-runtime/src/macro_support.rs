@@ -4,7 +4,6 @@ pub use core::option::Option::{self, None, Some};
 
 pub use inventory;
 
-pub use crate::async_span::{AsyncSpan, Instrumented, instrument};
 pub use crate::clock::drive as drive_clock;
 use crate::gpu::HasStream;
 pub use crate::gpu::replace_functions as replace_driver_functions;
@@ -12,6 +11,7 @@ pub use crate::gpu::{StreamRef, Streams};
 pub use crate::nvtx::Payload;
 pub use crate::site::{Entry, Meta, Site};
 pub use crate::span::Span;
+pub use crate::span::future::{AsyncSpan, Instrumented, instrument};
 pub use crate::stats::call::Work;
 
 /// The type name of a function item: its path.

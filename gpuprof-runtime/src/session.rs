@@ -13,7 +13,8 @@ use regex_lite::Regex;
 use crate::collector::collector;
 use crate::config::{self, Mode, Output, Sampling, Settings};
 use crate::site::{GATE_SHUT, GATE_UNKNOWN, Site};
-use crate::{cost, cupti, exit, identity};
+use crate::span::overhead;
+use crate::{cupti, exit, identity};
 #[cfg(feature = "cupti")]
 use gpuprof_report::findings;
 use gpuprof_report::profile::{Profile, SCHEMA};
@@ -79,7 +80,7 @@ pub(crate) fn start_from_environment() {
 
 fn start(settings: Arc<Settings>) {
     if settings.mode == Mode::On {
-        cost::calibrate();
+        overhead::calibrate();
         if settings.cupti {
             cupti::start(&collector().work, look_at_clocks);
         }
@@ -166,7 +167,7 @@ fn complete(profile: &mut Profile) {
     }
     let calls = profile.trust.calls;
     let all = calls + profile.trust.replays;
-    profile.trust.own_cost_ns += cost::cpu_cost_ns(calls);
+    profile.trust.own_cost_ns += overhead::cpu_cost_ns(calls);
     profile.trust.own_cost_ns_per_call = (profile.trust.own_cost_ns + all / 2).checked_div(all);
 }
 

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::Counts;
 use crate::gpu::Late;
-use crate::stats::summary::Worked;
+use crate::stats::build_profile::Worked;
 use gpuprof_report::profile::Profile;
 
 pub(crate) fn start(_work: &'static Work, _look: fn()) {}

@@ -13,7 +13,7 @@ use super::record::{CopyKind, Function};
 use super::running;
 use super::sums::{ApiSums, CopySums, KernelSums, Sums};
 use super::tables::{MOST_KEYS, OTHERS, OUTSIDE, Tables};
-use crate::stats::summary::Worked;
+use crate::stats::build_profile::Worked;
 use gpuprof_report::profile::{ApiCall, Copies, Cupti, Durations, Kernel, Profile, Work};
 use gpuprof_report::{demangle, occupancy};
 

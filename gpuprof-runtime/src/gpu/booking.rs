@@ -8,7 +8,7 @@ use super::inside::Enclosing;
 use super::pending::{Pairs, Sample};
 use super::timing::Timing;
 use crate::stats::call::Work;
-use crate::stats::gpu_node::{GpuCall, GpuStats};
+use crate::stats::gpu_totals::{GpuCall, GpuStats};
 
 /// The sample is not complete after all: its stream was destroyed with work queued, and a newer stream, which is ahead, has its
 /// address.

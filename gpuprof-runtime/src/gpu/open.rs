@@ -12,9 +12,9 @@ use super::pending::Sender;
 use super::stream::StreamRef;
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed};
-use crate::stats::clusters::Drawn;
-use crate::stats::gpu_node::GpuCall;
-use crate::stats::paths::ROOT;
+use crate::stats::gpu_totals::GpuCall;
+use crate::stats::path_ids::ROOT;
+use crate::stats::sampling::Drawn;
 
 /// Entries that a thread keeps for calls to come.
 const SPARE_KEPT: usize = 64;

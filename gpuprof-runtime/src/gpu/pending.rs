@@ -15,7 +15,7 @@ use super::open::{self, Open};
 use super::sys::Stream;
 use super::thread_context::ThreadContext;
 use crate::stats::call::Work;
-use crate::stats::gpu_node::GpuCall;
+use crate::stats::gpu_totals::GpuCall;
 use crate::sync::AtomicU64;
 
 /// Samples that one thread can have under way; one that states work takes the room of two. A call past it goes untimed and is

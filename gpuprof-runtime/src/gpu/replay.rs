@@ -22,8 +22,8 @@ use super::pending::{Pairs, Recorded, Sample};
 use super::sys::{Event, Graph, GraphExec, GraphNode, Stream};
 use super::timing::Timing;
 use crate::stats::call::{Fate, Untimed, Work};
-use crate::stats::gpu_node::GpuCall;
-use crate::stats::paths::ROOT;
+use crate::stats::gpu_totals::GpuCall;
+use crate::stats::path_ids::ROOT;
 
 /// The captured calls of one executable graph, callers before what they call.
 #[derive(Debug)]

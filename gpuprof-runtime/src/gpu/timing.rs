@@ -21,8 +21,8 @@ use super::rates::Rates;
 use super::{record, resolver, sys};
 use crate::config::Sampling;
 use crate::stats::call::{Fate, Untimed, Work};
-use crate::stats::gpu_node::{GpuCall, GpuStats};
-use crate::stats::paths::ROOT;
+use crate::stats::gpu_totals::{GpuCall, GpuStats};
+use crate::stats::path_ids::ROOT;
 use gpuprof_report::profile::Device;
 
 /// The process's GPU timing.

@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::build_profile::Measured;
 use super::call::Untimed as Reason;
-use super::clusters::Scaling;
-use super::places::{Place, reason};
-use super::summary::Measured;
+use super::call_tree::{Place, reason};
+use super::sampling::Scaling;
 use gpuprof_report::profile::Estimate;
 
 /// What a function's total is scaled up by. The calls that could have been chosen are counted, so the total is that count

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use gpuprof_report::histogram::{Histogram, OCTAVES, SUBS, place};
 use once_cell::race::OnceRef;
 
-use super::budget::COUNTERS;
+use super::memory_limit::COUNTERS;
 use crate::sync::AtomicU64;
 
 type Octave = [AtomicU64; SUBS];
@@ -16,7 +16,7 @@ type Octave = [AtomicU64; SUBS];
 #[derive(Debug)]
 pub(crate) struct AtomicHistogram {
     octaves: [OnceRef<'static, Octave>; OCTAVES],
-    /// Durations that the [ceiling](super::budget::CEILING) left out.
+    /// Durations that the [ceiling](super::memory_limit::CEILING) left out.
     dropped: AtomicU64,
 }
 

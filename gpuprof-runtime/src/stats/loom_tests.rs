@@ -6,8 +6,8 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use super::counters::SiteCounters;
-use super::node::{Node, Stamp};
+use super::path_counters::{Node, Stamp};
+use super::thread_counters::SiteCounters;
 use crate::sync::in_every_order;
 use gpuprof_report::histogram::Histogram;
 

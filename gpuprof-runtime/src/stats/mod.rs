@@ -1,19 +1,19 @@
 //! Counters and what they add up to. Must not import gpu, span, collector or cudarc.
 
-pub(crate) mod budget;
+pub(crate) mod build_profile;
 pub(crate) mod call;
-pub(crate) mod clusters;
-pub(crate) mod counters;
+mod call_tree;
 mod estimate;
-pub(crate) mod gpu_node;
+pub(crate) mod gpu_totals;
 pub(crate) mod histogram;
 #[cfg(all(test, loom))]
 mod loom_tests;
-pub(crate) mod merged;
-pub(crate) mod node;
-pub(crate) mod paths;
-mod places;
-pub(crate) mod summary;
+pub(crate) mod memory_limit;
+pub(crate) mod path_counters;
+pub(crate) mod path_ids;
+pub(crate) mod sampling;
+pub(crate) mod thread_counters;
+pub(crate) mod totals;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -12,9 +12,9 @@ use crate::clock;
 use crate::collector::collector;
 use crate::gpu::{Replay, Replays};
 use crate::site::{MEASURE, Site, TIME_GPU};
+use crate::span::thread_state::{self as thread, NoNode, Thread};
 use crate::span::{count_lost, own_work};
-use crate::stats::node::Node;
-use crate::thread::{self, NoNode, Thread};
+use crate::stats::path_counters::Node;
 
 /// A captured graph, launched through gpuprof so that each replay counts.
 ///

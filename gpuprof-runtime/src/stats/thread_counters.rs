@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::budget::{BLOCK, Budget};
 use super::histogram;
-use super::node::{Node, Stamp};
-use super::paths::Paths;
+use super::memory_limit::{BLOCK, Budget};
+use super::path_counters::{Node, Stamp};
+use super::path_ids::Paths;
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// What other threads may read of a thread at any time.
@@ -146,9 +146,9 @@ impl SiteCounters {
 mod tests {
     use parking_lot::Mutex;
 
-    use super::super::budget::Budget;
-    use super::super::node::Stamp;
-    use super::super::paths::{Paths, ROOT};
+    use super::super::memory_limit::Budget;
+    use super::super::path_counters::Stamp;
+    use super::super::path_ids::{Paths, ROOT};
     use super::{ENTRY, NODE, Shared, SiteCounters};
 
     #[test]

@@ -8,7 +8,7 @@ use std::array;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
 
 use super::call::{Call, Fate, REASONS, Work};
-use super::counters::SiteCounters;
+use super::thread_counters::SiteCounters;
 use crate::sync::{AtomicU32, AtomicU64, fence, hint};
 
 /// How often a reader tries for one consistent moment before it takes what it sees: a writer is inside for

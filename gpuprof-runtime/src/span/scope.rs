@@ -1,9 +1,9 @@
 //! `with_stream`: a default stream for spans that have none of their own, without a span.
 
+use super::thread_state as thread;
 use crate::collector::{self, collector};
 use crate::gpu::{HasStream, Open};
 use crate::session;
-use crate::thread;
 
 /// Makes `stream` the default of spans inside `f` whose own arguments carry none.
 ///

@@ -6,12 +6,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Durations;
 use super::call::{Untimed as Reason, Work};
+use super::call_tree::{Place, places, reason};
 use super::estimate::estimate;
-use super::gpu_node::{GpuNode, GpuStats};
-use super::merged::Merged;
-use super::node::NodeData;
-use super::paths::{Path, ROOT};
-use super::places::{Place, places, reason};
+use super::gpu_totals::{GpuNode, GpuStats};
+use super::path_counters::NodeData;
+use super::path_ids::{Path, ROOT};
+use super::totals::Merged;
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::{

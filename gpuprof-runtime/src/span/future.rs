@@ -15,9 +15,9 @@ use crate::cupti::calls::{self, Ended};
 use crate::gpu::{self, GpuThread, Held, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
+use crate::span::thread_state::{self as thread, NoNode};
 use crate::span::{Outer, begin_gpu, book, count_lost, own_work};
 use crate::stats::call::{Call, Fate, Work};
-use crate::thread::{self, NoNode};
 
 /// The span of one call of an async function; begun at the first poll.
 #[derive(Debug)]

@@ -2,9 +2,16 @@
 //!
 //! NVTX push, start event, clock; the body; clock, end event, NVTX pop.
 
+pub(crate) mod future;
+pub(crate) mod graph_launch;
+pub(crate) mod overhead;
+pub(crate) mod scope;
+pub(crate) mod thread_state;
+
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering::Relaxed;
 
+use self::thread_state::{self as thread, NoNode, Position, Thread};
 use crate::clock;
 use crate::collector::collector;
 use crate::cupti::calls::{self, Ended};
@@ -12,8 +19,7 @@ use crate::gpu::{GpuThread, Held, Open, Place, Streams, Timing};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
 use crate::stats::call::{Call, Fate, Work};
-use crate::stats::node::Node;
-use crate::thread::{self, NoNode, Position, Thread};
+use crate::stats::path_counters::Node;
 
 /// The guard that `#[gpu_profile]` puts at the top of a function.
 #[derive(Debug)]

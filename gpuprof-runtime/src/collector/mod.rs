@@ -16,11 +16,11 @@ use crate::config::{Mode, Settings};
 use crate::cupti;
 use crate::gpu::{Driver, Late, Timing};
 use crate::site::{self, CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
-use crate::stats::gpu_node::GpuStats;
-use crate::stats::merged::Merged;
-use crate::stats::paths::Paths;
-use crate::stats::summary;
-use crate::stats::{self, counters::Shared};
+use crate::stats::build_profile;
+use crate::stats::gpu_totals::GpuStats;
+use crate::stats::path_ids::Paths;
+use crate::stats::totals::Merged;
+use crate::stats::{self, thread_counters::Shared};
 #[cfg(feature = "cupti")]
 use gpuprof_report::findings;
 use gpuprof_report::profile::Profile;
@@ -383,7 +383,7 @@ impl Collector {
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
         let sites = self.sites.try_lock_for(limit)?.clone();
         let settings = window.settings();
-        let measured = summary::Measured {
+        let measured = build_profile::Measured {
             never_entered: inventory::iter::<Entry>
                 .into_iter()
                 .map(|entry| entry.0)
@@ -398,7 +398,7 @@ impl Collector {
             gpu,
             worked: window.runs_cupti().then(|| cupti::by_site(&work, symbols)),
         };
-        let mut profile = summary::profile(&measured);
+        let mut profile = build_profile::profile(&measured);
         profile.wall_ns = wall_ns;
         profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
         profile.schedule = window.steps.as_ref().map(Steps::told);

@@ -10,10 +10,10 @@ use crate::collector::collector;
 use crate::gpu::GpuThread;
 use crate::site::Site;
 use crate::stats;
-use crate::stats::budget::COUNTERS;
-use crate::stats::counters::Shared;
-use crate::stats::node::{Node, Stamp};
-use crate::stats::paths::ROOT;
+use crate::stats::memory_limit::COUNTERS;
+use crate::stats::path_counters::{Node, Stamp};
+use crate::stats::path_ids::ROOT;
+use crate::stats::thread_counters::Shared;
 use crate::sync::AtomicU64;
 
 thread_local! {

@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::Durations;
 use super::call::Work;
-use super::clusters::{Clusters, Drawn};
-use super::paths::ROOT;
+use super::path_ids::ROOT;
+use super::sampling::{Clusters, Drawn};
 use gpuprof_report::histogram::Histogram;
 
 /// GPU times of one path on one device. Under sampling each call counts as often as the draw makes it stand for, but where

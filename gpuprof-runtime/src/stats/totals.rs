@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rustc_hash::FxHashMap;
 
-use super::counters::Shared;
-use super::node::NodeData;
+use super::path_counters::NodeData;
+use super::thread_counters::Shared;
 use gpuprof_report::histogram::Histogram;
 
 /// Counters of any number of threads, as plain data.

@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
+use super::build_profile::Measured;
 use super::call::Untimed as Reason;
 use super::estimate::Sampled;
-use super::gpu_node::GpuNode;
-use super::node::NodeData;
-use super::paths::{Path, ROOT};
-use super::summary::Measured;
+use super::gpu_totals::GpuNode;
+use super::path_counters::NodeData;
+use super::path_ids::{Path, ROOT};
 
 /// One path with everything known of it.
 pub(super) struct Place<'a> {
