@@ -26,7 +26,7 @@ impl Work {
         Self
     }
 
-    pub(crate) fn ended(&self, _ended: calls::Ended) {}
+    pub(crate) fn ended(&self, _ended: call_stack::Ended) {}
 
     pub(crate) fn note(&self) -> Option<String> {
         None
@@ -75,7 +75,7 @@ pub(crate) fn by_site(_tables: &Tables, _symbols: &Symbols) -> FxHashMap<u32, Wo
 pub(crate) fn tell(_profile: &mut Profile, _tables: &Tables, _symbols: &Symbols) {}
 
 /// Spans ask for none of this where no gate has the bit.
-pub(crate) mod calls {
+pub(crate) mod call_stack {
     use crate::site::Site;
     use crate::stats::call::Fate;
 

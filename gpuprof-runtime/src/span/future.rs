@@ -11,7 +11,7 @@ use pin_project_lite::pin_project;
 
 use crate::clock;
 use crate::collector::collector;
-use crate::cupti::calls::{self, Ended};
+use crate::cupti::call_stack::{self, Ended};
 use crate::gpu::{self, GpuThread, Held, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
@@ -65,7 +65,7 @@ struct Open {
     gpu: Option<Box<gpu::Open>>,
     work: Work,
     /// What CUPTI knows it as.
-    call: Option<calls::Call>,
+    call: Option<call_stack::Call>,
 }
 
 impl AsyncSpan {
@@ -173,7 +173,7 @@ impl AsyncSpan {
                     gpu.push(scope)
                 })
             }),
-            depth: open.call.and_then(|call| calls::enter(call, u32::MAX)),
+            depth: open.call.and_then(|call| call_stack::enter(call, u32::MAX)),
             began: clock::now(),
         }))
     }
@@ -181,7 +181,7 @@ impl AsyncSpan {
     fn poll_ends(&mut self, poll: &PollOf) {
         let ended = clock::now();
         if let Some(depth) = poll.depth {
-            calls::leave(depth);
+            call_stack::leave(depth);
         }
         let State::Open(open) = &mut self.state else {
             return;
@@ -229,7 +229,10 @@ fn open(site: &'static Site, measured: Measured) -> Option<Open> {
             children_ns: 0,
             gpu,
             work: measured.work,
-            call: measured.correlates.then(|| calls::begin(site)).flatten(),
+            call: measured
+                .correlates
+                .then(|| call_stack::begin(site))
+                .flatten(),
         })
     })
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use self::thread_state::{self as thread, NoNode, Position, Thread};
 use crate::clock;
 use crate::collector::collector;
-use crate::cupti::calls::{self, Ended};
+use crate::cupti::call_stack::{self, Ended};
 use crate::gpu::{GpuThread, Held, Open, Place, Streams, Timing};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
@@ -200,7 +200,7 @@ impl On {
             None => self.open(thread, site, work),
         }
         let Some(call) = &mut self.call else { return };
-        let depth = calls::begin(site).and_then(|call| calls::enter(call, DEEPEST));
+        let depth = call_stack::begin(site).and_then(|call| call_stack::enter(call, DEEPEST));
         if let Some(depth) = depth {
             call.gpu = CORRELATED | u64::from(depth) << NUMBER_BITS | call.gpu & NUMBER;
         }
@@ -284,7 +284,7 @@ impl Running {
     fn leave_call(&self, thread: &Thread, fate: Option<Fate>, cpu_ns: u64) {
         let before = clock::now();
         let depth = (self.gpu & !CORRELATED) >> NUMBER_BITS;
-        if let Some(call) = calls::leave(depth as u32)
+        if let Some(call) = call_stack::leave(depth as u32)
             && let Some(fate) = fate
         {
             collector()

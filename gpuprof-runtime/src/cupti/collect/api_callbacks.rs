@@ -11,21 +11,21 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
-use super::calls;
+use super::constants::{CallbackData, DOMAIN_RUNTIME, SITE_ENTER};
+use super::queue::Waiting;
 use super::record::{Api, Function};
-use super::running;
-use super::sys::{CallbackData, DOMAIN_RUNTIME, SITE_ENTER};
-use super::waiting::Waiting;
+use super::subscriber;
+use crate::cupti::call_stack;
 
 /// One CUDA call, and the call of a profiled function that it was made in; 0 for none.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    pub(super) api: Api,
-    pub(super) call: u64,
+pub(crate) struct Seen {
+    pub(crate) api: Api,
+    pub(crate) call: u64,
 }
 
 /// Calls that have returned.
-pub(super) static SEEN: Waiting<Seen> = Waiting::new();
+pub(crate) static SEEN: Waiting<Seen> = Waiting::new();
 
 thread_local! {
     /// The CUDA calls that the thread is in, the innermost last.
@@ -98,7 +98,7 @@ impl UnderWay {
 ///
 /// # Safety
 /// For CUPTI alone, which hands over its data of a call of the driver or the runtime.
-pub(super) unsafe extern "C" fn called(
+pub(crate) unsafe extern "C" fn called(
     _user: *mut c_void,
     domain: u32,
     cbid: u32,
@@ -121,7 +121,9 @@ pub(super) unsafe extern "C" fn called(
 
 fn enter(under_way: &Cell<UnderWay>, function: Function, correlation: u32) {
     // Not in a forked child, nor when the library is being left.
-    let Some(start) = running::now() else { return };
+    let Some(start) = subscriber::now() else {
+        return;
+    };
     let mut calls = under_way.get();
     let begun = Begun {
         function,
@@ -138,7 +140,7 @@ fn leave(under_way: &Cell<UnderWay>, function: Function, about: &CallbackData) {
     let mut calls = under_way.get();
     let begun = calls.leave(function, about.correlation);
     under_way.set(calls);
-    let (Some(begun), Some(end)) = (begun, running::now()) else {
+    let (Some(begun), Some(end)) = (begun, subscriber::now()) else {
         return;
     };
     // SAFETY: at the return CUPTI hands over where the call's CUresult or cudaError_t lies, or null.
@@ -151,15 +153,15 @@ fn leave(under_way: &Cell<UnderWay>, function: Function, about: &CallbackData) {
             correlation: begun.correlation,
             failed: answer.is_some_and(|answer| *answer != 0),
         },
-        call: calls::innermost(),
+        call: call_stack::innermost(),
     });
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Begun, DEEPEST, UnderWay};
-    use crate::cupti::cbids::{DRIVER_LAUNCH, RUNTIME_LAUNCH};
-    use crate::cupti::record::Function;
+    use crate::cupti::collect::callback_ids::{DRIVER_LAUNCH, RUNTIME_LAUNCH};
+    use crate::cupti::collect::record::Function;
 
     fn begun(runtime: bool, cbid: u32, correlation: u32) -> Begun {
         Begun {

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::running;
+use crate::cupti::collect::subscriber;
 use crate::site::Site;
 use crate::stats::call::Fate;
 
@@ -39,20 +39,20 @@ pub(crate) struct Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     /// Its number.
-    pub(super) call: u64,
+    pub(crate) call: u64,
     /// That of the call around it; 0 for none.
-    pub(super) parent: u64,
+    pub(crate) parent: u64,
     /// No call of the same site is around it.
-    pub(super) outermost: bool,
+    pub(crate) outermost: bool,
     /// Its pair of events was handed over.
-    pub(super) timed: bool,
+    pub(crate) timed: bool,
     /// Its stream was being captured: what it launched ran in no way yet.
-    pub(super) captured: bool,
-    pub(super) cpu_ns: u64,
+    pub(crate) captured: bool,
+    pub(crate) cpu_ns: u64,
     /// The site's first call in the process.
-    pub(super) first: bool,
+    pub(crate) first: bool,
     /// The window it is booked in.
-    pub(super) epoch: u32,
+    pub(crate) epoch: u32,
 }
 
 impl Ended {
@@ -98,7 +98,7 @@ impl Stack {
 }
 
 /// The site of the call of this number.
-pub(super) fn site_of(call: u64) -> u32 {
+pub(crate) fn site_of(call: u64) -> u32 {
     (call & ((1 << SITE_BITS) - 1)) as u32
 }
 
@@ -106,7 +106,7 @@ pub(super) fn site_of(call: u64) -> u32 {
 /// program has a million sites.
 pub(crate) fn begin(site: &Site) -> Option<Call> {
     // In a forked child it does not run, and nobody takes what ended.
-    if !running::is_running() {
+    if !subscriber::is_running() {
         return None;
     }
     let first = site.is_first_call();
@@ -145,7 +145,7 @@ pub(crate) fn leave(depth: u32) -> Option<Call> {
 }
 
 /// The number of the innermost call on this thread, 0 for none.
-pub(super) fn innermost() -> u64 {
+pub(crate) fn innermost() -> u64 {
     let number = |stack: &mut Stack| stack.calls.last().map(|call| call.number);
     with(number).flatten().unwrap_or(0)
 }

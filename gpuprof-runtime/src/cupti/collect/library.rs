@@ -9,20 +9,20 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
 
-use super::cbids;
-use super::places::{self, Place};
-use super::record::Function;
-use super::refusal::Refusal;
-use super::sys::{
+use super::callback_ids;
+use super::constants::{
     Callback, Completed, DOMAIN_DRIVER, DOMAIN_RUNTIME, MAX_LIMIT_REACHED, OLDEST_VERSION,
     Requested, SUCCESS, Status, Subscriber,
 };
+use super::locate::{self, Place};
+use super::record::Function;
+use super::unavailable::Refusal;
 
 /// A failed call: which, and its `CUptiResult`. It is already counted when anyone sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Failed {
-    pub(super) call: &'static str,
-    pub(super) status: Status,
+pub(crate) struct Failed {
+    pub(crate) call: &'static str,
+    pub(crate) status: Status,
 }
 
 /// Not a `CUptiResult`: libcupti has no such function.
@@ -52,7 +52,7 @@ macro_rules! cupti_table {
 
         impl Cupti {
             $(
-                pub(super) fn $field(&self, $($arg: $ty),*) -> Result<(), Failed> {
+                pub(crate) fn $field(&self, $($arg: $ty),*) -> Result<(), Failed> {
                     let Some(function) = self.table.$field else {
                         return Err(Failed { call: $symbol, status: MISSING });
                     };
@@ -91,18 +91,18 @@ struct Met {
 }
 
 /// A libcupti that fits.
-pub(super) struct Cupti {
+pub(crate) struct Cupti {
     table: Table,
     /// `cuptiGetVersion`.
-    pub(super) version: u32,
+    pub(crate) version: u32,
     /// The name or path it was opened by.
-    pub(super) library: String,
+    pub(crate) library: String,
     met: Mutex<Vec<Met>>,
 }
 
 impl Cupti {
     /// Finds libcupti and opens it. It stays open for the rest of the process.
-    pub(super) fn open() -> Result<Self, Refusal> {
+    pub(crate) fn open() -> Result<Self, Refusal> {
         let (library, name) = find_library()?;
         let (table, missing) = Table::resolve(&library);
         // Unloading a profiler's library is asking for trouble; nothing here ever does.
@@ -130,7 +130,7 @@ impl Cupti {
     }
 
     /// What a failed call means to the user.
-    pub(super) fn refusal(&self, failed: Failed) -> Refusal {
+    pub(crate) fn refusal(&self, failed: Failed) -> Refusal {
         Refusal::Answered {
             library: self.library.clone(),
             call: failed.call,
@@ -140,7 +140,7 @@ impl Cupti {
     }
 
     /// The name of a function, as programs write it.
-    pub(super) fn function_name(&self, function: Function) -> String {
+    pub(crate) fn function_name(&self, function: Function) -> String {
         let (domain, whose) = match function.runtime {
             true => (DOMAIN_RUNTIME, "runtime"),
             false => (DOMAIN_DRIVER, "driver"),
@@ -148,13 +148,13 @@ impl Cupti {
         let mut name = std::ptr::null();
         let asked = self.callback_name(domain, function.cbid, &raw mut name);
         match asked.ok().and_then(|()| text(name)) {
-            Some(name) => cbids::shown(&name).to_owned(),
+            Some(name) => callback_ids::shown(&name).to_owned(),
             None => format!("call {} of the CUDA {whose}", function.cbid),
         }
     }
 
     /// For example `CUPTI_ERROR_UNKNOWN`.
-    pub(super) fn status_name(&self, status: Status) -> String {
+    pub(crate) fn status_name(&self, status: Status) -> String {
         let mut name = std::ptr::null();
         let asked = self.result_string(status, &raw mut name);
         asked
@@ -164,7 +164,7 @@ impl Cupti {
     }
 
     /// Every failure met so far: call, `CUptiResult`, how often.
-    pub(super) fn failures(&self) -> Vec<(Failed, u64)> {
+    pub(crate) fn failures(&self) -> Vec<(Failed, u64)> {
         let met = self.met.lock();
         met.iter().map(|met| (met.failed, met.count)).collect()
     }
@@ -195,7 +195,7 @@ impl Cupti {
     }
 
     /// Forgets what has failed: calls whose failure means nothing.
-    pub(super) fn forget_failures(&self) {
+    pub(crate) fn forget_failures(&self) {
         self.met.lock().clear();
     }
 }
@@ -220,7 +220,7 @@ fn text(name: *const c_char) -> Option<String> {
 
 /// The first library that can be opened, and by what name.
 fn find_library() -> Result<(Library, String), Refusal> {
-    if let Some(path) = places::chosen() {
+    if let Some(path) = locate::chosen() {
         return match open(&path, false) {
             Ok(library) => Ok((library, path)),
             Err(error) => Err(Refusal::Chosen {
@@ -232,7 +232,7 @@ fn find_library() -> Result<(Library, String), Refusal> {
             }),
         };
     }
-    for Place { name, is_loaded } in places::all() {
+    for Place { name, is_loaded } in locate::all() {
         if let Ok(library) = open(&name, is_loaded) {
             return Ok((library, name));
         }

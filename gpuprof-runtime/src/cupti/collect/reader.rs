@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::api_callbacks::{self, Seen};
 use super::buffers::{self, Filled, Pool};
-use super::callbacks::{self, Seen};
+use super::constants::FLUSH_FORCED;
 use super::library::Cupti;
 use super::names::Names;
 use super::parse::{Parsed, parse};
 use super::record::Record;
-use super::sys::FLUSH_FORCED;
 use crate::gpu::Driver;
 
 /// Between two times that CUPTI is asked for what is ready, where nobody waits. Filled buffers it gives back by itself, and being asked
@@ -40,15 +40,15 @@ pub(crate) trait Sink: Send {
 
 /// What was read so far.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
-    pub(super) records: AtomicU64,
-    pub(super) invalid: AtomicU64,
-    pub(super) dropped: AtomicU64,
+pub(crate) struct Tally {
+    pub(crate) records: AtomicU64,
+    pub(crate) invalid: AtomicU64,
+    pub(crate) dropped: AtomicU64,
 }
 
 /// Who waits for the reader, and for what.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
+pub(crate) struct Requests {
     state: Mutex<Asked>,
     served: Condvar,
 }
@@ -75,7 +75,7 @@ impl Drop for Over {
 
 impl Requests {
     /// Waits until all that CUPTI has ready was read, at most `limit`; returns whether it was.
-    pub(super) fn drain(&self, reader: &thread::Thread, limit: Duration, last: bool) -> bool {
+    pub(crate) fn drain(&self, reader: &thread::Thread, limit: Duration, last: bool) -> bool {
         let began = Instant::now();
         let Some(mut state) = self.state.try_lock_for(limit) else {
             return false;
@@ -95,23 +95,23 @@ impl Requests {
     }
 }
 
-pub(super) struct Reader {
-    pub(super) cupti: &'static Cupti,
-    pub(super) requests: &'static Requests,
-    pub(super) tally: &'static Tally,
-    pub(super) sink: Box<dyn Sink>,
-    pub(super) names: Names,
+pub(crate) struct Reader {
+    pub(crate) cupti: &'static Cupti,
+    pub(crate) requests: &'static Requests,
+    pub(crate) tally: &'static Tally,
+    pub(crate) sink: Box<dyn Sink>,
+    pub(crate) names: Names,
     /// Looks at the devices' clocks, which takes a while: here it delays nobody but who waits for a report.
-    pub(super) look: fn(),
-    pub(super) looked: Option<Instant>,
+    pub(crate) look: fn(),
+    pub(crate) looked: Option<Instant>,
     /// When the latest look was over.
-    pub(super) read: Instant,
+    pub(crate) read: Instant,
     /// When CUPTI was last asked for what is ready.
-    pub(super) flushed: Instant,
+    pub(crate) flushed: Instant,
 }
 
 impl Reader {
-    pub(super) fn run(mut self) {
+    pub(crate) fn run(mut self) {
         let _over = Over(self.requests);
         buffers::pool().prepare();
         // There is no driver to ask before a span has met one; it may not even be loaded.
@@ -207,7 +207,7 @@ impl Reader {
     fn read_filled(&mut self, forced: bool) {
         let pool = buffers::pool();
         // First, so that most of what ran finds its call.
-        let lost = callbacks::SEEN.take(|Seen { api, call }| {
+        let lost = api_callbacks::SEEN.take(|Seen { api, call }| {
             self.tally.records.fetch_add(1, Relaxed);
             self.sink.take(Record::Api { api, call });
         });

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::calls::{Ended, site_of};
-use super::folding::{Calls, Run};
-use super::made::Activity;
+use super::correlation::Activity;
+use super::open_calls::{Calls, Run};
 use super::tables::{KernelKey, MOST_KEYS, OTHERS, OUTSIDE, Tables};
+use crate::cupti::call_stack::{Ended, site_of};
 use crate::gpu::Late;
 
 /// Kernel names by number.
@@ -20,7 +20,7 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
-    pub(super) fn of(&mut self, activity: &Activity) -> u32 {
+    pub(crate) fn of(&mut self, activity: &Activity) -> u32 {
         match activity {
             Activity::Kernel(kernel) => self.number(&kernel.symbol),
             Activity::Copy(_) => OTHERS,
@@ -28,7 +28,7 @@ impl Symbols {
     }
 
     /// The name of this number; `None` for [`OTHERS`].
-    pub(super) fn name(&self, number: u32) -> Option<&str> {
+    pub(crate) fn name(&self, number: u32) -> Option<&str> {
         self.names.get(number as usize).map(|name| &**name)
     }
 
@@ -48,17 +48,17 @@ impl Symbols {
 
 /// What the windows have measured.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Booked {
+pub(crate) struct Booked {
     epoch: u32,
-    pub(super) now: Tables,
+    pub(crate) now: Tables,
     /// An earlier window whose records still count, by its epoch.
     late: Option<(u32, Tables)>,
-    pub(super) calls: Calls,
+    pub(crate) calls: Calls,
 }
 
 impl Booked {
     /// The tables of this window; `None`: nobody wants them any more.
-    pub(super) fn of(&mut self, epoch: u32) -> Option<&mut Tables> {
+    pub(crate) fn of(&mut self, epoch: u32) -> Option<&mut Tables> {
         if epoch == self.epoch {
             return Some(&mut self.now);
         }
@@ -77,13 +77,13 @@ impl Booked {
         true
     }
 
-    pub(super) fn ended(&mut self, ended: Ended) {
+    pub(crate) fn ended(&mut self, ended: Ended) {
         self.calls.ended(ended);
         while self.calls.is_full() && self.close_oldest() {}
     }
 
     /// Books one run of `call` in the window of `epoch`; returns the key of a kernel.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         epoch: u32,
         call: u64,
@@ -107,7 +107,7 @@ impl Booked {
 
     /// Begins the window of `epoch`, and returns what the one that ends has measured, and what has come for the one kept
     /// before it.
-    pub(super) fn next_window(&mut self, epoch: u32, late: Late) -> (Tables, Tables) {
+    pub(crate) fn next_window(&mut self, epoch: u32, late: Late) -> (Tables, Tables) {
         self.close_all();
         let ended = std::mem::replace(&mut self.epoch, epoch);
         let mut now = std::mem::take(&mut self.now);
@@ -123,12 +123,12 @@ impl Booked {
     }
 
     /// Closes every call that has ended.
-    pub(super) fn close_all(&mut self) {
+    pub(crate) fn close_all(&mut self) {
         while self.close_oldest() {}
     }
 
     /// What was measured, and what has come for an earlier window that still counts.
-    pub(super) fn into_tables(mut self) -> (Tables, Tables) {
+    pub(crate) fn into_tables(mut self) -> (Tables, Tables) {
         self.close_all();
         let late = self.late.map(|(_, late)| late);
         let mut late = late.unwrap_or_default();
@@ -160,6 +160,6 @@ impl Booked {
 }
 
 /// The site of a call, or none.
-pub(super) fn site(call: u64) -> u32 {
+pub(crate) fn site(call: u64) -> u32 {
     if call == 0 { OUTSIDE } else { site_of(call) }
 }

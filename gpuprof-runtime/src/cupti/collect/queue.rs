@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crossbeam_queue::SegQueue;
 
-use super::running;
+use super::subscriber;
 
 /// Past so many they are lost and counted; from half of it on each wakes the reader.
-pub(super) const MOST: usize = 1 << 18;
+pub(crate) const MOST: usize = 1 << 18;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Waiting<T> {
+pub(crate) struct Waiting<T> {
     queue: SegQueue<T>,
     /// Those that found no room, since the last look.
     lost: AtomicU64,
@@ -27,17 +27,17 @@ impl<T> Default for Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             queue: SegQueue::new(),
             lost: AtomicU64::new(0),
         }
     }
 
-    pub(super) fn push(&self, one: T) {
+    pub(crate) fn push(&self, one: T) {
         let waiting = self.queue.len();
         if waiting >= MOST / 2 {
-            running::wake();
+            subscriber::wake();
         }
         if waiting >= MOST {
             self.lose();
@@ -47,12 +47,12 @@ impl<T> Waiting<T> {
     }
 
     /// Counts one that cannot be pushed.
-    pub(super) fn lose(&self) {
+    pub(crate) fn lose(&self) {
         self.lost.fetch_add(1, Relaxed);
     }
 
     /// Hands over what waits, and returns how many were lost since it was last called.
-    pub(super) fn take(&self, mut each: impl FnMut(T)) -> u64 {
+    pub(crate) fn take(&self, mut each: impl FnMut(T)) -> u64 {
         // No more than there are now: others go on.
         for _ in 0..self.queue.len() {
             let Some(one) = self.queue.pop() else { break };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{Parsed, parse};
-use crate::cupti::record::{Copy, CopyKind, Kernel, Ran, Record};
+use crate::cupti::collect::record::{Copy, CopyKind, Kernel, Ran, Record};
 
 /// Sizes of one version's records.
 struct Layout {

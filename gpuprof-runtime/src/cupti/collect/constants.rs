@@ -5,69 +5,69 @@
 use std::ffi::{c_int, c_void};
 
 /// `CUptiResult`: 0 is success.
-pub(super) type Status = c_int;
+pub(crate) type Status = c_int;
 
-pub(super) const SUCCESS: Status = 0;
+pub(crate) const SUCCESS: Status = 0;
 /// `CUPTI_ERROR_MAX_LIMIT_REACHED`: no record is left in a buffer.
-pub(super) const MAX_LIMIT_REACHED: Status = 12;
+pub(crate) const MAX_LIMIT_REACHED: Status = 12;
 /// `CUPTI_ERROR_NOT_COMPATIBLE`.
-pub(super) const NOT_COMPATIBLE: Status = 14;
+pub(crate) const NOT_COMPATIBLE: Status = 14;
 /// `CUPTI_ERROR_NOT_INITIALIZED`: what libcupti of CUDA 12 answers where there is no driver.
-pub(super) const NOT_INITIALIZED: Status = 15;
+pub(crate) const NOT_INITIALIZED: Status = 15;
 /// `CUPTI_ERROR_INSUFFICIENT_PRIVILEGES`.
-pub(super) const INSUFFICIENT_PRIVILEGES: Status = 35;
+pub(crate) const INSUFFICIENT_PRIVILEGES: Status = 35;
 /// `CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`.
-pub(super) const MULTIPLE_SUBSCRIBERS: Status = 39;
+pub(crate) const MULTIPLE_SUBSCRIBERS: Status = 39;
 /// `CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES`.
-pub(super) const VIRTUALIZED_PRIVILEGES: Status = 40;
+pub(crate) const VIRTUALIZED_PRIVILEGES: Status = 40;
 /// `CUPTI_ERROR_UNKNOWN`: what that of CUDA 13.5 answers to everything where there is no driver.
-pub(super) const UNKNOWN: Status = 999;
+pub(crate) const UNKNOWN: Status = 999;
 
 /// `cuptiGetVersion` of CUDA 12.0: from here on all records that are read have their fields at the same offsets.
-pub(super) const OLDEST_VERSION: u32 = 18;
+pub(crate) const OLDEST_VERSION: u32 = 18;
 
 /// `CUpti_ActivityKind`.
-pub(super) mod kind {
-    pub(in super::super) const MEMCPY: u32 = 1;
-    pub(in super::super) const MEMSET: u32 = 2;
+pub(crate) mod kind {
+    pub(crate) const MEMCPY: u32 = 1;
+    pub(crate) const MEMSET: u32 = 2;
     /// Not KERNEL, which runs one kernel after the other.
-    pub(in super::super) const CONCURRENT_KERNEL: u32 = 10;
+    pub(crate) const CONCURRENT_KERNEL: u32 = 10;
     /// Copies between devices.
-    pub(in super::super) const MEMCPY2: u32 = 22;
+    pub(crate) const MEMCPY2: u32 = 22;
 }
 
 /// `CUPTI_CB_DOMAIN_DRIVER_API` and `CUPTI_CB_DOMAIN_RUNTIME_API`.
-pub(super) const DOMAIN_DRIVER: u32 = 1;
-pub(super) const DOMAIN_RUNTIME: u32 = 2;
+pub(crate) const DOMAIN_DRIVER: u32 = 1;
+pub(crate) const DOMAIN_RUNTIME: u32 = 2;
 /// `CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER`, an `uint8_t`: buffers are zeroed by who gives them.
-pub(super) const ATTR_ZEROED_BUFFERS: u32 = 5;
+pub(crate) const ATTR_ZEROED_BUFFERS: u32 = 5;
 /// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`: buffers with unfinished records as well.
-pub(super) const FLUSH_FORCED: u32 = 1;
+pub(crate) const FLUSH_FORCED: u32 = 1;
 
 /// `CUPTI_API_ENTER`; the other is `CUPTI_API_EXIT`.
-pub(super) const SITE_ENTER: c_int = 0;
+pub(crate) const SITE_ENTER: c_int = 0;
 
 /// `CUpti_CallbackData`, the same in every version.
 #[repr(C)]
-pub(super) struct CallbackData {
-    pub(super) site: c_int,
+pub(crate) struct CallbackData {
+    pub(crate) site: c_int,
     _function_name: *const c_void,
     _parameters: *const c_void,
     /// Where the call's result lies, when it returns.
-    pub(super) answer: *const c_void,
+    pub(crate) answer: *const c_void,
     _symbol_name: *const c_void,
     _context: *const c_void,
     _context_uid: u32,
     _correlation_data: *mut u64,
     /// That of the records of what the call has run.
-    pub(super) correlation: u32,
+    pub(crate) correlation: u32,
 }
 
 /// `CUpti_SubscriberHandle`: opaque.
-pub(super) type Subscriber = *mut c_void;
+pub(crate) type Subscriber = *mut c_void;
 /// `CUpti_CallbackFunc`.
-pub(super) type Callback = unsafe extern "C" fn(*mut c_void, u32, u32, *const c_void);
+pub(crate) type Callback = unsafe extern "C" fn(*mut c_void, u32, u32, *const c_void);
 /// `CUpti_BuffersCallbackRequestFunc`: buffer, its size, the most records it may hold.
-pub(super) type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
+pub(crate) type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 /// `CUpti_BuffersCallbackCompleteFunc`: context, stream (both without meaning), buffer, its size, how much of it is valid.
-pub(super) type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
+pub(crate) type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);

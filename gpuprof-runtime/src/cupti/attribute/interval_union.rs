@@ -7,7 +7,7 @@ const MOST: usize = 1 << 16;
 
 /// A union of half-open intervals that come in any order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Union {
+pub(crate) struct Union {
     /// In order, none touching the next.
     apart: Vec<(u64, u64)>,
     /// Length of what is not kept apart any more, all of it before `floor`.
@@ -17,23 +17,23 @@ pub(super) struct Union {
 
 impl Union {
     /// Intervals kept apart.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.apart.len()
     }
 
     /// Its length.
-    pub(super) fn ns(&self) -> u64 {
+    pub(crate) fn ns(&self) -> u64 {
         let apart = self.apart.iter().map(|(start, end)| end - start);
         self.summed_ns + apart.sum::<u64>()
     }
 
     /// What is before this is only a sum.
-    pub(super) fn floor(&self) -> u64 {
+    pub(crate) fn floor(&self) -> u64 {
         self.floor
     }
 
     /// Its length within an interval; what is only a sum does not count.
-    pub(super) fn within(&self, start: u64, end: u64) -> u64 {
+    pub(crate) fn within(&self, start: u64, end: u64) -> u64 {
         let from = self.apart.partition_point(|&(_, known)| known <= start);
         let inside = self.apart.iter().skip(from);
         inside
@@ -44,7 +44,7 @@ impl Union {
 
     /// Adds an interval. Returns whether its overlap with all others is known; else its early part was added as if it had
     /// none.
-    pub(super) fn add(&mut self, start: u64, end: u64) -> bool {
+    pub(crate) fn add(&mut self, start: u64, end: u64) -> bool {
         let is_known = start >= self.floor;
         if !is_known {
             self.summed_ns += end.min(self.floor).saturating_sub(start);
@@ -82,7 +82,7 @@ impl Union {
     }
 
     /// Adds another union; returns whether every overlap was known.
-    pub(super) fn merge(&mut self, other: &Self) -> bool {
+    pub(crate) fn merge(&mut self, other: &Self) -> bool {
         let mut is_known = other.summed_ns == 0 || self.apart.is_empty();
         self.summed_ns += other.summed_ns;
         for &(start, end) in &other.apart {
@@ -92,7 +92,7 @@ impl Union {
     }
 
     /// Keeps only the sum of the earlier half.
-    pub(super) fn sum_up(&mut self) {
+    pub(crate) fn sum_up(&mut self) {
         let half = self.apart.len() / 2;
         for (start, end) in self.apart.drain(..half) {
             self.summed_ns += end - start;

@@ -12,18 +12,18 @@ const MOST_STREAMS: usize = 1_024;
 
 /// Durations with their spread.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sums {
-    pub(super) all: Durations,
-    pub(super) spread: Histogram,
+pub(crate) struct Sums {
+    pub(crate) all: Durations,
+    pub(crate) spread: Histogram,
 }
 
 impl Sums {
-    pub(super) fn add(&mut self, ns: u64) {
+    pub(crate) fn add(&mut self, ns: u64) {
         self.all.add(ns);
         self.spread.record(ns);
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.all.merge(&other.all);
         self.spread.merge(&other.spread);
     }
@@ -31,10 +31,10 @@ impl Sums {
 
 /// Streams that something ran on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Streams(Vec<(u32, u32)>);
+pub(crate) struct Streams(Vec<(u32, u32)>);
 
 impl Streams {
-    pub(super) fn add(&mut self, stream: (u32, u32)) {
+    pub(crate) fn add(&mut self, stream: (u32, u32)) {
         if self.0.last() == Some(&stream) {
             return;
         }
@@ -45,38 +45,38 @@ impl Streams {
         }
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         other.0.iter().for_each(|stream| self.add(*stream));
     }
 
-    pub(super) fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.0.len() as u32
     }
 }
 
 /// How a kernel was launched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Shape {
-    pub(super) grid: [u32; 3],
-    pub(super) block: [u32; 3],
-    pub(super) dynamic_shared_bytes: u32,
-    pub(super) static_shared_bytes: u32,
-    pub(super) registers: u32,
+pub(crate) struct Shape {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) dynamic_shared_bytes: u32,
+    pub(crate) static_shared_bytes: u32,
+    pub(crate) registers: u32,
 }
 
 /// One kernel of one function on one device.
 #[derive(Clone, Debug, Default)]
-pub(super) struct KernelSums {
-    pub(super) times: Sums,
-    pub(super) latency: Sums,
-    pub(super) graph_calls: u64,
+pub(crate) struct KernelSums {
+    pub(crate) times: Sums,
+    pub(crate) latency: Sums,
+    pub(crate) graph_calls: u64,
     /// With the time of each.
-    pub(super) shapes: Vec<(Shape, u64)>,
-    pub(super) streams: Streams,
+    pub(crate) shapes: Vec<(Shape, u64)>,
+    pub(crate) streams: Streams,
 }
 
 impl KernelSums {
-    pub(super) fn add_shape(&mut self, shape: Shape, ns: u64) {
+    pub(crate) fn add_shape(&mut self, shape: Shape, ns: u64) {
         let has_room = self.shapes.len() < MOST_SHAPES;
         match self.shapes.iter_mut().find(|(known, _)| *known == shape) {
             Some((_, sum)) => *sum += ns,
@@ -85,7 +85,7 @@ impl KernelSums {
         }
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.times.merge(&other.times);
         self.latency.merge(&other.latency);
         self.graph_calls += other.graph_calls;
@@ -97,19 +97,19 @@ impl KernelSums {
 
 /// Copies of one direction, or memsets, of one function on one device.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CopySums {
-    pub(super) times: Sums,
-    pub(super) bytes: u64,
-    pub(super) pageable_calls: u64,
-    pub(super) pageable_ns: u64,
-    pub(super) blocking_calls: u64,
+pub(crate) struct CopySums {
+    pub(crate) times: Sums,
+    pub(crate) bytes: u64,
+    pub(crate) pageable_calls: u64,
+    pub(crate) pageable_ns: u64,
+    pub(crate) blocking_calls: u64,
     /// Of the settled ones.
-    pub(super) alone_ns: u64,
-    pub(super) streams: Streams,
+    pub(crate) alone_ns: u64,
+    pub(crate) streams: Streams,
 }
 
 impl CopySums {
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.times.merge(&other.times);
         self.bytes += other.bytes;
         self.pageable_calls += other.pageable_calls;
@@ -122,13 +122,13 @@ impl CopySums {
 
 /// One CUDA call of one function.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ApiSums {
-    pub(super) times: Sums,
-    pub(super) failed: u64,
+pub(crate) struct ApiSums {
+    pub(crate) times: Sums,
+    pub(crate) failed: u64,
 }
 
 impl ApiSums {
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.times.merge(&other.times);
         self.failed += other.failed;
     }
@@ -136,21 +136,21 @@ impl ApiSums {
 
 /// What the closed calls of one function had the GPU do.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CallSums {
-    pub(super) busy_ns: u64,
+pub(crate) struct CallSums {
+    pub(crate) busy_ns: u64,
     /// Of that the calls that were timed by events.
-    pub(super) timed_busy_ns: u64,
-    pub(super) calls: u64,
-    pub(super) activities: u64,
-    pub(super) launches: u64,
-    pub(super) streams: u32,
+    pub(crate) timed_busy_ns: u64,
+    pub(crate) calls: u64,
+    pub(crate) activities: u64,
+    pub(crate) launches: u64,
+    pub(crate) streams: u32,
     /// One bit for each.
-    pub(super) devices: u64,
-    pub(super) first_ns: Option<u64>,
+    pub(crate) devices: u64,
+    pub(crate) first_ns: Option<u64>,
 }
 
 impl CallSums {
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.busy_ns += other.busy_ns;
         self.timed_busy_ns += other.timed_busy_ns;
         self.calls += other.calls;

@@ -12,7 +12,7 @@ const MOST: usize = 1 << 16;
 
 /// The names met lately.
 #[derive(Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     /// What stood there when it was last looked at.
     by_address: FxHashMap<usize, Arc<str>>,
     all: FxHashSet<Arc<str>>,
@@ -23,7 +23,7 @@ impl Names {
     ///
     /// # Safety
     /// `address` is 0 or that of a NUL-terminated string, which stays as it is meanwhile.
-    pub(super) unsafe fn at(&mut self, address: usize) -> Arc<str> {
+    pub(crate) unsafe fn at(&mut self, address: usize) -> Arc<str> {
         if address == 0 {
             return self.keep("(unnamed)");
         }

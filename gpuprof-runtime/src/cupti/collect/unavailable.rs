@@ -4,14 +4,14 @@
 
 use std::fmt;
 
-use super::sys::{
+use super::constants::{
     INSUFFICIENT_PRIVILEGES, MULTIPLE_SUBSCRIBERS, NOT_COMPATIBLE, NOT_INITIALIZED, Status,
     UNKNOWN, VIRTUALIZED_PRIVILEGES,
 };
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// No libcupti anywhere.
     NotFound,
     /// The user's choice cannot be opened.

@@ -4,15 +4,15 @@
 
 use std::collections::VecDeque;
 
-use super::cbids::Purpose;
-use super::record::Api;
+use crate::cupti::collect::callback_ids::Purpose;
+use crate::cupti::collect::record::Api;
 
 /// Beginnings and ends that are kept.
 const MOST: usize = 4_096;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Captures {
+pub(crate) struct Captures {
     /// In order of time, at the same time beginnings first.
     marks: VecDeque<Mark>,
     /// Captures under way before the oldest mark.
@@ -29,7 +29,7 @@ struct Mark {
 
 impl Captures {
     /// Takes note of a call that begins or ends a capture.
-    pub(super) fn note(&mut self, api: &Api) {
+    pub(crate) fn note(&mut self, api: &Api) {
         match api.function.purpose() {
             Some(Purpose::BeginCapture) if !api.failed => self.add(api.start, false),
             Some(Purpose::EndCapture) => self.add(api.end, true),
@@ -53,7 +53,7 @@ impl Captures {
     }
 
     /// Whether any stream was being captured at `time`, as far as that is known.
-    pub(super) fn is_any_at(&self, time: u64) -> bool {
+    pub(crate) fn is_any_at(&self, time: u64) -> bool {
         // One that ends at that very moment was still under way.
         self.depth_before(self.first_from(time, true)) > 0
     }

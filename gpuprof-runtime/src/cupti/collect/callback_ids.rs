@@ -8,9 +8,9 @@ use super::record::Function;
 /// Above every number of a call, with room for those to come.
 const NUMBERS: usize = 1024;
 /// `cuLaunchKernel`, which every libcupti knows.
-pub(super) const DRIVER_LAUNCH: u32 = 307;
+pub(crate) const DRIVER_LAUNCH: u32 = 307;
 /// `cudaLaunchKernel_v7000`.
-pub(super) const RUNTIME_LAUNCH: u32 = 211;
+pub(crate) const RUNTIME_LAUNCH: u32 = 211;
 
 /// What a CUDA call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -165,14 +165,14 @@ impl Function {
 }
 
 /// Every call of the driver, or of the runtime, that is recorded.
-pub(super) fn recorded(runtime: bool) -> impl Iterator<Item = u32> {
+pub(crate) fn recorded(runtime: bool) -> impl Iterator<Item = u32> {
     let numbers = if runtime { RUNTIME } else { DRIVER };
     let all = numbers.iter().flat_map(|(_, of_it)| of_it.iter());
     all.filter_map(|number| u32::try_from(*number).ok())
 }
 
 /// A function's name as programs write it: CUPTI's without what tells its variants apart.
-pub(super) fn shown(name: &str) -> &str {
+pub(crate) fn shown(name: &str) -> &str {
     let mut name = name;
     loop {
         let cut = name

@@ -9,14 +9,14 @@ const MOST: usize = 4_096;
 
 /// From when on which window counted.
 #[derive(Debug, Default)]
-pub(super) struct Windows {
+pub(crate) struct Windows {
     /// In order of time; `None`: nothing counted from then on.
     changes: VecDeque<(u64, Option<u32>)>,
 }
 
 impl Windows {
     /// From `now` on this window counts, or none.
-    pub(super) fn change(&mut self, now: u64, epoch: Option<u32>) {
+    pub(crate) fn change(&mut self, now: u64, epoch: Option<u32>) {
         if self
             .changes
             .back()
@@ -31,7 +31,7 @@ impl Windows {
     }
 
     /// The window that counted at `time`.
-    pub(super) fn at(&self, time: u64) -> Option<u32> {
+    pub(crate) fn at(&self, time: u64) -> Option<u32> {
         let mut changes = self.changes.iter().rev();
         changes.find(|(since, _)| *since <= time)?.1
     }

@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::busy::Union;
-use super::calls::Ended;
-use super::sums::Streams;
+use super::interval_union::Union;
+use super::totals::Streams;
+use crate::cupti::call_stack::Ended;
 
 /// Ended calls that are kept open, and closed calls that are remembered for records that come too late.
 const MOST_ENDED: usize = 1 << 16;
@@ -23,24 +23,24 @@ const FORGOTTEN: u32 = 600;
 
 /// One kernel, copy or memset.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) is_kernel: bool,
+pub(crate) struct Run {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) is_kernel: bool,
     /// Context and stream.
-    pub(super) stream: (u32, u32),
-    pub(super) device: u32,
+    pub(crate) stream: (u32, u32),
+    pub(crate) device: u32,
 }
 
 /// What a call and those inside it had the GPU do.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Done {
-    pub(super) busy: Union,
-    pub(super) activities: u64,
-    pub(super) launches: u64,
-    pub(super) streams: Streams,
+pub(crate) struct Done {
+    pub(crate) busy: Union,
+    pub(crate) activities: u64,
+    pub(crate) launches: u64,
+    pub(crate) streams: Streams,
     /// One bit for each, the last one for all from there on.
-    pub(super) devices: u64,
+    pub(crate) devices: u64,
 }
 
 impl Done {
@@ -84,20 +84,20 @@ impl Open {
 
 /// All calls of which something may still come.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     open: FxHashMap<u64, Open>,
     /// Those of `open` that have ended, in this order: inner ones before the ones around them.
     ended: VecDeque<u64>,
     intervals: usize,
     closed: FxHashMap<u64, Ended>,
     closed_order: VecDeque<u64>,
-    pub(super) round: u32,
+    pub(crate) round: u32,
 }
 
 impl Calls {
     /// Adds what ran for a call; returns whether all that it overlaps in an open call is known. `too_late` gets each closed call
     /// that it should have been in.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         call: u64,
         epoch: u32,
@@ -124,27 +124,27 @@ impl Calls {
         })
     }
 
-    pub(super) fn ended(&mut self, ended: Ended) {
+    pub(crate) fn ended(&mut self, ended: Ended) {
         let open = self.open.entry(ended.call).or_default();
         open.ended = Some(ended);
         self.ended.push_back(ended.call);
     }
 
     /// Whether a call ended while its stream was being captured.
-    pub(super) fn is_captured(&self, call: u64) -> bool {
+    pub(crate) fn is_captured(&self, call: u64) -> bool {
         let open = self.open.get(&call).and_then(|open| open.ended.as_ref());
         open.or_else(|| self.closed.get(&call))
             .is_some_and(|ended| ended.captured)
     }
 
     /// Whether the oldest ended call has to be closed.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.ended.len() > MOST_ENDED || (self.intervals > MOST_INTERVALS && !self.ended.is_empty())
     }
 
     /// Closes the call that ended first, and hands what it did on to the call around it. Returns as well whether all that it
     /// overlaps there is known.
-    pub(super) fn close_oldest(&mut self) -> Option<(Ended, Done, bool)> {
+    pub(crate) fn close_oldest(&mut self) -> Option<(Ended, Done, bool)> {
         let call = self.ended.pop_front()?;
         let open = self.open.remove(&call)?;
         self.intervals = self.intervals.saturating_sub(open.done.busy.len());
@@ -190,7 +190,7 @@ impl Calls {
     }
 
     /// Keeps what has not ended within its bounds, once a round.
-    pub(super) fn tidy(&mut self) {
+    pub(crate) fn tidy(&mut self) {
         self.round += 1;
         if self.intervals > MOST_INTERVALS {
             let large = |open: &&mut Open| open.done.busy.len() >= LARGE;

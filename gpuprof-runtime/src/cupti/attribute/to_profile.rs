@@ -7,12 +7,12 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::booked::Symbols;
-use super::cbids::Purpose;
-use super::record::{CopyKind, Function};
-use super::running;
-use super::sums::{ApiSums, CopySums, KernelSums, Sums};
+use super::recorded::Symbols;
 use super::tables::{MOST_KEYS, OTHERS, OUTSIDE, Tables};
+use super::totals::{ApiSums, CopySums, KernelSums, Sums};
+use crate::cupti::collect::callback_ids::Purpose;
+use crate::cupti::collect::record::{CopyKind, Function};
+use crate::cupti::collect::subscriber;
 use crate::stats::build_profile::Worked;
 use gpuprof_report::profile::{ApiCall, Copies, Cupti, Durations, Kernel, Profile, Work};
 use gpuprof_report::{demangle, occupancy};
@@ -185,7 +185,7 @@ fn api_call(function: Function, sums: &ApiSums) -> ApiCall {
         format!("{library} call {}", function.cbid)
     };
     ApiCall {
-        name: running::function_name(function).unwrap_or_else(unnamed),
+        name: subscriber::function_name(function).unwrap_or_else(unnamed),
         kind: function.purpose().map_or("other", Purpose::name).to_owned(),
         times: durations(&sums.times),
         failed: sums.failed,

@@ -14,22 +14,22 @@ const NAMES: [&str; 3] = ["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
 
 /// One place to try.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// For `dlopen`.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Only if the process has it already.
-    pub(super) is_loaded: bool,
+    pub(crate) is_loaded: bool,
 }
 
 /// The user's choice.
-pub(super) fn chosen() -> Option<String> {
+pub(crate) fn chosen() -> Option<String> {
     let path = env::var(CHOSEN).ok()?;
     let path = path.trim();
     (!path.is_empty()).then(|| path.to_owned())
 }
 
 /// Every place, in order: what is loaded, what the loader finds, the toolkit's folders.
-pub(super) fn all() -> Vec<Place> {
+pub(crate) fn all() -> Vec<Place> {
     let root = |variable| env::var(variable).ok();
     listed(
         [root("CUDA_HOME"), root("CUDA_PATH")].into_iter().flatten(),

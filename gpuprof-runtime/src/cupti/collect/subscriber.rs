@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use super::Counts;
-use super::cbids::{self, DRIVER_LAUNCH, RUNTIME_LAUNCH};
+use super::callback_ids::{self, DRIVER_LAUNCH, RUNTIME_LAUNCH};
+use super::constants::{ATTR_ZEROED_BUFFERS, DOMAIN_DRIVER, DOMAIN_RUNTIME, Subscriber, kind};
 use super::library::{Cupti, Failed};
 use super::names::Names;
 use super::reader::{Reader, Requests, Sink, Tally};
 use super::record::Function;
-use super::refusal::Refusal;
-use super::sys::{ATTR_ZEROED_BUFFERS, DOMAIN_DRIVER, DOMAIN_RUNTIME, Subscriber, kind};
-use super::{buffers, callbacks};
+use super::unavailable::Refusal;
+use super::{api_callbacks, buffers};
+use crate::cupti::Counts;
 use crate::exit;
 
 /// What is recorded.
@@ -143,7 +143,11 @@ fn begin(sink: Box<dyn Sink>, look: fn()) -> Result<Running, Refusal> {
     let pool = buffers::pool();
     let mut subscriber = std::ptr::null_mut();
     // First of all: it is refused where another tool is at work, which the calls below would disturb.
-    let subscribed = cupti.subscribe(&raw mut subscriber, callbacks::called, std::ptr::null_mut());
+    let subscribed = cupti.subscribe(
+        &raw mut subscriber,
+        api_callbacks::called,
+        std::ptr::null_mut(),
+    );
     subscribed.map_err(|failed| cupti.refusal(failed))?;
     let step_back = |kinds: &[u32]| {
         for kind in kinds {
@@ -198,7 +202,7 @@ fn listen(cupti: &Cupti, subscriber: Subscriber) -> Result<(), Failed> {
         (false, DOMAIN_DRIVER, DRIVER_LAUNCH),
         (true, DOMAIN_RUNTIME, RUNTIME_LAUNCH),
     ] {
-        for cbid in cbids::recorded(runtime) {
+        for cbid in callback_ids::recorded(runtime) {
             let done = cupti.enable_callback(1, subscriber, domain, cbid);
             // Each version knows its own calls; launches are known to all.
             if cbid == launch {

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::booked::Symbols;
-use super::calls::Ended;
-use super::join::{Join, Seen};
-use super::reader::Sink;
-use super::record::Record;
-use super::running;
+use super::correlate::{Join, Seen};
+use super::recorded::Symbols;
 use super::tables::Tables;
-use super::waiting::Waiting;
+use crate::cupti::call_stack::Ended;
+use crate::cupti::collect::queue::Waiting;
+use crate::cupti::collect::reader::Sink;
+use crate::cupti::collect::record::Record;
+use crate::cupti::collect::subscriber;
 use crate::gpu::Late;
 
 /// How long a program's thread waits for the reader, which holds the lock for milliseconds at most. In a forked child it may be held
@@ -42,7 +42,7 @@ impl Work {
 
     /// From now on what is launched counts in the window `epoch`, or in none.
     pub(crate) fn change(&self, epoch: Option<u32>) {
-        let Some(now) = running::now() else { return };
+        let Some(now) = subscriber::now() else { return };
         match self.join.try_lock_for(PATIENCE) {
             Some(mut join) => join.windows.change(now, epoch),
             None => self.miss(),
@@ -112,8 +112,8 @@ mod tests {
     use std::time::Duration;
 
     use super::{Late, Work};
-    use crate::cupti::calls::Ended;
-    use crate::cupti::waiting::MOST;
+    use crate::cupti::call_stack::Ended;
+    use crate::cupti::collect::queue::MOST;
 
     fn ended(call: u64) -> Ended {
         Ended {

@@ -13,9 +13,9 @@ use crossbeam_queue::ArrayQueue;
 
 /// Bytes of a buffer: some 3,700 launches with all that belongs to them. Each thread that calls CUDA fills one of its own, so many
 /// small ones serve more threads than a few large ones.
-pub(super) const BYTES: usize = 1 << 20;
+pub(crate) const BYTES: usize = 1 << 20;
 /// 64 MiB in all. Where the reader lags this far behind, CUPTI gets none and drops its records, which it counts.
-pub(super) const MOST: usize = 64;
+pub(crate) const MOST: usize = 64;
 /// Buffers kept ready, so that the program's threads are spared the making of one.
 const READY: usize = 4;
 /// What CUPTI asks for.
@@ -27,14 +27,14 @@ const FEW: usize = 8;
 
 /// A buffer that CUPTI has given back.
 #[derive(Debug)]
-pub(super) struct Filled {
+pub(crate) struct Filled {
     address: usize,
     /// Bytes from the start that hold records.
     valid: usize,
 }
 
 /// See the module.
-pub(super) struct Pool {
+pub(crate) struct Pool {
     /// Made so far; none is ever unmade.
     made: AtomicUsize,
     free: ArrayQueue<usize>,
@@ -45,7 +45,7 @@ pub(super) struct Pool {
 static POOL: OnceLock<Pool> = OnceLock::new();
 
 /// The pool of the process. Called before CUPTI is given the callbacks, which only look whether it is there.
-pub(super) fn pool() -> &'static Pool {
+pub(crate) fn pool() -> &'static Pool {
     POOL.get_or_init(Pool::new)
 }
 
@@ -61,7 +61,7 @@ impl Pool {
     }
 
     /// Who is to be woken when many buffers are filled, or few are left.
-    pub(super) fn set_reader(&self, reader: Thread) {
+    pub(crate) fn set_reader(&self, reader: Thread) {
         let _ = self.reader.set(reader);
     }
 
@@ -78,7 +78,7 @@ impl Pool {
     }
 
     /// Whether few buffers are left to give.
-    pub(super) fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         self.free.len() + MOST.saturating_sub(self.made.load(Relaxed)) < FEW
     }
 
@@ -119,12 +119,12 @@ impl Pool {
     }
 
     /// The next buffer to be read.
-    pub(super) fn next_filled(&self) -> Option<Filled> {
+    pub(crate) fn next_filled(&self) -> Option<Filled> {
         self.filled.pop()
     }
 
     /// Makes buffers until some are ready, and has the kernel find their memory, which takes longer than all else.
-    pub(super) fn prepare(&self) {
+    pub(crate) fn prepare(&self) {
         while self.free.len() < READY {
             let buffer = self.make();
             if buffer.is_null() {
@@ -135,7 +135,7 @@ impl Pool {
     }
 
     /// Gives a buffer that was read back to CUPTI.
-    pub(super) fn recycle(&self, filled: Filled) {
+    pub(crate) fn recycle(&self, filled: Filled) {
         self.give(filled.address);
     }
 
@@ -149,16 +149,16 @@ impl Pool {
 }
 
 impl Filled {
-    pub(super) fn address(&self) -> *mut u8 {
+    pub(crate) fn address(&self) -> *mut u8 {
         self.address as *mut u8
     }
 
-    pub(super) fn valid(&self) -> usize {
+    pub(crate) fn valid(&self) -> usize {
         self.valid
     }
 
     /// What it holds from `record` on, and how far into it that is; `None` for an address outside.
-    pub(super) fn bytes_at(&self, record: *const u8) -> Option<(usize, &[u8])> {
+    pub(crate) fn bytes_at(&self, record: *const u8) -> Option<(usize, &[u8])> {
         let offset = (record as usize).checked_sub(self.address)?;
         // SAFETY: the buffer was allocated with more bytes than this and zeroed, is never freed, and CUPTI has given it back: nobody
         // writes to it before `recycle`, which takes this value.
@@ -171,7 +171,7 @@ impl Filled {
 ///
 /// # Safety
 /// For CUPTI alone, which hands over three places to write to.
-pub(super) unsafe extern "C" fn requested(
+pub(crate) unsafe extern "C" fn requested(
     buffer: *mut *mut u8,
     size: *mut usize,
     most_records: *mut usize,
@@ -190,7 +190,7 @@ pub(super) unsafe extern "C" fn requested(
 ///
 /// # Safety
 /// For CUPTI alone, which hands back what [`requested`] gave it.
-pub(super) unsafe extern "C" fn completed(
+pub(crate) unsafe extern "C" fn completed(
     _context: *mut c_void,
     _stream: u32,
     buffer: *mut u8,

@@ -3,15 +3,15 @@
 //! Records come in any order, so copies wait until their window is looked at, or until there are too many. Must not import
 //! anything that calls CUPTI.
 
-use super::busy::Union;
-use super::record::CopyKind;
+use super::interval_union::Union;
+use crate::cupti::collect::record::CopyKind;
 
 /// Copies that wait, and stretches of kernels that are kept for them; past either all copies so far are settled.
 const MOST: usize = 1 << 16;
 
 /// Of one device in one window.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Alone {
+pub(crate) struct Alone {
     kernels: Union,
     waiting: Vec<Waiting>,
     /// A copy came for a time whose kernels were not kept.
@@ -27,12 +27,12 @@ struct Waiting {
 }
 
 /// Site and direction of a copy, and how long it ran alone.
-pub(super) type Settled = (u32, CopyKind, u64);
+pub(crate) type Settled = (u32, CopyKind, u64);
 
 impl Alone {
     /// Adds a kernel; returns what has to be settled for want of room.
     #[must_use]
-    pub(super) fn add_kernel(&mut self, start: u64, end: u64) -> Vec<Settled> {
+    pub(crate) fn add_kernel(&mut self, start: u64, end: u64) -> Vec<Settled> {
         let settled = match self.kernels.len() >= MOST {
             true => {
                 let settled = self.settle();
@@ -48,7 +48,7 @@ impl Alone {
 
     /// Adds a copy or memset; returns what has to be settled for want of room.
     #[must_use]
-    pub(super) fn add_copy(
+    pub(crate) fn add_copy(
         &mut self,
         site: u32,
         kind: CopyKind,
@@ -70,7 +70,7 @@ impl Alone {
 
     /// Settles every copy so far by the kernels so far.
     #[must_use]
-    pub(super) fn settle(&mut self) -> Vec<Settled> {
+    pub(crate) fn settle(&mut self) -> Vec<Settled> {
         let kernels = &self.kernels;
         let settled = self.waiting.drain(..).map(|copy| {
             let hidden = kernels.within(copy.start, copy.end);
@@ -81,12 +81,12 @@ impl Alone {
     }
 
     /// Whether any time could not be worked out.
-    pub(super) fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
 
     /// Passes on that another window of the same device has lost something.
-    pub(super) fn note_lost(&mut self, lost: bool) {
+    pub(crate) fn note_lost(&mut self, lost: bool) {
         self.is_lost |= lost;
     }
 }

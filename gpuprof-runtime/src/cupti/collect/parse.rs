@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
+use super::constants::kind;
 use super::record::{Copy, CopyKind, Kernel, Ran, Record};
-use super::sys::kind;
 
 /// What some bytes say.
 #[derive(Debug, PartialEq)]
-pub(super) enum Parsed {
+pub(crate) enum Parsed {
     Record(Record),
     /// Of a kind that gpuprof does not read, or cut off.
     Skipped,
@@ -22,7 +22,7 @@ pub(super) enum Parsed {
 }
 
 /// Reads the record at the start of `bytes`, which may go on beyond it. `name_at` gives the text at an address.
-pub(super) fn parse(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Parsed {
+pub(crate) fn parse(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Parsed {
     let Some(kind) = u32_at(bytes, 0) else {
         return Parsed::Skipped;
     };

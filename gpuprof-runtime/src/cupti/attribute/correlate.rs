@@ -5,14 +5,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::booked::{Booked, Symbols, site};
-use super::calls::Ended;
 use super::captures::Captures;
-use super::cbids::Purpose;
-use super::made::{Activity, Made};
-use super::record::{Api, Record};
+use super::correlation::{Activity, Made};
+use super::recorded::{Booked, Symbols, site};
 use super::tables::{KernelKey, Tables};
 use super::windows::Windows;
+use crate::cupti::call_stack::Ended;
+use crate::cupti::collect::callback_ids::Purpose;
+use crate::cupti::collect::record::{Api, Record};
 use crate::gpu::Late;
 
 /// CUDA calls of which something may still come; past it the older half is let go.
@@ -26,12 +26,12 @@ const LET_GO_AFTER: u32 = 600;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Join {
+pub(crate) struct Join {
     made: FxHashMap<u32, Made>,
     round: u32,
-    pub(super) windows: Windows,
+    pub(crate) windows: Windows,
     captures: Captures,
-    pub(super) symbols: Symbols,
+    pub(crate) symbols: Symbols,
     booked: Booked,
     /// The round in which a window was last handed over.
     handed_over: u32,
@@ -48,7 +48,7 @@ pub(crate) struct Seen {
 
 impl Join {
     /// Takes one record.
-    pub(super) fn take(&mut self, record: Record) {
+    pub(crate) fn take(&mut self, record: Record) {
         match record {
             Record::Kernel(kernel) => self.ran(Activity::Kernel(kernel)),
             Record::Copy(copy) => self.ran(Activity::Copy(copy)),
@@ -155,17 +155,17 @@ impl Join {
     }
 
     /// Takes a call that has ended.
-    pub(super) fn ended(&mut self, ended: Ended) {
+    pub(crate) fn ended(&mut self, ended: Ended) {
         self.booked.ended(ended);
     }
 
     /// Counts calls that have ended and will never be told.
-    pub(super) fn lose(&mut self, calls: u64) {
+    pub(crate) fn lose(&mut self, calls: u64) {
         self.booked.now.lost_calls += calls;
     }
 
     /// Everything finished so far was taken.
-    pub(super) fn flushed(&mut self) {
+    pub(crate) fn flushed(&mut self) {
         self.round += 1;
         self.booked.calls.tidy();
         let round = self.round;
@@ -285,7 +285,7 @@ impl Join {
 
     /// Begins the window of `epoch`, and returns what the one that ends has measured, and what has come for the one kept
     /// before it.
-    pub(super) fn next_window(&mut self, epoch: u32, late: Late) -> (Tables, Tables) {
+    pub(crate) fn next_window(&mut self, epoch: u32, late: Late) -> (Tables, Tables) {
         if matches!(late, Late::OfThis) {
             self.settle_all();
         }
@@ -293,7 +293,7 @@ impl Join {
     }
 
     /// What was measured up to now. Calls stay open for what comes later.
-    pub(super) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Seen {
         let (mut booked, mut symbols) = (self.booked.clone(), self.symbols.clone());
         booked.close_all();
         for (correlation, made) in &self.made {

@@ -5,43 +5,43 @@
 
 use rustc_hash::FxHashMap;
 
-use super::alone::{Alone, Settled};
-use super::calls::{Ended, site_of};
-use super::folding::{Done, Run};
-use super::record::{Api, Copy, CopyKind, Function, Kernel, Ran};
-use super::sums::{ApiSums, CallSums, CopySums, KernelSums, Shape};
+use super::exposed_copies::{Alone, Settled};
+use super::open_calls::{Done, Run};
+use super::totals::{ApiSums, CallSums, CopySums, KernelSums, Shape};
+use crate::cupti::call_stack::{Ended, site_of};
+use crate::cupti::collect::record::{Api, Copy, CopyKind, Function, Kernel, Ran};
 
 /// Stands for the site of what ran outside any profiled function.
-pub(super) const OUTSIDE: u32 = u32::MAX;
+pub(crate) const OUTSIDE: u32 = u32::MAX;
 /// Stands for the names past [`MOST_KEYS`].
-pub(super) const OTHERS: u32 = u32::MAX;
+pub(crate) const OTHERS: u32 = u32::MAX;
 /// Most kernels told apart, by function, name and device; those past it are one.
-pub(super) const MOST_KEYS: usize = 1 << 16;
+pub(crate) const MOST_KEYS: usize = 1 << 16;
 /// A kernel's name, by number, of a function on a device.
-pub(super) type KernelKey = (u32, u32, u32);
+pub(crate) type KernelKey = (u32, u32, u32);
 
 /// What a window measured.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
-    pub(super) kernels: FxHashMap<KernelKey, KernelSums>,
-    pub(super) copies: FxHashMap<(u32, CopyKind, u32), CopySums>,
-    pub(super) api: FxHashMap<(u32, Function), ApiSums>,
-    pub(super) calls: FxHashMap<u32, CallSums>,
+    pub(crate) kernels: FxHashMap<KernelKey, KernelSums>,
+    pub(crate) copies: FxHashMap<(u32, CopyKind, u32), CopySums>,
+    pub(crate) api: FxHashMap<(u32, Function), ApiSums>,
+    pub(crate) calls: FxHashMap<u32, CallSums>,
     /// By device.
-    pub(super) alone: FxHashMap<u32, Alone>,
-    pub(super) invalid: u64,
-    pub(super) unfinished: u64,
+    pub(crate) alone: FxHashMap<u32, Alone>,
+    pub(crate) invalid: u64,
+    pub(crate) unfinished: u64,
     /// What was counted as unfinished when its window was handed over, and has come since.
-    pub(super) came: u64,
-    pub(super) late: u64,
-    pub(super) lost_calls: u64,
-    pub(super) outside: u64,
-    pub(super) outside_ns: u64,
+    pub(crate) came: u64,
+    pub(crate) late: u64,
+    pub(crate) lost_calls: u64,
+    pub(crate) outside: u64,
+    pub(crate) outside_ns: u64,
 }
 
 impl Tables {
     /// Adds one run of a kernel; returns where its [latency](Self::add_latency) goes.
-    pub(super) fn add_kernel(&mut self, site: u32, symbol: u32, kernel: &Kernel) -> KernelKey {
+    pub(crate) fn add_kernel(&mut self, site: u32, symbol: u32, kernel: &Kernel) -> KernelKey {
         let mut key = (site, symbol, kernel.ran.device);
         if self.kernels.len() >= MOST_KEYS && !self.kernels.contains_key(&key) {
             key = (site, OTHERS, kernel.ran.device);
@@ -67,11 +67,11 @@ impl Tables {
     }
 
     /// Adds the time from a launching call's start to the start of the kernel.
-    pub(super) fn add_latency(&mut self, key: KernelKey, ns: u64) {
+    pub(crate) fn add_latency(&mut self, key: KernelKey, ns: u64) {
         self.kernels.entry(key).or_default().latency.add(ns);
     }
 
-    pub(super) fn add_copy(&mut self, site: u32, copy: &Copy) {
+    pub(crate) fn add_copy(&mut self, site: u32, copy: &Copy) {
         let ns = self.add_run(site, &copy.ran);
         let key = (site, copy.kind, copy.ran.device);
         let sums = self.copies.entry(key).or_default();
@@ -99,7 +99,7 @@ impl Tables {
     }
 
     /// Works out how long the copies so far ran alone.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let settle = |(device, alone): (&u32, &mut Alone)| (*device, alone.settle());
         let settled: Vec<_> = self.alone.iter_mut().map(settle).collect();
         for (device, settled) in settled {
@@ -108,14 +108,14 @@ impl Tables {
     }
 
     /// Settles records that came after their window was handed over: of the copies it is not known what else ran beside them.
-    pub(super) fn settle_late(&mut self) {
+    pub(crate) fn settle_late(&mut self) {
         self.settle();
         let all = self.alone.values_mut();
         all.for_each(|alone| alone.note_lost(true));
     }
 
     /// Whether it is known how long the copies of this device ran alone.
-    pub(super) fn knows_alone(&self, device: u32) -> bool {
+    pub(crate) fn knows_alone(&self, device: u32) -> bool {
         self.alone
             .get(&device)
             .is_some_and(|alone| !alone.is_lost())
@@ -130,14 +130,14 @@ impl Tables {
         ns
     }
 
-    pub(super) fn add_api(&mut self, site: u32, api: &Api) {
+    pub(crate) fn add_api(&mut self, site: u32, api: &Api) {
         let sums = self.api.entry((site, api.function)).or_default();
         sums.times.add(api.end.saturating_sub(api.start));
         sums.failed += u64::from(api.failed);
     }
 
     /// Adds what a call did that is closed now.
-    pub(super) fn add_call(&mut self, ended: &Ended, done: &Done) {
+    pub(crate) fn add_call(&mut self, ended: &Ended, done: &Done) {
         let sums = self.calls.entry(site_of(ended.call)).or_default();
         if ended.first {
             sums.first_ns = Some(ended.cpu_ns);
@@ -160,7 +160,7 @@ impl Tables {
     }
 
     /// Adds what ran for a call that is closed already, as if it had overlapped nothing.
-    pub(super) fn add_late(&mut self, ended: &Ended, run: &Run) {
+    pub(crate) fn add_late(&mut self, ended: &Ended, run: &Run) {
         if ended.outermost {
             let ns = run.end - run.start;
             let sums = self.calls.entry(site_of(ended.call)).or_default();
