@@ -7,9 +7,9 @@ use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use super::doze::Doze;
-use super::handover::Handover;
-use super::pending::Progress;
+use crate::gpu::resolver::channel::Progress;
+use crate::gpu::resolver::handover::Handover;
+use crate::gpu::resolver::handshake::Doze;
 use crate::sync::in_every_order;
 
 #[test]

@@ -10,7 +10,10 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DeviceSlice};
 
-use super::sys;
+pub(in crate::gpu) mod context_guard;
+pub(in crate::gpu) mod resolve;
+
+use crate::gpu::driver::handles;
 
 /// A CUDA stream, borrowed for as long as it takes to start a span on it.
 ///
@@ -27,8 +30,8 @@ enum Source<'a> {
     Shared(&'a Arc<CudaStream>),
     Borrowed(&'a CudaStream),
     Raw {
-        stream: sys::Stream,
-        context: sys::Context,
+        stream: handles::Stream,
+        context: handles::Context,
         owner: PhantomData<&'a ()>,
     },
 }
@@ -45,7 +48,10 @@ impl<'a> StreamRef<'a> {
     /// counted. It cannot tell while it is being asked.)
     #[must_use]
     pub unsafe fn from_raw(stream: *mut c_void, context: *mut c_void) -> Self {
-        let (stream, context) = (sys::Stream(stream as usize), sys::Context(context as usize));
+        let (stream, context) = (
+            handles::Stream(stream as usize),
+            handles::Context(context as usize),
+        );
         Self {
             source: Source::Raw {
                 stream,
@@ -62,21 +68,21 @@ impl<'a> StreamRef<'a> {
         self
     }
 
-    pub(crate) fn handle(&self) -> sys::Stream {
+    pub(crate) fn handle(&self) -> handles::Stream {
         let stream = match self.source {
-            Source::Shared(stream) => sys::Stream(stream.cu_stream() as usize),
-            Source::Borrowed(stream) => sys::Stream(stream.cu_stream() as usize),
+            Source::Shared(stream) => handles::Stream(stream.cu_stream() as usize),
+            Source::Borrowed(stream) => handles::Stream(stream.cu_stream() as usize),
             Source::Raw { stream, .. } => stream,
         };
         stream.named_once()
     }
 
     /// The stream's context, null when only the driver knows it.
-    pub(crate) fn raw_context(&self) -> sys::Context {
+    pub(crate) fn raw_context(&self) -> handles::Context {
         match self.source {
             Source::Raw { context, .. } => context,
-            _ => self.context().map_or(sys::Context::NULL, |context| {
-                sys::Context(context.cu_ctx() as usize)
+            _ => self.context().map_or(handles::Context::NULL, |context| {
+                handles::Context(context.cu_ctx() as usize)
             }),
         }
     }

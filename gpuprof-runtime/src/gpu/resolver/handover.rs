@@ -17,27 +17,27 @@ const CLAIMED: u8 = 2;
 
 /// One thread's word with the resolver.
 #[derive(Debug)]
-pub(super) struct Handover(AtomicU8);
+pub(in crate::gpu) struct Handover(AtomicU8);
 
 impl Handover {
-    pub(super) fn new() -> Self {
+    pub(in crate::gpu) fn new() -> Self {
         Self(AtomicU8::new(WITHOUT))
     }
 
     /// On the thread, after a sample is announced: whether the hold has to go before it.
     #[inline]
-    pub(super) fn claim(&self) -> bool {
+    pub(in crate::gpu) fn claim(&self) -> bool {
         self.0.swap(CLAIMED, AcqRel) == WITHOUT
     }
 
     /// On the thread: there was nothing to hold.
-    pub(super) fn withdraw(&self) {
+    pub(in crate::gpu) fn withdraw(&self) {
         self.0.store(WITHOUT, Release);
     }
 
     /// On the resolver, which holds it and has nothing pending: whether it may let go. `has_all`: everything announced so far
     /// has come.
-    pub(super) fn offer(&self, has_all: impl FnOnce() -> bool) -> bool {
+    pub(in crate::gpu) fn offer(&self, has_all: impl FnOnce() -> bool) -> bool {
         // Where it fails it has been offered before, and nobody has claimed it since.
         let _ = self.0.compare_exchange(CLAIMED, OFFERED, AcqRel, Acquire);
         has_all()

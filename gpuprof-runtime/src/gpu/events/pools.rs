@@ -8,9 +8,9 @@ use std::time::Duration;
 use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
-use super::context::{Context, Life};
-use super::driver::{Driver, Failed};
-use super::stream::StreamRef;
+use crate::gpu::driver::table::{Driver, Failed};
+use crate::gpu::events::pool::{Context, Life};
+use crate::gpu::stream::StreamRef;
 
 /// The contexts of the process, as spans meet them.
 #[derive(Debug)]

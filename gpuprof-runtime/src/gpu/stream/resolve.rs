@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 
-use super::context::Life;
-use super::driver::Driver;
-use super::kept::Kept;
-use super::open::GpuThread;
-use super::stream::StreamRef;
-use super::sys;
-use super::thread_context::ThreadContext;
-use super::timing::Timing;
+use crate::gpu::driver::handles;
+use crate::gpu::driver::table::Driver;
+use crate::gpu::events::pool::Life;
+use crate::gpu::events::thread_context::ThreadContext;
+use crate::gpu::frame::GpuThread;
+use crate::gpu::stream::StreamRef;
+use crate::gpu::stream::context_guard::Kept;
+use crate::gpu::timer::Timing;
 use crate::stats::call::{Fate, Untimed};
 
 /// The stream or streams of one call, as the attribute's `stream = …` or the probing of the arguments gave them.
@@ -30,16 +30,16 @@ pub enum Streams<'a> {
 /// A stream with all that its events need.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
-    pub(super) stream: sys::Stream,
+    pub(in crate::gpu) stream: handles::Stream,
     /// As the thread has met it that the span began on.
-    pub(super) context: Arc<ThreadContext>,
+    pub(in crate::gpu) context: Arc<ThreadContext>,
     /// Keeps the stream, and with it the context, until the end event; none where it outlives the span by itself.
-    pub(super) keep: Kept<CudaStream>,
+    pub(in crate::gpu) keep: Kept<CudaStream>,
 }
 
 impl Lane {
     #[inline]
-    pub(super) fn is_same_stream(&self, other: &Self) -> bool {
+    pub(in crate::gpu) fn is_same_stream(&self, other: &Self) -> bool {
         self.stream == other.stream && self.context.is_same(&other.context)
     }
 }
@@ -53,17 +53,17 @@ pub(crate) enum Lanes {
 }
 
 impl Lanes {
-    pub(super) const NONE: Self = Self::Many(Vec::new());
+    pub(in crate::gpu) const NONE: Self = Self::Many(Vec::new());
 
     /// Whether there is nothing to let go of.
     #[inline]
-    pub(super) fn is_none(&self) -> bool {
+    pub(in crate::gpu) fn is_none(&self) -> bool {
         matches!(self, Self::Many(none) if none.capacity() == 0)
     }
 
     /// Leaves none behind.
     #[inline]
-    pub(super) fn take(&mut self) -> Self {
+    pub(in crate::gpu) fn take(&mut self) -> Self {
         std::mem::replace(self, Self::NONE)
     }
 
@@ -87,7 +87,7 @@ impl Lanes {
     }
 
     #[inline]
-    pub(super) fn as_mut_slice(&mut self) -> &mut [Lane] {
+    pub(in crate::gpu) fn as_mut_slice(&mut self) -> &mut [Lane] {
         match self {
             Self::One(lane) => std::slice::from_mut(lane),
             Self::Many(lanes) => lanes,
@@ -95,7 +95,7 @@ impl Lanes {
     }
 
     #[inline]
-    pub(super) fn as_slice(&self) -> &[Lane] {
+    pub(in crate::gpu) fn as_slice(&self) -> &[Lane] {
         match self {
             Self::One(lane) => std::slice::from_ref(lane),
             Self::Many(lanes) => lanes,
@@ -103,7 +103,7 @@ impl Lanes {
     }
 
     #[inline]
-    pub(super) fn has(&self, lane: &Lane) -> bool {
+    pub(in crate::gpu) fn has(&self, lane: &Lane) -> bool {
         self.as_slice().iter().any(|mine| mine.is_same_stream(lane))
     }
 }
@@ -143,7 +143,7 @@ impl Timing {
     }
 
     #[inline(always)]
-    pub(super) fn lane(
+    pub(in crate::gpu) fn lane(
         &self,
         thread: &mut GpuThread,
         stream: &StreamRef<'_>,
@@ -174,13 +174,14 @@ impl Timing {
         stream: &StreamRef<'_>,
     ) -> Result<Arc<ThreadContext>, Fate> {
         let driver = Driver::get();
-        let unusable =
-            |failed: super::driver::Failed| match failed.is_missing() || driver.has_ended() {
-                true => Fate::Untimed(Untimed::Unavailable),
-                false => Fate::Untimed(Untimed::CudaError),
-            };
+        let unusable = |failed: crate::gpu::driver::table::Failed| match failed.is_missing()
+            || driver.has_ended()
+        {
+            true => Fate::Untimed(Untimed::Unavailable),
+            false => Fate::Untimed(Untimed::CudaError),
+        };
         // A stream that is being captured must not be asked for its context.
-        if stream.raw_context() == sys::Context::NULL
+        if stream.raw_context() == handles::Context::NULL
             && driver.is_capturing(stream.handle()).map_err(unusable)?
         {
             return Err(Fate::Captured);

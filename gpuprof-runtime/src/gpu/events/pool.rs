@@ -9,12 +9,12 @@ use crossbeam_queue::ArrayQueue;
 use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
-use super::driver::{Driver, Failed};
-use super::stream::StreamRef;
-use super::sys::{self, Event};
+use crate::gpu::driver::handles::{self, Event};
+use crate::gpu::driver::table::{Driver, Failed};
+use crate::gpu::stream::StreamRef;
 
 /// Most event pairs of one context; a call that finds all of them in flight goes untimed and is counted.
-pub(super) const PAIRS_CEILING: usize = 16_384;
+pub(in crate::gpu) const PAIRS_CEILING: usize = 16_384;
 /// Pairs made at once: by the first span of a context, and later by the resolver.
 const BATCH: usize = 32;
 /// Pairs that a thread takes at once.
@@ -33,7 +33,7 @@ pub(crate) struct Pair {
 /// before may be touched any more. On an H200 (driver 580) that ended in a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Life {
-    handle: sys::Context,
+    handle: handles::Context,
     /// The driver's number for it, which is never used again, where the driver has such numbers.
     id: Option<u64>,
 }
@@ -42,7 +42,7 @@ impl Life {
     /// That of the stream's context.
     pub(crate) fn of(driver: &Driver, stream: &StreamRef<'_>) -> Result<Self, Failed> {
         let handle = match stream.raw_context() {
-            sys::Context::NULL => driver.context_of(stream.handle())?,
+            handles::Context::NULL => driver.context_of(stream.handle())?,
             context => context,
         };
         let id = driver.context_id(handle);
@@ -50,12 +50,12 @@ impl Life {
     }
 
     /// Whether the driver can tell it from another life at the same address.
-    pub(super) fn has_number(self) -> bool {
+    pub(in crate::gpu) fn has_number(self) -> bool {
         self.id.is_some()
     }
 
     /// Whether `self` has ended, as `other` lives in its place.
-    pub(super) fn ended_before(self, other: Self) -> bool {
+    pub(in crate::gpu) fn ended_before(self, other: Self) -> bool {
         let differ = self.id.zip(other.id).is_some_and(|(mine, its)| mine != its);
         self.handle == other.handle && differ
     }
@@ -64,7 +64,7 @@ impl Life {
 /// A context and its pool.
 #[derive(Debug)]
 pub(crate) struct Context {
-    pub(crate) handle: sys::Context,
+    pub(crate) handle: handles::Context,
     life: Life,
     /// A primary one lives on where somebody else holds it, and can be met again under another owner.
     primary: bool,
@@ -76,11 +76,11 @@ pub(crate) struct Context {
     free: ArrayQueue<Pair>,
     made: AtomicUsize,
     /// Pairs that replays have, and those that replays may record whom they are not meant for.
-    pub(super) in_replays: AtomicUsize,
+    pub(in crate::gpu) in_replays: AtomicUsize,
     /// Pairs that captured calls have or had.
-    pub(super) in_captures: AtomicUsize,
+    pub(in crate::gpu) in_captures: AtomicUsize,
     /// Pairs that graphs may record of which nobody knows: nothing but another capture may have them.
-    pub(super) parked: Mutex<Vec<Pair>>,
+    pub(in crate::gpu) parked: Mutex<Vec<Pair>>,
     /// A sticky error was met: every further call here would fail.
     broken: AtomicBool,
     /// What an empty pair reads here, ns; set by the resolver.
@@ -97,7 +97,7 @@ pub(crate) enum NoPair {
 }
 
 impl Context {
-    pub(super) fn new(
+    pub(in crate::gpu) fn new(
         driver: &Driver,
         life: Life,
         owner: Option<&Arc<CudaContext>>,
@@ -154,7 +154,7 @@ impl Context {
         self.life
     }
 
-    pub(super) fn belongs_to(&self, owner: &Arc<CudaContext>) -> bool {
+    pub(in crate::gpu) fn belongs_to(&self, owner: &Arc<CudaContext>) -> bool {
         self.owners
             .lock()
             .iter()
@@ -162,12 +162,12 @@ impl Context {
     }
 
     /// Whether it was met by raw handles.
-    pub(super) fn is_lent(&self) -> bool {
+    pub(in crate::gpu) fn is_lent(&self) -> bool {
         self.lent.load(Relaxed)
     }
 
     /// Notes who has been met with it now.
-    pub(super) fn add_owner(&self, owner: Option<&Arc<CudaContext>>) {
+    pub(in crate::gpu) fn add_owner(&self, owner: Option<&Arc<CudaContext>>) {
         let Some(owner) = owner else {
             self.lent.store(true, Relaxed);
             return;
@@ -181,7 +181,7 @@ impl Context {
 
     /// Whether it may be met again although every owner is gone. Its events are then kept for that: they cannot be
     /// destroyed, as it may have ended, and only its number tells.
-    pub(super) fn may_return(&self) -> bool {
+    pub(in crate::gpu) fn may_return(&self) -> bool {
         self.primary && self.life.id.is_some()
     }
 
@@ -220,7 +220,11 @@ impl Context {
 
     /// The same for a thread that keeps some in `stock`: so that threads seldom meet at the pool.
     #[inline]
-    pub(super) fn take_from(&self, stock: &mut Vec<Pair>, driver: &Driver) -> Result<Pair, NoPair> {
+    pub(in crate::gpu) fn take_from(
+        &self,
+        stock: &mut Vec<Pair>,
+        driver: &Driver,
+    ) -> Result<Pair, NoPair> {
         if let Some(pair) = stock.pop() {
             return Ok(pair);
         }
@@ -293,7 +297,7 @@ fn make_pair(driver: &Driver) -> Result<Pair, Failed> {
 #[inline]
 pub(crate) fn within<R>(
     driver: &Driver,
-    context: sys::Context,
+    context: handles::Context,
     f: impl FnOnce() -> R,
 ) -> Result<R, Failed> {
     let before = driver.current();
@@ -306,8 +310,8 @@ pub(crate) fn within<R>(
 #[cold]
 fn within_another<R>(
     driver: &Driver,
-    context: sys::Context,
-    before: Result<sys::Context, Failed>,
+    context: handles::Context,
+    before: Result<handles::Context, Failed>,
     f: impl FnOnce() -> R,
 ) -> Result<R, Failed> {
     if let Some(failed) = driver.is_stuck() {
@@ -323,10 +327,10 @@ fn within_another<R>(
 
 /// After a pop that failed: makes what was current before current again. Such a pop may have worked all the same.
 #[cold]
-pub(super) fn put_back(
+pub(in crate::gpu) fn put_back(
     driver: &Driver,
-    pushed: sys::Context,
-    before: Result<sys::Context, Failed>,
+    pushed: handles::Context,
+    before: Result<handles::Context, Failed>,
 ) {
     if driver.current().is_ok_and(|current| current != pushed) {
         return;

@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
 
-use super::context::Pair;
-use super::inside::Inside;
-use super::kept::Kept;
-use super::lanes::{Lane, Lanes};
-use super::lent::Lent;
-use super::open::{self, Open};
-use super::sys::Stream;
-use super::thread_context::ThreadContext;
+use crate::gpu::child_time::Inside;
+use crate::gpu::driver::handles::Stream;
+use crate::gpu::events::pool::Pair;
+use crate::gpu::events::thread_context::ThreadContext;
+use crate::gpu::frame::{self, Open};
+use crate::gpu::graph::event_pair::Lent;
+use crate::gpu::stream::context_guard::Kept;
+use crate::gpu::stream::resolve::{Lane, Lanes};
 use crate::stats::call::Work;
 use crate::stats::gpu_totals::GpuCall;
 use crate::sync::AtomicU64;
@@ -22,7 +22,7 @@ use crate::sync::AtomicU64;
 /// counted.
 const RING: usize = 4_096;
 /// Samples that come through a ring between two looks of the resolver's before these are too few.
-pub(super) const CROWDED: u64 = RING as u64 / 8;
+pub(in crate::gpu) const CROWDED: u64 = RING as u64 / 8;
 
 /// One event pair and the stream it was recorded on.
 #[derive(Debug)]
@@ -31,12 +31,12 @@ pub(crate) struct Recorded {
     pub(crate) pair: Pair,
     pub(crate) stream: Stream,
     /// Keeps the context of a replay until the events are read; spans hand theirs over once for many.
-    pub(super) held: Kept<CudaContext>,
+    pub(in crate::gpu) held: Kept<CudaContext>,
 }
 
 impl Recorded {
     /// Whether gpuprof holds the context: then it lives.
-    pub(super) fn is_held(&self) -> bool {
+    pub(in crate::gpu) fn is_held(&self) -> bool {
         !self.held.is_none() || self.context.is_held()
     }
 }
@@ -53,16 +53,16 @@ pub(crate) enum Pairs {
 impl Pairs {
     /// A call's lanes and pairs as the resolver wants them.
     #[inline]
-    pub(super) fn of(open: &mut Open) -> Self {
+    pub(in crate::gpu) fn of(open: &mut Open) -> Self {
         let one = |lane: Lane, pair| Recorded {
             context: lane.context,
             pair,
             stream: lane.stream,
             held: Kept::NONE,
         };
-        let pairs = std::mem::replace(&mut open.pairs, open::Pairs::NONE);
+        let pairs = std::mem::replace(&mut open.pairs, frame::Pairs::NONE);
         match (open.lanes.take(), pairs) {
-            (Lanes::One(lane), open::Pairs::One(pair)) => Self::One(one(lane, pair)),
+            (Lanes::One(lane), frame::Pairs::One(pair)) => Self::One(one(lane, pair)),
             (lanes, pairs) => {
                 let lanes = lanes.as_slice().iter().cloned();
                 let pairs = pairs.as_slice().iter().copied();
@@ -127,13 +127,13 @@ pub(crate) struct Sample {
 
 impl Sample {
     /// It has come to the resolver.
-    pub(super) fn expect(&self) {
+    pub(in crate::gpu) fn expect(&self) {
         let recorded = self.pairs.as_slice();
         recorded.iter().for_each(|one| one.context.expect());
     }
 
     /// It needs nothing any more.
-    pub(super) fn settle(&self) {
+    pub(in crate::gpu) fn settle(&self) {
         let recorded = self.pairs.as_slice();
         recorded.iter().for_each(|one| one.context.resolve());
     }
@@ -160,7 +160,7 @@ pub(crate) struct Progress {
 /// lines, as processors fetch them in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct Apart<T>(pub(super) T);
+pub(in crate::gpu) struct Apart<T>(pub(in crate::gpu) T);
 
 impl Progress {
     /// One more is in the ring, or will be in a moment. Only for the thread whose ring it is.
@@ -234,7 +234,11 @@ impl Sender {
 
     /// Sends what is to be held for samples that come after.
     #[cold]
-    pub(super) fn hand_over(&mut self, context: &Arc<ThreadContext>, owner: Arc<CudaContext>) {
+    pub(in crate::gpu) fn hand_over(
+        &mut self,
+        context: &Arc<ThreadContext>,
+        owner: Arc<CudaContext>,
+    ) {
         let hold = Message::Hold(Arc::clone(context), Kept::new(owner));
         // There is room. Were there none, the samples would not be held, and their contexts be asked for.
         let _ = self.ring.push(hold);

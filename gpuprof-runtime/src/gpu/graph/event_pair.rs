@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use super::context::{Context, NoPair, PAIRS_CEILING, Pair};
-use super::driver::Driver;
+use crate::gpu::driver::table::Driver;
+use crate::gpu::events::pool::{Context, NoPair, PAIRS_CEILING, Pair};
 
 /// Most pairs of one context that captured calls can have, and as many that their replays can: spans outside always find the
 /// other half.
@@ -17,21 +17,27 @@ const CEILING: usize = PAIRS_CEILING / 4;
 /// A pair that a graph records.
 #[derive(Debug)]
 pub(crate) struct Lent {
-    pub(super) context: Arc<Context>,
-    pub(super) pair: Pair,
+    pub(in crate::gpu) context: Arc<Context>,
+    pub(in crate::gpu) pair: Pair,
     /// Replays that it is not meant for may record it, now and later: it must never be read.
     spoilt: AtomicBool,
 }
 
 impl Lent {
     /// A pair of the pool, for a replay; the context is current. It goes back when nothing refers to it any more.
-    pub(super) fn take(driver: &Driver, context: &Arc<Context>) -> Result<Arc<Self>, NoPair> {
+    pub(in crate::gpu) fn take(
+        driver: &Driver,
+        context: &Arc<Context>,
+    ) -> Result<Arc<Self>, NoPair> {
         let pair = Self::counted(driver, context, &context.in_replays)?;
         Ok(Self::new(context, pair, false))
     }
 
     /// A pair for a captured call, which nobody reads; the context is current.
-    pub(super) fn park(driver: &Driver, context: &Arc<Context>) -> Result<Arc<Self>, NoPair> {
+    pub(in crate::gpu) fn park(
+        driver: &Driver,
+        context: &Arc<Context>,
+    ) -> Result<Arc<Self>, NoPair> {
         let parked = context.parked.lock().pop();
         let pair = match parked {
             Some(pair) => pair,
@@ -59,11 +65,11 @@ impl Lent {
         })
     }
 
-    pub(super) fn spoil(&self) {
+    pub(in crate::gpu) fn spoil(&self) {
         self.spoilt.store(true, Relaxed);
     }
 
-    pub(super) fn is_spoilt(&self) -> bool {
+    pub(in crate::gpu) fn is_spoilt(&self) -> bool {
         self.spoilt.load(Relaxed)
     }
 }

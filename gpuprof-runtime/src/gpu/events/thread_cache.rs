@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaContext;
 
-use super::context::{Context, Life, NoPair, Pair};
-use super::driver::Driver;
-use super::thread_context::ThreadContext;
+use crate::gpu::driver::table::Driver;
+use crate::gpu::events::pool::{Context, Life, NoPair, Pair};
+use crate::gpu::events::thread_context::ThreadContext;
 
 /// Contexts of raw handles that a thread finds without a lock.
 const LENT_KEPT: usize = 8;
 
 /// What one thread has met.
 #[derive(Debug, Default)]
-pub(super) struct MetContexts {
+pub(in crate::gpu) struct MetContexts {
     /// cudarc's.
     owned: Vec<Met>,
     /// Those met by raw handles, the latest last.
@@ -46,7 +46,7 @@ impl Drop for Met {
 impl MetContexts {
     /// The one that belongs to `owner`.
     #[inline]
-    pub(super) fn known(&self, owner: &Arc<CudaContext>) -> Option<Arc<ThreadContext>> {
+    pub(in crate::gpu) fn known(&self, owner: &Arc<CudaContext>) -> Option<Arc<ThreadContext>> {
         self.known_of(Arc::as_ptr(owner)).map(Arc::clone)
     }
 
@@ -58,7 +58,7 @@ impl MetContexts {
 
     /// A pair for a span on `context`; the context is current.
     #[inline]
-    pub(super) fn pair(
+    pub(in crate::gpu) fn pair(
         &mut self,
         context: &ThreadContext,
         driver: &Driver,
@@ -72,7 +72,10 @@ impl MetContexts {
 
     /// The same context as this thread has met it, where that is not how it is known to it: a future may have begun on another.
     #[inline]
-    pub(super) fn own(&mut self, context: &Arc<ThreadContext>) -> Option<Arc<ThreadContext>> {
+    pub(in crate::gpu) fn own(
+        &mut self,
+        context: &Arc<ThreadContext>,
+    ) -> Option<Arc<ThreadContext>> {
         let owner = context.owner()?;
         if let Some(known) = self.known_of(owner.as_ptr()) {
             return (!Arc::ptr_eq(known, context)).then(|| Arc::clone(known));
@@ -84,13 +87,13 @@ impl MetContexts {
     }
 
     /// The context met by raw handles in this life of it.
-    pub(super) fn known_life(&self, life: Life) -> Option<Arc<ThreadContext>> {
+    pub(in crate::gpu) fn known_life(&self, life: Life) -> Option<Arc<ThreadContext>> {
         let mut lent = self.lent.iter().rev();
         lent.find(|context| context.life() == life).map(Arc::clone)
     }
 
     /// Keeps what was met just now.
-    pub(super) fn remember(
+    pub(in crate::gpu) fn remember(
         &mut self,
         owner: Option<&Arc<CudaContext>>,
         context: Arc<Context>,

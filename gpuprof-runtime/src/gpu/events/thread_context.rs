@@ -9,8 +9,8 @@ use std::sync::{Arc, Weak};
 
 use cudarc::driver::CudaContext;
 
-use super::context::Context;
-use super::handover::Handover;
+use crate::gpu::events::pool::Context;
+use crate::gpu::resolver::handover::Handover;
 
 /// One context, met by one thread through one of its owners.
 #[derive(Debug)]
@@ -18,14 +18,14 @@ pub(crate) struct ThreadContext {
     context: Arc<Context>,
     /// cudarc's owner; `None` where it was met by raw handles. The `Weak` keeps its address from being used again.
     owner: Option<Weak<CudaContext>>,
-    pub(super) handover: Handover,
+    pub(in crate::gpu) handover: Handover,
     /// Samples of the thread that the resolver has and has not resolved. It alone uses this and the next.
     pending: AtomicUsize,
     held: AtomicBool,
 }
 
 impl ThreadContext {
-    pub(super) fn new(context: Arc<Context>, owner: Option<Weak<CudaContext>>) -> Self {
+    pub(in crate::gpu) fn new(context: Arc<Context>, owner: Option<Weak<CudaContext>>) -> Self {
         Self {
             context,
             owner,
@@ -36,27 +36,27 @@ impl ThreadContext {
     }
 
     /// Whether it was met by a stream of cudarc's, and not by raw handles.
-    pub(super) fn is_owned(&self) -> bool {
+    pub(in crate::gpu) fn is_owned(&self) -> bool {
         self.owner.is_some()
     }
 
-    pub(super) fn shared(&self) -> &Arc<Context> {
+    pub(in crate::gpu) fn shared(&self) -> &Arc<Context> {
         &self.context
     }
 
     /// Whether both are the same context.
     #[inline]
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    pub(in crate::gpu) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.context, &other.context)
     }
 
     #[inline]
-    pub(super) fn owner(&self) -> Option<&Weak<CudaContext>> {
+    pub(in crate::gpu) fn owner(&self) -> Option<&Weak<CudaContext>> {
         self.owner.as_ref()
     }
 
     #[inline]
-    pub(super) fn is_of(&self, owner: *const CudaContext) -> bool {
+    pub(in crate::gpu) fn is_of(&self, owner: *const CudaContext) -> bool {
         self.owner
             .as_ref()
             .is_some_and(|mine| mine.as_ptr() == owner)
@@ -65,7 +65,7 @@ impl ThreadContext {
     /// The owner, where the resolver must be given it before the next sample. Only for the thread whose this is, and after the
     /// sample is announced.
     #[inline]
-    pub(super) fn hand_over(&self) -> Option<Arc<CudaContext>> {
+    pub(in crate::gpu) fn hand_over(&self) -> Option<Arc<CudaContext>> {
         let owner = self.owner.as_ref()?;
         if !self.handover.claim() {
             return None;
@@ -78,23 +78,23 @@ impl ThreadContext {
     }
 
     /// Whether the resolver holds it.
-    pub(super) fn is_held(&self) -> bool {
+    pub(in crate::gpu) fn is_held(&self) -> bool {
         self.held.load(Relaxed)
     }
 
-    pub(super) fn set_held(&self, held: bool) {
+    pub(in crate::gpu) fn set_held(&self, held: bool) {
         self.held.store(held, Relaxed);
     }
 
-    pub(super) fn has_pending(&self) -> bool {
+    pub(in crate::gpu) fn has_pending(&self) -> bool {
         self.pending.load(Relaxed) > 0
     }
 
-    pub(super) fn expect(&self) {
+    pub(in crate::gpu) fn expect(&self) {
         self.pending.store(self.pending.load(Relaxed) + 1, Relaxed);
     }
 
-    pub(super) fn resolve(&self) {
+    pub(in crate::gpu) fn resolve(&self) {
         let pending = self.pending.load(Relaxed);
         self.pending.store(pending.saturating_sub(1), Relaxed);
     }

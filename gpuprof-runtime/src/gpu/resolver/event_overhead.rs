@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaContext;
 
-use super::context::{Context, Pair, within};
-use super::driver::{Driver, Failed};
-use super::sys::Stream;
+use crate::gpu::driver::handles::Stream;
+use crate::gpu::driver::table::{Driver, Failed};
+use crate::gpu::events::pool::{Context, Pair, within};
 
 /// Pairs recorded one after the other; the least counts.
 const PAIRS: usize = 15;
 
 /// A measurement under way, on a stream of gpuprof's own, so that nobody's work lies between the events.
-pub(super) struct Probe {
+pub(in crate::gpu) struct Probe {
     context: Arc<Context>,
     stream: Stream,
     pairs: Vec<Pair>,
@@ -21,7 +21,7 @@ pub(super) struct Probe {
 
 impl Probe {
     /// Records the pairs; on the resolver's thread. `None` when the driver refuses or the context is gone.
-    pub(super) fn start(driver: &Driver, context: &Arc<Context>) -> Option<Self> {
+    pub(in crate::gpu) fn start(driver: &Driver, context: &Arc<Context>) -> Option<Self> {
         let held = context.hold().ok()?;
         let started = within(driver, context.handle, || {
             let stream = driver.create_stream().ok()?;
@@ -56,7 +56,7 @@ impl Probe {
     }
 
     /// Reads the floor if the GPU is through. Returns whether the probe is over, one way or the other.
-    pub(super) fn poll(&self, driver: &Driver) -> bool {
+    pub(in crate::gpu) fn poll(&self, driver: &Driver) -> bool {
         if let Err(failed) = self.context.check(driver, self.held.is_some()) {
             // Its stream and its events have gone with it.
             self.context.note(failed);

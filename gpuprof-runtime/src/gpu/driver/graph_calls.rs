@@ -3,8 +3,8 @@
 use std::ffi::{c_int, c_uint};
 use std::ptr;
 
-use super::driver::{Driver, Failed};
-use super::sys::{Event, Graph, GraphExec, GraphNode, Stream};
+use crate::gpu::driver::handles::{Event, Graph, GraphExec, GraphNode, Stream};
+use crate::gpu::driver::table::{Driver, Failed};
 
 /// `CU_EVENT_RECORD_EXTERNAL`: the record becomes a node of the graph, which every replay runs.
 const RECORD_EXTERNAL: c_uint = 1;
@@ -16,7 +16,7 @@ const NODE_EVENT_RECORD: c_int = 7;
 impl Driver {
     /// The capture that `stream` is part of: a number that no other capture of the process has, and the graph that it makes.
     /// `None` where there is none, or it is spoilt.
-    pub(super) fn capture(&self, stream: Stream) -> Result<Option<(u64, Graph)>, Failed> {
+    pub(in crate::gpu) fn capture(&self, stream: Stream) -> Result<Option<(u64, Graph)>, Failed> {
         let (mut status, mut id, mut graph) = (0, 0, Graph::NULL);
         let none = ptr::null_mut();
         self.stream_get_capture_info(
@@ -31,12 +31,19 @@ impl Driver {
     }
 
     /// Records `event` into the graph that `stream` is being captured to; both are of the same live context.
-    pub(super) fn record_into_graph(&self, event: Event, stream: Stream) -> Result<(), Failed> {
+    pub(in crate::gpu) fn record_into_graph(
+        &self,
+        event: Event,
+        stream: Stream,
+    ) -> Result<(), Failed> {
         self.event_record_flags(event, stream, RECORD_EXTERNAL)
     }
 
     /// The nodes of a graph that record an event, and these events. Nodes of graphs inside of it are not among them.
-    pub(super) fn recording_nodes(&self, graph: Graph) -> Result<Vec<(GraphNode, Event)>, Failed> {
+    pub(in crate::gpu) fn recording_nodes(
+        &self,
+        graph: Graph,
+    ) -> Result<Vec<(GraphNode, Event)>, Failed> {
         let mut count = 0;
         self.graph_get_nodes(graph, ptr::null_mut(), &raw mut count)?;
         let mut nodes = vec![GraphNode::NULL; count];
@@ -57,7 +64,7 @@ impl Driver {
     }
 
     /// Has `node` of `exec` record `event` in launches from now on; those under way record what they did.
-    pub(super) fn set_event(
+    pub(in crate::gpu) fn set_event(
         &self,
         exec: GraphExec,
         node: GraphNode,

@@ -2,20 +2,24 @@
 //!
 //! On the resolver's thread. Must not import the resolver, span, collector or report.
 
-use super::driver::{Driver, Failed, NOT_READY};
-use super::durations::durations;
-use super::inside::Enclosing;
-use super::pending::{Pairs, Sample};
-use super::timing::Timing;
+use crate::gpu::child_time::Enclosing;
+use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
+use crate::gpu::resolver::channel::{Pairs, Sample};
+use crate::gpu::resolver::durations::durations;
+use crate::gpu::timer::Timing;
 use crate::stats::call::Work;
 use crate::stats::gpu_totals::{GpuCall, GpuStats};
 
 /// The sample is not complete after all: its stream was destroyed with work queued, and a newer stream, which is ahead, has its
 /// address.
-pub(super) struct NotYet;
+pub(in crate::gpu) struct NotYet;
 
 /// Reads the times of a completed sample, books them, and gives its events back.
-pub(super) fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Result<(), NotYet> {
+pub(in crate::gpu) fn finish(
+    timing: &Timing,
+    driver: &Driver,
+    sample: &Sample,
+) -> Result<(), NotYet> {
     let durations = durations(driver, sample.pairs.as_slice());
     if durations == Err(Failed(NOT_READY)) {
         return Err(NotYet);
@@ -50,7 +54,7 @@ pub(super) fn finish(timing: &Timing, driver: &Driver, sample: &Sample) -> Resul
 }
 
 /// Books a sample as one that cannot be read.
-pub(super) fn give_up(timing: &Timing, sample: &Sample) {
+pub(in crate::gpu) fn give_up(timing: &Timing, sample: &Sample) {
     {
         let mut booked = timing.booked().lock();
         if let Some(inside) = &sample.inside {

@@ -1,28 +1,28 @@
 //! What a device is and could reach at best, from its attributes.
 
-use super::driver::{Driver, Failed};
-use super::sys;
+use crate::gpu::driver::handles;
+use crate::gpu::driver::table::{Driver, Failed};
 use gpuprof_report::profile::Device;
 
 /// `CUdevice_attribute` values (CUDA driver API, "Data types").
 mod attribute {
-    pub(super) const CLOCK_RATE_KHZ: i32 = 13;
-    pub(super) const MULTIPROCESSOR_COUNT: i32 = 16;
-    pub(super) const MEMORY_CLOCK_RATE_KHZ: i32 = 36;
-    pub(super) const MEMORY_BUS_WIDTH_BITS: i32 = 37;
-    pub(super) const CAPABILITY_MAJOR: i32 = 75;
-    pub(super) const CAPABILITY_MINOR: i32 = 76;
-    pub(super) const SINGLE_TO_DOUBLE_RATIO: i32 = 87;
-    pub(super) const THREADS_PER_SM: i32 = 39;
-    pub(super) const SHARED_BYTES_PER_SM: i32 = 81;
-    pub(super) const REGISTERS_PER_SM: i32 = 82;
-    pub(super) const BLOCKS_PER_SM: i32 = 106;
-    pub(super) const RESERVED_SHARED_BYTES_PER_BLOCK: i32 = 111;
+    pub(in crate::gpu) const CLOCK_RATE_KHZ: i32 = 13;
+    pub(in crate::gpu) const MULTIPROCESSOR_COUNT: i32 = 16;
+    pub(in crate::gpu) const MEMORY_CLOCK_RATE_KHZ: i32 = 36;
+    pub(in crate::gpu) const MEMORY_BUS_WIDTH_BITS: i32 = 37;
+    pub(in crate::gpu) const CAPABILITY_MAJOR: i32 = 75;
+    pub(in crate::gpu) const CAPABILITY_MINOR: i32 = 76;
+    pub(in crate::gpu) const SINGLE_TO_DOUBLE_RATIO: i32 = 87;
+    pub(in crate::gpu) const THREADS_PER_SM: i32 = 39;
+    pub(in crate::gpu) const SHARED_BYTES_PER_SM: i32 = 81;
+    pub(in crate::gpu) const REGISTERS_PER_SM: i32 = 82;
+    pub(in crate::gpu) const BLOCKS_PER_SM: i32 = 106;
+    pub(in crate::gpu) const RESERVED_SHARED_BYTES_PER_BLOCK: i32 = 111;
 }
 
 /// Everything a report says about one device. What the driver does not tell stays empty.
 pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
-    let device = sys::Device(ordinal.cast_signed());
+    let device = handles::Device(ordinal.cast_signed());
     let ask = |attribute| {
         driver
             .attribute(attribute, device)

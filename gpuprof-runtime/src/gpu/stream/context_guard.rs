@@ -8,47 +8,47 @@ use std::sync::{Arc, Weak};
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use super::context::put_back;
-use super::driver::Driver;
-use super::sys;
+use crate::gpu::driver::handles;
+use crate::gpu::driver::table::Driver;
+use crate::gpu::events::pool::put_back;
 
 /// What cudarc needs a context for when it drops it.
-pub(super) trait InContext {
-    fn context_handle(&self) -> sys::Context;
+pub(in crate::gpu) trait InContext {
+    fn context_handle(&self) -> handles::Context;
 }
 
 impl InContext for CudaContext {
-    fn context_handle(&self) -> sys::Context {
-        sys::Context(self.cu_ctx() as usize)
+    fn context_handle(&self) -> handles::Context {
+        handles::Context(self.cu_ctx() as usize)
     }
 }
 
 impl InContext for CudaStream {
-    fn context_handle(&self) -> sys::Context {
+    fn context_handle(&self) -> handles::Context {
         self.context().context_handle()
     }
 }
 
 /// A handle held for a while, or none. Its drop leaves the thread's current context as it is.
 #[derive(Debug)]
-pub(super) struct Kept<T: InContext>(Option<Arc<T>>);
+pub(in crate::gpu) struct Kept<T: InContext>(Option<Arc<T>>);
 
 impl<T: InContext> Kept<T> {
     #[inline]
-    pub(super) fn new(handle: impl Into<Option<Arc<T>>>) -> Self {
+    pub(in crate::gpu) fn new(handle: impl Into<Option<Arc<T>>>) -> Self {
         Self(handle.into())
     }
 
     /// Holds none.
-    pub(super) const NONE: Self = Self(None);
+    pub(in crate::gpu) const NONE: Self = Self(None);
 
     #[inline]
-    pub(super) fn is_none(&self) -> bool {
+    pub(in crate::gpu) fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
     /// Does not hold it.
-    pub(super) fn downgrade(&self) -> Weak<T> {
+    pub(in crate::gpu) fn downgrade(&self) -> Weak<T> {
         self.0.as_ref().map_or_else(Weak::new, Arc::downgrade)
     }
 }

@@ -4,12 +4,12 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::context::within;
-use super::driver::{CONTEXT_IS_DESTROYED, Driver, Failed};
-use super::pending::Recorded;
+use crate::gpu::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed};
+use crate::gpu::events::pool::within;
+use crate::gpu::resolver::channel::Recorded;
 
 /// Whether the GPU has passed the pair's end event.
-pub(super) fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
+pub(in crate::gpu) fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
     let context = &recorded.context;
     let query = || driver.is_complete(recorded.pair.end);
     let lives = context.check(driver, recorded.is_held());
@@ -18,10 +18,10 @@ pub(super) fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, F
 }
 
 /// Times by device. Almost always one, which then takes no allocation.
-pub(super) type Times = SmallVec<[(u32, u64); 1]>;
+pub(in crate::gpu) type Times = SmallVec<[(u32, u64); 1]>;
 
 /// First start to last end on each device; all of them or none.
-pub(super) fn durations(driver: &Driver, recorded: &[Recorded]) -> Result<Times, Failed> {
+pub(in crate::gpu) fn durations(driver: &Driver, recorded: &[Recorded]) -> Result<Times, Failed> {
     if let [one] = recorded {
         return Ok(smallvec![(one.context.device, elapsed(driver, one, one)?)]);
     }

@@ -1,20 +1,24 @@
 //! The driver calls around a span: is the stream being captured, then the event.
 
-use super::context::{NoPair, Pair, within};
-use super::driver::Driver;
-use super::lanes::{Lane, Lanes};
-use super::open::{GpuThread, Pairs};
+use crate::gpu::driver::table::Driver;
+use crate::gpu::events::pool::{NoPair, Pair, within};
+use crate::gpu::frame::{GpuThread, Pairs};
+use crate::gpu::stream::resolve::{Lane, Lanes};
 use crate::stats::call::{Fate, Untimed};
 
 /// Whether events can be recorded on all lanes now.
-pub(super) fn check(driver: &Driver, lanes: &Lanes) -> Result<(), Fate> {
+pub(in crate::gpu) fn check(driver: &Driver, lanes: &Lanes) -> Result<(), Fate> {
     let mut lanes = lanes.as_slice().iter();
     lanes.try_for_each(|lane| in_context_of(driver, lane, || check_stream(driver, lane)))
 }
 
 /// Start events on all lanes, or none.
 #[inline]
-pub(super) fn start(driver: &Driver, thread: &mut GpuThread, lanes: &Lanes) -> Result<Pairs, Fate> {
+pub(in crate::gpu) fn start(
+    driver: &Driver,
+    thread: &mut GpuThread,
+    lanes: &Lanes,
+) -> Result<Pairs, Fate> {
     match lanes {
         Lanes::One(lane) => start_lane(driver, thread, lane).map(Pairs::One),
         Lanes::Many(lanes) => start_many(driver, thread, lanes),
@@ -39,7 +43,7 @@ fn start_many(driver: &Driver, thread: &mut GpuThread, lanes: &[Lane]) -> Result
 
 /// End events on all lanes.
 #[inline]
-pub(super) fn end(driver: &Driver, lanes: &Lanes, pairs: &Pairs) -> Result<(), Fate> {
+pub(in crate::gpu) fn end(driver: &Driver, lanes: &Lanes, pairs: &Pairs) -> Result<(), Fate> {
     match (lanes, pairs) {
         (Lanes::One(lane), Pairs::One(pair)) => end_lane(driver, lane, *pair),
         _ => end_many(driver, lanes.as_slice(), pairs.as_slice()),

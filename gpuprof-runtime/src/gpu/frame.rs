@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
-use super::captured::{InGraph, Inside as InsideGraph};
-use super::context::Pair;
-use super::inside::Inside;
-use super::lanes::{Lane, Lanes};
-use super::met::MetContexts;
-use super::pending::Sender;
-use super::stream::StreamRef;
-use super::timing::Timing;
+use crate::gpu::child_time::Inside;
+use crate::gpu::events::pool::Pair;
+use crate::gpu::events::thread_cache::MetContexts;
+use crate::gpu::graph::capture::{InGraph, Inside as InsideGraph};
+use crate::gpu::resolver::channel::Sender;
+use crate::gpu::stream::StreamRef;
+use crate::gpu::stream::resolve::{Lane, Lanes};
+use crate::gpu::timer::Timing;
 use crate::stats::call::{Fate, Untimed};
 use crate::stats::gpu_totals::GpuCall;
 use crate::stats::path_ids::ROOT;
@@ -216,7 +216,7 @@ impl Open {
     fn is_on_another_stream(&self, here: ThreadId) -> bool {
         let mut lanes = self.lanes.as_slice().iter();
         self.thread.is_some_and(|thread| thread != here)
-            && lanes.any(|lane| lane.stream == super::sys::Stream::PER_THREAD)
+            && lanes.any(|lane| lane.stream == crate::gpu::driver::handles::Stream::PER_THREAD)
     }
 
     /// A default stream without a span, as `with_stream` sets it.

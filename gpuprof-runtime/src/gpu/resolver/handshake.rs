@@ -9,15 +9,15 @@ use crate::sync::AtomicBool;
 
 /// Whether the resolver has nothing to do and may be asleep.
 #[derive(Debug)]
-pub(super) struct Doze(AtomicBool);
+pub(in crate::gpu) struct Doze(AtomicBool);
 
 impl Doze {
-    pub(super) fn new() -> Self {
+    pub(in crate::gpu) fn new() -> Self {
         Self(AtomicBool::new(false))
     }
 
     /// On the resolver's thread: calls `park` unless there is something to do.
-    pub(super) fn lie_down(&self, has_work: impl FnOnce() -> bool, park: impl FnOnce()) {
+    pub(in crate::gpu) fn lie_down(&self, has_work: impl FnOnce() -> bool, park: impl FnOnce()) {
         self.0.store(true, Relaxed);
         if !has_work() {
             park();
@@ -26,7 +26,7 @@ impl Doze {
     }
 
     /// On any other: calls `wake` if the resolver lies down, after there is something to do.
-    pub(super) fn rouse(&self, wake: impl FnOnce()) {
+    pub(in crate::gpu) fn rouse(&self, wake: impl FnOnce()) {
         if self.0.load(Relaxed) {
             wake();
         }

@@ -11,19 +11,19 @@ use std::time::Duration;
 use cudarc::driver::CudaContext;
 use rustc_hash::FxHashMap;
 
-use super::backlog::{Backlog, Store};
-use super::booking::{NotYet, finish, give_up};
-use super::context::Context;
-use super::device;
-use super::driver::Driver;
-use super::durations::has_passed;
-use super::floor::Probe;
-use super::kept::Kept;
-use super::pending::{CROWDED, Message, Progress, Receiver, Sample};
-use super::sys::Stream;
-use super::thread_context::ThreadContext;
-use super::timing::Timing;
 use crate::exit;
+use crate::gpu::driver::device;
+use crate::gpu::driver::handles::Stream;
+use crate::gpu::driver::table::Driver;
+use crate::gpu::events::pool::Context;
+use crate::gpu::events::thread_context::ThreadContext;
+use crate::gpu::resolver::channel::{CROWDED, Message, Progress, Receiver, Sample};
+use crate::gpu::resolver::complete::{NotYet, finish, give_up};
+use crate::gpu::resolver::durations::has_passed;
+use crate::gpu::resolver::event_overhead::Probe;
+use crate::gpu::resolver::queue::{Backlog, Store};
+use crate::gpu::stream::context_guard::Kept;
+use crate::gpu::timer::Timing;
 use crate::stats::call::Work;
 
 /// While somebody waits for it.
@@ -43,7 +43,7 @@ const PARKED: Duration = Duration::from_millis(100);
 const LANES_KEPT: usize = 256;
 
 /// Starts the thread. `None` where the system has none left; calls then go untimed.
-pub(super) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
+pub(in crate::gpu) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
     let handle = exit::spawn("gpuprof-resolver", move || Resolver::new(timing).run())?;
     Some(handle.thread().clone())
 }

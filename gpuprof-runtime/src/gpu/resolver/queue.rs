@@ -6,18 +6,18 @@
 
 use std::collections::VecDeque;
 
-use super::driver::Driver;
-use super::durations::has_passed;
-use super::pending::Sample;
+use crate::gpu::driver::table::Driver;
+use crate::gpu::resolver::channel::Sample;
+use crate::gpu::resolver::durations::has_passed;
 
 /// Where they lie, until they are taken: as many places as were ever needed at a time.
-pub(super) struct Store<T> {
+pub(in crate::gpu) struct Store<T> {
     places: Vec<Option<T>>,
     free: Vec<u32>,
 }
 
 impl<T> Store<T> {
-    pub(super) fn new() -> Self {
+    pub(in crate::gpu) fn new() -> Self {
         Self {
             places: Vec::new(),
             free: Vec::new(),
@@ -49,7 +49,7 @@ impl<T> Store<T> {
 
 /// Those of one thread on one stream: they complete in order.
 #[derive(Default)]
-pub(super) struct Backlog {
+pub(in crate::gpu) struct Backlog {
     /// Their places.
     waiting: VecDeque<u32>,
     /// How many of them were there at the look before: most likely completed since.
@@ -57,32 +57,32 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::gpu) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    pub(super) fn push<T>(&mut self, store: &mut Store<T>, one: T) {
+    pub(in crate::gpu) fn push<T>(&mut self, store: &mut Store<T>, one: T) {
         self.waiting.push_back(store.put(one));
     }
 
     /// The oldest.
-    pub(super) fn first<'a, T>(&self, store: &'a Store<T>) -> Option<&'a T> {
+    pub(in crate::gpu) fn first<'a, T>(&self, store: &'a Store<T>) -> Option<&'a T> {
         store.get(*self.waiting.front()?)
     }
 
     /// Takes the oldest out.
-    pub(super) fn pop<T>(&mut self, store: &mut Store<T>) -> Option<T> {
+    pub(in crate::gpu) fn pop<T>(&mut self, store: &mut Store<T>) -> Option<T> {
         store.take(self.waiting.pop_front()?)
     }
 
     /// The end of a look: what is left is older at the next one.
-    pub(super) fn looked_at(&mut self) {
+    pub(in crate::gpu) fn looked_at(&mut self) {
         self.older = self.waiting.len();
     }
 
     /// How many samples at the front are completed. Newest first: one query tells of all before it. Each query holds up whoever
     /// records in the context, so there are as few as can be: what was new at the look before tells of nearly all.
-    pub(super) fn completed(&self, store: &Store<Sample>, driver: &Driver) -> usize {
+    pub(in crate::gpu) fn completed(&self, store: &Store<Sample>, driver: &Driver) -> usize {
         let passed = |at: &u32| {
             let recorded = store.get(*at).map(|sample| sample.pairs.as_slice());
             // What fails is resolved, as a failure.

@@ -15,14 +15,14 @@ use cudarc::driver::CudaStream;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::context::{Context, Pair, within};
-use super::driver::{Driver, Failed};
-use super::kept::Kept;
-use super::lanes::{Lane, Lanes};
-use super::lent::Lent;
-use super::open::{GpuThread, Open, State};
-use super::sys::{Event, Graph};
-use super::timing::{Place, Timing};
+use crate::gpu::driver::handles::{Event, Graph};
+use crate::gpu::driver::table::{Driver, Failed};
+use crate::gpu::events::pool::{Context, Pair, within};
+use crate::gpu::frame::{GpuThread, Open, State};
+use crate::gpu::graph::event_pair::Lent;
+use crate::gpu::stream::context_guard::Kept;
+use crate::gpu::stream::resolve::{Lane, Lanes};
+use crate::gpu::timer::{Place, Timing};
 use crate::stats::call::{Fate, Work};
 
 /// Entries of a map before it is looked through for dead ones.
@@ -30,30 +30,30 @@ const PRUNE_FROM: usize = 64;
 
 /// One call that was captured.
 #[derive(Clone, Debug)]
-pub(super) struct CapturedCall {
-    pub(super) site: u32,
+pub(in crate::gpu) struct CapturedCall {
+    pub(in crate::gpu) site: u32,
     /// The site's own `sample = N`; 0 for none.
-    pub(super) sample: u32,
+    pub(in crate::gpu) sample: u32,
     /// One, which keeps neither stream nor context: this may outlive both.
-    pub(super) lanes: Lanes,
+    pub(in crate::gpu) lanes: Lanes,
     /// Its stream, where cudarc shares it.
-    pub(super) stream: Weak<CudaStream>,
+    pub(in crate::gpu) stream: Weak<CudaStream>,
     /// The pair that the graph was made with. No replay is timed by it, so it may stand there at any time.
-    pub(super) parking: Arc<Lent>,
+    pub(in crate::gpu) parking: Arc<Lent>,
     /// The captured call that this one was made from, among those of the same capture.
-    pub(super) caller: Option<usize>,
+    pub(in crate::gpu) caller: Option<usize>,
     /// The same on the same stream.
-    pub(super) enclosing: Option<usize>,
+    pub(in crate::gpu) enclosing: Option<usize>,
     /// Whether no call of the same site encloses it.
-    pub(super) outermost: bool,
+    pub(in crate::gpu) outermost: bool,
     /// When it ended, among those of the same capture; `None` while it runs, or where its end was not captured.
-    pub(super) ended: Option<u32>,
-    pub(super) work: Work,
+    pub(in crate::gpu) ended: Option<u32>,
+    pub(in crate::gpu) work: Work,
 }
 
 /// The calls that one capture has, in the order of their beginnings.
 #[derive(Debug)]
-pub(super) struct Captured {
+pub(in crate::gpu) struct Captured {
     /// What they were captured to. Another graph may record the same events: one of an earlier capture that had them.
     graph: Graph,
     calls: Mutex<Vec<CapturedCall>>,
@@ -69,7 +69,7 @@ impl Captured {
         }
     }
 
-    pub(super) fn call(&self, at: usize) -> Option<CapturedCall> {
+    pub(in crate::gpu) fn call(&self, at: usize) -> Option<CapturedCall> {
         self.calls.lock().get(at).cloned()
     }
 
@@ -97,20 +97,20 @@ impl Captured {
 
 /// A call under way whose start event is in the graph.
 #[derive(Clone, Debug)]
-pub(super) struct InGraph {
+pub(in crate::gpu) struct InGraph {
     captured: Arc<Captured>,
-    pub(super) at: usize,
+    pub(in crate::gpu) at: usize,
     capture: u64,
     pair: Pair,
 }
 
 impl InGraph {
-    pub(super) fn is_of(&self, capture: u64) -> bool {
+    pub(in crate::gpu) fn is_of(&self, capture: u64) -> bool {
         self.capture == capture
     }
 
     /// Records the end event; returns whether that was possible.
-    pub(super) fn end(&self, driver: &Driver, lanes: &Lanes, work: Work) -> bool {
+    pub(in crate::gpu) fn end(&self, driver: &Driver, lanes: &Lanes, work: Work) -> bool {
         let Lanes::One(lane) = lanes else {
             return false;
         };
@@ -139,7 +139,7 @@ fn in_context<R>(driver: &Driver, lane: &Lane, f: impl FnOnce() -> Result<R, Fai
 
 /// All captured calls whose graphs may still be launched.
 #[derive(Debug)]
-pub(super) struct Captures {
+pub(in crate::gpu) struct Captures {
     /// By capture.
     under_way: Mutex<Known<u64, Weak<Captured>>>,
     /// By start event: the events of a graph tell whose they are. Here they are kept.
@@ -173,7 +173,7 @@ impl<K: std::hash::Hash + Eq, V> Known<K, V> {
 }
 
 impl Captures {
-    pub(super) fn new() -> Self {
+    pub(in crate::gpu) fn new() -> Self {
         Self {
             under_way: Mutex::new(Known::new()),
             by_event: Mutex::new(Known::new()),
@@ -182,12 +182,12 @@ impl Captures {
     }
 
     /// Whether no captured call is known.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::gpu) fn is_empty(&self) -> bool {
         self.by_event.lock().map.is_empty()
     }
 
     /// Records the start event of a call into the graph that the lane is being captured to. `None`: it cannot be timed there.
-    pub(super) fn begin(
+    pub(in crate::gpu) fn begin(
         &self,
         driver: &Driver,
         lane: &Lane,
@@ -267,7 +267,11 @@ impl Captures {
     }
 
     /// The captured call of `graph` whose start event this is.
-    pub(super) fn find(&self, graph: Graph, start: Event) -> Option<(Arc<Captured>, usize)> {
+    pub(in crate::gpu) fn find(
+        &self,
+        graph: Graph,
+        start: Event,
+    ) -> Option<(Arc<Captured>, usize)> {
         let by_event = self.by_event.lock();
         let (captured, at) = by_event.map.get(&start)?;
         (captured.graph == graph).then(|| (Arc::clone(captured), *at))
@@ -287,7 +291,7 @@ impl Captures {
     }
 
     /// Lets the calls of a capture go, whose graph is gone or will not be launched through gpuprof again.
-    pub(super) fn forget(&self, captured: &Arc<Captured>) {
+    pub(in crate::gpu) fn forget(&self, captured: &Arc<Captured>) {
         let mut by_age = self.by_age.lock();
         by_age.retain(|known| !Arc::ptr_eq(known, captured));
         drop(by_age);
@@ -312,7 +316,7 @@ impl Captures {
 impl Timing {
     /// A call that cannot be timed now: by the replays of the graph that its stream is being captured to, or not at all.
     #[cold]
-    pub(super) fn refused(
+    pub(in crate::gpu) fn refused(
         &self,
         thread: &GpuThread,
         open: &Open,
@@ -336,8 +340,8 @@ impl Timing {
 
 /// Where a call that begins stands among those that are under way on its thread.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Inside {
-    pub(super) caller: Option<usize>,
-    pub(super) enclosing: Option<usize>,
-    pub(super) outermost: bool,
+pub(in crate::gpu) struct Inside {
+    pub(in crate::gpu) caller: Option<usize>,
+    pub(in crate::gpu) enclosing: Option<usize>,
+    pub(in crate::gpu) outermost: bool,
 }

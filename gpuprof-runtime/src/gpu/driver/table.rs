@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
 
-use super::sys::{Context, Device, Event, Graph, GraphExec, GraphNode, Stream};
+use crate::gpu::driver::handles::{Context, Device, Event, Graph, GraphExec, GraphNode, Stream};
 
 /// `CUresult`: 0 is success.
 type Status = c_int;
@@ -20,13 +20,13 @@ const SUCCESS: Status = 0;
 /// `CUDA_ERROR_DEINITIALIZED`: the driver is shutting down; the end of GPU reading and no error.
 const DEINITIALIZED: Status = 4;
 /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: asked about the null stream while a blocking stream is being captured.
-pub(super) const CAPTURE_IMPLICIT: Status = 906;
+pub(in crate::gpu) const CAPTURE_IMPLICIT: Status = 906;
 /// Asks for the number of a context, and so whether it lives.
 const GET_ID: &str = "cuCtxGetId";
 /// `CUDA_ERROR_CONTEXT_IS_DESTROYED`.
-pub(super) const CONTEXT_IS_DESTROYED: Status = 709;
+pub(in crate::gpu) const CONTEXT_IS_DESTROYED: Status = 709;
 /// `CUDA_ERROR_NOT_READY`.
-pub(super) const NOT_READY: Status = 600;
+pub(in crate::gpu) const NOT_READY: Status = 600;
 
 /// A failed driver call: its `CUresult`. It is already counted when anyone sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ macro_rules! driver_table {
 
             $(
                 #[inline]
-                pub(super) fn $field(&self, $($arg: $ty),*) -> Result<(), Failed> {
+                pub(in crate::gpu) fn $field(&self, $($arg: $ty),*) -> Result<(), Failed> {
                     const NAME: &str = [$($symbol),+][0];
                     let Some(function) = self.$field else { return Err(self.miss(NAME)) };
                     // SAFETY: the public methods of this type state what they need for the call to be sound.
@@ -310,7 +310,7 @@ impl Driver {
 
     /// Counts that a context has ended before what was to be read there.
     #[cold]
-    pub(super) fn count_ended_context(&self) {
+    pub(in crate::gpu) fn count_ended_context(&self) {
         self.count(GET_ID, CONTEXT_IS_DESTROYED);
     }
 

@@ -10,16 +10,18 @@ use std::time::{Duration, Instant};
 use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 
-use super::captured::Captures;
-use super::contexts::Contexts;
-use super::doze::Doze;
-use super::driver::Driver;
-use super::lanes::{Held, Lane};
-use super::open::{Around, GpuThread, Open, Own, State};
-use super::pending::{self, Apart, Progress, Receiver, Sample, Sender};
-use super::rates::Rates;
-use super::{record, resolver, sys};
 use crate::config::Sampling;
+use crate::gpu::adaptive_sampling::Rates;
+use crate::gpu::driver::handles;
+use crate::gpu::driver::table::Driver;
+use crate::gpu::events::pools::Contexts;
+use crate::gpu::events::record;
+use crate::gpu::frame::{Around, GpuThread, Open, Own, State};
+use crate::gpu::graph::capture::Captures;
+use crate::gpu::resolver;
+use crate::gpu::resolver::channel::{self, Apart, Progress, Receiver, Sample, Sender};
+use crate::gpu::resolver::handshake::Doze;
+use crate::gpu::stream::resolve::{Held, Lane};
 use crate::stats::call::{Fate, Untimed, Work};
 use crate::stats::gpu_totals::{GpuCall, GpuStats};
 use crate::stats::path_ids::ROOT;
@@ -269,7 +271,7 @@ impl Timing {
             }
             State::Started => {}
         }
-        let is_per_thread = |lane: &Lane| lane.stream == sys::Stream::PER_THREAD;
+        let is_per_thread = |lane: &Lane| lane.stream == handles::Stream::PER_THREAD;
         let per_thread = open.lanes.as_slice().iter().any(is_per_thread);
         if per_thread && open.thread != Some(thread.id) {
             return Err(Fate::Untimed(Untimed::StreamUnsafe));
@@ -316,7 +318,7 @@ impl Timing {
             call: open.call,
             // It is booked in the window that it began in.
             epoch: open.epoch,
-            pairs: pending::Pairs::of(&mut open),
+            pairs: channel::Pairs::of(&mut open),
             work: None,
             inside: open.inside.take(),
             enclosing: open.enclosing.take(),
@@ -349,7 +351,7 @@ impl Timing {
 
     #[inline]
     pub(super) fn has_resolver(&'static self) -> bool {
-        let resolver = self.resolver.get_or_init(|| resolver::spawn(self));
+        let resolver = self.resolver.get_or_init(|| resolver::thread::spawn(self));
         resolver.is_some() && !self.refused.load(Relaxed)
     }
 
