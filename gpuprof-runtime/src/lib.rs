@@ -23,15 +23,9 @@ mod clock;
 #[cfg(feature = "enable")]
 mod collector;
 #[cfg(feature = "enable")]
-mod config;
-#[cfg(feature = "enable")]
 mod cupti;
 #[cfg(feature = "enable")]
-mod exit;
-#[cfg(feature = "enable")]
 mod gpu;
-#[cfg(feature = "enable")]
-mod identity;
 #[cfg(feature = "enable")]
 #[doc(hidden)]
 pub mod macro_support;
@@ -41,7 +35,11 @@ pub mod nvml;
 #[cfg(feature = "enable")]
 mod nvtx;
 #[cfg(feature = "enable")]
+mod os;
+#[cfg(feature = "enable")]
 mod session;
+#[cfg(feature = "enable")]
+mod settings;
 #[cfg(feature = "enable")]
 mod site;
 #[cfg(feature = "enable")]
@@ -52,15 +50,15 @@ mod stats;
 mod sync;
 
 #[cfg(feature = "enable")]
-pub use config::Schedule;
-#[cfg(feature = "enable")]
-pub use config::{Mode, Output, Sort};
-#[cfg(feature = "enable")]
 pub use gpu::{HasStream, StreamRef};
 #[cfg(feature = "enable")]
 pub use session::{
     Session, SessionBuilder, SessionError, collect, on_profile_ready, reset, snapshot, step,
 };
+#[cfg(feature = "enable")]
+pub use settings::Schedule;
+#[cfg(feature = "enable")]
+pub use settings::{Mode, Output, Sort};
 #[cfg(feature = "enable")]
 pub use span::graph_launch::Graph;
 #[cfg(feature = "enable")]

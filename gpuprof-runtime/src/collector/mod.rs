@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 
 use self::steps::Steps;
 use crate::clock;
-use crate::config::{Mode, Settings};
 use crate::cupti;
 use crate::gpu::{Driver, Late, Timing};
+use crate::settings::{Mode, Settings};
 use crate::site::{self, CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
 use crate::stats::build_profile;
 use crate::stats::gpu_totals::GpuStats;

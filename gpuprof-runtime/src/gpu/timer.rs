@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 
-use crate::config::Sampling;
 use crate::gpu::adaptive_sampling::Rates;
 use crate::gpu::driver::handles;
 use crate::gpu::driver::table::Driver;
@@ -22,6 +21,7 @@ use crate::gpu::resolver;
 use crate::gpu::resolver::channel::{self, Apart, Progress, Receiver, Sample, Sender};
 use crate::gpu::resolver::handshake::Doze;
 use crate::gpu::stream::resolve::{Held, Lane};
+use crate::settings::Sampling;
 use crate::stats::call::{Fate, Untimed, Work};
 use crate::stats::gpu_totals::{GpuCall, GpuStats};
 use crate::stats::path_ids::ROOT;

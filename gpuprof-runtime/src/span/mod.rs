@@ -361,7 +361,7 @@ pub(crate) fn begin_gpu(
     let open = timing.begin(gpu, streams, place, is_async);
     // Only with a stream in hand: before that CUDA may be down, and our handler would run after the driver's.
     if open.is_some() {
-        crate::exit::register_after_cuda();
+        crate::session::exit::register_after_cuda();
     }
     open
 }

@@ -16,7 +16,8 @@ use super::record::Function;
 use super::unavailable::Refusal;
 use super::{api_callbacks, buffers};
 use crate::cupti::Counts;
-use crate::exit;
+use crate::os;
+use crate::session::exit;
 
 /// What is recorded.
 const KINDS: [u32; 4] = [
@@ -172,7 +173,7 @@ fn begin(sink: Box<dyn Sink>, look: fn()) -> Result<Running, Refusal> {
         read: Instant::now(),
         flushed: Instant::now(),
     };
-    let Some(thread) = exit::spawn("gpuprof-cupti", move || reader.run()) else {
+    let Some(thread) = os::thread::spawn("gpuprof-cupti", move || reader.run()) else {
         step_back(&KINDS);
         return Err(Refusal::NoThread);
     };

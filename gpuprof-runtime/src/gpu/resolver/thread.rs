@@ -11,7 +11,6 @@ use std::time::Duration;
 use cudarc::driver::CudaContext;
 use rustc_hash::FxHashMap;
 
-use crate::exit;
 use crate::gpu::driver::device;
 use crate::gpu::driver::handles::Stream;
 use crate::gpu::driver::table::Driver;
@@ -24,6 +23,7 @@ use crate::gpu::resolver::event_overhead::Probe;
 use crate::gpu::resolver::queue::{Backlog, Store};
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::timer::Timing;
+use crate::os;
 use crate::stats::call::Work;
 
 /// While somebody waits for it.
@@ -44,7 +44,7 @@ const LANES_KEPT: usize = 256;
 
 /// Starts the thread. `None` where the system has none left; calls then go untimed.
 pub(in crate::gpu) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
-    let handle = exit::spawn("gpuprof-resolver", move || Resolver::new(timing).run())?;
+    let handle = os::thread::spawn("gpuprof-resolver", move || Resolver::new(timing).run())?;
     Some(handle.thread().clone())
 }
 

@@ -11,7 +11,8 @@ use std::mem::{self, MaybeUninit};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use super::signal_mask;
+use super::exit;
+use crate::os;
 
 /// The signals that are taken.
 const TAKEN: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
@@ -50,7 +51,7 @@ impl Bell {
 /// Takes the signals whose action is the default. Returns whether that was possible at all. To be called once.
 pub(super) fn take() -> bool {
     OWNER.store(std::process::id(), Ordering::Relaxed);
-    if !BELL.make() || signal_mask::spawn("gpuprof-signals", report_and_end).is_none() {
+    if !BELL.make() || os::thread::spawn("gpuprof-signals", report_and_end).is_none() {
         return false;
     }
     for signal in TAKEN {
@@ -86,9 +87,9 @@ extern "C" fn on_signal(signal: c_int) {
 
 fn report_and_end() {
     BELL.wait();
-    super::report_once();
+    exit::report_once();
     let signal = CAME.load(Ordering::Acquire);
-    signal_mask::unblock(signal);
+    os::thread::unblock(signal);
     end_by(signal);
 }
 
@@ -113,7 +114,7 @@ fn set_action(signal: c_int, handler: libc::sighandler_t, flags: c_int) {
     // SAFETY: a structure of numbers and an optional function pointer, all of which may be zero.
     let mut wanted: libc::sigaction = unsafe { mem::zeroed() };
     wanted.sa_sigaction = handler;
-    wanted.sa_mask = signal_mask::set_of(&[]);
+    wanted.sa_mask = os::thread::set_of(&[]);
     wanted.sa_flags = flags;
     // SAFETY: the action is complete, and its handler takes what a handler of these flags is given.
     unsafe { libc::sigaction(signal, &wanted, ptr::null_mut()) };

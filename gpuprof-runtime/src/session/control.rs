@@ -1,7 +1,5 @@
 //! Measuring windows: the one the environment asks for, and a program's own.
 
-mod ready;
-
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
@@ -10,19 +8,19 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use regex_lite::Regex;
 
+use super::callback::{self, deliver};
+use super::{exit, process};
 use crate::collector::collector;
-use crate::config::{self, Mode, Output, Sampling, Settings};
+use crate::cupti;
+use crate::os::fd;
+use crate::settings::{self, Mode, Output, Sampling, Settings};
 use crate::site::{GATE_SHUT, GATE_UNKNOWN, Site};
 use crate::span::overhead;
-use crate::{cupti, exit, identity};
 #[cfg(feature = "cupti")]
 use gpuprof_report::findings;
 use gpuprof_report::profile::{Profile, SCHEMA};
 use gpuprof_report::schedule::Schedule;
 use gpuprof_report::settings::Sort;
-
-use self::ready::deliver;
-pub use self::ready::on_profile_ready;
 
 /// How long anything but the exit handler waits for a lock: these are held for microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -67,9 +65,9 @@ pub(crate) fn start_from_environment() {
         if !collector().is_untouched() {
             return;
         }
-        let (settings, problems) = config::from_env(std::env::vars_os());
+        let (settings, problems) = settings::from_env(std::env::vars_os());
         for problem in problems {
-            exit::write_stderr(format!("gpuprof: {problem}\n").as_bytes());
+            fd::stderr(format!("gpuprof: {problem}\n").as_bytes());
         }
         let settings = Arc::new(settings);
         start(Arc::clone(&settings));
@@ -158,8 +156,8 @@ pub(crate) fn profile(limit: Duration) -> Option<Profile> {
 }
 
 /// Adds what counters do not tell.
-fn complete(profile: &mut Profile) {
-    identity::fill(profile);
+pub(super) fn complete(profile: &mut Profile) {
+    process::fill(profile);
     // They name the program.
     #[cfg(feature = "cupti")]
     {
@@ -188,7 +186,7 @@ pub(crate) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
         if let Some(cycle) = collector().close_cycle(limit) {
             // It runs when the program's own state may be gone; a panic in it must not cost the report.
             let _ = panic::catch_unwind(AssertUnwindSafe(|| deliver(cycle)));
-            ready::wait(settings.exit_wait);
+            callback::wait(settings.exit_wait);
         }
         let profile = profile(limit);
         is_lost |= profile.is_none();
@@ -197,7 +195,7 @@ pub(crate) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
     if is_lost {
         let line =
             format!("gpuprof: no report: another thread held for {limit:?} what it is made from\n");
-        exit::write_stderr(line.as_bytes());
+        fd::stderr(line.as_bytes());
     }
     kept.into_iter().chain(open).collect()
 }

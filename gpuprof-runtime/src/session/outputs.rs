@@ -4,9 +4,9 @@
 
 use std::io::Write;
 
-use super::{file, write};
-use crate::config::{Output, Settings};
-use crate::identity;
+use super::process;
+use crate::os::{atomic_file, fd};
+use crate::settings::{Output, Settings};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::{json, sanitize, table};
 
@@ -29,7 +29,7 @@ pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
         Output::Json(path) => {
             text = json(profile);
             let path = fill_in(path);
-            match file::write(&path, &text) {
+            match atomic_file::write(&path, &text) {
                 Ok(()) => return,
                 Err(error) => writeln!(
                     text,
@@ -39,7 +39,7 @@ pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
             }
         }
     };
-    write::stderr(&text);
+    fd::stderr(&text);
 }
 
 /// The JSON document.
@@ -53,8 +53,8 @@ pub(super) fn json(profile: &Profile) -> Vec<u8> {
 /// The path with `{pid}`, `{rank}` (0 without one) and `{exe}` filled in.
 pub(super) fn fill_in(path: &str) -> String {
     path.replace("{pid}", &std::process::id().to_string())
-        .replace("{rank}", &identity::rank().unwrap_or(0).to_string())
-        .replace("{exe}", &identity::program())
+        .replace("{rank}", &process::rank().unwrap_or(0).to_string())
+        .replace("{exe}", &process::program())
 }
 
 /// A path within a message.

@@ -53,7 +53,7 @@ pub(super) fn deliver(mut profile: Profile) {
     if RUNS_HERE.get() {
         return;
     }
-    super::complete(&mut profile);
+    super::control::complete(&mut profile);
     {
         let mut ready = ON_READY.lock();
         if ready.f.is_none() && !ready.is_running {

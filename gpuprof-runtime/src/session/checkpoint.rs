@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::{file, outputs, signal_mask, write};
-use crate::config::{Mode, Output, Settings};
-use crate::session;
+use super::control;
+use super::outputs;
+use crate::os::{self, atomic_file, fd};
+use crate::settings::{Mode, Output, Settings};
 
 /// How long each lock is waited for: these are held for microseconds, and the next time will come.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -30,13 +31,13 @@ pub(super) fn start(settings: &Settings) {
         return;
     }
     if paths(settings).next().is_none() {
-        write::stderr(
+        fd::stderr(
             b"gpuprof: GPUPROF_CHECKPOINT has no file to rewrite: it needs json=PATH in GPUPROF_REPORT\n",
         );
         return;
     }
-    if signal_mask::spawn("gpuprof-checkpoint", move || run(interval)).is_none() {
-        write::stderr(b"gpuprof: GPUPROF_CHECKPOINT has no effect: no thread is to be had\n");
+    if os::thread::spawn("gpuprof-checkpoint", move || run(interval)).is_none() {
+        fd::stderr(b"gpuprof: GPUPROF_CHECKPOINT has no effect: no thread is to be had\n");
     }
 }
 
@@ -65,7 +66,7 @@ fn run(interval: Duration) {
             && !told
         {
             told = true;
-            write::stderr(problem.as_bytes());
+            fd::stderr(problem.as_bytes());
         }
         took = began.elapsed();
     }
@@ -73,7 +74,7 @@ fn run(interval: Duration) {
 
 /// Rewrites the files once. Returns a line for the user where one cannot be written.
 fn rewrite() -> Option<String> {
-    let (settings, profile) = session::of_environment(PATIENCE)?;
+    let (settings, profile) = control::of_environment(PATIENCE)?;
     // As at exit: where nothing was counted there is no report, unless an older one would stay.
     if !outputs::has_content(&profile) && !WRITTEN.load(Ordering::Acquire) {
         return None;
@@ -81,7 +82,7 @@ fn rewrite() -> Option<String> {
     let text = outputs::json(&profile);
     let mut problem = None;
     for path in paths(&settings) {
-        match file::write(&path, &text) {
+        match atomic_file::write(&path, &text) {
             Ok(()) => WRITTEN.store(true, Ordering::Release),
             Err(error) => {
                 let path = outputs::shown(&path);
@@ -101,5 +102,5 @@ fn paths(settings: &Settings) -> impl Iterator<Item = String> {
         Output::Table | Output::Tree => None,
     };
     let paths = settings.outputs.iter().filter_map(path);
-    paths.filter(|path| file::is_replaced(path))
+    paths.filter(|path| atomic_file::is_replaced(path))
 }

@@ -5,7 +5,7 @@
 use std::ffi::c_int;
 use std::io::{Error, ErrorKind, Result};
 
-use super::signal_mask;
+use crate::os::thread;
 
 const STDERR: c_int = 2;
 
@@ -23,8 +23,8 @@ pub(crate) fn stderr(text: &[u8]) {
 ///
 /// # Errors
 /// The system's; [`ErrorKind::TimedOut`] for a non-blocking descriptor that took nothing for five seconds.
-pub(super) fn descriptor(descriptor: c_int, text: &[u8]) -> Result<()> {
-    signal_mask::without_write_signals(|| write_all(descriptor, text))
+pub(crate) fn descriptor(descriptor: c_int, text: &[u8]) -> Result<()> {
+    thread::without_write_signals(|| write_all(descriptor, text))
 }
 
 fn write_all(descriptor: c_int, mut text: &[u8]) -> Result<()> {

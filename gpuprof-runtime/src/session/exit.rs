@@ -5,27 +5,18 @@
 //! the locks that a profile is made under are tried, waits are bounded, and nothing here panics outward. Locks that others hold
 //! for no more than milliseconds, and no user's code runs under, are waited for: to end a cycle of a schedule takes such.
 
-mod checkpoint;
-mod file;
-mod outputs;
-mod signal_mask;
-mod signals;
-mod write;
-
 use std::panic;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::config::{Mode, Output, Settings};
-use crate::session;
+use super::{checkpoint, control, outputs, signals};
+use crate::os::fd;
+use crate::settings::{Mode, Output, Settings};
 use crate::site::{Entry, GATE_SHUT};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::sanitize;
-
-pub(crate) use signal_mask::spawn;
-pub(crate) use write::stderr as write_stderr;
 
 /// How long who waits for the reports waits for a lock first.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -81,7 +72,7 @@ pub(crate) fn follow(settings: &Settings) {
     checkpoint::start(settings);
     // Where nothing is measured there is nothing to print first.
     if settings.signals && settings.mode == Mode::On && !signals::take() {
-        write_stderr(b"gpuprof: GPUPROF_SIGNALS has no effect: no thread is to be had\n");
+        fd::stderr(b"gpuprof: GPUPROF_SIGNALS has no effect: no thread is to be had\n");
     }
 }
 
@@ -89,7 +80,7 @@ fn register_handler() {
     // SAFETY: the handler is a plain function of the right type that lives as long as the program.
     let status = unsafe { libc::atexit(handler) };
     if status != 0 {
-        write_stderr(
+        fd::stderr(
             b"gpuprof: atexit is full: there will be no report; call gpuprof::collect() for one\n",
         );
     }
@@ -109,7 +100,7 @@ extern "C" fn handler() {
 
 /// Writes the reports, unless that was done or this is a forked child. Returns when they are written; where another
 /// thread writes them, not before that one is done, or far too late.
-fn report_once() {
+pub(super) fn report_once() {
     if OWNER.load(Ordering::Relaxed) != std::process::id() {
         return;
     }
@@ -127,7 +118,7 @@ fn report_once() {
 /// Waits until the thread that writes the reports is done.
 fn wait_for_the_other() {
     let began = Instant::now();
-    let limit = session::exit_wait(PATIENCE).saturating_add(LONGEST_WRITE);
+    let limit = control::exit_wait(PATIENCE).saturating_add(LONGEST_WRITE);
     while STATE.load(Ordering::Acquire) != WRITTEN && began.elapsed() < limit {
         thread::sleep(Duration::from_millis(1));
     }
@@ -135,7 +126,7 @@ fn wait_for_the_other() {
 
 fn write_reports() {
     let replaces = checkpoint::stop(LONGEST_CHECKPOINT);
-    for (settings, profile) in session::at_exit(LONGEST_LOCK) {
+    for (settings, profile) in control::at_exit(LONGEST_LOCK) {
         tell_of_filter(&settings, &profile);
         for output in &settings.outputs {
             let is_stale = replaces && matches!(output, Output::Json(_));
@@ -156,6 +147,6 @@ fn tell_of_filter(settings: &Settings, profile: &Profile) {
         let line = format!(
             "gpuprof: the filter {pattern} matches none of the {annotated} annotated functions\n"
         );
-        write_stderr(line.as_bytes());
+        fd::stderr(line.as_bytes());
     }
 }

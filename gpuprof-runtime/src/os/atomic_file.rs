@@ -13,7 +13,7 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use super::{signal_mask, write};
+use crate::os::{fd, thread};
 
 /// What a new report may be: like any file that a program makes, readable to whom the umask allows, because reports are
 /// there to be passed on; but whatever the umask says, nobody else can write into it.
@@ -25,9 +25,9 @@ const OWNER: u32 = 0o600;
 ///
 /// # Errors
 /// The system's, with nothing changed at `path` where that is a file; refused is a pipe or device of another user.
-pub(super) fn write(path: &str, text: &[u8]) -> io::Result<()> {
+pub(crate) fn write(path: &str, text: &[u8]) -> io::Result<()> {
     if let Some(open) = descriptor(path) {
-        return write::descriptor(open, text);
+        return fd::descriptor(open, text);
     }
     match fs::symlink_metadata(path) {
         Ok(found) if is_special(&found) => write_into(path, text),
@@ -40,7 +40,7 @@ pub(super) fn write(path: &str, text: &[u8]) -> io::Result<()> {
 
 /// Whether what is written to `path` replaces what was written before. Pipes, terminals and other open files take one
 /// document after the other instead.
-pub(super) fn is_replaced(path: &str) -> bool {
+pub(crate) fn is_replaced(path: &str) -> bool {
     descriptor(path).is_none() && !fs::symlink_metadata(path).is_ok_and(|found| is_special(&found))
 }
 
@@ -77,7 +77,7 @@ fn replace(path: &str, text: &[u8], mode: u32) -> io::Result<()> {
     let path = Path::new(path);
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let mut made = made_in(folder.unwrap_or(Path::new(".")), mode)?;
-    signal_mask::without_write_signals(|| io::Write::write_all(made.as_file_mut(), text))?;
+    thread::without_write_signals(|| io::Write::write_all(made.as_file_mut(), text))?;
     // No fsync: this is for readers, not for power cuts. Where it fails, the new file is removed.
     made.persist(path).map_err(|failed| failed.error)?;
     Ok(())
@@ -114,7 +114,7 @@ fn write_into(path: &str, text: &[u8]) -> io::Result<()> {
     if foreign || !is_special(&found) {
         return Err(io::Error::other("it is another user's"));
     }
-    write::descriptor(file.as_raw_fd(), text)
+    fd::descriptor(file.as_raw_fd(), text)
 }
 
 fn effective_user() -> u32 {

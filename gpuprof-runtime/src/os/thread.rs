@@ -22,7 +22,7 @@ pub(crate) fn spawn(
 
 /// Runs `write` without the signals by which the system ends a program that writes to a broken pipe (a program may have
 /// set `SIGPIPE` back to its default, which Rust's start-up ignores) or beyond its file size limit; the error comes alone.
-pub(super) fn without_write_signals<T>(write: impl FnOnce() -> T) -> T {
+pub(crate) fn without_write_signals<T>(write: impl FnOnce() -> T) -> T {
     let set = set_of(&[libc::SIGPIPE, libc::SIGXFSZ]);
     let pending_before = pending();
     let _blocked = Blocked::these(&set);
@@ -37,7 +37,7 @@ pub(super) fn without_write_signals<T>(write: impl FnOnce() -> T) -> T {
 }
 
 /// Lets this thread take `signal`.
-pub(super) fn unblock(signal: c_int) {
+pub(crate) fn unblock(signal: c_int) {
     let set = set_of(&[signal]);
     // SAFETY: the set is initialized, and a null pointer asks for no old mask.
     unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut()) };
@@ -72,7 +72,7 @@ impl Drop for Blocked {
 }
 
 /// The set of these signals.
-pub(super) fn set_of(signals: &[c_int]) -> libc::sigset_t {
+pub(crate) fn set_of(signals: &[c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the pointer is to memory of a set's size, which the call makes the empty set of.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };

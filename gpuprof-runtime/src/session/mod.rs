@@ -1,0 +1,13 @@
+//! Sessions and the end of the process: what is measured when, and who is given the profile.
+
+mod callback;
+mod checkpoint;
+pub(crate) mod control;
+pub(crate) mod exit;
+mod outputs;
+mod process;
+mod signals;
+
+pub use callback::on_profile_ready;
+pub(crate) use control::start_from_environment;
+pub use control::{Session, SessionBuilder, SessionError, collect, reset, snapshot, step};
