@@ -11,16 +11,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Stands for a CUDA stream; switched off it is made from a reference to anything.
-#[derive(Clone, Copy, Debug)]
+/// Stands for a CUDA stream. Without the feature `enable` it is made from a reference to anything.
+#[derive(Clone, Debug)]
 pub struct StreamRef<'a>(PhantomData<&'a ()>);
 
 impl StreamRef<'_> {
-    /// A stream by its `CUstream` and `CUcontext`; switched off, neither is looked at.
+    /// A stream by its `CUstream` and `CUcontext`, which are ignored.
     ///
     /// # Safety
-    /// The same as with the feature `enable`: both handles must be valid, and stay so until every span that was given
-    /// this stream has ended.
+    /// As with the feature `enable`: both handles must be valid. The stream must stay valid until every
+    /// span that was given it has ended, the context until the times of these spans have been read.
     #[must_use]
     pub unsafe fn from_raw(_stream: *mut c_void, _context: *mut c_void) -> Self {
         Self(PhantomData)
@@ -33,56 +33,49 @@ impl<'a, T: ?Sized> From<&'a T> for StreamRef<'a> {
     }
 }
 
-/// A value that knows the CUDA stream its work goes to; switched off, nothing asks for it.
+impl<T: ?Sized> From<Arc<T>> for StreamRef<'_> {
+    fn from(_stream: Arc<T>) -> Self {
+        Self(PhantomData)
+    }
+}
+
+/// A value that knows the CUDA stream its work goes to. Without the feature `enable`, nothing asks for it.
 ///
-/// cudarc's own types implement it only with the feature `enable`, as without it cudarc is not built. A generic function
-/// of a library takes `impl Into<StreamRef<'_>>` to accept them in both builds.
+/// cudarc's own types implement it only with the feature `enable`, because cudarc is not built without
+/// it. A generic function of a library takes `impl Into<StreamRef<'_>>` to accept them in both builds.
 pub trait HasStream {
-    /// The stream.
-    fn stream_ref(&self) -> StreamRef<'_>;
+    /// The stream, or `None` if this value has none at present.
+    fn stream_ref(&self) -> Option<StreamRef<'_>>;
 }
 
 impl HasStream for StreamRef<'_> {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        *self
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(self.clone())
     }
 }
 
-impl<T: HasStream + ?Sized> HasStream for &T {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(self)
-    }
-}
-
-impl<T: HasStream + ?Sized> HasStream for &mut T {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(self)
-    }
-}
-
-impl<T: HasStream> HasStream for Arc<T> {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(self)
-    }
-}
-
-impl<T: HasStream + ?Sized> HasStream for Rc<T> {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(self)
-    }
-}
-
-impl<T: HasStream + ?Sized> HasStream for Box<T> {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(self)
+impl<T: HasStream> HasStream for Option<T> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        self.as_ref().and_then(T::stream_ref)
     }
 }
 
 impl<P: Deref<Target: HasStream>> HasStream for Pin<P> {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(self)
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        P::Target::stream_ref(self)
     }
 }
+
+macro_rules! pointers {
+    ($($pointer:ty),+) => {$(
+        impl<T: HasStream + ?Sized> HasStream for $pointer {
+            fn stream_ref(&self) -> Option<StreamRef<'_>> {
+                T::stream_ref(self)
+            }
+        }
+    )+};
+}
+pointers!(&T, &mut T, Arc<T>, Rc<T>, Box<T>);
 
 /// A captured graph; switched off it is what it was made from, and its launches are that one's own.
 #[derive(Clone, Debug)]
@@ -133,8 +126,8 @@ impl<G> From<G> for Graph<G> {
     }
 }
 
-/// Runs `f`; switched off there are no spans to give the stream to.
-pub fn with_stream<S: ?Sized, R>(_stream: &S, f: impl FnOnce() -> R) -> R {
+/// Calls `f`.
+pub fn with_stream<S, R>(_stream: S, f: impl FnOnce() -> R) -> R {
     f()
 }
 

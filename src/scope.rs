@@ -54,7 +54,7 @@ macro_rules! __scope {
         $crate::__scope_span!($name, site => match &$stream {
             stream => __gpuprof_scope.enter(
                 site,
-                || $crate::__private::Streams::One($crate::__private::stream_of(stream, false)),
+                || $crate::__private::stated([$crate::__private::stream_of(stream, false)]),
                 || $crate::__private::Work::NONE,
                 || $crate::__private::Payload::None,
             ),

@@ -30,8 +30,8 @@ pub(crate) struct Gpu {
 }
 
 impl HasStream for Gpu {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(&self.stream)
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(StreamRef::from(&self.stream))
     }
 }
 

@@ -3,7 +3,7 @@
 //! The generated code meets names it cannot foresee (`mod std`, `enum Option`, `type u64`, a parameter called like one of
 //! ours), so it says `::core::…` or goes through `gpuprof::__private`, gives its locals the hygiene of `mixed_site`, and
 //! ends every literal in its type. What it needs of `__private`: `inventory`, `Entry`, `Meta`, `Site`, `type_name_of`,
-//! `Work`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `ProbeYes`, `ProbeNo`, `Streams`, `stream_of`, `many`, `Span`,
+//! `Work`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `ProbeYes`, `ProbeNo`, `Streams`, `stream_of`, `stated`, `Span`,
 //! `AsyncSpan`, `instrument`.
 
 use crate::bindings::{self, Binding};
@@ -251,10 +251,7 @@ fn stated_streams(
         let parameter = is_one_of(stream, &parameters);
         found.push(quote_spanned!(here=> #private::stream_of(#value, #parameter)));
     }
-    let streams = match &found[..] {
-        [only] => quote_spanned!(site=> #private::Streams::One(#only)),
-        several => quote_spanned!(site=> #private::many([#(#several),*])),
-    };
+    let streams = quote_spanned!(site=> #private::stated([#(#found),*]));
     (slots, streams)
 }
 

@@ -97,8 +97,8 @@ impl Raw {
 
 /// With the context left to gpuprof to find, for it then asks the driver more than elsewhere.
 impl HasStream for Raw {
-    fn stream_ref(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
         // SAFETY: the stream lives as long as the process.
-        unsafe { StreamRef::from_raw(self.stream.cast(), ptr::null_mut()) }
+        Some(unsafe { StreamRef::from_raw(self.stream.cast(), ptr::null_mut()) })
     }
 }

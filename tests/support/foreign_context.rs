@@ -118,9 +118,9 @@ pub struct Lent {
 }
 
 impl HasStream for Lent {
-    fn stream_ref(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
         // SAFETY: nothing of the context is ever destroyed.
-        unsafe { StreamRef::from_raw(self.stream.cast(), self.context.cast()) }
+        Some(unsafe { StreamRef::from_raw(self.stream.cast(), self.context.cast()) })
     }
 }
 

@@ -32,9 +32,9 @@ pub struct Model {
 }
 
 impl HasStream for Model {
-    fn stream_ref(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
         self.evaluated();
-        StreamRef::from(&self.stream)
+        Some(StreamRef::from(&self.stream))
     }
 }
 

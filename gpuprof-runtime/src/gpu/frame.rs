@@ -225,7 +225,7 @@ impl Open {
         thread: &mut GpuThread,
         stream: &StreamRef<'_>,
     ) -> Option<Box<Self>> {
-        let lane = timing.lane(thread, &stream.outliving(true), false).ok()?;
+        let lane = timing.lane(thread, stream, false).ok()?;
         let mut open = thread.blank();
         open.site = u32::MAX;
         open.path = ROOT;

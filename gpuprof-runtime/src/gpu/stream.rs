@@ -1,34 +1,37 @@
-//! What a span can be timed on: the public way to hand gpuprof a stream.
+//! [`StreamRef`] and [`HasStream`]: how a program gives gpuprof a stream.
 //!
-//! The only place where cudarc's types are part of gpuprof's interface.
+//! The only public interface that names cudarc's types.
+
+pub(in crate::gpu) mod context_guard;
+pub(in crate::gpu) mod resolve;
 
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DeviceSlice};
 
-pub(in crate::gpu) mod context_guard;
-pub(in crate::gpu) mod resolve;
-
 use crate::gpu::driver::handles;
 
-/// A CUDA stream, borrowed for as long as it takes to start a span on it.
+/// A CUDA stream, borrowed or owned, that a span is to be timed on.
 ///
 /// Made from cudarc's types with `StreamRef::from`, or from raw handles with [`StreamRef::from_raw`].
-#[derive(Clone, Copy)]
-pub struct StreamRef<'a> {
-    source: Source<'a>,
-    /// Whether the stream is known to outlive the span even if nothing keeps it.
-    outlives: bool,
-}
+#[derive(Clone)]
+pub struct StreamRef<'a>(Source<'a>);
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Source<'a> {
+    Owned(Arc<CudaStream>),
     Shared(&'a Arc<CudaStream>),
-    Borrowed(&'a CudaStream),
+    Borrowed {
+        stream: &'a CudaStream,
+        /// Whether `'a` is known to last until the annotated call returns.
+        outlives_call: bool,
+    },
     Raw {
         stream: handles::Stream,
         context: handles::Context,
@@ -36,50 +39,67 @@ enum Source<'a> {
     },
 }
 
-impl<'a> StreamRef<'a> {
-    /// A stream of another library or another version of cudarc, by its `CUstream` and `CUcontext`.
+impl StreamRef<'_> {
+    /// A stream of another library or of another version of cudarc, by its `CUstream` and `CUcontext`.
     ///
-    /// `context` may be null: the driver is then asked for the stream's context, unless the stream is being captured.
+    /// `context` may be null. The driver is then asked for the stream's context, unless the stream is
+    /// being captured.
     ///
     /// # Safety
-    /// Both handles must be valid. The stream must stay so until every span that was given it has ended, the context
-    /// until the times of these spans are read, as [`collect`](crate::collect) does: gpuprof reads its events there later, from
-    /// another thread. (A driver of CUDA 12 or later tells when the context has ended before: those times are then lost and
-    /// counted. It cannot tell while it is being asked.)
+    /// Both handles must be valid. The stream must stay valid until every span that was given it has
+    /// ended. The context must stay valid until the times of these spans have been read, as
+    /// [`collect`](crate::collect) does, because gpuprof reads its events later and on another thread.
+    /// (A driver of CUDA 12 or later reports a context that was destroyed before that; the affected
+    /// times are discarded and counted. It cannot report a context that is destroyed during the query.)
     #[must_use]
     pub unsafe fn from_raw(stream: *mut c_void, context: *mut c_void) -> Self {
-        let (stream, context) = (
-            handles::Stream(stream as usize),
-            handles::Context(context as usize),
-        );
-        Self {
-            source: Source::Raw {
-                stream,
-                context,
-                owner: PhantomData,
-            },
-            outlives: true,
-        }
+        Self(Source::Raw {
+            stream: handles::Stream(stream as usize),
+            context: handles::Context(context as usize),
+            owner: PhantomData,
+        })
     }
 
-    /// Says that the reference this was made from outlives the annotated call, as a parameter's does.
-    pub(crate) fn outliving(mut self, outlives: bool) -> Self {
-        self.outlives |= outlives;
+    /// The same stream, known to last until the annotated call returns.
+    pub(crate) fn outliving_call(mut self) -> Self {
+        self.set_outlives_call(true);
         self
     }
 
+    /// The same stream, known only to be valid now.
+    pub(crate) fn valid_now(mut self) -> Self {
+        self.set_outlives_call(false);
+        self
+    }
+
+    fn set_outlives_call(&mut self, outlives: bool) {
+        if let Source::Borrowed { outlives_call, .. } = &mut self.0 {
+            *outlives_call = outlives;
+        }
+    }
+
+    fn cuda_stream(&self) -> Option<&CudaStream> {
+        match &self.0 {
+            Source::Owned(stream) => Some(stream),
+            Source::Shared(stream) => Some(stream),
+            Source::Borrowed { stream, .. } => Some(stream),
+            Source::Raw { .. } => None,
+        }
+    }
+
     pub(crate) fn handle(&self) -> handles::Stream {
-        let stream = match self.source {
-            Source::Shared(stream) => handles::Stream(stream.cu_stream() as usize),
-            Source::Borrowed(stream) => handles::Stream(stream.cu_stream() as usize),
+        let stream = match self.0 {
             Source::Raw { stream, .. } => stream,
+            _ => self.cuda_stream().map_or(handles::Stream(0), |stream| {
+                handles::Stream(stream.cu_stream() as usize)
+            }),
         };
         stream.named_once()
     }
 
-    /// The stream's context, null when only the driver knows it.
+    /// The stream's context; null if only the driver knows it.
     pub(crate) fn raw_context(&self) -> handles::Context {
-        match self.source {
+        match self.0 {
             Source::Raw { context, .. } => context,
             _ => self.context().map_or(handles::Context::NULL, |context| {
                 handles::Context(context.cu_ctx() as usize)
@@ -88,23 +108,23 @@ impl<'a> StreamRef<'a> {
     }
 
     /// cudarc's owner of the context, if the stream is cudarc's.
-    pub(crate) fn context(&self) -> Option<&'a Arc<CudaContext>> {
-        match self.source {
-            Source::Shared(stream) => Some(stream.context()),
-            Source::Borrowed(stream) => Some(stream.context()),
-            Source::Raw { .. } => None,
-        }
+    pub(crate) fn context(&self) -> Option<&Arc<CudaContext>> {
+        self.cuda_stream().map(CudaStream::context)
     }
 
-    /// What a span holds until its end event is recorded. `Err` when nothing can be held and the stream may be gone
-    /// by then; `later` says that the span begins when the borrow this was made from may be over.
+    /// What a span must own so that the stream exists when its end event is recorded. `later`: the span
+    /// begins after the borrow that this was made from may have ended.
+    ///
+    /// # Errors
+    /// If nothing can be owned and the stream may be destroyed before the span ends.
     pub(crate) fn keep(&self, later: bool) -> Result<Option<Arc<CudaStream>>, NotKept> {
-        match self.source {
+        match &self.0 {
+            Source::Owned(stream) => Ok(Some(Arc::clone(stream))),
             Source::Shared(stream) => Ok(Some(Arc::clone(stream))),
-            // Whoever made it from raw handles has promised that they last.
+            // The caller of `from_raw` promised that the stream lasts.
             Source::Raw { .. } => Ok(None),
-            Source::Borrowed(_) if self.outlives && !later => Ok(None),
-            Source::Borrowed(_) => Err(NotKept),
+            Source::Borrowed { outlives_call, .. } if *outlives_call && !later => Ok(None),
+            Source::Borrowed { .. } => Err(NotKept),
         }
     }
 }
@@ -121,141 +141,143 @@ impl fmt::Debug for StreamRef<'_> {
     }
 }
 
-impl<'a> From<&'a Arc<CudaStream>> for StreamRef<'a> {
-    fn from(stream: &'a Arc<CudaStream>) -> Self {
-        Self {
-            source: Source::Shared(stream),
-            outlives: false,
-        }
+/// An owned stream, for a value that cannot lend its own, such as one behind a lock.
+impl From<Arc<CudaStream>> for StreamRef<'_> {
+    fn from(stream: Arc<CudaStream>) -> Self {
+        Self(Source::Owned(stream))
     }
 }
 
-/// From a stream that nothing can keep alive: prefer the `Arc`. A call whose own argument could destroy the stream
-/// before it ends is left untimed and counted.
+impl<'a> From<&'a Arc<CudaStream>> for StreamRef<'a> {
+    fn from(stream: &'a Arc<CudaStream>) -> Self {
+        Self(Source::Shared(stream))
+    }
+}
+
+/// A stream that gpuprof cannot keep alive; prefer the `Arc`. A call whose own argument could destroy
+/// the stream before the call returns is not GPU-timed, and is counted as such.
 impl<'a> From<&'a CudaStream> for StreamRef<'a> {
     fn from(stream: &'a CudaStream) -> Self {
-        Self {
-            source: Source::Borrowed(stream),
-            outlives: false,
-        }
+        Self(Source::Borrowed {
+            stream,
+            outlives_call: false,
+        })
     }
 }
 
 /// A value that knows the CUDA stream its work goes to.
 ///
-/// Implement it for your own types and `#[gpu_profile]` finds the stream in their methods and in functions that take them:
+/// Implement it for your own types, and `#[gpu_profile]` finds the stream in their methods and in
+/// functions that take them:
 ///
 /// ```
 /// # use std::sync::Arc;
 /// # use cudarc::driver::CudaStream;
-/// # use gpuprof_runtime::{HasStream, StreamRef};
+/// # use gpuprof_runtime as gpuprof;
+/// use gpuprof::{HasStream, StreamRef};
+///
 /// struct Model {
 ///     stream: Arc<CudaStream>,
 /// }
 ///
 /// impl HasStream for Model {
-///     fn stream_ref(&self) -> StreamRef<'_> {
-///         StreamRef::from(&self.stream)
+///     fn stream_ref(&self) -> Option<StreamRef<'_>> {
+///         Some(StreamRef::from(&self.stream))
 ///     }
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not tell gpuprof which CUDA stream it uses",
+    message = "gpuprof finds no CUDA stream in `{Self}`",
     label = "not a stream, and `HasStream` is not implemented for it",
-    note = "`stream = …` takes `CudaStream`, `Arc<CudaStream>`, `CudaSlice`, `CudaView`, references to these, and types with `impl gpuprof::HasStream`"
+    note = "a stream is given by `&CudaStream`, `Arc<CudaStream>`, `CudaSlice`, `CudaView`, references to these, `Option`s of these, and types with `impl gpuprof::HasStream`"
 )]
 pub trait HasStream {
-    /// The stream.
-    fn stream_ref(&self) -> StreamRef<'_>;
+    /// The stream, or `None` if this value has none at present. The search for a stream then goes on as
+    /// if the value's type had none: with the next parameter, then with the enclosing span.
+    fn stream_ref(&self) -> Option<StreamRef<'_>>;
+}
 
-    /// The same through the `Arc` that owns the value, where keeping that `Arc` keeps the stream.
-    #[doc(hidden)]
-    fn stream_of_shared(this: &Arc<Self>) -> StreamRef<'_>
-    where
-        Self: Sized,
-    {
-        // By name: `Arc<Self>` has the method as well, and would ask this one again.
-        Self::stream_ref(this)
+// `CudaStream` itself has no impl, so that `&CudaStream` and `Arc<CudaStream>` can have impls of their
+// own beside those for `&T` and `Arc<T>`: only the `Arc` can keep the stream alive.
+
+// In the impls for references, `outliving_call` is right for the type of a parameter: a reference in it,
+// however deep, outlives the call. `stream = EXPR` may borrow for a shorter time; see `valid_now`.
+
+impl HasStream for &CudaStream {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(StreamRef::from(&**self).outliving_call())
     }
+}
 
-    /// Whether this is a shared reference: what it refers to stays as it is during the call that it is a parameter of.
-    /// What a `&mut` refers to may be replaced.
-    #[doc(hidden)]
-    fn is_shared_reference(&self) -> bool {
-        false
+impl HasStream for Arc<CudaStream> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(StreamRef::from(self))
     }
 }
 
 impl HasStream for StreamRef<'_> {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        *self
-    }
-}
-
-impl HasStream for CudaStream {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(self)
-    }
-
-    fn stream_of_shared(this: &Arc<Self>) -> StreamRef<'_> {
-        StreamRef::from(this)
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(self.clone().outliving_call())
     }
 }
 
 impl<T> HasStream for CudaSlice<T> {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(CudaSlice::stream(self))
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(StreamRef::from(CudaSlice::stream(self)))
     }
 }
 
 impl<T> HasStream for CudaView<'_, T> {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(DeviceSlice::stream(self))
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(StreamRef::from(DeviceSlice::stream(self)))
     }
 }
 
 impl<T> HasStream for CudaViewMut<'_, T> {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(DeviceSlice::stream(self))
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(StreamRef::from(DeviceSlice::stream(self)))
+    }
+}
+
+impl<T: HasStream> HasStream for Option<T> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        self.as_ref().and_then(T::stream_ref)
     }
 }
 
 impl<T: HasStream + ?Sized> HasStream for &T {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        T::stream_ref(self)
-    }
-
-    fn is_shared_reference(&self) -> bool {
-        true
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        T::stream_ref(self).map(StreamRef::outliving_call)
     }
 }
 
+// The call may replace what a `&mut` refers to, so this one adds nothing to what `T` says.
 impl<T: HasStream + ?Sized> HasStream for &mut T {
-    fn stream_ref(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
         T::stream_ref(self)
     }
 }
 
-impl<T: HasStream> HasStream for Arc<T> {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        T::stream_of_shared(self)
+impl<T: HasStream + ?Sized> HasStream for Arc<T> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        T::stream_ref(self)
     }
 }
 
 impl<T: HasStream + ?Sized> HasStream for Rc<T> {
-    fn stream_ref(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
         T::stream_ref(self)
     }
 }
 
 impl<T: HasStream + ?Sized> HasStream for Box<T> {
-    fn stream_ref(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
         T::stream_ref(self)
     }
 }
 
-impl<P: std::ops::Deref<Target: HasStream>> HasStream for std::pin::Pin<P> {
-    fn stream_ref(&self) -> StreamRef<'_> {
+impl<P: Deref<Target: HasStream>> HasStream for Pin<P> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
         P::Target::stream_ref(self)
     }
 }

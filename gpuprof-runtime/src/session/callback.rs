@@ -42,7 +42,8 @@ type OnReady = Box<dyn FnMut(Profile) + Send>;
 /// a step or with the process, is not handed over, as that might never end; it counts in the sum.
 ///
 /// ```
-/// gpuprof_runtime::on_profile_ready(|profile| eprintln!("{profile}"));
+/// # use gpuprof_runtime as gpuprof;
+/// gpuprof::on_profile_ready(|profile| eprintln!("{profile}"));
 /// ```
 pub fn on_profile_ready(f: impl FnMut(Profile) + Send + 'static) {
     ON_READY.lock().f = Some(Box::new(f));

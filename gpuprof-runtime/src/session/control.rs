@@ -224,14 +224,15 @@ pub(crate) fn exit_wait(limit: Duration) -> Duration {
 /// then. What the environment's window had measured before the first session is reported at exit as well.
 ///
 /// ```
+/// # use gpuprof_runtime as gpuprof;
 /// # fn work() {}
-/// let session = gpuprof_runtime::Session::builder().filter("^conv").sample(10).start()?;
+/// let session = gpuprof::Session::builder().filter("^conv").sample(10).start()?;
 /// work();
 /// let profile = session.finish();
 /// for function in &profile.functions {
 ///     println!("{}: {} calls, {} ns", function.name, function.calls, function.cpu.total_ns);
 /// }
-/// # Ok::<(), gpuprof_runtime::SessionError>(())
+/// # Ok::<(), gpuprof::SessionError>(())
 /// ```
 #[derive(Debug)]
 #[must_use = "a session ends when it is dropped"]

@@ -26,12 +26,13 @@ use crate::stats::path_counters::Node;
 /// # use std::sync::Arc;
 /// # use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 /// # use cudarc::driver::{CudaStream, DriverError};
+/// # use gpuprof_runtime as gpuprof;
 /// # fn forward(_: &Arc<CudaStream>) {}
 /// # fn example(stream: &Arc<CudaStream>) -> Result<(), DriverError> {
 /// stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
 /// forward(stream); // #[gpu_profile(graph)]
 /// if let Some(graph) = stream.end_capture(CUgraphInstantiate_flags(0))? {
-///     let graph = gpuprof_runtime::Graph::new(graph);
+///     let graph = gpuprof::Graph::new(graph);
 ///     graph.launch()?;
 /// }
 /// # Ok(())

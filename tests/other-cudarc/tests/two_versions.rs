@@ -53,10 +53,10 @@ impl Old {
 
 /// gpuprof knows nothing of the older types; their handles say all it needs.
 impl HasStream for Old {
-    fn stream_ref(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
         let context = self.stream.context().cu_ctx();
         // SAFETY: `self` keeps both, and spans are given `self` by reference alone.
-        unsafe { StreamRef::from_raw(self.stream.cu_stream().cast(), context.cast()) }
+        Some(unsafe { StreamRef::from_raw(self.stream.cu_stream().cast(), context.cast()) })
     }
 }
 

@@ -5,11 +5,11 @@ mod common;
 
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use common::{World, gpu_times, world};
+use common::{World, function, gpu_times, world};
 use cudarc::driver::CudaStream;
-use gpuprof::{HasStream, StreamRef, gpu_profile};
+use gpuprof::{HasStream, StreamRef, gpu_profile, scope, with_stream};
 
 /// Every call below takes this long on its stream, by the CPU time that passes between the events of an idle stream.
 const NS: u64 = 1_000;
@@ -21,8 +21,8 @@ struct Model {
 }
 
 impl HasStream for Model {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(&self.stream)
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(StreamRef::from(&self.stream))
     }
 }
 
@@ -161,7 +161,7 @@ fn a_stated_stream_wins_over_the_arguments() {
     );
 }
 
-/// `HasStream` has a constant, so `dyn HasStream` is no type; a user's own trait object can have a stream all the same.
+/// A user's own trait object.
 trait Layer {
     fn stream(&self) -> &Arc<CudaStream>;
 }
@@ -173,8 +173,8 @@ impl Layer for Model {
 }
 
 impl HasStream for dyn Layer + '_ {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(Layer::stream(self))
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(StreamRef::from(Layer::stream(self)))
     }
 }
 
@@ -193,6 +193,16 @@ fn dyn_rc(w: &World, _layer: Rc<dyn Layer>) {
     w.cpu(NS);
 }
 
+#[gpu_profile]
+fn dyn_arc(w: &World, _layer: Arc<dyn Layer>) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn dyn_has_stream(w: &World, _layer: Box<dyn HasStream>) {
+    w.cpu(NS);
+}
+
 #[test]
 fn trait_objects_of_the_users_own() {
     let w = world();
@@ -204,8 +214,109 @@ fn trait_objects_of_the_users_own() {
     dyn_ref(&w, &model());
     dyn_box(&w, Box::new(model()));
     dyn_rc(&w, Rc::new(model()));
+    dyn_arc(&w, Arc::new(model()));
+    dyn_has_stream(&w, Box::new(model()));
     let profile = w.finish(session);
-    for name in ["dyn_ref", "dyn_box", "dyn_rc"] {
+    for name in ["dyn_ref", "dyn_box", "dyn_rc", "dyn_arc", "dyn_has_stream"] {
         assert_eq!(gpu_times(&profile, name), (1, NS, NS), "{name}");
     }
+}
+
+/// A type whose stream is set later, and may be replaced at any time.
+#[derive(Default)]
+struct Lazy {
+    stream: Mutex<Option<Arc<CudaStream>>>,
+}
+
+impl HasStream for Lazy {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        let stream = self.stream.lock().unwrap();
+        stream.clone().map(StreamRef::from)
+    }
+}
+
+#[gpu_profile]
+fn searched(w: &World, _first: &Lazy, _second: &Arc<CudaStream>) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn last(w: &World, _only: &Lazy) {
+    w.cpu(NS);
+}
+
+#[gpu_profile(stream = lazy)]
+fn stated(w: &World, lazy: &Lazy, _not_searched: &Arc<CudaStream>) {
+    w.cpu(NS);
+}
+
+#[gpu_profile(stream = [lazy, stream])]
+fn stated_several(w: &World, lazy: &Lazy, stream: &Arc<CudaStream>) {
+    w.cpu(NS);
+}
+
+fn scoped(w: &World, lazy: &Lazy) {
+    scope!("scoped", lazy);
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn encloses(_stream: &Arc<CudaStream>, f: impl FnOnce()) {
+    f();
+}
+
+#[test]
+fn the_search_goes_on_where_a_value_has_no_stream_at_present() {
+    let w = world();
+    let (idle, busy) = (w.gpu.another_stream(), w.gpu.another_stream());
+    let lazy = Lazy::default();
+    let session = w.session();
+    // A pair on a busy stream holds no CPU time.
+    w.gpu.kernel_on(&busy, 100_000);
+    searched(&w, &lazy, &idle);
+    // Neither an enclosing span nor a default stream.
+    last(&w, &lazy);
+    with_stream(&lazy, || last(&w, &lazy));
+    encloses(&idle, || {
+        last(&w, &lazy);
+        // The default stays the enclosing span's.
+        with_stream(&lazy, || last(&w, &lazy));
+        stated(&w, &lazy, &busy);
+        scoped(&w, &lazy);
+    });
+    stated_several(&w, &lazy, &idle);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "searched"), (1, NS, NS));
+    assert_eq!(gpu_times(&profile, "stated"), (1, NS, NS));
+    assert_eq!(gpu_times(&profile, "scoped"), (1, NS, NS));
+    assert_eq!(gpu_times(&profile, "stated_several"), (1, NS, NS));
+    let last = function(&profile, "last");
+    // Two calls had no stream.
+    assert_eq!((last.calls, last.untimed_calls), (4, 2));
+    assert_eq!(last.untimed.no_stream, 2);
+    assert_eq!(gpu_times(&profile, "last"), (2, 2 * NS, 2 * NS));
+    assert_eq!(profile.trust.errors, []);
+}
+
+/// Drops the last handle of its stream while it runs.
+#[gpu_profile]
+fn unsets(w: &World, lazy: &Lazy) {
+    drop(lazy.stream.lock().unwrap().take());
+    w.cpu(NS);
+}
+
+#[test]
+fn a_stream_that_is_given_by_value_lasts_until_the_end_of_the_call() {
+    let w = world();
+    let lazy = || Lazy {
+        stream: Mutex::new(Some(w.gpu.another_stream())),
+    };
+    let session = w.session();
+    unsets(&w, &lazy());
+    last(&w, &lazy());
+    with_stream(lazy(), || w.cpu(NS));
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "unsets"), (1, NS, NS));
+    assert_eq!(gpu_times(&profile, "last"), (1, NS, NS));
+    assert_eq!(profile.trust.errors, []);
 }

@@ -145,8 +145,8 @@ struct Model {
 }
 
 impl gpuprof::HasStream for Model {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(&self.stream)
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(StreamRef::from(&self.stream))
     }
 }
 

@@ -151,7 +151,9 @@ fn every_form_of_cudarcs_own_types() {
     in_tuple(&w, (4, &floats));
     bound(&w, &s);
     impl_trait(&w, &floats);
-    unsized_bound(&w, &*s);
+    let unsized_stream: &dyn HasStream = &s;
+    unsized_bound(&w, unsized_stream);
+    optional(&w, Some(&s));
     unbound_then_stream(&w, &"neither", &s);
     let profile = w.finish(session);
     for name in [
@@ -171,6 +173,7 @@ fn every_form_of_cudarcs_own_types() {
         "bound",
         "impl_trait",
         "unsized_bound",
+        "optional",
         "unbound_then_stream",
     ] {
         assert_eq!(gpu_times(&profile, name), (1, NS, NS), "{name}");
@@ -183,10 +186,10 @@ fn what_carries_no_stream_is_cpu_only() {
     let w = world();
     let s = &w.gpu.stream;
     let session = w.session();
-    // `_` binds nothing that could be asked; a generic without the bound tells nothing of its type.
+    // `_` binds nothing; a generic parameter without the bound has no stream as far as the attribute sees.
     underscore(&w, s);
     unbound(&w, s);
-    optional(&w, Some(s));
+    optional(&w, None);
     let profile = w.finish(session);
     for name in ["underscore", "unbound", "optional"] {
         let function = function(&profile, name);

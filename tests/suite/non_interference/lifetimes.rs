@@ -34,13 +34,13 @@ struct Foreign {
 }
 
 impl HasStream for Foreign {
-    fn stream_ref(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
         let context = match self.tells_context {
             true => self.stream.context().cu_ctx().cast(),
             false => std::ptr::null_mut(),
         };
         // SAFETY: `self` keeps the stream, and spans are given `self` by reference alone.
-        unsafe { StreamRef::from_raw(self.stream.cu_stream().cast(), context) }
+        Some(unsafe { StreamRef::from_raw(self.stream.cu_stream().cast(), context) })
     }
 }
 
@@ -196,8 +196,8 @@ struct Lends {
 }
 
 impl HasStream for Lends {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(&*self.stream)
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(StreamRef::from(&*self.stream))
     }
 }
 
@@ -218,6 +218,25 @@ fn lends_stated(lends: &Lends, w: &World) {
     w.cpu(NS);
 }
 
+/// The `&mut` may be given another reference, but the one that it holds at entry outlives the call.
+#[gpu_profile]
+fn lends_by_inner_ref(lends: &mut &Lends, other: &'static Lends, w: &World) {
+    *lends = other;
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn lends_made_before(_stream: StreamRef<'_>, w: &World) {
+    w.cpu(NS);
+}
+
+/// What a stated expression borrows may be gone before the call ends.
+#[gpu_profile(stream = &*lends)]
+fn lends_reborrowed(lends: &mut Lends, w: &World) {
+    lends.stream = w.gpu.another_stream();
+    w.cpu(NS);
+}
+
 #[test]
 fn a_stream_that_nothing_keeps_goes_untimed_and_is_counted() {
     let w = world();
@@ -228,15 +247,27 @@ fn a_stream_that_nothing_keeps_goes_untimed_and_is_counted() {
     lends_by_value(lends(), &w);
     lends_by_ref(&lends(), &w);
     lends_stated(&lends(), &w);
+    lends_by_inner_ref(&mut &lends(), Box::leak(Box::new(lends())), &w);
+    lends_made_before(StreamRef::from(&*w.gpu.another_stream()), &w);
+    lends_reborrowed(&mut lends(), &w);
     let profile = w.finish(session);
-    let untimed = function(&profile, "lends_by_value");
-    assert_eq!(
-        (untimed.untimed_calls, untimed.untimed.stream_unsafe),
-        (1, 1)
-    );
-    assert_eq!((&untimed.gpu, untimed.has_stream), (&None, true));
-    assert_eq!(gpu_times(&profile, "lends_by_ref"), (1, NS, NS));
-    assert_eq!(gpu_times(&profile, "lends_stated"), (1, NS, NS));
+    for name in ["lends_by_value", "lends_reborrowed"] {
+        let untimed = function(&profile, name);
+        assert_eq!(
+            (untimed.untimed_calls, untimed.untimed.stream_unsafe),
+            (1, 1),
+            "{name}"
+        );
+        assert_eq!((&untimed.gpu, untimed.has_stream), (&None, true), "{name}");
+    }
+    for name in [
+        "lends_by_ref",
+        "lends_stated",
+        "lends_by_inner_ref",
+        "lends_made_before",
+    ] {
+        assert_eq!(gpu_times(&profile, name), (1, NS, NS), "{name}");
+    }
     assert_eq!(profile.trust.errors, []);
 }
 

@@ -67,9 +67,9 @@ struct Raw {
 }
 
 impl HasStream for Raw {
-    fn stream_ref(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
         // SAFETY: stream and context are alive until the check ends, and it reads every time before that.
-        unsafe { StreamRef::from_raw(self.stream, self.context) }
+        Some(unsafe { StreamRef::from_raw(self.stream, self.context) })
     }
 }
 

@@ -118,9 +118,9 @@ fn inherits(gpu: &Gpu, a: f32) -> Answer<()> {
 struct Raw<'a>(&'a Gpu);
 
 impl HasStream for Raw<'_> {
-    fn stream_ref(&self) -> StreamRef<'_> {
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
         // SAFETY: `self` keeps the stream, and spans are given `self` by reference alone.
-        unsafe { StreamRef::from_raw(self.0.stream.cu_stream().cast(), ptr::null_mut()) }
+        Some(unsafe { StreamRef::from_raw(self.0.stream.cu_stream().cast(), ptr::null_mut()) })
     }
 }
 

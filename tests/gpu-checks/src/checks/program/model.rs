@@ -91,8 +91,8 @@ pub(super) struct Model {
 }
 
 impl HasStream for Model {
-    fn stream_ref(&self) -> StreamRef<'_> {
-        StreamRef::from(&self.stream)
+    fn stream_ref(&self) -> Option<StreamRef<'_>> {
+        Some(StreamRef::from(&self.stream))
     }
 }
 
