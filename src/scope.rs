@@ -44,7 +44,7 @@ macro_rules! __scope {
         $crate::__scope_span!($name, site => __gpuprof_scope.enter(
             site,
             || $crate::__private::Streams::Inherit,
-            || $crate::__private::Work::NONE,
+            || $crate::__private::StatedWork::NONE,
             || $crate::__private::Payload::None,
         ));
     };
@@ -55,7 +55,7 @@ macro_rules! __scope {
             stream => __gpuprof_scope.enter(
                 site,
                 || $crate::__private::stated([$crate::__private::stream_of(stream, false)]),
-                || $crate::__private::Work::NONE,
+                || $crate::__private::StatedWork::NONE,
                 || $crate::__private::Payload::None,
             ),
         });

@@ -3,7 +3,7 @@
 //! The generated code meets names it cannot foresee (`mod std`, `enum Option`, `type u64`, a parameter called like one of
 //! ours), so it says `::core::…` or goes through `gpuprof::__private`, gives its locals the hygiene of `mixed_site`, and
 //! ends every literal in its type. What it needs of `__private`: `inventory`, `Entry`, `Meta`, `Site`, `type_name_of`,
-//! `Work`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `ProbeYes`, `ProbeNo`, `Streams`, `stream_of`, `stated`, `Span`,
+//! `StatedWork`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `ProbeYes`, `ProbeNo`, `Streams`, `stream_of`, `stated`, `Span`,
 //! `AsyncSpan`, `instrument`.
 
 use crate::bindings::{self, Binding};
@@ -281,7 +281,7 @@ fn is_one_of(expression: &Expr, parameters: &[Binding]) -> bool {
 fn work(private: &TokenStream, args: &Args) -> TokenStream {
     let site = Span::mixed_site();
     if args.bytes.is_none() && args.flops.is_none() && args.items.is_none() {
-        return quote_spanned!(site=> #private::Work::NONE);
+        return quote_spanned!(site=> #private::StatedWork::NONE);
     }
     let amount = |value: &Option<Expr>| {
         option(value.as_ref().map(|value| {
@@ -294,7 +294,7 @@ fn work(private: &TokenStream, args: &Args) -> TokenStream {
         amount(&args.flops),
         amount(&args.items),
     );
-    quote_spanned!(site=> #private::Work { bytes: #bytes, flops: #flops, items: #items })
+    quote_spanned!(site=> #private::StatedWork { bytes: #bytes, flops: #flops, items: #items })
 }
 
 fn payload(private: &TokenStream, args: &Args) -> TokenStream {

@@ -13,14 +13,14 @@ use parking_lot::Mutex;
 use self::steps::Steps;
 use crate::clock;
 use crate::cupti;
-use crate::gpu::{Driver, Late, Timing};
+use crate::gpu::{Driver, LatePolicy, Timing};
 use crate::settings::{Mode, Settings};
 use crate::site::{self, CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
 use crate::stats::build_profile;
-use crate::stats::gpu_totals::GpuStats;
-use crate::stats::path_ids::Paths;
-use crate::stats::totals::Merged;
-use crate::stats::{self, thread_counters::Shared};
+use crate::stats::gpu_totals::GpuTotals;
+use crate::stats::path_ids::CallPaths;
+use crate::stats::totals::Totals;
+use crate::stats::{self, thread_counters::ThreadCounters};
 #[cfg(feature = "cupti")]
 use gpuprof_report::findings;
 use gpuprof_report::profile::Profile;
@@ -29,7 +29,7 @@ use gpuprof_report::profile::Profile;
 static DUTIES: AtomicU8 = AtomicU8::new(0);
 
 /// How long a thread that ends waits to hand its counters on. Who holds that lock holds it for milliseconds.
-const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
+const DETACH_TIMEOUT: Duration = Duration::from_secs(5);
 
 static COLLECTOR: LazyLock<Collector> = LazyLock::new(Collector::new);
 
@@ -47,25 +47,25 @@ pub(crate) fn collector() -> &'static Collector {
 #[derive(Debug)]
 pub(crate) struct Collector {
     sites: Mutex<Vec<&'static Site>>,
-    pub(crate) paths: Mutex<Paths>,
+    pub(crate) paths: Mutex<CallPaths>,
     threads: Mutex<Threads>,
     window: Mutex<Window>,
     pub(crate) gpu: Timing,
     pub(crate) work: cupti::Work,
     /// Calls on threads whose own counters are gone already.
-    pub(crate) homeless: AtomicU64,
+    pub(crate) calls_after_thread_exit: AtomicU64,
 }
 
 /// The counters of all threads.
 #[derive(Debug, Default)]
 struct Threads {
-    all: Vec<&'static Shared>,
+    all: Vec<&'static ThreadCounters>,
     /// Those whose thread has ended: the next to begin goes on with them.
-    free: Vec<&'static Shared>,
+    free: Vec<&'static ThreadCounters>,
     /// Threads so far.
     begun: u32,
     /// What stood in all when the current window began.
-    base: Merged,
+    base: Totals,
 }
 
 /// What is being measured, and since when.
@@ -83,28 +83,28 @@ struct Window {
 
 /// What was counted in some stretch of time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counted {
-    merged: Merged,
-    gpu: GpuStats,
+pub(crate) struct WindowTotals {
+    totals: Totals,
+    gpu: GpuTotals,
     work: cupti::Tables,
     wall_ns: u64,
 }
 
 /// What has come for an earlier window that still counts.
 #[derive(Debug, Default)]
-struct CameLate {
-    gpu: GpuStats,
+struct LateTotals {
+    gpu: GpuTotals,
     work: cupti::Tables,
 }
 
-impl Counted {
-    fn add_late(&mut self, late: &CameLate) {
+impl WindowTotals {
+    fn add_late(&mut self, late: &LateTotals) {
         self.gpu.fold(&late.gpu);
         self.work.fold(&late.work);
     }
 
     fn fold(&mut self, other: &Self) {
-        self.merged.fold(&other.merged);
+        self.totals.fold(&other.totals);
         self.gpu.fold(&other.gpu);
         self.work.fold(&other.work);
         self.wall_ns += other.wall_ns;
@@ -159,7 +159,7 @@ impl Collector {
     fn new() -> Self {
         Self {
             sites: Mutex::new(Vec::new()),
-            paths: Mutex::new(Paths::new()),
+            paths: Mutex::new(CallPaths::new()),
             threads: Mutex::new(Threads::default()),
             window: Mutex::new(Window {
                 state: State::Untouched,
@@ -170,7 +170,7 @@ impl Collector {
             }),
             gpu: Timing::new(),
             work: cupti::Work::new(),
-            homeless: AtomicU64::new(0),
+            calls_after_thread_exit: AtomicU64::new(0),
         }
     }
 
@@ -219,9 +219,9 @@ impl Collector {
     }
 
     fn begin_window(&self, window: &mut Window) {
-        self.next_window(window, Late::Forget);
+        self.next_window(window, LatePolicy::Discard);
         self.gpu.forget_failures();
-        self.homeless.store(0, Relaxed);
+        self.calls_after_thread_exit.store(0, Relaxed);
         #[cfg(feature = "cupti")]
         crate::nvml::forget();
         // The first look at the clock takes a while: a program that is not measured is spared it.
@@ -236,29 +236,29 @@ impl Collector {
 
     // The base is taken before the epoch moves: a call that ends in between counts in the new window, and only the
     // sample it sends is late, which shows as untimed. The other way round it would have a GPU time and no call.
-    fn next_window(&self, window: &Window, late: Late) -> (Counted, CameLate) {
-        let merged = {
+    fn next_window(&self, window: &Window, late: LatePolicy) -> (WindowTotals, LateTotals) {
+        let totals = {
             let mut threads = self.threads.lock();
-            let all = threads.merged();
-            let mut merged = all.clone();
-            merged.subtract(&threads.base);
+            let all = threads.totals();
+            let mut totals = all.clone();
+            totals.subtract(&threads.base);
             threads.base = all;
-            merged
+            totals
         };
         let (gpu, late_gpu) = self.gpu.next_window(late);
         let (work, late_work) = self.work.next_window(stats::epoch(), late);
         let wall_ns = window.wall_ns();
-        let counted = Counted {
-            merged,
+        let totals = WindowTotals {
+            totals,
             gpu,
             work,
             wall_ns,
         };
-        let late = CameLate {
+        let late = LateTotals {
             gpu: late_gpu,
             work: late_work,
         };
-        (counted, late)
+        (totals, late)
     }
 
     /// The settings of the open window; `None` also when the lock is not to be had within `limit`.
@@ -277,14 +277,14 @@ impl Collector {
         let window = self.window.lock();
         let measures = |settings: &Arc<Settings>| settings.measures(site.name());
         if window.settings().is_some_and(measures) {
-            self.enrol(site);
+            self.register_site(site);
             site.set_duties(DUTIES.load(Relaxed))
         } else {
             site.set_duties(0)
         }
     }
 
-    fn enrol(&self, site: &'static Site) {
+    fn register_site(&self, site: &'static Site) {
         let mut sites = self.sites.lock();
         if site.id().is_none()
             && let Ok(id) = u32::try_from(sites.len())
@@ -300,12 +300,12 @@ impl Collector {
     }
 
     /// Counters for a thread that begins, and the thread's number: 1 or more.
-    pub(crate) fn adopt(&self) -> (&'static Shared, u32) {
+    pub(crate) fn attach_thread(&self) -> (&'static ThreadCounters, u32) {
         let mut threads = self.threads.lock();
         // 0 stands for no thread, also after four thousand million of them.
         threads.begun = threads.begun.wrapping_add(1).max(1);
         let shared = threads.free.pop().unwrap_or_else(|| {
-            let shared: &'static Shared = Box::leak(Box::default());
+            let shared: &'static ThreadCounters = Box::leak(Box::default());
             threads.all.push(shared);
             shared
         });
@@ -313,9 +313,9 @@ impl Collector {
     }
 
     /// Takes the counters of a thread that ends.
-    pub(crate) fn release(&self, shared: &'static Shared) {
+    pub(crate) fn detach_thread(&self, shared: &'static ThreadCounters) {
         // In a forked child the lock may be held for ever, by a thread that was not forked.
-        if let Some(mut threads) = self.threads.try_lock_for(RELEASE_PATIENCE) {
+        if let Some(mut threads) = self.threads.try_lock_for(DETACH_TIMEOUT) {
             threads.free.push(shared);
         }
     }
@@ -328,62 +328,62 @@ impl Collector {
     /// What the open window has measured up to now, or `None` when a lock that this needs is not to be had within `limit`.
     pub(crate) fn profile(&self, limit: Duration) -> Option<Profile> {
         let window = self.window.try_lock_for(limit)?;
-        let (now, late, symbols) = self.counted(&window, limit)?;
-        let counted = match &window.steps {
+        let (now, late, symbols) = self.totals(&window, limit)?;
+        let totals = match &window.steps {
             None => now,
             Some(steps) => {
-                let mut counted = steps.done.clone();
-                counted.add_late(&late);
+                let mut totals = steps.done.clone();
+                totals.add_late(&late);
                 if steps.counts() {
-                    counted.fold(&now);
+                    totals.fold(&now);
                 }
-                counted
+                totals
             }
         };
-        self.profile_of(&window, counted, &symbols, &window.cupti, limit)
+        self.profile_of(&window, totals, &symbols, &window.cupti, limit)
     }
 
-    fn counted(
+    fn totals(
         &self,
         window: &Window,
         limit: Duration,
-    ) -> Option<(Counted, CameLate, cupti::Symbols)> {
+    ) -> Option<(WindowTotals, LateTotals, cupti::Symbols)> {
         // GPU times first: a call is booked before its sample is sent, so none is timed that is not counted.
         let (gpu, late_gpu) = self.gpu.stats(limit)?;
         let seen = self.work.seen(limit)?;
-        let counted = Counted {
-            merged: self.threads.try_lock_for(limit)?.in_window(),
+        let totals = WindowTotals {
+            totals: self.threads.try_lock_for(limit)?.in_window(),
             gpu,
             work: seen.now,
             wall_ns: window.wall_ns(),
         };
-        let late = CameLate {
+        let late = LateTotals {
             gpu: late_gpu,
             work: seen.late,
         };
-        Some((counted, late, seen.symbols))
+        Some((totals, late, seen.symbols))
     }
 
     fn profile_of(
         &self,
         window: &Window,
-        counted: Counted,
+        totals: WindowTotals,
         symbols: &cupti::Symbols,
         since: &cupti::Counts,
         limit: Duration,
     ) -> Option<Profile> {
-        let Counted {
-            merged,
+        let WindowTotals {
+            totals,
             gpu,
             work,
             wall_ns,
-        } = counted;
-        let (own_ticks, setup_ticks) = (merged.own_ticks, merged.setup_ticks);
-        let stalled_ticks = merged.stalled_ticks;
+        } = totals;
+        let (own_ticks, setup_ticks) = (totals.own_ticks, totals.setup_ticks);
+        let stalled_ticks = totals.stalled_ticks;
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
         let sites = self.sites.try_lock_for(limit)?.clone();
         let settings = window.settings();
-        let measured = build_profile::Measured {
+        let inputs = build_profile::ProfileInputs {
             never_entered: inventory::iter::<Entry>
                 .into_iter()
                 .map(|entry| entry.0)
@@ -394,20 +394,20 @@ impl Collector {
             in_filter: Box::new(|site| settings.is_none_or(|s| s.measures(site.name()))),
             sites: &sites,
             paths: &paths,
-            merged,
+            totals,
             gpu,
-            worked: window.runs_cupti().then(|| cupti::by_site(&work, symbols)),
+            cupti: window.runs_cupti().then(|| cupti::by_site(&work, symbols)),
         };
-        let mut profile = build_profile::profile(&measured);
+        let mut profile = build_profile::profile(&inputs);
         profile.wall_ns = wall_ns;
         profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
-        profile.schedule = window.steps.as_ref().map(Steps::told);
+        profile.schedule = window.steps.as_ref().map(Steps::progress);
         profile.trust.sample = settings.map_or(1, |_| self.gpu.sample());
         profile.trust.own_cost_ns = clock::ns(own_ticks);
         profile.trust.own_setup_ns = clock::ns(setup_ticks);
         profile.trust.own_stalled_ns = clock::ns(stalled_ticks);
-        profile.trust.dropped += self.homeless.load(Relaxed);
-        self.tell_gpu(&mut profile, limit);
+        profile.trust.dropped += self.calls_after_thread_exit.load(Relaxed);
+        self.add_gpu_diagnostics(&mut profile, limit);
         if settings.is_some_and(|settings| settings.cupti && settings.mode == Mode::On) {
             profile.trust.notes.extend(cupti::notes());
             profile.trust.notes.extend(self.work.note());
@@ -424,7 +424,7 @@ impl Collector {
         Some(profile)
     }
 
-    fn tell_gpu(&self, profile: &mut Profile, limit: Duration) {
+    fn add_gpu_diagnostics(&self, profile: &mut Profile, limit: Duration) {
         let Some(driver) = Driver::met() else {
             return;
         };
@@ -465,16 +465,16 @@ const DRIVER_ENDED: &str =
     "the CUDA driver shut down before the program ended: from then on nothing was timed on the GPU";
 
 impl Threads {
-    fn merged(&self) -> Merged {
-        let mut merged = Merged::default();
-        self.all.iter().for_each(|thread| merged.add(thread));
-        merged
+    fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        self.all.iter().for_each(|thread| totals.add(thread));
+        totals
     }
 
-    fn in_window(&self) -> Merged {
-        let mut merged = self.merged();
-        merged.subtract(&self.base);
-        merged
+    fn in_window(&self) -> Totals {
+        let mut totals = self.totals();
+        totals.subtract(&self.base);
+        totals
     }
 }
 

@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use super::{Collector, Counted, Window};
+use super::{Collector, Window, WindowTotals};
 use crate::clock;
 use crate::cupti;
-use crate::gpu::Late;
+use crate::gpu::LatePolicy;
 use gpuprof_report::profile::{Profile, ScheduleSteps};
 use gpuprof_report::schedule::{At, Phase, Schedule};
 
@@ -31,7 +31,7 @@ pub(super) struct Steps {
     /// Steps made.
     made: u64,
     /// What closed cycles measured.
-    pub(super) done: Counted,
+    pub(super) done: WindowTotals,
     /// Active steps and cycles in `done`.
     done_steps: u64,
     done_cycles: u64,
@@ -48,7 +48,7 @@ impl Steps {
         Self {
             schedule,
             made: 0,
-            done: Counted::default(),
+            done: WindowTotals::default(),
             done_steps: 0,
             done_cycles: 0,
             open_steps: 0,
@@ -80,7 +80,7 @@ impl Steps {
         };
     }
 
-    pub(super) fn told(&self) -> ScheduleSteps {
+    pub(super) fn progress(&self) -> ScheduleSteps {
         let [wait, warmup, active, repeat] = self.schedule.numbers();
         ScheduleSteps {
             wait,
@@ -116,7 +116,7 @@ impl Collector {
             let begins = after.phase != Phase::Wait;
             // A warm-up is forgotten, and what ended in a pause. A cycle that was closed now has begun the next window.
             if begins && !closes {
-                self.next_window(&window, Late::Keep);
+                self.next_window(&window, LatePolicy::KeepPrevious);
             }
             if begins && measures {
                 window.began = Some(clock::now());
@@ -147,7 +147,7 @@ impl Collector {
 
     fn close(&self, window: &mut Window) -> Option<Profile> {
         let is_read = cupti::drain(READING);
-        let (cycle, late) = self.next_window(window, Late::OfThis);
+        let (cycle, late) = self.next_window(window, LatePolicy::KeepCurrent);
         let steps = window.steps.as_mut()?;
         steps.done.add_late(&late);
         steps.done.fold(&cycle);
@@ -162,7 +162,7 @@ impl Collector {
         let of_it = ScheduleSteps {
             measured_steps,
             cycles,
-            ..steps.told()
+            ..steps.progress()
         };
         let since = steps.cupti.clone();
         let symbols = self.work.symbols(PATIENCE)?;

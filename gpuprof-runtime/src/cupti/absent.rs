@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::Counts;
-use crate::gpu::Late;
-use crate::stats::build_profile::Worked;
+use crate::gpu::LatePolicy;
+use crate::stats::build_profile::CuptiActivity;
 use gpuprof_report::profile::Profile;
 
 pub(crate) fn start(_work: &'static Work, _look: fn()) {}
@@ -34,7 +34,7 @@ impl Work {
 
     pub(crate) fn change(&self, _epoch: Option<u32>) {}
 
-    pub(crate) fn next_window(&self, _epoch: u32, _late: Late) -> (Tables, Tables) {
+    pub(crate) fn next_window(&self, _epoch: u32, _late: LatePolicy) -> (Tables, Tables) {
         (Tables, Tables)
     }
 
@@ -68,7 +68,7 @@ pub(crate) struct Seen {
     pub(crate) symbols: Symbols,
 }
 
-pub(crate) fn by_site(_tables: &Tables, _symbols: &Symbols) -> FxHashMap<u32, Worked> {
+pub(crate) fn by_site(_tables: &Tables, _symbols: &Symbols) -> FxHashMap<u32, CuptiActivity> {
     FxHashMap::default()
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn tell(_profile: &mut Profile, _tables: &Tables, _symbols: &Symbols)
 /// Spans ask for none of this where no gate has the bit.
 pub(crate) mod call_stack {
     use crate::site::Site;
-    use crate::stats::call::Fate;
+    use crate::stats::call::GpuOutcome;
 
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Call;
@@ -86,7 +86,7 @@ pub(crate) mod call_stack {
     pub(crate) struct Ended;
 
     impl Ended {
-        pub(crate) fn of(_call: Call, _fate: Fate, _cpu_ns: u64, _epoch: u32) -> Self {
+        pub(crate) fn of(_call: Call, _fate: GpuOutcome, _cpu_ns: u64, _epoch: u32) -> Self {
             Self
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::cupti::collect::subscriber;
 use crate::site::Site;
-use crate::stats::call::Fate;
+use crate::stats::call::GpuOutcome;
 
 /// Bits of a call's number that are its site's: records of a call that is still running thus find their function.
 const SITE_BITS: u32 = 20;
@@ -56,13 +56,13 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    pub(crate) fn of(call: Call, fate: Fate, cpu_ns: u64, epoch: u32) -> Self {
+    pub(crate) fn of(call: Call, outcome: GpuOutcome, cpu_ns: u64, epoch: u32) -> Self {
         Self {
             call: call.number,
             parent: call.parent,
             outermost: call.outermost,
-            timed: fate == Fate::Submitted,
-            captured: matches!(fate, Fate::Captured | Fate::InGraph),
+            timed: outcome == GpuOutcome::Submitted,
+            captured: matches!(outcome, GpuOutcome::Captured | GpuOutcome::InGraph),
             cpu_ns,
             first: call.first,
             epoch,

@@ -1,7 +1,7 @@
 //! How many calls of a function one timed call stands for, where gpuprof chooses by itself: events are to take the GPU next to
 //! nothing, and few calls are timed all the same.
 //!
-//! Each call is drawn on its own with what holds when it begins and counts as often as that, so totals stay unbiased while the
+//! Each call is draw on its own with what holds when it begins and counts as often as that, so totals stay unbiased while the
 //! rate changes. Spans read; the resolver writes. Must not import span, collector or report.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -11,10 +11,10 @@ use crate::gpu::resolver::channel::Sender;
 use crate::gpu::stream::StreamRef;
 use crate::gpu::stream::resolve::{Lane, Lanes};
 use crate::gpu::timer::Timing;
-use crate::stats::call::{Fate, Untimed};
-use crate::stats::gpu_totals::GpuCall;
+use crate::stats::call::{GpuOutcome, UntimedReason};
+use crate::stats::gpu_totals::TimedCall;
 use crate::stats::path_ids::ROOT;
-use crate::stats::sampling::Drawn;
+use crate::stats::sampling::SamplingDraw;
 
 /// Entries that a thread keeps for calls to come.
 const SPARE_KEPT: usize = 64;
@@ -31,7 +31,7 @@ pub(crate) struct Open {
     /// It has its start events.
     pub(super) timed: bool,
     /// Why its own stream cannot be used; spans inside must not take one further out for it.
-    pub(super) refused: Option<Fate>,
+    pub(super) refused: Option<GpuOutcome>,
     /// The window it began in.
     pub(super) epoch: u32,
     /// Made when the first span inside begins on the same single stream, at once for futures.
@@ -39,7 +39,7 @@ pub(crate) struct Open {
     pub(super) state: State,
     /// The call as it goes to the resolver, of one that is [`Started`](State::Started); so are the next three. Beside the state
     /// and not in it: what is written here stays where it is.
-    pub(super) call: GpuCall,
+    pub(super) call: TimedCall,
     pub(super) pairs: Pairs,
     /// Where the time goes that the enclosing span must not count as its own.
     pub(super) enclosing: Option<Arc<Inside>>,
@@ -52,7 +52,7 @@ pub(crate) struct Open {
 pub(super) enum State {
     /// No call at all: a default stream, or a future's part between its polls.
     None,
-    Not(Fate),
+    Not(GpuOutcome),
     /// Its start events are recorded.
     Started,
     /// Its start event stands in the graph that its stream is being captured to.
@@ -89,17 +89,17 @@ pub(super) struct Around {
     /// of the weights of the spans between.
     pub(super) subtract: Option<(u32, Arc<Inside>, u32)>,
     /// The nearest on all streams of the call: its time holds the call's. [`ROOT`], as in the next, for none.
-    pub(super) covered: u32,
+    pub(super) enclosing_timed: u32,
     /// The nearest on some of them that nothing can be taken from: where streams overlap, times do not add up.
-    pub(super) blurs: u32,
+    pub(super) partly_overlaps: u32,
 }
 
 impl Around {
     /// There are none.
     pub(super) const NONE: Self = Self {
         subtract: None,
-        covered: ROOT,
-        blurs: ROOT,
+        enclosing_timed: ROOT,
+        partly_overlaps: ROOT,
     };
 }
 
@@ -126,22 +126,22 @@ pub(super) struct Chosen {
     pub(super) yes: bool,
     /// How many calls each chosen one stands for by its own draw.
     pub(super) own: u32,
-    pub(super) drawn: Drawn,
+    pub(super) draw: SamplingDraw,
 }
 
 impl Chosen {
-    /// Nothing was drawn: every call is timed.
+    /// Nothing was draw: every call is timed.
     const ALL: Self = Self {
         yes: true,
         own: 1,
-        drawn: Drawn::NOTHING,
+        draw: SamplingDraw::UNSAMPLED,
     };
 
-    /// Nothing was drawn, and the call is not timed.
+    /// Nothing was draw, and the call is not timed.
     pub(super) const NO: Self = Self {
         yes: false,
         own: 1,
-        drawn: Drawn::NOTHING,
+        draw: SamplingDraw::UNSAMPLED,
     };
 }
 
@@ -179,7 +179,7 @@ impl Open {
             epoch: 0,
             inside: None,
             state: State::None,
-            call: GpuCall::NONE,
+            call: TimedCall::NONE,
             pairs: Pairs::NONE,
             enclosing: None,
             thread: None,
@@ -355,15 +355,15 @@ impl GpuThread {
     }
 
     /// The enclosing span's first stream, if there is one.
-    pub(super) fn inherit(&self, is_async: bool) -> Result<Lanes, Fate> {
+    pub(super) fn inherit(&self, is_async: bool) -> Result<Lanes, GpuOutcome> {
         for (_, open) in self.open.iter().rev() {
-            if let Some(fate) = open.refused {
-                return Err(fate);
+            if let Some(outcome) = open.refused {
+                return Err(outcome);
             }
             match open.lanes.as_slice().first() {
                 // A future may outlive the span it inherits from, and with it a stream that nothing keeps.
                 Some(lane) if is_async && lane.keep.is_none() => {
-                    return Err(Fate::Untimed(Untimed::StreamUnsafe));
+                    return Err(GpuOutcome::Untimed(UntimedReason::StreamUnsafe));
                 }
                 Some(lane) => return Ok(Lanes::One(lane.clone())),
                 None => {}
@@ -386,41 +386,41 @@ impl GpuThread {
     /// The same for a call inside one of which `outer` was decided.
     #[inline]
     pub(super) fn choose_inside(&mut self, outer: Option<Chosen>, global: u32, own: Own) -> Chosen {
-        let Chosen { yes, mut drawn, .. } = outer.unwrap_or_else(|| self.draw(global));
+        let Chosen { yes, mut draw, .. } = outer.unwrap_or_else(|| self.draw(global));
         let again = self.draw(match own {
             Own::Stated(n) => n,
-            Own::Aimed(n) => n.div_ceil(drawn.all),
+            Own::Aimed(n) => n.div_ceil(draw.weight),
         });
-        if drawn.all == 1 {
-            drawn = again.drawn;
+        if draw.weight == 1 {
+            draw = again.draw;
         } else {
-            drawn.all = drawn.all.saturating_mul(again.own);
+            draw.weight = draw.weight.saturating_mul(again.own);
         }
         Chosen {
             yes: yes && again.yes,
             own: again.own,
-            drawn,
+            draw,
         }
     }
 
-    /// Draws 1 in `n`; 0 is 1, of which nothing is drawn.
+    /// Draws 1 in `n`; 0 is 1, of which nothing is draw.
     #[inline]
     fn draw(&mut self, n: u32) -> Chosen {
         let own = n.max(1);
-        let (yes, drawn) = match own {
-            1 => (true, Drawn::NOTHING),
+        let (yes, draw) = match own {
+            1 => (true, SamplingDraw::UNSAMPLED),
             _ => {
                 // 64 random bits: no other draw has them.
                 let cluster = self.random.u64(..);
-                let drawn = Drawn {
+                let draw = SamplingDraw {
                     cluster,
-                    first: own,
-                    all: own,
+                    cluster_rate: own,
+                    weight: own,
                 };
-                (self.random.u32(..own) == 0, drawn)
+                (self.random.u32(..own) == 0, draw)
             }
         };
-        Chosen { yes, own, drawn }
+        Chosen { yes, own, draw }
     }
 
     /// How a call on these streams lies in the spans around it.
@@ -437,18 +437,18 @@ impl GpuThread {
                 continue;
             }
             if single.is_some_and(|lane| open.times_alone(lane)) {
-                if around.covered == ROOT {
-                    around.covered = open.path;
+                if around.enclosing_timed == ROOT {
+                    around.enclosing_timed = open.path;
                 }
                 at = Some(index);
                 break;
             }
             let mut lanes = lanes.as_slice().iter();
-            if around.blurs == ROOT && lanes.clone().any(|lane| open.lanes.has(lane)) {
-                around.blurs = open.path;
+            if around.partly_overlaps == ROOT && lanes.clone().any(|lane| open.lanes.has(lane)) {
+                around.partly_overlaps = open.path;
             }
-            if around.covered == ROOT && lanes.all(|lane| open.lanes.has(lane)) {
-                around.covered = open.path;
+            if around.enclosing_timed == ROOT && lanes.all(|lane| open.lanes.has(lane)) {
+                around.enclosing_timed = open.path;
             }
         }
         around.subtract = at.and_then(|at| self.subtract(at));

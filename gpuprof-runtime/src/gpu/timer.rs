@@ -22,8 +22,8 @@ use crate::gpu::resolver::channel::{self, Apart, Progress, Receiver, Sample, Sen
 use crate::gpu::resolver::handshake::Doze;
 use crate::gpu::stream::resolve::{Held, Lane};
 use crate::settings::Sampling;
-use crate::stats::call::{Fate, Untimed, Work};
-use crate::stats::gpu_totals::{GpuCall, GpuStats};
+use crate::stats::call::{GpuOutcome, StatedWork, UntimedReason};
+use crate::stats::gpu_totals::{GpuTotals, TimedCall};
 use crate::stats::path_ids::ROOT;
 use gpuprof_report::profile::Device;
 
@@ -53,14 +53,14 @@ pub(crate) struct Timing {
 /// GPU times by the window that their calls were booked in.
 #[derive(Debug, Default)]
 pub(super) struct Booked {
-    now: GpuStats,
+    now: GpuTotals,
     /// An earlier window whose times still count, by its epoch, and those that have come since it ended.
-    late: Option<(u32, GpuStats)>,
+    late: Option<(u32, GpuTotals)>,
 }
 
 impl Booked {
     /// Where the times of a call booked in `epoch` go; `None`: nobody wants them any more.
-    pub(super) fn of(&mut self, epoch: u32) -> Option<&mut GpuStats> {
+    pub(super) fn of(&mut self, epoch: u32) -> Option<&mut GpuTotals> {
         if epoch == crate::stats::epoch() {
             return Some(&mut self.now);
         }
@@ -71,13 +71,13 @@ impl Booked {
 
 /// What to do with times that come after their window's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Late {
+pub(crate) enum LatePolicy {
     /// Those of every window so far are forgotten.
-    Forget,
+    Discard,
     /// Those of the window that ends now are forgotten, those of the one kept go on being kept.
-    Keep,
+    KeepPrevious,
     /// Those of the window that ends now are kept.
-    OfThis,
+    KeepCurrent,
 }
 
 /// Where in the call tree a span is.
@@ -145,14 +145,14 @@ impl Timing {
             Held::Own(lanes) => open.set_lanes(lanes),
             Held::Inherit => match thread.inherit(is_async) {
                 Ok(lanes) => open.set_lanes(lanes),
-                Err(fate) => {
-                    open.state = State::Not(fate);
+                Err(outcome) => {
+                    open.state = State::Not(outcome);
                     return Some(open);
                 }
             },
-            Held::Refused(fate) => {
-                open.refused = Some(fate);
-                open.state = State::Not(fate);
+            Held::Refused(outcome) => {
+                open.refused = Some(outcome);
+                open.state = State::Not(outcome);
                 return Some(open);
             }
         }
@@ -170,8 +170,8 @@ impl Timing {
         if sample > 1 || own.is_sampled() || !chosen.yes {
             // An estimate speaks for calls that could have been timed, and counts stay exact; so this is asked whether the call was chosen
             // or not.
-            if let Err(fate) = record::check(Driver::get(), &open.lanes) {
-                open.state = self.refused(thread, &open, place, fate);
+            if let Err(outcome) = record::check(Driver::get(), &open.lanes) {
+                open.state = self.refused(thread, &open, place, outcome);
                 return Some(open);
             }
         }
@@ -182,20 +182,20 @@ impl Timing {
                 // A future's parts share it; a plain span makes it when it is wanted.
                 open.inside = is_async.then(Arc::default);
             }
-            Err(fate) => open.state = self.refused(thread, &open, place, fate),
+            Err(outcome) => open.state = self.refused(thread, &open, place, outcome),
         }
         Some(open)
     }
 
     #[inline]
-    fn start(&'static self, thread: &mut GpuThread, open: &mut Open) -> Result<(), Fate> {
+    fn start(&'static self, thread: &mut GpuThread, open: &mut Open) -> Result<(), GpuOutcome> {
         let driver = Driver::get();
         let chosen = open
             .chosen
             .filter(|chosen| chosen.yes)
-            .ok_or(Fate::Untimed(Untimed::SampledOut))?;
+            .ok_or(GpuOutcome::Untimed(UntimedReason::SampledOut))?;
         if driver.lacks().is_some() || !self.has_resolver() {
-            return Err(Fate::Untimed(Untimed::Unavailable));
+            return Err(GpuOutcome::Untimed(UntimedReason::Unavailable));
         }
         let (around, outermost) = match thread.has_open() {
             true => (
@@ -211,7 +211,7 @@ impl Timing {
             open.enclosing = Some(inside);
             weight = between.saturating_mul(weight);
         }
-        open.call = GpuCall {
+        open.call = TimedCall {
             path: open.path,
             site: open.site,
             device: open
@@ -221,11 +221,11 @@ impl Timing {
                 .map_or(0, |lane| lane.context.device),
             counts: true,
             parent,
-            covered: around.covered,
-            blurs: around.blurs,
+            enclosing_timed: around.enclosing_timed,
+            partly_overlaps: around.partly_overlaps,
             outermost,
             weight,
-            drawn: chosen.drawn,
+            draw: chosen.draw,
         };
         open.set_pairs(pairs);
         open.thread = Some(thread.id);
@@ -239,15 +239,15 @@ impl Timing {
         &'static self,
         thread: &mut GpuThread,
         mut open: Box<Open>,
-        work: &Work,
+        work: &StatedWork,
         epoch: u32,
-    ) -> Result<Box<Open>, Fate> {
+    ) -> Result<Box<Open>, GpuOutcome> {
         match self.close(thread, &mut open, work, epoch) {
             Ok(()) => Ok(open),
-            Err(fate) => {
+            Err(outcome) => {
                 // What goes no further gives its pairs back.
                 thread.recycle(open);
-                Err(fate)
+                Err(outcome)
             }
         }
     }
@@ -257,16 +257,16 @@ impl Timing {
         &'static self,
         thread: &mut GpuThread,
         open: &mut Open,
-        work: &Work,
+        work: &StatedWork,
         epoch: u32,
-    ) -> Result<(), Fate> {
+    ) -> Result<(), GpuOutcome> {
         match &open.state {
-            State::None => return Err(Fate::NoStream),
-            State::Not(fate) => return Err(*fate),
+            State::None => return Err(GpuOutcome::NoStream),
+            State::Not(outcome) => return Err(*outcome),
             State::InGraph(in_graph) => {
                 return Err(match in_graph.end(Driver::get(), &open.lanes, *work) {
-                    true => Fate::InGraph,
-                    false => Fate::Captured,
+                    true => GpuOutcome::InGraph,
+                    false => GpuOutcome::Captured,
                 });
             }
             State::Started => {}
@@ -274,11 +274,11 @@ impl Timing {
         let is_per_thread = |lane: &Lane| lane.stream == handles::Stream::PER_THREAD;
         let per_thread = open.lanes.as_slice().iter().any(is_per_thread);
         if per_thread && open.thread != Some(thread.id) {
-            return Err(Fate::Untimed(Untimed::StreamUnsafe));
+            return Err(GpuOutcome::Untimed(UntimedReason::StreamUnsafe));
         }
         if open.epoch != epoch {
             // Its time, and that of the spans inside it, would belong to both windows.
-            return Err(Fate::Untimed(Untimed::CrossedReset));
+            return Err(GpuOutcome::Untimed(UntimedReason::CrossedReset));
         }
         record::end(Driver::get(), &open.lanes, &open.pairs)?;
         // Whether the ring has room is known before anything is booked: this thread alone fills it.
@@ -286,14 +286,14 @@ impl Timing {
             .sender(self)
             .has_room(open.lanes.as_slice().len(), work)
         {
-            return Err(Fate::Untimed(Untimed::QueueFull));
+            return Err(GpuOutcome::Untimed(UntimedReason::QueueFull));
         }
         Ok(())
     }
 
     /// Hands a call that has its end event to the resolver.
     #[inline]
-    pub(crate) fn hand_in(&self, thread: &mut GpuThread, mut open: Box<Open>, work: &Work) {
+    pub(crate) fn hand_in(&self, thread: &mut GpuThread, mut open: Box<Open>, work: &StatedWork) {
         // Only a future may have begun on another thread.
         if open.thread != Some(thread.id) {
             for lane in open.lanes.as_mut_slice() {
@@ -410,7 +410,7 @@ impl Timing {
     }
 
     /// What is resolved of the current window, and late of the one kept; `None` when the lock is not to be had within `limit`.
-    pub(crate) fn stats(&self, limit: Duration) -> Option<(GpuStats, GpuStats)> {
+    pub(crate) fn stats(&self, limit: Duration) -> Option<(GpuTotals, GpuTotals)> {
         let booked = self.booked().try_lock_for(limit)?;
         let late = booked.late.as_ref().map(|(_, late)| late.clone());
         Some((booked.now.clone(), late.unwrap_or_default()))
@@ -418,14 +418,14 @@ impl Timing {
 
     /// Begins the next window without any GPU time, and returns what the one before had and what came late for the one
     /// kept. In one step for the resolver: it books under the same lock, so that none of the new window is forgotten.
-    pub(crate) fn next_window(&self, late: Late) -> (GpuStats, GpuStats) {
+    pub(crate) fn next_window(&self, late: LatePolicy) -> (GpuTotals, GpuTotals) {
         let mut booked = self.booked().lock();
         let ended = crate::stats::next_epoch();
         let now = std::mem::take(&mut booked.now);
         let kept = match late {
-            Late::Forget => booked.late.take(),
-            Late::Keep => None,
-            Late::OfThis => booked.late.replace((ended, GpuStats::default())),
+            LatePolicy::Discard => booked.late.take(),
+            LatePolicy::KeepPrevious => None,
+            LatePolicy::KeepCurrent => booked.late.replace((ended, GpuTotals::default())),
         };
         (now, kept.map(|(_, late)| late).unwrap_or_default())
     }

@@ -1,6 +1,6 @@
 //! Spans of async functions: CPU time is the sum of the polls, on whatever threads they run; wall time stands apart.
 //!
-//! The GPU events are recorded at the first poll and at the end. What was measured is booked by the thread on which the
+//! The GPU events are recorded at the first poll and at the end. What was measured is recorded by the thread on which the
 //! future completes or is dropped.
 
 use std::future::Future;
@@ -15,9 +15,11 @@ use crate::cupti::call_stack::{self, Ended};
 use crate::gpu::{self, GpuThread, Held, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
-use crate::span::thread_state::{self as thread, NoNode};
-use crate::span::{Outer, begin_gpu, book, count_lost, own_work};
-use crate::stats::call::{Call, Fate, Work};
+use crate::span::thread_state::{self, NodeError};
+use crate::span::{
+    ParentFrame, begin_gpu_timing, count_dropped, measure_overhead, record_with_events,
+};
+use crate::stats::call::{Call, GpuOutcome, StatedWork};
 
 /// The span of one call of an async function; begun at the first poll.
 #[derive(Debug)]
@@ -40,15 +42,15 @@ enum State {
 struct Waiting {
     site: &'static Site,
     /// `None`: nothing is to be measured, only shown to NVTX.
-    measured: Option<Measured>,
+    measured: Option<CallInputs>,
     payload: Option<Payload>,
 }
 
 #[derive(Debug)]
-struct Measured {
+struct CallInputs {
     /// `None`: not to be timed on the GPU.
     streams: Option<Held>,
-    work: Work,
+    work: StatedWork,
     /// CUPTI is to know of it.
     correlates: bool,
 }
@@ -61,9 +63,9 @@ struct Open {
     path: u32,
     started: u64,
     busy_ns: u64,
-    children_ns: u64,
+    nested_ns: u64,
     gpu: Option<Box<gpu::Open>>,
-    work: Work,
+    work: StatedWork,
     /// What CUPTI knows it as.
     call: Option<call_stack::Call>,
 }
@@ -81,7 +83,7 @@ impl AsyncSpan {
     pub fn new<'a>(
         site: &'static Site,
         streams: impl FnOnce() -> Streams<'a>,
-        work: impl FnOnce() -> Work,
+        work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
     ) -> Self {
         let mut span = Self::prepare(site, streams, work, payload, false);
@@ -94,7 +96,7 @@ impl AsyncSpan {
     pub fn later<'a>(
         site: &'static Site,
         streams: impl FnOnce() -> Streams<'a>,
-        work: impl FnOnce() -> Work,
+        work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
     ) -> Self {
         Self::prepare(site, streams, work, payload, true)
@@ -103,7 +105,7 @@ impl AsyncSpan {
     fn prepare<'a>(
         site: &'static Site,
         streams: impl FnOnce() -> Streams<'a>,
-        work: impl FnOnce() -> Work,
+        work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
         later: bool,
     ) -> Self {
@@ -113,16 +115,16 @@ impl AsyncSpan {
             // The user's expressions run before anything of the thread's is borrowed.
             let streams = timed.then(streams);
             let held = streams.as_ref().and_then(|streams| {
-                thread::here(|thread| {
+                thread_state::with_thread(|thread| {
                     // Its counters take what this costs.
                     thread.shared()?;
-                    own_work(thread, clock::now(), |gpu| {
+                    measure_overhead(thread, clock::now(), |gpu| {
                         collector().gpu.hold(gpu, streams, later)
                     })
                     .map(|(held, _)| held)
                 })
             });
-            Measured {
+            CallInputs {
                 streams: held,
                 work: work(),
                 correlates: correlates(duties),
@@ -158,17 +160,17 @@ impl AsyncSpan {
     }
 
     /// Enters the span on this thread for the time of one poll.
-    fn poll_begins(&mut self) -> Option<PollOf> {
+    fn poll_begins(&mut self) -> Option<OpenPoll> {
         if matches!(self.state, State::Waiting(_)) {
             self.begin();
         }
         let State::Open(open) = &self.state else {
             return None;
         };
-        Some(thread::here(|thread| PollOf {
-            outer: Outer::enter(thread, open.path),
+        Some(thread_state::with_thread(|thread| OpenPoll {
+            outer: ParentFrame::enter(thread, open.path),
             scope: open.gpu.as_ref().and_then(|open| {
-                thread::gpu(|gpu| {
+                thread_state::with_gpu(|gpu| {
                     let scope = open.for_poll(gpu);
                     gpu.push(scope)
                 })
@@ -178,7 +180,7 @@ impl AsyncSpan {
         }))
     }
 
-    fn poll_ends(&mut self, poll: &PollOf) {
+    fn poll_ends(&mut self, poll: &OpenPoll) {
         let ended = clock::now();
         if let Some(depth) = poll.depth {
             call_stack::leave(depth);
@@ -186,20 +188,20 @@ impl AsyncSpan {
         let State::Open(open) = &mut self.state else {
             return;
         };
-        thread::here(|thread| {
+        thread_state::with_thread(|thread| {
             let ns = clock::ns_between(poll.began, ended);
             open.busy_ns += ns;
-            open.children_ns += poll.outer.leave(thread, ns);
+            open.nested_ns += poll.outer.leave(thread, ns);
         });
         if let Some(number) = poll.scope {
-            thread::gpu(|gpu| gpu.close(number));
+            thread_state::with_gpu(|gpu| gpu.close(number));
         }
     }
 }
 
 /// One poll under way.
-struct PollOf {
-    outer: Outer,
+struct OpenPoll {
+    outer: ParentFrame,
     /// What spans inside inherit, by its number.
     scope: Option<u64>,
     /// Where it stands among the calls that CUPTI knows of.
@@ -207,18 +209,18 @@ struct PollOf {
     began: u64,
 }
 
-fn open(site: &'static Site, measured: Measured) -> Option<Open> {
-    thread::here(|thread| {
+fn open(site: &'static Site, measured: CallInputs) -> Option<Open> {
+    thread_state::with_thread(|thread| {
         let parent = thread.position.get().path();
         let node = thread
             .node(parent, site)
-            .map_err(|why| count_lost(thread, why))
+            .map_err(|why| count_dropped(thread, why))
             .ok()?;
         let gpu = measured.streams.and_then(|streams| {
             let begin = |gpu: &mut GpuThread| {
-                begin_gpu(&collector().gpu, gpu, streams, site, node.path, true)
+                begin_gpu_timing(&collector().gpu, gpu, streams, site, node.path, true)
             };
-            own_work(thread, clock::now(), begin).and_then(|(open, _)| open)
+            measure_overhead(thread, clock::now(), begin).and_then(|(open, _)| open)
         });
         Some(Open {
             site,
@@ -226,7 +228,7 @@ fn open(site: &'static Site, measured: Measured) -> Option<Open> {
             path: node.path,
             started: clock::now(),
             busy_ns: 0,
-            children_ns: 0,
+            nested_ns: 0,
             gpu,
             work: measured.work,
             call: measured
@@ -252,27 +254,32 @@ fn close(open: Open) {
     let wall_ns = clock::ns_between(open.started, ended);
     let call = Call {
         cpu_ns: open.busy_ns,
-        children_ns: open.children_ns,
+        nested_ns: open.nested_ns,
         wall_ns: Some(wall_ns),
-        fate: Fate::NoStream,
+        outcome: GpuOutcome::NoStream,
         work: &open.work,
     };
-    thread::here(|thread| {
+    thread_state::with_thread(|thread| {
         // The thread may never have been at this place of the tree.
-        let booked = thread.node(open.parent, open.site).and_then(|node| {
-            let fate = match open.gpu {
-                None => node.book(&call, thread.stamp()).then_some(Fate::NoStream),
-                gpu => book(thread, node, call, ended, |_| gpu),
+        let recorded = thread.node(open.parent, open.site).and_then(|node| {
+            let outcome = match open.gpu {
+                None => node
+                    .record(&call, thread.writer())
+                    .then_some(GpuOutcome::NoStream),
+                gpu => record_with_events(thread, node, call, ended, |_| gpu),
             };
-            fate.ok_or(NoNode::Ended)
+            outcome.ok_or(NodeError::ThreadEnded)
         });
-        if let (Some(call), Ok(fate)) = (open.call, &booked) {
-            collector()
-                .work
-                .ended(Ended::of(call, *fate, open.busy_ns, thread.stamp().epoch()));
+        if let (Some(call), Ok(outcome)) = (open.call, &recorded) {
+            collector().work.ended(Ended::of(
+                call,
+                *outcome,
+                open.busy_ns,
+                thread.writer().epoch(),
+            ));
         }
-        if let Err(why) = booked {
-            count_lost(thread, why);
+        if let Err(why) = recorded {
+            count_dropped(thread, why);
         }
     });
 }
@@ -296,7 +303,7 @@ pub fn instrument<F: Future>(span: AsyncSpan, future: F) -> Instrumented<F> {
 /// Leaves the span when a poll returns or panics.
 struct PollGuard<'a> {
     span: &'a mut AsyncSpan,
-    poll: Option<PollOf>,
+    poll: Option<OpenPoll>,
 }
 
 impl Drop for PollGuard<'_> {

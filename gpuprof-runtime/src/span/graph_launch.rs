@@ -12,9 +12,9 @@ use crate::clock;
 use crate::collector::collector;
 use crate::gpu::{Replay, Replays};
 use crate::site::{MEASURE, Site, TIME_GPU};
-use crate::span::thread_state::{self as thread, NoNode, Thread};
-use crate::span::{count_lost, own_work};
-use crate::stats::path_counters::Node;
+use crate::span::thread_state::{self, NodeError, ThreadState};
+use crate::span::{count_dropped, measure_overhead};
+use crate::stats::path_counters::PathCounters;
 
 /// A captured graph, launched through gpuprof so that each replay counts.
 ///
@@ -63,7 +63,7 @@ struct Known {
 }
 
 /// What one launch does for one captured call, and where that is counted.
-type Armed = Option<(&'static Node, Replay)>;
+type Armed = Option<(&'static PathCounters, Replay)>;
 
 impl Graph<CudaGraph> {
     /// Takes over a graph as cudarc makes it.
@@ -129,10 +129,10 @@ impl<G> Graph<G> {
             drop(known);
             return launch(&self.graph);
         }
-        let armed = thread::here(|thread| known.arm(thread));
+        let armed = thread_state::with_thread(|thread| known.arm(thread));
         let launched = launch(&self.graph);
         if launched.is_ok() {
-            thread::here(|thread| book(thread, known.replays.by_end(), armed));
+            thread_state::with_thread(|thread| book(thread, known.replays.by_end(), armed));
         }
         launched
     }
@@ -168,13 +168,13 @@ impl Known {
     }
 
     /// Makes the graph ready for a launch on this thread.
-    fn arm(&mut self, thread: &Thread) -> Vec<Armed> {
+    fn arm(&mut self, thread: &ThreadState) -> Vec<Armed> {
         let nodes = self.nodes(thread);
         let paths: Vec<_> = nodes
             .iter()
             .map(|node| node.map(|node| node.path))
             .collect();
-        let armed = own_work(thread, clock::now(), |gpu| {
+        let armed = measure_overhead(thread, clock::now(), |gpu| {
             self.replays.arm(&collector().gpu, gpu, &paths)
         });
         let Some((armed, _)) = armed else {
@@ -190,9 +190,9 @@ impl Known {
     }
 
     /// Where each call counts: under the span around the launch, by the calls that it was captured inside of.
-    fn nodes(&self, thread: &Thread) -> Vec<Option<&'static Node>> {
+    fn nodes(&self, thread: &ThreadState) -> Vec<Option<&'static PathCounters>> {
         let callers: Vec<_> = self.replays.sites().map(|(_, caller)| caller).collect();
-        let mut nodes: Vec<Option<&'static Node>> = Vec::with_capacity(callers.len());
+        let mut nodes: Vec<Option<&'static PathCounters>> = Vec::with_capacity(callers.len());
         for (site, mut caller) in self.sites.iter().zip(callers.iter().copied()) {
             let is_on = |site: &&'static Site| {
                 site.active() && site.duties() & (MEASURE | TIME_GPU) == MEASURE | TIME_GPU
@@ -210,27 +210,27 @@ impl Known {
                 caller = callers.get(at).copied().flatten();
             }
             let node = thread.node(path, site);
-            nodes.push(node.inspect_err(|why| count_lost(thread, *why)).ok());
+            nodes.push(node.inspect_err(|why| count_dropped(thread, *why)).ok());
         }
         nodes
     }
 }
 
 /// Books the replays of a launch, in the order of their ends.
-fn book(thread: &Thread, by_end: Vec<usize>, mut armed: Vec<Armed>) {
-    own_work(thread, clock::now(), |gpu| {
-        let stamp = thread.stamp();
+fn book(thread: &ThreadState, by_end: Vec<usize>, mut armed: Vec<Armed>) {
+    measure_overhead(thread, clock::now(), |gpu| {
+        let writer = thread.writer();
         for at in by_end {
             let Some((node, replay)) = armed.get_mut(at).and_then(Option::take) else {
                 continue;
             };
             // Booked before the sample is on its way, as calls are.
-            if !node.book_replay(replay.fate, &replay.work, stamp) {
-                count_lost(thread, NoNode::Ended);
+            if !node.record_replay(replay.outcome, &replay.work, writer) {
+                count_dropped(thread, NodeError::ThreadEnded);
                 continue;
             }
             if let Some(mut sample) = replay.sample {
-                sample.epoch = stamp.epoch();
+                sample.epoch = writer.epoch();
                 collector().gpu.submit(gpu, sample);
             }
         }

@@ -11,50 +11,50 @@ pub(crate) mod thread_state;
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering::Relaxed;
 
-use self::thread_state::{self as thread, NoNode, Position, Thread};
+use self::thread_state::{NodeError, Position, ThreadState};
 use crate::clock;
 use crate::collector::collector;
 use crate::cupti::call_stack::{self, Ended};
 use crate::gpu::{GpuThread, Held, Open, Place, Streams, Timing};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
-use crate::stats::call::{Call, Fate, Work};
-use crate::stats::path_counters::Node;
+use crate::stats::call::{Call, GpuOutcome, StatedWork};
+use crate::stats::path_counters::PathCounters;
 
 /// The guard that `#[gpu_profile]` puts at the top of a function.
 #[derive(Debug)]
 #[must_use]
 pub struct Span {
     /// `None`: it does nothing, which takes one store to say and one load to see.
-    on: Option<On>,
+    active: Option<ActiveSpan>,
     /// A span ends on the thread that began it.
     _not_send: PhantomData<*mut ()>,
 }
 
 /// What a span does.
 #[derive(Debug)]
-struct On {
+struct ActiveSpan {
     /// `None`: it does not measure.
-    call: Option<Running>,
+    call: Option<CallTimer>,
     range: OpenRange,
 }
 
 /// A call under way.
 #[derive(Debug)]
-struct Running {
-    node: &'static Node,
-    outer: Outer,
+struct CallTimer {
+    node: &'static PathCounters,
+    outer: ParentFrame,
     started: u64,
     /// Number of what was opened on this thread's GPU side; 0 for nothing. With [`CORRELATED`] also where the call stands
     /// among those that CUPTI knows: in one word, as spans without either look at nothing else.
     gpu: u64,
     /// `None`: none is stated.
-    work: Option<Work>,
+    work: Option<StatedWork>,
 }
 
 /// Mark of a call that CUPTI was told of.
 const CORRELATED: u64 = 1 << 63;
-/// Bits of `Running::gpu` that the number on the GPU side takes: enough for half a year of a call a microsecond.
+/// Bits of `CallTimer::gpu` that the number on the GPU side takes: enough for half a year of a call a microsecond.
 const NUMBER_BITS: u32 = 44;
 const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
 /// Deepest call that the bits between have room for; those inside are not told to CUPTI.
@@ -62,26 +62,26 @@ const DEEPEST: u32 = (1 << (63 - NUMBER_BITS)) - 1;
 
 /// What a thread was doing when something was opened on it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outer {
+pub(crate) struct ParentFrame {
     position: Position,
-    children: u64,
+    nested: u64,
 }
 
-impl Outer {
+impl ParentFrame {
     /// Goes one level down, into `path`.
     #[inline]
-    pub(crate) fn enter(thread: &Thread, path: u32) -> Self {
+    pub(crate) fn enter(thread: &ThreadState, path: u32) -> Self {
         let position = thread.position.get();
         thread.position.set(position.below(path));
         Self {
             position,
-            children: thread.children.replace(0),
+            nested: thread.nested.replace(0),
         }
     }
 
     /// Goes back up after `took_ns`, and returns how much of that the spans inside took.
     #[inline]
-    pub(crate) fn leave(self, thread: &Thread, took_ns: u64) -> u64 {
+    pub(crate) fn leave(self, thread: &ThreadState, took_ns: u64) -> u64 {
         let (depth, outer) = (thread.position.get().depth(), self.position.depth());
         if depth != outer.wrapping_add(1) {
             thread.count(|shared| &shared.misnested, 1);
@@ -91,10 +91,7 @@ impl Outer {
             }
         }
         thread.position.set(self.position);
-        thread
-            .children
-            .replace(self.children + took_ns)
-            .min(took_ns)
+        thread.nested.replace(self.nested + took_ns).min(took_ns)
     }
 }
 
@@ -103,7 +100,7 @@ impl Span {
     #[inline]
     pub fn off() -> Self {
         Self {
-            on: None,
+            active: None,
             _not_send: PhantomData,
         }
     }
@@ -114,7 +111,7 @@ impl Span {
         &mut self,
         site: &'static Site,
         streams: impl FnOnce() -> Streams<'a>,
-        work: impl FnOnce() -> Work,
+        work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
     ) {
         let duties = site.duties();
@@ -124,41 +121,41 @@ impl Span {
             _ => streams(),
         };
         let work = match duties & MEASURE {
-            0 => Work::NONE,
+            0 => StatedWork::NONE,
             _ => work(),
         };
         let work = (!work.is_none()).then_some(&work);
-        let on = self.on.insert(On {
+        let active = self.active.insert(ActiveSpan {
             call: None,
             range: OpenRange::None,
         });
         if duties & EMIT_NVTX != 0 {
-            on.range = site.push_range(payload);
+            active.range = site.push_range(payload);
         }
         if duties & MEASURE != 0 {
-            thread::here(|thread| {
+            thread_state::with_thread(|thread| {
                 let on_gpu = match &streams {
                     Streams::Untimed => false,
                     Streams::Inherit => thread.has_gpu.get(),
                     Streams::One(_) | Streams::Many(_) => true,
                 };
                 if correlates(duties) {
-                    return on.open_correlated(thread, site, on_gpu.then_some(&streams), work);
+                    return active.open_correlated(thread, site, on_gpu.then_some(&streams), work);
                 }
                 match on_gpu {
-                    true => on.open_on_gpu(thread, site, &streams, work),
-                    false => on.open(thread, site, work),
+                    true => active.open_on_gpu(thread, site, &streams, work),
+                    false => active.open(thread, site, work),
                 }
             });
         }
     }
 }
 
-impl On {
+impl ActiveSpan {
     // Not inlined, this and what follows: it would stand in every annotated function.
     #[inline(never)]
-    fn open(&mut self, thread: &Thread, site: &'static Site, work: Option<&Work>) {
-        if let Some(call) = self.go_down(thread, site, work) {
+    fn open(&mut self, thread: &ThreadState, site: &'static Site, work: Option<&StatedWork>) {
+        if let Some(call) = self.enter_node(thread, site, work) {
             call.started = clock::now();
         }
     }
@@ -166,19 +163,19 @@ impl On {
     #[inline(never)]
     fn open_on_gpu(
         &mut self,
-        thread: &Thread,
+        thread: &ThreadState,
         site: &'static Site,
         streams: &Streams<'_>,
-        work: Option<&Work>,
+        work: Option<&StatedWork>,
     ) {
-        let Some(call) = self.go_down(thread, site, work) else {
+        let Some(call) = self.enter_node(thread, site, work) else {
             return;
         };
         let before = clock::now();
-        let opened = own_work(thread, before, |gpu| {
+        let opened = measure_overhead(thread, before, |gpu| {
             let timing = &collector().gpu;
             let streams = timing.hold(gpu, streams, false);
-            let open = begin_gpu(timing, gpu, streams, site, call.node.path, false)?;
+            let open = begin_gpu_timing(timing, gpu, streams, site, call.node.path, false)?;
             Some(gpu.push(open))
         });
         let (opened, after) = opened.unwrap_or((None, before));
@@ -190,10 +187,10 @@ impl On {
     #[inline(never)]
     fn open_correlated(
         &mut self,
-        thread: &Thread,
+        thread: &ThreadState,
         site: &'static Site,
         streams: Option<&Streams<'_>>,
-        work: Option<&Work>,
+        work: Option<&StatedWork>,
     ) {
         match streams {
             Some(streams) => self.open_on_gpu(thread, site, streams, work),
@@ -213,83 +210,89 @@ impl On {
     #[inline(never)]
     fn close(&self) {
         if let Some(call) = &self.call {
-            thread::here(|thread| call.close(thread));
+            thread_state::with_thread(|thread| call.close(thread));
         }
         self.range.close();
     }
 
     /// Enters the node of this call.
     #[inline]
-    fn go_down(
+    fn enter_node(
         &mut self,
-        thread: &Thread,
+        thread: &ThreadState,
         site: &'static Site,
-        work: Option<&Work>,
-    ) -> Option<&mut Running> {
+        work: Option<&StatedWork>,
+    ) -> Option<&mut CallTimer> {
         match thread.node(thread.position.get().path(), site) {
-            Ok(node) => Some(self.call.insert(Running {
+            Ok(node) => Some(self.call.insert(CallTimer {
                 node,
-                outer: Outer::enter(thread, node.path),
+                outer: ParentFrame::enter(thread, node.path),
                 started: 0,
                 gpu: 0,
                 work: work.copied(),
             })),
             Err(why) => {
-                count_lost(thread, why);
+                count_dropped(thread, why);
                 None
             }
         }
     }
 }
 
-impl Running {
+impl CallTimer {
     #[inline]
-    fn close(&self, thread: &Thread) {
+    fn close(&self, thread: &ThreadState) {
         let ended = clock::now();
         let cpu_ns = clock::ns_between(self.started, ended);
-        let children_ns = self.outer.leave(thread, cpu_ns);
-        let booked = if self.gpu == 0 && self.work.is_none() {
-            self.node.book_time(cpu_ns, children_ns, thread.stamp())
+        let nested_ns = self.outer.leave(thread, cpu_ns);
+        let recorded = if self.gpu == 0 && self.work.is_none() {
+            self.node.record_time(cpu_ns, nested_ns, thread.writer())
         } else {
-            self.book_more(thread, ended, cpu_ns, children_ns)
+            self.record_with_gpu(thread, ended, cpu_ns, nested_ns)
         };
-        if !booked {
-            count_lost(thread, NoNode::Ended);
+        if !recorded {
+            count_dropped(thread, NodeError::ThreadEnded);
         }
     }
 
     #[inline(never)]
-    fn book_more(&self, thread: &Thread, ended: u64, cpu_ns: u64, children_ns: u64) -> bool {
+    fn record_with_gpu(
+        &self,
+        thread: &ThreadState,
+        ended: u64,
+        cpu_ns: u64,
+        nested_ns: u64,
+    ) -> bool {
         let call = Call {
             cpu_ns,
-            children_ns,
+            nested_ns,
             wall_ns: None,
-            fate: Fate::NoStream,
-            work: self.work.as_ref().unwrap_or(&Work::NONE),
+            outcome: GpuOutcome::NoStream,
+            work: self.work.as_ref().unwrap_or(&StatedWork::NONE),
         };
-        let fate = match self.gpu & NUMBER {
+        let outcome = match self.gpu & NUMBER {
             0 => self
                 .node
-                .book(&call, thread.stamp())
-                .then_some(Fate::NoStream),
-            number => book(thread, self.node, call, ended, |gpu| gpu.take(number)),
+                .record(&call, thread.writer())
+                .then_some(GpuOutcome::NoStream),
+            number => record_with_events(thread, self.node, call, ended, |gpu| gpu.take(number)),
         };
         if self.gpu & CORRELATED != 0 {
-            self.leave_call(thread, fate, cpu_ns);
+            self.leave_call(thread, outcome, cpu_ns);
         }
-        fate.is_some()
+        outcome.is_some()
     }
 
     /// Tells CUPTI that this thread is in the call no more.
-    fn leave_call(&self, thread: &Thread, fate: Option<Fate>, cpu_ns: u64) {
+    fn leave_call(&self, thread: &ThreadState, outcome: Option<GpuOutcome>, cpu_ns: u64) {
         let before = clock::now();
         let depth = (self.gpu & !CORRELATED) >> NUMBER_BITS;
         if let Some(call) = call_stack::leave(depth as u32)
-            && let Some(fate) = fate
+            && let Some(outcome) = outcome
         {
             collector()
                 .work
-                .ended(Ended::of(call, fate, cpu_ns, thread.stamp().epoch()));
+                .ended(Ended::of(call, outcome, cpu_ns, thread.writer().epoch()));
         }
         let took = clock::now().saturating_sub(before);
         thread.count(|shared| &shared.own_ticks, took);
@@ -299,19 +302,19 @@ impl Running {
 impl Drop for Span {
     #[inline]
     fn drop(&mut self) {
-        if let Some(on) = &self.on {
-            on.close();
+        if let Some(active) = &self.active {
+            active.close();
         }
     }
 }
 
-/// Counts a call that cannot be booked.
+/// Counts a call that cannot be recorded.
 #[cold]
-pub(crate) fn count_lost(thread: &Thread, why: NoNode) {
+pub(crate) fn count_dropped(thread: &ThreadState, why: NodeError) {
     match why {
-        NoNode::TooMany => thread.count(|shared| &shared.dropped, 1),
-        NoNode::Ended => {
-            collector().homeless.fetch_add(1, Relaxed);
+        NodeError::LimitReached => thread.count(|shared| &shared.dropped, 1),
+        NodeError::ThreadEnded => {
+            collector().calls_after_thread_exit.fetch_add(1, Relaxed);
         }
     }
 }
@@ -319,12 +322,12 @@ pub(crate) fn count_lost(thread: &Thread, why: NoNode) {
 /// Runs `f` on the thread's GPU state and counts the time since `before` as gpuprof's own; returns it with the clock at its
 /// end. `None`: that state is in use further up, which only a broken nesting can do, or is gone.
 #[inline]
-pub(crate) fn own_work<R>(
-    thread: &Thread,
+pub(crate) fn measure_overhead<R>(
+    thread: &ThreadState,
     before: u64,
     f: impl FnOnce(&mut GpuThread) -> R,
 ) -> Option<(R, u64)> {
-    thread::gpu(|gpu| {
+    thread_state::with_gpu(|gpu| {
         let result = f(gpu);
         let after = clock::now();
         let took = after.saturating_sub(before);
@@ -344,7 +347,7 @@ pub(crate) fn own_work<R>(
 
 /// Records the start event; `None` when the call has no stream.
 #[inline]
-pub(crate) fn begin_gpu(
+pub(crate) fn begin_gpu_timing(
     timing: &'static Timing,
     gpu: &mut GpuThread,
     streams: Held,
@@ -368,38 +371,40 @@ pub(crate) fn begin_gpu(
 
 /// Records the end event of what `take` hands over, and books the call, which ended when the clock read `ended`.
 ///
-/// Returns what became of it on the GPU side; `None`: it could not be booked.
+/// Returns what became of it on the GPU side; `None`: it could not be recorded.
 #[inline]
-pub(crate) fn book(
-    thread: &Thread,
-    node: &Node,
+pub(crate) fn record_with_events(
+    thread: &ThreadState,
+    node: &PathCounters,
     mut call: Call<'_>,
     ended: u64,
     take: impl FnOnce(&mut GpuThread) -> Option<Box<Open>>,
-) -> Option<Fate> {
-    let booked = own_work(thread, ended, |gpu| {
-        let stamp = thread.stamp();
+) -> Option<GpuOutcome> {
+    let recorded = measure_overhead(thread, ended, |gpu| {
+        let writer = thread.writer();
         let timing = &collector().gpu;
         let ended = match take(gpu) {
-            Some(open) => timing.end(gpu, open, call.work, stamp.epoch()),
-            None => Err(Fate::NoStream),
+            Some(open) => timing.end(gpu, open, call.work, writer.epoch()),
+            None => Err(GpuOutcome::NoStream),
         };
-        call.fate = ended
+        call.outcome = ended
             .as_ref()
-            .map_or_else(|fate| *fate, |_| Fate::Submitted);
-        if call.fate == Fate::InGraph {
+            .map_or_else(|outcome| *outcome, |_| GpuOutcome::Submitted);
+        if call.outcome == GpuOutcome::InGraph {
             // It has done nothing yet; each replay does its work.
-            call.work = &Work::NONE;
+            call.work = &StatedWork::NONE;
         }
         // Booked before the sample is on its way: nobody then sees a GPU time without its call.
-        let booked = node.book(&call, stamp);
+        let recorded = node.record(&call, writer);
         if let Ok(open) = ended {
             timing.hand_in(gpu, open, call.work);
         }
-        booked.then_some(call.fate)
+        recorded.then_some(call.outcome)
     });
-    match booked {
-        Some((fate, _)) => fate,
-        None => node.book(&call, thread.stamp()).then_some(Fate::NoStream),
+    match recorded {
+        Some((outcome, _)) => outcome,
+        None => node
+            .record(&call, thread.writer())
+            .then_some(GpuOutcome::NoStream),
     }
 }

@@ -11,7 +11,7 @@ use crate::gpu::Streams;
 use crate::nvtx::Payload;
 use crate::site::{MEASURE, Meta, Site};
 use crate::span::Span;
-use crate::stats::call::Work;
+use crate::stats::call::StatedWork;
 
 /// Picoseconds that one CPU-side span takes, as [`calibrate`] found them.
 static CPU_COST_PS: AtomicU64 = AtomicU64::new(0);
@@ -70,7 +70,12 @@ fn bare(value: u64) -> u64 {
 fn profiled(value: u64) -> u64 {
     let mut span = Span::off();
     if SELF.active() {
-        span.enter(&SELF, || Streams::Inherit, || Work::NONE, || Payload::None);
+        span.enter(
+            &SELF,
+            || Streams::Inherit,
+            || StatedWork::NONE,
+            || Payload::None,
+        );
     }
     hint::black_box(value)
 }

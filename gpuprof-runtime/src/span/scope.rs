@@ -1,6 +1,6 @@
 //! `with_stream`: a default stream for spans that have none of their own.
 
-use super::thread_state as thread;
+use super::thread_state;
 use crate::collector::{self, collector};
 use crate::gpu::{HasStream, Open, StreamRef};
 use crate::session;
@@ -37,7 +37,7 @@ impl DefaultStream {
     fn set(stream: StreamRef<'_>) -> Self {
         // The value that it is borrowed from lives until `f` has returned.
         let stream = stream.outliving_call();
-        let number = thread::gpu(|gpu| {
+        let number = thread_state::with_gpu(|gpu| {
             let open = Open::default_stream(&collector().gpu, gpu, &stream)?;
             Some(gpu.push(open))
         });
@@ -50,7 +50,7 @@ impl DefaultStream {
 impl Drop for DefaultStream {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            thread::gpu(|gpu| gpu.close(number));
+            thread_state::with_gpu(|gpu| gpu.close(number));
         }
     }
 }

@@ -10,34 +10,34 @@ use crate::collector::collector;
 use crate::gpu::GpuThread;
 use crate::site::Site;
 use crate::stats;
-use crate::stats::memory_limit::COUNTERS;
-use crate::stats::path_counters::{Node, Stamp};
+use crate::stats::memory_limit::COUNTER_MEMORY;
+use crate::stats::path_counters::{PathCounters, WriterEpoch};
 use crate::stats::path_ids::ROOT;
-use crate::stats::thread_counters::Shared;
+use crate::stats::thread_counters::ThreadCounters;
 use crate::sync::AtomicU64;
 
 thread_local! {
-    static THREAD: Thread = const { Thread::new() };
-    static LEAVING: Leaving = Leaving { gpu: RefCell::new(GpuThread::new()) };
+    static THREAD: ThreadState = const { ThreadState::new() };
+    static EXIT_GUARD: ThreadExitGuard = ThreadExitGuard { gpu: RefCell::new(GpuThread::new()) };
 }
 
 /// Nodes that a thread finds without a lock: one for each of these many (parent, site) pairs, the last one met. What a
 /// program spends its time in is far less.
-const CACHED: usize = 64;
+const CACHE_SLOTS: usize = 64;
 
 /// Where a thread is in the call tree.
 #[derive(Debug)]
-pub(crate) struct Thread {
+pub(crate) struct ThreadState {
     /// `None` before the first span and after the thread has handed its counters on.
-    shared: Cell<Option<&'static Shared>>,
-    /// The thread's number as [`Stamp::owner`] makes it; 0 while `shared` is `None`.
+    shared: Cell<Option<&'static ThreadCounters>>,
+    /// The thread's number as [`WriterEpoch::owner`] makes it; 0 while `shared` is `None`.
     owner: Cell<u64>,
     pub(crate) position: Cell<Position>,
     /// Nanoseconds that spans inside the current one have taken so far.
-    pub(crate) children: Cell<u64>,
+    pub(crate) nested: Cell<u64>,
     /// Whether something is open that spans inside could inherit a stream from.
     pub(crate) has_gpu: Cell<bool>,
-    cache: [Cell<Cached>; CACHED],
+    cache: [Cell<CachedNode>; CACHE_SLOTS],
 }
 
 /// The innermost open span. In one word, as it is stored and loaded again within nanoseconds: two halves stored apart and
@@ -70,12 +70,12 @@ impl Position {
 
 /// A node, and what it is found by.
 #[derive(Clone, Copy, Debug)]
-struct Cached {
+struct CachedNode {
     key: u64,
-    node: Option<&'static Node>,
+    node: Option<&'static PathCounters>,
 }
 
-impl Cached {
+impl CachedNode {
     const NONE: Self = Self {
         key: u64::MAX,
         node: None,
@@ -84,25 +84,25 @@ impl Cached {
 
 /// Why a call finds no node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoNode {
+pub(crate) enum NodeError {
     /// The thread is taking its thread-locals down.
-    Ended,
+    ThreadEnded,
     /// There are too many paths, or counters.
-    TooMany,
+    LimitReached,
 }
 
 /// What the thread gives back when it ends.
 #[derive(Debug)]
-struct Leaving {
+struct ThreadExitGuard {
     gpu: RefCell<GpuThread>,
 }
 
-impl Drop for Leaving {
+impl Drop for ThreadExitGuard {
     fn drop(&mut self) {
         THREAD.with(|thread| {
             thread.owner.set(0);
             if let Some(shared) = thread.shared.take() {
-                collector().release(shared);
+                collector().detach_thread(shared);
             }
         });
     }
@@ -110,41 +110,45 @@ impl Drop for Leaving {
 
 /// Runs `f` on this thread's state.
 #[inline]
-pub(crate) fn here<R>(f: impl FnOnce(&Thread) -> R) -> R {
+pub(crate) fn with_thread<R>(f: impl FnOnce(&ThreadState) -> R) -> R {
     THREAD.with(f)
 }
 
 /// Runs `f` on this thread's GPU state; `None` when the thread is taking its thread-locals down, or `f` would run inside of
 /// itself, which only a broken nesting does.
 #[inline]
-pub(crate) fn gpu<R>(f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
-    let run = |leaving: &Leaving| {
-        let mut gpu = leaving.gpu.try_borrow_mut().ok()?;
+pub(crate) fn with_gpu<R>(f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
+    let run = |guard: &ThreadExitGuard| {
+        let mut gpu = guard.gpu.try_borrow_mut().ok()?;
         let result = f(&mut gpu);
-        here(|thread| thread.has_gpu.set(gpu.has_open()));
+        with_thread(|thread| thread.has_gpu.set(gpu.has_open()));
         Some(result)
     };
-    LEAVING.try_with(run).ok().flatten()
+    EXIT_GUARD.try_with(run).ok().flatten()
 }
 
-impl Thread {
+impl ThreadState {
     const fn new() -> Self {
         Self {
             shared: Cell::new(None),
             owner: Cell::new(0),
             position: Cell::new(Position::OUTSIDE),
-            children: Cell::new(0),
+            nested: Cell::new(0),
             has_gpu: Cell::new(false),
-            cache: [const { Cell::new(Cached::NONE) }; CACHED],
+            cache: [const { Cell::new(CachedNode::NONE) }; CACHE_SLOTS],
         }
     }
 
     /// The node of `site` called from `parent`.
     #[inline]
-    pub(crate) fn node(&self, parent: u32, site: &Site) -> Result<&'static Node, NoNode> {
+    pub(crate) fn node(
+        &self,
+        parent: u32,
+        site: &Site,
+    ) -> Result<&'static PathCounters, NodeError> {
         let id = site.number();
         // Neighbouring sites and neighbouring parents stay apart.
-        let slot = (parent.wrapping_mul(11) ^ id) as usize % CACHED;
+        let slot = (parent.wrapping_mul(11) ^ id) as usize % CACHE_SLOTS;
         if let Some(cell) = self.cache.get(slot) {
             let cached = cell.get();
             if cached.key == key(parent, id)
@@ -154,19 +158,24 @@ impl Thread {
             }
             return self.find(cell, parent, site);
         }
-        Err(NoNode::TooMany)
+        Err(NodeError::LimitReached)
     }
 
     #[cold]
     #[inline(never)]
-    fn find(&self, cell: &Cell<Cached>, parent: u32, site: &Site) -> Result<&'static Node, NoNode> {
-        let id = site.id().ok_or(NoNode::TooMany)?;
-        let shared = self.shared().ok_or(NoNode::Ended)?;
+    fn find(
+        &self,
+        cell: &Cell<CachedNode>,
+        parent: u32,
+        site: &Site,
+    ) -> Result<&'static PathCounters, NodeError> {
+        let id = site.id().ok_or(NodeError::LimitReached)?;
+        let shared = self.shared().ok_or(NodeError::ThreadEnded)?;
         let (paths, is_async) = (&collector().paths, site.meta.is_async);
         let node = shared
-            .node(paths, &COUNTERS, parent, id, is_async)
-            .ok_or(NoNode::TooMany)?;
-        cell.set(Cached {
+            .node(paths, &COUNTER_MEMORY, parent, id, is_async)
+            .ok_or(NodeError::LimitReached)?;
+        cell.set(CachedNode {
             key: key(parent, id),
             node: Some(node),
         });
@@ -174,26 +183,26 @@ impl Thread {
     }
 
     /// The thread's counters; taken over now if this is its first span.
-    pub(crate) fn shared(&self) -> Option<&'static Shared> {
+    pub(crate) fn shared(&self) -> Option<&'static ThreadCounters> {
         if let Some(shared) = self.shared.get() {
             return Some(shared);
         }
         // From here on they are given back.
-        LEAVING.try_with(|_| ()).ok()?;
-        let (shared, number) = collector().adopt();
+        EXIT_GUARD.try_with(|_| ()).ok()?;
+        let (shared, number) = collector().attach_thread();
         self.shared.set(Some(shared));
-        self.owner.set(Stamp::owner(number));
+        self.owner.set(WriterEpoch::owner(number));
         Some(shared)
     }
 
     /// What this thread books under now.
     #[inline]
-    pub(crate) fn stamp(&self) -> Stamp {
-        Stamp::new(self.owner.get(), stats::epoch())
+    pub(crate) fn writer(&self) -> WriterEpoch {
+        WriterEpoch::new(self.owner.get(), stats::epoch())
     }
 
     /// Adds to a counter that only this thread writes.
-    pub(crate) fn count(&self, counter: impl FnOnce(&Shared) -> &AtomicU64, more: u64) {
+    pub(crate) fn count(&self, counter: impl FnOnce(&ThreadCounters) -> &AtomicU64, more: u64) {
         if let Some(shared) = self.shared.get() {
             let counter = counter(shared);
             counter.store(counter.load(Relaxed) + more, Relaxed);

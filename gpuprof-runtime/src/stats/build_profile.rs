@@ -5,13 +5,13 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Durations;
-use super::call::{Untimed as Reason, Work};
-use super::call_tree::{Place, places, reason};
+use super::call::{StatedWork, UntimedReason};
+use super::call_tree::{CallTreeNode, nodes, reason};
 use super::estimate::estimate;
-use super::gpu_totals::{GpuNode, GpuStats};
-use super::path_counters::NodeData;
-use super::path_ids::{Path, ROOT};
-use super::totals::Merged;
+use super::gpu_totals::{GpuPathTotals, GpuTotals};
+use super::path_counters::PathTotals;
+use super::path_ids::{CallPath, ROOT};
+use super::totals::Totals;
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::{
@@ -19,23 +19,23 @@ use gpuprof_report::profile::{
 };
 
 /// Everything a profile is made from.
-pub(crate) struct Measured<'a> {
+pub(crate) struct ProfileInputs<'a> {
     /// Sites that were entered at least once in the process, by number.
     pub(crate) sites: &'a [&'static Site],
     /// Sites that never were.
     pub(crate) never_entered: Vec<&'static Site>,
     /// Whether a site of this process is in the window's filter.
     pub(crate) in_filter: Box<dyn Fn(&Site) -> bool + 'a>,
-    pub(crate) paths: &'a [Path],
-    pub(crate) merged: Merged,
-    pub(crate) gpu: GpuStats,
+    pub(crate) paths: &'a [CallPath],
+    pub(crate) totals: Totals,
+    pub(crate) gpu: GpuTotals,
     /// What CUPTI saw of each site; `None` where it did not run.
-    pub(crate) worked: Option<FxHashMap<u32, Worked>>,
+    pub(crate) cupti: Option<FxHashMap<u32, CuptiActivity>>,
 }
 
 /// What CUPTI saw of one function.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Worked {
+pub(crate) struct CuptiActivity {
     pub(crate) work: profile::Work,
     /// Of its busy time that of the calls that were timed by events.
     pub(crate) timed_busy_ns: u64,
@@ -44,10 +44,10 @@ pub(crate) struct Worked {
 }
 
 /// The part of the profile that counters tell.
-pub(crate) fn profile(measured: &Measured<'_>) -> Profile {
-    let places = places(measured);
-    let mut functions = functions(measured, &places);
-    // The table and the tree name functions by their place in this order.
+pub(crate) fn profile(inputs: &ProfileInputs<'_>) -> Profile {
+    let nodes = nodes(inputs);
+    let mut functions = functions(inputs, &nodes);
+    // The table and the tree name functions by their node in this order.
     functions.sort_by(|a, b| {
         (&a.1.name, &a.1.module, a.1.line).cmp(&(&b.1.name, &b.1.module, b.1.line))
     });
@@ -56,12 +56,12 @@ pub(crate) fn profile(measured: &Measured<'_>) -> Profile {
         .enumerate()
         .filter_map(|(at, (site, _))| Some(((*site)?, at as u32)))
         .collect();
-    let tree = tree(measured, &places, &index);
+    let tree = tree(inputs, &nodes, &index);
     let functions: Vec<Function> = functions
         .into_iter()
         .map(|(_, function)| function)
         .collect();
-    let trust = trust(measured, &functions);
+    let trust = trust(inputs, &functions);
     Profile {
         schema: SCHEMA.to_owned(),
         functions,
@@ -72,27 +72,27 @@ pub(crate) fn profile(measured: &Measured<'_>) -> Profile {
 }
 
 /// Functions with their site's number, unsorted.
-fn functions(measured: &Measured<'_>, places: &[Place<'_>]) -> Vec<(Option<u32>, Function)> {
-    let mut by_site: FxHashMap<u32, Vec<&Place<'_>>> = FxHashMap::default();
-    for place in places.iter().skip(1) {
-        by_site.entry(place.path.site).or_default().push(place);
+fn functions(
+    inputs: &ProfileInputs<'_>,
+    nodes: &[CallTreeNode<'_>],
+) -> Vec<(Option<u32>, Function)> {
+    let mut by_site: FxHashMap<u32, Vec<&CallTreeNode<'_>>> = FxHashMap::default();
+    for node in nodes.iter().skip(1) {
+        by_site.entry(node.path.site).or_default().push(node);
     }
-    let entered = measured
+    let entered = inputs
         .sites
         .iter()
         .enumerate()
         .filter_map(|(number, site)| {
             let number = number as u32;
-            let places = by_site.remove(&number).unwrap_or_default();
-            let ran = places.iter().any(|place| place.cpu.ran());
-            (ran || (measured.in_filter)(site))
-                .then(|| (Some(number), function(measured, site, number, &places)))
+            let nodes = by_site.remove(&number).unwrap_or_default();
+            let ran = nodes.iter().any(|node| node.cpu.ran());
+            (ran || (inputs.in_filter)(site))
+                .then(|| (Some(number), function(inputs, site, number, &nodes)))
         });
     let entered: Vec<_> = entered.collect();
-    let never = measured
-        .never_entered
-        .iter()
-        .map(|site| (None, named(site)));
+    let never = inputs.never_entered.iter().map(|site| (None, named(site)));
     entered.into_iter().chain(never).collect()
 }
 
@@ -108,21 +108,26 @@ fn named(site: &Site) -> Function {
     }
 }
 
-fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<'_>]) -> Function {
-    let mut all = NodeData::default();
+fn function(
+    inputs: &ProfileInputs<'_>,
+    site: &Site,
+    number: u32,
+    nodes: &[&CallTreeNode<'_>],
+) -> Function {
+    let mut all = PathTotals::default();
     let (mut outermost_cpu, mut outermost_wall) = (0, 0);
     let mut below = 0.0;
-    for place in places {
-        all.merge(&place.cpu);
-        if !place.path.recursive {
-            outermost_cpu += place.cpu.cpu.total;
-            outermost_wall += place.cpu.wall.total;
-            below += place.below;
+    for node in nodes {
+        all.merge(&node.cpu);
+        if !node.path.recursive {
+            outermost_cpu += node.cpu.cpu.total;
+            outermost_wall += node.cpu.wall.total;
+            below += node.below;
         }
     }
-    let merged = &measured.merged;
-    let gpu = gpu_of(measured, number, places, None);
-    let devices: FxHashSet<u32> = places
+    let totals = &inputs.totals;
+    let gpu = gpu_of(inputs, number, nodes, None);
+    let devices: FxHashSet<u32> = nodes
         .iter()
         .flat_map(|p| p.gpu.iter().map(|(device, _)| *device))
         .collect();
@@ -131,12 +136,12 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
     let by_device = devices.iter().filter_map(|&ordinal| {
         Some(GpuByDevice {
             ordinal,
-            gpu: gpu_of(measured, number, places, Some(ordinal))?,
+            gpu: gpu_of(inputs, number, nodes, Some(ordinal))?,
         })
     });
-    let failed: u64 = places
+    let failed: u64 = nodes
         .iter()
-        .flat_map(|place| &place.gpu)
+        .flat_map(|node| &node.gpu)
         .map(|(_, node)| node.failed)
         .sum();
     let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
@@ -145,30 +150,30 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
     // and of a call that was to be timed and was not there is busy time without a span.
     let has_idle =
         all.counts.replays == 0 && devices.len() == 1 && failed == 0 && untimed.unfinished == 0;
-    let self_ns = all.cpu.total.saturating_sub(all.cpu.children);
+    let self_ns = all.cpu.total.saturating_sub(all.cpu.nested);
     // Only calls that ended out of order can have more.
     let self_ns = self_ns.min(outermost_cpu);
     Function {
         calls: all.cpu.calls,
         replays: all.counts.replays,
-        threads: merged.threads.get(&number).copied().unwrap_or(0),
-        cpu: times(&all.cpu, outermost_cpu, self_ns, merged.cpu.get(&number)),
+        threads: totals.threads.get(&number).copied().unwrap_or(0),
+        cpu: times(&all.cpu, outermost_cpu, self_ns, totals.cpu.get(&number)),
         wall: (site.meta.is_async && all.wall.calls > 0).then(|| {
             times(
                 &all.wall,
                 outermost_wall,
                 outermost_wall,
-                merged.wall.get(&number),
+                totals.wall.get(&number),
             )
         }),
         gpu_by_device: by_device.collect(),
         gpu_children_ns: below.round() as u64,
-        gpu_overlaps: places.iter().any(|place| match all.counts.with_stream() {
-            0 => place.below_overlaps,
-            _ => place.own_overlaps,
+        gpu_overlaps: nodes.iter().any(|node| match all.counts.with_stream() {
+            0 => node.below_overlaps,
+            _ => node.own_overlaps,
         }),
-        gpu_children_partial: places.iter().any(|place| place.below_partial),
-        gpu_children_estimated: places.iter().any(|place| place.below_estimated),
+        gpu_children_partial: nodes.iter().any(|node| node.below_partial),
+        gpu_children_estimated: nodes.iter().any(|node| node.below_estimated),
         captured_calls: all.counts.captured,
         graph_calls: all.counts.in_graph,
         untimed_calls: untimed.sum(),
@@ -177,22 +182,22 @@ fn function(measured: &Measured<'_>, site: &Site, number: u32, places: &[&Place<
         flops: all.work.flops,
         items: all.work.items,
         has_stream: all.counts.with_stream() > 0,
-        work: worked(measured, number, gpu.as_ref().filter(|_| has_idle)),
+        work: cupti(inputs, number, gpu.as_ref().filter(|_| has_idle)),
         gpu,
         ..named(site)
     }
 }
 
 /// What CUPTI saw of a function, and what its GPU span leaves beside it, if it can be set against it.
-fn worked(measured: &Measured<'_>, site: u32, gpu: Option<&GpuTimes>) -> profile::Work {
-    let Some(worked) = &measured.worked else {
+fn cupti(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuTimes>) -> profile::Work {
+    let Some(cupti) = &inputs.cupti else {
         return profile::Work::default();
     };
-    let Worked {
+    let CuptiActivity {
         mut work,
         timed_busy_ns,
         devices,
-    } = worked.get(&site).cloned().unwrap_or_default();
+    } = cupti.get(&site).cloned().unwrap_or_default();
     let busy = work.busy_ns.unwrap_or(0);
     work.busy_ns = Some(busy);
     work.idle_ns = gpu.filter(|_| devices <= 1).and_then(|gpu| {
@@ -209,20 +214,20 @@ fn worked(measured: &Measured<'_>, site: u32, gpu: Option<&GpuTimes>) -> profile
 }
 
 /// Every call with a stream that was neither timed nor captured has its reason; what has none yet is still on its way.
-fn untimed(data: &NodeData, timed: u64, failed: u64) -> Untimed {
+fn untimed(data: &PathTotals, timed: u64, failed: u64) -> Untimed {
     let with_stream = data.counts.with_stream();
     let mut untimed = Untimed {
         no_stream: match with_stream {
             0 => 0,
             _ => (data.cpu.calls + data.counts.replays).saturating_sub(with_stream),
         },
-        sampled_out: reason(data, Reason::SampledOut),
-        pool_exhausted: reason(data, Reason::PoolExhausted),
-        queue_full: reason(data, Reason::QueueFull),
-        cuda_error: reason(data, Reason::CudaError) + failed,
-        unavailable: reason(data, Reason::Unavailable),
-        stream_unsafe: reason(data, Reason::StreamUnsafe),
-        crossed_reset: reason(data, Reason::CrossedReset),
+        sampled_out: reason(data, UntimedReason::SampledOut),
+        pool_exhausted: reason(data, UntimedReason::PoolExhausted),
+        queue_full: reason(data, UntimedReason::QueueFull),
+        cuda_error: reason(data, UntimedReason::CudaError) + failed,
+        unavailable: reason(data, UntimedReason::Unavailable),
+        stream_unsafe: reason(data, UntimedReason::StreamUnsafe),
+        crossed_reset: reason(data, UntimedReason::CrossedReset),
         ..Untimed::default()
     };
     let explained = timed + data.counts.captured + untimed.sum();
@@ -232,30 +237,30 @@ fn untimed(data: &NodeData, timed: u64, failed: u64) -> Untimed {
 
 /// GPU times of a function, on one device or on all.
 fn gpu_of(
-    measured: &Measured<'_>,
+    inputs: &ProfileInputs<'_>,
     site: u32,
-    places: &[&Place<'_>],
+    nodes: &[&CallTreeNode<'_>],
     device: Option<u32>,
 ) -> Option<GpuTimes> {
     let mut all = Durations::default();
-    let mut work = Work::NONE;
+    let mut work = StatedWork::NONE;
     let (mut total, mut own) = (0.0, 0.0);
     let (mut calls, mut read) = (0, 0);
     let mut devices = FxHashSet::default();
-    for place in places {
-        for (ordinal, node) in place
+    for node in nodes {
+        for (ordinal, gpu) in node
             .gpu
             .iter()
             .filter(|(ordinal, _)| device.is_none_or(|wanted| wanted == *ordinal))
         {
             devices.insert(*ordinal);
-            all.merge(&node.times);
+            all.merge(&gpu.times);
             // A call on streams of two devices has a time on each, and is one call.
-            read += node.read;
-            calls += device.map_or(node.calls, |_| node.read);
-            work.add(&node.work);
-            total += node.outermost_ns as f64 * place.scale;
-            own += node.self_ns as f64 * place.scale;
+            read += gpu.read;
+            calls += device.map_or(gpu.calls, |_| gpu.read);
+            work.add(&gpu.work);
+            total += gpu.outermost_ns as f64 * node.scale;
+            own += gpu.self_ns as f64 * node.scale;
         }
     }
     if all.calls == 0 {
@@ -266,7 +271,7 @@ fn gpu_of(
     let of_each = |sum: Option<f64>| sum.map(|sum| sum * each);
     let mut histogram = Histogram::default();
     for ordinal in devices {
-        if let Some(one) = measured.gpu.histograms.get(&(site, ordinal)) {
+        if let Some(one) = inputs.gpu.histograms.get(&(site, ordinal)) {
             histogram.merge(one);
         }
     }
@@ -279,7 +284,7 @@ fn gpu_of(
             own.clamp(0.0, total).round() as u64,
             Some(&histogram),
         ),
-        estimate: estimate(measured, site, places, device),
+        estimate: estimate(inputs, site, nodes, device),
         timed_bytes: of_each(work.bytes),
         timed_flops: of_each(work.flops),
         timed_items: of_each(work.items),
@@ -330,54 +335,50 @@ fn times(data: &Durations, total: u64, own: u64, histogram: Option<&Histogram>) 
 
 /// Places that were called in this window, and those above them that are still running.
 fn tree(
-    measured: &Measured<'_>,
-    places: &[Place<'_>],
+    inputs: &ProfileInputs<'_>,
+    nodes: &[CallTreeNode<'_>],
     index: &FxHashMap<u32, u32>,
 ) -> Vec<TreeNode> {
-    let mut wanted = vec![false; places.len()];
-    for (at, place) in places.iter().enumerate().skip(1).rev() {
-        let called = place.cpu.ran() || wanted.get(at) == Some(&true);
+    let mut wanted = vec![false; nodes.len()];
+    for (at, node) in nodes.iter().enumerate().skip(1).rev() {
+        let called = node.cpu.ran() || wanted.get(at) == Some(&true);
         if called {
-            for index in [at, place.path.parent as usize] {
+            for index in [at, node.path.parent as usize] {
                 if let Some(mark) = wanted.get_mut(index) {
                     *mark = true;
                 }
             }
         }
     }
-    let rows = places
+    let rows = nodes
         .iter()
         .enumerate()
         .skip(1)
         .filter(|(at, _)| wanted.get(*at) == Some(&true));
-    rows.filter_map(|(at, place)| {
-        let timed = place.gpu.iter().any(|(_, node)| node.read > 0);
-        let sum = |f: fn(&GpuNode) -> f64| {
-            place.gpu.iter().map(|(_, node)| f(node)).sum::<f64>() * place.scale
+    rows.filter_map(|(at, node)| {
+        let timed = node.gpu.iter().any(|(_, node)| node.read > 0);
+        let sum = |f: fn(&GpuPathTotals) -> f64| {
+            node.gpu.iter().map(|(_, node)| f(node)).sum::<f64>() * node.scale
         };
         Some(TreeNode {
             id: at as u32,
-            parent: (place.path.parent != ROOT).then_some(place.path.parent),
-            name: measured
-                .sites
-                .get(place.path.site as usize)?
-                .name()
-                .to_owned(),
-            function: *index.get(&place.path.site)?,
-            calls: place.cpu.cpu.calls,
-            replays: place.cpu.counts.replays,
-            graph_calls: place.cpu.counts.in_graph,
-            cpu_total_ns: place.cpu.cpu.total,
-            cpu_self_ns: place.cpu.cpu.total.saturating_sub(place.cpu.cpu.children),
+            parent: (node.path.parent != ROOT).then_some(node.path.parent),
+            name: inputs.sites.get(node.path.site as usize)?.name().to_owned(),
+            function: *index.get(&node.path.site)?,
+            calls: node.cpu.cpu.calls,
+            replays: node.cpu.counts.replays,
+            graph_calls: node.cpu.counts.in_graph,
+            cpu_total_ns: node.cpu.cpu.total,
+            cpu_self_ns: node.cpu.cpu.total.saturating_sub(node.cpu.cpu.nested),
             gpu_total_ns: timed.then(|| sum(|node| node.times.total as f64).round() as u64),
             gpu_self_ns: timed.then(|| sum(|node| node.self_ns as f64).max(0.0).round() as u64),
-            gpu_children_ns: place.below.round() as u64,
+            gpu_children_ns: node.below.round() as u64,
         })
     })
     .collect()
 }
 
-fn trust(measured: &Measured<'_>, functions: &[Function]) -> Trust {
+fn trust(inputs: &ProfileInputs<'_>, functions: &[Function]) -> Trust {
     let with_stream = |f: &&Function| f.has_stream;
     let mut untimed = Untimed::default();
     functions
@@ -392,7 +393,7 @@ fn trust(measured: &Measured<'_>, functions: &[Function]) -> Trust {
         .iter()
         .map(|function| function.captured_calls)
         .sum();
-    let merged = &measured.merged;
+    let totals = &inputs.totals;
     Trust {
         calls: functions.iter().map(|function| function.calls).sum(),
         replays: functions.iter().map(|function| function.replays).sum(),
@@ -406,14 +407,14 @@ fn trust(measured: &Measured<'_>, functions: &[Function]) -> Trust {
         timed_calls: timed,
         captured_calls: captured,
         untimed,
-        dropped: merged.dropped,
-        histogram_dropped: merged
+        dropped: totals.dropped,
+        histogram_dropped: totals
             .cpu
             .values()
-            .chain(merged.wall.values())
+            .chain(totals.wall.values())
             .map(|histogram| histogram.dropped)
             .sum(),
-        misnested: merged.misnested,
+        misnested: totals.misnested,
         ..Trust::default()
     }
 }

@@ -2,7 +2,7 @@
 
 /// Why a call that has a stream was not timed, as an index into [`Counts::untimed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Untimed {
+pub(crate) enum UntimedReason {
     SampledOut,
     PoolExhausted,
     QueueFull,
@@ -12,12 +12,12 @@ pub(crate) enum Untimed {
     CrossedReset,
 }
 
-/// Number of [`Untimed`] reasons.
+/// Number of [`UntimedReason`]s.
 pub(crate) const REASONS: usize = 7;
 
 /// What became of a call on the GPU side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum GpuOutcome {
     /// It has no stream.
     NoStream,
     /// Its events are on the way to the resolver.
@@ -27,12 +27,12 @@ pub(crate) enum Fate {
     /// The same, and its events stand in the graph: replays are timed.
     InGraph,
     /// It was not timed.
-    Untimed(Untimed),
+    Untimed(UntimedReason),
 }
 
 /// Stated work of one call or of many, `None` where nothing was stated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Work {
+pub struct StatedWork {
     /// Bytes moved.
     pub bytes: Option<f64>,
     /// Floating-point operations done.
@@ -41,7 +41,7 @@ pub struct Work {
     pub items: Option<f64>,
 }
 
-impl Work {
+impl StatedWork {
     /// Nothing stated.
     pub const NONE: Self = Self {
         bytes: None,
@@ -97,9 +97,9 @@ impl Work {
 pub(crate) struct Call<'a> {
     pub(crate) cpu_ns: u64,
     /// Part of `cpu_ns` that spans inside took.
-    pub(crate) children_ns: u64,
+    pub(crate) nested_ns: u64,
     /// From first poll to the end, of async functions.
     pub(crate) wall_ns: Option<u64>,
-    pub(crate) fate: Fate,
-    pub(crate) work: &'a Work,
+    pub(crate) outcome: GpuOutcome,
+    pub(crate) work: &'a StatedWork,
 }

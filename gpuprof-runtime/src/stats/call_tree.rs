@@ -1,23 +1,23 @@
-//! The call tree with its GPU times: what each path measured, what lies below it, what sampling makes of it.
+//! The call tree with its GPU times: what each path inputs, what lies below it, what sampling makes of it.
 
 use rustc_hash::FxHashMap;
 
-use super::build_profile::Measured;
-use super::call::Untimed as Reason;
+use super::build_profile::ProfileInputs;
+use super::call::UntimedReason;
 use super::estimate::Sampled;
-use super::gpu_totals::GpuNode;
-use super::path_counters::NodeData;
-use super::path_ids::{Path, ROOT};
+use super::gpu_totals::GpuPathTotals;
+use super::path_counters::PathTotals;
+use super::path_ids::{CallPath, ROOT};
 
 /// One path with everything known of it.
-pub(super) struct Place<'a> {
-    pub(super) path: Path,
-    pub(super) cpu: NodeData,
+pub(super) struct CallTreeNode<'a> {
+    pub(super) path: CallPath,
+    pub(super) cpu: PathTotals,
     /// By device.
-    pub(super) gpu: Vec<(u32, &'a GpuNode)>,
+    pub(super) gpu: Vec<(u32, &'a GpuPathTotals)>,
     /// What times, each as often as it stands for, are multiplied by to make those of all calls; 1 without sampling.
     pub(super) scale: f64,
-    /// The same before what is inside another place was held within that.
+    /// The same before what is inside another node was held within that.
     pub(super) free_scale: f64,
     /// GPU time below, of spans whose streams no timed span between has all of.
     pub(super) below: f64,
@@ -31,17 +31,17 @@ pub(super) struct Place<'a> {
     pub(super) below_estimated: bool,
 }
 
-pub(super) fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
-    let mut gpu: FxHashMap<u32, Vec<(u32, &GpuNode)>> = FxHashMap::default();
-    for (&(path, device), node) in &measured.gpu.nodes {
+pub(super) fn nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode<'a>> {
+    let mut gpu: FxHashMap<u32, Vec<(u32, &GpuPathTotals)>> = FxHashMap::default();
+    for (&(path, device), node) in &inputs.gpu.nodes {
         gpu.entry(path).or_default().push((device, node));
     }
-    let mut places: Vec<Place<'_>> = Vec::with_capacity(measured.paths.len());
-    for (at, &path) in measured.paths.iter().enumerate() {
-        let cpu = measured.merged.nodes.get(at).copied().unwrap_or_default();
+    let mut nodes: Vec<CallTreeNode<'_>> = Vec::with_capacity(inputs.paths.len());
+    for (at, &path) in inputs.paths.iter().enumerate() {
+        let cpu = inputs.totals.nodes.get(at).copied().unwrap_or_default();
         let mut gpu = gpu.remove(&(at as u32)).unwrap_or_default();
         gpu.sort_unstable_by_key(|(device, _)| *device);
-        places.push(Place {
+        nodes.push(CallTreeNode {
             path,
             cpu,
             gpu,
@@ -54,85 +54,87 @@ pub(super) fn places<'a>(measured: &'a Measured<'_>) -> Vec<Place<'a>> {
             below_estimated: false,
         });
     }
-    scale(&mut places);
-    let mut enclosed: Vec<Enclosed> = measured
+    scale(&mut nodes);
+    let mut nested: Vec<NestedPath> = inputs
         .gpu
-        .enclosed
+        .nested
         .iter()
         .filter(|(_, time)| time.ns > 0)
-        .map(|(&(path, covered, blurs), &time)| Enclosed {
-            covered,
-            path,
-            blurs,
-            ns: time.ns,
-            read_ns: time.read_ns,
-        })
+        .map(
+            |(&(path, enclosing_timed, partly_overlaps), &time)| NestedPath {
+                enclosing_timed,
+                path,
+                partly_overlaps,
+                ns: time.ns,
+                read_ns: time.read_ns,
+            },
+        )
         .collect();
-    enclosed.sort_unstable();
-    for inside in enclosed.chunk_by(|a, b| a.covered == b.covered) {
-        hold_within(&mut places, inside);
+    nested.sort_unstable();
+    for inside in nested.chunk_by(|a, b| a.enclosing_timed == b.enclosing_timed) {
+        clamp_to_parent(&mut nodes, inside);
     }
-    for one in &enclosed {
-        if one.covered != ROOT {
-            add_below(&mut places, one);
+    for one in &nested {
+        if one.enclosing_timed != ROOT {
+            add_nested(&mut nodes, one);
         }
-        note_overlap(&mut places, one);
+        mark_overlap(&mut nodes, one);
     }
-    add_outermost(&mut places, &enclosed);
-    note_doubt(&mut places, &enclosed);
-    places
+    add_outermost(&mut nodes, &nested);
+    mark_incomplete(&mut nodes, &nested);
+    nodes
 }
 
-/// Marks the places whose `below` lacks time, or estimates it.
-fn note_doubt(places: &mut [Place<'_>], enclosed: &[Enclosed]) {
+/// Marks the nodes whose `below` lacks time, or estimates it.
+fn mark_incomplete(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
     // By site: whether any call was timed, and whether replays make up for what was captured.
     let mut sites: FxHashMap<u32, (bool, bool)> = FxHashMap::default();
-    for place in places.iter().skip(1) {
-        let (timed, replayed) = sites.entry(place.path.site).or_default();
-        *timed |= place.chosen().0 > 0;
-        *replayed |= place.cpu.counts.replays > 0;
+    for node in nodes.iter().skip(1) {
+        let (timed, replayed) = sites.entry(node.path.site).or_default();
+        *timed |= node.chosen().0 > 0;
+        *replayed |= node.cpu.counts.replays > 0;
     }
-    let site = |place: &Place<'_>| sites.get(&place.path.site).copied().unwrap_or_default();
-    let partial = above(places, enclosed, |place| {
-        let ((is_timed, is_replayed), counts) = (site(place), &place.cpu.counts);
-        let sampled_out = reason(&place.cpu, Reason::SampledOut);
+    let site = |node: &CallTreeNode<'_>| sites.get(&node.path.site).copied().unwrap_or_default();
+    let partial = above(nodes, nested, |node| {
+        let ((is_timed, is_replayed), counts) = (site(node), &node.cpu.counts);
+        let sampled_out = reason(&node.cpu, UntimedReason::SampledOut);
         let made_up_for = if is_timed { sampled_out } else { 0 };
         let replayed = if is_replayed { counts.in_graph } else { 0 };
-        counts.with_stream() > place.chosen().0 + made_up_for + replayed
+        counts.with_stream() > node.chosen().0 + made_up_for + replayed
     });
-    let estimated = above(places, enclosed, |place| {
-        site(place).0 && reason(&place.cpu, Reason::SampledOut) > 0
+    let estimated = above(nodes, nested, |node| {
+        site(node).0 && reason(&node.cpu, UntimedReason::SampledOut) > 0
     });
-    for ((place, partial), estimated) in places.iter_mut().zip(partial).zip(estimated) {
-        (place.below_partial, place.below_estimated) = (partial, estimated);
+    for ((node, partial), estimated) in nodes.iter_mut().zip(partial).zip(estimated) {
+        (node.below_partial, node.below_estimated) = (partial, estimated);
     }
 }
 
-/// The places whose `below` has a part in those that `is_so` holds for: all above one of these, up to the nearest that has its
+/// The nodes whose `below` has a part in those that `is_so` holds for: all above one of these, up to the nearest that has its
 /// time in its own already.
 fn above(
-    places: &[Place<'_>],
-    enclosed: &[Enclosed],
-    is_so: impl Fn(&Place<'_>) -> bool,
+    nodes: &[CallTreeNode<'_>],
+    nested: &[NestedPath],
+    is_so: impl Fn(&CallTreeNode<'_>) -> bool,
 ) -> Vec<bool> {
     // Where a path's way up ends; of several ways the longest.
     let mut ends: FxHashMap<u32, u32> = FxHashMap::default();
-    for one in enclosed {
-        let end = match places.get(one.covered as usize) {
-            Some(covered) if covered.has_time() => one.covered,
+    for one in nested {
+        let end = match nodes.get(one.enclosing_timed as usize) {
+            Some(enclosing_timed) if enclosing_timed.has_time() => one.enclosing_timed,
             _ => ROOT,
         };
         let known = ends.entry(one.path).or_insert(end);
         *known = end.min(*known);
     }
-    let mut found = vec![false; places.len()];
-    let mut ways: Vec<Option<u32>> = vec![None; places.len()];
+    let mut found = vec![false; nodes.len()];
+    let mut ways: Vec<Option<u32>> = vec![None; nodes.len()];
     // From the bottom up: a parent stands before its children.
-    for (at, place) in places.iter().enumerate().skip(1).rev() {
+    for (at, node) in nodes.iter().enumerate().skip(1).rev() {
         let from_here = || ends.get(&(at as u32)).copied().unwrap_or(ROOT);
-        let own = is_so(place).then(from_here);
+        let own = is_so(node).then(from_here);
         let inside = ways.get(at).copied().flatten();
-        let parent = place.path.parent;
+        let parent = node.path.parent;
         let way = own.into_iter().chain(inside).min();
         if let Some(end) = way.filter(|end| *end < at as u32 && parent != ROOT)
             && let (Some(found), Some(way)) = (
@@ -147,22 +149,22 @@ fn above(
     found
 }
 
-/// Adds the times of paths inside no timed span to all places above each: from the bottom up in one go, as a deep recursion
+/// Adds the times of paths inside no timed span to all nodes above each: from the bottom up in one go, as a deep recursion
 /// can have them at every level.
-fn add_outermost(places: &mut [Place<'_>], enclosed: &[Enclosed]) {
-    let mut up = vec![0.0; places.len()];
-    for one in enclosed.iter().filter(|one| one.covered == ROOT) {
+fn add_outermost(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
+    let mut up = vec![0.0; nodes.len()];
+    for one in nested.iter().filter(|one| one.enclosing_timed == ROOT) {
         let at = one.path as usize;
-        if let (Some(sum), Some(place)) = (up.get_mut(at), places.get(at)) {
-            *sum += one.ns as f64 * place.scale;
+        if let (Some(sum), Some(node)) = (up.get_mut(at), nodes.get(at)) {
+            *sum += one.ns as f64 * node.scale;
         }
     }
-    for at in (1..places.len()).rev() {
+    for at in (1..nodes.len()).rev() {
         let sum = up.get(at).copied().unwrap_or(0.0);
-        let parent = places.get(at).map_or(ROOT, |place| place.path.parent);
+        let parent = nodes.get(at).map_or(ROOT, |node| node.path.parent);
         if parent != ROOT
             && let (Some(up), Some(above)) =
-                (up.get_mut(parent as usize), places.get_mut(parent as usize))
+                (up.get_mut(parent as usize), nodes.get_mut(parent as usize))
         {
             *up += sum;
             above.below += sum;
@@ -170,38 +172,38 @@ fn add_outermost(places: &mut [Place<'_>], enclosed: &[Enclosed]) {
     }
 }
 
-/// Time of `path`, as it was measured.
+/// Time of `path`, as it was inputs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Enclosed {
-    /// The nearest timed place above that has it in its own time, or [`ROOT`].
-    covered: u32,
+struct NestedPath {
+    /// The nearest timed node above that has it in its own time, or [`ROOT`].
+    enclosing_timed: u32,
     path: u32,
     /// The nearest that has it in part, or [`ROOT`].
-    blurs: u32,
+    partly_overlaps: u32,
     ns: u64,
     /// Each call as one.
     read_ns: u64,
 }
 
 /// Sets what times are multiplied by.
-fn scale(places: &mut [Place<'_>]) {
+fn scale(nodes: &mut [CallTreeNode<'_>]) {
     let mut by_site: FxHashMap<u32, Sampled> = FxHashMap::default();
-    for place in places.iter().skip(1) {
-        by_site.entry(place.path.site).or_default().add(place);
+    for node in nodes.iter().skip(1) {
+        by_site.entry(node.path.site).or_default().add(node);
     }
-    for place in places.iter_mut().skip(1) {
-        if let Some(factor) = by_site.get(&place.path.site).and_then(Sampled::factor) {
-            place.scale = factor;
-            place.free_scale = factor;
+    for node in nodes.iter_mut().skip(1) {
+        if let Some(factor) = by_site.get(&node.path.site).and_then(Sampled::factor) {
+            node.scale = factor;
+            node.free_scale = factor;
         }
     }
 }
 
-/// Holds what is inside one place within its total. Each is estimated by its own count of calls, so by chance the parts can
-/// come out larger than the whole. Outer places come first, so that what is inside the inner ones follows.
-fn hold_within(places: &mut [Place<'_>], inside: &[Enclosed]) {
-    let enclosing = inside.first().map_or(ROOT, |one| one.covered);
-    let Some(outer) = places.get(enclosing as usize).filter(|_| enclosing != ROOT) else {
+/// Holds what is inside one node within its total. Each is estimated by its own count of calls, so by chance the parts can
+/// come out larger than the whole. Outer nodes come first, so that what is inside the inner ones follows.
+fn clamp_to_parent(nodes: &mut [CallTreeNode<'_>], inside: &[NestedPath]) {
+    let enclosing = inside.first().map_or(ROOT, |one| one.enclosing_timed);
+    let Some(outer) = nodes.get(enclosing as usize).filter(|_| enclosing != ROOT) else {
         return;
     };
     let limit = outer.measured_ns() as f64 * outer.scale;
@@ -210,27 +212,25 @@ fn hold_within(places: &mut [Place<'_>], inside: &[Enclosed]) {
     if inside.iter().map(|one| one.read_ns).sum::<u64>() > read {
         return;
     }
-    let scaled = |places: &[Place<'_>], one: &Enclosed| {
-        let scale = places
-            .get(one.path as usize)
-            .map_or(0.0, |place| place.scale);
+    let scaled = |nodes: &[CallTreeNode<'_>], one: &NestedPath| {
+        let scale = nodes.get(one.path as usize).map_or(0.0, |node| node.scale);
         one.ns as f64 * scale
     };
-    let sum: f64 = inside.iter().map(|one| scaled(places, one)).sum();
+    let sum: f64 = inside.iter().map(|one| scaled(nodes, one)).sum();
     if sum <= limit {
         return;
     }
     for one in inside {
-        let over = scaled(places, one) * (1.0 - limit / sum);
-        if let Some(place) = places.get_mut(one.path as usize) {
-            let total = place.measured_ns() as f64 * place.scale;
-            // The part of the place that is inside this one.
-            place.scale *= 1.0 - over / total.max(over);
+        let over = scaled(nodes, one) * (1.0 - limit / sum);
+        if let Some(node) = nodes.get_mut(one.path as usize) {
+            let total = node.measured_ns() as f64 * node.scale;
+            // The part of the node that is inside this one.
+            node.scale *= 1.0 - over / total.max(over);
         }
     }
 }
 
-impl Place<'_> {
+impl CallTreeNode<'_> {
     /// Sum of the times that were read, each as often as it stands for.
     fn measured_ns(&self) -> u64 {
         self.gpu.iter().map(|(_, node)| node.times.total).sum()
@@ -243,27 +243,30 @@ impl Place<'_> {
 
     /// Timed calls, and how many calls they stand for.
     pub(super) fn chosen(&self) -> (u64, u64) {
-        let sum = |of: fn(&GpuNode) -> u64| self.gpu.iter().map(|(_, node)| of(node)).sum();
+        let sum = |of: fn(&GpuPathTotals) -> u64| self.gpu.iter().map(|(_, node)| of(node)).sum();
         (sum(|node| node.calls), sum(|node| node.weights))
     }
 }
 
-/// Adds the time of a path to all places above it, up to the span that has it in its own time already. Where that one went
+/// Adds the time of a path to all nodes above it, up to the span that has it in its own time already. Where that one went
 /// untimed after all, up to the next that has a time, which may hold this one too.
-fn add_below(places: &mut [Place<'_>], one: &Enclosed) {
-    let Enclosed {
-        covered, path, ns, ..
+fn add_nested(nodes: &mut [CallTreeNode<'_>], one: &NestedPath) {
+    let NestedPath {
+        enclosing_timed,
+        path,
+        ns,
+        ..
     } = *one;
-    let Some(place) = places.get(path as usize) else {
+    let Some(node) = nodes.get(path as usize) else {
         return;
     };
-    let (scaled, mut at) = (ns as f64 * place.scale, place.path.parent);
+    let (scaled, mut at) = (ns as f64 * node.scale, node.path.parent);
     let mut is_past = false;
     while at != ROOT
-        && let Some(above) = places.get_mut(at as usize)
+        && let Some(above) = nodes.get_mut(at as usize)
     {
         above.below += scaled;
-        is_past |= at == covered;
+        is_past |= at == enclosing_timed;
         at = match is_past && above.has_time() {
             true => ROOT,
             false => above.path.parent,
@@ -271,35 +274,35 @@ fn add_below(places: &mut [Place<'_>], one: &Enclosed) {
     }
 }
 
-/// Marks the span `blurs`, which shares some streams with `path`, and all places above that count both.
-fn note_overlap(places: &mut [Place<'_>], one: &Enclosed) {
-    let Enclosed {
-        covered,
+/// Marks the span `partly_overlaps`, which shares some streams with `path`, and all nodes above that count both.
+fn mark_overlap(nodes: &mut [CallTreeNode<'_>], one: &NestedPath) {
+    let NestedPath {
+        enclosing_timed,
         path,
-        blurs,
+        partly_overlaps,
         ..
     } = *one;
-    if blurs == ROOT {
+    if partly_overlaps == ROOT {
         return;
     }
-    if let Some(place) = places.get_mut(blurs as usize) {
-        place.own_overlaps = true;
+    if let Some(node) = nodes.get_mut(partly_overlaps as usize) {
+        node.own_overlaps = true;
     }
     let mut counts_both = false;
     let mut at = path;
-    while at != ROOT && at != covered {
-        counts_both |= at == blurs;
-        let Some(place) = places.get(at as usize) else {
+    while at != ROOT && at != enclosing_timed {
+        counts_both |= at == partly_overlaps;
+        let Some(node) = nodes.get(at as usize) else {
             return;
         };
-        at = place.path.parent;
-        if let Some(above) = places.get_mut(at as usize) {
+        at = node.path.parent;
+        if let Some(above) = nodes.get_mut(at as usize) {
             above.below_overlaps |= counts_both;
         }
     }
 }
 
-pub(super) fn reason(data: &NodeData, reason: Reason) -> u64 {
+pub(super) fn reason(data: &PathTotals, reason: UntimedReason) -> u64 {
     data.counts
         .untimed
         .get(reason as usize)

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::build_profile::Measured;
-use super::call::Untimed as Reason;
-use super::call_tree::{Place, reason};
+use super::build_profile::ProfileInputs;
+use super::call::UntimedReason;
+use super::call_tree::{CallTreeNode, reason};
 use super::sampling::Scaling;
 use gpuprof_report::profile::Estimate;
 
@@ -24,13 +24,13 @@ pub(super) struct Sampled {
 }
 
 impl Sampled {
-    pub(super) fn add(&mut self, place: &Place<'_>) {
-        let (timed, weights) = place.chosen();
-        let out = reason(&place.cpu, Reason::SampledOut);
+    pub(super) fn add(&mut self, node: &CallTreeNode<'_>) {
+        let (timed, weights) = node.chosen();
+        let out = reason(&node.cpu, UntimedReason::SampledOut);
         self.all += timed + out;
         self.out += out;
         self.weights += weights;
-        self.certain += place.gpu.iter().map(|(_, node)| node.certain).sum::<u64>();
+        self.certain += node.gpu.iter().map(|(_, node)| node.certain).sum::<u64>();
     }
 
     /// What weighted times are multiplied by; `None` where nothing was chosen.
@@ -42,27 +42,27 @@ impl Sampled {
 /// How sure a total on one device or on all is, where calls were left out of it. What is too little to tell by is as unsure
 /// as it is large, but for the calls that stand for themselves. On several devices the widths add up, whatever they have to do with each other.
 pub(super) fn estimate(
-    measured: &Measured<'_>,
+    inputs: &ProfileInputs<'_>,
     site: u32,
-    places: &[&Place<'_>],
+    nodes: &[&CallTreeNode<'_>],
     device: Option<u32>,
 ) -> Option<Estimate> {
     let mut sampled = Sampled::default();
-    places.iter().for_each(|place| sampled.add(place));
+    nodes.iter().for_each(|node| sampled.add(node));
     let factor = sampled.factor().filter(|_| sampled.out > 0)?;
     let mut totals: FxHashMap<u32, (f64, f64)> = FxHashMap::default();
-    for place in places {
-        for (ordinal, node) in &place.gpu {
+    for node in nodes {
+        for (ordinal, gpu) in &node.gpu {
             if device.is_none_or(|wanted| wanted == *ordinal) {
                 let (free, held) = totals.entry(*ordinal).or_default();
-                *free += node.outermost_ns as f64 * place.free_scale;
-                *held += node.outermost_ns as f64 * place.scale;
+                *free += gpu.outermost_ns as f64 * node.free_scale;
+                *held += gpu.outermost_ns as f64 * node.scale;
             }
         }
     }
     let half_width = |(&ordinal, &(free, held)): (&u32, &(f64, f64))| {
         let ratio = free / sampled.all as f64;
-        let clusters = &measured.gpu.clusters;
+        let clusters = &inputs.gpu.clusters;
         let half = clusters.half_width(site, ordinal, Scaling { factor, ratio });
         // A total that was held within another's still has all of its interval.
         let unknown = sampled.all.saturating_sub(sampled.certain) as f64 / sampled.all as f64;

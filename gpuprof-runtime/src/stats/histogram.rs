@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use gpuprof_report::histogram::{Histogram, OCTAVES, SUBS, place};
 use once_cell::race::OnceRef;
 
-use super::memory_limit::COUNTERS;
+use super::memory_limit::COUNTER_MEMORY;
 use crate::sync::AtomicU64;
 
 type Octave = [AtomicU64; SUBS];
@@ -16,7 +16,7 @@ type Octave = [AtomicU64; SUBS];
 #[derive(Debug)]
 pub(crate) struct AtomicHistogram {
     octaves: [OnceRef<'static, Octave>; OCTAVES],
-    /// Durations that the [ceiling](super::memory_limit::CEILING) left out.
+    /// Durations that the [ceiling](super::memory_limit::MAX_COUNTER_BYTES) left out.
     dropped: AtomicU64,
 }
 
@@ -47,7 +47,7 @@ impl AtomicHistogram {
 
     #[cold]
     fn grow(cell: &OnceRef<'static, Octave>) -> Option<&'static Octave> {
-        if !COUNTERS.take(size_of::<Octave>()) {
+        if !COUNTER_MEMORY.take(size_of::<Octave>()) {
             return None;
         }
         let octave: &'static Octave = Box::leak(Box::new(array::from_fn(|_| AtomicU64::new(0))));

@@ -6,7 +6,7 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use super::path_counters::{Node, Stamp};
+use super::path_counters::{PathCounters, WriterEpoch};
 use super::thread_counters::SiteCounters;
 use crate::sync::in_every_order;
 use gpuprof_report::histogram::Histogram;
@@ -14,16 +14,16 @@ use gpuprof_report::histogram::Histogram;
 const NS: u64 = 16;
 const CHILDREN: u64 = 3;
 
-fn node() -> Arc<Node> {
-    Arc::new(Node::new(1, SiteCounters::leaked(false)))
+fn node() -> Arc<PathCounters> {
+    Arc::new(PathCounters::new(1, SiteCounters::leaked(false)))
 }
 
-fn stamp(thread: u32) -> Stamp {
-    Stamp::new(Stamp::owner(thread), 1)
+fn writer(thread: u32) -> WriterEpoch {
+    WriterEpoch::new(WriterEpoch::owner(thread), 1)
 }
 
-fn book(node: &Node, thread: u32) {
-    assert!(node.book_time(NS, CHILDREN, stamp(thread)));
+fn record(node: &PathCounters, thread: u32) {
+    assert!(node.record_time(NS, CHILDREN, writer(thread)));
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn a_reader_sees_all_fields_of_one_moment() {
     in_every_order(|| {
         let node = node();
         // What is only done at first is over.
-        book(&node, 1);
+        record(&node, 1);
         let reader = thread::spawn({
             let node = Arc::clone(&node);
             move || {
@@ -44,7 +44,7 @@ fn a_reader_sees_all_fields_of_one_moment() {
                 assert_eq!((cpu.min, cpu.max), (NS, NS));
             }
         });
-        book(&node, 1);
+        record(&node, 1);
         reader.join().unwrap();
         assert_eq!(node.try_read(1).unwrap().cpu.calls, 2);
     });
@@ -58,24 +58,24 @@ fn the_next_thread_goes_on_with_the_counters_of_one_that_ended() {
         let next = thread::spawn({
             let free = Arc::clone(&free);
             move || {
-                let adopted: Option<Arc<Node>> = free.lock().unwrap().pop();
-                adopted.iter().map(|node| book(node, 2)).count() as u64
+                let adopted: Option<Arc<PathCounters>> = free.lock().unwrap().pop();
+                adopted.iter().map(|node| record(node, 2)).count() as u64
             }
         });
-        book(&node, 1);
+        record(&node, 1);
         free.lock().unwrap().push(Arc::clone(&node));
         // A span in a destructor that runs after that, which still finds the node.
-        assert!(!node.book_time(NS, CHILDREN, Stamp::new(0, 1)));
-        let booked = 1 + next.join().unwrap();
+        assert!(!node.record_time(NS, CHILDREN, WriterEpoch::new(0, 1)));
+        let recorded = 1 + next.join().unwrap();
         let data = node.try_read(1).unwrap();
-        assert_eq!((data.cpu.calls, data.cpu.total), (booked, NS * booked));
+        assert_eq!((data.cpu.calls, data.cpu.total), (recorded, NS * recorded));
         let mut histogram = Histogram::default();
         node.site.cpu.add_to(&mut histogram);
         assert_eq!(
             histogram.buckets().map(|(.., count)| count).sum::<u64>(),
-            booked
+            recorded
         );
-        assert_eq!(u64::from(node.site.threads(1)), booked);
+        assert_eq!(u64::from(node.site.threads(1)), recorded);
     });
 }
 
@@ -83,9 +83,9 @@ fn the_next_thread_goes_on_with_the_counters_of_one_that_ended() {
 fn a_histogram_only_ever_grows_for_a_reader() {
     in_every_order(|| {
         let node = node();
-        book(&node, 1);
+        record(&node, 1);
         let told = Arc::new(AtomicU64::new(0));
-        let count = |node: &Node| {
+        let count = |node: &PathCounters| {
             let mut histogram = Histogram::default();
             node.site.cpu.add_to(&mut histogram);
             histogram.buckets().map(|(.., count)| count).sum::<u64>()

@@ -17,7 +17,7 @@ pub(crate) mod totals;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Number of the measuring window: counted up by every reset and every session, honoured by whoever books anything.
+/// Number of the measuring window: counted up by every reset and every session, honoured by whoever records anything.
 static EPOCH: AtomicU32 = AtomicU32::new(1);
 
 /// The current window.
@@ -37,7 +37,7 @@ pub(crate) struct Durations {
     pub(crate) calls: u64,
     pub(crate) total: u64,
     /// Part of `total` that spans inside took.
-    pub(crate) children: u64,
+    pub(crate) nested: u64,
     pub(crate) min: u64,
     pub(crate) max: u64,
     /// Sum of squares, ns².
@@ -49,7 +49,7 @@ impl Default for Durations {
         Self {
             calls: 0,
             total: 0,
-            children: 0,
+            nested: 0,
             min: u64::MAX,
             max: 0,
             squares: 0.0,
@@ -78,14 +78,14 @@ impl Durations {
         self.max = self.max.max(other.max);
         self.calls += other.calls;
         self.total = self.total.wrapping_add(other.total);
-        self.children = self.children.wrapping_add(other.children);
+        self.nested = self.nested.wrapping_add(other.nested);
         self.squares += other.squares;
     }
 
     pub(crate) fn subtract(&mut self, earlier: &Self) {
         self.calls = self.calls.saturating_sub(earlier.calls);
         self.total = self.total.wrapping_sub(earlier.total);
-        self.children = self.children.wrapping_sub(earlier.children);
+        self.nested = self.nested.wrapping_sub(earlier.nested);
         self.squares -= earlier.squares;
     }
 

@@ -7,7 +7,7 @@
 use std::array;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
 
-use super::call::{Call, Fate, REASONS, Work};
+use super::call::{Call, GpuOutcome, REASONS, StatedWork};
 use super::thread_counters::SiteCounters;
 use crate::sync::{AtomicU32, AtomicU64, fence, hint};
 
@@ -15,23 +15,23 @@ use crate::sync::{AtomicU32, AtomicU64, fence, hint};
 /// nanoseconds, unless it was preempted there.
 const READ_TRIES: u32 = 10_000;
 
-/// Who books, and in which window: the two things that make a booking the first of its kind.
+/// Who records, and in which window: the two things that make a call the first of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp(u64);
+pub(crate) struct WriterEpoch(u64);
 
-impl Stamp {
-    /// `owner` in its upper half, as [`Stamp::owner`] makes it; 0 for a thread that has no counters any more.
+impl WriterEpoch {
+    /// `owner` in its upper half, as [`WriterEpoch::owner`] makes it; 0 for a thread that has no counters any more.
     #[inline]
     pub(crate) fn new(owner: u64, epoch: u32) -> Self {
         Self(owner | u64::from(epoch))
     }
 
-    /// The number of a thread, made ready for [`Stamp::new`].
+    /// The number of a thread, made ready for [`WriterEpoch::new`].
     pub(crate) fn owner(number: u32) -> u64 {
         u64::from(number) << 32
     }
 
-    pub(super) fn of(bits: u64) -> Self {
+    pub(super) fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
@@ -52,7 +52,7 @@ impl Stamp {
 #[derive(Debug)]
 struct Durations {
     total: AtomicU64,
-    children: AtomicU64,
+    nested: AtomicU64,
     min: AtomicU64,
     max: AtomicU64,
     /// Sum of squares as the bits of an f64, in ns².
@@ -63,7 +63,7 @@ impl Durations {
     fn new() -> Self {
         Self {
             total: AtomicU64::new(0),
-            children: AtomicU64::new(0),
+            nested: AtomicU64::new(0),
             min: AtomicU64::new(u64::MAX),
             max: AtomicU64::new(0),
             squares: AtomicU64::new(0),
@@ -71,11 +71,11 @@ impl Durations {
     }
 
     #[inline]
-    fn add(&self, ns: u64, children: u64) {
+    fn add(&self, ns: u64, nested: u64) {
         self.total
             .store(self.total.load(Relaxed).wrapping_add(ns), Relaxed);
-        self.children
-            .store(self.children.load(Relaxed).wrapping_add(children), Relaxed);
+        self.nested
+            .store(self.nested.load(Relaxed).wrapping_add(nested), Relaxed);
         if ns < self.min.load(Relaxed) {
             self.min.store(ns, Relaxed);
         }
@@ -101,7 +101,7 @@ impl Durations {
         super::Durations {
             calls,
             total: self.total.load(Relaxed),
-            children: self.children.load(Relaxed),
+            nested: self.nested.load(Relaxed),
             min,
             max,
             squares: f64::from_bits(self.squares.load(Relaxed)),
@@ -126,11 +126,11 @@ fn bump(cell: &AtomicU64) {
 /// call writes fills the first.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Node {
+pub(crate) struct PathCounters {
     /// The chain of sites from the root to here, numbered for the whole process.
     pub(crate) path: u32,
     sequence: AtomicU32,
-    /// The [`Stamp`] of the last booking.
+    /// The [`WriterEpoch`] of the last call.
     seen: AtomicU64,
     calls: AtomicU64,
     cpu: Durations,
@@ -145,7 +145,7 @@ pub(crate) struct Node {
     work_stated: AtomicU32,
 }
 
-impl Node {
+impl PathCounters {
     pub(super) fn new(path: u32, site: &'static SiteCounters) -> Self {
         Self {
             path,
@@ -165,20 +165,20 @@ impl Node {
         }
     }
 
-    /// Books one ended call that is nothing but its CPU time. Only the owning thread may call this.
+    /// Records one ended call that is nothing but its CPU time. Only the owning thread may call this.
     ///
-    /// Returns whether it was booked: a thread that has handed its counters on may not.
+    /// Returns whether it was recorded: a thread that has handed its counters on may not.
     #[inline]
-    pub(crate) fn book_time(&self, cpu_ns: u64, children_ns: u64, stamp: Stamp) -> bool {
-        self.change(stamp, || self.add_time(cpu_ns, children_ns))
+    pub(crate) fn record_time(&self, cpu_ns: u64, nested_ns: u64, writer: WriterEpoch) -> bool {
+        self.change(writer, || self.add_time(cpu_ns, nested_ns))
     }
 
-    /// [`book_time`](Self::book_time) with everything else that is known of the call.
+    /// [`record_time`](Self::record_time) with everything else that is known of the call.
     #[inline]
-    pub(crate) fn book(&self, call: &Call<'_>, stamp: Stamp) -> bool {
-        self.change(stamp, || {
-            self.add_time(call.cpu_ns, call.children_ns);
-            self.add_fate(call.fate);
+    pub(crate) fn record(&self, call: &Call<'_>, writer: WriterEpoch) -> bool {
+        self.change(writer, || {
+            self.add_time(call.cpu_ns, call.nested_ns);
+            self.add_outcome(call.outcome);
             self.add_work(call.work);
             if let (Some(ns), Some(histogram)) = (call.wall_ns, &self.site.wall) {
                 self.wall.add(ns, 0);
@@ -187,20 +187,25 @@ impl Node {
         })
     }
 
-    /// Books one replay of a captured call: all but its CPU time, as it has none.
-    pub(crate) fn book_replay(&self, fate: Fate, work: &Work, stamp: Stamp) -> bool {
-        self.change(stamp, || {
+    /// Records one replay of a captured call: all but its CPU time, as it has none.
+    pub(crate) fn record_replay(
+        &self,
+        outcome: GpuOutcome,
+        work: &StatedWork,
+        writer: WriterEpoch,
+    ) -> bool {
+        self.change(writer, || {
             bump(&self.replays);
-            self.add_fate(fate);
+            self.add_outcome(outcome);
             self.add_work(work);
         })
     }
 
     #[inline]
-    fn change(&self, stamp: Stamp, add: impl FnOnce()) -> bool {
+    fn change(&self, writer: WriterEpoch, add: impl FnOnce()) -> bool {
         // Nothing is written, the sequence number neither, before it is known that this thread may: the next one to begin may
         // be writing already.
-        if self.seen.load(Relaxed) != stamp.0 && !self.is_first(stamp) {
+        if self.seen.load(Relaxed) != writer.0 && !self.is_first(writer) {
             return false;
         }
         self.write(add);
@@ -219,40 +224,40 @@ impl Node {
             .store(sequence.wrapping_add(2), Ordering::Release);
     }
 
-    /// The first booking of a thread, or in a window. Returns whether the thread may book.
+    /// The first call of a thread, or in a window. Returns whether the thread may record.
     #[cold]
-    fn is_first(&self, stamp: Stamp) -> bool {
-        if !stamp.has_owner() {
+    fn is_first(&self, writer: WriterEpoch) -> bool {
+        if !writer.has_owner() {
             return false;
         }
         self.write(|| {
-            if Stamp::of(self.seen.load(Relaxed)).epoch() != stamp.epoch() {
+            if WriterEpoch::from_bits(self.seen.load(Relaxed)).epoch() != writer.epoch() {
                 self.cpu.forget_extremes();
                 self.wall.forget_extremes();
             }
-            self.seen.store(stamp.0, Relaxed);
+            self.seen.store(writer.0, Relaxed);
         });
-        self.site.count_thread(stamp);
+        self.site.count_thread(writer);
         true
     }
 
     #[inline]
-    fn add_time(&self, cpu_ns: u64, children_ns: u64) {
+    fn add_time(&self, cpu_ns: u64, nested_ns: u64) {
         bump(&self.calls);
-        self.cpu.add(cpu_ns, children_ns);
+        self.cpu.add(cpu_ns, nested_ns);
         self.site.cpu.record(cpu_ns);
     }
 
-    fn add_fate(&self, fate: Fate) {
-        match fate {
-            Fate::NoStream => {}
-            Fate::Submitted => bump(&self.submitted),
-            Fate::Captured => bump(&self.captured),
-            Fate::InGraph => {
+    fn add_outcome(&self, outcome: GpuOutcome) {
+        match outcome {
+            GpuOutcome::NoStream => {}
+            GpuOutcome::Submitted => bump(&self.submitted),
+            GpuOutcome::Captured => bump(&self.captured),
+            GpuOutcome::InGraph => {
                 bump(&self.captured);
                 bump(&self.in_graph);
             }
-            Fate::Untimed(reason) => {
+            GpuOutcome::Untimed(reason) => {
                 if let Some(cell) = self.untimed.get(reason as usize) {
                     bump(cell);
                 }
@@ -261,13 +266,13 @@ impl Node {
     }
 
     #[inline]
-    fn add_work(&self, work: &Work) {
+    fn add_work(&self, work: &StatedWork) {
         if !work.is_none() {
             self.add_stated(work);
         }
     }
 
-    fn add_stated(&self, work: &Work) {
+    fn add_stated(&self, work: &StatedWork) {
         for (at, (cell, amount)) in self.work.iter().zip(work.fields()).enumerate() {
             if let Some(amount) = amount {
                 add_f64(cell, amount);
@@ -278,7 +283,7 @@ impl Node {
     }
 
     /// All fields of one moment. Minimum and maximum only if they are of the window `epoch`.
-    pub(crate) fn read(&self, epoch: u32) -> NodeData {
+    pub(crate) fn read(&self, epoch: u32) -> PathTotals {
         for _ in 0..READ_TRIES {
             if let Some(data) = self.try_read(epoch) {
                 return data;
@@ -289,7 +294,7 @@ impl Node {
     }
 
     /// One try: `None` where the writer came between.
-    pub(super) fn try_read(&self, epoch: u32) -> Option<NodeData> {
+    pub(super) fn try_read(&self, epoch: u32) -> Option<PathTotals> {
         let before = self.sequence.load(Ordering::Acquire);
         let data = self.read_once(epoch);
         fence(Ordering::Acquire);
@@ -297,8 +302,8 @@ impl Node {
         whole.then_some(data)
     }
 
-    fn read_once(&self, epoch: u32) -> NodeData {
-        let current = Stamp::of(self.seen.load(Relaxed)).epoch() == epoch;
+    fn read_once(&self, epoch: u32) -> PathTotals {
+        let current = WriterEpoch::from_bits(self.seen.load(Relaxed)).epoch() == epoch;
         let calls = self.calls.load(Relaxed);
         let stated = self.work_stated.load(Relaxed);
         let [bytes, flops, items] = [0, 1, 2].map(|at| {
@@ -309,7 +314,7 @@ impl Node {
         for (into, cell) in untimed.iter_mut().zip(&self.untimed) {
             *into = cell.load(Relaxed);
         }
-        NodeData {
+        PathTotals {
             cpu: self.cpu.read(calls, current),
             wall: match self.site.wall {
                 Some(_) => self.wall.read(calls, current),
@@ -322,7 +327,7 @@ impl Node {
                 replays: self.replays.load(Relaxed),
                 untimed,
             },
-            work: Work {
+            work: StatedWork {
                 bytes,
                 flops,
                 items,
@@ -350,16 +355,16 @@ impl Counts {
     }
 }
 
-/// A [`Node`] as plain data, or the sum of several.
+/// A [`PathCounters`] as plain data, or the sum of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct NodeData {
+pub(crate) struct PathTotals {
     pub(crate) cpu: super::Durations,
     pub(crate) wall: super::Durations,
     pub(crate) counts: Counts,
-    pub(crate) work: Work,
+    pub(crate) work: StatedWork,
 }
 
-impl NodeData {
+impl PathTotals {
     /// Whether any call ended here, or any replay was launched.
     pub(crate) fn ran(&self) -> bool {
         self.cpu.calls > 0 || self.counts.replays > 0
@@ -395,7 +400,7 @@ impl NodeData {
         }
         self.work.subtract(&earlier.work);
         if self.cpu.calls == 0 && self.counts.replays == 0 {
-            self.work = Work::NONE;
+            self.work = StatedWork::NONE;
         }
     }
 }

@@ -13,7 +13,7 @@ const MOST: usize = 1 << 16;
 
 /// One path.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Path {
+pub(crate) struct CallPath {
     pub(crate) parent: u32,
     /// Meaningless for [`ROOT`].
     pub(crate) site: u32,
@@ -23,14 +23,14 @@ pub(crate) struct Path {
 
 /// All paths; the index is the number, parents come before their children.
 #[derive(Debug)]
-pub(crate) struct Paths {
+pub(crate) struct CallPaths {
     known: FxHashMap<(u32, u32), u32>,
-    list: Vec<Path>,
+    list: Vec<CallPath>,
 }
 
-impl Paths {
+impl CallPaths {
     pub(crate) fn new() -> Self {
-        let root = Path {
+        let root = CallPath {
             parent: ROOT,
             site: u32::MAX,
             recursive: false,
@@ -51,7 +51,7 @@ impl Paths {
         }
         let path = u32::try_from(self.list.len()).ok()?;
         let recursive = self.ancestors(parent).any(|above| above.site == site);
-        self.list.push(Path {
+        self.list.push(CallPath {
             parent,
             site,
             recursive,
@@ -60,7 +60,7 @@ impl Paths {
         Some(path)
     }
 
-    fn ancestors(&self, from: u32) -> impl Iterator<Item = Path> + '_ {
+    fn ancestors(&self, from: u32) -> impl Iterator<Item = CallPath> + '_ {
         let mut at = from;
         std::iter::from_fn(move || {
             let path = *self.list.get(at as usize).filter(|_| at != ROOT)?;
@@ -69,7 +69,7 @@ impl Paths {
         })
     }
 
-    pub(crate) fn list(&self) -> &[Path] {
+    pub(crate) fn list(&self) -> &[CallPath] {
         &self.list
     }
 }

@@ -20,21 +20,21 @@ const Z975: f64 = 1.959_964;
 
 /// What sampling drew for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Drawn {
+pub(crate) struct SamplingDraw {
     /// A number that the calls share for which the same first draw was made, and no others.
     pub(crate) cluster: u64,
     /// One cluster in so many is drawn.
-    pub(crate) first: u32,
+    pub(crate) cluster_rate: u32,
     /// How many calls this one stands for by everything that was drawn for it, the first draw included.
-    pub(crate) all: u32,
+    pub(crate) weight: u32,
 }
 
-impl Drawn {
+impl SamplingDraw {
     /// Nothing was drawn: the call stands for itself.
-    pub(crate) const NOTHING: Self = Self {
+    pub(crate) const UNSAMPLED: Self = Self {
         cluster: 0,
-        first: 1,
-        all: 1,
+        cluster_rate: 1,
+        weight: 1,
     };
 }
 
@@ -82,15 +82,22 @@ pub(super) struct Scaling {
 
 impl Clusters {
     /// Adds a call's time on one device; `counts` on the first of its devices.
-    pub(crate) fn add(&mut self, site: u32, drawn: Drawn, device: u32, counts: bool, ns: u64) {
-        if drawn.all <= 1 {
+    pub(crate) fn add(
+        &mut self,
+        site: u32,
+        draw: SamplingDraw,
+        device: u32,
+        counts: bool,
+        ns: u64,
+    ) {
+        if draw.weight <= 1 {
             return;
         }
-        let (weight, first) = (f64::from(drawn.all), f64::from(drawn.first.max(1)));
+        let (weight, first) = (f64::from(draw.weight), f64::from(draw.cluster_rate.max(1)));
         // Shares of the variance: between clusters, and of the later draws within them.
         let (between, within) = (1.0 - 1.0 / first, 1.0 / first - 1.0 / weight);
         let sums = self.by_site.entry(site).or_default();
-        let key = (drawn.cluster, site);
+        let key = (draw.cluster, site);
         let [newer, older] = &mut self.recent;
         let cluster = newer.entry(key).or_insert_with(|| {
             older.remove(&key).unwrap_or_else(|| {
@@ -136,12 +143,12 @@ impl Clusters {
         }
     }
 
-    /// Half the width of the 95 % interval of a site's total on a device, ns. `None`: too few clusters were drawn to tell.
+    /// Half the width of the 95 % interval of a site's total on a device, ns. `None`: too few clusters were draw to tell.
     ///
     /// The variance of a ratio estimator under cluster sampling (Cochran, Sampling Techniques, 3rd ed., chapters 9A and 11),
     /// for draws that are made for each span on its own (Särndal, Swensson, Wretman, Model Assisted Survey Sampling,
     /// chapters 4 and 5): with `e = u − ratio · v` of a cluster and of a single call,
-    /// `Σ clusters (1 − p₁) e² + Σ calls p₁ (1 − p₂) e²`, where a cluster is drawn with p₁ and a call in it with p₂. The
+    /// `Σ clusters (1 − p₁) e² + Σ calls p₁ (1 − p₂) e²`, where a cluster is draw with p₁ and a call in it with p₂. The
     /// quantile is Student's, as the spread itself is only estimated.
     pub(super) fn half_width(&self, site: u32, device: u32, scaling: Scaling) -> Option<f64> {
         let sums = self.by_site.get(&site)?;
@@ -190,7 +197,7 @@ fn t975(freedom: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Clusters, Drawn, Scaling, t975};
+    use super::{Clusters, SamplingDraw, Scaling, t975};
 
     #[test]
     fn the_quantiles_are_students() {
@@ -210,15 +217,15 @@ mod tests {
         }
     }
 
-    fn sums(calls: &[(u64, u64)], first: u32, all: u32) -> Clusters {
+    fn sums(calls: &[(u64, u64)], cluster_rate: u32, weight: u32) -> Clusters {
         let mut clusters = Clusters::default();
         for &(cluster, ns) in calls {
-            let drawn = Drawn {
+            let draw = SamplingDraw {
                 cluster,
-                first,
-                all,
+                cluster_rate,
+                weight,
             };
-            clusters.add(1, drawn, 0, true, ns);
+            clusters.add(1, draw, 0, true, ns);
         }
         clusters
     }

@@ -10,15 +10,15 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::histogram;
-use super::memory_limit::{BLOCK, Budget};
-use super::path_counters::{Node, Stamp};
-use super::path_ids::Paths;
+use super::memory_limit::{BLOCK_OVERHEAD, MemoryLimit};
+use super::path_counters::{PathCounters, WriterEpoch};
+use super::path_ids::CallPaths;
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// What other threads may read of a thread at any time.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
-    pub(super) nodes: Mutex<Vec<&'static Node>>,
+pub(crate) struct ThreadCounters {
+    pub(super) nodes: Mutex<Vec<&'static PathCounters>>,
     /// By number.
     pub(super) sites: Mutex<FxHashMap<u32, &'static SiteCounters>>,
     /// The owner's alone. A lock only because owners follow one another.
@@ -34,30 +34,31 @@ pub(crate) struct Shared {
 }
 
 /// Nodes by parent's path and site; `None` where there is no room for one.
-type Known = FxHashMap<(u32, u32), Option<&'static Node>>;
+type Known = FxHashMap<(u32, u32), Option<&'static PathCounters>>;
 
 /// Bytes of an entry in a table and in a list, each half empty at worst.
-const ENTRY: usize = 2 * (size_of::<((u32, u32), Option<&Node>)>() + size_of::<&Node>());
+const ENTRY: usize =
+    2 * (size_of::<((u32, u32), Option<&PathCounters>)>() + size_of::<&PathCounters>());
 /// Bytes of a node. To put it at a multiple of its alignment costs twice that (glibc 2.36).
-const NODE: usize = size_of::<Node>() + 2 * align_of::<Node>() + ENTRY;
+const NODE: usize = size_of::<PathCounters>() + 2 * align_of::<PathCounters>() + ENTRY;
 
-impl Shared {
+impl ThreadCounters {
     /// The node of `site` called from `parent`, made now if it is new here. `None`: there are too many.
     pub(crate) fn node(
         &self,
-        paths: &Mutex<Paths>,
-        budget: &Budget,
+        paths: &Mutex<CallPaths>,
+        limit: &MemoryLimit,
         parent: u32,
         site: u32,
         is_async: bool,
-    ) -> Option<&'static Node> {
+    ) -> Option<&'static PathCounters> {
         let mut known = self.known.lock();
         if let Some(node) = known.get(&(parent, site)) {
             return *node;
         }
-        let node = self.make(paths, budget, parent, site, is_async);
+        let node = self.make(paths, limit, parent, site, is_async);
         // What is refused is remembered while there is room for that; then it is found out each time.
-        if node.is_some() || budget.take(ENTRY) {
+        if node.is_some() || limit.take(ENTRY) {
             known.insert((parent, site), node);
         }
         node
@@ -65,12 +66,12 @@ impl Shared {
 
     fn make(
         &self,
-        paths: &Mutex<Paths>,
-        budget: &Budget,
+        paths: &Mutex<CallPaths>,
+        limit: &MemoryLimit,
         parent: u32,
         site: u32,
         is_async: bool,
-    ) -> Option<&'static Node> {
+    ) -> Option<&'static PathCounters> {
         let path = paths.lock().child(parent, site)?;
         let mut sites = self.sites.lock();
         let known = sites.get(&site).copied();
@@ -78,7 +79,7 @@ impl Shared {
             Some(_) => 0,
             None => SiteCounters::bytes(is_async),
         };
-        if !budget.take(NODE + site_bytes) {
+        if !limit.take(NODE + site_bytes) {
             return None;
         }
         let counters = known.unwrap_or_else(|| {
@@ -86,7 +87,7 @@ impl Shared {
             sites.insert(site, made);
             made
         });
-        let node: &'static Node = Box::leak(Box::new(Node::new(path, counters)));
+        let node: &'static PathCounters = Box::leak(Box::new(PathCounters::new(path, counters)));
         self.nodes.lock().push(node);
         Some(node)
     }
@@ -98,17 +99,17 @@ pub(crate) struct SiteCounters {
     pub(super) cpu: histogram::AtomicHistogram,
     /// Of async functions.
     pub(super) wall: Option<Box<histogram::AtomicHistogram>>,
-    /// Threads that booked here, one after another, in the window of `seen`.
+    /// Threads that recorded here, one after another, in the window of `seen`.
     threads: AtomicU32,
-    /// The [`Stamp`] of the last of them.
+    /// The [`WriterEpoch`] of the last of them.
     seen: AtomicU64,
 }
 
 impl SiteCounters {
     /// What one takes from the start.
     fn bytes(is_async: bool) -> usize {
-        let wall = size_of::<histogram::AtomicHistogram>() + BLOCK;
-        size_of::<Self>() + BLOCK + ENTRY + if is_async { wall } else { 0 }
+        let wall = size_of::<histogram::AtomicHistogram>() + BLOCK_OVERHEAD;
+        size_of::<Self>() + BLOCK_OVERHEAD + ENTRY + if is_async { wall } else { 0 }
     }
 
     pub(super) fn leaked(is_async: bool) -> &'static Self {
@@ -119,23 +120,23 @@ impl SiteCounters {
             seen: AtomicU64::new(0),
         }))
     }
-    /// Counts the thread of `stamp`, if it is new here.
-    pub(super) fn count_thread(&self, stamp: Stamp) {
+    /// Counts the thread of `writer`, if it is new here.
+    pub(super) fn count_thread(&self, writer: WriterEpoch) {
         let seen = self.seen.load(Relaxed);
-        if seen == stamp.bits() {
+        if seen == writer.bits() {
             return;
         }
-        let before = match Stamp::of(seen).epoch() == stamp.epoch() {
+        let before = match WriterEpoch::from_bits(seen).epoch() == writer.epoch() {
             true => self.threads.load(Relaxed),
             false => 0,
         };
         self.threads.store(before + 1, Relaxed);
-        self.seen.store(stamp.bits(), Relaxed);
+        self.seen.store(writer.bits(), Relaxed);
     }
 
-    /// Threads that booked a call of the site here in the window `epoch`.
+    /// Threads that recorded a call of the site here in the window `epoch`.
     pub(super) fn threads(&self, epoch: u32) -> u32 {
-        match Stamp::of(self.seen.load(Relaxed)).epoch() == epoch {
+        match WriterEpoch::from_bits(self.seen.load(Relaxed)).epoch() == epoch {
             true => self.threads.load(Relaxed),
             false => 0,
         }
@@ -146,19 +147,19 @@ impl SiteCounters {
 mod tests {
     use parking_lot::Mutex;
 
-    use super::super::memory_limit::Budget;
-    use super::super::path_counters::Stamp;
-    use super::super::path_ids::{Paths, ROOT};
-    use super::{ENTRY, NODE, Shared, SiteCounters};
+    use super::super::memory_limit::MemoryLimit;
+    use super::super::path_counters::WriterEpoch;
+    use super::super::path_ids::{CallPaths, ROOT};
+    use super::{ENTRY, NODE, SiteCounters, ThreadCounters};
 
     #[test]
     fn a_place_past_the_ceiling_is_refused_and_those_before_go_on() {
         let site = SiteCounters::bytes(false);
-        let paths = Mutex::new(Paths::new());
+        let paths = Mutex::new(CallPaths::new());
         // Two functions, a second place of one of them, and no more.
-        let budget = Budget::new(2 * (NODE + site) + NODE + 5 * ENTRY);
-        let shared = Shared::default();
-        let node = |parent, site| shared.node(&paths, &budget, parent, site, false);
+        let limit = MemoryLimit::new(2 * (NODE + site) + NODE + 5 * ENTRY);
+        let shared = ThreadCounters::default();
+        let node = |parent, site| shared.node(&paths, &limit, parent, site, false);
         let first = node(ROOT, 0).expect("there is room");
         assert!(node(ROOT, 1).is_some() && node(first.path, 1).is_some());
         for site in 2..100 {
@@ -168,15 +169,15 @@ mod tests {
         assert!(shared.known.lock().len() < 10);
         let again = node(ROOT, 0).expect("it is known");
         assert!(std::ptr::eq(first, again));
-        assert!(again.book_time(1, 0, Stamp::new(Stamp::owner(1), 1)));
+        assert!(again.record_time(1, 0, WriterEpoch::new(WriterEpoch::owner(1), 1)));
     }
 
     #[test]
     fn another_thread_pays_for_counters_of_its_own() {
-        let paths = Mutex::new(Paths::new());
-        let budget = Budget::new(2 * (NODE + SiteCounters::bytes(true)));
-        let threads = [(); 3].map(|()| Shared::default());
-        let node = |thread: &Shared| thread.node(&paths, &budget, ROOT, 0, true).is_some();
+        let paths = Mutex::new(CallPaths::new());
+        let limit = MemoryLimit::new(2 * (NODE + SiteCounters::bytes(true)));
+        let threads = [(); 3].map(|()| ThreadCounters::default());
+        let node = |thread: &ThreadCounters| thread.node(&paths, &limit, ROOT, 0, true).is_some();
         assert_eq!(threads.each_ref().map(node), [true, false, false]);
     }
 }

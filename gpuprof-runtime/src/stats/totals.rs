@@ -4,20 +4,20 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rustc_hash::FxHashMap;
 
-use super::path_counters::NodeData;
-use super::thread_counters::Shared;
+use super::path_counters::PathTotals;
+use super::thread_counters::ThreadCounters;
 use gpuprof_report::histogram::Histogram;
 
 /// Counters of any number of threads, as plain data.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Merged {
+pub(crate) struct Totals {
     /// By path.
-    pub(crate) nodes: Vec<NodeData>,
+    pub(crate) nodes: Vec<PathTotals>,
     /// By site.
     pub(crate) cpu: FxHashMap<u32, Histogram>,
     /// By site, of async functions.
     pub(crate) wall: FxHashMap<u32, Histogram>,
-    /// By site: threads that booked a call in the window.
+    /// By site: threads that recorded a call in the window.
     pub(crate) threads: FxHashMap<u32, u32>,
     pub(crate) own_ticks: u64,
     pub(crate) setup_ticks: u64,
@@ -26,14 +26,14 @@ pub(crate) struct Merged {
     pub(crate) dropped: u64,
 }
 
-impl Merged {
+impl Totals {
     /// Adds what a thread has counted so far.
-    pub(crate) fn add(&mut self, thread: &Shared) {
+    pub(crate) fn add(&mut self, thread: &ThreadCounters) {
         let epoch = super::epoch();
         for node in thread.nodes.lock().iter() {
             let at = node.path as usize;
             if self.nodes.len() <= at {
-                self.nodes.resize(at + 1, NodeData::default());
+                self.nodes.resize(at + 1, PathTotals::default());
             }
             if let Some(sum) = self.nodes.get_mut(at) {
                 sum.merge(&node.read(epoch));
@@ -56,7 +56,7 @@ impl Merged {
     /// Adds what another window has counted.
     pub(crate) fn fold(&mut self, other: &Self) {
         if self.nodes.len() < other.nodes.len() {
-            self.nodes.resize(other.nodes.len(), NodeData::default());
+            self.nodes.resize(other.nodes.len(), PathTotals::default());
         }
         for (sum, more) in self.nodes.iter_mut().zip(&other.nodes) {
             sum.merge(more);

@@ -13,7 +13,7 @@ use super::windows::Windows;
 use crate::cupti::call_stack::Ended;
 use crate::cupti::collect::callback_ids::Purpose;
 use crate::cupti::collect::record::{Api, Record};
-use crate::gpu::Late;
+use crate::gpu::LatePolicy;
 
 /// CUDA calls of which something may still come; past it the older half is let go.
 const MOST_CALLS: usize = 1 << 17;
@@ -285,8 +285,8 @@ impl Join {
 
     /// Begins the window of `epoch`, and returns what the one that ends has measured, and what has come for the one kept
     /// before it.
-    pub(crate) fn next_window(&mut self, epoch: u32, late: Late) -> (Tables, Tables) {
-        if matches!(late, Late::OfThis) {
+    pub(crate) fn next_window(&mut self, epoch: u32, late: LatePolicy) -> (Tables, Tables) {
+        if matches!(late, LatePolicy::KeepCurrent) {
             self.settle_all();
         }
         self.booked.next_window(epoch, late)

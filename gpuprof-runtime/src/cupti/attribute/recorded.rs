@@ -10,7 +10,7 @@ use super::correlation::Activity;
 use super::open_calls::{Calls, Run};
 use super::tables::{KernelKey, MOST_KEYS, OTHERS, OUTSIDE, Tables};
 use crate::cupti::call_stack::{Ended, site_of};
-use crate::gpu::Late;
+use crate::gpu::LatePolicy;
 
 /// Kernel names by number.
 #[derive(Clone, Debug, Default)]
@@ -107,15 +107,15 @@ impl Booked {
 
     /// Begins the window of `epoch`, and returns what the one that ends has measured, and what has come for the one kept
     /// before it.
-    pub(crate) fn next_window(&mut self, epoch: u32, late: Late) -> (Tables, Tables) {
+    pub(crate) fn next_window(&mut self, epoch: u32, late: LatePolicy) -> (Tables, Tables) {
         self.close_all();
         let ended = std::mem::replace(&mut self.epoch, epoch);
         let mut now = std::mem::take(&mut self.now);
         now.settle();
         let kept = match late {
-            Late::Forget => self.late.take(),
-            Late::Keep => None,
-            Late::OfThis => self.late.replace((ended, Tables::default())),
+            LatePolicy::Discard => self.late.take(),
+            LatePolicy::KeepPrevious => None,
+            LatePolicy::KeepCurrent => self.late.replace((ended, Tables::default())),
         };
         let mut kept = kept.map(|(_, late)| late).unwrap_or_default();
         kept.settle_late();

@@ -15,7 +15,7 @@ use crate::cupti::collect::queue::Waiting;
 use crate::cupti::collect::reader::Sink;
 use crate::cupti::collect::record::Record;
 use crate::cupti::collect::subscriber;
-use crate::gpu::Late;
+use crate::gpu::LatePolicy;
 
 /// How long a program's thread waits for the reader, which holds the lock for milliseconds at most. In a forked child it may be held
 /// for ever.
@@ -66,7 +66,7 @@ impl Work {
 
     /// Begins the window `epoch`, and returns what the one that ends has measured, and what has come for the one that was
     /// kept before it.
-    pub(crate) fn next_window(&self, epoch: u32, late: Late) -> (Tables, Tables) {
+    pub(crate) fn next_window(&self, epoch: u32, late: LatePolicy) -> (Tables, Tables) {
         let Some(mut join) = self.join.try_lock_for(PATIENCE) else {
             self.miss();
             return (Tables::default(), Tables::default());
@@ -111,7 +111,7 @@ impl Sink for &'static Work {
 mod tests {
     use std::time::Duration;
 
-    use super::{Late, Work};
+    use super::{LatePolicy, Work};
     use crate::cupti::call_stack::Ended;
     use crate::cupti::collect::queue::MOST;
 
@@ -134,10 +134,10 @@ mod tests {
         for call in 1..=MOST as u64 + 7 {
             work.ended(ended(call << 20));
         }
-        let (now, _) = work.next_window(1, Late::OfThis);
+        let (now, _) = work.next_window(1, LatePolicy::KeepCurrent);
         let calls: u64 = now.calls.values().map(|sums| sums.calls).sum();
         assert_eq!((calls, now.lost_calls), (MOST as u64, 7));
-        let (next, _) = work.next_window(2, Late::OfThis);
+        let (next, _) = work.next_window(2, LatePolicy::KeepCurrent);
         assert_eq!(next.lost_calls, 0);
     }
 
@@ -146,7 +146,7 @@ mod tests {
         let work = Work::new();
         assert_eq!(work.note(), None);
         let held = work.join.lock();
-        let _ = work.next_window(1, Late::OfThis);
+        let _ = work.next_window(1, LatePolicy::KeepCurrent);
         drop(held);
         let note = work.note().expect("it was missed");
         assert!(

@@ -13,7 +13,7 @@ use super::totals::{ApiSums, CopySums, KernelSums, Sums};
 use crate::cupti::collect::callback_ids::Purpose;
 use crate::cupti::collect::record::{CopyKind, Function};
 use crate::cupti::collect::subscriber;
-use crate::stats::build_profile::Worked;
+use crate::stats::build_profile::CuptiActivity;
 use gpuprof_report::profile::{ApiCall, Copies, Cupti, Durations, Kernel, Profile, Work};
 use gpuprof_report::{demangle, occupancy};
 
@@ -21,8 +21,8 @@ use gpuprof_report::{demangle, occupancy};
 const OTHER_KERNELS: &str = "(other kernels)";
 
 /// What a window's tables tell, by function.
-pub(crate) fn by_site(tables: &Tables, symbols: &Symbols) -> FxHashMap<u32, Worked> {
-    let mut sites: FxHashMap<u32, Worked> = FxHashMap::default();
+pub(crate) fn by_site(tables: &Tables, symbols: &Symbols) -> FxHashMap<u32, CuptiActivity> {
+    let mut sites: FxHashMap<u32, CuptiActivity> = FxHashMap::default();
     for (site, sums) in &tables.calls {
         let worked = sites.entry(*site).or_default();
         worked.timed_busy_ns = sums.timed_busy_ns;

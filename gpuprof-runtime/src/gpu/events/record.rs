@@ -4,10 +4,10 @@ use crate::gpu::driver::table::Driver;
 use crate::gpu::events::pool::{NoPair, Pair, within};
 use crate::gpu::frame::{GpuThread, Pairs};
 use crate::gpu::stream::resolve::{Lane, Lanes};
-use crate::stats::call::{Fate, Untimed};
+use crate::stats::call::{GpuOutcome, UntimedReason};
 
 /// Whether events can be recorded on all lanes now.
-pub(in crate::gpu) fn check(driver: &Driver, lanes: &Lanes) -> Result<(), Fate> {
+pub(in crate::gpu) fn check(driver: &Driver, lanes: &Lanes) -> Result<(), GpuOutcome> {
     let mut lanes = lanes.as_slice().iter();
     lanes.try_for_each(|lane| in_context_of(driver, lane, || check_stream(driver, lane)))
 }
@@ -18,7 +18,7 @@ pub(in crate::gpu) fn start(
     driver: &Driver,
     thread: &mut GpuThread,
     lanes: &Lanes,
-) -> Result<Pairs, Fate> {
+) -> Result<Pairs, GpuOutcome> {
     match lanes {
         Lanes::One(lane) => start_lane(driver, thread, lane).map(Pairs::One),
         Lanes::Many(lanes) => start_many(driver, thread, lanes),
@@ -26,15 +26,19 @@ pub(in crate::gpu) fn start(
 }
 
 #[cold]
-fn start_many(driver: &Driver, thread: &mut GpuThread, lanes: &[Lane]) -> Result<Pairs, Fate> {
+fn start_many(
+    driver: &Driver,
+    thread: &mut GpuThread,
+    lanes: &[Lane],
+) -> Result<Pairs, GpuOutcome> {
     let mut pairs = Vec::with_capacity(lanes.len());
     for lane in lanes {
         match start_lane(driver, thread, lane) {
             Ok(pair) => pairs.push(pair),
-            Err(fate) => {
+            Err(outcome) => {
                 let started = lanes.iter().zip(pairs);
                 started.for_each(|(lane, pair)| lane.context.give(pair));
-                return Err(fate);
+                return Err(outcome);
             }
         }
     }
@@ -43,7 +47,7 @@ fn start_many(driver: &Driver, thread: &mut GpuThread, lanes: &[Lane]) -> Result
 
 /// End events on all lanes.
 #[inline]
-pub(in crate::gpu) fn end(driver: &Driver, lanes: &Lanes, pairs: &Pairs) -> Result<(), Fate> {
+pub(in crate::gpu) fn end(driver: &Driver, lanes: &Lanes, pairs: &Pairs) -> Result<(), GpuOutcome> {
     match (lanes, pairs) {
         (Lanes::One(lane), Pairs::One(pair)) => end_lane(driver, lane, *pair),
         _ => end_many(driver, lanes.as_slice(), pairs.as_slice()),
@@ -51,24 +55,24 @@ pub(in crate::gpu) fn end(driver: &Driver, lanes: &Lanes, pairs: &Pairs) -> Resu
 }
 
 #[cold]
-fn end_many(driver: &Driver, lanes: &[Lane], pairs: &[Pair]) -> Result<(), Fate> {
+fn end_many(driver: &Driver, lanes: &[Lane], pairs: &[Pair]) -> Result<(), GpuOutcome> {
     let mut each = lanes.iter().zip(pairs);
     each.try_for_each(|(lane, pair)| end_lane(driver, lane, *pair))
 }
 
 #[inline]
-fn end_lane(driver: &Driver, lane: &Lane, pair: Pair) -> Result<(), Fate> {
+fn end_lane(driver: &Driver, lane: &Lane, pair: Pair) -> Result<(), GpuOutcome> {
     in_context_of(driver, lane, || {
         check_stream(driver, lane)?;
         driver.record(pair.end, lane.stream).map_err(|failed| {
             lane.context.note(failed);
-            Fate::Untimed(Untimed::CudaError)
+            GpuOutcome::Untimed(UntimedReason::CudaError)
         })
     })
 }
 
 #[inline]
-fn start_lane(driver: &Driver, thread: &mut GpuThread, lane: &Lane) -> Result<Pair, Fate> {
+fn start_lane(driver: &Driver, thread: &mut GpuThread, lane: &Lane) -> Result<Pair, GpuOutcome> {
     let context = &lane.context;
     in_context_of(driver, lane, || {
         check_stream(driver, lane)?;
@@ -76,8 +80,8 @@ fn start_lane(driver: &Driver, thread: &mut GpuThread, lane: &Lane) -> Result<Pa
             .contexts
             .pair(context, driver)
             .map_err(|no_pair| match no_pair {
-                NoPair::Exhausted => Fate::Untimed(Untimed::PoolExhausted),
-                NoPair::Failed => Fate::Untimed(Untimed::CudaError),
+                NoPair::Exhausted => GpuOutcome::Untimed(UntimedReason::PoolExhausted),
+                NoPair::Failed => GpuOutcome::Untimed(UntimedReason::CudaError),
             })?;
         driver
             .record(pair.start, lane.stream)
@@ -85,7 +89,7 @@ fn start_lane(driver: &Driver, thread: &mut GpuThread, lane: &Lane) -> Result<Pa
             .map_err(|failed| {
                 context.note(failed);
                 context.give(pair);
-                Fate::Untimed(Untimed::CudaError)
+                GpuOutcome::Untimed(UntimedReason::CudaError)
             })
     })
 }
@@ -94,30 +98,30 @@ fn start_lane(driver: &Driver, thread: &mut GpuThread, lane: &Lane) -> Result<Pa
 fn in_context_of<R>(
     driver: &Driver,
     lane: &Lane,
-    f: impl FnOnce() -> Result<R, Fate>,
-) -> Result<R, Fate> {
+    f: impl FnOnce() -> Result<R, GpuOutcome>,
+) -> Result<R, GpuOutcome> {
     within(driver, lane.context.handle, f).unwrap_or_else(|failed| {
         lane.context.note(failed);
         // The driver's end is no error.
-        Err(Fate::Untimed(match driver.has_ended() {
-            true => Untimed::Unavailable,
-            false => Untimed::CudaError,
+        Err(GpuOutcome::Untimed(match driver.has_ended() {
+            true => UntimedReason::Unavailable,
+            false => UntimedReason::CudaError,
         }))
     })
 }
 
 /// Asked before any other call on the stream: an event recorded while it is captured would measure nothing.
 #[inline]
-fn check_stream(driver: &Driver, lane: &Lane) -> Result<(), Fate> {
+fn check_stream(driver: &Driver, lane: &Lane) -> Result<(), GpuOutcome> {
     if lane.context.is_broken() || driver.has_ended() {
-        return Err(Fate::Untimed(Untimed::Unavailable));
+        return Err(GpuOutcome::Untimed(UntimedReason::Unavailable));
     }
     match driver.is_capturing(lane.stream) {
         Ok(false) => Ok(()),
-        Ok(true) => Err(Fate::Captured),
+        Ok(true) => Err(GpuOutcome::Captured),
         Err(failed) => {
             lane.context.note(failed);
-            Err(Fate::Untimed(Untimed::CudaError))
+            Err(GpuOutcome::Untimed(UntimedReason::CudaError))
         }
     }
 }

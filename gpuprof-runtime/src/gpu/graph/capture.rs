@@ -23,7 +23,7 @@ use crate::gpu::graph::event_pair::Lent;
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::stream::resolve::{Lane, Lanes};
 use crate::gpu::timer::{Place, Timing};
-use crate::stats::call::{Fate, Work};
+use crate::stats::call::{GpuOutcome, StatedWork};
 
 /// Entries of a map before it is looked through for dead ones.
 const PRUNE_FROM: usize = 64;
@@ -48,7 +48,7 @@ pub(in crate::gpu) struct CapturedCall {
     pub(in crate::gpu) outermost: bool,
     /// When it ended, among those of the same capture; `None` while it runs, or where its end was not captured.
     pub(in crate::gpu) ended: Option<u32>,
-    pub(in crate::gpu) work: Work,
+    pub(in crate::gpu) work: StatedWork,
 }
 
 /// The calls that one capture has, in the order of their beginnings.
@@ -110,7 +110,7 @@ impl InGraph {
     }
 
     /// Records the end event; returns whether that was possible.
-    pub(in crate::gpu) fn end(&self, driver: &Driver, lanes: &Lanes, work: Work) -> bool {
+    pub(in crate::gpu) fn end(&self, driver: &Driver, lanes: &Lanes, work: StatedWork) -> bool {
         let Lanes::One(lane) = lanes else {
             return false;
         };
@@ -233,7 +233,7 @@ impl Captures {
             enclosing: inside.enclosing,
             outermost: inside.outermost,
             ended: None,
-            work: Work::NONE,
+            work: StatedWork::NONE,
         };
         let at = {
             let mut calls = captured.calls.lock();
@@ -321,10 +321,10 @@ impl Timing {
         thread: &GpuThread,
         open: &Open,
         place: Place,
-        fate: Fate,
+        outcome: GpuOutcome,
     ) -> State {
         let into_graph = match &open.lanes {
-            Lanes::One(lane) if fate == Fate::Captured && place.graph => {
+            Lanes::One(lane) if outcome == GpuOutcome::Captured && place.graph => {
                 let inside = |capture| thread.inside_capture(capture, lane, place.site);
                 let driver = Driver::get();
                 self.captures
@@ -332,7 +332,7 @@ impl Timing {
             }
             _ => None,
         };
-        into_graph.map_or(State::Not(fate), |in_graph| {
+        into_graph.map_or(State::Not(outcome), |in_graph| {
             State::InGraph(Box::new(in_graph))
         })
     }

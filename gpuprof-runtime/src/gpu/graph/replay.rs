@@ -21,8 +21,8 @@ use crate::gpu::resolver::channel::{Pairs, Recorded, Sample};
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::stream::resolve::Lanes;
 use crate::gpu::timer::Timing;
-use crate::stats::call::{Fate, Untimed, Work};
-use crate::stats::gpu_totals::GpuCall;
+use crate::stats::call::{GpuOutcome, StatedWork, UntimedReason};
+use crate::stats::gpu_totals::TimedCall;
 use crate::stats::path_ids::ROOT;
 
 /// The captured calls of one executable graph, callers before what they call.
@@ -52,8 +52,8 @@ struct Planned {
 /// What one launch does for one captured call.
 #[derive(Debug)]
 pub(crate) struct Replay {
-    pub(crate) fate: Fate,
-    pub(crate) work: Work,
+    pub(crate) outcome: GpuOutcome,
+    pub(crate) work: StatedWork,
     /// Its two events, for the resolver.
     pub(crate) sample: Option<Sample>,
     chosen: Chosen,
@@ -138,7 +138,7 @@ impl Replays {
         let calls = self.calls.iter().zip(paths);
         let untimed = calls.map(|(planned, path)| {
             path.map(|_| Replay {
-                fate: Fate::Untimed(Untimed::CudaError),
+                outcome: GpuOutcome::Untimed(UntimedReason::CudaError),
                 work: planned.call.work,
                 sample: None,
                 chosen: Chosen::NO,
@@ -176,27 +176,27 @@ impl Replays {
             let work = call.work;
             let chosen = self.choose(timing, thread, &launch, call);
             let pairs = if !chosen.yes {
-                Err(Fate::Untimed(Untimed::SampledOut))
+                Err(GpuOutcome::Untimed(UntimedReason::SampledOut))
             } else if !can_time {
-                Err(Fate::Untimed(Untimed::Unavailable))
+                Err(GpuOutcome::Untimed(UntimedReason::Unavailable))
             } else if room == 0 {
-                Err(Fate::Untimed(Untimed::QueueFull))
+                Err(GpuOutcome::Untimed(UntimedReason::QueueFull))
             } else {
-                self.fresh(driver, at).map_err(Fate::Untimed)
+                self.fresh(driver, at).map_err(GpuOutcome::Untimed)
             };
             let sample = pairs.map(|pairs| {
                 room -= 1;
                 self.sample(thread, &mut launch, paths, at, (chosen, pairs))
             });
-            let (fate, sample) = match sample {
-                Ok(sample) => (Fate::Submitted, sample),
-                Err(fate) => {
+            let (outcome, sample) = match sample {
+                Ok(sample) => (GpuOutcome::Submitted, sample),
+                Err(outcome) => {
                     self.park(driver, at);
-                    (fate, None)
+                    (outcome, None)
                 }
             };
             launch.push(Some(Replay {
-                fate,
+                outcome,
                 work,
                 sample,
                 chosen,
@@ -244,13 +244,13 @@ impl Replays {
     }
 
     /// Gives the nodes of a call a pair of the pool.
-    fn fresh(&mut self, driver: &Driver, at: usize) -> Result<Pairs, Untimed> {
-        let planned = self.calls.get_mut(at).ok_or(Untimed::Unavailable)?;
+    fn fresh(&mut self, driver: &Driver, at: usize) -> Result<Pairs, UntimedReason> {
+        let planned = self.calls.get_mut(at).ok_or(UntimedReason::Unavailable)?;
         let Lanes::One(lane) = &planned.call.lanes else {
-            return Err(Untimed::Unavailable);
+            return Err(UntimedReason::Unavailable);
         };
         if lane.context.is_broken() || driver.has_ended() {
-            return Err(Untimed::Unavailable);
+            return Err(UntimedReason::Unavailable);
         }
         let context = &lane.context;
         let taken = within(driver, context.handle, || {
@@ -258,18 +258,18 @@ impl Replays {
         });
         let lent = match taken {
             Ok(Ok(lent)) => lent,
-            Ok(Err(NoPair::Exhausted)) => return Err(Untimed::PoolExhausted),
-            Ok(Err(NoPair::Failed)) | Err(_) => return Err(Untimed::CudaError),
+            Ok(Err(NoPair::Exhausted)) => return Err(UntimedReason::PoolExhausted),
+            Ok(Err(NoPair::Failed)) | Err(_) => return Err(UntimedReason::CudaError),
         };
         let recorded = Recorded {
             context: Arc::clone(context),
             pair: lent.pair,
             stream: lane.stream,
-            held: Kept::new(context.hold().map_err(|_| Untimed::Unavailable)?),
+            held: Kept::new(context.hold().map_err(|_| UntimedReason::Unavailable)?),
         };
         planned
             .stand(driver, self.exec, &lent)
-            .map_err(|_| Untimed::CudaError)?;
+            .map_err(|_| UntimedReason::CudaError)?;
         Ok(Pairs::Lent(Box::new((recorded, lent))))
     }
 
@@ -310,10 +310,10 @@ impl Replays {
                 .get(at)
                 .and_then(|planned| planned.call.enclosing);
         }
-        let mut blurs = ROOT;
+        let mut partly_overlaps = ROOT;
         let enclosing = enclosing.or_else(|| {
             let around = thread.around(&call.lanes);
-            blurs = around.blurs;
+            partly_overlaps = around.partly_overlaps;
             let (path, inside, between) = around.subtract?;
             weight = weight.saturating_mul(between);
             Some((path, inside))
@@ -321,17 +321,17 @@ impl Replays {
         let (parent, enclosing) = enclosing.unzip();
         let parent = parent.unwrap_or(ROOT);
         Some(Sample {
-            call: GpuCall {
+            call: TimedCall {
                 path,
                 site: call.site,
                 device: pairs.single().map_or(0, |one| one.context.device),
                 counts: true,
                 parent,
-                covered: parent,
-                blurs,
+                enclosing_timed: parent,
+                partly_overlaps,
                 outermost: call.outermost && !thread.is_inside(&call.lanes, call.site),
                 weight,
-                drawn: chosen.drawn,
+                draw: chosen.draw,
             },
             work: (!call.work.is_none()).then(|| Box::new(call.work)),
             // Known when it is booked.

@@ -14,8 +14,8 @@ use crate::gpu::frame::{self, Open};
 use crate::gpu::graph::event_pair::Lent;
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::stream::resolve::{Lane, Lanes};
-use crate::stats::call::Work;
-use crate::stats::gpu_totals::GpuCall;
+use crate::stats::call::StatedWork;
+use crate::stats::gpu_totals::TimedCall;
 use crate::sync::AtomicU64;
 
 /// Samples that one thread can have under way; one that states work takes the room of two. A call past it goes untimed and is
@@ -113,12 +113,12 @@ impl Pairs {
 #[derive(Debug)]
 pub(crate) struct Sample {
     /// `device` in it is filled in by the resolver.
-    pub(crate) call: GpuCall,
+    pub(crate) call: TimedCall,
     /// The epoch in which the call was booked; a later epoch does not want it.
     pub(crate) epoch: u32,
     pub(crate) pairs: Pairs,
     /// Apart, as few calls state any: [`Sender::send_work`] brings it.
-    pub(crate) work: Option<Box<Work>>,
+    pub(crate) work: Option<Box<StatedWork>>,
     /// What spans inside add their time to.
     pub(crate) inside: Option<Arc<Inside>>,
     /// What this call adds its time to.
@@ -144,7 +144,7 @@ impl Sample {
 pub(crate) enum Message {
     Sample(Sample),
     /// What the sample after it states.
-    Work(Work),
+    Work(StatedWork),
     /// To be held while samples of the thread on this context are pending.
     Hold(Arc<ThreadContext>, Kept<CudaContext>),
 }
@@ -216,7 +216,7 @@ impl Sender {
 
     /// Whether a sample on so many lanes fits, with what has to be handed over before it and the work that it states.
     #[inline]
-    pub(crate) fn has_room(&self, lanes: usize, work: &Work) -> bool {
+    pub(crate) fn has_room(&self, lanes: usize, work: &StatedWork) -> bool {
         self.room() > lanes + usize::from(!work.is_none())
     }
 
@@ -246,7 +246,7 @@ impl Sender {
 
     /// Sends what the sample after it states.
     #[cold]
-    pub(crate) fn send_work(&mut self, work: Work) {
+    pub(crate) fn send_work(&mut self, work: StatedWork) {
         // There is room.
         let _ = self.ring.push(Message::Work(work));
     }

@@ -7,8 +7,8 @@ use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
 use crate::gpu::resolver::channel::{Pairs, Sample};
 use crate::gpu::resolver::durations::durations;
 use crate::gpu::timer::Timing;
-use crate::stats::call::Work;
-use crate::stats::gpu_totals::{GpuCall, GpuStats};
+use crate::stats::call::StatedWork;
+use crate::stats::gpu_totals::{GpuTotals, TimedCall};
 
 /// The sample is not complete after all: its stream was destroyed with work queued, and a newer stream, which is ahead, has its
 /// address.
@@ -67,10 +67,10 @@ pub(in crate::gpu) fn give_up(timing: &Timing, sample: &Sample) {
     sample.pairs.recycle();
 }
 
-fn add_all(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)], inside_ns: u64) {
-    let work = sample.work.as_deref().unwrap_or(&Work::NONE);
+fn add_all(stats: &mut GpuTotals, sample: &Sample, durations: &[(u32, u64)], inside_ns: u64) {
+    let work = sample.work.as_deref().unwrap_or(&StatedWork::NONE);
     for (at, &(device, ns)) in durations.iter().enumerate() {
-        let call = GpuCall {
+        let call = TimedCall {
             device,
             counts: at == 0,
             ..sample.call
@@ -95,12 +95,12 @@ fn tell_rates(timing: &Timing, sample: &Sample, ns: u64) {
 
 /// The enclosing call on the same stream must not count this time as its own. It usually resolves later; a future that
 /// moved between threads may have been quicker.
-fn tell_enclosing(stats: &mut GpuStats, sample: &Sample, durations: &[(u32, u64)]) {
+fn tell_enclosing(stats: &mut GpuTotals, sample: &Sample, durations: &[(u32, u64)]) {
     if let (Some(enclosing), [(device, ns)]) = (&sample.enclosing, durations) {
         let parent = sample.call.parent;
-        let GpuCall { weight, drawn, .. } = sample.call;
+        let TimedCall { weight, draw, .. } = sample.call;
         if enclosing.add(*ns, weight) == Enclosing::Booked {
-            stats.take_from_self(parent, *device, ns.saturating_mul(u64::from(drawn.all)));
+            stats.take_from_self(parent, *device, ns.saturating_mul(u64::from(draw.weight)));
         }
     }
 }

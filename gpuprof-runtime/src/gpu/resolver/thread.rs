@@ -24,7 +24,7 @@ use crate::gpu::resolver::queue::{Backlog, Store};
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::timer::Timing;
 use crate::os;
-use crate::stats::call::Work;
+use crate::stats::call::StatedWork;
 
 /// While somebody waits for it.
 const HURRIED_SLEEP: Duration = Duration::from_micros(20);
@@ -54,7 +54,7 @@ struct Ring {
     /// Samples that have come through it.
     received: u64,
     /// What the next sample states.
-    work: Option<Box<Work>>,
+    work: Option<Box<StatedWork>>,
     /// Contexts held while samples of the thread are pending there.
     holds: Vec<(Arc<ThreadContext>, Kept<CudaContext>)>,
 }

@@ -12,7 +12,7 @@ use crate::gpu::frame::GpuThread;
 use crate::gpu::stream::StreamRef;
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::timer::Timing;
-use crate::stats::call::{Fate, Untimed};
+use crate::stats::call::{GpuOutcome, UntimedReason};
 
 /// The stream or streams of one call, as the attribute's `stream = …` or the probing of the arguments gave them.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ pub(crate) enum Held {
     /// Its own.
     Own(Lanes),
     /// Its own, which cannot be used.
-    Refused(Fate),
+    Refused(GpuOutcome),
 }
 
 impl Timing {
@@ -127,7 +127,7 @@ impl Timing {
             Streams::Untimed | Streams::Inherit => Held::Inherit,
             Streams::One(stream) => match self.lane(thread, stream, later) {
                 Ok(lane) => Held::Own(Lanes::One(lane)),
-                Err(fate) => Held::Refused(fate),
+                Err(outcome) => Held::Refused(outcome),
             },
             Streams::Many(streams) => self.hold_many(thread, streams, later),
         }
@@ -148,10 +148,10 @@ impl Timing {
         thread: &mut GpuThread,
         stream: &StreamRef<'_>,
         later: bool,
-    ) -> Result<Lane, Fate> {
+    ) -> Result<Lane, GpuOutcome> {
         let keep = stream
             .keep(later)
-            .map_err(|_| Fate::Untimed(Untimed::StreamUnsafe))?;
+            .map_err(|_| GpuOutcome::Untimed(UntimedReason::StreamUnsafe))?;
         let context = match stream
             .context()
             .and_then(|owner| thread.contexts.known(owner))
@@ -172,19 +172,19 @@ impl Timing {
         &self,
         thread: &mut GpuThread,
         stream: &StreamRef<'_>,
-    ) -> Result<Arc<ThreadContext>, Fate> {
+    ) -> Result<Arc<ThreadContext>, GpuOutcome> {
         let driver = Driver::get();
         let unusable = |failed: crate::gpu::driver::table::Failed| match failed.is_missing()
             || driver.has_ended()
         {
-            true => Fate::Untimed(Untimed::Unavailable),
-            false => Fate::Untimed(Untimed::CudaError),
+            true => GpuOutcome::Untimed(UntimedReason::Unavailable),
+            false => GpuOutcome::Untimed(UntimedReason::CudaError),
         };
         // A stream that is being captured must not be asked for its context.
         if stream.raw_context() == handles::Context::NULL
             && driver.is_capturing(stream.handle()).map_err(unusable)?
         {
-            return Err(Fate::Captured);
+            return Err(GpuOutcome::Captured);
         }
         // RELAXED: another stream of this thread may be captured, and which of these calls count as unsafe is undocumented.
         let met = driver
