@@ -41,7 +41,7 @@
 //!
 //! # Kernels inside functions
 //!
-//! With the feature `cupti` and `GPUPROF_CUPTI=on` the report also says what ran inside the spans: kernels, copies and CUDA
+//! With `GPUPROF_CUPTI=on` the report also says what ran inside the spans: kernels, copies and CUDA
 //! calls of the program as nvprof listed them, the kernels under each function, and findings. A function then has three
 //! times, each with a meaning of its own:
 //!
@@ -73,7 +73,7 @@
 //! |---|---|---|
 //! | `enable` | yes | Measure. Without it the attribute checks its arguments and returns the function untouched, everything else is there and does nothing, and neither cudarc nor nvtx is built. A library depends with `default-features = false` and leaves the choice to the final program. |
 //! | `nvtx` | yes | Ranges for Nsight Systems, through NVIDIA's `nvtx` crate. Needs libclang to build. Switches `enable` on. |
-//! | `cupti` | no | What `GPUPROF_CUPTI=on` asks for. Opens libcupti at run time; needs nothing to build. Switches `enable` on. |
+//! | `cupti` | no | Demangled kernel names and GPU clocks (NVML) with `GPUPROF_CUPTI=on`. Needs nothing to build. Switches `enable` on. |
 //!
 //! # Environment
 //!
@@ -88,7 +88,7 @@
 //! | `GPUPROF_SCHEDULE` | off; `wait,warmup,active[,repeat]` in steps of [`step`]: see [`Schedule`] |
 //! | `GPUPROF_EXIT_WAIT` | `2s`: the longest that exit waits for queued GPU work |
 //! | `GPUPROF_SIGNALS` | `off`; `on`: SIGINT and SIGTERM print the report first |
-//! | `GPUPROF_CUPTI` | `off`; `on`: kernels inside functions, with the feature `cupti` |
+//! | `GPUPROF_CUPTI` | `off`; `on`: kernels inside functions |
 //! | `GPUPROF_CUPTI_LIBRARY` | a search in the usual places; the path of the libcupti to use |
 //! | `GPUPROF_CHECKPOINT` | `off`; seconds between rewrites of the JSON file |
 //!

@@ -29,7 +29,7 @@ mod gpu;
 #[cfg(feature = "enable")]
 #[doc(hidden)]
 pub mod macro_support;
-#[cfg(feature = "cupti")]
+#[cfg(feature = "enable")]
 #[doc(hidden)]
 pub mod nvml;
 #[cfg(feature = "enable")]

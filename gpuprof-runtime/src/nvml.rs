@@ -1,135 +1,179 @@
-//! Clocks, asked of NVML: whether a device ran below them, and why.
+//! GPU clocks by NVML: whether a device ran below its maximum clock under load, and why.
 //!
-//! NVML only tells here: nothing is ever set. It counts devices in another order than CUDA, so they are found by UUID. Where it
-//! is missing or does not answer, nothing is said. Must not import span, report or cupti.
+//! NVML is only queried, never asked to change a setting. Its device order differs from CUDA's, so
+//! devices are matched by UUID. If NVML is missing or a query fails, the device is omitted.
+//!
+//! Without the feature `cupti`, which brings NVML, no device is ever reported.
 
-use std::ffi::OsStr;
 use std::time::Duration;
 
-use nvml_wrapper::Nvml;
-use nvml_wrapper::bitmasks::device::ThrottleReasons;
-use nvml_wrapper::enum_wrappers::device::Clock;
+use gpuprof_report::profile::{Device, Throttle};
 use parking_lot::Mutex;
 
-use gpuprof_report::profile::{Device, Throttle};
+#[cfg(feature = "cupti")]
+pub use self::query::Clocks;
+#[cfg(not(feature = "cupti"))]
+use self::unsupported::Clocks;
 
-/// The name that a driver installs; the one without a version comes with development packages only.
-const LIBRARY: &str = "libnvidia-ml.so.1";
-
-/// What holds clocks down although there is work, by the names of the report. An idle device, clocks that someone set and a
-/// display are no such reasons.
-const REASONS: [(ThrottleReasons, &str); 6] = [
-    (ThrottleReasons::HW_SLOWDOWN, "hardware slowdown"),
-    (
-        ThrottleReasons::HW_THERMAL_SLOWDOWN,
-        "hardware thermal slowdown",
-    ),
-    (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, "power brake"),
-    (ThrottleReasons::SW_THERMAL_SLOWDOWN, "thermal slowdown"),
-    (ThrottleReasons::SW_POWER_CAP, "power cap"),
-    (ThrottleReasons::SYNC_BOOST, "sync boost"),
-];
-
-/// The process's: `None` before the first look, then what opening the library gave.
+/// `None` before the first [`poll`], then the result of opening NVML.
 static CLOCKS: Mutex<Option<Option<Clocks>>> = Mutex::new(None);
 
-/// Asks for the present state of `devices`. The first time opens the library, which may take some milliseconds: not for a thread of the
-/// program.
-pub(crate) fn look(devices: &[Device]) {
+/// Queries the present state of `devices`. The first call opens NVML, which takes milliseconds, so
+/// this is not for a thread of the program.
+pub(crate) fn poll(devices: &[Device]) {
     let mut clocks = CLOCKS.lock();
     if let Some(clocks) = clocks.get_or_insert_with(Clocks::open) {
         clocks.sample(devices);
     }
 }
 
-/// The devices that were held down in any look of this window, as far as can be told within `limit`.
-pub(crate) fn told(limit: Duration) -> Vec<Throttle> {
+/// The devices that were throttled in any poll of this window. Empty if another thread polls for
+/// longer than `limit`.
+pub(crate) fn throttled(limit: Duration) -> Vec<Throttle> {
     let clocks = CLOCKS.try_lock_for(limit);
     let open = clocks.as_ref().and_then(|clocks| clocks.as_ref()?.as_ref());
     open.map_or_else(Vec::new, |clocks| clocks.throttled().to_vec())
 }
 
-/// Begins a new window. Who looks just now may still tell of the one before.
-pub(crate) fn forget() {
+/// Starts a new window. A poll that is running now may still add to it.
+pub(crate) fn reset() {
     if let Some(Some(Some(clocks))) = CLOCKS.try_lock().as_deref_mut() {
-        clocks.forget();
+        clocks.reset();
     }
 }
 
-/// The library, opened, and what it has said so far.
-#[derive(Debug)]
-pub struct Clocks {
-    nvml: Nvml,
-    seen: Vec<Throttle>,
+#[cfg(feature = "cupti")]
+mod query {
+    use std::ffi::OsStr;
+
+    use gpuprof_report::profile::{Device, Throttle};
+    use nvml_wrapper::Nvml;
+    use nvml_wrapper::bitmasks::device::ThrottleReasons;
+    use nvml_wrapper::enum_wrappers::device::Clock;
+
+    /// The name that a driver installs. The one without a version comes only with development
+    /// packages.
+    const LIBRARY: &str = "libnvidia-ml.so.1";
+
+    /// The reasons that lower clocks under load, by their names in the report. Omitted are an idle
+    /// device, clocks that a user set, and the display's clock.
+    const REASONS: [(ThrottleReasons, &str); 6] = [
+        (ThrottleReasons::HW_SLOWDOWN, "hardware slowdown"),
+        (
+            ThrottleReasons::HW_THERMAL_SLOWDOWN,
+            "hardware thermal slowdown",
+        ),
+        (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, "power brake"),
+        (ThrottleReasons::SW_THERMAL_SLOWDOWN, "thermal slowdown"),
+        (ThrottleReasons::SW_POWER_CAP, "power cap"),
+        (ThrottleReasons::SYNC_BOOST, "sync boost"),
+    ];
+
+    /// NVML, opened, and the devices it has reported as throttled.
+    #[derive(Debug)]
+    pub struct Clocks {
+        nvml: Nvml,
+        throttled: Vec<Throttle>,
+    }
+
+    impl Clocks {
+        /// Opens NVML, which takes milliseconds with a real driver. `None` if it is not installed.
+        #[must_use]
+        pub fn open() -> Option<Self> {
+            let library = OsStr::new(LIBRARY);
+            let nvml = Nvml::builder().lib_path(library).init().ok()?;
+            Some(Self {
+                nvml,
+                throttled: Vec::new(),
+            })
+        }
+
+        /// Queries the present state of `devices` and records those that are throttled.
+        pub fn sample(&mut self, devices: &[Device]) {
+            for device in devices {
+                if let Some(throttle) = self.query(device) {
+                    self.merge(throttle);
+                }
+            }
+        }
+
+        /// The devices that were throttled in any sample since the last [`reset`](Self::reset).
+        #[must_use]
+        pub fn throttled(&self) -> &[Throttle] {
+            &self.throttled
+        }
+
+        /// Forgets every sample, for a new window.
+        pub fn reset(&mut self) {
+            self.throttled.clear();
+        }
+
+        /// `None` if the device is not throttled, or NVML does not know it.
+        fn query(&self, device: &Device) -> Option<Throttle> {
+            let found = self.nvml.device_by_uuid(device.uuid.as_str()).ok()?;
+            let now = found.current_throttle_reasons().ok()?;
+            let reasons: Vec<String> = REASONS
+                .iter()
+                .filter(|(reason, _)| now.contains(*reason))
+                .map(|(_, name)| (*name).to_owned())
+                .collect();
+            (!reasons.is_empty()).then(|| Throttle {
+                device: device.ordinal,
+                reasons,
+                sm_clock_mhz: found.clock_info(Clock::SM).unwrap_or(0),
+                max_sm_clock_mhz: found.max_clock_info(Clock::SM).unwrap_or(0),
+            })
+        }
+
+        /// Adds the reasons of `new` to its device and keeps the lowest clock.
+        fn merge(&mut self, new: Throttle) {
+            let Some(known) = self
+                .throttled
+                .iter_mut()
+                .find(|known| known.device == new.device)
+            else {
+                self.throttled.push(new);
+                return;
+            };
+            for reason in new.reasons {
+                if !known.reasons.contains(&reason) {
+                    known.reasons.push(reason);
+                }
+            }
+            known.max_sm_clock_mhz = known.max_sm_clock_mhz.max(new.max_sm_clock_mhz);
+            // 0 is an unknown clock, so any other replaces it.
+            if new.sm_clock_mhz > 0
+                && (known.sm_clock_mhz == 0 || new.sm_clock_mhz < known.sm_clock_mhz)
+            {
+                known.sm_clock_mhz = new.sm_clock_mhz;
+            }
+        }
+    }
 }
 
-impl Clocks {
-    /// Opens NVML; `None` where there is none. Takes some milliseconds with a real driver.
-    #[must_use]
-    pub fn open() -> Option<Self> {
-        let library = OsStr::new(LIBRARY);
-        let nvml = Nvml::builder().lib_path(library).init().ok()?;
-        let seen = Vec::new();
-        Some(Self { nvml, seen })
-    }
+#[cfg(not(feature = "cupti"))]
+mod unsupported {
+    use gpuprof_report::profile::{Device, Throttle};
 
-    /// Asks for the present state of `devices` and keeps what holds one down.
-    pub fn sample(&mut self, devices: &[Device]) {
-        for device in devices {
-            if let Some(throttle) = self.ask(device) {
-                self.keep(throttle);
-            }
+    /// There is none in this build.
+    #[derive(Debug)]
+    pub(super) enum Clocks {}
+
+    impl Clocks {
+        pub(super) fn open() -> Option<Self> {
+            None
         }
-    }
 
-    /// The devices that were held down in any sample since the last [`forget`](Self::forget).
-    #[must_use]
-    pub fn throttled(&self) -> &[Throttle] {
-        &self.seen
-    }
-
-    /// Begins anew, for a new window.
-    pub fn forget(&mut self) {
-        self.seen.clear();
-    }
-
-    /// `None` where nothing holds the device down, or NVML does not know it.
-    fn ask(&self, device: &Device) -> Option<Throttle> {
-        let found = self.nvml.device_by_uuid(device.uuid.as_str()).ok()?;
-        let now = found.current_throttle_reasons().ok()?;
-        let reasons: Vec<String> = REASONS
-            .iter()
-            .filter(|(reason, _)| now.contains(*reason))
-            .map(|(_, name)| (*name).to_owned())
-            .collect();
-        (!reasons.is_empty()).then(|| Throttle {
-            device: device.ordinal,
-            reasons,
-            sm_clock_mhz: found.clock_info(Clock::SM).unwrap_or(0),
-            max_sm_clock_mhz: found.max_clock_info(Clock::SM).unwrap_or(0),
-        })
-    }
-
-    fn keep(&mut self, new: Throttle) {
-        let Some(known) = self
-            .seen
-            .iter_mut()
-            .find(|known| known.device == new.device)
-        else {
-            self.seen.push(new);
-            return;
-        };
-        for reason in new.reasons {
-            if !known.reasons.contains(&reason) {
-                known.reasons.push(reason);
-            }
+        pub(super) fn sample(&mut self, _devices: &[Device]) {
+            match *self {}
         }
-        known.max_sm_clock_mhz = known.max_sm_clock_mhz.max(new.max_sm_clock_mhz);
-        // 0 is "not known", which any clock is better than.
-        if new.sm_clock_mhz > 0
-            && (known.sm_clock_mhz == 0 || new.sm_clock_mhz < known.sm_clock_mhz)
-        {
-            known.sm_clock_mhz = new.sm_clock_mhz;
+
+        pub(super) fn throttled(&self) -> &[Throttle] {
+            match *self {}
+        }
+
+        pub(super) fn reset(&mut self) {
+            match *self {}
         }
     }
 }

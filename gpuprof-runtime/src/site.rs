@@ -63,13 +63,13 @@ pub(crate) const MEASURE: u8 = 1;
 pub(crate) const TIME_GPU: u8 = 2;
 /// NVTX ranges.
 pub(crate) const EMIT_NVTX: u8 = 4;
-/// Telling CUPTI which call a thread is in. Never set where that is not built.
+/// Attributing GPU activities to calls by CUPTI.
 pub(crate) const CORRELATE: u8 = 8;
 
-/// Whether these duties have spans tell CUPTI; known to the compiler where that is not built.
+/// Whether these duties include [`CORRELATE`].
 #[inline]
 pub(crate) fn correlates(duties: u8) -> bool {
-    cfg!(feature = "cupti") && duties & CORRELATE != 0
+    duties & CORRELATE != 0
 }
 
 const NO_ID: u32 = u32::MAX;
@@ -119,7 +119,6 @@ impl Site {
     }
 
     /// Whether this is the site's first call in the process. Every call of a site that correlates asks.
-    #[cfg(feature = "cupti")]
     pub(crate) fn is_first_call(&self) -> bool {
         self.first.load(Relaxed) == TO_COME && self.first.swap(OVER, Relaxed) == TO_COME
     }

@@ -70,7 +70,7 @@ fn reasons_add_up_and_the_lowest_clock_stays_until_it_is_forgotten() {
         expected,
         "a GPU that is lost says nothing"
     );
-    clocks.forget();
+    clocks.reset();
     assert_eq!(clocks.throttled(), []);
     drop(clocks);
     assert_eq!(simulated.open_handles(), 0);

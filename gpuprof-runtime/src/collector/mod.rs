@@ -14,6 +14,7 @@ use self::steps::Steps;
 use crate::clock;
 use crate::cupti;
 use crate::gpu::{Driver, LatePolicy, Timing};
+use crate::nvml;
 use crate::settings::{Mode, Settings};
 use crate::site::{self, CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
 use crate::stats::build_profile;
@@ -21,7 +22,6 @@ use crate::stats::gpu_totals::GpuTotals;
 use crate::stats::path_ids::CallPaths;
 use crate::stats::totals::Totals;
 use crate::stats::{self, thread_counters::ThreadCounters};
-#[cfg(feature = "cupti")]
 use gpuprof_report::findings;
 use gpuprof_report::profile::Profile;
 
@@ -222,8 +222,7 @@ impl Collector {
         self.next_window(window, LatePolicy::Discard);
         self.gpu.forget_failures();
         self.calls_after_thread_exit.store(0, Relaxed);
-        #[cfg(feature = "cupti")]
-        crate::nvml::forget();
+        nvml::reset();
         // The first look at the clock takes a while: a program that is not measured is spared it.
         let measures = |settings: &Arc<Settings>| settings.mode == Mode::On;
         window.began = window.settings().is_some_and(measures).then(clock::now);
@@ -414,13 +413,10 @@ impl Collector {
             profile.cupti = cupti::counts().map(|counts| counts.since(since));
             cupti::tell(&mut profile, &work, symbols);
         }
-        #[cfg(feature = "cupti")]
-        {
-            if profile.cupti.is_some() {
-                profile.throttled = crate::nvml::told(limit);
-            }
-            profile.findings = findings::findings(&profile);
+        if profile.cupti.is_some() {
+            profile.throttled = nvml::throttled(limit);
         }
+        profile.findings = findings::findings(&profile);
         Some(profile)
     }
 

@@ -2,21 +2,10 @@
 //!
 //! `collect`: from CUPTI to records. `attribute`: from records to a profile.
 
-#[cfg(not(feature = "cupti"))]
-mod absent;
-#[cfg(feature = "cupti")]
 mod attribute;
-#[cfg(feature = "cupti")]
 pub(crate) mod call_stack;
-#[cfg(feature = "cupti")]
 mod collect;
 
-#[cfg(not(feature = "cupti"))]
-pub(crate) use absent::{
-    Symbols, Tables, Work, by_site, call_stack, counts, drain, drain_last, is_running, notes,
-    start, tell,
-};
-#[cfg(feature = "cupti")]
 pub(crate) use {
     attribute::recorded::Symbols,
     attribute::state::Work,
@@ -58,7 +47,6 @@ impl Counts {
 
 /// Starts it, once a process: `work` gets what it records, and `look` is called now and then on the thread that reads. Where it cannot be had, [`notes`] says why and everything else goes on as
 /// without.
-#[cfg(feature = "cupti")]
 pub(crate) fn start(work: &'static Work, look: fn()) {
     collect::subscriber::start(Box::new(work), look);
 }

@@ -12,11 +12,11 @@ use super::callback::{self, deliver};
 use super::{exit, process};
 use crate::collector::collector;
 use crate::cupti;
+use crate::nvml;
 use crate::os::fd;
 use crate::settings::{self, Mode, Output, Sampling, Settings};
 use crate::site::{GATE_SHUT, GATE_UNKNOWN, Site};
 use crate::span::overhead;
-#[cfg(feature = "cupti")]
 use gpuprof_report::findings;
 use gpuprof_report::profile::{Profile, SCHEMA};
 use gpuprof_report::schedule::Schedule;
@@ -80,7 +80,7 @@ fn start(settings: Arc<Settings>) {
     if settings.mode == Mode::On {
         overhead::calibrate();
         if settings.cupti {
-            cupti::start(&collector().work, look_at_clocks);
+            cupti::start(&collector().work, poll_clocks);
         }
     }
     collector().start(settings);
@@ -143,9 +143,8 @@ fn empty() -> Profile {
 }
 
 /// On the thread that reads CUPTI's records.
-fn look_at_clocks() {
-    #[cfg(feature = "cupti")]
-    crate::nvml::look(&collector().gpu.devices(Duration::ZERO));
+fn poll_clocks() {
+    nvml::poll(&collector().gpu.devices(Duration::ZERO));
 }
 
 /// The current window's profile, complete. `None`: a lock was not to be had in time.
@@ -159,10 +158,7 @@ pub(crate) fn profile(limit: Duration) -> Option<Profile> {
 pub(super) fn complete(profile: &mut Profile) {
     process::fill(profile);
     // They name the program.
-    #[cfg(feature = "cupti")]
-    {
-        profile.commands = findings::commands(profile, cfg!(feature = "nvtx"));
-    }
+    profile.commands = findings::commands(profile, cfg!(feature = "nvtx"));
     let calls = profile.trust.calls;
     let all = calls + profile.trust.replays;
     profile.trust.own_cost_ns += overhead::cpu_cost_ns(calls);
@@ -327,8 +323,7 @@ impl SessionBuilder {
     }
 
     /// Records kernels, copies and CUDA calls through CUPTI, as `GPUPROF_CUPTI=on` does. It starts with the first session that asks
-    /// for it and then runs for the rest of the process. Where it cannot be had, and without gpuprof's feature `cupti`, a note in
-    /// the profile's trust says why.
+    /// for it and then runs for the rest of the process. If it is unavailable, a note in the profile's trust says why.
     pub fn cupti(mut self, on: bool) -> Self {
         self.settings.cupti = on;
         self

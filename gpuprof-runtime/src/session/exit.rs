@@ -62,7 +62,6 @@ pub(crate) fn register_after_cuda() {
 }
 
 /// Registers it again after something has that comes with handlers of its own, so that ours runs before them.
-#[cfg(feature = "cupti")]
 pub(crate) fn register_again() {
     register_handler();
 }

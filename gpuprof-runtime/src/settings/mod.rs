@@ -117,12 +117,6 @@ pub(crate) fn from_env(
         problems
             .push("GPUPROF=nvtx has no effect: gpuprof is built without its feature nvtx".into());
     }
-    if settings.cupti && cfg!(not(feature = "cupti")) {
-        problems.push(
-            "GPUPROF_CUPTI=on has no effect: gpuprof is built without its feature cupti".into(),
-        );
-        settings.cupti = false;
-    }
     (settings, problems)
 }
 

@@ -14,8 +14,8 @@ use crate::cupti::collect::callback_ids::Purpose;
 use crate::cupti::collect::record::{CopyKind, Function};
 use crate::cupti::collect::subscriber;
 use crate::stats::build_profile::CuptiActivity;
+use gpuprof_report::occupancy;
 use gpuprof_report::profile::{ApiCall, Copies, Cupti, Durations, Kernel, Profile, Work};
-use gpuprof_report::{demangle, occupancy};
 
 /// The name of all kernels past [`MOST_KEYS`].
 const OTHER_KERNELS: &str = "(other kernels)";
@@ -84,6 +84,13 @@ pub(crate) fn tell(profile: &mut Profile, tables: &Tables, symbols: &Symbols) {
         .map(|(function, sums)| api_call(*function, sums))
         .collect();
     sort(&mut profile.kernels, &mut profile.copies, &mut profile.api);
+    if cfg!(not(feature = "cupti")) && profile.cupti.is_some() {
+        profile.trust.notes.push(
+            "kernel names are shown mangled and GPU clocks are omitted: gpuprof is built without \
+             its feature cupti"
+                .into(),
+        );
+    }
     if let Some(cupti) = &mut profile.cupti {
         *cupti = Cupti {
             invalid: cupti.invalid + tables.invalid,
@@ -118,7 +125,7 @@ fn sum<K, L: Hash + Eq, S: Default>(
 
 fn kernel(symbols: &Symbols, symbol: u32, device: u32, sums: &KernelSums) -> Kernel {
     let symbol = symbols.name(symbol).unwrap_or(OTHER_KERNELS);
-    let full_name = demangle::full(symbol);
+    let (name, full_name) = readable_names(symbol);
     // Of two that took the same time, always the same one.
     let shown = sums
         .shapes
@@ -126,7 +133,7 @@ fn kernel(symbols: &Symbols, symbol: u32, device: u32, sums: &KernelSums) -> Ker
         .max_by_key(|(shape, ns)| (*ns, Reverse(*shape)));
     let shape = shown.map(|(shape, _)| *shape).unwrap_or_default();
     Kernel {
-        name: demangle::short(&full_name),
+        name,
         full_name,
         symbol: symbol.to_owned(),
         device,
@@ -142,6 +149,17 @@ fn kernel(symbols: &Symbols, symbol: u32, device: u32, sums: &KernelSums) -> Ker
         occupancy: None,
         streams: sums.streams.count(),
     }
+}
+
+/// The short and the full name of a kernel; without the feature `cupti` both are its symbol.
+fn readable_names(symbol: &str) -> (String, String) {
+    #[cfg(feature = "cupti")]
+    {
+        let full_name = gpuprof_report::demangle::full(symbol);
+        (gpuprof_report::demangle::short(&full_name), full_name)
+    }
+    #[cfg(not(feature = "cupti"))]
+    (symbol.to_owned(), symbol.to_owned())
 }
 
 fn copies(kind: CopyKind, device: u32, sums: &CopySums, knows_alone: bool) -> Copies {
