@@ -64,8 +64,8 @@
 //! had (not found, too old, another profiler such as nsys or ncu has it), the report says so in one line and is as without.
 //! A kernel belongs to the innermost annotated function around its launch on the launching thread: those of a graph to the
 //! function around the graph's launch, and those of libraries that launch from a thread of their own, as burn and cubecl do,
-//! to none; these are summed as outside any profiled function. In the [`Profile`] all of it is in [`profile::Work`],
-//! [`profile::Kernel`], [`profile::Copies`], [`profile::ApiCall`] and [`profile::Finding`].
+//! to none; these are summed as outside any profiled function. In the [`Profile`] all of it is in [`profile::GpuActivity`],
+//! [`profile::KernelStats`], [`profile::CopyStats`], [`profile::ApiStats`] and [`profile::Finding`].
 //!
 //! # Cargo features
 //!

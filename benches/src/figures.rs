@@ -75,7 +75,7 @@ pub(crate) struct OwnCost {
     /// What the program takes with gpuprof less what it takes without, per call in ns, by round: CPU time, or wall time
     /// where calls launch, as threads of the driver and of gpuprof then run beside the program's own.
     pub(crate) outside_ns: Vec<f64>,
-    /// `trust.own_cost_ns` of the same runs, per call in ns.
+    /// `diagnostics.overhead_ns` of the same runs, per call in ns.
     pub(crate) told_ns: Vec<f64>,
 }
 

@@ -84,11 +84,11 @@ fn children_cpu_time() -> Duration {
     time(usage.ru_utime) + time(usage.ru_stime)
 }
 
-/// `trust.own_cost_ns` of a report.
+/// `diagnostics.overhead_ns` of a report.
 fn told(file: &Path) -> Result<f64, String> {
     let wrong = |error: String| format!("{}: {error}", file.display());
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     let report: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    let ns = report["trust"]["own_cost_ns"].as_f64();
-    ns.ok_or_else(|| wrong("it lacks trust.own_cost_ns".into()))
+    let ns = report["diagnostics"]["overhead_ns"].as_f64();
+    ns.ok_or_else(|| wrong("it lacks diagnostics.overhead_ns".into()))
 }

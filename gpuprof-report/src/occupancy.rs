@@ -3,7 +3,7 @@
 //! The calculation is that of `cuda_occupancy.h`, which comes with the CUDA toolkit (CUDA 13.5), for compute capability 5.0 to
 //! 12.x and the largest shared memory carve-out. Must not import anything but plain data.
 
-use crate::profile::{Device, Kernel, Profile};
+use crate::profile::{Device, KernelStats, Profile};
 
 const WARP: u32 = 32;
 /// Registers are given to warps in units of this many (`cudaOccRegAllocationGranularity`).
@@ -83,7 +83,7 @@ struct Block {
 }
 
 /// Resident warps in those that a multiprocessor can hold; `None` where that is not to be known, or nothing fits.
-fn occupancy(device: &Device, kernel: &Kernel) -> Option<f64> {
+fn occupancy(device: &Device, kernel: &KernelStats) -> Option<f64> {
     let limits = Limits::of(device)?;
     let threads = kernel
         .block
@@ -112,7 +112,7 @@ pub fn fill(profile: &mut Profile) {
     } = profile;
     let inside = functions
         .iter_mut()
-        .flat_map(|function| &mut function.work.kernels);
+        .flat_map(|function| &mut function.activity.kernels);
     for kernel in kernels.iter_mut().chain(inside) {
         let device = devices
             .iter()

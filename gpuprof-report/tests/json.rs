@@ -3,7 +3,7 @@
 mod profiles;
 
 use gpuprof_report::json;
-use gpuprof_report::profile::{Function, Profile, Throttle, Times, Work};
+use gpuprof_report::profile::{Function, GpuActivity, Profile, SpanStats, Throttle};
 use profiles::{
     convolution, digits, graphs, partly_timed, quickstart, training, trouble, without_gpu,
     without_stream,
@@ -29,11 +29,11 @@ fn extreme() -> Profile {
     let mut profile = trouble();
     profile.wall_ns = u64::MAX;
     for function in &mut profile.functions {
-        let longest = Times {
+        let longest = SpanStats {
             total_ns: u64::MAX,
             max_ns: u64::MAX,
             stddev_ns: u64::MAX,
-            ..Times::default()
+            ..SpanStats::default()
         };
         (function.cpu, function.bytes) = (longest, Some(f64::MAX));
         // Not a number has no place in JSON and becomes null.
@@ -94,20 +94,20 @@ fn broken_documents_are_refused() {
         ("/functions/0/replays", json!(-1)),
         ("/functions/0/graph_calls", Value::Null),
         ("/tree/0/replays", json!("3")),
-        ("/trust/replays", json!(0.5)),
+        ("/diagnostics/replays", json!(0.5)),
         ("/tree/1/parent", json!("0")),
-        ("/trust/sample", json!(-1)),
-        ("/trust/errors", json!(["CUDA_ERROR_UNKNOWN"])),
+        ("/diagnostics/sample", json!(-1)),
+        ("/diagnostics/errors", json!(["CUDA_ERROR_UNKNOWN"])),
         ("/devices/0/registers_per_sm", json!(-1)),
         ("/cupti", json!("libcupti.so.13")),
-        ("/cupti/dropped", Value::Null),
+        ("/cupti/dropped_records", Value::Null),
         ("/kernels/0/total_ns", json!(0.5)),
         ("/kernels/0/launch_latency", Value::Null),
         ("/kernels/0/grid", json!([1, 1])),
         ("/kernels/0/block", json!([1, 1, 1, 1])),
         ("/kernels/0/occupancy", json!(1.01)),
         ("/copies/0/kind", json!("host to device")),
-        ("/copies/0/alone_ns", json!("0")),
+        ("/copies/0/exposed_ns", json!("0")),
         ("/api/0/kind", json!("wait")),
         ("/api/0/failed", json!(-1)),
         ("/throttled/0/reasons", json!("power cap")),
@@ -137,9 +137,9 @@ fn broken_documents_are_refused() {
 /// Gives the profile, and its first function, what CUPTI could have told of another one.
 fn add_kernel_tier(profile: &mut Profile) {
     let seen = digits();
-    let worked = |function: &&Function| !function.work.kernels.is_empty();
-    profile.functions[0].work = seen.functions.iter().find(worked).unwrap().work.clone();
-    profile.functions[0].work.copies = seen.copies.clone();
+    let worked = |function: &&Function| !function.activity.kernels.is_empty();
+    profile.functions[0].activity = seen.functions.iter().find(worked).unwrap().activity.clone();
+    profile.functions[0].activity.copies = seen.copies.clone();
     (profile.cupti, profile.kernels, profile.copies) = (seen.cupti, seen.kernels, seen.copies);
     (profile.api, profile.findings) = (seen.api, seen.findings);
     profile.throttled = vec![Throttle {
@@ -175,9 +175,9 @@ const OBJECTS: [&str; 26] = [
     "/functions/0/gpu_by_device/0",
     "/functions/0/untimed",
     "/tree/0",
-    "/trust",
-    "/trust/untimed",
-    "/trust/errors/0",
+    "/diagnostics",
+    "/diagnostics/untimed",
+    "/diagnostics/errors/0",
 ];
 
 /// A document with one of everything, so that no object of [`OBJECTS`] is missing or null.
@@ -220,8 +220,8 @@ fn a_document_without_a_newer_field_still_reads() {
         }
     }
     let mut newest: Profile = serde_json::from_value(everything()).unwrap();
-    newest.trust.untimed.queue_full = 0;
-    let read = older_than("/trust/untimed", "queue_full").unwrap();
+    newest.diagnostics.untimed.queue_full = 0;
+    let read = older_than("/diagnostics/untimed", "queue_full").unwrap();
     assert_eq!(read, newest, "the rest is not as it was written");
 }
 
@@ -232,13 +232,13 @@ fn a_document_from_before_the_kernel_tier_reads_as_one_without_it() {
     for key in ["cupti", "kernels", "copies", "api", "throttled", "findings"] {
         fields(&mut older, "").remove(key).unwrap();
     }
-    let of_work = serde_json::to_value(Work::default()).unwrap();
+    let of_work = serde_json::to_value(GpuActivity::default()).unwrap();
     for at in 0..expected.functions.len() {
         let function = fields(&mut older, &format!("/functions/{at}"));
         for key in of_work.as_object().unwrap().keys() {
             function.remove(key).unwrap();
         }
-        expected.functions[at].work = Work::default();
+        expected.functions[at].activity = GpuActivity::default();
     }
     let (kept, none) = (expected.clone(), Profile::default());
     expected = Profile {

@@ -112,7 +112,7 @@ fn without_cupti_nothing_of_the_kernel_tier_is_printed() {
         assert!(!text.contains(word), "{word} in {text}");
     }
     for function in &mut off.functions {
-        function.work.busy_ns = None;
+        function.activity.busy_ns = None;
     }
     assert!(!table_text(&off, &options(None)).contains("busy"));
 }
@@ -309,8 +309,8 @@ fn no_name_can_move_the_cursor() {
     profile.host = evil.into();
     profile.devices[0].name = evil.into();
     profile.devices[0].driver = evil.into();
-    profile.trust.errors[0].name = evil.into();
-    profile.trust.notes = vec![evil.into()];
+    profile.diagnostics.errors[0].name = evil.into();
+    profile.diagnostics.notes = vec![evil.into()];
     for width in [None, Some(40), Some(120)] {
         for text in [
             table_text(&profile, &options(width)),

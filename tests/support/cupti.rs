@@ -5,7 +5,7 @@
 
 use std::ops::Deref;
 
-use gpuprof::profile::{Cupti, Work};
+use gpuprof::profile::{Cupti, GpuActivity};
 use gpuprof::{Profile, Session, SessionBuilder};
 use simcupti::Order;
 
@@ -66,7 +66,12 @@ impl Tier {
     pub fn finish(&self, session: Session) -> Profile {
         let profile = self.finish_whatever(session);
         let cupti = cupti(&profile);
-        let wrong = [cupti.dropped, cupti.invalid, cupti.unfinished, cupti.late];
+        let wrong = [
+            cupti.dropped_records,
+            cupti.invalid_records,
+            cupti.unfinished,
+            cupti.late_records,
+        ];
         assert_eq!(wrong, [0; 4], "{cupti:?}");
         profile
     }
@@ -82,14 +87,14 @@ impl Tier {
 }
 
 pub fn cupti(profile: &Profile) -> &Cupti {
-    let notes = &profile.trust.notes;
+    let notes = &profile.diagnostics.notes;
     let told = profile.cupti.as_ref();
     told.unwrap_or_else(|| panic!("CUPTI does not run: {notes:?}"))
 }
 
 /// What CUPTI saw of the function of this name.
-pub fn work<'a>(profile: &'a Profile, name: &str) -> &'a Work {
-    &function(profile, name).work
+pub fn work<'a>(profile: &'a Profile, name: &str) -> &'a GpuActivity {
+    &function(profile, name).activity
 }
 
 /// `(name, calls, time)` of each kernel of the function.

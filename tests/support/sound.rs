@@ -1,7 +1,7 @@
 //! What holds in every profile, whatever was measured.
 
 use gpuprof::Profile;
-use gpuprof::profile::{Function, GpuTimes, Times, Untimed};
+use gpuprof::profile::{Function, GpuSpanStats, SpanStats, UntimedReasons};
 
 /// Panics where `profile` contradicts itself.
 pub fn assert_sound(profile: &Profile) {
@@ -9,12 +9,12 @@ pub fn assert_sound(profile: &Profile) {
         functions_add_up(profile, function);
     }
     tree_adds_up(profile);
-    trust_adds_up(profile);
+    diagnostics_add_up(profile);
 }
 
 fn functions_add_up(profile: &Profile, f: &Function) {
     let name = &f.name;
-    let exact = profile.trust.histogram_dropped == 0;
+    let exact = profile.diagnostics.histogram_dropped == 0;
     times_add_up(name, &f.cpu, exact.then_some(f.calls));
     if let Some(wall) = &f.wall {
         times_add_up(name, wall, exact.then_some(f.calls));
@@ -38,10 +38,10 @@ fn gpu_adds_up(profile: &Profile, f: &Function) {
     assert_eq!(f.gpu.is_some(), !f.gpu_by_device.is_empty(), "{name}");
     let Some(gpu) = &f.gpu else { return };
     // A call on several devices counts on each.
-    let parts: Vec<&GpuTimes> = f.gpu_by_device.iter().map(|part| &part.gpu).collect();
-    let sum = |of: fn(&GpuTimes) -> u64| parts.iter().map(|part| of(part)).sum::<u64>();
+    let parts: Vec<&GpuSpanStats> = f.gpu_by_device.iter().map(|part| &part.gpu).collect();
+    let sum = |of: fn(&GpuSpanStats) -> u64| parts.iter().map(|part| of(part)).sum::<u64>();
     let counted = sum(|part| part.timed_calls);
-    let is_sample = profile.trust.sample != 1 || f.untimed.sampled_out > 0;
+    let is_sample = profile.diagnostics.sample != 1 || f.untimed.sampled_out > 0;
     for (times, calls) in [(&gpu.times, counted)]
         .into_iter()
         .chain(parts.iter().map(|part| (&part.times, part.timed_calls)))
@@ -64,7 +64,7 @@ fn gpu_adds_up(profile: &Profile, f: &Function) {
     assert_eq!(gpu.estimate.is_some(), f.untimed.sampled_out > 0, "{name}");
 }
 
-fn times_add_up(name: &str, times: &Times, calls: Option<u64>) {
+fn times_add_up(name: &str, times: &SpanStats, calls: Option<u64>) {
     if let Some(calls) = calls {
         let counted: u64 = times.histogram.iter().map(|bucket| bucket.count).sum();
         assert_eq!(counted, calls, "{name}: histogram");
@@ -124,7 +124,7 @@ fn tree_adds_up(profile: &Profile) {
         let replays: u64 = nodes().map(|node| node.replays).sum();
         assert_eq!(replays, function.replays, "{name}: replays in the tree");
         let own: u64 = nodes().map(|node| node.cpu_self_ns).sum();
-        match profile.trust.misnested {
+        match profile.diagnostics.misnested {
             0 => assert_eq!(own, function.cpu.self_ns, "{name}: self times in the tree"),
             _ => assert!(
                 own >= function.cpu.self_ns,
@@ -146,23 +146,23 @@ fn tree_adds_up(profile: &Profile) {
     }
 }
 
-fn trust_adds_up(profile: &Profile) {
-    let trust = &profile.trust;
+fn diagnostics_add_up(profile: &Profile) {
+    let diagnostics = &profile.diagnostics;
     let sum = |of: &dyn Fn(&Function) -> u64| profile.functions.iter().map(of).sum::<u64>();
     let timed = |f: &Function| f.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
-    assert_eq!(trust.calls, sum(&|f| f.calls));
-    assert_eq!(trust.replays, sum(&|f| f.replays));
-    assert_eq!(trust.timed_calls, sum(&timed));
-    assert_eq!(trust.captured_calls, sum(&|f| f.captured_calls));
-    let mut untimed = Untimed::default();
+    assert_eq!(diagnostics.calls, sum(&|f| f.calls));
+    assert_eq!(diagnostics.replays, sum(&|f| f.replays));
+    assert_eq!(diagnostics.timed_calls, sum(&timed));
+    assert_eq!(diagnostics.captured_calls, sum(&|f| f.captured_calls));
+    let mut untimed = UntimedReasons::default();
     profile
         .functions
         .iter()
         .for_each(|f| untimed.add(&f.untimed));
-    assert_eq!(trust.untimed, untimed);
+    assert_eq!(diagnostics.untimed, untimed);
     assert_eq!(
-        trust.calls_with_stream,
-        trust.timed_calls + trust.captured_calls + trust.untimed.sum()
+        diagnostics.calls_with_stream,
+        diagnostics.timed_calls + diagnostics.captured_calls + diagnostics.untimed.sum()
     );
-    assert_eq!(trust.dropped, 0, "calls were dropped");
+    assert_eq!(diagnostics.dropped, 0, "calls were dropped");
 }

@@ -15,7 +15,7 @@ use cudarc::driver::{
     CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, LaunchConfig, PushKernelArg,
 };
 use cudarc::nvrtc::Ptx;
-use gpuprof::profile::{Function, GpuTimes, TreeNode};
+use gpuprof::profile::{Function, GpuSpanStats, TreeNode};
 use gpuprof::{Profile, Session};
 use simcuda::Sim;
 
@@ -91,7 +91,7 @@ impl World {
     pub fn warm_up(&self, span: impl FnOnce()) {
         let session = self.session();
         span();
-        until(|| session.snapshot().trust.event_floor_ns.is_some());
+        until(|| session.snapshot().diagnostics.event_overhead_ns.is_some());
         self.finish(session);
     }
 }
@@ -187,7 +187,7 @@ pub fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
 }
 
 /// GPU times of the function of this name.
-pub fn gpu<'a>(profile: &'a Profile, name: &str) -> &'a GpuTimes {
+pub fn gpu<'a>(profile: &'a Profile, name: &str) -> &'a GpuSpanStats {
     function(profile, name)
         .gpu
         .as_ref()

@@ -4,7 +4,7 @@
 //! started; `@ , [ ] / * +` in a name take a backslash) and "Command Line Options". Must not import a rule.
 
 use super::facts::Facts;
-use crate::profile::{Command, Function, Kernel, Profile};
+use crate::profile::{Command, Function, KernelStats, Profile};
 use crate::sanitize;
 
 /// Characters of a name that NVTX gets from gpuprof, as in `nvtx`.
@@ -55,7 +55,7 @@ pub fn commands(profile: &Profile, has_ranges: bool) -> Vec<Command> {
     ]
 }
 
-fn ncu(kernel: &Kernel, home: Option<&Function>, program: &str) -> String {
+fn ncu(kernel: &KernelStats, home: Option<&Function>, program: &str) -> String {
     let mut line = "GPUPROF=nvtx ncu".to_owned();
     if let Some(range) = home.and_then(range) {
         line.push_str(" --nvtx --nvtx-include ");

@@ -4,7 +4,7 @@
 
 use super::facts::{self, Candidate, Facts};
 use super::rule::{Rule, Threshold, Unit};
-use crate::profile::{Copies, Finding, Function};
+use crate::profile::{CopyStats, Finding, Function};
 use crate::table;
 
 const COPY_SHARE: Threshold = Threshold {
@@ -56,13 +56,13 @@ fn host_copies(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 fn host_copies_of(rule: &Rule, facts: &Facts<'_>, function: &Function) -> Option<Finding> {
-    let copies: Vec<&Copies> = function
-        .work
+    let copies: Vec<&CopyStats> = function
+        .activity
         .copies
         .iter()
         .filter(|copies| facts::to_or_from_host(copies))
         .collect();
-    let sum = |of: fn(&Copies) -> u64| {
+    let sum = |of: fn(&CopyStats) -> u64| {
         copies
             .iter()
             .fold(0_u64, |sum, copies| sum.saturating_add(of(copies)))
@@ -169,14 +169,14 @@ fn one_stream_function(
     at: usize,
     function: &Function,
 ) -> Option<Finding> {
-    let work = &function.work;
+    let work = &function.activity;
     // The most of any call: one call after the other may have been on different ones.
     if work.work_streams != 1 {
         return None;
     }
     let parts = Parts::of(facts, at)?;
     let (copies, kernels) = (parts.copies_ns as u64, parts.kernels_ns as u64);
-    let alone = parts.alone_ns as u64;
+    let alone = parts.exposed_ns as u64;
     let smaller = kernels.min(alone);
     let calls = work.busy_calls;
     let could = PIECES.reached_by(parts.copies as u64, calls)
@@ -203,7 +203,7 @@ struct Parts {
     copies: f64,
     copies_ns: f64,
     /// Of that while no kernel ran on the device.
-    alone_ns: f64,
+    exposed_ns: f64,
 }
 
 impl Parts {
@@ -211,12 +211,12 @@ impl Parts {
     fn of(facts: &Facts<'_>, at: usize) -> Option<Self> {
         let mut sums = Self::default();
         for (part, share) in facts.parts(at) {
-            sums.kernels_ns += facts::kernel_ns(&part.work.kernels) as f64 * share;
-            let copies = part.work.copies.iter();
+            sums.kernels_ns += facts::kernel_ns(&part.activity.kernels) as f64 * share;
+            let copies = part.activity.copies.iter();
             for copies in copies.filter(|copies| facts::to_or_from_host(copies)) {
                 sums.copies += copies.times.calls as f64 * share;
                 sums.copies_ns += copies.times.total_ns as f64 * share;
-                sums.alone_ns += copies.alone_ns? as f64 * share;
+                sums.exposed_ns += copies.exposed_ns? as f64 * share;
             }
         }
         Some(sums)

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::rule::{Threshold, Unit};
-use crate::profile::{Copies, Device, Finding, Function, Kernel, Profile};
+use crate::profile::{CopyStats, Device, Finding, Function, KernelStats, Profile};
 use crate::sanitize;
 use crate::table;
 
@@ -78,9 +78,9 @@ impl<'a> Facts<'a> {
     }
 
     /// The function that a kernel took most time in.
-    pub(super) fn home(&self, kernel: &Kernel) -> Option<&'a Function> {
+    pub(super) fn home(&self, kernel: &KernelStats) -> Option<&'a Function> {
         let time = |function: &Function| {
-            let own = function.work.kernels.iter();
+            let own = function.activity.kernels.iter();
             own.filter(|own| own.symbol == kernel.symbol && own.device == kernel.device)
                 .fold(0_u64, |sum, own| sum.saturating_add(own.times.total_ns))
         };
@@ -150,19 +150,19 @@ fn inside(profile: &Profile) -> HashMap<(usize, usize), u64> {
 }
 
 /// The kernels' time of a list.
-pub(super) fn kernel_ns(kernels: &[Kernel]) -> u64 {
+pub(super) fn kernel_ns(kernels: &[KernelStats]) -> u64 {
     let times = kernels.iter().map(|kernel| kernel.times.total_ns);
     times.fold(0, u64::saturating_add)
 }
 
 /// The copies' and memsets' time of a list.
-pub(super) fn copy_ns<'c>(copies: impl IntoIterator<Item = &'c Copies>) -> u64 {
+pub(super) fn copy_ns<'c>(copies: impl IntoIterator<Item = &'c CopyStats>) -> u64 {
     let times = copies.into_iter().map(|copies| copies.times.total_ns);
     times.fold(0, u64::saturating_add)
 }
 
 /// Whether they go between host and device.
-pub(super) fn to_or_from_host(copies: &Copies) -> bool {
+pub(super) fn to_or_from_host(copies: &CopyStats) -> bool {
     matches!(copies.kind.as_str(), "HtoD" | "DtoH" | "HtoA" | "AtoH")
 }
 
@@ -201,7 +201,7 @@ pub(super) fn mean(sum: u64, of: u64) -> String {
 }
 
 /// A kernel's shown name, fit for a sentence.
-pub(super) fn kernel_name(kernel: &Kernel) -> String {
+pub(super) fn kernel_name(kernel: &KernelStats) -> String {
     sanitize::name(&kernel.name).into_owned()
 }
 

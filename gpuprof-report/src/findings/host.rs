@@ -4,7 +4,7 @@
 
 use super::facts::{self, Candidate, Facts};
 use super::rule::{Rule, Threshold, Unit};
-use crate::profile::{ApiCall, Finding, Function};
+use crate::profile::{ApiStats, Finding, Function};
 use crate::sanitize;
 
 const WAITS: Threshold = Threshold {
@@ -36,11 +36,11 @@ pub(super) static SYNCHRONIZATION: Rule = Rule {
 
 fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
     let found = facts.functions().filter_map(|(_, function)| {
-        let work = &function.work;
+        let work = &function.activity;
         if function.cpu_only || (work.activities == 0 && work.kernels.is_empty()) {
             return None;
         }
-        let waits: Vec<&ApiCall> = work.api.iter().filter(|call| call.kind == "sync").collect();
+        let waits: Vec<&ApiStats> = work.api.iter().filter(|call| call.kind == "sync").collect();
         let ns = waits.iter().fold(0_u64, |sum, call| sum.saturating_add(call.times.total_ns));
         let calls = waits.iter().fold(0_u64, |sum, call| sum.saturating_add(call.times.calls));
         let longest = waits.iter().max_by_key(|call| call.times.total_ns)?;
@@ -127,9 +127,9 @@ fn first_call_of(
     at: usize,
     function: &Function,
 ) -> Option<Finding> {
-    let (first, median) = (function.work.first_call_ns?, function.cpu.p50_ns);
+    let (first, median) = (function.activity.first_call_ns?, function.cpu.p50_ns);
     let parts = facts.parts(at);
-    let api = || parts.iter().flat_map(|(part, _)| &part.work.api);
+    let api = || parts.iter().flat_map(|(part, _)| &part.activity.api);
     let beyond = first.saturating_sub(median);
     let told = api().next().is_some()
         && FIRST_TIMES.reached_by(first, median)

@@ -4,7 +4,7 @@
 
 use super::facts::{self, Candidate, Facts};
 use super::rule::{Rule, Threshold, Unit};
-use crate::profile::{Device, Finding, Function, Kernel};
+use crate::profile::{Device, Finding, Function, KernelStats};
 
 const DOMINANT: Threshold = Threshold {
     what: "its share of the time of all kernels, copies and memsets",
@@ -127,7 +127,7 @@ pub(super) static LAUNCH_BOUND: Rule = Rule {
 
 fn launch_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
     let missing = facts.profile.cupti.as_ref().map_or(0.0, |cupti| {
-        let missing = cupti.dropped.saturating_add(cupti.unfinished);
+        let missing = cupti.dropped_records.saturating_add(cupti.unfinished);
         missing as f64 / cupti.records.max(1) as f64
     });
     if missing > BELIEVED.value {
@@ -148,7 +148,7 @@ fn launch_bound_function(
     at: usize,
     function: &Function,
 ) -> Option<Finding> {
-    let work = &function.work;
+    let work = &function.activity;
     let (idle, busy) = (work.idle_ns?, work.busy_ns?);
     let calls = work.busy_calls;
     let median = median_kernel(facts, at)?;
@@ -197,7 +197,7 @@ fn median_kernel(facts: &Facts<'_>, at: usize) -> Option<u64> {
     let parts = facts.parts(at);
     let kernels = parts.iter().flat_map(|(function, share)| {
         function
-            .work
+            .activity
             .kernels
             .iter()
             .map(move |kernel| (kernel, *share))
@@ -288,7 +288,12 @@ fn underused(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
     found
 }
 
-fn small_grid(rule: &Rule, facts: &Facts<'_>, kernel: &Kernel, device: &Device) -> Option<Finding> {
+fn small_grid(
+    rule: &Rule,
+    facts: &Facts<'_>,
+    kernel: &KernelStats,
+    device: &Device,
+) -> Option<Finding> {
     let blocks: u64 = kernel.grid.iter().map(|n| u64::from(*n)).product();
     let filled = blocks as f64 / f64::from(device.sm_count);
     // On several streams they may fill the device together.
@@ -307,7 +312,7 @@ fn small_grid(rule: &Rule, facts: &Facts<'_>, kernel: &Kernel, device: &Device) 
     })
 }
 
-fn low_occupancy(rule: &Rule, facts: &Facts<'_>, kernel: &Kernel) -> Option<Finding> {
+fn low_occupancy(rule: &Rule, facts: &Facts<'_>, kernel: &KernelStats) -> Option<Finding> {
     let occupancy = kernel.occupancy?;
     (occupancy < LOW_OCCUPANCY.value).then(|| {
         let block: u64 = kernel.block.iter().map(|n| u64::from(*n)).product();
@@ -334,7 +339,7 @@ fn low_occupancy(rule: &Rule, facts: &Facts<'_>, kernel: &Kernel) -> Option<Find
 fn finding(
     rule: &Rule,
     facts: &Facts<'_>,
-    kernel: &Kernel,
+    kernel: &KernelStats,
     filled: f64,
     evidence: String,
 ) -> Finding {
@@ -344,7 +349,7 @@ fn finding(
 }
 
 /// Says so where the shape in a sentence is one of several.
-fn shapes(kernel: &Kernel) -> String {
+fn shapes(kernel: &KernelStats) -> String {
     if kernel.shapes > 1 {
         format!(" in the costliest of its {} launch shapes", kernel.shapes)
     } else {

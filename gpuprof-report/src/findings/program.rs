@@ -66,7 +66,7 @@ fn spread(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
 fn spread_of(rule: &Rule, facts: &Facts<'_>, function: &Function) -> Option<Finding> {
     let gpu = function.gpu.as_ref()?;
     let times = &gpu.times;
-    let floor = facts.profile.trust.event_floor_ns.unwrap_or(0);
+    let floor = facts.profile.diagnostics.event_overhead_ns.unwrap_or(0);
     // Of all calls, of which the timed ones may be a sample.
     let share = times.mean_ns.saturating_sub(times.p50_ns) as f64 / times.mean_ns.max(1) as f64;
     let beyond = (times.total_ns as f64 * share).round() as u64;
@@ -112,18 +112,18 @@ pub(super) static OUTSIDE: Rule = Rule {
 
 fn outside(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
     let found = facts.profile.cupti.iter().filter(|cupti| {
-        OUTSIDE_SHARE.reached_by(cupti.outside_ns, facts.activity_ns)
-            && OUTSIDE_NUMBER.reached(cupti.outside as f64)
+        OUTSIDE_SHARE.reached_by(cupti.unattributed_ns, facts.activity_ns)
+            && OUTSIDE_NUMBER.reached(cupti.unattributed as f64)
     });
     found
         .map(|cupti| {
             let evidence = format!(
                 "{} kernels, copies and memsets, {} of the GPU's kernel and copy time ({}), ran outside any profiled function.",
-                table::count(cupti.outside).text(),
-                facts::percent(cupti.outside_ns, facts.activity_ns),
-                facts::ns(cupti.outside_ns),
+                table::count(cupti.unattributed).text(),
+                facts::percent(cupti.unattributed_ns, facts.activity_ns),
+                facts::ns(cupti.unattributed_ns),
             );
-            rule.finding(None, cupti.outside_ns, evidence)
+            rule.finding(None, cupti.unattributed_ns, evidence)
         })
         .collect()
 }

@@ -4,7 +4,7 @@
 
 use super::facts::{self, Facts};
 use super::rule::{Rule, Threshold, Unit};
-use crate::profile::{Device, Finding, Function, Kernel};
+use crate::profile::{Device, Finding, Function, KernelStats};
 use crate::sanitize;
 
 const RATED_SHARE: Threshold = Threshold {
@@ -100,7 +100,7 @@ struct Rates {
 impl Rates {
     /// `None` where its kernels ran on several devices, or on one that is not known.
     fn of(facts: &Facts<'_>, function: &Function) -> Option<Self> {
-        let work = &function.work;
+        let work = &function.activity;
         let ordinal = work.kernels.first()?.device;
         let device = facts.device(ordinal)?;
         if work.kernels.iter().any(|kernel| kernel.device != ordinal) {
@@ -125,10 +125,10 @@ fn is_rated(facts: &Facts<'_>, function: &Function) -> bool {
     let Some(gpu) = &function.gpu else {
         return false;
     };
-    let kernels = facts::kernel_ns(&function.work.kernels);
-    let copies = facts::copy_ns(&function.work.copies);
+    let kernels = facts::kernel_ns(&function.activity.kernels);
+    let copies = facts::copy_ns(&function.activity.copies);
     let launches: u64 = function
-        .work
+        .activity
         .kernels
         .iter()
         .map(|kernel| kernel.times.calls)
@@ -230,7 +230,7 @@ fn double(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
 /// What is known of a function's one kernel.
 struct Rated<'a> {
     function: &'a Function,
-    kernel: &'a Kernel,
+    kernel: &'a KernelStats,
     device: &'a Device,
     flops_per_call: f64,
     bytes_per_call: Option<f64>,
@@ -242,7 +242,7 @@ struct Rated<'a> {
 
 impl<'a> Rated<'a> {
     fn of(facts: &Facts<'a>, function: &'a Function) -> Option<Self> {
-        let work = &function.work;
+        let work = &function.activity;
         let kernel = work
             .kernels
             .iter()
@@ -276,7 +276,7 @@ impl<'a> Rated<'a> {
             _ => false,
         };
         let (a, b) = (self.kernel, other.kernel);
-        let shape = |kernel: &Kernel| {
+        let shape = |kernel: &KernelStats| {
             let shared = (kernel.static_shared_bytes, kernel.dynamic_shared_bytes);
             (kernel.device, kernel.grid, kernel.block, shared)
         };
@@ -298,7 +298,7 @@ fn suspect(facts: &Facts<'_>, function: &Function) -> Option<(u64, String)> {
     if rated.flops_per_s > rated.double {
         return None;
     }
-    let total = facts::kernel_ns(&function.work.kernels);
+    let total = facts::kernel_ns(&function.activity.kernels);
     by_twin(facts, &rated, total).or_else(|| by_peak(facts, &rated, total))
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// How the records of CUPTI came.
 ///
-/// Where `dropped`, `invalid` or `unfinished` is not 0, the tables miss something. What `late` and `outside` count is in them.
+/// Where `dropped_records`, `invalid_records` or `unfinished` is not 0, the tables miss something. What `late_records` and `unattributed` count is in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
 pub struct Cupti {
@@ -19,28 +19,28 @@ pub struct Cupti {
     /// Records read.
     pub records: u64,
     /// Records that there was no room for: CUPTI's, by its own count, and CUDA calls that came faster than they could be taken note of.
-    pub dropped: u64,
+    pub dropped_records: u64,
     /// Records left out because a time stamp was 0 or the end lay before the start.
-    pub invalid: u64,
+    pub invalid_records: u64,
     /// Launches, copies and memsets whose record had not come when the profile was taken, or was dropped. What was captured into a
     /// graph is none, as far as that is known.
     pub unfinished: u64,
     /// Records that came when the call they belong to had already been closed, or when of what it had done by then only the sum was
     /// left: their time is in the tables, but what of it overlaps other work of the same call is counted twice in its busy time.
-    pub late: u64,
+    pub late_records: u64,
     /// Calls of profiled functions that ended faster than they could be taken note of: their kernels are in the tables, but their busy
     /// time, and they themselves among `busy_calls`, are not.
-    pub lost_calls: u64,
+    pub dropped_calls: u64,
     /// Kernels, copies and memsets that ran outside any profiled function.
-    pub outside: u64,
+    pub unattributed: u64,
     /// Time of these, ns.
-    pub outside_ns: u64,
+    pub unattributed_ns: u64,
 }
 
 /// Statistics of durations, as nvprof's users know them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
-pub struct Durations {
+pub struct DurationStats {
     /// How many.
     pub calls: u64,
     /// Their sum.
@@ -60,7 +60,7 @@ pub struct Durations {
 /// One kernel on one device.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
-pub struct Kernel {
+pub struct KernelStats {
     /// Demangled, template arguments and parameters shortened: what the tables show.
     pub name: String,
     /// Demangled, in full.
@@ -71,11 +71,11 @@ pub struct Kernel {
     pub device: u32,
     /// GPU time of its launches, from start to end.
     #[cfg_attr(feature = "json", serde(flatten))]
-    pub times: Durations,
+    pub times: DurationStats,
     /// Of `times.calls`, those that were nodes of a graph.
     pub graph_calls: u64,
     /// From the start of the launching call to the kernel's start; of a graph's launch the first node alone.
-    pub launch_latency: Durations,
+    pub launch_latency: DurationStats,
     /// Blocks of the launch shape that took most time.
     pub grid: [u32; 3],
     /// Threads per block of that launch shape.
@@ -98,14 +98,14 @@ pub struct Kernel {
 /// Copies of one direction, or memsets, on one device.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
-pub struct Copies {
+pub struct CopyStats {
     /// `HtoD`, `DtoH`, `DtoD`, `HtoH`, `PtoP`, `HtoA`, `AtoH`, `AtoA`, `AtoD`, `DtoA`, `memset` or `unknown`.
     pub kind: String,
     /// CUDA ordinal.
     pub device: u32,
     /// GPU time.
     #[cfg_attr(feature = "json", serde(flatten))]
-    pub times: Durations,
+    pub times: DurationStats,
     /// Bytes of all of them.
     pub bytes: u64,
     /// Of `times.calls`, those from or to pageable host memory.
@@ -115,7 +115,7 @@ pub struct Copies {
     /// Of `times.calls`, those made by a call that returns only when the copy is done.
     pub blocking_calls: u64,
     /// Time during which no kernel ran on the same device while a copy of this kind did. `None` where it was not worked out.
-    pub alone_ns: Option<u64>,
+    pub exposed_ns: Option<u64>,
     /// Streams that they ran on.
     pub streams: u32,
 }
@@ -123,14 +123,14 @@ pub struct Copies {
 /// One CUDA call, by its name in the driver or the runtime.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
-pub struct ApiCall {
+pub struct ApiStats {
     /// For example `cuLaunchKernel` or `cudaMemcpyAsync`.
     pub name: String,
     /// What kind of call it is: `launch`, `graph`, `copy`, `memset`, `sync`, `alloc`, `free`, `module` or `other`.
     pub kind: String,
     /// CPU time in the call.
     #[cfg_attr(feature = "json", serde(flatten))]
-    pub times: Durations,
+    pub times: DurationStats,
     /// Calls that did not answer success.
     pub failed: u64,
 }
@@ -140,13 +140,13 @@ pub struct ApiCall {
 /// A kernel belongs to the innermost profiled function around its launch. `busy_ns` has that of the functions inside too.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
-pub struct Work {
+pub struct GpuActivity {
     /// Its kernels, those of the most time first.
-    pub kernels: Vec<Kernel>,
+    pub kernels: Vec<KernelStats>,
     /// Its copies and memsets, those of the most time first.
-    pub copies: Vec<Copies>,
+    pub copies: Vec<CopyStats>,
     /// Its CUDA calls, those of the most time first.
-    pub api: Vec<ApiCall>,
+    pub api: Vec<ApiStats>,
     /// Time during which at least one kernel, copy or memset of the function or of a function inside was running; of each
     /// call by itself, so calls that overlap each other add up. Over all outermost calls. `None` where CUPTI did not run.
     pub busy_ns: Option<u64>,
@@ -165,7 +165,7 @@ pub struct Work {
     pub work_streams: u32,
     /// From the start of a launching call to the start of its kernel, over the function's own kernels; of a graph's launch the first
     /// node alone.
-    pub launch_latency: Option<Durations>,
+    pub launch_latency: Option<DurationStats>,
     /// CPU time of the very first call of the function; `None` where it was before the window, or CUPTI was not yet on.
     pub first_call_ns: Option<u64>,
 }

@@ -13,7 +13,9 @@ mod activity;
 #[cfg(feature = "json")]
 use serde::{Deserialize, Serialize};
 
-pub use activity::{ApiCall, Command, Copies, Cupti, Durations, Finding, Kernel, Throttle, Work};
+pub use activity::{
+    ApiStats, Command, CopyStats, Cupti, DurationStats, Finding, GpuActivity, KernelStats, Throttle,
+};
 
 /// The name and version of the document that a [`Profile`] serializes to.
 pub const SCHEMA: &str = "gpuprof.profile/1";
@@ -45,14 +47,14 @@ pub struct Profile {
     pub functions: Vec<Function>,
     /// The merged call tree of all threads; parents stand before their children.
     pub tree: Vec<TreeNode>,
-    /// How CUPTI's records came; `None` where it was not asked for, or could not be had: `Trust::notes` says why.
+    /// How CUPTI's records came; `None` where it was not asked for, or could not be had: `Diagnostics::notes` says why.
     pub cupti: Option<Cupti>,
     /// Every kernel of the program, those of the most time first.
-    pub kernels: Vec<Kernel>,
+    pub kernels: Vec<KernelStats>,
     /// Copies by direction, and memsets, of the program, those of the most time first.
-    pub copies: Vec<Copies>,
+    pub copies: Vec<CopyStats>,
     /// CUDA calls of the program, those of the most time first.
-    pub api: Vec<ApiCall>,
+    pub api: Vec<ApiStats>,
     /// Devices that ran below their clocks.
     pub throttled: Vec<Throttle>,
     /// What is worth doing, the worst first.
@@ -60,7 +62,7 @@ pub struct Profile {
     /// Command lines of other tools that look further; empty where CUPTI did not run.
     pub commands: Vec<Command>,
     /// What the reader must know to trust the rest.
-    pub trust: Trust,
+    pub diagnostics: Diagnostics,
 }
 
 /// Nothing: a profile of a build that does not measure is empty.
@@ -148,23 +150,23 @@ pub struct Function {
     /// Threads on which at least one of these calls ended or replays was launched.
     pub threads: u32,
     /// CPU time; for an async function the time its polls took.
-    pub cpu: Times,
+    pub cpu: SpanStats,
     /// Time from creation's first poll to completion, of async functions only.
-    pub wall: Option<Times>,
+    pub wall: Option<SpanStats>,
     /// GPU time; `None` where no call was timed.
-    pub gpu: Option<GpuTimes>,
+    pub gpu: Option<GpuSpanStats>,
     /// The part of `gpu` that each device ran; empty where `gpu` is `None`.
     pub gpu_by_device: Vec<GpuByDevice>,
     /// GPU time of the spans inside this function on whatever stream: what a function without a stream shows.
-    pub gpu_children_ns: u64,
+    pub gpu_nested_ns: u64,
     /// Whether spans inside ran on some of several streams, so that their time cannot be taken from this function's own: the
     /// GPU self time is then at most what is shown. Of a function without a stream: whether such spans stand among those that
-    /// `gpu_children_ns` sums up, which is then at most what is shown.
+    /// `gpu_nested_ns` sums up, which is then at most what is shown.
     pub gpu_overlaps: bool,
-    /// Whether `gpu_children_ns` lacks the time of calls inside that were to be timed.
-    pub gpu_children_partial: bool,
-    /// Whether `gpu_children_ns` is partly scaled up from a sample.
-    pub gpu_children_estimated: bool,
+    /// Whether `gpu_nested_ns` lacks the time of calls inside that were to be timed.
+    pub gpu_nested_partial: bool,
+    /// Whether `gpu_nested_ns` is partly scaled up from a sample.
+    pub gpu_nested_estimated: bool,
     /// Calls whose stream was being captured into a graph.
     pub captured_calls: u64,
     /// Of these, the calls whose events stand in the graph, so that `replays` are timed: `#[gpu_profile(graph)]`.
@@ -172,7 +174,7 @@ pub struct Function {
     /// Calls and replays that were neither timed nor captured, of a function that has a stream; `untimed` says why.
     pub untimed_calls: u64,
     /// The reasons behind `untimed_calls`; they add up to it.
-    pub untimed: Untimed,
+    pub untimed: UntimedReasons,
     /// Stated work of all calls and replays, in bytes.
     pub bytes: Option<f64>,
     /// Stated work of all calls and replays, in floating-point operations.
@@ -187,7 +189,7 @@ pub struct Function {
     pub is_async: bool,
     /// What CUPTI saw of it.
     #[cfg_attr(feature = "json", serde(flatten))]
-    pub work: Work,
+    pub activity: GpuActivity,
 }
 
 impl Function {
@@ -205,7 +207,7 @@ fn runs(calls: u64, graph_calls: u64, replays: u64) -> u64 {
 /// Statistics of durations.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
-pub struct Times {
+pub struct SpanStats {
     /// Sum over the outermost calls: a call inside a call of the same function is not added again.
     pub total_ns: u64,
     /// Total less the time of the spans inside.
@@ -245,12 +247,12 @@ pub struct Bucket {
 /// GPU statistics: event-to-event time on the function's stream ("GPU span", not kernel time).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
-pub struct GpuTimes {
+pub struct GpuSpanStats {
     /// Calls and replays whose two events were read.
     pub timed_calls: u64,
     /// The durations. Under sampling `total_ns` and `self_ns` are estimates for all calls.
     #[cfg_attr(feature = "json", serde(flatten))]
-    pub times: Times,
+    pub times: SpanStats,
     /// Set when `total_ns` and `self_ns` were scaled up from a sample.
     pub estimate: Option<Estimate>,
     /// Stated bytes of the timed calls alone, for rates. Where these stand for different numbers of calls, as they can under
@@ -281,13 +283,13 @@ pub struct GpuByDevice {
     pub ordinal: u32,
     /// The same figures as the function's own.
     #[cfg_attr(feature = "json", serde(flatten))]
-    pub gpu: GpuTimes,
+    pub gpu: GpuSpanStats,
 }
 
 /// Why calls of functions that have a stream were not timed.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
-pub struct Untimed {
+pub struct UntimedReasons {
     /// This call found no stream, though others of the same function did.
     pub no_stream: u64,
     /// Left out by sampling.
@@ -296,7 +298,7 @@ pub struct Untimed {
     pub pool_exhausted: u64,
     /// The thread's hand-over queue was full.
     pub queue_full: u64,
-    /// A CUDA call of gpuprof's failed; `Trust::errors` says which.
+    /// A CUDA call of gpuprof's failed; `Diagnostics::errors` says which.
     pub cuda_error: u64,
     /// The driver lacks a function that timing needs, or GPU timing was given up.
     pub unavailable: u64,
@@ -308,7 +310,7 @@ pub struct Untimed {
     pub crossed_reset: u64,
 }
 
-impl Untimed {
+impl UntimedReasons {
     /// All reasons together.
     #[must_use]
     pub fn sum(&self) -> u64 {
@@ -375,7 +377,7 @@ pub struct TreeNode {
     /// GPU time less that of the spans inside on the same stream.
     pub gpu_self_ns: Option<u64>,
     /// GPU time of the spans below that are outermost on their stream there: what a node without a stream shows.
-    pub gpu_children_ns: u64,
+    pub gpu_nested_ns: u64,
 }
 
 impl TreeNode {
@@ -389,19 +391,19 @@ impl TreeNode {
 /// What the reader must know to trust the figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
-pub struct Trust {
+pub struct Diagnostics {
     /// What an empty pair of events reads on the slowest device used; `None` where it could not be measured.
-    pub event_floor_ns: Option<u64>,
+    pub event_overhead_ns: Option<u64>,
     /// gpuprof's own estimated CPU cost of one call, on this machine in this run.
-    pub own_cost_ns_per_call: Option<u64>,
-    /// `own_cost_ns_per_call` times the calls of this profile, over all threads.
-    pub own_cost_ns: u64,
+    pub overhead_ns_per_call: Option<u64>,
+    /// `overhead_ns_per_call` times the calls of this profile, over all threads.
+    pub overhead_ns: u64,
     /// What gpuprof spent once, in calls that met a context or a thread for the first time: the first events, the
-    /// resolver's start. Not in `own_cost_ns`.
-    pub own_setup_ns: u64,
+    /// resolver's start. Not in `overhead_ns`.
+    pub setup_ns: u64,
     /// What event records of over 50 µs took: these have not worked but waited, mostly where the stream's queue was full,
-    /// as the program's next launch would have. Not in `own_cost_ns`.
-    pub own_stalled_ns: u64,
+    /// as the program's next launch would have. Not in `overhead_ns`.
+    pub stalled_ns: u64,
     /// Calls in all.
     pub calls: u64,
     /// Replays in all; the next counts have them too.
@@ -413,7 +415,7 @@ pub struct Trust {
     /// Of these, seen while their stream was being captured.
     pub captured_calls: u64,
     /// Of these, neither; with the reasons.
-    pub untimed: Untimed,
+    pub untimed: UntimedReasons,
     /// GPU timing of 1 call in N; 1 when every call was to be timed, 0 where gpuprof chose for each function by itself.
     pub sample: u32,
     /// Calls that appear nowhere above: there were 65,536 call chains already, the counters of all threads had come to 1 GiB,

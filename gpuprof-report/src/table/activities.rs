@@ -10,7 +10,7 @@ use super::functions::{hints, others};
 use super::grid::{Column, Grid, Label};
 use super::number::{self, Number};
 use super::words::{BOLD, LOUD, Words};
-use crate::profile::{ApiCall, Copies, Durations, Kernel, Profile};
+use crate::profile::{ApiStats, CopyStats, DurationStats, KernelStats, Profile};
 use crate::sanitize;
 
 /// What the grids below the function table left out: said once for all of them.
@@ -61,13 +61,13 @@ pub(super) struct Activity<'a> {
     pub(super) calls: u64,
     pub(super) total_ns: u64,
     /// `None` in a sum, as all that depends on one activity.
-    pub(super) times: Option<&'a Durations>,
-    pub(super) kernel: Option<&'a Kernel>,
-    pub(super) copies: Option<&'a Copies>,
+    pub(super) times: Option<&'a DurationStats>,
+    pub(super) kernel: Option<&'a KernelStats>,
+    pub(super) copies: Option<&'a CopyStats>,
 }
 
 impl<'a> Activity<'a> {
-    fn new(name: String, times: &'a Durations) -> Self {
+    fn new(name: String, times: &'a DurationStats) -> Self {
         Self {
             label: Label {
                 name,
@@ -82,8 +82,8 @@ impl<'a> Activity<'a> {
 
     /// Kernels, copies and memsets, those of the most time first; past `limit` (0 for all) they are summed in one row.
     pub(super) fn rows(
-        kernels: &'a [Kernel],
-        copies: &'a [Copies],
+        kernels: &'a [KernelStats],
+        copies: &'a [CopyStats],
         indent: &str,
         limit: usize,
     ) -> Vec<Self> {
@@ -140,12 +140,12 @@ impl<'a> Activity<'a> {
         }
     }
 
-    fn of_call(call: &'a ApiCall) -> Self {
+    fn of_call(call: &'a ApiStats) -> Self {
         Self::new(sanitize::name(&call.name).into_owned(), &call.times)
     }
 
     /// One of the durations, where the row is of one thing.
-    pub(super) fn time(&self, which: fn(&Durations) -> u64) -> Option<Number> {
+    pub(super) fn time(&self, which: fn(&DurationStats) -> u64) -> Option<Number> {
         self.times.map(|times| number::duration(which(times)))
     }
 
@@ -204,7 +204,7 @@ pub(super) fn write(
         heading("GPU activities", profile, options, out);
         draw(rows, "kernel or copy", None, options, left_out, out);
     }
-    let mut calls: Vec<&ApiCall> = profile.api.iter().collect();
+    let mut calls: Vec<&ApiStats> = profile.api.iter().collect();
     calls.sort_by_key(|call| Reverse((call.times.total_ns, call.times.calls)));
     let limit = match options.limit {
         0 => calls.len(),
@@ -273,16 +273,16 @@ fn draw(
 mod tests {
     use super::*;
 
-    fn kernel(name: &str, device: u32, total_ns: u64) -> Kernel {
-        Kernel {
+    fn kernel(name: &str, device: u32, total_ns: u64) -> KernelStats {
+        KernelStats {
             name: name.into(),
             device,
-            times: Durations {
+            times: DurationStats {
                 calls: 2,
                 total_ns,
-                ..Durations::default()
+                ..DurationStats::default()
             },
-            ..Kernel::default()
+            ..KernelStats::default()
         }
     }
 
@@ -294,10 +294,10 @@ mod tests {
     #[test]
     fn rows_are_ordered_by_time_and_what_the_limit_cuts_is_summed() {
         let kernels = [kernel("a", 0, 5), kernel("b", 0, 9), kernel("c", 0, 1)];
-        let copies = [Copies {
+        let copies = [CopyStats {
             kind: "memset".into(),
             times: kernel("", 0, 7).times,
-            ..Copies::default()
+            ..CopyStats::default()
         }];
         let rows = Activity::rows(&kernels, &copies, "", 2);
         let expected = [("b", 9), ("[CUDA memset]", 7), ("… 2 others", 6)];
@@ -318,9 +318,9 @@ mod tests {
 
     #[test]
     fn a_copy_of_no_time_has_no_rate_and_a_sum_never_overflows() {
-        let copies = Copies {
+        let copies = CopyStats {
             bytes: 5,
-            ..Copies::default()
+            ..CopyStats::default()
         };
         let rows = Activity::rows(&[], std::slice::from_ref(&copies), "", 0);
         assert_eq!(rows.first().and_then(Activity::rate), None);

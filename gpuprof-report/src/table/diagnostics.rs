@@ -9,7 +9,7 @@ use super::TableOptions;
 use super::legend::Marks;
 use super::number;
 use super::words::{BOLD, DIM, PLAIN, WARN, Words};
-use crate::profile::{Function, Profile, Untimed};
+use crate::profile::{Function, Profile, UntimedReasons};
 use crate::sanitize;
 
 /// How many names a line lists.
@@ -29,7 +29,7 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(never_called(profile));
     lines.extend(lost(profile));
     lines.extend(errors(profile));
-    for note in &profile.trust.notes {
+    for note in &profile.diagnostics.notes {
         lines.push(labelled(
             WARN,
             "note:",
@@ -57,22 +57,22 @@ fn marked_cpu(profile: &Profile) -> u64 {
 
 /// Calls timed of calls made and why not the rest, the event floor, gpuprof's own cost.
 fn summary(profile: &Profile) -> Words {
-    let trust = &profile.trust;
+    let diagnostics = &profile.diagnostics;
     let mut words = Words::default();
     let marked = marked_cpu(profile);
-    let all = trust.calls.saturating_add(trust.replays);
+    let all = diagnostics.calls.saturating_add(diagnostics.replays);
     let wanted = all.saturating_sub(marked);
     let calls = number::count(wanted).text();
     if wanted == 0 {
         words.add(PLAIN, "every function is marked cpu");
-    } else if trust.timed_calls == wanted {
+    } else if diagnostics.timed_calls == wanted {
         words.add(PLAIN, &format!("GPU-timed all {calls} calls"));
     } else {
         words.add(
             PLAIN,
             &format!(
                 "GPU-timed {} of {calls} calls",
-                number::count(trust.timed_calls).text()
+                number::count(diagnostics.timed_calls).text()
             ),
         );
         let reasons = reasons(profile, wanted);
@@ -86,20 +86,20 @@ fn summary(profile: &Profile) -> Words {
             &format!("{} more are marked cpu", number::count(marked).text()),
         );
     }
-    match trust.event_floor_ns {
+    match diagnostics.event_overhead_ns {
         Some(floor) => {
             words
                 .then(" ·")
                 .add(PLAIN, "event floor")
                 .add_one(PLAIN, number::duration(floor).text());
         }
-        None if trust.timed_calls > 0 => {
+        None if diagnostics.timed_calls > 0 => {
             words.then(" ·").add(WARN, "event floor not measured");
         }
         None => {}
     }
     words.then(" ·").add(PLAIN, "gpuprof's own cost about");
-    match trust.own_cost_ns_per_call {
+    match diagnostics.overhead_ns_per_call {
         Some(cost) => {
             words
                 .add_one(
@@ -107,23 +107,24 @@ fn summary(profile: &Profile) -> Words {
                     format!("{}.{:02} µs", cost / 1_000, cost % 1_000 / 10),
                 )
                 .add(PLAIN, "per call");
-            if let Some(share) = number::percent(trust.own_cost_ns as f64 / profile.wall_ns as f64)
+            if let Some(share) =
+                number::percent(diagnostics.overhead_ns as f64 / profile.wall_ns as f64)
             {
                 words
                     .then(",")
                     .add_one(PLAIN, format!("{} %", share.text()))
                     .add(PLAIN, "of wall");
             }
-            if trust.own_setup_ns > 0 {
-                let once = number::duration(trust.own_setup_ns).text();
+            if diagnostics.setup_ns > 0 {
+                let once = number::duration(diagnostics.setup_ns).text();
                 words
                     .then(",")
                     .add(PLAIN, "and")
                     .add_one(PLAIN, once)
                     .add(PLAIN, "once");
             }
-            if trust.own_stalled_ns > 0 {
-                let waited = number::duration(trust.own_stalled_ns).text();
+            if diagnostics.stalled_ns > 0 {
+                let waited = number::duration(diagnostics.stalled_ns).text();
                 words
                     .then(";")
                     .add(PLAIN, "event records that had to wait:")
@@ -138,8 +139,8 @@ fn summary(profile: &Profile) -> Words {
 
 /// Why calls were not timed, those reasons that occurred.
 fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
-    let trust = &profile.trust;
-    let Untimed {
+    let diagnostics = &profile.diagnostics;
+    let UntimedReasons {
         no_stream,
         sampled_out,
         pool_exhausted,
@@ -149,14 +150,14 @@ fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
         unfinished,
         stream_unsafe,
         crossed_reset,
-    } = trust.untimed;
+    } = diagnostics.untimed;
     let reasons = [
         (
-            wanted.saturating_sub(trust.calls_with_stream) + no_stream,
+            wanted.saturating_sub(diagnostics.calls_with_stream) + no_stream,
             "without a stream",
         ),
         (sampled_out, "left out by sampling"),
-        (trust.captured_calls, "captured into a graph"),
+        (diagnostics.captured_calls, "captured into a graph"),
         (
             pool_exhausted,
             "when every event was in flight (the GPU was far behind)",
@@ -272,21 +273,21 @@ fn names(profile: &Profile, wanted: impl Fn(&Function) -> bool) -> Vec<Cow<'_, s
 
 /// What is missing from the figures above without belonging to a row.
 fn lost(profile: &Profile) -> Vec<Words> {
-    let trust = &profile.trust;
+    let diagnostics = &profile.diagnostics;
     let losses = [
         (
             "in no row:",
-            trust.dropped,
+            diagnostics.dropped,
             "calls, as the call tree was full or their thread was ending",
         ),
         (
             "out of order:",
-            trust.misnested,
+            diagnostics.misnested,
             "spans (a scope! held across an .await?): the self times around them are off",
         ),
         (
             "in no percentile:",
-            trust.histogram_dropped,
+            diagnostics.histogram_dropped,
             "durations, as the histograms' memory was used up",
         ),
     ];
@@ -305,7 +306,7 @@ fn lost(profile: &Profile) -> Vec<Words> {
 fn errors(profile: &Profile) -> Option<Words> {
     let mut words = Words::default();
     words.add(WARN, "CUDA errors in gpuprof's own calls:");
-    for (at, error) in profile.trust.errors.iter().enumerate() {
+    for (at, error) in profile.diagnostics.errors.iter().enumerate() {
         if at > 0 {
             words.then(",");
         }
@@ -314,5 +315,5 @@ fn errors(profile: &Profile) -> Option<Words> {
             .add_one(PLAIN, sanitize::name(&error.call))
             .add_one(PLAIN, format!("{} × {count}", sanitize::name(&error.name)));
     }
-    (!profile.trust.errors.is_empty()).then_some(words)
+    (!profile.diagnostics.errors.is_empty()).then_some(words)
 }

@@ -74,7 +74,7 @@ const UNITS: [&str; 16] = [
 /// Writes how CUPTI's records came, and what ran outside of the functions.
 pub(super) fn foot(cupti: &Cupti, options: &TableOptions, out: &mut String) {
     records(cupti).write(out, options.color, options.width, 2);
-    if cupti.outside > 0 {
+    if cupti.unattributed > 0 {
         outside(cupti).write(out, options.color, options.width, 2);
     }
 }
@@ -89,15 +89,18 @@ fn records(cupti: &Cupti) -> Words {
             format!("{} records", number::count(cupti.records).text()),
         );
     let losses = [
-        (cupti.dropped, "dropped for want of room"),
-        (cupti.invalid, "left out as their time stamps make no sense"),
+        (cupti.dropped_records, "dropped for want of room"),
+        (
+            cupti.invalid_records,
+            "left out as their time stamps make no sense",
+        ),
         (cupti.unfinished, "missing: not finished or dropped"),
         (
-            cupti.late,
+            cupti.late_records,
             "late: what of them overlaps other work counts twice as busy",
         ),
         (
-            cupti.lost_calls,
+            cupti.dropped_calls,
             "calls ended too fast to be taken note of: they are missing from busy times",
         ),
     ];
@@ -112,12 +115,12 @@ fn records(cupti: &Cupti) -> Words {
 
 /// What no row under a function has.
 fn outside(cupti: &Cupti) -> Words {
-    let count = number::count(cupti.outside).text();
+    let count = number::count(cupti.unattributed).text();
     let mut words = Words::default();
     words
         .add(BOLD, "outside any profiled function:")
         .add(PLAIN, &format!("{count} kernels, copies and memsets,"))
-        .add_one(PLAIN, number::duration(cupti.outside_ns).text())
+        .add_one(PLAIN, number::duration(cupti.unattributed_ns).text())
         .then(".")
         .add(
             DIM,
@@ -182,7 +185,7 @@ mod tests {
     #[test]
     fn a_missing_record_may_be_a_dropped_one() {
         let cupti = Cupti {
-            dropped: 2,
+            dropped_records: 2,
             unfinished: 1,
             ..Cupti::default()
         };
@@ -202,12 +205,12 @@ mod tests {
         let foot = |cupti: &Cupti| text(|out| super::foot(cupti, &options, out));
         assert_eq!(foot(&cupti), "CUPTI 130001 · 12,345 records\n");
         let counts: [fn(&mut Cupti) -> &mut u64; 6] = [
-            |cupti| &mut cupti.dropped,
-            |cupti| &mut cupti.invalid,
+            |cupti| &mut cupti.dropped_records,
+            |cupti| &mut cupti.invalid_records,
             |cupti| &mut cupti.unfinished,
-            |cupti| &mut cupti.late,
-            |cupti| &mut cupti.lost_calls,
-            |cupti| &mut cupti.outside,
+            |cupti| &mut cupti.late_records,
+            |cupti| &mut cupti.dropped_calls,
+            |cupti| &mut cupti.unattributed,
         ];
         for count in counts {
             *count(&mut cupti) = 77;

@@ -115,7 +115,7 @@ impl Rows {
 
     /// A function, and below it each device that timed it if there are several.
     fn function(&mut self, function: &Function, profile: &Profile) {
-        let near_floor = qualifiers::near_floor(function, profile.trust.event_floor_ns);
+        let near_floor = qualifiers::near_floor(function, profile.diagnostics.event_overhead_ns);
         self.marks.near_floor |= near_floor;
         let mark = if near_floor { "!" } else { "" };
         let name = sanitize::name(&function.name).into_owned();

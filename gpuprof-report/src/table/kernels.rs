@@ -72,12 +72,12 @@ pub(super) fn write(
 }
 
 fn has_work(function: &Function) -> bool {
-    let work = &function.work;
+    let work = &function.activity;
     work.activities > 0 || !work.kernels.is_empty() || !work.copies.is_empty()
 }
 
 fn rows(function: &Function, limit: usize) -> Vec<Row<'_>> {
-    let work = &function.work;
+    let work = &function.activity;
     let own = Activity::rows(&work.kernels, &work.copies, INDENT, limit);
     let row = |activity| Row {
         activity,
@@ -90,7 +90,7 @@ fn rows(function: &Function, limit: usize) -> Vec<Row<'_>> {
 /// The function's three times, each with a meaning of its own: README, "Kernels inside functions".
 fn times(function: &Function, profile: &Profile) -> Words {
     let figures = Figures::of_function(function, &profile.devices);
-    let work = &function.work;
+    let work = &function.activity;
     let text = |number: Option<Number>| number.map_or_else(|| "–".to_owned(), |n| n.text());
     let mut parts = vec![
         format!("GPU span {}", text(gpu_total(&figures, 0))),
@@ -130,8 +130,8 @@ fn times(function: &Function, profile: &Profile) -> Words {
 fn rest(cut: &[&Function]) -> Words {
     let all = || {
         cut.iter().flat_map(|function| {
-            let kernels = function.work.kernels.iter().map(|kernel| &kernel.times);
-            kernels.chain(function.work.copies.iter().map(|copies| &copies.times))
+            let kernels = function.activity.kernels.iter().map(|kernel| &kernel.times);
+            kernels.chain(function.activity.copies.iter().map(|copies| &copies.times))
         })
     };
     let calls = number::count(total(all().map(|times| times.calls))).text();

@@ -47,7 +47,7 @@ impl Marks {
 }
 
 fn near_floor(profile: &Profile) -> Words {
-    let floor = number::duration(profile.trust.event_floor_ns.unwrap_or(0)).text();
+    let floor = number::duration(profile.diagnostics.event_overhead_ns.unwrap_or(0)).text();
     let mut words = Words::default();
     words
         .add(WARN, "!")

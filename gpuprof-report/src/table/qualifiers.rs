@@ -31,7 +31,7 @@ impl Doubt {
                 estimated: gpu.estimate.is_some(),
                 partial: part_timed(function).is_some(),
                 // What of the calls inside could not be read is in this function's own time as well.
-                overlapping: function.gpu_overlaps || function.gpu_children_partial,
+                overlapping: function.gpu_overlaps || function.gpu_nested_partial,
             },
             None if function.has_stream => Self::default(),
             None => Self::inside(function),
@@ -41,8 +41,8 @@ impl Doubt {
     /// That of the sum of what is inside a function, and of each of its rows.
     pub(super) fn inside(function: &Function) -> Self {
         Self {
-            estimated: function.gpu_children_estimated,
-            partial: function.gpu_children_partial,
+            estimated: function.gpu_nested_estimated,
+            partial: function.gpu_nested_partial,
             overlapping: function.gpu_overlaps && !function.has_stream,
         }
     }
@@ -105,8 +105,8 @@ pub(super) fn part_timed(function: &Function) -> Option<Part> {
 }
 
 /// Whether a function's average GPU time is too close to the event floor to say much about its kernels.
-pub(super) fn near_floor(function: &Function, event_floor_ns: Option<u64>) -> bool {
-    match (&function.gpu, event_floor_ns) {
+pub(super) fn near_floor(function: &Function, event_overhead_ns: Option<u64>) -> bool {
+    match (&function.gpu, event_overhead_ns) {
         (Some(gpu), Some(floor)) => gpu.times.mean_ns < floor.saturating_mul(NEAR_FLOOR),
         _ => false,
     }
@@ -118,17 +118,17 @@ pub(super) const NEAR_FLOOR: u64 = 10;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Estimate, GpuTimes, Times, Untimed};
+    use crate::profile::{Estimate, GpuSpanStats, SpanStats, UntimedReasons};
 
-    fn timed(calls: u64, untimed: Untimed) -> Function {
+    fn timed(calls: u64, untimed: UntimedReasons) -> Function {
         Function {
             has_stream: true,
             calls: calls + untimed.sum(),
             untimed_calls: untimed.sum(),
             untimed,
-            gpu: Some(GpuTimes {
+            gpu: Some(GpuSpanStats {
                 timed_calls: calls,
-                ..GpuTimes::default()
+                ..GpuSpanStats::default()
             }),
             ..Function::default()
         }
@@ -136,10 +136,10 @@ mod tests {
 
     #[test]
     fn what_was_not_to_be_timed_makes_no_lower_bound() {
-        let untimed = Untimed {
+        let untimed = UntimedReasons {
             no_stream: 3,
             sampled_out: 90,
-            ..Untimed::default()
+            ..UntimedReasons::default()
         };
         let function = timed(10, untimed);
         assert_eq!(part_timed(&function), None);
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn every_other_reason_makes_a_lower_bound() {
-        let reasons: [fn(&mut Untimed) -> &mut u64; 7] = [
+        let reasons: [fn(&mut UntimedReasons) -> &mut u64; 7] = [
             |untimed| &mut untimed.pool_exhausted,
             |untimed| &mut untimed.queue_full,
             |untimed| &mut untimed.cuda_error,
@@ -162,15 +162,15 @@ mod tests {
             wanted: 12,
         });
         for reason in reasons {
-            let mut untimed = Untimed {
+            let mut untimed = UntimedReasons {
                 no_stream: 3,
                 sampled_out: 90,
-                ..Untimed::default()
+                ..UntimedReasons::default()
             };
             *reason(&mut untimed) = 2;
             assert_eq!(part_timed(&timed(10, untimed)), part);
         }
-        let mut captured = timed(10, Untimed::default());
+        let mut captured = timed(10, UntimedReasons::default());
         captured.captured_calls = 2;
         assert_eq!(part_timed(&captured), part);
         assert_eq!(Doubt::of(&captured).mark(), PARTIAL);
@@ -178,10 +178,10 @@ mod tests {
 
     #[test]
     fn an_estimate_is_no_lower_bound() {
-        let untimed = Untimed {
+        let untimed = UntimedReasons {
             sampled_out: 90,
             queue_full: 1,
-            ..Untimed::default()
+            ..UntimedReasons::default()
         };
         let mut function = timed(10, untimed);
         if let Some(gpu) = function.gpu.as_mut() {
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_function_of_which_nothing_was_timed_has_no_sums_to_mark() {
-        let mut function = timed(0, Untimed::default());
+        let mut function = timed(0, UntimedReasons::default());
         (function.gpu, function.captured_calls) = (None, 5);
         assert_eq!(Doubt::of(&function), Doubt::default());
     }
@@ -202,12 +202,12 @@ mod tests {
     #[test]
     fn averages_under_ten_event_floors_are_marked() {
         let function = |mean_ns| Function {
-            gpu: Some(GpuTimes {
-                times: Times {
+            gpu: Some(GpuSpanStats {
+                times: SpanStats {
                     mean_ns,
-                    ..Times::default()
+                    ..SpanStats::default()
                 },
-                ..GpuTimes::default()
+                ..GpuSpanStats::default()
             }),
             ..Function::default()
         };

@@ -6,7 +6,7 @@ use std::cmp::{Ordering, Reverse};
 
 use super::Sort;
 use super::qualifiers::Doubt;
-use crate::profile::{Device, Function, GpuByDevice, GpuTimes, Profile};
+use crate::profile::{Device, Function, GpuByDevice, GpuSpanStats, Profile};
 
 /// Which of a device's peaks a share is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +52,9 @@ impl Figures {
         });
         row.calls = function.runs();
         row.doubt = Doubt::of(function);
-        row.gpu_inside = (!function.has_stream && function.gpu_children_ns > 0)
-            .then_some(function.gpu_children_ns);
-        row.gpu_busy = function.work.busy_ns;
+        row.gpu_inside =
+            (!function.has_stream && function.gpu_nested_ns > 0).then_some(function.gpu_nested_ns);
+        row.gpu_busy = function.activity.busy_ns;
         // Replays have no time on the CPU.
         let called = function.calls > 0;
         row.cpu_total = called.then_some(cpu.total_ns);
@@ -90,7 +90,7 @@ impl Figures {
         row
     }
 
-    fn of_gpu(gpu: &GpuTimes, parts: &[GpuByDevice], devices: &[Device]) -> Self {
+    fn of_gpu(gpu: &GpuSpanStats, parts: &[GpuByDevice], devices: &[Device]) -> Self {
         let times = &gpu.times;
         let seconds = gpu.timed_ns as f64 / 1e9;
         let per_s = |work: Option<f64>| {
@@ -183,7 +183,7 @@ fn longest(function: &Function) -> (u64, u64) {
 
 fn by_gpu(function: &Function) -> impl Ord + use<> {
     let gpu_self = function.gpu.as_ref().map_or(0, |gpu| gpu.times.self_ns);
-    Reverse((gpu_self, function.gpu_children_ns, function.cpu.self_ns))
+    Reverse((gpu_self, function.gpu_nested_ns, function.cpu.self_ns))
 }
 
 /// GPU self time of all functions: what shares are of.
@@ -198,7 +198,7 @@ pub(crate) fn gpu_self_of_all(profile: &Profile) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Times;
+    use crate::profile::SpanStats;
 
     fn device(ordinal: u32, bytes: u64, flops: Option<u64>) -> Device {
         Device {
@@ -210,11 +210,11 @@ mod tests {
     }
 
     fn ran(ordinal: u32, timed_ns: u64, bytes: f64, flops: f64) -> GpuByDevice {
-        let gpu = GpuTimes {
+        let gpu = GpuSpanStats {
             timed_ns,
             timed_bytes: Some(bytes),
             timed_flops: Some(flops),
-            ..GpuTimes::default()
+            ..GpuSpanStats::default()
         };
         GpuByDevice { ordinal, gpu }
     }
@@ -243,10 +243,10 @@ mod tests {
             ran(0, 1_000_000_000, 0.0, 0.0),
             ran(1, 3_000_000_000, 0.0, 0.0),
         ];
-        let gpu = GpuTimes {
+        let gpu = GpuSpanStats {
             timed_ns: 4_000_000_000,
             timed_bytes: Some(5_000.0),
-            ..GpuTimes::default()
+            ..GpuSpanStats::default()
         };
         let row = Figures::of_gpu(&gpu, &parts, &devices);
         // 1 s of 1,000 and 3 s of 3,000 bytes per second.
@@ -274,18 +274,18 @@ mod tests {
     fn what_is_summed_up_leaves_out_what_does_not_add_up() {
         let function = |gpu: u64, cpu: u64| Function {
             calls: 2,
-            cpu: Times {
+            cpu: SpanStats {
                 total_ns: 9 * cpu,
                 self_ns: cpu,
-                ..Times::default()
+                ..SpanStats::default()
             },
-            gpu: Some(GpuTimes {
-                times: Times {
+            gpu: Some(GpuSpanStats {
+                times: SpanStats {
                     total_ns: 9 * gpu,
                     self_ns: gpu,
-                    ..Times::default()
+                    ..SpanStats::default()
                 },
-                ..GpuTimes::default()
+                ..GpuSpanStats::default()
             }),
             ..Function::default()
         };
@@ -300,23 +300,23 @@ mod tests {
     }
 
     fn named(name: &str, gpu_self: u64, inside: u64, cpu_self: u64, calls: u64) -> Function {
-        let times = Times {
+        let times = SpanStats {
             self_ns: gpu_self,
             max_ns: gpu_self,
-            ..Times::default()
+            ..SpanStats::default()
         };
         Function {
             name: name.into(),
             calls,
-            cpu: Times {
+            cpu: SpanStats {
                 self_ns: cpu_self,
-                ..Times::default()
+                ..SpanStats::default()
             },
-            gpu: (gpu_self > 0).then(|| GpuTimes {
+            gpu: (gpu_self > 0).then(|| GpuSpanStats {
                 times,
-                ..GpuTimes::default()
+                ..GpuSpanStats::default()
             }),
-            gpu_children_ns: inside,
+            gpu_nested_ns: inside,
             ..Function::default()
         }
     }

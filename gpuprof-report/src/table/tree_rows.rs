@@ -151,7 +151,7 @@ impl<'a> Tree<'a> {
             sum.gpu_total = add(
                 sum.gpu_total,
                 node.gpu_total_ns
-                    .or((node.gpu_children_ns > 0).then_some(node.gpu_children_ns)),
+                    .or((node.gpu_nested_ns > 0).then_some(node.gpu_nested_ns)),
             );
             sum.gpu_self = add(sum.gpu_self, node.gpu_self_ns);
             sum.cpu_total = add(sum.cpu_total, Some(node.cpu_total_ns));
@@ -193,7 +193,7 @@ fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 
 /// GPU time of a node with everything inside it.
 fn gpu_inclusive(node: &TreeNode) -> u64 {
-    node.gpu_total_ns.unwrap_or(0).max(node.gpu_children_ns)
+    node.gpu_total_ns.unwrap_or(0).max(node.gpu_nested_ns)
 }
 
 fn order(node: &TreeNode, sort: Sort) -> impl Ord + use<> {
@@ -249,7 +249,7 @@ fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
         None => Doubt::inside,
     };
     function
-        .filter(|_| node.gpu_total_ns.is_some() || node.gpu_children_ns > 0)
+        .filter(|_| node.gpu_total_ns.is_some() || node.gpu_nested_ns > 0)
         .map_or_else(Doubt::default, doubt)
 }
 
@@ -266,7 +266,7 @@ fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
         calls: node.runs(),
         gpu_total: node.gpu_total_ns,
         gpu_self: node.gpu_self_ns,
-        gpu_inside: node.gpu_children_ns,
+        gpu_inside: node.gpu_nested_ns,
         cpu_total: called.then_some(node.cpu_total_ns),
         cpu_self: called.then_some(node.cpu_self_ns),
     }

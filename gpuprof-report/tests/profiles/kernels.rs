@@ -4,9 +4,9 @@ use gpuprof_report::profile::*;
 
 use super::{MS, US, function, gpu, h200, on_gpu, profile};
 
-fn durations(calls: u64, mean_ns: u64) -> Durations {
+fn durations(calls: u64, mean_ns: u64) -> DurationStats {
     let p = |percent: u64| mean_ns * percent / 100;
-    Durations {
+    DurationStats {
         calls,
         total_ns: calls * mean_ns,
         mean_ns,
@@ -17,8 +17,8 @@ fn durations(calls: u64, mean_ns: u64) -> Durations {
     }
 }
 
-fn kernel(name: &str, calls: u64, mean_ns: u64, shape: [[u32; 3]; 2]) -> Kernel {
-    Kernel {
+fn kernel(name: &str, calls: u64, mean_ns: u64, shape: [[u32; 3]; 2]) -> KernelStats {
+    KernelStats {
         name: name.into(),
         full_name: format!("void {name}(float const*, float const*, float*, int)"),
         symbol: format!("_Z{}{name}PKfS0_Pfi", name.len()),
@@ -30,26 +30,26 @@ fn kernel(name: &str, calls: u64, mean_ns: u64, shape: [[u32; 3]; 2]) -> Kernel 
         registers: 32,
         occupancy: Some(1.0),
         streams: 1,
-        ..Kernel::default()
+        ..KernelStats::default()
     }
 }
 
-fn copies(kind: &str, calls: u64, mean_ns: u64, bytes: u64) -> Copies {
-    Copies {
+fn copies(kind: &str, calls: u64, mean_ns: u64, bytes: u64) -> CopyStats {
+    CopyStats {
         kind: kind.into(),
         times: durations(calls, mean_ns),
         bytes: calls * bytes,
         pageable_calls: calls,
         pageable_ns: calls * mean_ns,
         blocking_calls: calls,
-        alone_ns: Some(calls * mean_ns),
+        exposed_ns: Some(calls * mean_ns),
         streams: 1,
-        ..Copies::default()
+        ..CopyStats::default()
     }
 }
 
-fn api(name: &str, kind: &str, calls: u64, mean_ns: u64) -> ApiCall {
-    ApiCall {
+fn api(name: &str, kind: &str, calls: u64, mean_ns: u64) -> ApiStats {
+    ApiStats {
         name: name.into(),
         kind: kind.into(),
         times: durations(calls, mean_ns),
@@ -68,14 +68,18 @@ fn finding(rule: &str, function: Option<&str>, evidence: &str, advice: &str) -> 
 }
 
 /// What a function's own kernels and copies leave behind, in `calls` outermost calls without a function inside.
-fn with_work(mut function: Function, kernels: Vec<Kernel>, copies: Vec<Copies>) -> Function {
+fn with_work(
+    mut function: Function,
+    kernels: Vec<KernelStats>,
+    copies: Vec<CopyStats>,
+) -> Function {
     let launches = kernels.iter().map(|kernel| kernel.times.calls).sum();
     let own = || {
         let kernels = kernels.iter().map(|kernel| &kernel.times);
         kernels.chain(copies.iter().map(|copies| &copies.times))
     };
     let busy: u64 = own().map(|times| times.total_ns).sum();
-    function.work = Work {
+    function.activity = GpuActivity {
         busy_ns: Some(busy),
         idle_ns: (function.gpu.as_ref()).map(|gpu| gpu.times.total_ns.saturating_sub(busy)),
         busy_calls: function.calls,
@@ -92,18 +96,18 @@ fn with_work(mut function: Function, kernels: Vec<Kernel>, copies: Vec<Copies>) 
 }
 
 /// The program's tables out of those of its functions.
-fn gathered(mut profile: Profile, outside: Vec<Kernel>, api: Vec<ApiCall>) -> Profile {
+fn gathered(mut profile: Profile, outside: Vec<KernelStats>, api: Vec<ApiStats>) -> Profile {
     for function in &profile.functions {
-        profile.kernels.extend(function.work.kernels.clone());
-        profile.copies.extend(function.work.copies.clone());
+        profile.kernels.extend(function.activity.kernels.clone());
+        profile.copies.extend(function.activity.copies.clone());
     }
     let times = || outside.iter().map(|kernel| &kernel.times);
     profile.cupti = Some(Cupti {
         version: 130_001,
         library: "libcupti.so.13".into(),
         records: 12_345,
-        outside: times().map(|times| times.calls).sum(),
-        outside_ns: times().map(|times| times.total_ns).sum(),
+        unattributed: times().map(|times| times.calls).sum(),
+        unattributed_ns: times().map(|times| times.total_ns).sum(),
         ..Cupti::default()
     });
     profile.kernels.extend(outside);
@@ -147,8 +151,8 @@ pub(crate) fn convolution() -> Profile {
         vec![kernel("largest_error", 3, 6_300, plain)],
         Vec::new(),
     );
-    (run.work.busy_ns, run.work.idle_ns) = (Some(16_360 * US), Some(4_100 * US));
-    (run.work.launches, run.work.activities) = (33, 39);
+    (run.activity.busy_ns, run.activity.idle_ns) = (Some(16_360 * US), Some(4_100 * US));
+    (run.activity.launches, run.activity.activities) = (33, 39);
     let mut check = function("check", 3, 60 * US, 180 * US);
     check.cpu_only = true;
     let device = Device {
@@ -190,7 +194,7 @@ pub(crate) fn convolution() -> Profile {
 pub(crate) fn digits() -> Profile {
     const GEMM: &str = "cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nt_align1>";
     let none = [None; 3];
-    let step = |name: &str, calls: u64, mean_ns: u64, kernels: Vec<Kernel>| {
+    let step = |name: &str, calls: u64, mean_ns: u64, kernels: Vec<KernelStats>| {
         let span = gpu(calls, mean_ns, calls * mean_ns);
         with_work(
             on_gpu(function(name, calls, 31 * US, calls * 31 * US), span, none),
@@ -233,12 +237,12 @@ pub(crate) fn digits() -> Profile {
         vec![copies("HtoD", 6, 110 * US, 1_437_696), memset],
     );
     let mut epoch = function("digits::epoch", 10, 93 * MS, 40 * MS);
-    epoch.gpu_children_ns = 864 * MS;
-    epoch.work.busy_ns = Some(332 * MS);
+    epoch.gpu_nested_ns = 864 * MS;
+    epoch.activity.busy_ns = Some(332 * MS);
     (
-        epoch.work.busy_calls,
-        epoch.work.activities,
-        epoch.work.launches,
+        epoch.activity.busy_calls,
+        epoch.activity.activities,
+        epoch.activity.launches,
     ) = (10, 129_600, 129_600);
     let functions = vec![update, forward, epoch, load];
     let mut calls = vec![
@@ -254,7 +258,12 @@ pub(crate) fn digits() -> Profile {
         calls,
     );
     if let Some(cupti) = &mut profile.cupti {
-        (cupti.dropped, cupti.invalid, cupti.unfinished, cupti.late) = (1_024, 3, 2, 17);
+        (
+            cupti.dropped_records,
+            cupti.invalid_records,
+            cupti.unfinished,
+            cupti.late_records,
+        ) = (1_024, 3, 2, 17);
     }
     profile.findings = vec![finding(
         "launch-bound",

@@ -19,7 +19,7 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
 /// Times whose percentiles spread around the mean as those of real kernels do.
-fn times(calls: u64, mean_ns: u64, self_ns: u64) -> Times {
+fn times(calls: u64, mean_ns: u64, self_ns: u64) -> SpanStats {
     let p = |percent: u64| mean_ns * percent / 100;
     let bucket = |low, high, count| Bucket {
         low_ns: low,
@@ -30,7 +30,7 @@ fn times(calls: u64, mean_ns: u64, self_ns: u64) -> Times {
         bucket(p(91), p(110), calls - calls / 10),
         bucket(p(110) + 1, p(187), calls / 10),
     ];
-    Times {
+    SpanStats {
         total_ns: calls * mean_ns,
         self_ns,
         mean_ns,
@@ -48,12 +48,12 @@ fn times(calls: u64, mean_ns: u64, self_ns: u64) -> Times {
     }
 }
 
-fn gpu(calls: u64, mean_ns: u64, self_ns: u64) -> GpuTimes {
-    GpuTimes {
+fn gpu(calls: u64, mean_ns: u64, self_ns: u64) -> GpuSpanStats {
+    GpuSpanStats {
         timed_calls: calls,
         times: times(calls, mean_ns, self_ns),
         timed_ns: calls * mean_ns,
-        ..GpuTimes::default()
+        ..GpuSpanStats::default()
     }
 }
 
@@ -72,10 +72,10 @@ fn function(name: &str, calls: u64, cpu_mean_ns: u64, cpu_self_ns: u64) -> Funct
 }
 
 /// Puts a function's GPU time on device 0, with the work of one call in bytes, FLOP and items.
-fn on_gpu(mut function: Function, gpu: GpuTimes, work: [Option<f64>; 3]) -> Function {
+fn on_gpu(mut function: Function, gpu: GpuSpanStats, work: [Option<f64>; 3]) -> Function {
     let all = |per_call: Option<f64>, calls: u64| per_call.map(|work| work * calls as f64);
     let [bytes, flops, items] = work;
-    let timed = GpuTimes {
+    let timed = GpuSpanStats {
         timed_bytes: all(bytes, gpu.timed_calls),
         timed_flops: all(flops, gpu.timed_calls),
         timed_items: all(items, gpu.timed_calls),
@@ -142,18 +142,18 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
         devices,
         functions,
         tree: Vec::new(),
-        trust: Trust {
-            event_floor_ns: Some(1_410),
-            own_cost_ns_per_call: Some(1_870),
-            own_cost_ns: 1_870 * calls,
-            own_setup_ns: 412_000,
+        diagnostics: Diagnostics {
+            event_overhead_ns: Some(1_410),
+            overhead_ns_per_call: Some(1_870),
+            overhead_ns: 1_870 * calls,
+            setup_ns: 412_000,
             calls,
             replays,
             calls_with_stream,
             timed_calls,
             captured_calls,
             sample: 1,
-            ..Trust::default()
+            ..Diagnostics::default()
         },
         ..Profile::default()
     }
@@ -183,7 +183,7 @@ fn node(
         cpu_self_ns: cpu[1],
         gpu_total_ns: total,
         gpu_self_ns: own,
-        gpu_children_ns: inside,
+        gpu_nested_ns: inside,
     }
 }
 
@@ -207,7 +207,7 @@ pub(crate) fn without_stream() -> Profile {
     let launch = function("plain::launch", 20, 45 * US, 900 * US);
     let solve = function("plain::solve", 2, 510 * US, 120 * US);
     let mut profile = profile("plain", 30 * MS, Vec::new(), vec![launch, solve]);
-    profile.trust.event_floor_ns = None;
+    profile.diagnostics.event_overhead_ns = None;
     profile.tree = vec![
         node(
             0,
@@ -234,6 +234,6 @@ pub(crate) fn without_gpu() -> Profile {
     let mut parse = function("cli::parse", 17, 31 * US, 527 * US);
     parse.cpu_only = true;
     let mut profile = profile("cli", 20 * MS, Vec::new(), vec![parse]);
-    profile.trust.event_floor_ns = None;
+    profile.diagnostics.event_overhead_ns = None;
     profile
 }

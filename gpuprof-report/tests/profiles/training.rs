@@ -14,9 +14,9 @@ pub(crate) fn training() -> Profile {
         gpu(118, 1_310 * US, 118),
         none,
     );
-    step.untimed = Untimed {
+    step.untimed = UntimedReasons {
         sampled_out: 1_082,
-        ..Untimed::default()
+        ..UntimedReasons::default()
     };
     if let Some(gpu) = step.gpu.as_mut() {
         (gpu.times.total_ns, gpu.times.self_ns) = (1_572 * MS, 1_572 * MS);
@@ -51,9 +51,9 @@ pub(crate) fn training() -> Profile {
         [Some(2.6e8), None, Some(32_768.0)],
     );
     let mut epoch = function("train::epoch", 3, 3_991 * MS, 48 * MS);
-    epoch.gpu_children_ns = 7_731 * MS;
+    epoch.gpu_nested_ns = 7_731 * MS;
     let mut batch = function("train::batch", 1_200, 9_914 * US, 312 * MS);
-    batch.gpu_children_ns = 7_731 * MS;
+    batch.gpu_nested_ns = 7_731 * MS;
     let mut load = function("train::data::load_batch", 1_200, 2_460 * US, 2_952 * MS);
     (load.is_async, load.cpu_only, load.threads) = (true, true, 4);
     load.wall = Some(times(1_200, 8_730 * US, 10_476 * MS));
@@ -67,8 +67,8 @@ pub(crate) fn training() -> Profile {
     functions.extend(never);
     functions.sort_by(|a, b| a.name.cmp(&b.name));
     let mut profile = profile("train", 12_310 * MS, vec![h200(0)], functions);
-    profile.trust.sample = 10;
-    profile.trust.untimed.sampled_out = 1_082;
+    profile.diagnostics.sample = 10;
+    profile.diagnostics.untimed.sampled_out = 1_082;
     profile.tree = training_tree(&profile);
     profile
 }

@@ -11,22 +11,22 @@ pub(crate) fn trouble() -> Profile {
         gpu(1_989, 212 * US, 421_668 * US),
         [None; 3],
     );
-    halo.untimed = Untimed {
+    halo.untimed = UntimedReasons {
         cuda_error: 7,
         pool_exhausted: 4,
-        ..Untimed::default()
+        ..UntimedReasons::default()
     };
     let mut sweep = on_gpu(
         function("stencil::sweep", 4_000, 12 * US, 48 * MS),
         gpu(4_000, 905 * US, 3_620 * MS),
         [Some(2.9e9), Some(1.1e9), None],
     );
-    let half = GpuTimes {
+    let half = GpuSpanStats {
         timed_bytes: Some(2.9e9 * 2_000.0),
         timed_flops: Some(1.1e9 * 2_000.0),
         ..gpu(2_000, 874 * US, 1_748 * MS)
     };
-    let other = GpuTimes {
+    let other = GpuSpanStats {
         timed_bytes: half.timed_bytes,
         timed_flops: half.timed_flops,
         ..gpu(2_000, 936 * US, 1_872 * MS)
@@ -42,7 +42,7 @@ pub(crate) fn trouble() -> Profile {
         },
     ];
     let mut run = function("stencil::run", 1, 3_204 * MS, 3_094 * MS);
-    (run.gpu_children_ns, run.gpu_children_partial) = (4_041_668 * US, true);
+    (run.gpu_nested_ns, run.gpu_nested_partial) = (4_041_668 * US, true);
     let evil = on_gpu(
         function("evil\x1b[2J\r\nname", 1, 5 * US, 5 * US),
         gpu(1, 12 * US, 12 * US),
@@ -64,32 +64,32 @@ pub(crate) fn trouble() -> Profile {
         functions,
     );
     profile.rank = Some(3);
-    profile.trust.untimed = Untimed {
+    profile.diagnostics.untimed = UntimedReasons {
         cuda_error: 7,
         pool_exhausted: 4,
-        ..Untimed::default()
+        ..UntimedReasons::default()
     };
-    profile.trust.dropped = 12;
-    profile.trust.misnested = 2;
-    profile.trust.histogram_dropped = 1_024;
+    profile.diagnostics.dropped = 12;
+    profile.diagnostics.misnested = 2;
+    profile.diagnostics.histogram_dropped = 1_024;
     let error = |call: &str, code, name: &str, count| CudaError {
         call: call.into(),
         code,
         name: name.into(),
         count,
     };
-    profile.trust.errors = vec![
+    profile.diagnostics.errors = vec![
         error("cuEventCreate", 2, "CUDA_ERROR_OUT_OF_MEMORY", 4),
         error("cuEventRecord", 400, "CUDA_ERROR_INVALID_HANDLE", 3),
     ];
-    profile.trust.notes =
+    profile.diagnostics.notes =
         vec!["GPUPROF_SORT=speed: accepted are gpu, cpu, calls, max, name; took gpu".into()];
     profile
 }
 
 /// A queue that was too small, under sampling too, with a program that captures graphs and resets in between.
 pub(crate) fn partly_timed() -> Profile {
-    let partly = |name: &str, timed: u64, untimed: Untimed, captured: u64| {
+    let partly = |name: &str, timed: u64, untimed: UntimedReasons, captured: u64| {
         let calls = timed + untimed.sum() + captured;
         let mut function = on_gpu(
             function(name, calls, 2 * US, calls * 2 * US),
@@ -100,15 +100,15 @@ pub(crate) fn partly_timed() -> Profile {
         function.untimed = untimed;
         function
     };
-    let queue_full = |calls| Untimed {
+    let queue_full = |calls| UntimedReasons {
         queue_full: calls,
-        ..Untimed::default()
+        ..UntimedReasons::default()
     };
     let leaf = partly("burst::leaf", 16_383, queue_full(143_617), 0);
-    let reset = Untimed {
+    let reset = UntimedReasons {
         crossed_reset: 1,
         no_stream: 3,
-        ..Untimed::default()
+        ..UntimedReasons::default()
     };
     let mut window = partly("burst::window", 40, reset, 0);
     let half = |ordinal| GpuByDevice {
@@ -116,8 +116,8 @@ pub(crate) fn partly_timed() -> Profile {
         gpu: gpu(20, 31 * US, 620 * US),
     };
     window.gpu_by_device = vec![half(0), half(1)];
-    let graph = partly("burst::graph", 1, Untimed::default(), 1);
-    let sampled_out = Untimed {
+    let graph = partly("burst::graph", 1, UntimedReasons::default(), 1);
+    let sampled_out = UntimedReasons {
         sampled_out: 1_082,
         ..queue_full(7)
     };
@@ -128,7 +128,7 @@ pub(crate) fn partly_timed() -> Profile {
             total_ci95_ns: 900 * US,
         });
     }
-    let whole = partly("burst::whole", 50, Untimed::default(), 0);
+    let whole = partly("burst::whole", 50, UntimedReasons::default(), 0);
     let mut profile = profile(
         "burst",
         2_000 * MS,
@@ -136,9 +136,9 @@ pub(crate) fn partly_timed() -> Profile {
         vec![graph, leaf, step, whole, window],
     );
     for function in &profile.functions {
-        profile.trust.untimed.add(&function.untimed);
+        profile.diagnostics.untimed.add(&function.untimed);
     }
-    profile.trust.sample = 10;
+    profile.diagnostics.sample = 10;
     let mut tree = Vec::new();
     for (at, function) in (0..).zip(&profile.functions) {
         let own = function.gpu.as_ref().map_or(0, |gpu| gpu.times.self_ns);

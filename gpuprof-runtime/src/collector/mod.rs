@@ -401,15 +401,15 @@ impl Collector {
         profile.wall_ns = wall_ns;
         profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
         profile.schedule = window.steps.as_ref().map(Steps::progress);
-        profile.trust.sample = settings.map_or(1, |_| self.gpu.sample());
-        profile.trust.own_cost_ns = clock::ns(own_ticks);
-        profile.trust.own_setup_ns = clock::ns(setup_ticks);
-        profile.trust.own_stalled_ns = clock::ns(stalled_ticks);
-        profile.trust.dropped += self.calls_after_thread_exit.load(Relaxed);
+        profile.diagnostics.sample = settings.map_or(1, |_| self.gpu.sample());
+        profile.diagnostics.overhead_ns = clock::ns(own_ticks);
+        profile.diagnostics.setup_ns = clock::ns(setup_ticks);
+        profile.diagnostics.stalled_ns = clock::ns(stalled_ticks);
+        profile.diagnostics.dropped += self.calls_after_thread_exit.load(Relaxed);
         self.add_gpu_diagnostics(&mut profile, limit);
         if settings.is_some_and(|settings| settings.cupti && settings.mode == Mode::On) {
-            profile.trust.notes.extend(cupti::notes());
-            profile.trust.notes.extend(self.work.note());
+            profile.diagnostics.notes.extend(cupti::notes());
+            profile.diagnostics.notes.extend(self.work.note());
             profile.cupti = cupti::counts().map(|counts| counts.since(since));
             cupti::tell(&mut profile, &work, symbols);
         }
@@ -425,8 +425,8 @@ impl Collector {
             return;
         };
         profile.devices = self.gpu.devices(limit);
-        profile.trust.event_floor_ns = self.gpu.floor_ns(limit);
-        profile.trust.errors = driver
+        profile.diagnostics.event_overhead_ns = self.gpu.floor_ns(limit);
+        profile.diagnostics.errors = driver
             .failures()
             .into_iter()
             .map(
@@ -443,15 +443,15 @@ impl Collector {
             let note = format!(
                 "GPU timing is off: the CUDA driver has no {symbol}; a newer driver has it"
             );
-            profile.trust.notes.push(note);
+            profile.diagnostics.notes.push(note);
         }
-        let untimed = &profile.trust.untimed;
+        let untimed = &profile.diagnostics.untimed;
         if driver.has_ended() && untimed.unavailable + untimed.unfinished > 0 {
-            profile.trust.notes.push(DRIVER_ENDED.to_owned());
+            profile.diagnostics.notes.push(DRIVER_ENDED.to_owned());
         }
         let missed = driver.missed().into_iter();
         let others = missed.filter(|symbol| Some(*symbol) != lacks);
-        profile.trust.notes.extend(
+        profile.diagnostics.notes.extend(
             others.map(|symbol| format!("the CUDA driver has no {symbol}; a newer driver has it")),
         );
     }

@@ -142,7 +142,7 @@ impl Collector {
         }
         let cycle = self.close(&mut window)?;
         // The step under way may have measured nothing.
-        (cycle.trust.calls + cycle.trust.replays > 0).then_some(cycle)
+        (cycle.diagnostics.calls + cycle.diagnostics.replays > 0).then_some(cycle)
     }
 
     fn close(&self, window: &mut Window) -> Option<Profile> {
@@ -169,7 +169,7 @@ impl Collector {
         let mut profile = self.profile_of(window, cycle, &symbols, &since, PATIENCE)?;
         profile.schedule = Some(of_it);
         if !is_read {
-            profile.trust.notes.push(NOT_READ.to_owned());
+            profile.diagnostics.notes.push(NOT_READ.to_owned());
         }
         Some(profile)
     }

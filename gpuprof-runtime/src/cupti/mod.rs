@@ -38,8 +38,8 @@ impl Counts {
             version: self.version,
             library: self.library,
             records: self.records.saturating_sub(earlier.records),
-            dropped: self.dropped.saturating_sub(earlier.dropped),
-            invalid: self.invalid.saturating_sub(earlier.invalid),
+            dropped_records: self.dropped.saturating_sub(earlier.dropped),
+            invalid_records: self.invalid.saturating_sub(earlier.invalid),
             ..Cupti::default()
         }
     }

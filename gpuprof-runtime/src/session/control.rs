@@ -159,10 +159,11 @@ pub(super) fn complete(profile: &mut Profile) {
     process::fill(profile);
     // They name the program.
     profile.commands = findings::commands(profile, cfg!(feature = "nvtx"));
-    let calls = profile.trust.calls;
-    let all = calls + profile.trust.replays;
-    profile.trust.own_cost_ns += overhead::cpu_cost_ns(calls);
-    profile.trust.own_cost_ns_per_call = (profile.trust.own_cost_ns + all / 2).checked_div(all);
+    let calls = profile.diagnostics.calls;
+    let all = calls + profile.diagnostics.replays;
+    profile.diagnostics.overhead_ns += overhead::cpu_cost_ns(calls);
+    profile.diagnostics.overhead_ns_per_call =
+        (profile.diagnostics.overhead_ns + all / 2).checked_div(all);
 }
 
 /// What is to be reported when the process ends, in order: settings and profile of each window.

@@ -15,7 +15,7 @@ const LONGEST_PATH: usize = 200;
 
 /// Whether there is anything to report: a process in which no span ran prints nothing.
 pub(super) fn has_content(profile: &Profile) -> bool {
-    profile.trust.calls + profile.trust.replays + profile.trust.dropped > 0
+    profile.diagnostics.calls + profile.diagnostics.replays + profile.diagnostics.dropped > 0
 }
 
 /// Writes one output. A file that cannot be written goes to standard error instead, so that nothing is lost.

@@ -15,7 +15,8 @@ use super::totals::Totals;
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::{
-    self, Bucket, Function, GpuByDevice, GpuTimes, Profile, SCHEMA, Times, TreeNode, Trust, Untimed,
+    self, Bucket, Diagnostics, Function, GpuByDevice, GpuSpanStats, Profile, SCHEMA, SpanStats,
+    TreeNode, UntimedReasons,
 };
 
 /// Everything a profile is made from.
@@ -36,7 +37,7 @@ pub(crate) struct ProfileInputs<'a> {
 /// What CUPTI saw of one function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CuptiActivity {
-    pub(crate) work: profile::Work,
+    pub(crate) activity: profile::GpuActivity,
     /// Of its busy time that of the calls that were timed by events.
     pub(crate) timed_busy_ns: u64,
     /// Devices that its calls, and those inside, had work on.
@@ -61,12 +62,12 @@ pub(crate) fn profile(inputs: &ProfileInputs<'_>) -> Profile {
         .into_iter()
         .map(|(_, function)| function)
         .collect();
-    let trust = trust(inputs, &functions);
+    let diagnostics = diagnostics(inputs, &functions);
     Profile {
         schema: SCHEMA.to_owned(),
         functions,
         tree,
-        trust,
+        diagnostics,
         ..Profile::default()
     }
 }
@@ -167,13 +168,13 @@ fn function(
             )
         }),
         gpu_by_device: by_device.collect(),
-        gpu_children_ns: below.round() as u64,
+        gpu_nested_ns: below.round() as u64,
         gpu_overlaps: nodes.iter().any(|node| match all.counts.with_stream() {
             0 => node.below_overlaps,
             _ => node.own_overlaps,
         }),
-        gpu_children_partial: nodes.iter().any(|node| node.below_partial),
-        gpu_children_estimated: nodes.iter().any(|node| node.below_estimated),
+        gpu_nested_partial: nodes.iter().any(|node| node.below_partial),
+        gpu_nested_estimated: nodes.iter().any(|node| node.below_estimated),
         captured_calls: all.counts.captured,
         graph_calls: all.counts.in_graph,
         untimed_calls: untimed.sum(),
@@ -182,25 +183,29 @@ fn function(
         flops: all.work.flops,
         items: all.work.items,
         has_stream: all.counts.with_stream() > 0,
-        work: cupti(inputs, number, gpu.as_ref().filter(|_| has_idle)),
+        activity: cupti(inputs, number, gpu.as_ref().filter(|_| has_idle)),
         gpu,
         ..named(site)
     }
 }
 
 /// What CUPTI saw of a function, and what its GPU span leaves beside it, if it can be set against it.
-fn cupti(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuTimes>) -> profile::Work {
+fn cupti(
+    inputs: &ProfileInputs<'_>,
+    site: u32,
+    gpu: Option<&GpuSpanStats>,
+) -> profile::GpuActivity {
     let Some(cupti) = &inputs.cupti else {
-        return profile::Work::default();
+        return profile::GpuActivity::default();
     };
     let CuptiActivity {
-        mut work,
+        mut activity,
         timed_busy_ns,
         devices,
     } = cupti.get(&site).cloned().unwrap_or_default();
-    let busy = work.busy_ns.unwrap_or(0);
-    work.busy_ns = Some(busy);
-    work.idle_ns = gpu.filter(|_| devices <= 1).and_then(|gpu| {
+    let busy = activity.busy_ns.unwrap_or(0);
+    activity.busy_ns = Some(busy);
+    activity.idle_ns = gpu.filter(|_| devices <= 1).and_then(|gpu| {
         // An estimate stands for all calls, and of these the busy time is known.
         let inside = if gpu.estimate.is_some() {
             busy
@@ -210,13 +215,13 @@ fn cupti(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuTimes>) -> profi
         // Where that is more, work ran that no span has: on another stream, or after the span's end.
         gpu.times.total_ns.checked_sub(inside)
     });
-    work
+    activity
 }
 
 /// Every call with a stream that was neither timed nor captured has its reason; what has none yet is still on its way.
-fn untimed(data: &PathTotals, timed: u64, failed: u64) -> Untimed {
+fn untimed(data: &PathTotals, timed: u64, failed: u64) -> UntimedReasons {
     let with_stream = data.counts.with_stream();
-    let mut untimed = Untimed {
+    let mut untimed = UntimedReasons {
         no_stream: match with_stream {
             0 => 0,
             _ => (data.cpu.calls + data.counts.replays).saturating_sub(with_stream),
@@ -228,7 +233,7 @@ fn untimed(data: &PathTotals, timed: u64, failed: u64) -> Untimed {
         unavailable: reason(data, UntimedReason::Unavailable),
         stream_unsafe: reason(data, UntimedReason::StreamUnsafe),
         crossed_reset: reason(data, UntimedReason::CrossedReset),
-        ..Untimed::default()
+        ..UntimedReasons::default()
     };
     let explained = timed + data.counts.captured + untimed.sum();
     untimed.unfinished = (with_stream + untimed.no_stream).saturating_sub(explained);
@@ -241,7 +246,7 @@ fn gpu_of(
     site: u32,
     nodes: &[&CallTreeNode<'_>],
     device: Option<u32>,
-) -> Option<GpuTimes> {
+) -> Option<GpuSpanStats> {
     let mut all = Durations::default();
     let mut work = StatedWork::NONE;
     let (mut total, mut own) = (0.0, 0.0);
@@ -275,7 +280,7 @@ fn gpu_of(
             histogram.merge(one);
         }
     }
-    Some(GpuTimes {
+    Some(GpuSpanStats {
         timed_calls: calls,
         times: times(
             &all,
@@ -292,11 +297,11 @@ fn gpu_of(
     })
 }
 
-fn times(data: &Durations, total: u64, own: u64, histogram: Option<&Histogram>) -> Times {
+fn times(data: &Durations, total: u64, own: u64, histogram: Option<&Histogram>) -> SpanStats {
     let empty = Histogram::default();
     let histogram = histogram.unwrap_or(&empty);
     if data.calls == 0 {
-        return Times::default();
+        return SpanStats::default();
     }
     // A call can end in this window whose extremes went to the one before; the histogram then knows them to 1/16.
     let (low, high) = match data.min <= data.max {
@@ -310,7 +315,7 @@ fn times(data: &Durations, total: u64, own: u64, histogram: Option<&Histogram>) 
         }
     };
     let quantile = |share| histogram.quantile(share, low, high);
-    Times {
+    SpanStats {
         total_ns: total,
         self_ns: own,
         mean_ns: data.mean().round() as u64,
@@ -372,15 +377,15 @@ fn tree(
             cpu_self_ns: node.cpu.cpu.total.saturating_sub(node.cpu.cpu.nested),
             gpu_total_ns: timed.then(|| sum(|node| node.times.total as f64).round() as u64),
             gpu_self_ns: timed.then(|| sum(|node| node.self_ns as f64).max(0.0).round() as u64),
-            gpu_children_ns: node.below.round() as u64,
+            gpu_nested_ns: node.below.round() as u64,
         })
     })
     .collect()
 }
 
-fn trust(inputs: &ProfileInputs<'_>, functions: &[Function]) -> Trust {
+fn diagnostics(inputs: &ProfileInputs<'_>, functions: &[Function]) -> Diagnostics {
     let with_stream = |f: &&Function| f.has_stream;
-    let mut untimed = Untimed::default();
+    let mut untimed = UntimedReasons::default();
     functions
         .iter()
         .for_each(|function| untimed.add(&function.untimed));
@@ -394,7 +399,7 @@ fn trust(inputs: &ProfileInputs<'_>, functions: &[Function]) -> Trust {
         .map(|function| function.captured_calls)
         .sum();
     let totals = &inputs.totals;
-    Trust {
+    Diagnostics {
         calls: functions.iter().map(|function| function.calls).sum(),
         replays: functions.iter().map(|function| function.replays).sum(),
         calls_with_stream: functions
@@ -415,6 +420,6 @@ fn trust(inputs: &ProfileInputs<'_>, functions: &[Function]) -> Trust {
             .map(|histogram| histogram.dropped)
             .sum(),
         misnested: totals.misnested,
-        ..Trust::default()
+        ..Diagnostics::default()
     }
 }

@@ -102,7 +102,7 @@ fn both_versions_are_timed_on_one_context() {
     assert_eq!(gpu_times(&profile, "on_old"), (1, 2_000, 2_000));
     assert_eq!(gpu_times(&profile, "on_new"), (1, 70_000, 70_000));
     assert_eq!(gpu_times(&profile, "on_both"), (1, 5_000, 5_000));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_stream_that_both_versions_have_is_one_stream() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "around_old"), (1, 3_400, 400));
     assert_eq!(gpu_times(&profile, "on_new"), (1, 3_000, 3_000));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -149,5 +149,5 @@ fn a_context_that_only_the_older_version_holds_ends_when_it_lets_go() {
     let profile = w.finish(session);
     assert_eq!(gpu(&profile, "on_old").timed_calls, 3);
     assert_eq!(function(&profile, "on_old").gpu_by_device[0].ordinal, 1);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }

@@ -108,7 +108,7 @@ fn a_cancelled_call_counts_once() {
     assert_eq!(wall(&profile, "steps"), 100 + 700 + 100 + 300);
     // The second kernel waits for the first, which began at 100.
     assert_eq!(gpu_times(&profile, "steps"), (1, 2_100, 2_100));
-    assert_eq!(profile.trust.calls, 1);
+    assert_eq!(profile.diagnostics.calls, 1);
 }
 
 #[gpu_profile(cpu)]
@@ -240,7 +240,7 @@ fn interleaved_calls_do_not_mix() {
     assert_eq!(cpu_times(&profile, "tocks"), (1, 3_000, 3_000));
     assert_eq!(cpu_times(&profile, "both"), (1, 3_030, 0));
     assert_eq!(wall(&profile, "both"), 3_030 + 3 * 5);
-    assert_eq!(profile.trust.misnested, 0);
+    assert_eq!(profile.diagnostics.misnested, 0);
 }
 
 #[async_trait::async_trait]
@@ -366,7 +366,7 @@ fn a_panic_in_a_poll_ends_the_call() {
     let profile = w.finish(session);
     assert_eq!(tree(&profile), [("fails", None, 1), ("leaf", None, 1)]);
     assert_eq!(cpu_times(&profile, "fails"), (1, 40, 40));
-    assert_eq!(profile.trust.misnested, 0);
+    assert_eq!(profile.diagnostics.misnested, 0);
 }
 
 #[test]

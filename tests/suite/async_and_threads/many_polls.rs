@@ -55,5 +55,5 @@ fn two_million_polls_are_one_call_and_take_no_memory() {
     let wall = function(&profile, "patient").wall.as_ref();
     assert_eq!(wall.map(|wall| wall.total_ns), Some(ns));
     assert_eq!(gpu_times(&profile, "patient"), (1, ns, ns));
-    assert_eq!((profile.trust.calls, profile.tree.len()), (1, 1));
+    assert_eq!((profile.diagnostics.calls, profile.tree.len()), (1, 1));
 }

@@ -56,7 +56,7 @@ fn a_parallel_iterators_items_are_inside_where_their_thread_was() {
     assert_eq!(profile.tree.len(), 3);
     let item = function(&profile, "item");
     assert_eq!((item.calls, item.threads), (ITEMS.into(), 2));
-    assert_eq!(profile.trust.misnested, 0);
+    assert_eq!(profile.diagnostics.misnested, 0);
 }
 
 #[gpu_profile]
@@ -169,7 +169,7 @@ fn a_task_that_a_waiting_thread_runs_is_inside_the_span_that_waits() {
     // Both are from event to event on one stream, and the task's is not the waiting span's own.
     assert_eq!(gpu_times(&profile, "other"), (1, 1_100, 1_100));
     assert_eq!(gpu_times(&profile, "waiting"), (1, 1_110, 10));
-    assert_eq!(profile.trust.misnested, 0);
+    assert_eq!(profile.diagnostics.misnested, 0);
 }
 
 #[test]
@@ -210,7 +210,10 @@ fn a_recursion_over_all_threads_counts_every_call_once() {
     let halves = function(&profile, "halves");
     assert_eq!(halves.calls, 2 * LEN - 1);
     assert!((1..=4).contains(&halves.threads));
-    assert_eq!((profile.trust.misnested, profile.trust.dropped), (0, 0));
+    assert_eq!(
+        (profile.diagnostics.misnested, profile.diagnostics.dropped),
+        (0, 0)
+    );
     // One function: the top and what is inside, however the threads took the halves from each other.
     let top: Vec<_> = (profile.tree.iter())
         .filter(|node| node.parent.is_none())

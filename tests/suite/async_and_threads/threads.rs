@@ -243,7 +243,7 @@ fn a_thread_is_outside_of_the_span_that_started_it() {
         assert_eq!(gpu_times(&profile, "starts"), (1, 126, 126), "{form}");
         assert_eq!(gpu_times(&profile, "work"), (1, 1_100, 1_100), "{form}");
         assert!(!function(&profile, "inherits").has_stream, "{form}");
-        assert_eq!(function(&profile, "starts").gpu_children_ns, 0, "{form}");
+        assert_eq!(function(&profile, "starts").gpu_nested_ns, 0, "{form}");
         assert_eq!(node(&profile, &["work", "inner"]).calls, 1, "{form}");
         let top = profile.tree.iter().filter(|node| node.parent.is_none());
         assert_eq!((top.count(), profile.tree.len()), (3, 4), "{form}");

@@ -68,7 +68,7 @@ fn wall(profile: &Profile, name: &str) -> u64 {
 
 /// How many places the call tree has; none of them is a call out of order.
 fn places(profile: &Profile) -> usize {
-    assert_eq!(profile.trust.misnested, 0);
+    assert_eq!(profile.diagnostics.misnested, 0);
     profile.tree.len()
 }
 

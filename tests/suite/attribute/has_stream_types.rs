@@ -133,7 +133,7 @@ fn every_form_of_self() {
         assert_eq!(gpu_times(&profile, &name), (1, NS, NS), "{name}");
     }
     assert_eq!(gpu_times(&profile, "in_struct"), (1, NS, NS));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn the_search_goes_on_where_a_value_has_no_stream_at_present() {
     assert_eq!((last.calls, last.untimed_calls), (4, 2));
     assert_eq!(last.untimed.no_stream, 2);
     assert_eq!(gpu_times(&profile, "last"), (2, 2 * NS, 2 * NS));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 /// Drops the last handle of its stream while it runs.
@@ -318,5 +318,5 @@ fn a_stream_that_is_given_by_value_lasts_until_the_end_of_the_call() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "unsets"), (1, NS, NS));
     assert_eq!(gpu_times(&profile, "last"), (1, NS, NS));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }

@@ -178,7 +178,7 @@ fn every_form_of_cudarcs_own_types() {
     ] {
         assert_eq!(gpu_times(&profile, name), (1, NS, NS), "{name}");
     }
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use gpuprof::profile::{ApiCall, Copies};
+use gpuprof::profile::{ApiStats, CopyStats};
 use kernel_tier::{Tier, cupti, tier, work};
 
 #[gpu_profile]
@@ -33,12 +33,12 @@ fn copies(stream: &Arc<CudaStream>, host: &[f32]) -> Vec<f32> {
     stream.clone_dtoh(&other).expect("copy")
 }
 
-fn call<'a>(calls: &'a [ApiCall], name: &str) -> &'a ApiCall {
+fn call<'a>(calls: &'a [ApiStats], name: &str) -> &'a ApiStats {
     let found = calls.iter().find(|call| call.name == name);
     found.unwrap_or_else(|| panic!("no {name} in {calls:?}"))
 }
 
-fn copied<'a>(copies: &'a [Copies], kind: &str) -> &'a Copies {
+fn copied<'a>(copies: &'a [CopyStats], kind: &str) -> &'a CopyStats {
     let found = copies.iter().find(|copies| copies.kind == kind);
     found.unwrap_or_else(|| panic!("no {kind} in {copies:?}"))
 }
@@ -117,7 +117,7 @@ fn copies_have_a_direction_bytes_and_kind_of_memory() {
     }
     let down = copied(&profile.copies, "DtoH");
     assert_eq!((down.pageable_ns, down.streams), (down.times.total_ns, 1));
-    assert_eq!(cupti(&profile).outside, 0);
+    assert_eq!(cupti(&profile).unattributed, 0);
     let activities = work(&profile, "copies").activities;
     assert_eq!((activities, work(&profile, "copies").launches), (4, 0));
 }

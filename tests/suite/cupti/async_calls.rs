@@ -63,7 +63,10 @@ fn a_future_that_moves_takes_its_kernels_along() {
     assert_eq!(busy(&profile, "in_parts"), (2_060, 1, 6, 6));
     assert_eq!(busy(&profile, "inside"), (60, 2, 4, 4));
     assert_eq!(
-        (cupti(&profile).outside, cupti(&profile).outside_ns),
+        (
+            cupti(&profile).unattributed,
+            cupti(&profile).unattributed_ns
+        ),
         (2, 14)
     );
     // The GPU ran others' kernels in between.
@@ -82,5 +85,5 @@ fn a_future_that_is_dropped_is_a_call() {
     let profile = t.finish(session);
     assert_eq!(busy(&profile, "in_parts"), (1_010, 1, 2, 2));
     assert_eq!(busy(&profile, "inside"), (10, 1, 1, 1));
-    assert_eq!(cupti(&profile).outside, 1);
+    assert_eq!(cupti(&profile).unattributed, 1);
 }

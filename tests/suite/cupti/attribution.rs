@@ -68,7 +68,7 @@ fn kernels_belong_to_the_innermost_function() {
         ([1, 1, 1], [1_024, 1, 1], 1)
     );
     assert_eq!((kernel.streams, kernel.graph_calls), (1, 0));
-    assert_eq!(cupti(&profile).outside, 0);
+    assert_eq!(cupti(&profile).unattributed, 0);
 }
 
 #[test]
@@ -158,7 +158,10 @@ fn what_ran_outside_is_told_as_such() {
     t.gpu.kernel(50);
     let profile = t.finish(session);
     assert_eq!(
-        (cupti(&profile).outside, cupti(&profile).outside_ns),
+        (
+            cupti(&profile).unattributed,
+            cupti(&profile).unattributed_ns
+        ),
         (2, 55)
     );
     assert_eq!(all_kernels(&profile), (3, 1_055));
@@ -175,7 +178,7 @@ fn spans_that_end_out_of_turn_leave_nothing_behind() {
     leaks(&t, &t.gpu.stream);
     t.gpu.kernel(3);
     let profile = t.finish(session);
-    assert_eq!(cupti(&profile).outside, 1);
+    assert_eq!(cupti(&profile).unattributed, 1);
     assert_eq!(kernels(&profile, "inner"), [("saxpy", 1, 1_000)]);
     assert_eq!(kernels(&profile, "leaked"), [("saxpy", 1, 30)]);
 }

@@ -70,14 +70,14 @@ fn events_are_rare_on_short_calls_unless_every_call_is_asked_for() {
     let t = tier();
     t.cpu(1_000);
     let session = builder().start().expect("no other session is open");
-    assert_eq!(session.snapshot().trust.sample, 0);
+    assert_eq!(session.snapshot().diagnostics.sample, 0);
     t.finish(session);
     let session = builder().sample(1).start().expect("as before");
-    assert_eq!(session.snapshot().trust.sample, 1);
+    assert_eq!(session.snapshot().diagnostics.sample, 1);
     t.finish(session);
     // Without CUPTI nothing is left out by itself.
     let session = gpuprof::Session::builder().start().expect("as before");
-    assert_eq!(session.snapshot().trust.sample, 1);
+    assert_eq!(session.snapshot().diagnostics.sample, 1);
     t.w.finish(session);
 }
 

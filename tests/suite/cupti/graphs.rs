@@ -52,7 +52,7 @@ fn every_node_of_a_replay_belongs_to_the_function_around_the_launch() {
         (&*launches.name, launches.times.calls),
         ("cuLaunchKernel", 1)
     );
-    assert_eq!(cupti(&profile).outside, 0);
+    assert_eq!(cupti(&profile).unattributed, 0);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn calls_that_end_faster_than_they_are_taken_note_of_are_counted() {
     let profile = t.finish_whatever(session);
     let (calls, lost) = (
         function(&profile, "quick").calls,
-        cupti(&profile).lost_calls,
+        cupti(&profile).dropped_calls,
     );
     assert_eq!(calls, 800_000);
     assert_eq!(work(&profile, "quick").busy_calls + lost, calls);
@@ -61,7 +61,7 @@ fn what_comes_when_only_a_sum_is_left_is_late() {
     until(|| all_kernels(&session.snapshot()).0 > 70_000);
     let profile = t.finish_whatever(session);
     // The long one, and the short ones that came with it.
-    let late = cupti(&profile).late;
+    let late = cupti(&profile).late_records;
     assert!((1..5_000).contains(&late), "{late}");
     let (busy_ns, calls, _, launches) = busy(&profile, "two_streams");
     assert_eq!((calls, launches), (1, 80_001));
@@ -80,7 +80,7 @@ fn what_comes_when_its_call_is_closed_is_late() {
     (0..70_000).for_each(|_| quick());
     drop(session.snapshot());
     let profile = t.finish_whatever(session);
-    assert_eq!(cupti(&profile).late, 1);
+    assert_eq!(cupti(&profile).late_records, 1);
     assert_eq!(busy(&profile, "one"), (1_000_000, 1, 1, 1));
 }
 
@@ -97,7 +97,7 @@ fn what_was_waited_for_long_enough_is_unfinished() {
     }
     let profile = t.finish_whatever(session);
     assert_eq!(
-        (cupti(&profile).dropped, cupti(&profile).unfinished),
+        (cupti(&profile).dropped_records, cupti(&profile).unfinished),
         (1, 1)
     );
 }

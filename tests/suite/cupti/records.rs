@@ -47,7 +47,7 @@ fn tables(profile: &Profile) -> Told<'_> {
         inner: kernels(profile, "inner"),
         outer: busy(profile, "outer"),
         all: all_kernels(profile),
-        outside: cupti(profile).outside,
+        outside: cupti(profile).unattributed,
     }
 }
 
@@ -91,7 +91,7 @@ fn dropped_records_are_counted_and_what_depends_on_them_is_missing() {
     run(&t);
     let profile = t.finish_whatever(session);
     let cupti = cupti(&profile);
-    assert_eq!((cupti.dropped, cupti.unfinished), (1, 1));
+    assert_eq!((cupti.dropped_records, cupti.unfinished), (1, 1));
     assert_eq!(kernels(&profile, "inner"), [("saxpy", 19, 19_000)]);
     assert_eq!(busy(&profile, "outer"), (21_000, 20, 39, 39));
 }
@@ -104,7 +104,7 @@ fn stamps_that_are_no_times_are_left_out_and_counted() {
         t.cupti.spoil_stamps(2, stamps);
         run(&t);
         let profile = t.finish_whatever(session);
-        assert_eq!(cupti(&profile).invalid, 1, "{stamps:?}");
+        assert_eq!(cupti(&profile).invalid_records, 1, "{stamps:?}");
         assert_eq!(kernels(&profile, "inner"), [("saxpy", 19, 19_000)]);
         assert_eq!(busy(&profile, "outer"), (21_000, 20, 39, 39));
     }

@@ -42,7 +42,7 @@ fn program(scenario: &str) -> ExitCode {
             let session = session.expect("no other session is open");
             outer(&w);
             let profile = w.finish(session);
-            println!("{:?} {:?}", profile.cupti, profile.trust.notes);
+            println!("{:?} {:?}", profile.cupti, profile.diagnostics.notes);
         }
         _ => {
             for _ in 0..3 {

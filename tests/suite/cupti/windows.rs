@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use common::until;
 use cudarc::driver::CudaStream;
-use gpuprof::profile::ApiCall;
+use gpuprof::profile::ApiStats;
 use gpuprof::{Graph, Profile, Schedule, gpu_profile};
 use in_graph::{capture, launch};
 use kernel_tier::{Tier, all_kernels, builder, busy, cupti, kernels, tier, work};
@@ -131,14 +131,17 @@ fn under_a_schedule_active_steps_count() {
     let profile = t.finish(session);
     assert_eq!(kernels(&profile, "step"), [("saxpy", 4, 2_200)]);
     assert_eq!(busy(&profile, "step"), (2_200, 4, 4, 4));
-    assert_eq!(cupti(&profile).outside, 4);
+    assert_eq!(cupti(&profile).unattributed, 4);
     let cycles = cycles.lock().expect("lock");
     assert_eq!(cycles.len(), 2);
     for (cycle, ns) in cycles.iter().zip([700, 1_500]) {
         assert_eq!(busy(cycle, "step"), (ns, 2, 2, 2));
         assert_eq!(kernels(cycle, "step"), [("saxpy", 2, ns)]);
         // Also what ran outside, and every launch.
-        assert_eq!((cupti(cycle).outside, cupti(cycle).outside_ns), (2, 2));
+        assert_eq!(
+            (cupti(cycle).unattributed, cupti(cycle).unattributed_ns),
+            (2, 2)
+        );
         assert_eq!(launches(&cycle.api), 4, "{:?}", cycle.api);
         assert_eq!(launches(&work(cycle, "step").api), 2);
         assert_eq!(cupti(cycle).unfinished, 0);
@@ -149,7 +152,7 @@ fn under_a_schedule_active_steps_count() {
     assert!(of_cycles <= records(&profile), "{of_cycles}");
 }
 
-fn launches(api: &[ApiCall]) -> u64 {
+fn launches(api: &[ApiStats]) -> u64 {
     let launches = api.iter().filter(|call| call.name == "cuLaunchKernel");
     launches.map(|call| call.times.calls).sum()
 }
@@ -183,7 +186,7 @@ fn what_is_lost_in_a_cycle_is_told_there_and_in_no_other() {
         step(&t, &t.gpu.stream, 100);
         t.settle();
     });
-    let told = |profile: &Profile| (cupti(profile).dropped, cupti(profile).unfinished);
+    let told = |profile: &Profile| (cupti(profile).dropped_records, cupti(profile).unfinished);
     let of_cycles: Vec<_> = cycles.iter().map(told).collect();
     assert_eq!(of_cycles, [(1, 1), (0, 0)]);
     assert_eq!(told(&profile), (1, 1));
@@ -210,7 +213,7 @@ fn what_comes_after_its_cycle_is_unfinished_there_and_whole_in_the_sum() {
     assert_eq!((of_cycles, unfinished(&profile)), (vec![1, 0], 0));
     assert_eq!(all_kernels(&cycles[0]), (2, 200));
     assert_eq!(all_kernels(&profile), (5, 50_400));
-    assert_eq!(cupti(&profile).outside, 1);
+    assert_eq!(cupti(&profile).unattributed, 1);
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn captured_calls_are_counted_and_leave_nothing_in_the_graph() {
         }
         // The CPU times of a capture are real all the same.
         assert_eq!(function(&profile, "model").cpu.total_ns, 20);
-        assert_eq!(profile.trust.errors, []);
+        assert_eq!(profile.diagnostics.errors, []);
     }
 }
 
@@ -139,7 +139,7 @@ fn a_capture_succeeds_in_each_mode_with_spans_on_another_thread() {
         assert_eq!((model.calls, model.captured_calls), (301, 1));
         assert_eq!(gpu(&profile, "model").timed_calls, 300);
         assert_eq!(function(&profile, "layer").captured_calls, 2);
-        assert_eq!(profile.trust.errors, [], "{mode:?}");
+        assert_eq!(profile.diagnostics.errors, [], "{mode:?}");
         w.sim.reset_calls();
     }
 }
@@ -278,5 +278,5 @@ fn the_null_stream_beside_a_capture() {
     let around = function(&profile, "around");
     let timed = around.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     assert_eq!(timed + around.captured_calls, 1);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }

@@ -84,5 +84,5 @@ fn ten_thousand_captures_succeed_beside_spans() {
     );
     assert_eq!(in_graph.replays, CAPTURES / LAUNCHED);
     assert!(gpu(&profile, "outside").timed_calls > 0);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }

@@ -55,7 +55,7 @@ fn a_graph_may_be_launched_and_dropped_on_other_threads() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "model"), (3, 18_000, 6_000));
     assert_eq!(function(&profile, "model").threads, 3);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn what_a_graph_has_comes_back_when_it_is_gone() {
         launch(&w, &graph, 1_000);
         drop((graph, never_launched));
         stream.synchronize().expect("synchronize");
-        let timed = || session.snapshot().trust.untimed.unfinished == 0;
+        let timed = || session.snapshot().diagnostics.untimed.unfinished == 0;
         common::until(timed);
     };
     (0..20).for_each(|_| round());
@@ -96,7 +96,11 @@ fn a_launch_that_fails_is_none() {
     launch(&w, &graph, 3_000);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "layer"), (2, 4_000, 4_000));
-    assert_eq!(profile.trust.errors, [], "it was the program's own call");
+    assert_eq!(
+        profile.diagnostics.errors,
+        [],
+        "it was the program's own call"
+    );
 }
 
 #[test]
@@ -109,7 +113,7 @@ fn a_driver_that_refuses_to_swap_events_costs_times_and_nothing_else() {
         launch(&w, &graph, 1_000);
         if read_before {
             w.gpu.context.synchronize().expect("synchronize");
-            common::until(|| session.snapshot().trust.timed_calls == 1);
+            common::until(|| session.snapshot().diagnostics.timed_calls == 1);
         }
         // The second of the two: the nodes then belong to different pairs, one of which may still be read.
         w.sim.fail("cuGraphExecEventRecordNodeSetEvent", 2, 1, 801);
@@ -121,7 +125,7 @@ fn a_driver_that_refuses_to_swap_events_costs_times_and_nothing_else() {
         assert_eq!((layer.replays, layer.untimed.cuda_error), (3, 3 - timed));
         let total = layer.gpu.as_ref().map(|gpu| gpu.times.total_ns);
         assert_eq!(total, read_before.then_some(1_000));
-        assert_eq!(profile.trust.errors.len(), 1);
+        assert_eq!(profile.diagnostics.errors.len(), 1);
     }
 }
 
@@ -157,7 +161,7 @@ fn what_is_not_whole_in_the_graph_is_captured_and_no_more() {
     assert_eq!((around.captured_calls, around.graph_calls), (2, 0));
     assert_eq!((around.replays, &around.gpu), (0, &None));
     assert_eq!(gpu_times(&profile, "layer"), (1, 1_000, 1_000));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -174,7 +178,7 @@ fn a_graph_that_becomes_part_of_another_is_not_replayed() {
     // Not the one in between: it ran nothing, and what the other graph runs of it is nobody's call.
     assert_eq!(function(&profile, "layer").replays, 2);
     assert_eq!(gpu_times(&profile, "layer"), (2, 5_000, 5_000));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -238,7 +242,7 @@ fn graphs_leave_half_of_the_events_to_spans() {
         (9_000, CAPTURED)
     );
     assert_eq!(gpu(&profile, "layer").timed_calls, 1);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[gpu_profile(graph)]
@@ -263,7 +267,7 @@ fn on_a_stream_that_nothing_keeps_no_launch_is_taken_for_a_replay() {
     assert_eq!((borrows.calls, borrows.captured_calls), (2, 1));
     assert_eq!((borrows.graph_calls, borrows.replays), (0, 0));
     assert_eq!(gpu(&profile, "borrows").timed_calls, 1);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -290,7 +294,7 @@ fn graphs_that_are_not_launched_through_gpuprof_keep_no_more_than_their_share() 
     assert_eq!((around.graph_calls, around.replays), (2 * CAPTURED + 1, 0));
     assert_eq!(gpu_times(&profile, "layer"), (3, 4_000, 4_000));
     assert_eq!(function(&profile, "layer").replays, 2);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -326,5 +330,5 @@ fn what_outlives_its_graph_records_nothing_that_is_read() {
     assert_eq!(gpu_times(&profile, "model"), (2, 9_000, 3_000));
     assert_eq!(function(&profile, "layer").replays, 1 + 4);
     assert_eq!(gpu_times(&profile, "layer"), (5, 7_000, 7_000));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }

@@ -111,7 +111,7 @@ fn nothing_rests_on_what_documents_leave_open() {
             lent(&other.lend(other.stream, *tells_context), || ());
         }
         w.cpu(1_000_000);
-        until(|| session.snapshot().trust.timed_calls >= 205);
+        until(|| session.snapshot().diagnostics.timed_calls >= 205);
         let graph = captured.end_capture(Flags(0));
         drop(worst);
         assert!(graph.expect("the capture is whole").is_some(), "{mode:?}");
@@ -121,7 +121,7 @@ fn nothing_rests_on_what_documents_leave_open() {
         assert_eq!(function(&profile, "layer").captured_calls, 1);
         assert_eq!(function(&profile, "in_graph").graph_calls, 2);
         assert_eq!(gpu(&profile, "in_graph").timed_calls, 1, "{mode:?}");
-        assert_eq!(profile.trust.errors, [], "{mode:?}");
+        assert_eq!(profile.diagnostics.errors, [], "{mode:?}");
     }
 }
 
@@ -152,7 +152,7 @@ fn a_captured_stream_of_an_unknown_context_is_asked_for_nothing_else() {
         });
         let profile = w.finish(session);
         assert_eq!(function(&profile, "lent").captured_calls, 1);
-        assert_eq!(profile.trust.errors, []);
+        assert_eq!(profile.diagnostics.errors, []);
     }
 }
 
@@ -182,6 +182,6 @@ fn the_null_stream_beside_the_capture_of_a_blocking_one() {
         let profile = w.finish(session);
         assert_eq!(gpu_times(&profile, "lent"), (1, 900, 900), "{mode:?}");
         assert_eq!(function(&profile, "lent").captured_calls, 3);
-        assert_eq!(profile.trust.errors, []);
+        assert_eq!(profile.diagnostics.errors, []);
     }
 }

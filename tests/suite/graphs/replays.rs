@@ -62,8 +62,8 @@ fn every_replay_is_a_timed_call() {
     assert_eq!(gpu_times(&profile, "model"), (3, 36_000, 12_000));
     let times = &gpu(&profile, "model").times;
     assert_eq!((times.min_ns, times.max_ns), (6_000, 21_000));
-    assert_eq!(profile.trust.untimed.sum(), 0);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.untimed.sum(), 0);
+    assert_eq!(profile.diagnostics.errors, []);
     let report = profile.to_string();
     let row = report.lines().find(|line| line.starts_with("layer "));
     let calls = row.and_then(|row| row.split_whitespace().nth(1));
@@ -135,7 +135,7 @@ fn a_window_of_replays_alone_has_no_cpu_times() {
     let filtered = gpuprof::Session::builder().filter("^other$").start();
     launch(&w, &graph, 4_000);
     let profile = w.finish(filtered.expect("no other session is open"));
-    assert_eq!(profile.trust.replays, 0);
+    assert_eq!(profile.diagnostics.replays, 0);
     let session = w.session();
     launch(&w, &graph, 1_000);
     let profile = w.finish(session);

@@ -211,7 +211,7 @@ fn an_error_of_the_programs_own_is_the_same() {
     // The failed call counts, and the spans around it have ended.
     assert_eq!(function(&profile, "saxpy").calls, 3);
     assert_eq!(function(&profile, "program").calls, 1);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_thread_without_a_current_context_still_has_none() {
     });
     let profile = w.finish(session);
     assert_eq!(gpu(&profile, "nested").timed_calls, 101);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn the_error_that_cudarc_keeps_for_the_user_is_not_touched() {
     assert_eq!((function.calls, function.untimed.cuda_error), (6, 4));
     assert_eq!(
         profile
-            .trust
+            .diagnostics
             .errors
             .iter()
             .map(|error| error.count)

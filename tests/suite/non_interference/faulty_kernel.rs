@@ -43,7 +43,7 @@ fn a_faulty_kernel_breaks_its_own_context_alone() {
     assert_eq!(gpu_times(&profile, "on"), (1, 2_000, 2_000));
     let around = function(&profile, "around");
     assert_eq!((around.calls, around.untimed_calls), (11, 11));
-    let errors = &profile.trust.errors;
+    let errors = &profile.diagnostics.errors;
     assert!(
         !errors.is_empty() && errors.iter().all(|error| error.code == 700),
         "{errors:?}"

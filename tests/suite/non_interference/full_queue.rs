@@ -35,8 +35,8 @@ fn a_record_that_waits_for_room_is_not_gpuprofs_cost() {
     behind(&w);
     assert_eq!(w.sim.now(), before + 3 * KERNEL_NS, "each call waited");
     let profile = w.finish(session);
-    assert_eq!(profile.trust.own_stalled_ns, 2 * KERNEL_NS);
-    assert_eq!(profile.trust.own_cost_ns, 0);
+    assert_eq!(profile.diagnostics.stalled_ns, 2 * KERNEL_NS);
+    assert_eq!(profile.diagnostics.overhead_ns, 0);
     // The launch's own wait is the function's.
     assert_eq!(cpu_times(&profile, "behind"), (1, KERNEL_NS, KERNEL_NS));
     assert_eq!(gpu_times(&profile, "behind"), (1, KERNEL_NS, KERNEL_NS));
@@ -63,5 +63,8 @@ fn launches_of_a_graph_take_the_room_of_its_nodes_and_no_more() {
     assert!(w.sim.now() > before, "the program's own launch waited");
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "model").0, fit + 1);
-    assert_eq!(profile.trust.own_stalled_ns, 0, "the wait is the program's");
+    assert_eq!(
+        profile.diagnostics.stalled_ns, 0,
+        "the wait is the program's"
+    );
 }

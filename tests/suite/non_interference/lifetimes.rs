@@ -68,7 +68,7 @@ fn a_raw_handle_is_timed_with_and_without_its_context() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "raw"), (3, 3 * NS, 3 * NS));
     assert_eq!(gpu_times(&profile, "arc_ref"), (1, NS, NS));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_raw_handle_on_a_thread_without_a_context() {
     });
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "raw"), (1, NS, NS));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 /// A kernel whose end is some way off.
@@ -117,7 +117,7 @@ fn a_context_dropped_while_its_times_are_pending_stays_as_long_as_they_are_and_n
     second.context.synchronize().expect("synchronize");
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "long"), (3, 3_000_000, 3_000_000));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn a_stream_that_nothing_keeps_goes_untimed_and_is_counted() {
     ] {
         assert_eq!(gpu_times(&profile, name), (1, NS, NS), "{name}");
     }
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 /// What a `&mut` leads to is not kept by the borrow: here the stream is gone before the call ends.
@@ -288,7 +288,7 @@ fn a_stream_that_the_call_may_replace_goes_untimed_and_is_counted() {
     replaces(&mut lends, &w);
     let profile = w.finish(session);
     assert_eq!(function(&profile, "replaces").untimed.stream_unsafe, 1);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[gpu_profile]
@@ -322,7 +322,7 @@ fn an_argument_may_own_the_last_handle_of_its_stream_and_context() {
         gpu_times(&profile, "consumes_the_last"),
         (1, 2 * NS, 2 * NS)
     );
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
     // It is let go of once the times are read.
     until(|| w.sim.live_contexts() == before);
     assert!(w.sim.calls("cuStreamDestroy_v2") > destroyed);
@@ -341,7 +341,7 @@ fn an_argument_may_own_the_last_handle_of_its_stream() {
     consumes_the_last_stream(stream, &w);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "consumes_the_last_stream"), (1, NS, NS));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
     // It is let go of once the times are read.
     until(|| w.sim.live_contexts() == before);
 }
@@ -378,6 +378,10 @@ fn a_call_that_ends_after_its_threads_own_state_gives_its_events_back() {
     }
     assert_eq!(w.sim.live_events(), before);
     let profile = session.finish();
-    assert_eq!(profile.trust.dropped, 200, "{:?}", profile.trust);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(
+        profile.diagnostics.dropped, 200,
+        "{:?}",
+        profile.diagnostics
+    );
+    assert_eq!(profile.diagnostics.errors, []);
 }

@@ -118,7 +118,7 @@ fn the_event_floor_is_shown_and_not_subtracted() {
     lent(&stream, || ());
     until(|| {
         w.cpu(1_000);
-        session.snapshot().trust.event_floor_ns == Some(400)
+        session.snapshot().diagnostics.event_overhead_ns == Some(400)
     });
     lent(&stream, || {
         other.kernel(other.stream, 5_000).expect("launch")
@@ -126,7 +126,7 @@ fn the_event_floor_is_shown_and_not_subtracted() {
     other.synchronize(other.stream).expect("synchronize");
     let profile = w.finish(session);
     w.sim.set_event_ns(0);
-    assert_eq!(profile.trust.event_floor_ns, Some(400));
+    assert_eq!(profile.diagnostics.event_overhead_ns, Some(400));
     // Twice the 400 ns that the start event takes.
     assert_eq!(gpu_times(&profile, "lent"), (2, 5_800, 5_800));
 }

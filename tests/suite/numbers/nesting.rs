@@ -48,7 +48,7 @@ fn totals_and_self_times_of_nested_calls() {
     assert_eq!(inner.timed_calls, 6);
     assert_eq!(function(&profile, "driver").gpu, None);
     assert_eq!(
-        function(&profile, "driver").gpu_children_ns,
+        function(&profile, "driver").gpu_nested_ns,
         gpu(&profile, "outer").times.total_ns + 2 * 7_000
     );
     let (_, outer_total, outer_self) = gpu_times(&profile, "outer");
@@ -74,7 +74,7 @@ fn totals_and_self_times_of_nested_calls() {
     }
     let gpu_of = |chain: &[&str]| {
         let node = node(&profile, chain);
-        (node.gpu_total_ns, node.gpu_self_ns, node.gpu_children_ns)
+        (node.gpu_total_ns, node.gpu_self_ns, node.gpu_nested_ns)
     };
     assert_eq!(gpu_of(&["driver"]), (None, None, 39_000 + 14_000));
     assert_eq!(
@@ -137,7 +137,7 @@ fn a_child_on_another_stream_is_not_subtracted() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "first_kernel"), (1, 1_000, 1_000));
     assert_eq!(gpu_times(&profile, "second_kernel"), (1, 10_000, 10_000));
-    assert_eq!(function(&profile, "first_kernel").gpu_children_ns, 10_000);
+    assert_eq!(function(&profile, "first_kernel").gpu_nested_ns, 10_000);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_grandchild_on_the_grandparents_stream_is_subtracted_there() {
     assert_eq!(gpu_times(&profile, "second_kernel"), (1, 10_000, 10_000));
     assert_eq!(gpu_times(&profile, "third_kernel"), (1, 100_000, 100_000));
     // Outermost on their streams below the first: the second on b, the third on a.
-    assert_eq!(function(&profile, "first_kernel").gpu_children_ns, 110_000);
+    assert_eq!(function(&profile, "first_kernel").gpu_nested_ns, 110_000);
     let chain = ["first_kernel", "second_kernel", "third_kernel"];
     assert_eq!(node(&profile, &chain).gpu_total_ns, Some(100_000));
 }
@@ -173,8 +173,8 @@ fn a_cpu_function_between_changes_nothing_and_shows_what_is_inside() {
     let between = function(&profile, "cpu_between");
     assert!(between.cpu_only && !between.has_stream && between.gpu.is_none());
     // The third kernel is inside the second, on its stream: counted once.
-    assert_eq!(between.gpu_children_ns, 110_000);
-    assert_eq!(function(&profile, "first_kernel").gpu_children_ns, 110_000);
+    assert_eq!(between.gpu_nested_ns, 110_000);
+    assert_eq!(function(&profile, "first_kernel").gpu_nested_ns, 110_000);
 }
 
 #[test]
@@ -189,10 +189,10 @@ fn a_function_without_stream_shows_the_sum_of_the_spans_inside() {
     let profile = w.finish(session);
     // 101 000 on a, 10 000 on b; the inner call of the same function is inside the outer one already.
     let both = function(&profile, "without_stream");
-    assert_eq!((both.calls, both.gpu_children_ns), (2, 111_000));
+    assert_eq!((both.calls, both.gpu_nested_ns), (2, 111_000));
     assert_eq!(cpu_times(&profile, "without_stream"), (2, 14, 14));
     let inner = node(&profile, &["without_stream", "without_stream"]);
-    assert_eq!((inner.gpu_total_ns, inner.gpu_children_ns), (None, 101_000));
+    assert_eq!((inner.gpu_total_ns, inner.gpu_nested_ns), (None, 101_000));
 }
 
 #[test]
@@ -236,10 +236,7 @@ fn what_a_call_on_several_streams_holds_counts_once_above_it() {
     assert_eq!(gpu_times(&profile, "third_kernel"), (1, 100_000, 100_000));
     // From where a is to where b ends.
     assert_eq!(gpu_times(&profile, "on_both_too"), (1, 102_060, 102_060));
-    assert_eq!(
-        function(&profile, "without_stream").gpu_children_ns,
-        105_060
-    );
+    assert_eq!(function(&profile, "without_stream").gpu_nested_ns, 105_060);
     let names = ["on_both", "on_both_too", "third_kernel", "without_stream"];
     assert_eq!(marked(&profile, &names), ["on_both"]);
     let table = profile.to_string();
@@ -258,7 +255,7 @@ fn a_call_on_more_streams_than_the_one_around_it_is_marked_there_and_above() {
     assert_eq!(gpu_times(&profile, "first_kernel"), (1, 4_000, 4_000));
     assert_eq!(gpu_times(&profile, "on_both"), (1, 5_000, 5_000));
     // The 3 000 on a are in both.
-    assert_eq!(function(&profile, "without_stream").gpu_children_ns, 9_000);
+    assert_eq!(function(&profile, "without_stream").gpu_nested_ns, 9_000);
     let names = ["first_kernel", "on_both", "without_stream"];
     assert_eq!(marked(&profile, &names), ["first_kernel", "without_stream"]);
     let table = profile.to_string();
@@ -291,7 +288,7 @@ fn a_grandchild_under_a_call_on_several_streams_is_taken_from_its_own_alone() {
     assert_eq!(gpu_times(&profile, "on_both"), (1, 106_000, 106_000));
     assert_eq!(gpu_times(&profile, "first_kernel"), (1, 101_000, 1_000));
     // What is inside the first kernel's span counts there.
-    assert_eq!(function(&profile, "on_both").gpu_children_ns, 101_000);
+    assert_eq!(function(&profile, "on_both").gpu_nested_ns, 101_000);
     let names = ["first_kernel", "on_both", "third_kernel"];
     assert_eq!(marked(&profile, &names), ["on_both"]);
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::{World, function, gpu, world};
 use cudarc::driver::CudaStream;
-use gpuprof::profile::{Bucket, Times};
+use gpuprof::profile::{Bucket, SpanStats};
 use gpuprof::{Mode, Session, gpu_profile, scope};
 
 #[gpu_profile]
@@ -48,7 +48,7 @@ fn states_stream(stream: &Arc<CudaStream>) {
 fn has_payload() {}
 
 /// Runs `lasts` once per value, CPU and GPU both that long.
-fn run(w: &World, values: impl Iterator<Item = u64>) -> (Times, Times) {
+fn run(w: &World, values: impl Iterator<Item = u64>) -> (SpanStats, SpanStats) {
     let session = w.session();
     // Behind a kernel long enough, so that no pair holds CPU time.
     w.gpu.kernel(4_000_000_000);
@@ -210,7 +210,7 @@ fn work_of_untimed_calls_is_no_part_of_the_timed_work() {
     assert_eq!((timed.timed_calls, timed.timed_items), (2, Some(1_001.0)));
     assert_eq!(timed.timed_bytes, Some(4_004.0));
     assert_eq!((all.untimed_calls, all.untimed.cuda_error), (2, 2));
-    let errors = &profile.trust.errors;
+    let errors = &profile.diagnostics.errors;
     assert_eq!(errors.len(), 1);
     assert_eq!(
         (

@@ -76,7 +76,7 @@ fn assert_nests_right(w: &World, profile: &Profile) {
     );
     assert_eq!(node(profile, &["outer"]).parent, None);
     assert!(node(profile, &["outer", "middle", "innermost"]).calls > 0);
-    assert_eq!(profile.trust.misnested, 0);
+    assert_eq!(profile.diagnostics.misnested, 0);
     assert!(Arc::strong_count(stream) > 0);
 }
 
@@ -116,7 +116,7 @@ fn panics_caught_half_way_leave_the_outer_spans_open() {
     assert_eq!(cpu_times(&profile, "catches"), (1, 1_533, 1_500));
     assert_eq!(node(&profile, &["catches", "middle", "innermost"]).calls, 1);
     assert_eq!(node(&profile, &["catches", "early"]).calls, 1);
-    assert_eq!(profile.trust.misnested, 0);
+    assert_eq!(profile.diagnostics.misnested, 0);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn loops_left_by_labels() {
     // Columns of 110, 10, 110 and 10 ns in each row.
     assert_eq!(cpu_times(&profile, "row"), (3, 3 * 241, 3));
     assert_eq!(cpu_times(&profile, "column"), (12, 720, 720));
-    assert_eq!(profile.trust.misnested, 0);
+    assert_eq!(profile.diagnostics.misnested, 0);
 }
 
 /// A future that is ready the second time it is asked.
@@ -236,7 +236,7 @@ fn a_scope_across_an_await_is_counted_as_misnested_and_spoils_nothing_later() {
     // Both calls count: a from 0 to 12, b from 1 to 22. Each of the two ended out of order.
     assert_eq!(function(&profile, "across").calls, 2);
     assert_eq!(function(&profile, "across").cpu.max_ns, 21);
-    assert_eq!(profile.trust.misnested, 2);
+    assert_eq!(profile.diagnostics.misnested, 2);
     assert_eq!(cpu_times(&profile, "outer"), (1, 246, 200));
     assert_eq!(node(&profile, &["outer", "middle", "innermost"]).calls, 1);
 }
@@ -257,7 +257,7 @@ fn a_scope_across_an_await_that_nothing_disturbs_is_right() {
     }
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "lonely"), (1, 3, 3));
-    assert_eq!(profile.trust.misnested, 0);
+    assert_eq!(profile.diagnostics.misnested, 0);
 }
 
 #[test]

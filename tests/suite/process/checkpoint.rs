@@ -42,7 +42,7 @@ fn step(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
 fn program(scenario: &str) -> ExitCode {
     match scenario {
         "no span" => {
-            assert_eq!(gpuprof::snapshot().trust.calls, 0);
+            assert_eq!(gpuprof::snapshot().diagnostics.calls, 0);
             // Several checkpoints long.
             thread::sleep(Duration::from_millis(300));
         }
@@ -67,7 +67,7 @@ fn program(scenario: &str) -> ExitCode {
             (0..7).for_each(|_| tick());
             await_checkpoint();
             await_checkpoint();
-            assert_eq!(session.snapshot().trust.calls, 7);
+            assert_eq!(session.snapshot().diagnostics.calls, 7);
             std::process::abort();
         }
         "queued" => {

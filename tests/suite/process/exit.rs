@@ -148,8 +148,8 @@ fn program(scenario: &str) -> ExitCode {
             step(&gpu, &gpu.stream, 1_000);
             gpu.stream.synchronize().expect("synchronize");
             // Also where nothing is measured.
-            let trust = || gpuprof::snapshot().trust;
-            common::until(|| trust().timed_calls == trust().calls);
+            let diagnostics = || gpuprof::snapshot().diagnostics;
+            common::until(|| diagnostics().timed_calls == diagnostics().calls);
             gpu.sim.shut_down();
             std::process::exit(3);
         }
@@ -167,7 +167,7 @@ fn program(scenario: &str) -> ExitCode {
         "held for a second" => exit_while_a_profile_is_made(Duration::from_secs(1)),
         "held for ever" => exit_while_a_profile_is_made(Duration::MAX),
         "fork while locked" => fork_while_a_profile_is_made(),
-        "no span" => assert_eq!(gpuprof::snapshot().trust.calls, 0),
+        "no span" => assert_eq!(gpuprof::snapshot().diagnostics.calls, 0),
         _ => panic!("no scenario {scenario}"),
     }
     ExitCode::SUCCESS
@@ -245,9 +245,12 @@ fn ask_again_and_again() {
         gpuprof::collect(),
         gpuprof::snapshot(),
     ];
-    assert_eq!(asked.map(|profile| profile.trust.calls), [measured; 4]);
+    assert_eq!(
+        asked.map(|profile| profile.diagnostics.calls),
+        [measured; 4]
+    );
     work();
-    assert_eq!(gpuprof::collect().trust.calls, 2 * measured);
+    assert_eq!(gpuprof::collect().diagnostics.calls, 2 * measured);
 }
 
 fn fork() {

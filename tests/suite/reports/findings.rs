@@ -198,7 +198,7 @@ fn pieces_of_calls_that_take_turns_on_streams() {
         let copies = &work(&run, "from_page_locked").copies[0];
         assert_eq!(copies.times.total_ns, 4 * 8 * 40 * US);
         assert_eq!(work(&run, "pieces").work_streams, 1);
-        (copies.alone_ns, named(&run, "one-stream").len())
+        (copies.exposed_ns, named(&run, "one-stream").len())
     };
     // The next call's first copy begins in the middle of a kernel: only the very first copy has none beside it.
     assert_eq!(turns(&|| t.cpu(70 * US)), (Some(40 * US), 0));

@@ -87,7 +87,7 @@ fn floored() -> World {
     each(&w, &w.gpu.stream);
     until(|| {
         w.cpu(1_000);
-        session.snapshot().trust.event_floor_ns == Some(FLOOR)
+        session.snapshot().diagnostics.event_overhead_ns == Some(FLOOR)
     });
     w.finish(session);
     w.sim.set_event_ns(0);
@@ -101,7 +101,7 @@ fn session() -> Session {
 /// Has the GPU finish, and gpuprof read what it has.
 fn settle(w: &World, session: &Session) {
     w.gpu.context.synchronize().expect("synchronize");
-    until(|| session.snapshot().trust.untimed.unfinished == 0);
+    until(|| session.snapshot().diagnostics.untimed.unfinished == 0);
 }
 
 /// Makes so many calls, and every few of them lets gpuprof see how long they take.
@@ -130,7 +130,7 @@ fn few_calls_and_long_ones_are_all_timed() {
     timed_all(&profile, "few", ALL);
     timed_all(&profile, "long", 3 * ALL);
     assert_eq!(gpu_times(&profile, "few").1, ALL * 5_000);
-    assert_eq!(profile.trust.sample, 0);
+    assert_eq!(profile.diagnostics.sample, 0);
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn counts_and_cpu_times_stay_exact_and_every_call_has_its_fate() {
         assert_eq!(timed + function.untimed.sampled_out, calls);
         assert_eq!(function.untimed_calls, function.untimed.sampled_out);
     }
-    assert_eq!(profile.trust.sample, 4);
+    assert_eq!(profile.diagnostics.sample, 4);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn without_sampling_nothing_is_an_estimate() {
         (0..100).for_each(|_| parent(&w, &w.gpu.stream, 1));
         always(&w, &w.gpu.stream);
         let profile = w.finish(session);
-        assert_eq!(profile.trust.sample, 1);
+        assert_eq!(profile.diagnostics.sample, 1);
         for name in ["parent", "child", "always"] {
             assert_eq!(function(&profile, name).untimed_calls, 0);
             assert_eq!(gpu(&profile, name).estimate, None);
@@ -264,7 +264,7 @@ fn a_call_that_stands_alone_tells_nothing_of_the_spread() {
         keep_busy(&w);
         (0..2).for_each(|_| child(&w, &w.gpu.stream));
         let profile = w.finish(session);
-        if profile.trust.timed_calls != 1 {
+        if profile.diagnostics.timed_calls != 1 {
             continue;
         }
         let gpu = gpu(&profile, "child");
@@ -338,10 +338,10 @@ fn a_sum_of_what_is_inside_says_that_it_is_estimated() {
     let profile = w.finish(session);
     let sum = function(&profile, "without_stream");
     assert_eq!(
-        (sum.gpu_children_ns, sum.gpu_children_estimated),
+        (sum.gpu_nested_ns, sum.gpu_nested_estimated),
         (40_000, true)
     );
-    assert!(!sum.gpu_children_partial, "nothing is lacking");
+    assert!(!sum.gpu_nested_partial, "nothing is lacking");
     let report = profile.to_string();
     assert!(report.contains("Σ~40.0 µs"), "{report}");
 
@@ -357,7 +357,7 @@ fn a_sum_of_what_is_inside_says_that_it_is_estimated() {
     assert!(gpu(&profile, "rarely").estimate.is_some());
     let sum = function(&profile, "without_stream");
     assert_eq!(
-        (sum.gpu_children_ns, sum.gpu_children_estimated),
+        (sum.gpu_nested_ns, sum.gpu_nested_estimated),
         (40_000, false)
     );
 }

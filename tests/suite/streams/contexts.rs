@@ -46,7 +46,7 @@ fn two_contexts_of_one_device_have_events_of_their_own() {
     assert_eq!(gpu_times(&profile, "around"), (2, 6_000, 6_000));
     assert_eq!(gpu_times(&profile, "on"), (2, 100_000, 100_000));
     // An event of the one recorded in the other would be INVALID_HANDLE.
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn what_is_made_at_the_address_of_something_gone_is_new() {
     w.sim.reuse_handles(false);
     let total = 210 * 101_000;
     assert_eq!(gpu_times(&profile, "on"), (40, total, total));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_stream_at_the_address_of_one_whose_work_still_runs_is_another() {
     let profile = w.finish(session);
     w.sim.reuse_handles(false);
     assert_eq!(gpu_times(&profile, "on"), (2, 1_001_000, 1_001_000));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_context_made_again_and_again_piles_up_no_events() {
     assert_eq!(w.sim.live_events(), before);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "on"), (51, 51_000, 51_000));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn the_resolver_fills_the_pool_of_a_context_that_returned() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let profile = w.finish(session);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_raw_context_at_the_address_of_one_that_is_gone_is_another() {
     addresses.dedup();
     assert_eq!(addresses.len(), 1, "the test needs the same address");
     assert_eq!(gpu_times(&profile, "around"), (6, 642_000, 642_000));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_raw_context_that_ends_before_its_times_are_read_loses_them_and_no_more() {
     let function = function(&profile, "around");
     assert_eq!((function.calls, function.untimed.cuda_error), (2, 1));
     assert_eq!(gpu_times(&profile, "around"), (1, 700, 700));
-    let errors = &profile.trust.errors;
+    let errors = &profile.diagnostics.errors;
     assert!(
         errors.iter().all(|error| error.call == "cuCtxGetId") && !errors.is_empty(),
         "{errors:?}"
@@ -218,7 +218,7 @@ fn raw_contexts_that_have_ended_pile_up_nothing() {
     let grown = resident_bytes().saturating_sub(before);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "around"), (120, 120_000, 120_000));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
     // Each has a pool of 400 KB.
     assert!(grown < 10 << 20, "{grown} bytes more for 100 contexts");
 }
@@ -251,7 +251,7 @@ fn the_null_stream_waits_for_blocking_streams_as_ever() {
     let profile = w.finish(session);
     // The pair's own start waits as the kernel does.
     assert_eq!(gpu_times(&profile, "around"), (1, 1_000, 1_000));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn gpuprofs_own_stream_takes_no_part_in_the_null_streams_order() {
     until(|| w.sim.calls("cuStreamDestroy_v2") > 0);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "around"), (1, 0, 0));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -284,5 +284,5 @@ fn a_lent_stream_is_what_it_says() {
     // One stream however it is lent: the inner call's time is part of the outer one's.
     let around = gpu(&profile, "around");
     assert_eq!((around.timed_calls, around.times.self_ns), (2, 700));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }

@@ -76,7 +76,7 @@ fn one_function_on_two_devices() {
         (1_000, 3_000)
     );
     assert_eq!(parts[1].gpu.times.min_ns, 70_000);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn the_devices_used_are_listed() {
     assert_eq!(ordinals, [0, 1]);
     assert!(profile.devices.iter().all(|device| device.simulated));
     assert_ne!(profile.devices[0].uuid, profile.devices[1].uuid);
-    assert_eq!(profile.trust.event_floor_ns, Some(0));
+    assert_eq!(profile.diagnostics.event_overhead_ns, Some(0));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_child_on_another_device_is_not_subtracted() {
         by_device(&profile, "on"),
         [(0, 1, 300, 300), (1, 1, 5_000, 5_000)]
     );
-    assert_eq!(function(&profile, "around").gpu_children_ns, 5_300);
+    assert_eq!(function(&profile, "around").gpu_nested_ns, 5_300);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_call_on_two_devices_is_one_call_timed_on_each() {
     assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (1_000, 9_000));
     // Each call's work counts once.
     assert_eq!(gpu.timed_bytes, Some(2_000.0));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_call_of_which_one_device_cannot_be_read_is_untimed_as_a_whole() {
     let both = function(&profile, "on_two_devices");
     assert_eq!(both.gpu, None);
     assert_eq!((both.untimed_calls, both.untimed.cuda_error), (1, 1));
-    assert_eq!(profile.trust.errors.len(), 1);
+    assert_eq!(profile.diagnostics.errors.len(), 1);
 }
 
 #[test]
@@ -248,5 +248,5 @@ fn a_context_that_ended_and_one_in_its_place_do_not_mix() {
     }
     let profile = w.finish(session);
     assert_eq!(by_device(&profile, "on"), [(1, 2, 21_000, 21_000)]);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }

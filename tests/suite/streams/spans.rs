@@ -154,7 +154,7 @@ fn forked_and_borrowed_streams_are_streams_like_any_other() {
     assert_eq!(gpu_times(&profile, "around"), (1, 3_200, 200));
     assert_eq!(gpu_times(&profile, "on"), (1, 3_000, 3_000));
     assert_eq!(gpu_times(&profile, "on_another"), (1, 50, 50));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn the_null_stream_has_two_names_and_is_one_stream() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "around"), (2, 5_300, 0));
     assert_eq!(gpu_times(&profile, "on"), (2, 5_300, 5_300));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[gpu_profile]
@@ -191,7 +191,7 @@ fn a_function_that_switches_streams_is_timed_on_the_one_it_was_given() {
     let times = &gpu(&profile, "switches").times;
     assert_eq!((times.min_ns, times.max_ns), (1_000, 1_000));
     assert_eq!(gpu_times(&profile, "switches"), (2, 2_000, 2_000));
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn with_stream_ends_when_its_body_panics() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "inherits"), (1, 1_000, 1_000));
     assert!(!function(&profile, "has_none").has_stream);
-    assert_eq!(profile.trust.misnested, 0);
+    assert_eq!(profile.diagnostics.misnested, 0);
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn streams_made_and_dropped_one_after_another_are_told_apart() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "on"), (100, 100_000, 100_000));
     assert_eq!(gpu(&profile, "on").times.stddev_ns, 0);
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 #[test]
@@ -374,10 +374,7 @@ fn a_sum_of_what_is_inside_says_that_it_lacks_calls() {
     });
     let profile = w.finish(session);
     let sum = function(&profile, "has_none");
-    assert_eq!(
-        (sum.gpu_children_ns, sum.gpu_children_partial),
-        (1_000, true)
-    );
+    assert_eq!((sum.gpu_nested_ns, sum.gpu_nested_partial), (1_000, true));
     let report = profile.to_string();
     assert!(report.contains("Σ≥1.00 µs"), "{report}");
 
@@ -392,7 +389,7 @@ fn a_sum_of_what_is_inside_says_that_it_lacks_calls() {
         });
     });
     let profile = w.finish(session);
-    assert!(!function(&profile, "has_none").gpu_children_partial);
+    assert!(!function(&profile, "has_none").gpu_nested_partial);
     assert_eq!(function(&profile, "on").untimed_calls, 1);
 }
 
@@ -413,8 +410,5 @@ fn the_time_inside_a_span_that_goes_untimed_at_its_end_is_in_the_sums_above() {
     let profile = w.finish(session);
     assert_eq!(function(&profile, "around").untimed_calls, 1);
     let sum = function(&profile, "has_none");
-    assert_eq!(
-        (sum.gpu_children_ns, sum.gpu_children_partial),
-        (1_000, true)
-    );
+    assert_eq!((sum.gpu_nested_ns, sum.gpu_nested_partial), (1_000, true));
 }

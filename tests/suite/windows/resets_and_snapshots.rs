@@ -57,7 +57,7 @@ fn a_reset_begins_at_zero() {
         (&function(&empty, "step").gpu, empty.tree.len()),
         (&None, 0)
     );
-    assert_eq!((empty.wall_ns, empty.trust.calls), (0, 0));
+    assert_eq!((empty.wall_ns, empty.diagnostics.calls), (0, 0));
     // Least and largest are of the new window alone.
     step(&w, &w.gpu.stream, 300);
     step(&w, &w.gpu.stream, 200);
@@ -189,7 +189,7 @@ fn a_report_gives_up_after_the_longest_wait() {
     let session = w.session();
     let profile = w.finish(session);
     assert_eq!(function(&profile, "step").gpu, None);
-    assert_eq!(profile.trust.timed_calls, 0);
+    assert_eq!(profile.diagnostics.timed_calls, 0);
 }
 
 #[test]
@@ -275,6 +275,11 @@ fn a_failure_whose_effect_lasts_is_told_in_every_window() {
     let profile = w.finish(session);
     // The context was given up before the reset, and the reader must know why nothing is timed after it.
     assert_eq!(function(&profile, "step").untimed.unavailable, 1);
-    let errors: Vec<_> = profile.trust.errors.iter().map(|e| &*e.name).collect();
+    let errors: Vec<_> = profile
+        .diagnostics
+        .errors
+        .iter()
+        .map(|e| &*e.name)
+        .collect();
     assert_eq!(errors, ["CUDA_ERROR_ILLEGAL_ADDRESS"]);
 }

@@ -101,7 +101,7 @@ fn cycles_without_a_pause_lose_nothing() {
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "train"), (5, 1_500, 1_500));
     let ready = ready.lock().expect("lock");
-    let calls: u64 = ready.iter().map(|cycle| cycle.trust.calls).sum();
+    let calls: u64 = ready.iter().map(|cycle| cycle.diagnostics.calls).sum();
     assert_eq!(calls, 5);
 }
 
@@ -121,7 +121,7 @@ fn outside_active_steps_no_driver_call_is_made_and_nothing_is_booked() {
     train(&w, &w.gpu.stream, 100);
     assert_eq!(w.sim.calls_here("cuEventRecord"), 2);
     let profile = w.finish(session);
-    assert_eq!(profile.trust.calls, 1);
+    assert_eq!(profile.diagnostics.calls, 1);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_pause_gives_late_gpu_times_a_chance() {
     assert_eq!(ready.lock().expect("lock").len(), 0);
     settle(&w);
     // The pause is over after two more steps; the GPU time is there before.
-    until(|| session.snapshot().trust.timed_calls == 1);
+    until(|| session.snapshot().diagnostics.timed_calls == 1);
     gpuprof::step();
     {
         let ready = ready.lock().expect("lock");
@@ -240,7 +240,7 @@ fn replays_of_a_pause_are_not_taken_for_one_before_it() {
     // Two replays, and the call of the second cycle.
     assert_eq!(gpu_times(&profile, "layer"), (3, 3_000, 3_000));
     assert_eq!(asked, [0; 3], "a launch in a pause asks the driver nothing");
-    assert_eq!(profile.trust.errors, []);
+    assert_eq!(profile.diagnostics.errors, []);
 }
 
 /// A step with one call.

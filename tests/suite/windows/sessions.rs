@@ -62,19 +62,19 @@ fn sessions_one_after_another_are_apart() {
 
     assert_eq!(cpu_times(&first, "step"), (1, 100, 100));
     assert_eq!(first.functions.len(), 1);
-    assert_eq!(first.trust.sample, 1);
+    assert_eq!(first.diagnostics.sample, 1);
 
     // 1 000 + 30: what is filtered out is no child.
     assert_eq!(cpu_times(&second, "around"), (1, 1_030, 1_030));
     assert_eq!(cpu_times(&second, "counted").0, 1);
     assert_eq!(
-        (second.functions.len(), second.trust.sample),
+        (second.functions.len(), second.diagnostics.sample),
         (2, 1_000_000)
     );
 
     assert_eq!(cpu_times(&third, "step"), (1, 400, 400));
     assert_eq!(cpu_times(&third, "around"), (0, 0, 0));
-    assert_eq!(third.trust.sample, 1);
+    assert_eq!(third.diagnostics.sample, 1);
     assert_eq!(third.tree.len(), 1);
 }
 
@@ -149,7 +149,7 @@ fn what_is_filtered_out_costs_no_call_of_the_driver() {
     assert_eq!(w.sim.calls_here("cuLaunchKernel"), 1);
     let profile = w.finish(session);
     assert!(!is_listed(&profile, "step"));
-    assert_eq!((profile.trust.calls, profile.tree.len()), (0, 0));
+    assert_eq!((profile.diagnostics.calls, profile.tree.len()), (0, 0));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn without_measuring_there_are_no_numbers() {
         assert_eq!(w.sim.calls_here("cuEventRecord"), 0, "{mode:?}");
         let profile = w.finish(session);
         assert_eq!(
-            (profile.trust.calls, profile.tree.len()),
+            (profile.diagnostics.calls, profile.tree.len()),
             (0, 0),
             "{mode:?}"
         );
@@ -181,7 +181,7 @@ fn a_profile_without_a_session_is_empty() {
     step(&w, &w.gpu.stream, 100);
     for profile in [gpuprof::snapshot(), gpuprof::collect()] {
         assert_sound(&profile);
-        assert_eq!(profile.trust.calls, 0);
+        assert_eq!(profile.diagnostics.calls, 0);
     }
 }
 
@@ -191,5 +191,5 @@ fn a_wait_without_end_is_no_deadline() {
     let builder = Session::builder().exit_wait(std::time::Duration::MAX);
     let session = builder.start().expect("no other session is open");
     let profile = w.finish(session);
-    assert_eq!(profile.trust.calls, 0);
+    assert_eq!(profile.diagnostics.calls, 0);
 }

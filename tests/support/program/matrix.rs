@@ -58,19 +58,23 @@ fn row(way: &str, status: ExitStatus, same: &str, report: &str, stdout: &str, to
 
 /// What a profile holds: everything, or how much is counted as missing.
 pub(crate) fn content(profile: &Profile) -> String {
-    let trust = &profile.trust;
-    let calls = if trust.calls == 1 { "call" } else { "calls" };
-    let mut content = format!("complete: {} {calls}", trust.calls);
-    if trust.calls_with_stream > 0 {
+    let diagnostics = &profile.diagnostics;
+    let calls = if diagnostics.calls == 1 {
+        "call"
+    } else {
+        "calls"
+    };
+    let mut content = format!("complete: {} {calls}", diagnostics.calls);
+    if diagnostics.calls_with_stream > 0 {
         content += &format!(
             ", {} of {} GPU-timed",
-            trust.timed_calls, trust.calls_with_stream
+            diagnostics.timed_calls, diagnostics.calls_with_stream
         );
     }
     for (count, what) in [
-        (trust.untimed.unfinished, "unfinished on the GPU"),
-        (trust.untimed.unavailable, "after the driver's end"),
-        (trust.dropped, "in no row"),
+        (diagnostics.untimed.unfinished, "unfinished on the GPU"),
+        (diagnostics.untimed.unavailable, "after the driver's end"),
+        (diagnostics.dropped, "in no row"),
     ] {
         if count > 0 {
             content += &format!(", {count} counted as {what}");

@@ -8,7 +8,7 @@ fn line(function: &str, is_async: bool, symbol: &str) -> String {
 }
 
 fn line_with(has_ranges: bool, function: &str, is_async: bool, symbol: &str) -> String {
-    let kernel = Kernel {
+    let kernel = KernelStats {
         symbol: symbol.into(),
         ..kernel("the kernel", 10, MS)
     };
@@ -18,7 +18,7 @@ fn line_with(has_ranges: bool, function: &str, is_async: bool, symbol: &str) -> 
     lines[0].line.clone()
 }
 
-fn function_with(name: &str, kernel: Kernel) -> Function {
+fn function_with(name: &str, kernel: KernelStats) -> Function {
     function(name, 10, 2 * MS).kernels([kernel])
 }
 

@@ -26,7 +26,7 @@ fn convolve(
     side: f64,
 ) -> Function {
     let (bytes, flops) = convolution(side);
-    let kernel = Kernel {
+    let kernel = KernelStats {
         grid,
         block,
         ..kernel(name, calls, each_ns - 1_500)
@@ -146,7 +146,7 @@ fn training(device: Device, kernel_ns: u64, step_ns: u64, product_ns: u64) -> Pr
     const STEPS: u64 = 660;
     let tiny = |name: &str, calls: u64| {
         function(name, calls * STEPS, product_ns)
-            .kernels([Kernel {
+            .kernels([KernelStats {
                 grid: [2, 4, 1],
                 ..kernel(name, calls * STEPS, kernel_ns)
             }])
@@ -233,8 +233,8 @@ fn the_copies_of_01_are_found_and_saxpy_is_not() {
 fn of_03_the_pieces_on_one_stream_are_found_and_neither_those_on_three_nor_the_wait() {
     // Half of them on one stream, and a few of the others before the first kernel or after the last.
     let copied = |name: &str, kind: &str| {
-        function(name, 24, 92 * US).copied([Copies {
-            alone_ns: Some(13 * 90 * US),
+        function(name, 24, 92 * US).copied([CopyStats {
+            exposed_ns: Some(13 * 90 * US),
             ..copies(kind, 24, 90 * US, 4 << 20)
         }])
     };
@@ -243,8 +243,8 @@ fn of_03_the_pieces_on_one_stream_are_found_and_neither_those_on_three_nor_the_w
             .own(70 * US)
             .launching(12)
             .busy(each - 60 * US);
-        function.work.work_streams = streams;
-        function.work.activities = 36;
+        function.activity.work_streams = streams;
+        function.activity.activities = 36;
         function
     };
     let functions = [
@@ -297,7 +297,7 @@ fn a_request_of_05_waits_for_a_timer_and_is_not_launch_bound() {
 /// The two products of 06: the same work by two kernels, of which one uses shared memory.
 fn products(device: Device, naive_ns: u64, tiled_ns: u64, side: f64) -> Profile {
     let product = |name: &str, each: u64, shared: u32| {
-        let kernel = Kernel {
+        let kernel = KernelStats {
             static_shared_bytes: shared,
             grid: [64, 64, 1],
             ..kernel(name, 12, each - 1_500)
@@ -326,7 +326,7 @@ fn the_products_of_06_are_not_suspected() {
 
 #[test]
 fn the_steps_and_the_replays_of_07_are_not_launch_bound() {
-    let in_graph = Kernel {
+    let in_graph = KernelStats {
         graph_calls: 800,
         ..kernel("matmul_tiled", 800, 2 * US)
     };

@@ -6,8 +6,8 @@ mod rules;
 
 use super::findings;
 use crate::profile::{
-    ApiCall, Copies, Cupti, Device, Durations, Finding, Function, GpuByDevice, GpuTimes, Kernel,
-    Profile, Times, TreeNode, Work,
+    ApiStats, CopyStats, Cupti, Device, DurationStats, Finding, Function, GpuActivity, GpuByDevice,
+    GpuSpanStats, KernelStats, Profile, SpanStats, TreeNode,
 };
 
 const US: u64 = 1_000;
@@ -37,8 +37,8 @@ fn simulated() -> Device {
     }
 }
 
-fn durations(calls: u64, each_ns: u64) -> Durations {
-    Durations {
+fn durations(calls: u64, each_ns: u64) -> DurationStats {
+    DurationStats {
         calls,
         total_ns: calls * each_ns,
         mean_ns: each_ns,
@@ -50,8 +50,8 @@ fn durations(calls: u64, each_ns: u64) -> Durations {
 }
 
 /// Large enough for any device unless its grid is changed.
-fn kernel(name: &str, calls: u64, each_ns: u64) -> Kernel {
-    Kernel {
+fn kernel(name: &str, calls: u64, each_ns: u64) -> KernelStats {
+    KernelStats {
         name: name.into(),
         full_name: name.into(),
         symbol: name.into(),
@@ -61,33 +61,33 @@ fn kernel(name: &str, calls: u64, each_ns: u64) -> Kernel {
         shapes: 1,
         occupancy: Some(0.75),
         streams: 1,
-        ..Kernel::default()
+        ..KernelStats::default()
     }
 }
 
 /// Of page-locked memory, not blocking and while no kernel ran unless that is changed.
-fn copies(kind: &str, calls: u64, each_ns: u64, each_bytes: u64) -> Copies {
-    Copies {
+fn copies(kind: &str, calls: u64, each_ns: u64, each_bytes: u64) -> CopyStats {
+    CopyStats {
         kind: kind.into(),
-        alone_ns: Some(calls * each_ns),
+        exposed_ns: Some(calls * each_ns),
         times: durations(calls, each_ns),
         bytes: calls * each_bytes,
         streams: 1,
-        ..Copies::default()
+        ..CopyStats::default()
     }
 }
 
-fn pageable(kind: &str, calls: u64, each_ns: u64, each_bytes: u64) -> Copies {
+fn pageable(kind: &str, calls: u64, each_ns: u64, each_bytes: u64) -> CopyStats {
     let copies = copies(kind, calls, each_ns, each_bytes);
-    Copies {
+    CopyStats {
         pageable_calls: calls,
         pageable_ns: copies.times.total_ns,
         ..copies
     }
 }
 
-fn api(name: &str, kind: &str, calls: u64, each_ns: u64) -> ApiCall {
-    ApiCall {
+fn api(name: &str, kind: &str, calls: u64, each_ns: u64) -> ApiStats {
+    ApiStats {
         name: name.into(),
         kind: kind.into(),
         times: durations(calls, each_ns),
@@ -97,49 +97,49 @@ fn api(name: &str, kind: &str, calls: u64, each_ns: u64) -> ApiCall {
 
 /// A function whose calls all took the same, all of it its own.
 fn function(name: &str, calls: u64, each_ns: u64) -> Function {
-    let times = Times {
+    let times = SpanStats {
         total_ns: calls * each_ns,
         self_ns: calls * each_ns,
         mean_ns: each_ns,
         max_ns: each_ns,
         p50_ns: each_ns,
         p99_ns: each_ns,
-        ..Times::default()
+        ..SpanStats::default()
     };
     Function {
         name: name.into(),
         calls,
         cpu: times.clone(),
-        gpu: Some(GpuTimes {
+        gpu: Some(GpuSpanStats {
             timed_calls: calls,
             timed_ns: times.total_ns,
             times,
-            ..GpuTimes::default()
+            ..GpuSpanStats::default()
         }),
         has_stream: true,
-        work: Work {
+        activity: GpuActivity {
             busy_calls: calls,
             work_streams: 1,
-            ..Work::default()
+            ..GpuActivity::default()
         },
         ..Function::default()
     }
 }
 
 impl Function {
-    fn kernels(mut self, kernels: impl Into<Vec<Kernel>>) -> Self {
-        self.work.kernels = kernels.into();
+    fn kernels(mut self, kernels: impl Into<Vec<KernelStats>>) -> Self {
+        self.activity.kernels = kernels.into();
         self.counted()
     }
 
-    fn copied(mut self, copies: impl Into<Vec<Copies>>) -> Self {
-        self.work.copies = copies.into();
+    fn copied(mut self, copies: impl Into<Vec<CopyStats>>) -> Self {
+        self.activity.copies = copies.into();
         self.counted()
     }
 
     /// Busy for what its own work took, idle for the rest.
     fn counted(mut self) -> Self {
-        let work = &mut self.work;
+        let work = &mut self.activity;
         let copied: u64 = work.copies.iter().map(|copies| copies.times.calls).sum();
         work.launches = work.kernels.iter().map(|kernel| kernel.times.calls).sum();
         work.activities = work.launches + copied;
@@ -155,15 +155,15 @@ impl Function {
 
     fn busy(mut self, busy_ns: u64) -> Self {
         let total = self.gpu.as_ref().map_or(0, |gpu| gpu.times.total_ns);
-        self.work.busy_ns = Some(busy_ns);
-        self.work.idle_ns = Some(total.saturating_sub(busy_ns));
+        self.activity.busy_ns = Some(busy_ns);
+        self.activity.idle_ns = Some(total.saturating_sub(busy_ns));
         self
     }
 
     /// Launches of kernels per call, with those of functions inside.
     fn launching(mut self, per_call: u64) -> Self {
-        self.work.launches = per_call * self.calls;
-        self.work.activities = self.work.launches;
+        self.activity.launches = per_call * self.calls;
+        self.activity.activities = self.activity.launches;
         self
     }
 
@@ -175,8 +175,8 @@ impl Function {
         self
     }
 
-    fn calls_cuda(mut self, api: impl Into<Vec<ApiCall>>) -> Self {
-        self.work.api = api.into();
+    fn calls_cuda(mut self, api: impl Into<Vec<ApiStats>>) -> Self {
+        self.activity.api = api.into();
         self
     }
 
@@ -236,11 +236,11 @@ fn program(
         }),
         kernels: functions
             .iter()
-            .flat_map(|f| f.work.kernels.clone())
+            .flat_map(|f| f.activity.kernels.clone())
             .collect(),
         copies: functions
             .iter()
-            .flat_map(|f| f.work.copies.clone())
+            .flat_map(|f| f.activity.copies.clone())
             .collect(),
         functions,
         ..Profile::default()
@@ -248,7 +248,7 @@ fn program(
     profile
         .kernels
         .sort_by_key(|kernel| std::cmp::Reverse(kernel.times.total_ns));
-    profile.trust.event_floor_ns = Some(1_300);
+    profile.diagnostics.event_overhead_ns = Some(1_300);
     profile
 }
 

@@ -48,38 +48,43 @@ fn launch_bound_needs_idle_time_many_launches_and_tiny_kernels() {
         "busy"
     );
     assert!(
-        !speaks("launch-bound", &step(|f| f.work.launches = 700)),
+        !speaks("launch-bound", &step(|f| f.activity.launches = 700)),
         "few launches"
     );
     assert!(
         !speaks(
             "launch-bound",
-            &step(|f| f.work.kernels[0].times.p50_ns = 21 * US)
+            &step(|f| f.activity.kernels[0].times.p50_ns = 21 * US)
         ),
         "long kernels"
     );
     assert!(
         !speaks(
             "launch-bound",
-            &step(|f| f.work.kernels[0].graph_calls = 600)
+            &step(|f| f.activity.kernels[0].graph_calls = 600)
         ),
         "a graph"
     );
     assert!(
-        !speaks("launch-bound", &step(|f| f.work.busy_calls = 19)),
+        !speaks("launch-bound", &step(|f| f.activity.busy_calls = 19)),
         "few calls"
     );
     assert!(
-        speaks("launch-bound", &step(|f| f.work.idle_ns = Some(50 * MS)))
-            && !speaks("launch-bound", &step(|f| f.work.idle_ns = Some(51 * MS))),
+        speaks(
+            "launch-bound",
+            &step(|f| f.activity.idle_ns = Some(50 * MS))
+        ) && !speaks(
+            "launch-bound",
+            &step(|f| f.activity.idle_ns = Some(51 * MS))
+        ),
         "something else than launches keeps it waiting"
     );
     assert!(
-        !speaks("launch-bound", &step(|f| f.work.idle_ns = None)),
+        !speaks("launch-bound", &step(|f| f.activity.idle_ns = None)),
         "not known"
     );
     let mut lossy = step(|_| ());
-    lossy.cupti.as_mut().unwrap().dropped = 11;
+    lossy.cupti.as_mut().unwrap().dropped_records = 11;
     assert!(!speaks("launch-bound", &lossy), "records are missing");
 }
 
@@ -107,7 +112,7 @@ fn a_wait_in_a_function_that_launches_is_told_with_the_call_and_its_time() {
     );
     let on_eight = waiting(|f| {
         f.threads = 8;
-        f.work.api[0].times.total_ns = 1_600 * MS;
+        f.activity.api[0].times.total_ns = 1_600 * MS;
     });
     let text = evidence("synchronization", &on_eight);
     assert!(
@@ -125,27 +130,27 @@ fn a_wait_in_a_function_that_launches_is_told_with_the_call_and_its_time() {
     assert!(
         !speaks(
             "synchronization",
-            &waiting(|f| f.work.api[0].times.calls = 9)
+            &waiting(|f| f.activity.api[0].times.calls = 9)
         ),
         "rare"
     );
     assert!(
         !speaks(
             "synchronization",
-            &waiting(|f| f.work.api[0].times.total_ns = 9 * MS)
+            &waiting(|f| f.activity.api[0].times.total_ns = 9 * MS)
         ),
         "short"
     );
     assert!(
         !speaks(
             "synchronization",
-            &waiting(|f| f.work.api[0].kind = "launch".into())
+            &waiting(|f| f.activity.api[0].kind = "launch".into())
         ),
         "no wait"
     );
 }
 
-fn copying(change: impl FnOnce(&mut Copies)) -> Profile {
+fn copying(change: impl FnOnce(&mut CopyStats)) -> Profile {
     let mut copies = pageable("HtoD", 10, 200 * US, 1 << 20);
     change(&mut copies);
     one(function("upload", 10, 300 * US).copied([copies]), |_| ())
@@ -159,7 +164,7 @@ fn pageable_copies_are_told_and_page_locked_ones_are_not() {
         "HtoD copies take 16.7 % of the GPU's kernel and copy time: 2.00 ms in 10 copies, 5.24 GB/s (10 from or to pageable memory, 0 \
          blocking)."
     );
-    let page_locked = |c: &mut Copies| (c.pageable_calls, c.pageable_ns) = (0, 0);
+    let page_locked = |c: &mut CopyStats| (c.pageable_calls, c.pageable_ns) = (0, 0);
     assert!(!speaks("host-copies", &copying(page_locked)));
     assert!(
         !speaks("host-copies", &copying(|c| c.kind = "DtoD".into())),
@@ -177,7 +182,8 @@ fn pageable_copies_are_told_and_page_locked_ones_are_not() {
 
 #[test]
 fn blocking_copies_are_told_and_so_are_any_from_half_of_the_time_on() {
-    let blocking = |c: &mut Copies| (c.pageable_calls, c.pageable_ns, c.blocking_calls) = (0, 0, 6);
+    let blocking =
+        |c: &mut CopyStats| (c.pageable_calls, c.pageable_ns, c.blocking_calls) = (0, 0, 6);
     let profile = copying(blocking);
     assert!(
         the("host-copies", &profile)
@@ -193,7 +199,7 @@ fn blocking_copies_are_told_and_so_are_any_from_half_of_the_time_on() {
     assert!(speaks("host-copies", &many(MS)));
 }
 
-fn small(change: impl FnOnce(&mut Kernel)) -> Profile {
+fn small(change: impl FnOnce(&mut KernelStats)) -> Profile {
     let mut kernel = kernel("small", 10, 400 * US);
     kernel.grid = [33, 3, 1];
     change(&mut kernel);
@@ -268,10 +274,13 @@ fn copies_and_kernels_in_pieces_on_one_stream_are_told() {
         "each call has all its work on one stream: about 3.00 ms of kernels and 1.00 ms of copies between host and device, of \
          which 1.00 ms while no kernel ran. They might overlap."
     );
-    let alone = |each_ns, alone_ns| {
+    let alone = |each_ns, exposed_ns| {
         pieces(|f| {
             let copies = copies("HtoD", 10, each_ns, 1 << 20);
-            f.work.copies[0] = Copies { alone_ns, ..copies };
+            f.activity.copies[0] = CopyStats {
+                exposed_ns,
+                ..copies
+            };
         })
     };
     let partly = the("one-stream", &alone(100 * US, Some(700 * US)));
@@ -287,28 +296,28 @@ fn copies_and_kernels_in_pieces_on_one_stream_are_told() {
     );
     assert!(!speaks("one-stream", &alone(100 * US, None)), "not known");
     assert!(
-        !speaks("one-stream", &pieces(|f| f.work.work_streams = 2)),
+        !speaks("one-stream", &pieces(|f| f.activity.work_streams = 2)),
         "two streams"
     );
     assert!(
-        !speaks("one-stream", &pieces(|f| f.work.busy_calls = 3)),
+        !speaks("one-stream", &pieces(|f| f.activity.busy_calls = 3)),
         "three copies a call"
     );
     assert!(
-        !speaks("one-stream", &pieces(|f| f.work.launches = 6)),
+        !speaks("one-stream", &pieces(|f| f.activity.launches = 6)),
         "three kernels a call"
     );
     assert!(
         !speaks(
             "one-stream",
-            &pieces(|f| f.work.copies[0].times.total_ns = 90 * US)
+            &pieces(|f| f.activity.copies[0].times.total_ns = 90 * US)
         ),
         "tiny copies"
     );
     assert!(
         !speaks(
             "one-stream",
-            &pieces(|f| f.work.copies[0].kind = "memset".into())
+            &pieces(|f| f.activity.copies[0].kind = "memset".into())
         ),
         "nothing to copy"
     );
@@ -350,7 +359,7 @@ fn far_below_both_peaks_is_told() {
     assert!(
         !speaks(
             "below-roofline",
-            &rated(|f| f.work.kernels[0].times.calls = 1_000)
+            &rated(|f| f.activity.kernels[0].times.calls = 1_000)
         ),
         "tiny kernels"
     );
@@ -393,19 +402,19 @@ fn a_slower_twin_is_suspected_of_double_precision_only_where_that_would_explain_
     let suspect = |change: fn(&mut Function)| speaks(RULE, &twins(1_500 * US, change));
     assert!(suspect(|_| ()));
     assert!(
-        !suspect(|f| f.work.kernels[0].grid = [64, 64, 2]),
+        !suspect(|f| f.activity.kernels[0].grid = [64, 64, 2]),
         "another grid"
     );
     assert!(
-        !suspect(|f| f.work.kernels[0].block = [128, 1, 1]),
+        !suspect(|f| f.activity.kernels[0].block = [128, 1, 1]),
         "another block"
     );
     assert!(
-        !suspect(|f| f.work.kernels[0].static_shared_bytes = 2_048),
+        !suspect(|f| f.activity.kernels[0].static_shared_bytes = 2_048),
         "shared memory"
     );
     assert!(
-        !suspect(|f| f.work.kernels[0].symbol = "fast".into()),
+        !suspect(|f| f.activity.kernels[0].symbol = "fast".into()),
         "the same kernel"
     );
     assert!(
@@ -422,7 +431,7 @@ fn a_slower_twin_is_suspected_of_double_precision_only_where_that_would_explain_
     );
     let with_another = |share_ns| {
         let profile = twins(1_500 * US, |f| {
-            f.work.kernels.push(kernel("another", 10, share_ns));
+            f.activity.kernels.push(kernel("another", 10, share_ns));
         });
         speaks(RULE, &profile)
     };
@@ -458,7 +467,7 @@ fn started(change: impl FnOnce(&mut Function)) -> Profile {
         api("cuLaunchKernel", "launch", 20, 4 * US),
         api("cuLibraryLoadData", "module", 2, 8 * MS),
     ]);
-    function.work.first_call_ns = Some(30 * MS);
+    function.activity.first_call_ns = Some(30 * MS);
     one(function, change)
 }
 
@@ -470,7 +479,7 @@ fn a_slow_first_call_is_told_with_what_was_loaded() {
         "the first call took 30.0 ms on the CPU, half of the calls at most 1.00 ms. In all its calls and those inside, 2 CUDA \
          calls that load modules or kernels took 16.0 ms; whether the first call made them is not told."
     );
-    let unknown = evidence("first-call", &started(|f| f.work.api.truncate(1)));
+    let unknown = evidence("first-call", &started(|f| f.activity.api.truncate(1)));
     assert!(
         unknown.ends_with("the profile does not say why."),
         "{unknown}"
@@ -478,12 +487,12 @@ fn a_slow_first_call_is_told_with_what_was_loaded() {
     assert!(
         !speaks(
             "first-call",
-            &started(|f| f.work.first_call_ns = Some(9 * MS))
+            &started(|f| f.activity.first_call_ns = Some(9 * MS))
         ),
         "nine times"
     );
     assert!(
-        !speaks("first-call", &started(|f| f.work.first_call_ns = None)),
+        !speaks("first-call", &started(|f| f.activity.first_call_ns = None)),
         "not seen"
     );
     assert!(
@@ -491,7 +500,7 @@ fn a_slow_first_call_is_told_with_what_was_loaded() {
         "few calls"
     );
     assert!(
-        !speaks("first-call", &started(|f| f.work.api.clear())),
+        !speaks("first-call", &started(|f| f.activity.api.clear())),
         "no CUDA"
     );
     let mut long = started(|_| ());
@@ -500,7 +509,7 @@ fn a_slow_first_call_is_told_with_what_was_loaded() {
     let soon = |first| {
         let mut profile = started(|f| {
             f.cpu.p50_ns = 50 * US;
-            f.work.first_call_ns = Some(first);
+            f.activity.first_call_ns = Some(first);
         });
         profile.wall_ns = 10 * MS;
         speaks("first-call", &profile)
@@ -516,7 +525,7 @@ fn of_nested_functions_with_a_slow_first_call_the_inner_one_is_told() {
     let slow = |name: &str, first| {
         let mut function =
             function(name, 20, MS).calls_cuda([api("cuLaunchKernel", "launch", 20, 4 * US)]);
-        function.work.first_call_ns = Some(first);
+        function.activity.first_call_ns = Some(first);
         function
     };
     let tree = [("outer", None, 20), ("inner", Some(0), 20)];
@@ -531,7 +540,7 @@ fn of_nested_functions_with_a_slow_first_call_the_inner_one_is_told() {
     assert_eq!(named("first-call", &nested(20 * MS)), ["outer"]);
 }
 
-fn spread(change: impl FnOnce(&mut Times)) -> Profile {
+fn spread(change: impl FnOnce(&mut SpanStats)) -> Profile {
     let varied = |f: &mut Function| {
         let times = &mut f.gpu.as_mut().unwrap().times;
         (times.p50_ns, times.p99_ns, times.max_ns) = (80 * US, 500 * US, MS);
@@ -559,7 +568,7 @@ fn a_wide_spread_is_told() {
     few.functions[0].gpu.as_mut().unwrap().timed_calls = 99;
     assert!(!speaks("wide-spread", &few));
     let mut floor = spread(|_| ());
-    floor.trust.event_floor_ns = Some(8_100);
+    floor.diagnostics.event_overhead_ns = Some(8_100);
     assert!(!speaks("wide-spread", &floor), "near the event floor");
 }
 
@@ -568,7 +577,7 @@ fn work_outside_of_functions_is_told() {
     let outside = |number, ns| {
         let mut profile = program(h200(), [beside(100 * US)], &[]);
         let cupti = profile.cupti.as_mut().unwrap();
-        (cupti.outside, cupti.outside_ns) = (number, ns);
+        (cupti.unattributed, cupti.unattributed_ns) = (number, ns);
         profile
     };
     assert_eq!(named("outside", &outside(10, MS)), [""]);

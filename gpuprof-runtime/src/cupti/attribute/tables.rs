@@ -94,7 +94,7 @@ impl Tables {
     fn add_alone(&mut self, device: u32, settled: Vec<Settled>) {
         for (site, kind, ns) in settled {
             let sums = self.copies.entry((site, kind, device)).or_default();
-            sums.alone_ns += ns;
+            sums.exposed_ns += ns;
         }
     }
 

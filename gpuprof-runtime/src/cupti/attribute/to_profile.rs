@@ -15,7 +15,9 @@ use crate::cupti::collect::record::{CopyKind, Function};
 use crate::cupti::collect::subscriber;
 use crate::stats::build_profile::CuptiActivity;
 use gpuprof_report::occupancy;
-use gpuprof_report::profile::{ApiCall, Copies, Cupti, Durations, Kernel, Profile, Work};
+use gpuprof_report::profile::{
+    ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats, Profile,
+};
 
 /// The name of all kernels past [`MOST_KEYS`].
 const OTHER_KERNELS: &str = "(other kernels)";
@@ -27,21 +29,21 @@ pub(crate) fn by_site(tables: &Tables, symbols: &Symbols) -> FxHashMap<u32, Cupt
         let worked = sites.entry(*site).or_default();
         worked.timed_busy_ns = sums.timed_busy_ns;
         worked.devices = sums.devices.count_ones();
-        worked.work = Work {
+        worked.activity = GpuActivity {
             busy_ns: Some(sums.busy_ns),
             busy_calls: sums.calls,
             activities: sums.activities,
             launches: sums.launches,
             work_streams: sums.streams,
             first_call_ns: sums.first_ns,
-            ..Work::default()
+            ..GpuActivity::default()
         };
     }
     let mut latency: FxHashMap<u32, Sums> = FxHashMap::default();
     for (&(site, symbol, device), sums) in &tables.kernels {
         let worked = sites.entry(site).or_default();
         worked
-            .work
+            .activity
             .kernels
             .push(kernel(symbols, symbol, device, sums));
         latency.entry(site).or_default().merge(&sums.latency);
@@ -49,14 +51,14 @@ pub(crate) fn by_site(tables: &Tables, symbols: &Symbols) -> FxHashMap<u32, Cupt
     for (&(site, kind, device), sums) in &tables.copies {
         let worked = sites.entry(site).or_default();
         let copies = copies(kind, device, sums, tables.knows_alone(device));
-        worked.work.copies.push(copies);
+        worked.activity.copies.push(copies);
     }
     for (&(site, function), sums) in &tables.api {
         let worked = sites.entry(site).or_default();
-        worked.work.api.push(api_call(function, sums));
+        worked.activity.api.push(api_call(function, sums));
     }
     for (site, worked) in &mut sites {
-        let work = &mut worked.work;
+        let work = &mut worked.activity;
         work.busy_ns = work.busy_ns.or(Some(0));
         let latency = latency.get(site).map(durations);
         work.launch_latency = latency.filter(|latency| latency.calls > 0);
@@ -85,7 +87,7 @@ pub(crate) fn tell(profile: &mut Profile, tables: &Tables, symbols: &Symbols) {
         .collect();
     sort(&mut profile.kernels, &mut profile.copies, &mut profile.api);
     if cfg!(not(feature = "cupti")) && profile.cupti.is_some() {
-        profile.trust.notes.push(
+        profile.diagnostics.notes.push(
             "kernel names are shown mangled and GPU clocks are omitted: gpuprof is built without \
              its feature cupti"
                 .into(),
@@ -93,18 +95,18 @@ pub(crate) fn tell(profile: &mut Profile, tables: &Tables, symbols: &Symbols) {
     }
     if let Some(cupti) = &mut profile.cupti {
         *cupti = Cupti {
-            invalid: cupti.invalid + tables.invalid,
+            invalid_records: cupti.invalid_records + tables.invalid,
             unfinished: tables.unfinished,
-            late: tables.late,
-            lost_calls: tables.lost_calls,
-            outside: tables.outside,
-            outside_ns: tables.outside_ns,
+            late_records: tables.late,
+            dropped_calls: tables.lost_calls,
+            unattributed: tables.outside,
+            unattributed_ns: tables.outside_ns,
             ..std::mem::take(cupti)
         };
     }
     occupancy::fill(profile);
     if tables.kernels.keys().any(|key| key.1 == OTHERS) {
-        profile.trust.notes.push(format!(
+        profile.diagnostics.notes.push(format!(
             "there are more than {MOST_KEYS} kernels by function and name: the rest is summed up as {OTHER_KERNELS}"
         ));
     }
@@ -123,7 +125,7 @@ fn sum<K, L: Hash + Eq, S: Default>(
     summed
 }
 
-fn kernel(symbols: &Symbols, symbol: u32, device: u32, sums: &KernelSums) -> Kernel {
+fn kernel(symbols: &Symbols, symbol: u32, device: u32, sums: &KernelSums) -> KernelStats {
     let symbol = symbols.name(symbol).unwrap_or(OTHER_KERNELS);
     let (name, full_name) = readable_names(symbol);
     // Of two that took the same time, always the same one.
@@ -132,7 +134,7 @@ fn kernel(symbols: &Symbols, symbol: u32, device: u32, sums: &KernelSums) -> Ker
         .iter()
         .max_by_key(|(shape, ns)| (*ns, Reverse(*shape)));
     let shape = shown.map(|(shape, _)| *shape).unwrap_or_default();
-    Kernel {
+    KernelStats {
         name,
         full_name,
         symbol: symbol.to_owned(),
@@ -162,8 +164,8 @@ fn readable_names(symbol: &str) -> (String, String) {
     (symbol.to_owned(), symbol.to_owned())
 }
 
-fn copies(kind: CopyKind, device: u32, sums: &CopySums, knows_alone: bool) -> Copies {
-    Copies {
+fn copies(kind: CopyKind, device: u32, sums: &CopySums, knows_alone: bool) -> CopyStats {
+    CopyStats {
         kind: shown(kind).to_owned(),
         device,
         times: durations(&sums.times),
@@ -171,7 +173,7 @@ fn copies(kind: CopyKind, device: u32, sums: &CopySums, knows_alone: bool) -> Co
         pageable_calls: sums.pageable_calls,
         pageable_ns: sums.pageable_ns,
         blocking_calls: sums.blocking_calls,
-        alone_ns: knows_alone.then_some(sums.alone_ns),
+        exposed_ns: knows_alone.then_some(sums.exposed_ns),
         streams: sums.streams.count(),
     }
 }
@@ -193,7 +195,7 @@ fn shown(kind: CopyKind) -> &'static str {
     }
 }
 
-fn api_call(function: Function, sums: &ApiSums) -> ApiCall {
+fn api_call(function: Function, sums: &ApiSums) -> ApiStats {
     let unnamed = || {
         let library = if function.runtime {
             "runtime"
@@ -202,7 +204,7 @@ fn api_call(function: Function, sums: &ApiSums) -> ApiCall {
         };
         format!("{library} call {}", function.cbid)
     };
-    ApiCall {
+    ApiStats {
         name: subscriber::function_name(function).unwrap_or_else(unnamed),
         kind: function.purpose().map_or("other", Purpose::name).to_owned(),
         times: durations(&sums.times),
@@ -210,12 +212,12 @@ fn api_call(function: Function, sums: &ApiSums) -> ApiCall {
     }
 }
 
-fn durations(sums: &Sums) -> Durations {
+fn durations(sums: &Sums) -> DurationStats {
     let (all, spread) = (&sums.all, &sums.spread);
     if all.calls == 0 {
-        return Durations::default();
+        return DurationStats::default();
     }
-    Durations {
+    DurationStats {
         calls: all.calls,
         total_ns: all.total,
         mean_ns: all.mean().round() as u64,
@@ -227,7 +229,7 @@ fn durations(sums: &Sums) -> Durations {
 }
 
 /// Those of the most time first; of the same time by name, so that the order is the same in every run.
-fn sort(kernels: &mut [Kernel], copies: &mut [Copies], api: &mut [ApiCall]) {
+fn sort(kernels: &mut [KernelStats], copies: &mut [CopyStats], api: &mut [ApiStats]) {
     kernels.sort_by(|a, b| {
         let order = b.times.total_ns.cmp(&a.times.total_ns);
         order.then_with(|| (&a.symbol, a.device).cmp(&(&b.symbol, b.device)))

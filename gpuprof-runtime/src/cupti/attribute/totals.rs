@@ -104,7 +104,7 @@ pub(crate) struct CopySums {
     pub(crate) pageable_ns: u64,
     pub(crate) blocking_calls: u64,
     /// Of the settled ones.
-    pub(crate) alone_ns: u64,
+    pub(crate) exposed_ns: u64,
     pub(crate) streams: Streams,
 }
 
@@ -115,7 +115,7 @@ impl CopySums {
         self.pageable_calls += other.pageable_calls;
         self.pageable_ns += other.pageable_ns;
         self.blocking_calls += other.blocking_calls;
-        self.alone_ns += other.alone_ns;
+        self.exposed_ns += other.exposed_ns;
         self.streams.merge(&other.streams);
     }
 }

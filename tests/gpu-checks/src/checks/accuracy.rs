@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cudarc::driver::CudaStream;
-use gpuprof::profile::GpuTimes;
+use gpuprof::profile::GpuSpanStats;
 use gpuprof::{Profile, Session, gpu_profile};
 
 use super::by_hand::{self, Answer, Kernel, Pair};
@@ -273,12 +273,12 @@ fn enclosed(world: &World, what: &str, measured: &Measured) -> Row {
 }
 
 /// GPU times of the function of this name.
-fn gpu_times<'a>(profile: &'a Profile, name: &str) -> Result<&'a GpuTimes, String> {
+fn gpu_times<'a>(profile: &'a Profile, name: &str) -> Result<&'a GpuSpanStats, String> {
     let mut functions = profile.functions.iter();
     let function = functions.find(|function| function.name == name);
     function
         .and_then(|function| function.gpu.as_ref())
-        .ok_or_else(|| format!("no call of `{name}` was timed: {:?}", profile.trust))
+        .ok_or_else(|| format!("no call of `{name}` was timed: {:?}", profile.diagnostics))
 }
 
 fn marked(world: &World, figure: String) -> String {

@@ -118,7 +118,7 @@ fn start(gpu: &Gpu, stream: &Arc<CudaStream>, length: Duration) -> Result<CudaEv
 /// Every call is there, and timed or said not to be.
 fn calls(what: &str, profile: &Profile, spans: usize, finished: bool) -> Row {
     let mut shown = Vec::new();
-    let mut good = profile.trust.errors.is_empty();
+    let mut good = profile.diagnostics.errors.is_empty();
     for (name, expected) in [("behind", spans + 1), ("beside", ELSEWHERE + 1)] {
         let found = profile
             .functions

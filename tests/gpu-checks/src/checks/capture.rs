@@ -209,7 +209,7 @@ fn counted(profile: &Profile, captured: u64, spans: u64) -> Vec<Row> {
         (f.calls, timed, f.untimed.sum())
     });
     let errors: Vec<_> = profile
-        .trust
+        .diagnostics
         .errors
         .iter()
         .map(|error| format!("{} {} ×{}", error.call, error.name, error.count))

@@ -147,7 +147,7 @@ fn nested(primary: &Gpu, other: &Gpu, calls: u64) -> Result<Vec<Row>, DriverErro
             "spans of one context inside spans of another",
             format!("{ran} calls, {timed} timed, {}", queued::errors(&profile)),
             format!("{wanted} calls, {wanted} timed, no error"),
-            (ran, timed) == (wanted, wanted) && profile.trust.errors.is_empty(),
+            (ran, timed) == (wanted, wanted) && profile.diagnostics.errors.is_empty(),
         ),
         Row::held(
             "the current context after them",
@@ -261,6 +261,6 @@ fn by_device(what: &str, profile: &Profile, name: &str, calls: u64, spun: [u64; 
             spun[0] / MS,
             spun[1] / MS
         ),
-        parts.len() == 2 && right && profile.trust.errors.is_empty(),
+        parts.len() == 2 && right && profile.diagnostics.errors.is_empty(),
     )
 }

@@ -41,7 +41,7 @@ fn found(world: &World, plan: &Plan, measured: &Measured) -> Vec<Row> {
         plan.name()
     );
     let shown = format!("{}: {}", launch.ratio(), times(measured, &LAUNCHES));
-    let untimed = measured.profile.trust.calls - measured.profile.trust.timed_calls;
+    let untimed = measured.profile.diagnostics.calls - measured.profile.diagnostics.timed_calls;
     let mut rows = vec![
         match plan.shared {
             // A stream that eight threads fight for is told alone: who waits for whom is chance.
@@ -56,7 +56,7 @@ fn found(world: &World, plan: &Plan, measured: &Measured) -> Vec<Row> {
         },
         Row::held(
             format!("{}, calls without a GPU time", plan.name()),
-            format!("{untimed} of {}", measured.profile.trust.calls),
+            format!("{untimed} of {}", measured.profile.diagnostics.calls),
             "0: what is not timed costs less",
             untimed == 0,
         ),
@@ -107,7 +107,11 @@ fn times(measured: &Measured, ways: &[Way]) -> String {
 /// What the report says that gpuprof cost a call, against what calls took longer with it. A report is of all calls: half of
 /// them had no launch.
 fn own_cost(world: &World, plan: &Plan, measured: &Measured, launches: &[f64]) -> Row {
-    let said = measured.profile.trust.own_cost_ns_per_call.unwrap_or(0) as f64;
+    let said = measured
+        .profile
+        .diagnostics
+        .overhead_ns_per_call
+        .unwrap_or(0) as f64;
     let empty = measured.of(Way::Empty);
     let calls: Vec<f64> = launches
         .iter()

@@ -241,6 +241,6 @@ fn counts(launches: u64, profile: &Profile) -> Row {
             && (model.0, model.1) == (launches, launches)
             && not_shorter(layer.2, LAYER)
             && not_shorter(model.2, WHOLE)
-            && profile.trust.errors.is_empty(),
+            && profile.diagnostics.errors.is_empty(),
     )
 }

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use gpuprof::Profile;
-use gpuprof::profile::{Copies, Function, Kernel};
+use gpuprof::profile::{CopyStats, Function, KernelStats};
 
 use super::Scene;
 use crate::check::{Check, Row, World};
@@ -83,7 +83,7 @@ fn profile_of(command: Command) -> Result<Profile, String> {
 fn refusal(profile: &Profile) -> Option<String> {
     match profile.cupti {
         Some(_) => None,
-        None => Some(profile.trust.notes.join("; ")),
+        None => Some(profile.diagnostics.notes.join("; ")),
     }
 }
 
@@ -93,13 +93,13 @@ fn function<'a>(profile: &'a Profile, name: &str) -> Option<&'a Function> {
 }
 
 /// Launches of one kernel among `kernels`.
-fn launches(kernels: &[Kernel], symbol: &str) -> u64 {
+fn launches(kernels: &[KernelStats], symbol: &str) -> u64 {
     let named = kernels.iter().filter(|kernel| kernel.symbol == symbol);
     named.map(|kernel| kernel.times.calls).sum()
 }
 
 /// Copies of one kind, and their bytes.
-fn copied(copies: &[Copies], kind: &str) -> (u64, u64) {
+fn copied(copies: &[CopyStats], kind: &str) -> (u64, u64) {
     let of_kind = copies.iter().filter(|copies| copies.kind == kind);
     of_kind.fold((0, 0), |(calls, bytes), copies| {
         (calls + copies.times.calls, bytes + copies.bytes)

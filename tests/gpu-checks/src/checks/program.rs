@@ -147,7 +147,7 @@ fn transformer(world: &World) -> Result<Vec<Row>, String> {
         COUNTED,
         format!(
             "all of {} in each of {repeats} runs",
-            on[0].profile.trust.calls
+            on[0].profile.diagnostics.calls
         ),
         "layers times steps, all timed",
         true,
@@ -216,11 +216,11 @@ fn wrong_counts(shape: &Shape, profile: &Profile) -> Option<String> {
         }
     }
     let wanted: u64 = shape.calls().iter().map(|(_, calls)| calls).sum();
-    match profile.trust.calls == wanted && profile.trust.errors.is_empty() {
+    match profile.diagnostics.calls == wanted && profile.diagnostics.errors.is_empty() {
         true => None,
         false => Some(format!(
             "{} calls in all: {:?}",
-            profile.trust.calls, profile.trust
+            profile.diagnostics.calls, profile.diagnostics
         )),
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DriverError};
-use gpuprof::profile::{Function, GpuTimes};
+use gpuprof::profile::{Function, GpuSpanStats};
 use gpuprof::{Profile, Session};
 
 use crate::check::Row;
@@ -98,7 +98,7 @@ pub(super) struct Wanted {
 pub(super) fn row(what: impl Into<String>, profile: &Profile, wanted: &[Wanted]) -> Row {
     let mut measured = Vec::new();
     let mut told = Vec::new();
-    let mut good = profile.trust.errors.is_empty();
+    let mut good = profile.diagnostics.errors.is_empty();
     for one in wanted {
         let (runs, gpu) = match function(profile, one.name) {
             Some(function) => (function.runs(), function.gpu.as_ref()),
@@ -125,7 +125,7 @@ pub(super) fn row(what: impl Into<String>, profile: &Profile, wanted: &[Wanted])
 }
 
 /// How many runs were timed, and in what times.
-pub(super) fn times(gpu: Option<&GpuTimes>) -> String {
+pub(super) fn times(gpu: Option<&GpuSpanStats>) -> String {
     match gpu {
         None => "0 timed".into(),
         Some(gpu) => format!(
@@ -139,7 +139,7 @@ pub(super) fn times(gpu: Option<&GpuTimes>) -> String {
 
 /// The errors that gpuprof's own calls met.
 pub(super) fn errors(profile: &Profile) -> String {
-    let errors = profile.trust.errors.iter();
+    let errors = profile.diagnostics.errors.iter();
     let errors: Vec<_> = errors
         .map(|error| format!("{} {} ×{}", error.call, error.name, error.count))
         .collect();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use gpuprof::profile::Trust;
+use gpuprof::profile::Diagnostics;
 use serde::{Deserialize, Serialize};
 
 use super::Scene;
@@ -63,7 +63,7 @@ struct Looped {
     wall_ns: f64,
     /// From the first launch until the last had returned.
     host_ns: f64,
-    trust: Trust,
+    diagnostics: Diagnostics,
 }
 
 /// From the first launch until the GPU was through, by what the program printed; ns.
@@ -103,11 +103,11 @@ fn back_to_back(
     let host_ns = began.elapsed().as_nanos() as f64;
     stream.synchronize().map_err(text)?;
     let wall_ns = began.elapsed().as_nanos() as f64;
-    let trust = gpuprof::collect().trust;
+    let diagnostics = gpuprof::collect().diagnostics;
     let found = Looped {
         wall_ns,
         host_ns,
-        trust,
+        diagnostics,
     };
     println!(
         "{}",
@@ -208,11 +208,11 @@ fn slow_down(world: &World) -> Result<Vec<Row>, String> {
         off.median <= OFF,
     ));
     for at in [2, 4] {
-        let trusts = runs[at].iter().map(|run| &run.trust);
+        let all_diagnostics = runs[at].iter().map(|run| &run.diagnostics);
         rows.extend(accounted(
             WAYS[at].name,
             launches,
-            &trusts.collect::<Vec<_>>(),
+            &all_diagnostics.collect::<Vec<_>>(),
         ));
     }
     Ok(rows)
@@ -224,26 +224,33 @@ fn ratios(of: &[f64], to: &[f64]) -> Vec<f64> {
 }
 
 /// Every launch is timed or has its reason.
-fn accounted(way: &str, launches: u64, trusts: &[&Trust]) -> [Row; 2] {
-    let parts = |trust: &Trust| trust.timed_calls + trust.captured_calls + trust.untimed.sum();
-    let exact = |trust: &&&Trust| {
-        [trust.calls, trust.calls_with_stream, parts(trust)] == [launches; 3]
-            && trust.dropped == 0
-            && trust.errors.is_empty()
+fn accounted(way: &str, launches: u64, all_diagnostics: &[&Diagnostics]) -> [Row; 2] {
+    let parts = |diagnostics: &Diagnostics| {
+        diagnostics.timed_calls + diagnostics.captured_calls + diagnostics.untimed.sum()
     };
-    let right = trusts.iter().filter(exact).count();
+    let exact = |diagnostics: &&&Diagnostics| {
+        [
+            diagnostics.calls,
+            diagnostics.calls_with_stream,
+            parts(diagnostics),
+        ] == [launches; 3]
+            && diagnostics.dropped == 0
+            && diagnostics.errors.is_empty()
+    };
+    let right = all_diagnostics.iter().filter(exact).count();
     // What sampling leaves out, it leaves out on purpose.
-    let lost = |trust: &&&Trust| trust.untimed.sum() - trust.untimed.sampled_out;
-    let most = trusts.iter().max_by_key(lost);
-    let shown = most.map_or("no run".into(), |trust| {
-        let untimed = &trust.untimed;
+    let lost =
+        |diagnostics: &&&Diagnostics| diagnostics.untimed.sum() - diagnostics.untimed.sampled_out;
+    let most = all_diagnostics.iter().max_by_key(lost);
+    let shown = most.map_or("no run".into(), |diagnostics| {
+        let untimed = &diagnostics.untimed;
         format!(
             "{} timed, {} left out by sampling, {} with no event free, {} with a full queue to the resolver, {} otherwise",
-            trust.timed_calls,
+            diagnostics.timed_calls,
             untimed.sampled_out,
             untimed.pool_exhausted,
             untimed.queue_full,
-            lost(&trust) - untimed.pool_exhausted - untimed.queue_full
+            lost(&diagnostics) - untimed.pool_exhausted - untimed.queue_full
         )
     });
     [
@@ -251,9 +258,9 @@ fn accounted(way: &str, launches: u64, trusts: &[&Trust]) -> [Row; 2] {
             format!(
                 "{way}: runs in which timed and untimed calls are all launches, without an error"
             ),
-            format!("{right} of {}", trusts.len()),
-            format!("{} of {}", trusts.len(), trusts.len()),
-            right == trusts.len() && !trusts.is_empty(),
+            format!("{right} of {}", all_diagnostics.len()),
+            format!("{} of {}", all_diagnostics.len(), all_diagnostics.len()),
+            right == all_diagnostics.len() && !all_diagnostics.is_empty(),
         ),
         Row::told(
             format!("{way}: the run with most calls that could not be timed"),

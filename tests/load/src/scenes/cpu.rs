@@ -30,7 +30,7 @@ pub(super) fn spans(form: Form) -> Result<Seen, String> {
     let (profile, took) = report(&session)?;
     assert_sound(&profile);
     let all = warm_up + calls;
-    same("calls", profile.trust.calls, all)?;
+    same("calls", profile.diagnostics.calls, all)?;
     same(
         "of inner",
         function(&profile, "scenes::cpu::inner").calls,
@@ -38,7 +38,7 @@ pub(super) fn spans(form: Form) -> Result<Seen, String> {
     )?;
     same(
         "dropped",
-        profile.trust.dropped + profile.trust.histogram_dropped,
+        profile.diagnostics.dropped + profile.diagnostics.histogram_dropped,
         0,
     )?;
     Ok(Seen {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::CudaStream;
-use gpuprof::profile::Untimed;
+use gpuprof::profile::UntimedReasons;
 use gpuprof::{Profile, Session, gpu_profile};
 
 use super::processor;
@@ -39,7 +39,7 @@ fn device() -> Gpu {
 fn warm_up(gpu: &Gpu, session: &Session) -> Result<u64, String> {
     (0..MORE_THAN_FIT).for_each(|_| launch(&gpu.stream, gpu, 50_000));
     gpu.context.synchronize().expect("synchronize");
-    settle(session).map(|profile| profile.trust.timed_calls)
+    settle(session).map(|profile| profile.diagnostics.timed_calls)
 }
 
 /// `Err` where of `calls` with GPU work fewer than `percent` in a hundred were timed: that the rest is counted is not enough
@@ -60,7 +60,7 @@ fn settle(session: &Session) -> Result<Profile, String> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let profile = session.snapshot();
-        match profile.trust.untimed.unfinished {
+        match profile.diagnostics.untimed.unfinished {
             0 => return Ok(profile),
             lost if Instant::now() > deadline => {
                 return Err(format!("{lost} GPU times never came"));
@@ -72,18 +72,29 @@ fn settle(session: &Session) -> Result<Profile, String> {
 
 /// Every call with a stream is timed or has its reason; what of it, in words.
 fn accounted(profile: &Profile, gpu_calls: u64) -> Result<String, String> {
-    let trust = &profile.trust;
-    same("calls with a stream", trust.calls_with_stream, gpu_calls)?;
-    let known = trust.timed_calls + trust.captured_calls + trust.untimed.sum();
+    let diagnostics = &profile.diagnostics;
+    same(
+        "calls with a stream",
+        diagnostics.calls_with_stream,
+        gpu_calls,
+    )?;
+    let known = diagnostics.timed_calls + diagnostics.captured_calls + diagnostics.untimed.sum();
     same("timed and untimed calls", known, gpu_calls)?;
-    same("dropped", trust.dropped + trust.histogram_dropped, 0)?;
-    let Untimed {
+    same(
+        "dropped",
+        diagnostics.dropped + diagnostics.histogram_dropped,
+        0,
+    )?;
+    let UntimedReasons {
         pool_exhausted,
         queue_full,
         unfinished,
         ..
-    } = trust.untimed;
-    let mut what = format!("simulated device: {} GPU-timed", grouped(trust.timed_calls));
+    } = diagnostics.untimed;
+    let mut what = format!(
+        "simulated device: {} GPU-timed",
+        grouped(diagnostics.timed_calls)
+    );
     for (count, why) in [
         (pool_exhausted, "for want of events"),
         (queue_full, "for want of room in the queue"),
@@ -94,7 +105,11 @@ fn accounted(profile: &Profile, gpu_calls: u64) -> Result<String, String> {
         }
     }
     let named = pool_exhausted + queue_full + unfinished;
-    same("untimed for other reasons", trust.untimed.sum() - named, 0)?;
+    same(
+        "untimed for other reasons",
+        diagnostics.untimed.sum() - named,
+        0,
+    )?;
     Ok(what)
 }
 
@@ -111,10 +126,10 @@ pub(super) fn spans(form: Form) -> Result<Seen, String> {
     settle(&session)?;
     let (profile, took) = report(&session)?;
     assert_sound(&profile);
-    same("calls", profile.trust.calls, before + calls)?;
+    same("calls", profile.diagnostics.calls, before + calls)?;
     let what = accounted(&profile, before + calls)?;
     // One thread that does nothing else can be a little faster than the resolver.
-    enough(profile.trust.timed_calls - timed_before, calls, 75)?;
+    enough(profile.diagnostics.timed_calls - timed_before, calls, 75)?;
     Ok(Seen {
         calls: before + calls,
         what: format!("{what}; report in {took:.1?}"),
@@ -174,10 +189,10 @@ pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
     assert_sound(&profile);
     let each = THREADS * (before + calls);
     let gpu_calls = MORE_THAN_FIT + each;
-    same("calls", profile.trust.calls, gpu_calls + each)?;
+    same("calls", profile.diagnostics.calls, gpu_calls + each)?;
     let what = accounted(&profile, gpu_calls)?;
     // All their calls share the events of one context, and its one resolver.
-    enough(profile.trust.timed_calls - timed_before, each, 40)?;
+    enough(profile.diagnostics.timed_calls - timed_before, each, 40)?;
     Ok(Seen {
         calls: gpu_calls + each,
         what: format!("{what}; report in {took:.1?}"),
@@ -215,7 +230,7 @@ pub(super) fn short_lived_threads(form: Form) -> Result<Seen, String> {
     let (profile, took) = report(&session)?;
     assert_sound(&profile);
     let all = before + threads;
-    same("calls", profile.trust.calls, MORE_THAN_FIT + all)?;
+    same("calls", profile.diagnostics.calls, MORE_THAN_FIT + all)?;
     let seen: u32 = profile
         .functions
         .iter()
@@ -225,7 +240,11 @@ pub(super) fn short_lived_threads(form: Form) -> Result<Seen, String> {
     same("threads", u64::from(seen), all + 1)?;
     let what = accounted(&profile, MORE_THAN_FIT + all / AT_ONCE)?;
     // Each has a queue of its own, with one call in it.
-    enough(profile.trust.timed_calls - timed_before, all / AT_ONCE, 99)?;
+    enough(
+        profile.diagnostics.timed_calls - timed_before,
+        all / AT_ONCE,
+        99,
+    )?;
     Ok(Seen {
         calls: MORE_THAN_FIT + all,
         what: format!(
@@ -250,9 +269,11 @@ pub(super) fn behind(form: Form) -> Result<Seen, String> {
     let (profile, took) = report(&session)?;
     assert_sound(&profile);
     let all = MORE_THAN_FIT + calls;
-    same("calls", profile.trust.calls, all)?;
+    same("calls", profile.diagnostics.calls, all)?;
     let what = accounted(&profile, all)?;
-    if profile.trust.untimed.pool_exhausted == 0 || profile.trust.untimed.unfinished == 0 {
+    if profile.diagnostics.untimed.pool_exhausted == 0
+        || profile.diagnostics.untimed.unfinished == 0
+    {
         return Err(format!("the GPU kept up: {what}"));
     }
     Ok(Seen {
@@ -291,11 +312,11 @@ pub(super) fn starved(form: Form) -> Result<Seen, String> {
     assert_sound(&profile);
     let all = MORE_THAN_FIT + calls;
     let what = accounted(&profile, all)?;
-    if profile.trust.untimed.queue_full == 0 {
+    if profile.diagnostics.untimed.queue_full == 0 {
         return Err(format!("the resolver kept up: {what}"));
     }
     Ok(Seen {
-        calls: profile.trust.calls,
+        calls: profile.diagnostics.calls,
         what,
         memory: Memory::flat(growth),
     })

@@ -38,8 +38,8 @@ pub(super) fn functions(_: Form) -> Result<Seen, String> {
     let (profile, took) = report(&session)?;
     let functions = all().count();
     let calls = (functions * THREADS) as u64 * TIMES;
-    same("calls", profile.trust.calls, calls)?;
-    same("dropped", profile.trust.dropped, 0)?;
+    same("calls", profile.diagnostics.calls, calls)?;
+    same("dropped", profile.diagnostics.dropped, 0)?;
     let everywhere = |f: &&gpuprof::profile::Function| f.threads == THREADS as u32;
     let counted = profile.functions.iter().filter(everywhere).count();
     same("functions on all threads", counted, functions)?;
@@ -79,10 +79,10 @@ pub(super) fn ceiling(_: Form) -> Result<Seen, String> {
     let growth = since.growth();
     let (profile, took) = report(&session)?;
     let made = (THREADS * callers * (every.len() + 1)) as u64;
-    let dropped = profile.trust.dropped;
+    let dropped = profile.diagnostics.dropped;
     same(
         "calls and dropped calls",
-        profile.trust.calls + dropped,
+        profile.diagnostics.calls + dropped,
         made,
     )?;
     if dropped == 0 {
@@ -116,7 +116,7 @@ pub(super) fn deep(form: Form) -> Result<Seen, String> {
     let (profile, took) = report(&session)?;
     assert_sound(&profile);
     let calls = times * DEPTH as u64;
-    same("calls", profile.trust.calls, calls)?;
+    same("calls", profile.diagnostics.calls, calls)?;
     same("nodes", profile.tree.len(), DEPTH)?;
     let inside = |(at, node): (usize, &gpuprof::profile::TreeNode)| {
         let above = at.checked_sub(1).map(|above| profile.tree[above].id);
@@ -172,7 +172,7 @@ pub(super) fn recursion(form: Form) -> Result<Seen, String> {
     let growth = since.growth();
     let (profile, _) = report(&session)?;
     assert_sound(&profile);
-    same("calls", profile.trust.calls, times * DEPTH)?;
+    same("calls", profile.diagnostics.calls, times * DEPTH)?;
     // A frame takes some hundred bytes, a kilobyte in an unoptimized build.
     let runaway = thread::Builder::new()
         .stack_size(1 << 30)
@@ -183,11 +183,11 @@ pub(super) fn recursion(form: Form) -> Result<Seen, String> {
         .map_err(|_| "the recursion panicked")?;
     let (profile, took) = report(&session)?;
     let dropped = RUNAWAY - PATHS;
-    same("dropped", profile.trust.dropped, dropped)?;
+    same("dropped", profile.diagnostics.dropped, dropped)?;
     let calls = times * DEPTH + RUNAWAY;
     same(
         "calls and dropped calls",
-        profile.trust.calls + dropped,
+        profile.diagnostics.calls + dropped,
         calls,
     )?;
     Ok(Seen {

@@ -52,7 +52,7 @@ fn run(scenario: &str, count: u64, orders: &str) -> (Ended, Profile) {
 #[track_caller]
 fn counted(count: u64, orders: &str) -> Cupti {
     let (_, profile) = run("launches", count, orders);
-    assert_eq!(profile.trust.notes, [""; 0]);
+    assert_eq!(profile.diagnostics.notes, [""; 0]);
     profile.cupti.expect("it runs")
 }
 
@@ -70,7 +70,7 @@ fn each_launch_leaves_the_same_records() {
     assert!(each >= 2, "{each}");
     let ten = counted(10, "");
     assert_eq!(
-        (ten.records, ten.dropped, ten.invalid),
+        (ten.records, ten.dropped_records, ten.invalid_records),
         (10 * each + OF_THE_REST, 0, 0)
     );
     assert_eq!(ten.version, 130_001);
@@ -79,7 +79,7 @@ fn each_launch_leaves_the_same_records() {
 fn whatever_version_wrote_them() {
     let (old, new) = (counted(10, "cuda 12.0"), counted(10, ""));
     assert_eq!(
-        (old.version, old.records, old.invalid),
+        (old.version, old.records, old.invalid_records),
         (18, new.records, 0)
     );
 }
@@ -95,7 +95,7 @@ fn in_many_small_buffers_and_in_any_order() {
     ] {
         let counted = counted(3, orders);
         assert_eq!(
-            (counted.records, counted.dropped),
+            (counted.records, counted.dropped_records),
             (expected, 0),
             "{orders}"
         );
@@ -124,21 +124,21 @@ fn without_a_filter_for_calls_gpuprofs_own_stay_out() {
 fn dropped_records_are_counted() {
     let whole = counted(10, "");
     let less = counted(10, "drop 10 3;drop 10 2");
-    assert_eq!((less.dropped, less.records), (2, whole.records - 2));
+    assert_eq!((less.dropped_records, less.records), (2, whole.records - 2));
 }
 
 fn impossible_times_are_counted_and_left_out() {
     let whole = counted(10, "");
     let less = counted(10, "zero 3;backward 5");
-    assert_eq!((less.invalid, less.records), (2, whole.records - 2));
+    assert_eq!((less.invalid_records, less.records), (2, whole.records - 2));
 }
 
 fn no_more_than_64_mib_of_buffers_and_the_rest_is_counted() {
     // One record a buffer, and kernels that are not over: 64 of these hold all there are.
     let (_, profile) = run("queued", 100, "split 1");
     let cupti = profile.cupti.expect("it runs");
-    assert!(cupti.dropped > 0 && cupti.records > 0, "{cupti:?}");
-    assert_eq!(profile.trust.calls, 100);
+    assert!(cupti.dropped_records > 0 && cupti.records > 0, "{cupti:?}");
+    assert_eq!(profile.diagnostics.calls, 100);
 }
 
 fn a_reset_counts_from_zero() {
@@ -149,8 +149,8 @@ fn a_reset_counts_from_zero() {
 
 fn a_call_that_fails_later_is_told_once() {
     let (_, profile) = run("launches", 4, "fail cuptiActivityFlushAll 1 100000 999");
-    let [note] = &profile.trust.notes[..] else {
-        panic!("{:?}", profile.trust.notes);
+    let [note] = &profile.diagnostics.notes[..] else {
+        panic!("{:?}", profile.diagnostics.notes);
     };
     assert!(
         note.contains("cuptiActivityFlushAll") && note.contains("999"),
@@ -160,7 +160,12 @@ fn a_call_that_fails_later_is_told_once() {
     assert!(profile.kernels.is_empty() && !profile.api.is_empty());
     let calls = profile.cupti.expect("it runs").records;
     let (_, profile) = run("launches", 4, "fail cuptiActivityGetNextRecord 3 1 7");
-    assert_eq!(profile.trust.notes.len(), 1, "{:?}", profile.trust.notes);
+    assert_eq!(
+        profile.diagnostics.notes.len(),
+        1,
+        "{:?}",
+        profile.diagnostics.notes
+    );
     assert_eq!(profile.cupti.expect("it runs").records, calls + 2);
 }
 
@@ -174,7 +179,7 @@ fn what_never_ends_keeps_neither_the_end_nor_the_rest() {
     let cupti = profile.cupti.expect("it runs");
     // All but the kernels, whose records are there and not filled in.
     let expected = 4 * (of_one_launch() - 1) + OF_THE_REST - 1;
-    assert_eq!((cupti.records, cupti.invalid), (expected, 0));
+    assert_eq!((cupti.records, cupti.invalid_records), (expected, 0));
 }
 
 fn the_end_comes_as_without_where_no_window_is_open() {

@@ -56,14 +56,14 @@ fn refused(program: Program) -> (Ended, String) {
     assert_eq!(profile.cupti, None);
     assert_eq!(with.remarks(), [""; 0]);
     assert_eq!(with.stderr.matches("note:").count(), 1, "{}", with.stderr);
-    let [note] = &profile.trust.notes[..] else {
-        panic!("{:?}", profile.trust.notes);
+    let [note] = &profile.diagnostics.notes[..] else {
+        panic!("{:?}", profile.diagnostics.notes);
     };
     assert!(
         !note.contains('\n') && note.starts_with("kernels are not recorded"),
         "{note}"
     );
-    assert_eq!(plain.trust.notes, [""; 0]);
+    assert_eq!(plain.diagnostics.notes, [""; 0]);
     (with, note.clone())
 }
 
@@ -81,7 +81,7 @@ fn not_asked_for_it_is_not_looked_for() {
     ] {
         let (ended, profile) = program.profiled();
         assert!(!ended.stderr.contains("called"), "{}", ended.stderr);
-        assert_eq!((profile.cupti, profile.trust.notes), (None, vec![]));
+        assert_eq!((profile.cupti, profile.diagnostics.notes), (None, vec![]));
     }
 }
 
@@ -93,7 +93,7 @@ fn running(profile: &Profile) -> (u32, &str) {
 fn asked_for_it_runs() {
     let (ended, profile) = program("").profiled();
     assert_eq!(running(&profile), (130_001, "libcupti.so.13"));
-    assert_eq!(profile.trust.notes, [""; 0]);
+    assert_eq!(profile.diagnostics.notes, [""; 0]);
     assert_eq!(
         (
             calls(&ended, "cuptiSubscribe"),

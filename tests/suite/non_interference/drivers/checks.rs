@@ -1,7 +1,7 @@
 //! The tests of `drivers.rs`: each takes something from the driver and compares the program with itself without gpuprof.
 
 use gpuprof::Profile;
-use gpuprof::profile::{Function, Trust};
+use gpuprof::profile::{Diagnostics, Function};
 
 use crate::process::{Ended, Program, tests};
 use crate::{CALLS, FAIL, HIDE, KERNEL_NS, ROUNDS};
@@ -143,7 +143,10 @@ fn no_driver_is_loaded_or_asked() {
     let (ended, profile) = same(|| Program::new("no driver"));
     assert_eq!(String::from_utf8_lossy(&ended.stdout), "42\ndrivers: []\n");
     assert_eq!(function(&profile, "on_the_cpu").calls, 1);
-    assert_eq!((profile.devices.len(), profile.trust.errors.len()), (0, 0));
+    assert_eq!(
+        (profile.devices.len(), profile.diagnostics.errors.len()),
+        (0, 0)
+    );
 }
 
 fn what_cudarc_does_without_a_driver_stays_as_it_is() {
@@ -152,7 +155,10 @@ fn what_cudarc_does_without_a_driver_stays_as_it_is() {
         ["connect", "on_the_cpu"].map(|name| function(&profile, name).calls),
         [1, 1]
     );
-    assert_eq!((profile.devices.len(), profile.trust.errors.len()), (0, 0));
+    assert_eq!(
+        (profile.devices.len(), profile.diagnostics.errors.len()),
+        (0, 0)
+    );
 }
 
 fn a_driver_without_a_device_tells_the_program_alone() {
@@ -166,12 +172,20 @@ fn a_driver_without_a_device_tells_the_program_alone() {
         ["connect", "on_the_cpu"].map(|name| function(&profile, name).calls),
         [1, 1]
     );
-    assert_eq!((profile.devices.len(), profile.trust.errors.len()), (0, 0));
+    assert_eq!(
+        (profile.devices.len(), profile.diagnostics.errors.len()),
+        (0, 0)
+    );
 }
 
 fn a_driver_that_comes_late_is_found() {
     let (_, profile) = same(|| Program::new("late"));
-    assert_eq!(timed(function(&profile, "add")), 1, "{:#?}", profile.trust);
+    assert_eq!(
+        timed(function(&profile, "add")),
+        1,
+        "{:#?}",
+        profile.diagnostics
+    );
     assert_eq!(profile.devices.len(), 1);
 }
 
@@ -179,7 +193,10 @@ fn nothing_is_missing_and_nothing_fails() {
     let (_, profile) = rounds_with("GPUPROF_SORT", "gpu");
     assert!(all_timed(&profile), "{:#?}", profile.functions);
     assert_eq!(
-        (profile.trust.errors.len(), profile.trust.notes.len()),
+        (
+            profile.diagnostics.errors.len(),
+            profile.diagnostics.notes.len()
+        ),
         (0, 0)
     );
     assert_eq!(profile.devices.len(), 1);
@@ -223,7 +240,7 @@ fn without_any_other_function_gpu_timing_goes_on() {
     {
         let (_, profile) = rounds_with(HIDE, symbol);
         assert!(all_timed(&profile), "{symbol}: {:#?}", profile.functions);
-        assert_eq!(profile.trust.errors.len(), 0, "{symbol}");
+        assert_eq!(profile.diagnostics.errors.len(), 0, "{symbol}");
     }
 }
 
@@ -232,7 +249,7 @@ fn older_names_of_functions_do() {
     let (_, profile) = rounds_with(HIDE, "cuEventElapsedTime_v2,cuDeviceGetUuid_v2");
     assert!(all_timed(&profile));
     assert_eq!(profile.devices, whole.devices);
-    assert_eq!(profile.trust.notes.len(), 0);
+    assert_eq!(profile.diagnostics.notes.len(), 0);
 }
 
 fn functions_that_only_raw_streams_need() {
@@ -275,7 +292,12 @@ fn a_failure_around_a_graph_stays_gpuprofs_own() {
         let (_, profile) = same(|| Program::new("graph").env(FAIL, format!("{symbol}:1:99:2")));
         let (_, _, timed) = whole(&profile);
         assert_eq!(timed, 0, "{symbol}");
-        let met: Vec<_> = profile.trust.errors.iter().map(|met| &*met.call).collect();
+        let met: Vec<_> = profile
+            .diagnostics
+            .errors
+            .iter()
+            .map(|met| &*met.call)
+            .collect();
         assert_eq!(met, [*symbol]);
     }
 }
@@ -306,7 +328,11 @@ fn fails(code: u32, name: &str) {
             match called(&ended, symbol) >= nth {
                 true => {
                     // That failure and none that follows from it.
-                    assert_eq!(errors(&profile.trust), [(symbol, code, name)], "{order}");
+                    assert_eq!(
+                        errors(&profile.diagnostics),
+                        [(symbol, code, name)],
+                        "{order}"
+                    );
                     assert!(
                         line_about(&ended, "CUDA errors").contains(symbol),
                         "{order}: {}",
@@ -314,7 +340,7 @@ fn fails(code: u32, name: &str) {
                     );
                 }
                 false => assert!(
-                    all_timed(&profile) && profile.trust.errors.is_empty(),
+                    all_timed(&profile) && profile.diagnostics.errors.is_empty(),
                     "{order}: {profile:#?}"
                 ),
             }
@@ -335,8 +361,8 @@ fn called(ended: &Ended, symbol: &str) -> u64 {
     count.unwrap_or_else(|| panic!("{ended:#?}"))
 }
 
-fn errors(trust: &Trust) -> Vec<(&str, u32, &str)> {
-    trust
+fn errors(diagnostics: &Diagnostics) -> Vec<(&str, u32, &str)> {
+    diagnostics
         .errors
         .iter()
         .map(|error| (&*error.call, error.code, &*error.name))
@@ -348,7 +374,7 @@ fn failures_without_names_have_numbers() {
         FAIL,
         &format!("cuEventRecord:3:1:400,cuGetErrorName:1:{}:1", u64::MAX),
     );
-    let errors = errors(&profile.trust);
+    let errors = errors(&profile.diagnostics);
     assert!(
         errors.contains(&("cuEventRecord", 400, "CUresult 400")),
         "{errors:?}"
@@ -366,7 +392,7 @@ fn the_driver_shuts_down_in_the_middle() {
         for nth in [1, 2, 7] {
             let (ended, profile) = rounds_with(FAIL, &format!("{symbol}:{nth}:{}:4", u64::MAX));
             assert_eq!(
-                errors(&profile.trust),
+                errors(&profile.diagnostics),
                 [],
                 "{symbol}:{nth}: {}",
                 ended.stderr
@@ -384,5 +410,5 @@ fn a_driver_that_is_gone_is_left_alone() {
     let outer = function(&profile, "outer");
     assert_eq!((outer.calls, timed(outer)), (2 * ROUNDS, ROUNDS));
     assert_eq!(outer.untimed.unavailable, ROUNDS, "{:?}", outer.untimed);
-    assert_eq!(errors(&profile.trust), []);
+    assert_eq!(errors(&profile.diagnostics), []);
 }

@@ -147,23 +147,24 @@ impl Case {
             .into_iter()
             .find(|(symbol, ..)| symbol == self.symbol);
         let failed = failed.map_or(0, |(_, _, failed)| failed);
-        let errors = &profile.trust.errors;
+        let errors = &profile.diagnostics.errors;
         let told = errors
             .iter()
             .find(|error| error.call == self.symbol && error.code == self.error.0);
         if self.error.0 == DEINITIALIZED {
-            let untimed = &profile.trust.untimed;
+            let untimed = &profile.diagnostics.untimed;
             let lost = untimed.unavailable + untimed.unfinished;
             let noted = profile
-                .trust
+                .diagnostics
                 .notes
                 .iter()
                 .any(|note| note.contains("shut down"));
             return match told {
                 Some(told) => Err(format!("the end is shown as an error: {told:?}")),
-                None if noted != (failed > 0 && lost > 0) => {
-                    Err(format!("{lost} untimed, notes {:?}", profile.trust.notes))
-                }
+                None if noted != (failed > 0 && lost > 0) => Err(format!(
+                    "{lost} untimed, notes {:?}",
+                    profile.diagnostics.notes
+                )),
                 None => Ok(failed > 0),
             };
         }

@@ -115,7 +115,7 @@ fn own_times(exact: &Exact, function: &Function, node: &TreeNode) -> Result<(), 
     let (Some(all), Some(own)) = (node.gpu_total_ns, node.gpu_self_ns) else {
         return Ok(());
     };
-    let inside = node.gpu_children_ns;
+    let inside = node.gpu_nested_ns;
     let elsewhere = function.untimed_calls * (exact.in_all - exact.own) * KERNEL_NS;
     let least = all.saturating_sub(inside);
     let most = all.saturating_sub(inside.saturating_sub(elsewhere));

@@ -138,19 +138,19 @@ fn run(scenario: &str) -> (Ended, Profile) {
 fn the_report_at_exit_replaces_it() {
     let (ended, profile) = run("returning");
     assert_eq!((ended.status.code(), ended.reports()), (Some(0), 1));
-    assert_eq!(profile.trust.calls, 11);
+    assert_eq!(profile.diagnostics.calls, 11);
 }
 
 fn a_reset_is_seen() {
     let (ended, profile) = run("reset");
     // Nothing was called since, so there is no table; but the file must not tell of what was before.
-    assert_eq!((ended.reports(), profile.trust.calls), (0, 0));
+    assert_eq!((ended.reports(), profile.diagnostics.calls), (0, 0));
 }
 
 fn a_session_leaves_the_environments_window_alone() {
     let (ended, profile) = run("in a session");
     assert_eq!((ended.status.code(), ended.reports()), (None, 0));
-    assert_eq!(profile.trust.calls, 3);
+    assert_eq!(profile.diagnostics.calls, 3);
 }
 
 fn queued_gpu_work_is_counted_and_not_waited_for() {
@@ -170,7 +170,7 @@ fn a_path_counts_from_where_the_program_began() {
         .env(REPORT, folder.path("report.json"))
         .run();
     let profile = read_profile(&folder.path("report.json"), &ended);
-    assert_eq!(profile.trust.calls, 1);
+    assert_eq!(profile.diagnostics.calls, 1);
 }
 
 fn without_a_file_to_rewrite_one_line_says_so() {

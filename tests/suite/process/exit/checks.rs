@@ -120,7 +120,10 @@ fn while_another_thread_holds_standard_error() {
 
 fn spans_in_destructors_of_thread_locals_are_counted() {
     let (_, profile) = played("spans in destructors of thread-locals", "destructors");
-    assert_eq!(function(&profile, "work").calls + profile.trust.dropped, 3);
+    assert_eq!(
+        function(&profile, "work").calls + profile.diagnostics.dropped,
+        3
+    );
 }
 
 fn queued_gpu_work_is_waited_for() {

@@ -65,7 +65,11 @@ fn with_the_driver_torn_down() {
     let (ended, profile) = played("driver torn down before", "torn down");
     assert_eq!(ended.status.code(), Some(3));
     assert_eq!(gpu(&profile, "step").timed_calls, 1);
-    assert!(profile.trust.errors.is_empty(), "{:#?}", profile.trust);
+    assert!(
+        profile.diagnostics.errors.is_empty(),
+        "{:#?}",
+        profile.diagnostics
+    );
 }
 
 fn with_the_driver_torn_down_in_the_middle() {
@@ -74,7 +78,11 @@ fn with_the_driver_torn_down_in_the_middle() {
     assert_eq!(ended.status.code(), Some(3));
     let step = function(&profile, "step");
     assert_eq!((step.calls, step.untimed_calls), (1, 1), "{step:#?}");
-    assert!(profile.trust.errors.is_empty(), "{:#?}", profile.trust);
+    assert!(
+        profile.diagnostics.errors.is_empty(),
+        "{:#?}",
+        profile.diagnostics
+    );
     // Nothing more will come, so nothing is waited for.
     assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
 }
@@ -98,7 +106,7 @@ fn a_child_by_fork_and_exec_reports_for_itself() {
     );
     assert_eq!((with.reports(), folder.files().len()), (2, 2), "{with:#?}");
     let calls: Vec<u64> = (folder.files().iter())
-        .map(|file| read_profile(&folder.path(file), &with).trust.calls)
+        .map(|file| read_profile(&folder.path(file), &with).diagnostics.calls)
         .collect();
     assert!(calls == [1, 2] || calls == [2, 1], "{calls:?}");
     let way = "a child by fork and exec";

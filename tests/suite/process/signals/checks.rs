@@ -123,7 +123,11 @@ fn an_exit_while_the_report_is_written_waits_for_it() {
         ended.status
     );
     assert_eq!(ended.reports(), 1);
-    assert_eq!(profile.trust.timed_calls, 1, "{:#?}", profile.trust);
+    assert_eq!(
+        profile.diagnostics.timed_calls, 1,
+        "{:#?}",
+        profile.diagnostics
+    );
     let way = "SIGTERM and `process::exit` at once, `GPUPROF_SIGNALS=on`";
     matrix::note_alone(way, &ended, &matrix::content(&profile));
 }

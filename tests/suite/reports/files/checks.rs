@@ -53,7 +53,7 @@ fn assert_shown_instead(ended: &Ended, why: &str) {
     let document = ended.stderr.find('{').zip(ended.stderr.rfind("\n}\n"));
     let (begin, end) = document.expect("the document stands above");
     let profile: Profile = serde_json::from_str(&ended.stderr[begin..end + 2]).expect("whole");
-    assert_eq!(profile.trust.calls, 1);
+    assert_eq!(profile.diagnostics.calls, 1);
 }
 
 fn mode(path: &Path) -> u32 {
@@ -103,7 +103,7 @@ fn a_reader_of_the_old_report_reads_it_to_its_end() {
     let mut old = String::new();
     reader.read_to_string(&mut old).expect("read");
     assert_eq!(old, "the old report");
-    assert_eq!(read_profile(&path, &ended).trust.calls, 1);
+    assert_eq!(read_profile(&path, &ended).diagnostics.calls, 1);
     assert_eq!(folder.files(), ["report.json"]);
 }
 
@@ -120,13 +120,13 @@ fn a_symlink_is_replaced_and_not_followed() {
         let ended = run(to(&path));
         assert_eq!(fs::read_to_string(&victim).ok().as_deref(), content);
         assert!(fs::symlink_metadata(&path).expect("there").is_file());
-        assert_eq!(read_profile(&path, &ended).trust.calls, 1);
+        assert_eq!(read_profile(&path, &ended).diagnostics.calls, 1);
     }
     // To a device too: to write to that one would leave nothing.
     fs::remove_file(&path).expect("our own");
     symlink("/dev/null", &path).expect("a link");
     let ended = run(to(&path));
-    assert_eq!(read_profile(&path, &ended).trust.calls, 1);
+    assert_eq!(read_profile(&path, &ended).diagnostics.calls, 1);
 }
 
 fn a_folder_is_refused_and_nothing_is_lost() {
@@ -149,7 +149,7 @@ fn one_path_that_fails_leaves_the_others() {
     assert_shown_instead(&ended, "No such file or directory");
     assert_eq!(ended.reports(), 1);
     let profile = read_profile(&folder.path("report.json"), &ended);
-    assert_eq!(profile.trust.calls, 1);
+    assert_eq!(profile.diagnostics.calls, 1);
     assert_eq!(folder.files(), ["report.json"]);
 }
 
@@ -186,7 +186,7 @@ fn a_pipe_with_a_reader_gets_the_report() {
     let mut text = String::new();
     reader.read_to_string(&mut text).expect("read");
     let profile: Profile = serde_json::from_str(&text).expect("whole");
-    assert_eq!(profile.trust.calls, 1);
+    assert_eq!(profile.diagnostics.calls, 1);
     assert_eq!(folder.files(), ["pipe"]);
 }
 
@@ -205,7 +205,11 @@ fn standard_output_may_be_asked_for() {
             .strip_prefix(STDOUT)
             .expect("the program's own first");
         let profile: Profile = serde_json::from_str(document).expect("whole");
-        assert_eq!((profile.trust.calls, &*ended.stderr), (1, ""), "{path}");
+        assert_eq!(
+            (profile.diagnostics.calls, &*ended.stderr),
+            (1, ""),
+            "{path}"
+        );
     }
     let ended = to(Path::new("/dev/stderr")).run();
     assert!(ended.stderr.starts_with("{\n"), "{}", ended.stderr);
@@ -222,7 +226,7 @@ fn standard_output_in_a_file_goes_on_where_it_was() {
     let document = text.strip_prefix(&format!("before\n{STDOUT}"));
     let document = document.unwrap_or_else(|| panic!("{text}"));
     let profile: Profile = serde_json::from_str(document).expect("whole");
-    assert_eq!(profile.trust.calls, 1);
+    assert_eq!(profile.diagnostics.calls, 1);
 }
 
 fn dev_null_takes_it() {

@@ -247,7 +247,7 @@ fn what_the_filter_leaves_out_is_nowhere() {
         .map(|function| &*function.name)
         .collect();
     assert_eq!(measured, ["conv/backward", "conv/forward"]);
-    assert_eq!((profile.tree.len(), profile.trust.calls), (2, 6));
+    assert_eq!((profile.tree.len(), profile.diagnostics.calls), (2, 6));
     assert!(
         !ended.stderr.contains("pool") && !ended.stderr.contains("load"),
         "{}",
@@ -268,7 +268,7 @@ fn one_call_in_so_many_is_timed() {
     let (timed, _, _) = gpu_times(&profile, "conv/forward");
     assert_eq!(
         (
-            profile.trust.sample,
+            profile.diagnostics.sample,
             forward.calls,
             timed + forward.untimed.sampled_out
         ),

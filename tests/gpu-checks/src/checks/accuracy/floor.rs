@@ -17,7 +17,7 @@ pub(super) fn event_floor(world: &World) -> Result<Vec<Row>, String> {
     annotated(&stream, &kernel).map_err(text)?;
     let deadline = Instant::now() + Duration::from_secs(10);
     let floor = loop {
-        if let Some(floor) = gpuprof::collect().trust.event_floor_ns {
+        if let Some(floor) = gpuprof::collect().diagnostics.event_overhead_ns {
             break floor as f64;
         }
         if Instant::now() > deadline {

@@ -105,7 +105,7 @@ fn lives(kind: &Kind, world: &World) -> Result<Vec<Row>, DriverError> {
             ),
             format!("{calls} calls, {timed} timed, {}", queued::errors(&profile)),
             format!("{wanted} calls, {wanted} timed, no error"),
-            (calls, timed) == (wanted, wanted) && profile.trust.errors.is_empty(),
+            (calls, timed) == (wanted, wanted) && profile.diagnostics.errors.is_empty(),
         ),
         Row::held(
             format!("{}: free memory of the device", kind.what),

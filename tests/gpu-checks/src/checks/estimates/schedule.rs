@@ -108,7 +108,7 @@ fn steps(profile: &Profile, cycles: &[Profile], steps: u32) -> Vec<Row> {
                         u64::from(steps),
                         u64::from(CYCLES),
                     )
-                && profile.trust.errors.is_empty(),
+                && profile.diagnostics.errors.is_empty(),
         ),
         Row::held(
             "what each cycle was handed over with",

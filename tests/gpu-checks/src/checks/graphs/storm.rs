@@ -219,7 +219,7 @@ fn rows(times: u64, outcome: &Outcome, spans: u64, profile: &Profile) -> Vec<Row
             beside[0] == spans
                 && beside[3] + beside[4] == spans
                 && beside[3] > 0
-                && profile.trust.errors.is_empty(),
+                && profile.diagnostics.errors.is_empty(),
         ),
     ]
 }

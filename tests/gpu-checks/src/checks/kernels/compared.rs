@@ -130,21 +130,21 @@ fn compared(name: &str, profile: &Profile, seen: &Seen) -> Vec<Row> {
 
 #[cfg(test)]
 mod tests {
-    use gpuprof::profile::{Durations, Kernel};
+    use gpuprof::profile::{DurationStats, KernelStats};
 
     use super::*;
     use crate::check::Verdict;
 
     #[test]
     fn a_missing_launch_and_a_wrong_time_are_bad() {
-        let kernel = |calls, total_ns| Kernel {
+        let kernel = |calls, total_ns| KernelStats {
             symbol: "spin".into(),
-            times: Durations {
+            times: DurationStats {
                 calls,
                 total_ns,
-                ..Durations::default()
+                ..DurationStats::default()
             },
-            ..Kernel::default()
+            ..KernelStats::default()
         };
         let profile = |kernel| Profile {
             kernels: vec![kernel],

@@ -67,11 +67,12 @@ fn at_exit(world: &World) -> Result<Row, String> {
     let _ = std::fs::remove_file(&json);
     let profile: Profile = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     let Some(cupti) = &profile.cupti else {
-        let why = profile.trust.notes.join("; ");
+        let why = profile.diagnostics.notes.join("; ");
         return Ok(Row::not_here("exit with kernels queued", why));
     };
-    let kernels = function(&profile, "queued")
-        .map_or(0, |queued| launches(&queued.work.kernels, kernels::SPIN));
+    let kernels = function(&profile, "queued").map_or(0, |queued| {
+        launches(&queued.activity.kernels, kernels::SPIN)
+    });
     Ok(Row::held(
         format!("exit with {LAUNCHES} kernels of 1 ms queued"),
         format!("{kernels} kernels, {} unfinished", cupti.unfinished),
@@ -96,16 +97,16 @@ fn under(world: &World, tool: &str, path: &std::path::Path, what: String) -> Res
     let said = match &profile.cupti {
         Some(_) => format!(
             "CUPTI is shared: {} kernels",
-            long.map_or(0, |long| launches(&long.work.kernels, kernels::SPIN))
+            long.map_or(0, |long| launches(&long.activity.kernels, kernels::SPIN))
         ),
-        None => profile.trust.notes.join("; "),
+        None => profile.diagnostics.notes.join("; "),
     };
     let good = calls == scene::CALLS
         && match profile.cupti {
             Some(_) => {
-                long.is_some_and(|long| launches(&long.work.kernels, kernels::SPIN) == calls)
+                long.is_some_and(|long| launches(&long.activity.kernels, kernels::SPIN) == calls)
             }
-            None => profile.trust.notes.len() == 1,
+            None => profile.diagnostics.notes.len() == 1,
         };
     Ok(Row::held(
         what,

@@ -193,7 +193,7 @@ impl Wanted {
                 "{spins} spin kernels, {all} kernels by name; HtoD {to}, memset {set}, DtoH {from}"
             )
         };
-        let work = function(profile, self.name).map(|function| &function.work);
+        let work = function(profile, self.name).map(|function| &function.activity);
         let found = work.map(|work| {
             let copies = ["HtoD", "memset", "DtoH"].map(|kind| copied(&work.copies, kind));
             let spins = launches(&work.kernels, kernels::SPIN);
@@ -218,7 +218,7 @@ impl Wanted {
 
 /// Launches outside every function.
 pub(super) fn outside(profile: &Profile) -> Row {
-    let found = profile.cupti.as_ref().map_or(0, |cupti| cupti.outside);
+    let found = profile.cupti.as_ref().map_or(0, |cupti| cupti.unattributed);
     Row::held(
         "launches, copies and memsets outside every function",
         format!("{found}"),
@@ -231,7 +231,7 @@ pub(super) fn outside(profile: &Profile) -> Row {
 /// What cuBLAS launched.
 pub(super) fn products(profile: &Profile) -> Option<Row> {
     let product = function(profile, "product").filter(|product| product.calls > 0)?;
-    let kernels = &product.work.kernels;
+    let kernels = &product.activity.kernels;
     let launched: u64 = kernels.iter().map(|kernel| kernel.times.calls).sum();
     let names: Vec<_> = kernels.iter().map(|kernel| &*kernel.name).collect();
     Some(Row::held(
@@ -246,7 +246,7 @@ pub(super) fn products(profile: &Profile) -> Option<Row> {
 pub(super) fn times(world: &World, profile: &Profile) -> Vec<Row> {
     let mut rows = Vec::new();
     let long = function(profile, "long");
-    let spun = long.and_then(|long| long.work.kernels.first());
+    let spun = long.and_then(|long| long.activity.kernels.first());
     let mean = spun.map_or(f64::NAN, |kernel| kernel.times.mean_ns as f64);
     let apart = off(mean, LONG_NS as f64);
     rows.push(performance(
@@ -258,8 +258,8 @@ pub(super) fn times(world: &World, profile: &Profile) -> Vec<Row> {
     ));
     if let Some(function) = function(profile, "gap") {
         let span = function.gpu.as_ref().map_or(0, |gpu| gpu.times.total_ns);
-        let busy = function.work.busy_ns.unwrap_or(0);
-        let idle = function.work.idle_ns.unwrap_or(0);
+        let busy = function.activity.busy_ns.unwrap_or(0);
+        let idle = function.activity.idle_ns.unwrap_or(0);
         let [spins, gaps] = [2 * SHORT_NS * CALLS, GAP.as_nanos() as u64 * CALLS];
         let each = |ns: u64| time(ns as f64 / CALLS as f64);
         rows.push(Row::held(
@@ -276,7 +276,7 @@ pub(super) fn times(world: &World, profile: &Profile) -> Vec<Row> {
             continue;
         };
         let span = function.gpu.as_ref().map_or(0, |gpu| gpu.times.total_ns);
-        let busy = function.work.busy_ns.unwrap_or(0);
+        let busy = function.activity.busy_ns.unwrap_or(0);
         rows.push(Row::held(
             format!("{name}: three kernels one after another, a call"),
             format!(
@@ -301,12 +301,17 @@ pub(super) fn complete(profile: &Profile) -> Row {
             cupti.version,
             cupti.library,
             cupti.records,
-            cupti.dropped,
-            cupti.invalid,
-            cupti.late,
+            cupti.dropped_records,
+            cupti.invalid_records,
+            cupti.late_records,
             cupti.unfinished
         ),
         "some read, none dropped, invalid, late or unfinished",
-        cupti.records > 0 && cupti.dropped + cupti.invalid + cupti.late + cupti.unfinished == 0,
+        cupti.records > 0
+            && cupti.dropped_records
+                + cupti.invalid_records
+                + cupti.late_records
+                + cupti.unfinished
+                == 0,
     )
 }
