@@ -98,8 +98,12 @@ fn range(function: &Function) -> Option<String> {
     Some(filter)
 }
 
-/// One word for a POSIX shell. A NUL, which no argument can hold, is left out.
+/// One word for a POSIX shell. NUL is omitted, as no argument can hold it.
 fn quoted(text: &str) -> String {
     let text = text.replace('\0', "");
-    shlex::try_quote(&text).map_or_else(|_| String::new(), |word| word.into_owned())
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-./:@_".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }

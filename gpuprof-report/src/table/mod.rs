@@ -23,7 +23,6 @@ mod tree_rows;
 mod words;
 
 use std::fmt;
-use std::io::IsTerminal;
 
 #[cfg(feature = "findings")]
 pub(crate) use number::{count, duration, percent, prefixed_rate};
@@ -54,28 +53,3 @@ pub struct TableOptions {
     /// The most rows to show; what is cut is summed in one row. 0 shows all.
     pub limit: usize,
 }
-
-/// Options that fit this process's standard error: its width and colour where it is a terminal, a pipe's otherwise.
-///
-/// Colour is left out where `NO_COLOR` is set to anything but the empty string (<https://no-color.org>) and
-/// where `TERM` is `dumb`.
-#[must_use]
-pub fn stderr_options(sort: Sort, limit: usize) -> TableOptions {
-    let stderr = std::io::stderr();
-    let terminal = stderr.is_terminal();
-    let width = terminal.then(|| {
-        terminal_size::terminal_size_of(&stderr)
-            .map_or(FALLBACK_WIDTH, |(width, _)| usize::from(width.0))
-    });
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-    TableOptions {
-        width,
-        color: terminal && !refused && !dumb,
-        sort,
-        limit,
-    }
-}
-
-/// The width of a terminal that does not tell its own.
-const FALLBACK_WIDTH: usize = 80;

@@ -6,12 +6,11 @@
 
 use std::ffi::c_int;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
+use std::iter;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
-
-use tempfile::NamedTempFile;
+use std::path::{Path, PathBuf};
 
 use crate::os::{fd, thread};
 
@@ -76,24 +75,36 @@ fn mode_like(found: &Metadata) -> u32 {
 fn replace(path: &str, text: &[u8], mode: u32) -> io::Result<()> {
     let path = Path::new(path);
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let mut made = made_in(folder.unwrap_or(Path::new(".")), mode)?;
-    thread::without_write_signals(|| io::Write::write_all(made.as_file_mut(), text))?;
-    // No fsync: this is for readers, not for power cuts. Where it fails, the new file is removed.
-    made.persist(path).map_err(|failed| failed.error)?;
-    Ok(())
+    let (new_path, mut new_file) = create_in(folder.unwrap_or(Path::new(".")), mode)?;
+    // No fsync: this is for readers, not for power cuts.
+    let replaced = thread::without_write_signals(|| new_file.write_all(text))
+        .and_then(|()| fs::rename(&new_path, path));
+    if replaced.is_err() {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&new_path);
+    }
+    replaced
 }
 
-/// A new file in `folder`. Its name is random, so that nobody can be there first, and short, so that every target has a
-/// neighbour.
-fn made_in(folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
-    let open = |path: &Path| {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(mode).open(path)
-    };
-    tempfile::Builder::new()
-        .prefix(".gpuprof-")
-        .suffix(".tmp")
-        .make_in(folder, open)
+/// Creates a file in `folder`. Its name is random, so that nobody can create it first, and short,
+/// so that every target has room for a neighbour.
+fn create_in(folder: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
+    const MAX_TRIES: u32 = 100;
+    let mut random = fastrand::Rng::new();
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(mode);
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let name: String = iter::repeat_with(|| random.alphanumeric())
+            .take(6)
+            .collect();
+        let path = folder.join(format!(".gpuprof-{name}.tmp"));
+        match options.open(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && tries < MAX_TRIES => {}
+            opened => return opened.map(|file| (path, file)),
+        }
+    }
 }
 
 /// Into a pipe or a device that is there. A pipe that another user left at this path would hand them the report; devices

@@ -7,6 +7,7 @@ pub(crate) mod exit;
 mod outputs;
 mod process;
 mod signals;
+mod terminal;
 
 pub use callback::on_profile_ready;
 pub(crate) use control::start_from_environment;

@@ -4,7 +4,7 @@
 
 use std::io::Write;
 
-use super::process;
+use super::{process, terminal};
 use crate::os::{atomic_file, fd};
 use crate::settings::{Output, Settings};
 use gpuprof_report::profile::Profile;
@@ -21,7 +21,7 @@ pub(super) fn has_content(profile: &Profile) -> bool {
 /// Writes one output. A file that cannot be written goes to standard error instead, so that nothing is lost.
 pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
     let mut text = Vec::new();
-    let options = table::stderr_options(settings.sort, settings.limit);
+    let options = terminal::options(settings.sort, settings.limit);
     // Writing into memory cannot fail.
     let _ = match output {
         Output::Table => table::functions::write(profile, &options, &mut text),

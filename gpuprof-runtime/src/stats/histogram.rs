@@ -2,20 +2,41 @@
 //! another thread writes.
 
 use std::array;
-use std::sync::atomic::Ordering::Relaxed;
+use std::ptr;
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use gpuprof_report::histogram::{Histogram, OCTAVES, SUBS, place};
-use once_cell::race::OnceRef;
 
 use super::memory_limit::COUNTER_MEMORY;
 use crate::sync::AtomicU64;
 
 type Octave = [AtomicU64; SUBS];
 
+/// An octave that one thread sets once, in one word: `OnceLock` takes two, and a path has many.
+#[derive(Debug)]
+struct OctaveCell(AtomicPtr<Octave>);
+
+impl OctaveCell {
+    fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    #[inline]
+    fn get(&self) -> Option<&'static Octave> {
+        // SAFETY: the pointer is null or comes from the `'static` reference in `set`.
+        unsafe { self.0.load(Acquire).as_ref() }
+    }
+
+    fn set(&self, octave: &'static Octave) {
+        self.0.store(ptr::from_ref(octave).cast_mut(), Release);
+    }
+}
+
 /// Written by one thread, read by others.
 #[derive(Debug)]
 pub(crate) struct AtomicHistogram {
-    octaves: [OnceRef<'static, Octave>; OCTAVES],
+    octaves: [OctaveCell; OCTAVES],
     /// Durations that the [ceiling](super::memory_limit::MAX_COUNTER_BYTES) left out.
     dropped: AtomicU64,
 }
@@ -24,7 +45,7 @@ impl AtomicHistogram {
     /// An empty one; the caller has asked for its room.
     pub(super) fn new() -> Self {
         Self {
-            octaves: array::from_fn(|_| OnceRef::new()),
+            octaves: array::from_fn(|_| OctaveCell::new()),
             dropped: AtomicU64::new(0),
         }
     }
@@ -46,13 +67,12 @@ impl AtomicHistogram {
     }
 
     #[cold]
-    fn grow(cell: &OnceRef<'static, Octave>) -> Option<&'static Octave> {
+    fn grow(cell: &OctaveCell) -> Option<&'static Octave> {
         if !COUNTER_MEMORY.take(size_of::<Octave>()) {
             return None;
         }
         let octave: &'static Octave = Box::leak(Box::new(array::from_fn(|_| AtomicU64::new(0))));
-        // It was empty: the owner alone grows it.
-        let _ = cell.set(octave);
+        cell.set(octave);
         Some(octave)
     }
 
