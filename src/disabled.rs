@@ -1,9 +1,10 @@
-//! The whole interface for builds without the feature `enable`: the same names and signatures, doing nothing, so that a
-//! library compiles the same either way. Must not name cudarc or anything of the run time but its plain data.
+//! What measures, for builds without the feature `enable`: the same names and signatures, which do
+//! nothing, so that a library compiles in both builds. Plain types are those of `gpuprof-report`.
 
-use gpuprof_runtime::profile::Profile;
+use gpuprof_report::profile::Profile;
+use gpuprof_report::schedule::Schedule;
+use gpuprof_report::settings::{Mode, Output, SessionError, Sort};
 use std::ffi::c_void;
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::pin::Pin;
@@ -77,7 +78,7 @@ macro_rules! pointers {
 }
 pointers!(&T, &mut T, Arc<T>, Rc<T>, Box<T>);
 
-/// A captured graph; switched off it is what it was made from, and its launches are that one's own.
+/// A captured graph. Without the feature `enable` it passes everything on to the graph that it was made from.
 #[derive(Clone, Debug)]
 pub struct Graph<G>(G);
 
@@ -88,10 +89,10 @@ impl<G> Graph<G> {
         Self(graph)
     }
 
-    /// A graph of any library; switched off, the handles are not looked at.
+    /// A graph of any library. The handles are ignored.
     ///
     /// # Safety
-    /// The same as with the feature `enable`: both handles must be valid until `owner` is dropped or taken back.
+    /// As with the feature `enable`: both handles must be valid until `owner` is dropped or taken back.
     #[must_use]
     pub unsafe fn from_raw(owner: G, _graph: *mut c_void, _exec: *mut c_void) -> Self {
         Self(owner)
@@ -105,7 +106,7 @@ impl<G> Graph<G> {
         launch(&self.0)
     }
 
-    /// The graph again.
+    /// Returns the graph.
     #[must_use]
     pub fn into_inner(self) -> G {
         self.0
@@ -131,90 +132,34 @@ pub fn with_stream<S, R>(_stream: S, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// An empty profile: switched off nothing is measured.
+/// An empty profile.
 #[must_use]
 pub fn snapshot() -> Profile {
     Profile::default()
 }
 
-/// An empty profile: switched off nothing is measured and there is nothing to wait for.
+/// An empty profile, without waiting.
 #[must_use]
 pub fn collect() -> Profile {
     Profile::default()
 }
 
-/// Does nothing: switched off there is nothing to forget.
+/// Does nothing.
 pub fn reset() {}
 
-/// Does nothing: switched off no step is measured.
+/// Does nothing.
 pub fn step() {}
 
-/// Forgets `f`: switched off there is no profile to hand over.
+/// Drops `f`, because there is no profile to call it with.
 pub fn on_profile_ready(_f: impl FnMut(Profile) + Send + 'static) {}
 
-/// Which steps are measured; switched off none is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub struct Schedule(());
-
-impl Schedule {
-    /// A cycle of so many steps.
-    pub const fn new(_wait: u32, _warmup: u32, _active: u32) -> Self {
-        Self(())
-    }
-
-    /// Ends after so many cycles; 0 is never.
-    pub const fn repeat(self, _cycles: u32) -> Self {
-        self
-    }
-}
-
-/// What spans do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Measure, and emit NVTX ranges.
-    #[default]
-    On,
-    /// Emit NVTX ranges only.
-    Nvtx,
-    /// Nothing.
-    Off,
-}
-
-/// The order of rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sort {
-    /// GPU self time.
-    #[default]
-    Gpu,
-    /// CPU self time.
-    Cpu,
-    /// Calls.
-    Calls,
-    /// The longest single call.
-    Max,
-    /// Name.
-    Name,
-}
-
-/// One thing to write at exit; switched off nothing is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// The table.
-    Table,
-    /// The call tree.
-    Tree,
-    /// The JSON document, into a file.
-    Json(String),
-}
-
-/// A measuring window; switched off it measures nothing.
+/// A measuring window that measures nothing.
 #[derive(Debug)]
 #[must_use = "a session ends when it is dropped"]
 pub struct Session(());
 
 impl Session {
-    /// Settings that have no effect.
+    /// Settings without effect.
     pub fn builder() -> SessionBuilder {
         SessionBuilder(())
     }
@@ -232,7 +177,7 @@ impl Session {
     }
 }
 
-/// Settings of a [`Session`] to be; switched off they are taken and forgotten.
+/// Settings of a [`Session`], which are ignored.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is measured before `start`"]
 pub struct SessionBuilder(());
@@ -243,7 +188,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Which functions are measured. The pattern is not looked at.
+    /// Which functions are measured. The pattern is not checked.
     pub fn filter(self, _pattern: impl Into<String>) -> Self {
         self
     }
@@ -288,31 +233,11 @@ impl SessionBuilder {
         self
     }
 
-    /// Begins nothing.
+    /// Returns a session that measures nothing.
     ///
     /// # Errors
-    /// None; with the feature `enable` there are some.
+    /// None without the feature `enable`.
     pub fn start(self) -> Result<Session, SessionError> {
         Ok(Session(()))
     }
 }
-
-/// Why a session did not begin; switched off none ever fails to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SessionError {
-    /// Another one is open.
-    Open,
-    /// The filter is no regular expression; the reason.
-    Filter(String),
-}
-
-impl fmt::Display for SessionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Open => f.write_str("another gpuprof session is open; finish it first"),
-            Self::Filter(reason) => write!(f, "the filter is no regular expression: {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for SessionError {}

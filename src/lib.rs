@@ -99,18 +99,17 @@ mod disabled;
 mod scope;
 
 #[cfg(not(feature = "enable"))]
-pub use disabled::{
-    Graph, HasStream, Mode, Output, Schedule, Session, SessionBuilder, SessionError, Sort,
-    StreamRef, collect, on_profile_ready, reset, snapshot, step, with_stream,
-};
-
+use disabled as implementation;
 #[cfg(feature = "enable")]
-pub use gpuprof_runtime::{
-    Graph, HasStream, Mode, Output, Schedule, Session, SessionBuilder, SessionError, Sort,
-    StreamRef, collect, on_profile_ready, reset, snapshot, step, with_stream,
-};
+use gpuprof_runtime as implementation;
 
-pub use gpuprof_runtime::profile::{self, Profile};
+pub use gpuprof_report::profile::{self, Profile};
+pub use gpuprof_report::schedule::Schedule;
+pub use gpuprof_report::settings::{Mode, Output, SessionError, Sort};
+pub use implementation::{
+    Graph, HasStream, Session, SessionBuilder, StreamRef, collect, on_profile_ready, reset,
+    snapshot, step, with_stream,
+};
 
 /// Profiles a function, or every function of an inline `mod` or an `impl` block.
 ///

@@ -108,6 +108,26 @@ impl FromStr for Sort {
     }
 }
 
+/// Why a session did not begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionError {
+    /// Another one is open: finish it first.
+    Open,
+    /// The filter is no regular expression; the reason.
+    Filter(String),
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open => f.write_str("another gpuprof session is open; finish it first"),
+            Self::Filter(reason) => write!(f, "the filter is no regular expression: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for SessionError {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,49 +17,27 @@
 )]
 
 pub use gpuprof_report::profile;
+pub use gpuprof_report::settings::SessionError;
 
-#[cfg(feature = "enable")]
 mod clock;
-#[cfg(feature = "enable")]
 mod collector;
-#[cfg(feature = "enable")]
 mod cupti;
-#[cfg(feature = "enable")]
 mod gpu;
-#[cfg(feature = "enable")]
 #[doc(hidden)]
 pub mod macro_support;
-#[cfg(feature = "enable")]
 #[doc(hidden)]
 pub mod nvml;
-#[cfg(feature = "enable")]
 mod nvtx;
-#[cfg(feature = "enable")]
 mod os;
-#[cfg(feature = "enable")]
 mod session;
-#[cfg(feature = "enable")]
 mod settings;
-#[cfg(feature = "enable")]
 mod site;
-#[cfg(feature = "enable")]
 mod span;
-#[cfg(feature = "enable")]
 mod stats;
-#[cfg(feature = "enable")]
 mod sync;
 
-#[cfg(feature = "enable")]
 pub use gpu::{HasStream, StreamRef};
-#[cfg(feature = "enable")]
-pub use session::{
-    Session, SessionBuilder, SessionError, collect, on_profile_ready, reset, snapshot, step,
-};
-#[cfg(feature = "enable")]
-pub use settings::Schedule;
-#[cfg(feature = "enable")]
-pub use settings::{Mode, Output, Sort};
-#[cfg(feature = "enable")]
+pub use session::{Session, SessionBuilder, collect, on_profile_ready, reset, snapshot, step};
+pub use settings::{Mode, Output, Schedule, Sort};
 pub use span::graph_launch::Graph;
-#[cfg(feature = "enable")]
 pub use span::scope::with_stream;

@@ -1,6 +1,5 @@
 //! Measuring windows: the one the environment asks for, and a program's own.
 
-use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
@@ -20,7 +19,7 @@ use crate::span::overhead;
 use gpuprof_report::findings;
 use gpuprof_report::profile::{Profile, SCHEMA};
 use gpuprof_report::schedule::Schedule;
-use gpuprof_report::settings::Sort;
+use gpuprof_report::settings::{SessionError, Sort};
 
 /// How long anything but the exit handler waits for a lock: these are held for microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -381,23 +380,3 @@ impl SessionBuilder {
         Ok(Session { finished: false })
     }
 }
-
-/// Why a session did not begin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SessionError {
-    /// Another one is open: finish it first.
-    Open,
-    /// The filter is no regular expression; the reason.
-    Filter(String),
-}
-
-impl fmt::Display for SessionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Open => f.write_str("another gpuprof session is open; finish it first"),
-            Self::Filter(reason) => write!(f, "the filter is no regular expression: {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for SessionError {}

@@ -11,4 +11,4 @@ mod terminal;
 
 pub use callback::on_profile_ready;
 pub(crate) use control::start_from_environment;
-pub use control::{Session, SessionBuilder, SessionError, collect, reset, snapshot, step};
+pub use control::{Session, SessionBuilder, collect, reset, snapshot, step};

@@ -39,7 +39,6 @@ fn no_dependency_of_the_run_time_is_built() {
         "gpuprof",
         "gpuprof_macros",
         "gpuprof_report",
-        "gpuprof_runtime",
         "proc_macro2",
         "quote",
         "syn",

@@ -18,11 +18,10 @@ use crate::workspace::{self, Workspace};
 use msrv::Verdict;
 
 /// The packages that a program without `enable` may build: the facade and what expands the attribute.
-const SWITCHED_OFF: [&str; 8] = [
+const SWITCHED_OFF: [&str; 7] = [
     "gpuprof",
     "gpuprof-macros",
     "gpuprof-report",
-    "gpuprof-runtime",
     "proc-macro2",
     "quote",
     "syn",
