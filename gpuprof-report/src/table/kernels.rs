@@ -87,7 +87,7 @@ fn rows(function: &Function, limit: usize) -> Vec<Row<'_>> {
     own.into_iter().map(row).collect()
 }
 
-/// The function's three times, each with a meaning of its own: README, "Kernels inside functions".
+/// The function's three times, which docs/cupti.md explains.
 fn times(function: &Function, profile: &Profile) -> Words {
     let figures = Figures::of_function(function, &profile.devices);
     let work = &function.activity;

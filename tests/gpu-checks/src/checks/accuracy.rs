@@ -53,7 +53,7 @@ const LONG_NS: f64 = 100_000.0;
 const VERY_LONG_NS: f64 = 250_000.0;
 /// The resolution of events by the driver's reference (cuEventElapsedTime), ns: as much may a part read beyond its whole.
 const RESOLUTION_NS: f64 = 500.0;
-/// Half a bucket of the histogram that percentiles come from, as the README says.
+/// Half a bucket of the histogram that percentiles come from, as docs/reading-the-table.md says.
 const BUCKET: f64 = 1.0 / 32.0;
 
 const ANNOTATED: &str = "by the attribute";

@@ -165,7 +165,7 @@ fn gracefully(way: &str, scenario: &str, signal: i32) {
     );
 }
 
-/// A limit, as the README states it: there is no taking a signal that this does not show.
+/// A limit that docs/settings.md states: whoever insists on the default action finds the signal taken.
 fn who_insists_on_the_default_is_told_that_the_signal_is_taken() {
     let ended = Program::new("ctrlc insists")
         .env("GPUPROF_SIGNALS", "on")
