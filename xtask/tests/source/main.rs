@@ -1,0 +1,145 @@
+//! Rules that hold for every source file: imports go one way and never in a circle, unsafe code is
+//! found in few rooms, and files have a readable size.
+
+mod files;
+mod imports;
+mod layers;
+mod modules;
+mod unfinished;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The sources of the product and of its tool. Simulators and tests are free.
+const CRATES: [&str; 5] = [
+    "src",
+    "gpuprof-macros/src",
+    "gpuprof-report/src",
+    "gpuprof-runtime/src",
+    "xtask/src",
+];
+
+/// Circles of imports that exist, each to be removed together with the types that it consists of.
+/// No other may come into being, and one that is gone must leave this list.
+const CIRCLES: [&[&str]; 2] = [
+    &[
+        "gpuprof-runtime/src/gpu/events/record.rs",
+        "gpuprof-runtime/src/gpu/frame.rs",
+        "gpuprof-runtime/src/gpu/graph/capture.rs",
+        "gpuprof-runtime/src/gpu/resolver/channel.rs",
+        "gpuprof-runtime/src/gpu/resolver/complete.rs",
+        "gpuprof-runtime/src/gpu/resolver/durations.rs",
+        "gpuprof-runtime/src/gpu/resolver/queue.rs",
+        "gpuprof-runtime/src/gpu/resolver/thread.rs",
+        "gpuprof-runtime/src/gpu/stream/resolve.rs",
+        "gpuprof-runtime/src/gpu/timer.rs",
+    ],
+    &[
+        "gpuprof-report/src/table/activities.rs",
+        "gpuprof-report/src/table/commands.rs",
+        "gpuprof-report/src/table/diagnostics.rs",
+        "gpuprof-report/src/table/findings.rs",
+        "gpuprof-report/src/table/functions.rs",
+        "gpuprof-report/src/table/kernels.rs",
+        "gpuprof-report/src/table/legend.rs",
+        "gpuprof-report/src/table/mod.rs",
+    ],
+];
+
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// Fails with all problems at once.
+fn expect_none(problems: &[String], rule: &str) {
+    assert!(problems.is_empty(), "{rule}:\n{}", problems.join("\n"));
+}
+
+#[test]
+fn files_do_not_import_each_other_in_circles() {
+    let mut found = BTreeSet::new();
+    let mut problems = Vec::new();
+    for folder in CRATES {
+        let graph = imports::graph(&modules::of_crate(repository(), folder));
+        for circle in imports::circles(&graph) {
+            let first = circle.first().map_or("", String::as_str);
+            if !is_listed(&circle) && !unfinished::has(&unfinished::CIRCLES, first) {
+                problems.push(format!("a circle of {} files:", circle.len()));
+                for file in &circle {
+                    let next: Vec<_> = graph[file].intersection(&circle).cloned().collect();
+                    problems.push(format!("  {file} imports {}", next.join(", ")));
+                }
+            }
+            found.insert(circle);
+        }
+    }
+    for listed in CIRCLES {
+        let listed: BTreeSet<_> = listed.iter().map(ToString::to_string).collect();
+        if !found.contains(&listed) {
+            problems.push(format!(
+                "a listed circle is gone or another one: {listed:?}"
+            ));
+        }
+    }
+    expect_none(&problems, "no new circle of imports");
+}
+
+fn is_listed(circle: &BTreeSet<String>) -> bool {
+    let mut listed = CIRCLES.iter();
+    listed.any(|listed| listed.iter().eq(circle))
+}
+
+#[test]
+fn rooms_import_only_what_lies_below_them() {
+    let graph = imports::graph(&modules::of_crate(repository(), layers::RUNTIME));
+    expect_none(&layers::upward(&graph), "imports go down the layers");
+}
+
+#[test]
+fn packages_depend_on_one_another_one_way() {
+    expect_none(
+        &layers::forbidden_dependencies(repository()),
+        "dependencies of packages",
+    );
+}
+
+#[test]
+fn unsafe_code_is_in_the_listed_rooms() {
+    expect_none(&layers::unsafe_code(repository()), "unsafe code");
+}
+
+#[test]
+fn files_have_a_readable_size() {
+    expect_none(
+        &files::oversized(repository()),
+        "at most 400 lines of 100 columns",
+    );
+}
+
+#[test]
+fn circles_are_found_through_reexports_and_qualified_paths() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [
+        ("lib.rs", "mod a; mod b; mod c; mod d; pub use a::A;"),
+        ("a.rs", "use crate::b; pub struct A(b::inner::B);"),
+        ("b/mod.rs", "pub mod inner; pub use inner::*;"),
+        (
+            "b/inner.rs",
+            "pub struct B; fn f() { super::super::c::g() }",
+        ),
+        ("c.rs", "use crate::{A, d::D}; pub fn g() {}"),
+        // No circle: nothing that `d` imports leads back to it.
+        ("d.rs", "pub struct D; mod tests { use super::D; }"),
+    ] {
+        let path = folder.path().join("src").join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+    let graph = imports::graph(&modules::of_crate(folder.path(), "src"));
+    let expected = ["src/a.rs", "src/b/inner.rs", "src/c.rs"].map(str::to_owned);
+    assert_eq!(
+        imports::circles(&graph),
+        BTreeSet::from([BTreeSet::from(expected)]),
+        "{graph:?}"
+    );
+}
