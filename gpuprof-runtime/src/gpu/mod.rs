@@ -18,5 +18,5 @@ pub(crate) use frame::{GpuThread, Open};
 pub(crate) use graph::replay::{Replay, Replays};
 pub(crate) use stream::resolve::Held;
 pub use stream::resolve::Streams;
-pub use stream::{HasStream, StreamRef};
+pub use stream::stream_ref::{HasStream, StreamRef};
 pub(crate) use timer::{LatePolicy, Place, Timing};

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::gpu::driver::handles::{self, Event};
 use crate::gpu::driver::table::{Driver, Failed};
-use crate::gpu::stream::StreamRef;
+use crate::gpu::stream::stream_ref::StreamRef;
 
 /// Most event pairs of one context; a call that finds all of them in flight goes untimed and is counted.
 pub(in crate::gpu) const PAIRS_CEILING: usize = 16_384;

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::gpu::driver::table::{Driver, Failed};
 use crate::gpu::events::pool::{Context, Life};
-use crate::gpu::stream::StreamRef;
+use crate::gpu::stream::stream_ref::StreamRef;
 
 /// The contexts of the process, as spans meet them.
 #[derive(Debug)]

@@ -2,9 +2,6 @@
 //!
 //! The only public interface that names cudarc's types.
 
-pub(in crate::gpu) mod context_guard;
-pub(in crate::gpu) mod resolve;
-
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
