@@ -37,7 +37,8 @@ mod stats;
 mod sync;
 
 pub use gpu::{HasStream, StreamRef};
-pub use session::{Session, SessionBuilder, collect, on_profile_ready, reset, snapshot, step};
+pub use session::{
+    Session, SessionBuilder, collect, on_profile_ready, reset, snapshot, step, with_stream,
+};
 pub use settings::{Mode, Output, Schedule, Sort};
 pub use span::graph_launch::Graph;
-pub use span::scope::with_stream;

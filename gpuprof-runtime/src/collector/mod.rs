@@ -2,6 +2,7 @@
 //!
 //! Spans come here only when they meet something for the first time. Must not import span, thread or report.
 
+mod first_stream;
 mod steps;
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -10,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
+pub(crate) use self::first_stream::{note_stream, set_on_first_stream};
 use self::steps::Steps;
 use crate::clock;
 use crate::cupti;

@@ -45,8 +45,8 @@ impl Counts {
     }
 }
 
-/// Starts it, once a process: `work` gets what it records, and `look` is called now and then on the thread that reads. Where it cannot be had, [`notes`] says why and everything else goes on as
-/// without.
-pub(crate) fn start(work: &'static Work, look: fn()) {
-    collect::subscriber::start(Box::new(work), look);
+/// Starts CUPTI, once per process, and returns whether this call did. `work` receives its records, and
+/// `look` is called now and then on the thread that reads them. If it fails, [`notes`] says why.
+pub(crate) fn start(work: &'static Work, look: fn()) -> bool {
+    collect::subscriber::start(Box::new(work), look)
 }

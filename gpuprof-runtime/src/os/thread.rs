@@ -4,6 +4,7 @@
 //! Must not import what measures.
 
 use std::ffi::c_int;
+use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::thread;
@@ -14,10 +15,10 @@ use std::thread;
 pub(crate) fn spawn(
     name: &str,
     run: impl FnOnce() + Send + 'static,
-) -> Option<thread::JoinHandle<()>> {
+) -> io::Result<thread::JoinHandle<()>> {
     // A thread begins with the mask of the one that starts it.
     let _blocked = Blocked::all();
-    thread::Builder::new().name(name.to_owned()).spawn(run).ok()
+    thread::Builder::new().name(name.to_owned()).spawn(run)
 }
 
 /// Runs `write` without the signals by which the system ends a program that writes to a broken pipe (a program may have

@@ -1,6 +1,4 @@
-//! Who wants to know of a schedule's cycles, and the calls by which they are told: one after another, each cycle once.
-//!
-//! Must not import the collector.
+//! Delivers each schedule cycle's profile to the user's callback, in order and exactly once.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -9,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::profile;
 use gpuprof_report::profile::Profile;
 
-/// Who wants to know of cycles.
-static ON_READY: Mutex<Ready> = Mutex::new(Ready {
-    f: None,
-    waiting: VecDeque::new(),
+static DELIVERY: Mutex<Delivery> = Mutex::new(Delivery {
+    callback: None,
+    queue: VecDeque::new(),
     is_running: false,
 });
 
@@ -22,90 +20,95 @@ thread_local! {
     static RUNS_HERE: Cell<bool> = const { Cell::new(false) };
 }
 
-struct Ready {
+struct Delivery {
     /// `None` also while it runs.
-    f: Option<OnReady>,
-    /// Cycles that it is to be called with.
-    waiting: VecDeque<Profile>,
+    callback: Option<Callback>,
+    /// The profiles that it has not been called with yet.
+    queue: VecDeque<Profile>,
     is_running: bool,
 }
 
-type OnReady = Box<dyn FnMut(Profile) + Send>;
+type Callback = Box<dyn FnMut(Profile) + Send>;
 
-/// Calls `f` with what each cycle of a [`Schedule`](crate::Schedule) has measured.
+/// Calls `f` with the profile of each cycle of a [`Schedule`](crate::Schedule).
 ///
-/// It is called from [`step`](crate::step), at the first step after the cycle's last at which the GPU times of all its
-/// calls are there, at the latest when the next cycle begins to measure; what the GPU has not finished by then is counted as
-/// unfinished. A schedule with a step or more of `wait` gives them time. The last cycle, whole or not, comes when the session
-/// or the process ends. Given twice, the later `f` is called; a panic in it is the caller's of [`step`](crate::step). A cycle
-/// that another thread ends while `f` runs is handed to it next, by the thread that it runs on. One that `f` itself ends, by
-/// a step or with the process, is not handed over, as that might never end; it counts in the sum.
+/// It is called from [`step`](crate::step), at the first step after the cycle at which the GPU times of
+/// all its calls have been read, at the latest when the next cycle begins to measure. Calls that the
+/// GPU has not finished by then count as unfinished; a schedule with at least one step of `wait` gives
+/// them time. The last cycle, complete or not, is delivered when the session or the process ends.
+///
+/// A second `f` replaces the first. A panic in `f` reaches the caller of [`step`](crate::step). If
+/// another thread ends a cycle while `f` runs, the thread that runs `f` calls it again. A cycle that
+/// `f` itself ends, by a step or by ending the process, is not delivered, because that might never
+/// end; it counts in the sum of all cycles.
 ///
 /// ```
 /// # use gpuprof_runtime as gpuprof;
 /// gpuprof::on_profile_ready(|profile| eprintln!("{profile}"));
 /// ```
 pub fn on_profile_ready(f: impl FnMut(Profile) + Send + 'static) {
-    ON_READY.lock().f = Some(Box::new(f));
+    DELIVERY.lock().callback = Some(Box::new(f));
 }
 
-/// Calls that function, outside of every lock: it may use all of gpuprof. Where it runs already, whoever runs it calls it again.
+/// Calls the callback outside of every lock: it may use all of gpuprof. If it runs already, the
+/// thread that runs it calls it with this profile next.
 pub(super) fn deliver(mut profile: Profile) {
     if RUNS_HERE.get() {
         return;
     }
-    super::control::complete(&mut profile);
+    profile::complete(&mut profile);
     {
-        let mut ready = ON_READY.lock();
-        if ready.f.is_none() && !ready.is_running {
+        let mut delivery = DELIVERY.lock();
+        if delivery.callback.is_none() && !delivery.is_running {
             return;
         }
-        ready.waiting.push_back(profile);
+        delivery.queue.push_back(profile);
     }
-    while let Some((mut running, profile)) = RunningReady::next() {
-        (running.f)(profile);
+    while let Some((mut running, profile)) = CallbackInFlight::next() {
+        (running.callback)(profile);
     }
 }
 
-/// Waits, at most `limit`, until no other thread runs that function: at the end of the process what it is still to be called
-/// with would be lost.
+/// Waits at most `limit` until no other thread runs the callback: at the end of the process, the
+/// profiles that are still queued would be lost.
 pub(super) fn wait(limit: Duration) {
     let began = Instant::now();
-    while !RUNS_HERE.get() && ON_READY.lock().is_running && began.elapsed() < limit {
+    while !RUNS_HERE.get() && DELIVERY.lock().is_running && began.elapsed() < limit {
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// That function while it runs. It goes back where it was when this is dropped, also by a panic.
-struct RunningReady {
-    f: OnReady,
+/// The callback while it runs. Dropping this puts it back, also during a panic.
+struct CallbackInFlight {
+    callback: Callback,
 }
 
-impl RunningReady {
-    /// What it is to be called with now; `None` where there is nothing, or it runs already.
+impl CallbackInFlight {
+    /// The callback and the profile to call it with. `None` if no profile is queued, or if it runs
+    /// already.
     fn next() -> Option<(Self, Profile)> {
-        let mut ready = ON_READY.lock();
-        if ready.is_running {
+        let mut delivery = DELIVERY.lock();
+        if delivery.is_running {
             return None;
         }
-        let f = ready.f.take()?;
-        let Some(profile) = ready.waiting.pop_front() else {
-            ready.f = Some(f);
+        let callback = delivery.callback.take()?;
+        let Some(profile) = delivery.queue.pop_front() else {
+            delivery.callback = Some(callback);
             return None;
         };
-        ready.is_running = true;
+        delivery.is_running = true;
         RUNS_HERE.set(true);
-        Some((Self { f }, profile))
+        Some((Self { callback }, profile))
     }
 }
 
-impl Drop for RunningReady {
+impl Drop for CallbackInFlight {
     fn drop(&mut self) {
-        let f = std::mem::replace(&mut self.f, Box::new(drop));
+        let callback = std::mem::replace(&mut self.callback, Box::new(drop));
         RUNS_HERE.set(false);
-        let mut ready = ON_READY.lock();
-        ready.is_running = false;
-        // Another may have been given meanwhile.
-        ready.f.get_or_insert(f);
+        let mut delivery = DELIVERY.lock();
+        delivery.is_running = false;
+        // The callback may have been replaced while it ran.
+        delivery.callback.get_or_insert(callback);
     }
 }

@@ -1,7 +1,7 @@
-//! `GPUPROF_CHECKPOINT`: the JSON files of `GPUPROF_REPORT`, rewritten every so often, for a process that will not reach its
-//! end: `kill -9`, `abort`, the out-of-memory killer.
+//! `GPUPROF_CHECKPOINT`: rewrites the JSON files of `GPUPROF_REPORT` at an interval, for a process
+//! that will not reach its end: `kill -9`, `abort`, the out-of-memory killer.
 //!
-//! What is finished at that moment, without waiting for the GPU. Must not import what measures.
+//! A checkpoint holds what has finished by then; it does not wait for the GPU.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,20 +9,18 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::control;
-use super::outputs;
+use super::profile::LOCK_LIMIT;
+use super::{outputs, windows};
 use crate::os::{self, atomic_file, fd};
 use crate::settings::{Mode, Output, Settings};
 
-/// How long each lock is waited for: these are held for microseconds, and the next time will come.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Held while files are rewritten, and by the end of the process: what was true before must not replace the last word.
+/// Held while files are rewritten, and from the end of the process on: a checkpoint must not replace
+/// the final report.
 static WRITING: Mutex<()> = Mutex::new(());
-/// A file was rewritten: the end of the process must replace it, even by a report of nothing.
-static WRITTEN: AtomicBool = AtomicBool::new(false);
+/// A file was rewritten: the end of the process must replace it, even by an empty report.
+static HAS_WRITTEN: AtomicBool = AtomicBool::new(false);
 
-/// Starts the thread, where the settings ask for it and there is something to rewrite.
+/// Starts the thread if the settings ask for it and there is a file to rewrite.
 pub(super) fn start(settings: &Settings) {
     let Some(interval) = settings.checkpoint else {
         return;
@@ -32,58 +30,62 @@ pub(super) fn start(settings: &Settings) {
     }
     if paths(settings).next().is_none() {
         fd::stderr(
-            b"gpuprof: GPUPROF_CHECKPOINT has no file to rewrite: it needs json=PATH in GPUPROF_REPORT\n",
+            b"gpuprof: GPUPROF_CHECKPOINT has no effect: GPUPROF_REPORT has no json=PATH to rewrite\n",
         );
         return;
     }
-    if os::thread::spawn("gpuprof-checkpoint", move || run(interval)).is_none() {
-        fd::stderr(b"gpuprof: GPUPROF_CHECKPOINT has no effect: no thread is to be had\n");
+    if let Err(error) = os::thread::spawn("gpuprof-checkpoint", move || run(interval)) {
+        let line = format!(
+            "gpuprof: GPUPROF_CHECKPOINT has no effect: could not start a thread: {error}\n"
+        );
+        fd::stderr(line.as_bytes());
     }
 }
 
-/// Waits, at most `limit`, until no file is being rewritten, and keeps it so for the rest of the process. Returns whether
-/// any ever was.
+/// Waits at most `limit` for a file that is being rewritten, and lets none be rewritten for the rest
+/// of the process. Returns whether one ever was.
 pub(super) fn stop(limit: Duration) -> bool {
     if let Some(held) = WRITING.try_lock_for(limit) {
         std::mem::forget(held);
     }
-    WRITTEN.load(Ordering::Acquire)
+    HAS_WRITTEN.load(Ordering::Acquire)
 }
 
 fn run(interval: Duration) {
-    let mut told = false;
+    let mut has_warned = false;
     let mut took = Duration::ZERO;
     loop {
-        // What is in the file was true when its writing began. So that it is never older than the interval, the next is
-        // begun as much earlier as the last one took, and a quarter for a machine on which threads are woken late; but not
-        // so early that the process would do nothing else.
+        // The content of a file is as old as the begin of its writing. For it never to be older than
+        // the interval, the next write begins earlier by the time that the last one took, and by a
+        // quarter for a machine that wakes threads late. A pause of at least that time leaves the
+        // process room for its own work.
         thread::sleep((interval - interval / 4).saturating_sub(took * 2).max(took));
         let Some(_held) = WRITING.try_lock() else {
             return;
         };
         let began = Instant::now();
         if let Some(problem) = rewrite()
-            && !told
+            && !has_warned
         {
-            told = true;
+            has_warned = true;
             fd::stderr(problem.as_bytes());
         }
         took = began.elapsed();
     }
 }
 
-/// Rewrites the files once. Returns a line for the user where one cannot be written.
+/// Rewrites the files once. Returns a line for the user if one cannot be written.
 fn rewrite() -> Option<String> {
-    let (settings, profile) = control::of_environment(PATIENCE)?;
-    // As at exit: where nothing was counted there is no report, unless an older one would stay.
-    if !outputs::has_content(&profile) && !WRITTEN.load(Ordering::Acquire) {
+    let (settings, profile) = windows::of_environment(LOCK_LIMIT)?;
+    // As at exit, an empty report is only written to replace an older one.
+    if !outputs::has_content(&profile) && !HAS_WRITTEN.load(Ordering::Acquire) {
         return None;
     }
     let text = outputs::json(&profile);
     let mut problem = None;
     for path in paths(&settings) {
         match atomic_file::write(&path, &text) {
-            Ok(()) => WRITTEN.store(true, Ordering::Release),
+            Ok(()) => HAS_WRITTEN.store(true, Ordering::Release),
             Err(error) => {
                 let path = outputs::shown(&path);
                 problem = Some(format!(

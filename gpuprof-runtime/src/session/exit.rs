@@ -1,9 +1,10 @@
-//! The end of the process: the report is written from an `atexit` handler, once, whatever way `exit` was reached, or
-//! before a signal ends the process, where that was asked for.
+//! The end of the process: an `atexit` handler, or a signal if the settings ask for it, writes the
+//! reports once.
 //!
-//! The exiting thread's thread-locals are gone by then, other threads still run, and the driver may be shutting down: so
-//! the locks that a profile is made under are tried, waits are bounded, and nothing here panics outward. Locks that others hold
-//! for no more than milliseconds, and no user's code runs under, are waited for: to end a cycle of a schedule takes such.
+//! The thread-locals of the exiting thread are gone by then, other threads still run, and the driver
+//! may be shutting down. Therefore the locks that a profile is made under are only tried, waits are
+//! bounded, and no panic leaves the handler. Locks that other threads hold for milliseconds at most,
+//! and that no code of the program runs under, are waited for.
 
 use std::panic;
 use std::sync::Once;
@@ -11,68 +12,61 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{checkpoint, control, outputs, signals};
+use super::{checkpoint, outputs, profile, windows};
 use crate::os::fd;
-use crate::settings::{Mode, Output, Settings};
+use crate::settings::{Output, Settings};
 use crate::site::{Entry, GATE_SHUT};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::sanitize;
 
-/// How long who waits for the reports waits for a lock first.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// Limit for the settings' lock, before waiting for another thread's reports.
+const SETTINGS_LOCK_LIMIT: Duration = Duration::from_millis(200);
 
-/// How long the handler waits for each lock before there is no report. Who has one has it for as long as a profile takes to make,
-/// which of a large program on a busy machine is a second.
-const LONGEST_LOCK: Duration = Duration::from_secs(5);
+/// Limit for each lock of a report. It is held while a profile is made, which takes a second for a
+/// large program on a busy machine.
+const REPORT_LOCK_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long whoever ends the process waits for a report that is being written, beside the wait for GPU work in it.
-const LONGEST_WRITE: Duration = Duration::from_secs(10);
+/// Limit for another thread's reports, beyond the wait for GPU work.
+const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
-/// How long the end waits for a checkpoint to be whole. Where that hangs, in a network file system for example, the
-/// reports are written all the same.
-const LONGEST_CHECKPOINT: Duration = Duration::from_secs(2);
+/// Limit for a checkpoint that is being written. If it hangs, in a network file system for example,
+/// the reports are written all the same.
+const CHECKPOINT_LIMIT: Duration = Duration::from_secs(2);
 
-/// How much of a filter is repeated to the user.
-const LONGEST_PATTERN: usize = 60;
+/// Characters of a filter that a message shows.
+const MAX_PATTERN: usize = 60;
 
+/// The process that registered the handler; a forked child is another one.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// How far the reports are: one of the three below.
+/// Progress of the reports: one of the three below.
 static STATE: AtomicU8 = AtomicU8::new(NOT_BEGUN);
 const NOT_BEGUN: u8 = 0;
 const BEGUN: u8 = 1;
 const WRITTEN: u8 = 2;
 
 /// Registers the handler, once.
-pub(crate) fn register() {
+pub(super) fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         OWNER.store(std::process::id(), Ordering::Relaxed);
         register_handler();
-        // Where there is no memory for it, a forked child may find a lock held for ever; nothing else is lost.
+        // If this fails for lack of memory, a forked child may find a lock held for ever.
         // SAFETY: the handler is a plain function of the right type that lives as long as the program.
         unsafe { libc::pthread_atfork(None, None, Some(shut_all_gates)) };
     });
 }
 
-/// Registers it again once CUDA is up: handlers run last-in first-out, so ours then comes before the driver's own.
-pub(crate) fn register_after_cuda() {
+/// Registers it again once CUDA is initialized: handlers run last-in first-out, so that ours then
+/// runs before the driver's.
+pub(super) fn register_after_cuda() {
     static ONCE: Once = Once::new();
     ONCE.call_once(register_handler);
 }
 
-/// Registers it again after something has that comes with handlers of its own, so that ours runs before them.
-pub(crate) fn register_again() {
+/// Registers it again after libcupti has registered its own handlers: ours must run before them.
+pub(super) fn register_after_cupti() {
     register_handler();
-}
-
-/// Does what the environment asks for beyond the report at exit. To be called once, after [`register`].
-pub(crate) fn follow(settings: &Settings) {
-    checkpoint::start(settings);
-    // Where nothing is measured there is nothing to print first.
-    if settings.signals && settings.mode == Mode::On && !signals::take() {
-        fd::stderr(b"gpuprof: GPUPROF_SIGNALS has no effect: no thread is to be had\n");
-    }
 }
 
 fn register_handler() {
@@ -85,8 +79,8 @@ fn register_handler() {
     }
 }
 
-/// In a forked child, where nothing is reported: spans do nothing from now on, as they could wait for locks whose holders were
-/// not forked. Takes none itself.
+/// Turns every site off in a forked child, which reports nothing: a span could wait for a lock whose
+/// holder was not forked. Takes no lock itself.
 unsafe extern "C" fn shut_all_gates() {
     for entry in inventory::iter::<Entry> {
         entry.0.gate.store(GATE_SHUT, Ordering::Relaxed);
@@ -97,38 +91,37 @@ extern "C" fn handler() {
     report_once();
 }
 
-/// Writes the reports, unless that was done or this is a forked child. Returns when they are written; where another
-/// thread writes them, not before that one is done, or far too late.
+/// Writes the reports, unless they are written or this is a forked child. Returns when they are
+/// written, also by another thread, or when waiting for that thread took too long.
 pub(super) fn report_once() {
     if OWNER.load(Ordering::Relaxed) != std::process::id() {
         return;
     }
     match STATE.compare_exchange(NOT_BEGUN, BEGUN, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
-            // A panic must not leave a C function. There is nothing sensible left to do about it either.
+            // A panic must not leave a C function, and nothing is left that could handle it.
             let _ = panic::catch_unwind(write_reports);
             STATE.store(WRITTEN, Ordering::Release);
         }
-        Err(BEGUN) => wait_for_the_other(),
+        Err(BEGUN) => wait_for_report(),
         Err(_) => {}
     }
 }
 
-/// Waits until the thread that writes the reports is done.
-fn wait_for_the_other() {
+fn wait_for_report() {
     let began = Instant::now();
-    let limit = control::exit_wait(PATIENCE).saturating_add(LONGEST_WRITE);
+    let limit = profile::exit_wait(SETTINGS_LOCK_LIMIT).saturating_add(WRITE_LIMIT);
     while STATE.load(Ordering::Acquire) != WRITTEN && began.elapsed() < limit {
         thread::sleep(Duration::from_millis(1));
     }
 }
 
 fn write_reports() {
-    let replaces = checkpoint::stop(LONGEST_CHECKPOINT);
-    for (settings, profile) in control::at_exit(LONGEST_LOCK) {
-        tell_of_filter(&settings, &profile);
+    let has_checkpoint = checkpoint::stop(CHECKPOINT_LIMIT);
+    for (settings, profile) in windows::at_exit(REPORT_LOCK_LIMIT) {
+        warn_unmatched_filter(&settings, &profile);
         for output in &settings.outputs {
-            let is_stale = replaces && matches!(output, Output::Json(_));
+            let is_stale = has_checkpoint && matches!(output, Output::Json(_));
             if outputs::has_content(&profile) || is_stale {
                 outputs::write(output, &settings, &profile);
             }
@@ -136,12 +129,12 @@ fn write_reports() {
     }
 }
 
-/// A filter that leaves nothing over is most likely a slip of the pen.
-fn tell_of_filter(settings: &Settings, profile: &Profile) {
+/// A filter that matches no function is most likely a mistake.
+fn warn_unmatched_filter(settings: &Settings, profile: &Profile) {
     if let Some(filter) = &settings.filter
         && profile.functions.is_empty()
     {
-        let pattern = sanitize::quoted(filter.as_str(), LONGEST_PATTERN);
+        let pattern = sanitize::quoted(filter.as_str(), MAX_PATTERN);
         let annotated = inventory::iter::<Entry>.into_iter().count();
         let line = format!(
             "gpuprof: the filter {pattern} matches none of the {annotated} annotated functions\n"

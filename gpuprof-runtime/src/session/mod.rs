@@ -1,14 +1,19 @@
 //! Sessions and the end of the process: what is measured when, and who is given the profile.
 
+mod activation;
+mod builder;
 mod callback;
 mod checkpoint;
-pub(crate) mod control;
-pub(crate) mod exit;
+mod control;
+mod exit;
 mod outputs;
 mod process;
+mod profile;
 mod signals;
 mod terminal;
+mod windows;
 
+pub use activation::with_stream;
+pub use builder::{Session, SessionBuilder};
 pub use callback::on_profile_ready;
-pub(crate) use control::start_from_environment;
-pub use control::{Session, SessionBuilder, collect, reset, snapshot, step};
+pub use control::{collect, reset, snapshot, step};

@@ -1,62 +1,79 @@
-//! `GPUPROF_SIGNALS=on`: SIGINT and SIGTERM print the report first.
+//! `GPUPROF_SIGNALS=on`: SIGINT and SIGTERM write the report before they end the process.
 //!
-//! By `sigaction` alone and only where the action was the default, so that a program or library with a handler of its own
-//! keeps it, and one that installs its own later owns the signal from then on, whether or not it calls on to this one.
-//! The handler itself does next to nothing: a thread, started beforehand, reports and lets the signal end the process.
-//! Must not import what measures.
+//! Only signals whose action is the default are taken, by `sigaction` alone. A program or library
+//! with a handler of its own keeps it, and a handler that is installed later owns the signal from then
+//! on, whether or not it calls this one. The handler only posts a semaphore: a thread that was started
+//! beforehand writes the report and ends the process by the signal.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
+use std::io;
 use std::mem::{self, MaybeUninit};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use super::exit;
-use crate::os;
+use crate::os::{self, fd};
+use crate::settings::{Mode, Settings};
 
-/// The signals that are taken.
-const TAKEN: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+const SIGNALS: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
-/// The signal that the thread is to end the process by; 0 before one has come.
-static CAME: AtomicI32 = AtomicI32::new(0);
+/// The signal that the thread is to end the process by; 0 before one has arrived.
+static RECEIVED: AtomicI32 = AtomicI32::new(0);
 /// The process that took the signals; a forked child is another one.
 static OWNER: AtomicU32 = AtomicU32::new(0);
-static BELL: Bell = Bell(UnsafeCell::new(MaybeUninit::zeroed()));
+static ARRIVAL: SignalSemaphore = SignalSemaphore(UnsafeCell::new(MaybeUninit::zeroed()));
 
-/// What wakes the thread. A semaphore, because posting one is among the few things that a signal handler may do, and a
-/// program that closes every descriptor it does not know cannot take it away.
-struct Bell(UnsafeCell<MaybeUninit<libc::sem_t>>);
+/// Wakes the thread. A signal handler may post a semaphore, and a program that closes descriptors
+/// which it does not know cannot close one.
+struct SignalSemaphore(UnsafeCell<MaybeUninit<libc::sem_t>>);
 
-// SAFETY: the semaphore is made before any other thread or handler knows of it, and semaphores are there to be shared.
-unsafe impl Sync for Bell {}
+// SAFETY: it is initialized before another thread or a handler uses it, and semaphores may be shared.
+unsafe impl Sync for SignalSemaphore {}
 
-impl Bell {
-    /// Makes it; once, before anything else.
-    fn make(&self) -> bool {
-        // SAFETY: the pointer is to memory of a semaphore's size, which nobody uses yet.
-        unsafe { libc::sem_init(self.0.get().cast(), 0, 0) == 0 }
+impl SignalSemaphore {
+    /// Must be called once, before anything else.
+    fn init(&self) -> io::Result<()> {
+        // SAFETY: the pointer is to memory of a semaphore's size, which nothing uses yet.
+        match unsafe { libc::sem_init(self.0.get().cast(), 0, 0) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
-    fn ring(&self) {
-        // SAFETY: the semaphore was made before a handler was installed.
+    fn post(&self) {
+        // SAFETY: the semaphore was initialized before a handler was installed.
         unsafe { libc::sem_post(self.0.get().cast()) };
     }
 
     fn wait(&self) {
-        // SAFETY: the semaphore was made before the thread was started. An interrupted wait begins again.
+        // SAFETY: the semaphore was initialized before the thread was started. An interrupted wait is
+        // repeated.
         while unsafe { libc::sem_wait(self.0.get().cast()) } != 0 {}
     }
 }
 
-/// Takes the signals whose action is the default. Returns whether that was possible at all. To be called once.
-pub(super) fn take() -> bool {
-    OWNER.store(std::process::id(), Ordering::Relaxed);
-    if !BELL.make() || os::thread::spawn("gpuprof-signals", report_and_end).is_none() {
-        return false;
+/// Takes the signals if the settings ask for it. To be called once.
+pub(super) fn start(settings: &Settings) {
+    // If nothing is measured there is no report to write first.
+    if settings.signals
+        && settings.mode == Mode::On
+        && let Err(error) = take()
+    {
+        let line =
+            format!("gpuprof: GPUPROF_SIGNALS has no effect: could not start a thread: {error}\n");
+        fd::stderr(line.as_bytes());
     }
-    for signal in TAKEN {
+}
+
+/// Takes the signals whose action is the default.
+fn take() -> io::Result<()> {
+    OWNER.store(std::process::id(), Ordering::Relaxed);
+    ARRIVAL.init()?;
+    os::thread::spawn("gpuprof-signals", report_and_end)?;
+    for signal in SIGNALS {
         if action(signal).is_some_and(|action| action == libc::SIG_DFL) {
-            // A blocking call of the program's goes on where it was: nothing there should end it before the report.
+            // SA_RESTART: a blocking call of the program must not fail before the report is written.
             set_action(
                 signal,
                 on_signal as *const () as usize,
@@ -64,44 +81,44 @@ pub(super) fn take() -> bool {
             );
         }
     }
-    true
+    Ok(())
 }
 
-/// The handler. Async-signal-safe: it reads and writes atomics and calls `getpid`, `sigaction`, `raise` and `sem_post`.
+/// Async-signal-safe: it reads and writes atomics and calls `getpid`, `sigaction`, `raise` and `sem_post`.
 extern "C" fn on_signal(signal: c_int) {
-    // A library that took the signal later may call the handler it found, which is this one.
+    // A library that took the signal later may call the handler that it replaced: this one.
     if action(signal) != Some(on_signal as *const () as usize) {
         return;
     }
-    // In a forked child there is no thread to report. And who sends a second signal does not want to wait.
+    // A forked child has no thread that reports, and a second signal ends the process at once.
     let ours = OWNER.load(Ordering::Relaxed) == process();
-    let first = CAME
+    let first = RECEIVED
         .compare_exchange(0, signal, Ordering::AcqRel, Ordering::Relaxed)
         .is_ok();
     if ours && first {
-        BELL.ring();
+        ARRIVAL.post();
     } else {
         end_by(signal);
     }
 }
 
 fn report_and_end() {
-    BELL.wait();
+    ARRIVAL.wait();
     exit::report_once();
-    let signal = CAME.load(Ordering::Acquire);
+    let signal = RECEIVED.load(Ordering::Acquire);
     os::thread::unblock(signal);
     end_by(signal);
 }
 
-/// Ends the process as the signal would have without gpuprof, so that whoever waits for it sees the same. Within the
-/// handler, where the signal is blocked, that happens on return.
+/// Ends the process as the signal would have without gpuprof, so that its parent sees the same
+/// status. Within the handler, where the signal is blocked, the process ends when the handler returns.
 fn end_by(signal: c_int) {
     set_action(signal, libc::SIG_DFL, 0);
     // SAFETY: a signal number.
     unsafe { libc::raise(signal) };
 }
 
-/// What the process does on `signal`; `None` where the system does not say.
+/// What the process does on `signal`; `None` if the system does not say.
 fn action(signal: c_int) -> Option<libc::sighandler_t> {
     // SAFETY: a structure of numbers and an optional function pointer, all of which may be zero.
     let mut found: libc::sigaction = unsafe { mem::zeroed() };

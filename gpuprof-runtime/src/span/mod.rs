@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use self::thread_state::{NodeError, Position, ThreadState};
 use crate::clock;
-use crate::collector::collector;
+use crate::collector::{self, collector};
 use crate::cupti::call_stack::{self, Ended};
 use crate::gpu::{GpuThread, Held, Open, Place, Streams, Timing};
 use crate::nvtx::{OpenRange, Payload};
@@ -362,9 +362,8 @@ pub(crate) fn begin_gpu_timing(
         graph: site.meta.graph,
     };
     let open = timing.begin(gpu, streams, place, is_async);
-    // Only with a stream in hand: before that CUDA may be down, and our handler would run after the driver's.
     if open.is_some() {
-        crate::session::exit::register_after_cuda();
+        collector::note_stream();
     }
     open
 }

@@ -14,8 +14,8 @@ pub(crate) const RUNTIME: &str = "gpuprof-runtime/src";
 /// layers below.
 const LAYERS: [&[&str]; 6] = [
     &["lib", "macro_support"],
-    &["span"],
     &["session"],
+    &["span"],
     &["collector"],
     &["gpu", "cupti", "stats", "nvml"],
     &[

@@ -13,10 +13,11 @@ pub(crate) const SIZES: [&str; 9] = [
     "xtask/src/",
 ];
 
-pub(crate) const CIRCLES: [&str; 5] = [
+pub(crate) const CIRCLES: [&str; 6] = [
     "gpuprof-macros/src/args.rs",
     "gpuprof-report/src/findings/",
     "gpuprof-runtime/src/collector/",
+    "gpuprof-runtime/src/cupti/",
     "gpuprof-runtime/src/stats/",
     "xtask/src/needs/",
 ];

@@ -17,7 +17,6 @@ use super::unavailable::Refusal;
 use super::{api_callbacks, buffers};
 use crate::cupti::Counts;
 use crate::os;
-use crate::session::exit;
 
 /// What is recorded.
 const KINDS: [u32; 4] = [
@@ -40,16 +39,17 @@ struct Running {
     reader: Thread,
 }
 
-/// Starts it, once a process. Where that fails, [`notes`] says why, and everything else goes on as without.
-pub(crate) fn start(sink: Box<dyn Sink>, look: fn()) {
+/// Starts CUPTI, once per process, and returns whether this call did. If it fails, [`notes`] says why.
+pub(crate) fn start(sink: Box<dyn Sink>, look: fn()) -> bool {
+    let mut has_started = false;
     STATE.get_or_init(|| {
         let running = begin(sink, look)?;
         stop_in_children();
-        // libcupti has handlers of its own for the end of the process: what is reported must be read before they run.
-        exit::register_again();
         ON.store(true, Relaxed);
+        has_started = true;
         Ok(running)
     });
+    has_started
 }
 
 fn running() -> Option<&'static Running> {
@@ -173,7 +173,7 @@ fn begin(sink: Box<dyn Sink>, look: fn()) -> Result<Running, Refusal> {
         read: Instant::now(),
         flushed: Instant::now(),
     };
-    let Some(thread) = os::thread::spawn("gpuprof-cupti", move || reader.run()) else {
+    let Ok(thread) = os::thread::spawn("gpuprof-cupti", move || reader.run()) else {
         step_back(&KINDS);
         return Err(Refusal::NoThread);
     };

@@ -44,7 +44,7 @@ const LANES_KEPT: usize = 256;
 
 /// Starts the thread. `None` where the system has none left; calls then go untimed.
 pub(in crate::gpu) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
-    let handle = os::thread::spawn("gpuprof-resolver", move || Resolver::new(timing).run())?;
+    let handle = os::thread::spawn("gpuprof-resolver", move || Resolver::new(timing).run()).ok()?;
     Some(handle.thread().clone())
 }
 

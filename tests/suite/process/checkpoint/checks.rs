@@ -182,7 +182,7 @@ fn without_a_file_to_rewrite_one_line_says_so() {
         assert_eq!(
             ended.remarks(),
             [
-                "gpuprof: GPUPROF_CHECKPOINT has no file to rewrite: it needs json=PATH in GPUPROF_REPORT"
+                "gpuprof: GPUPROF_CHECKPOINT has no effect: GPUPROF_REPORT has no json=PATH to rewrite"
             ]
         );
         let stdout = String::from_utf8(ended.stdout).expect("UTF-8");

@@ -259,7 +259,7 @@ fn while_another_thread_makes_a_profile() {
     // Where it never gets done there is no report, and a line says so.
     let ended = Program::new("held for ever").run();
     assert_eq!(ended.status.code(), Some(7), "{ended:#?}");
-    let line = "gpuprof: no report: another thread held for 5s what it is made from";
+    let line = "gpuprof: no report: another thread held a lock on the measurements for 5s";
     assert_eq!((ended.reports(), ended.remarks()), (0, vec![line]));
     assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
 }

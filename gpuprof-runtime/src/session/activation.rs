@@ -1,0 +1,49 @@
+//! Calls and scopes that may be the program's first use of gpuprof: they open the environment's
+//! window.
+
+use std::sync::atomic::Ordering::Acquire;
+
+use super::control::start_from_environment;
+use crate::collector::{self, collector};
+use crate::gpu::HasStream;
+use crate::site::{GATE_SHUT, GATE_UNKNOWN, Site};
+use crate::span::scope::DefaultStream;
+
+impl Site {
+    /// Whether a call of this site is to be measured now.
+    #[inline]
+    pub fn active(&'static self) -> bool {
+        match self.gate.load(Acquire) {
+            GATE_UNKNOWN => decide(self),
+            gate => gate != GATE_SHUT,
+        }
+    }
+}
+
+#[cold]
+fn decide(site: &'static Site) -> bool {
+    start_from_environment();
+    collector().decide(site)
+}
+
+/// Makes `stream` the default of the spans inside `f` whose own arguments carry none.
+///
+/// It is for code whose arguments carry no stream. If calls nest, the innermost applies. If `stream`
+/// has none at present ([`HasStream::stream_ref`] returns `None`), nothing changes.
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use cudarc::driver::CudaStream;
+/// # use gpuprof_runtime as gpuprof;
+/// # fn forward() {}
+/// # fn example(stream: &Arc<CudaStream>) {
+/// gpuprof::with_stream(stream, || forward());
+/// # }
+/// ```
+pub fn with_stream<S: HasStream, R>(stream: S, f: impl FnOnce() -> R) -> R {
+    start_from_environment();
+    let _default = collector::times_gpu()
+        .then(|| stream.stream_ref().map(DefaultStream::set))
+        .flatten();
+    f()
+}

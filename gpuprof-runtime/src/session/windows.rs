@@ -1,0 +1,99 @@
+//! Which window is open, the environment's or a session's, and what the end of the process reports.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::callback::{self, deliver};
+use super::profile::{self, LOCK_LIMIT};
+use crate::collector::collector;
+use crate::cupti;
+use crate::os::fd;
+use crate::settings::Settings;
+use gpuprof_report::profile::Profile;
+
+/// What outlives single windows.
+struct Windows {
+    has_session: bool,
+    /// What the environment's window had measured when the first session began; reported at exit.
+    environment: Option<(Arc<Settings>, Profile)>,
+}
+
+static WINDOWS: Mutex<Windows> = Mutex::new(Windows {
+    has_session: false,
+    environment: None,
+});
+
+/// Another session is open.
+pub(super) struct SessionOpen;
+
+/// Ends the environment's window, if that is open, and calls `start` to open the session's.
+pub(super) fn begin_session(start: impl FnOnce()) -> Result<(), SessionOpen> {
+    if let Some(settings) = collector()
+        .settings(LOCK_LIMIT)
+        .filter(|_| !WINDOWS.lock().has_session)
+    {
+        profile::wait(settings.exit_wait);
+    }
+    let mut windows = WINDOWS.lock();
+    if windows.has_session {
+        return Err(SessionOpen);
+    }
+    if let Some(settings) = collector().settings(LOCK_LIMIT) {
+        windows.environment = profile::current(LOCK_LIMIT).map(|profile| (settings, profile));
+    }
+    windows.has_session = true;
+    start();
+    Ok(())
+}
+
+/// Ends the session's window: nothing is measured until the next one.
+pub(super) fn end_session() {
+    collector().stop();
+    WINDOWS.lock().has_session = false;
+}
+
+/// What the environment's window has measured so far, or had measured when the first session began.
+/// `None` if a lock was not free within `limit`.
+pub(super) fn of_environment(limit: Duration) -> Option<(Arc<Settings>, Profile)> {
+    // Held while the profile is made: it must not become that of a session which begins meanwhile.
+    let windows = WINDOWS.try_lock_for(limit)?;
+    if let Some(environment) = &windows.environment {
+        return Some(environment.clone());
+    }
+    Some((collector().settings(limit)?, profile::current(limit)?))
+}
+
+/// What is reported when the process ends, in order: settings and profile of each window.
+pub(super) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
+    let windows = WINDOWS.try_lock_for(limit);
+    let mut is_lost = windows.is_none();
+    let environment = windows.and_then(|mut windows| windows.environment.take());
+    let settings = collector().settings(limit);
+    is_lost |= settings.is_none() && collector().is_held();
+    let (began, exit_wait) = (Instant::now(), settings.as_ref().map(|s| s.exit_wait));
+    if let Some(exit_wait) = exit_wait {
+        collector().wait(exit_wait);
+    }
+    // Also if no window is open: CUPTI's reader must not run while the driver or CUPTI shuts down.
+    cupti::drain_last(profile::read_limit(exit_wait.unwrap_or_default(), began));
+    let open = settings.and_then(|settings| {
+        if let Some(cycle) = collector().close_cycle(limit) {
+            // The callback may find the program's own state gone; its panic must not cost the report.
+            let _ = panic::catch_unwind(AssertUnwindSafe(|| deliver(cycle)));
+            callback::wait(settings.exit_wait);
+        }
+        let profile = profile::current(limit);
+        is_lost |= profile.is_none();
+        Some((settings, profile?))
+    });
+    if is_lost {
+        let line = format!(
+            "gpuprof: no report: another thread held a lock on the measurements for {limit:?}\n"
+        );
+        fd::stderr(line.as_bytes());
+    }
+    environment.into_iter().chain(open).collect()
+}
