@@ -1,8 +1,9 @@
-//! A report into the file that a setting names: whole or not at all, and never into a file that somebody else chose.
+//! Writes a report into the file that a setting names: completely or not at all, and never into a
+//! file that somebody else chose.
 //!
-//! The report is written into a new file beside its target and renamed over it. A reader sees the old one or the new one,
-//! a full disk leaves the old one, and a symlink at the target is replaced itself: in a shared folder anyone may have left
-//! it. Must not import what measures.
+//! The report is written into a new file beside its target, which is then renamed over the target. A
+//! reader sees the old report or the new one, a full disk leaves the old one, and a symlink at the
+//! target is itself replaced: in a shared folder anyone may have left it.
 
 use std::ffi::c_int;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -12,39 +13,39 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::os::{fd, thread};
+use super::{fd, thread};
 
-/// What a new report may be: like any file that a program makes, readable to whom the umask allows, because reports are
-/// there to be passed on; but whatever the umask says, nobody else can write into it.
-const MODE: u32 = 0o644;
-/// What its owner can always do with it.
-const OWNER: u32 = 0o600;
+/// The permissions of a new report, which the umask restricts further: readable, because reports are
+/// meant to be passed on, and writable for nobody else.
+const NEW_MODE: u32 = 0o644;
+/// The permissions that its owner always has.
+const OWNER_MODE: u32 = 0o600;
 
-/// Writes `text` to `path`, whatever that is.
+/// Writes `text` to `path`, which may be a file, a pipe, a device or an open descriptor.
 ///
 /// # Errors
-/// The system's, with nothing changed at `path` where that is a file; refused is a pipe or device of another user.
+/// The system's, with an existing file left as it was. A pipe or device of another user is refused.
 pub(crate) fn write(path: &str, text: &[u8]) -> io::Result<()> {
     if let Some(open) = descriptor(path) {
-        return fd::descriptor(open, text);
+        return fd::write(open, text);
     }
     match fs::symlink_metadata(path) {
         Ok(found) if is_special(&found) => write_into(path, text),
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
         Ok(found) if found.is_file() => replace(path, text, mode_like(&found)),
-        // What stands in the way here, such as a folder that is not there, shows when the file is made.
-        _ => replace(path, text, MODE),
+        // Other errors, such as a missing folder, occur again when the file is created.
+        _ => replace(path, text, NEW_MODE),
     }
 }
 
-/// Whether what is written to `path` replaces what was written before. Pipes, terminals and other open files take one
-/// document after the other instead.
+/// Whether writing to `path` replaces what was written before. Pipes, terminals and other open files
+/// receive one document after the other instead.
 pub(crate) fn is_replaced(path: &str) -> bool {
     descriptor(path).is_none() && !fs::symlink_metadata(path).is_ok_and(|found| is_special(&found))
 }
 
-/// The open descriptor that a path stands for. Written to as it is: to open the path would begin anew at the start of
-/// the file that a shell has connected, and fails on a socket.
+/// The open descriptor that a path names. Opening the path instead would start again at the beginning
+/// of a file that a shell has connected, and fails on a socket.
 fn descriptor(path: &str) -> Option<c_int> {
     match path {
         "/dev/stdout" => Some(1),
@@ -63,12 +64,12 @@ fn is_special(found: &Metadata) -> bool {
     kind.is_fifo() || kind.is_char_device()
 }
 
-/// A file of one's own that was closed to others stays closed to them.
+/// A file of the user's own that was closed to others stays closed to them.
 fn mode_like(found: &Metadata) -> u32 {
     if found.uid() == effective_user() {
-        MODE & found.mode() | OWNER
+        NEW_MODE & found.mode() | OWNER_MODE
     } else {
-        MODE
+        NEW_MODE
     }
 }
 
@@ -76,7 +77,7 @@ fn replace(path: &str, text: &[u8], mode: u32) -> io::Result<()> {
     let path = Path::new(path);
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let (new_path, mut new_file) = create_in(folder.unwrap_or(Path::new(".")), mode)?;
-    // No fsync: this is for readers, not for power cuts.
+    // No fsync: this protects readers, and not against power cuts.
     let replaced = thread::without_write_signals(|| new_file.write_all(text))
         .and_then(|()| fs::rename(&new_path, path));
     if replaced.is_err() {
@@ -87,7 +88,7 @@ fn replace(path: &str, text: &[u8], mode: u32) -> io::Result<()> {
 }
 
 /// Creates a file in `folder`. Its name is random, so that nobody can create it first, and short,
-/// so that every target has room for a neighbour.
+/// so that it fits wherever the target's name fits.
 fn create_in(folder: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     const MAX_TRIES: u32 = 100;
     let mut random = fastrand::Rng::new();
@@ -107,10 +108,10 @@ fn create_in(folder: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// Into a pipe or a device that is there. A pipe that another user left at this path would hand them the report; devices
-/// only the administrator can make.
+/// Writes into an existing pipe or device. A pipe that another user left at this path would hand them
+/// the report; only the administrator can create devices.
 fn write_into(path: &str, text: &[u8]) -> io::Result<()> {
-    // Without NONBLOCK a pipe that nobody reads would keep the program from ending.
+    // Without NONBLOCK, a pipe that nobody reads would keep the program from ending.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let opened = OpenOptions::new()
         .write(true)
@@ -125,11 +126,11 @@ fn write_into(path: &str, text: &[u8]) -> io::Result<()> {
     if foreign || !is_special(&found) {
         return Err(io::Error::other("it is another user's"));
     }
-    fd::descriptor(file.as_raw_fd(), text)
+    fd::write(file.as_raw_fd(), text)
 }
 
 fn effective_user() -> u32 {
-    // SAFETY: the call only answers.
+    // SAFETY: the call has no preconditions and cannot fail.
     unsafe { libc::geteuid() }
 }
 

@@ -1,29 +1,29 @@
-//! Bytes into a descriptor, to the end, whatever it is connected to.
-//!
-//! Must not import what measures.
+//! Open descriptors: writes all bytes, whatever a descriptor is connected to.
 
 use std::ffi::c_int;
 use std::io::{Error, ErrorKind, Result};
+use std::mem;
 
-use crate::os::thread;
+use super::thread;
 
-const STDERR: c_int = 2;
+pub(crate) const STDERR: c_int = 2;
 
-/// How long a non-blocking descriptor may take nothing before it is given up, in milliseconds. A blocking one waits for
-/// its reader as the program's own writes do.
+/// How long a non-blocking descriptor may accept nothing before writing fails, in milliseconds. A
+/// blocking one waits for its reader as the program's own writes do.
 const STALLED_MS: c_int = 5_000;
 
-/// Writes to descriptor 2 itself: `std::io::stderr` takes a lock that a thread stopped by the exit may hold for ever.
-/// Where standard error is closed or nobody reads it, there is nobody to tell.
+/// Writes to descriptor 2 itself: `std::io::stderr` takes a lock that a thread stopped by the exit
+/// may hold for ever. Errors are dropped, because there is nowhere else to report them.
 pub(crate) fn stderr(text: &[u8]) {
-    let _ = descriptor(STDERR, text);
+    let _ = write(STDERR, text);
 }
 
 /// Writes all of `text` to an open descriptor.
 ///
 /// # Errors
-/// The system's; [`ErrorKind::TimedOut`] for a non-blocking descriptor that took nothing for five seconds.
-pub(crate) fn descriptor(descriptor: c_int, text: &[u8]) -> Result<()> {
+/// The system's; [`ErrorKind::TimedOut`] for a non-blocking descriptor that accepted nothing for five
+/// seconds.
+pub(crate) fn write(descriptor: c_int, text: &[u8]) -> Result<()> {
     thread::without_write_signals(|| write_all(descriptor, text))
 }
 
@@ -38,7 +38,7 @@ fn write_all(descriptor: c_int, mut text: &[u8]) -> Result<()> {
                 let error = Error::last_os_error();
                 match error.kind() {
                     ErrorKind::Interrupted => {}
-                    ErrorKind::WouldBlock => wait_for_room(descriptor)?,
+                    ErrorKind::WouldBlock => wait_until_writable(descriptor)?,
                     _ => return Err(error),
                 }
             }
@@ -47,17 +47,25 @@ fn write_all(descriptor: c_int, mut text: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a non-blocking descriptor takes something again.
-fn wait_for_room(descriptor: c_int) -> Result<()> {
-    let mut ask = libc::pollfd {
+fn wait_until_writable(descriptor: c_int) -> Result<()> {
+    let mut request = libc::pollfd {
         fd: descriptor,
         events: libc::POLLOUT,
         revents: 0,
     };
     // SAFETY: the pointer is to one pollfd.
-    match unsafe { libc::poll(&mut ask, 1, STALLED_MS) } {
+    match unsafe { libc::poll(&mut request, 1, STALLED_MS) } {
         0 => Err(ErrorKind::TimedOut.into()),
-        // What went wrong shows in the next write.
+        // An error shows in the next write.
         _ => Ok(()),
     }
+}
+
+/// The columns of a terminal. `None` if the descriptor is none, or the terminal does not report them.
+pub(crate) fn columns(terminal: c_int) -> Option<usize> {
+    // SAFETY: all-zero bytes are a valid `winsize`.
+    let mut size: libc::winsize = unsafe { mem::zeroed() };
+    // SAFETY: TIOCGWINSZ writes one `winsize` to the pointer.
+    let status = unsafe { libc::ioctl(terminal, libc::TIOCGWINSZ, &raw mut size) };
+    (status == 0 && size.ws_col > 0).then_some(size.ws_col.into())
 }

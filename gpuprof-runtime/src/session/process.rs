@@ -1,7 +1,6 @@
 //! Which process a profile is of: program, machine, rank.
 
-use std::ffi::CStr;
-
+use crate::os;
 use gpuprof_report::profile::Profile;
 
 /// Variables in which launchers tell a process its rank, in the order they are asked.
@@ -11,19 +10,8 @@ const RANK_VARIABLES: [&str; 4] = ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "
 pub(crate) fn fill(profile: &mut Profile) {
     profile.program = program();
     profile.pid = std::process::id();
-    profile.host = host();
+    profile.host = os::host_name();
     profile.rank = rank();
-}
-
-/// The machine's name, at most 64 bytes on Linux.
-fn host() -> String {
-    let mut name = [0_u8; 65];
-    // SAFETY: the pointer and the length are of one live array.
-    let status = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len()) };
-    let name = CStr::from_bytes_until_nul(&name)
-        .ok()
-        .filter(|_| status == 0);
-    name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// File name of the program.

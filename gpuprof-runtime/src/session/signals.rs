@@ -131,7 +131,7 @@ fn set_action(signal: c_int, handler: libc::sighandler_t, flags: c_int) {
     // SAFETY: a structure of numbers and an optional function pointer, all of which may be zero.
     let mut wanted: libc::sigaction = unsafe { mem::zeroed() };
     wanted.sa_sigaction = handler;
-    wanted.sa_mask = os::thread::set_of(&[]);
+    wanted.sa_mask = os::thread::signal_set(&[]);
     wanted.sa_flags = flags;
     // SAFETY: the action is complete, and its handler takes what a handler of these flags is given.
     unsafe { libc::sigaction(signal, &wanted, ptr::null_mut()) };
