@@ -53,7 +53,7 @@ pub(crate) struct Collector {
     threads: Mutex<Threads>,
     window: Mutex<Window>,
     pub(crate) gpu: Timing,
-    pub(crate) work: cupti::Work,
+    pub(crate) work: cupti::Attribution,
     /// Calls on threads whose own counters are gone already.
     pub(crate) calls_after_thread_exit: AtomicU64,
 }
@@ -80,7 +80,7 @@ struct Window {
     /// Under a schedule.
     steps: Option<Steps>,
     /// What had come from CUPTI when it began.
-    cupti: cupti::Counts,
+    cupti: cupti::CollectionCounts,
 }
 
 /// What was counted in some stretch of time.
@@ -88,7 +88,7 @@ struct Window {
 pub(crate) struct WindowTotals {
     totals: Totals,
     gpu: GpuTotals,
-    work: cupti::Tables,
+    work: cupti::WindowTables,
     wall_ns: u64,
 }
 
@@ -96,19 +96,19 @@ pub(crate) struct WindowTotals {
 #[derive(Debug, Default)]
 struct LateTotals {
     gpu: GpuTotals,
-    work: cupti::Tables,
+    work: cupti::WindowTables,
 }
 
 impl WindowTotals {
     fn add_late(&mut self, late: &LateTotals) {
         self.gpu.fold(&late.gpu);
-        self.work.fold(&late.work);
+        self.work.merge(&late.work);
     }
 
     fn fold(&mut self, other: &Self) {
         self.totals.fold(&other.totals);
         self.gpu.fold(&other.gpu);
-        self.work.fold(&other.work);
+        self.work.merge(&other.work);
         self.wall_ns += other.wall_ns;
     }
 }
@@ -168,10 +168,10 @@ impl Collector {
                 began: None,
                 began_at: SystemTime::UNIX_EPOCH,
                 steps: None,
-                cupti: cupti::Counts::default(),
+                cupti: cupti::CollectionCounts::default(),
             }),
             gpu: Timing::new(),
-            work: cupti::Work::new(),
+            work: cupti::Attribution::new(),
             calls_after_thread_exit: AtomicU64::new(0),
         }
     }
@@ -217,7 +217,7 @@ impl Collector {
     /// Has what is launched from now on count in the window as it is now.
     fn count_work(&self, window: &Window) {
         let counts = site::correlates(window.duties());
-        self.work.change(counts.then(stats::epoch));
+        self.work.set_window(counts.then(stats::epoch));
     }
 
     fn begin_window(&self, window: &mut Window) {
@@ -348,29 +348,29 @@ impl Collector {
         &self,
         window: &Window,
         limit: Duration,
-    ) -> Option<(WindowTotals, LateTotals, cupti::Symbols)> {
+    ) -> Option<(WindowTotals, LateTotals, cupti::SymbolTable)> {
         // GPU times first: a call is booked before its sample is sent, so none is timed that is not counted.
         let (gpu, late_gpu) = self.gpu.stats(limit)?;
-        let seen = self.work.seen(limit)?;
+        let attributed = self.work.attributed(limit)?;
         let totals = WindowTotals {
             totals: self.threads.try_lock_for(limit)?.in_window(),
             gpu,
-            work: seen.now,
+            work: attributed.current,
             wall_ns: window.wall_ns(),
         };
         let late = LateTotals {
             gpu: late_gpu,
-            work: seen.late,
+            work: attributed.late,
         };
-        Some((totals, late, seen.symbols))
+        Some((totals, late, attributed.symbols))
     }
 
     fn profile_of(
         &self,
         window: &Window,
         totals: WindowTotals,
-        symbols: &cupti::Symbols,
-        since: &cupti::Counts,
+        symbols: &cupti::SymbolTable,
+        since: &cupti::CollectionCounts,
         limit: Duration,
     ) -> Option<Profile> {
         let WindowTotals {
@@ -397,7 +397,9 @@ impl Collector {
             paths: &paths,
             totals,
             gpu,
-            cupti: window.runs_cupti().then(|| cupti::by_site(&work, symbols)),
+            cupti: window
+                .runs_cupti()
+                .then(|| cupti::activity_by_site(&work, symbols)),
         };
         let mut profile = build_profile::profile(&inputs);
         profile.wall_ns = wall_ns;
@@ -413,7 +415,7 @@ impl Collector {
             profile.diagnostics.notes.extend(cupti::notes());
             profile.diagnostics.notes.extend(self.work.note());
             profile.cupti = cupti::counts().map(|counts| counts.since(since));
-            cupti::tell(&mut profile, &work, symbols);
+            cupti::write_to_profile(&mut profile, &work, symbols);
         }
         if profile.cupti.is_some() {
             profile.throttled = nvml::throttled(limit);

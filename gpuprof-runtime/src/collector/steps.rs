@@ -40,7 +40,7 @@ pub(super) struct Steps {
     /// When its last active step ended, in clock ticks; `None` while there are more to come.
     pub(super) ended: Option<u64>,
     /// What had come from CUPTI when the latest cycle began.
-    pub(super) cupti: cupti::Counts,
+    pub(super) cupti: cupti::CollectionCounts,
 }
 
 impl Steps {
@@ -53,7 +53,7 @@ impl Steps {
             done_cycles: 0,
             open_steps: 0,
             ended: None,
-            cupti: cupti::Counts::default(),
+            cupti: cupti::CollectionCounts::default(),
         }
     }
 

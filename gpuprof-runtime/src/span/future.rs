@@ -11,7 +11,7 @@ use pin_project_lite::pin_project;
 
 use crate::clock;
 use crate::collector::collector;
-use crate::cupti::call_stack::{self, Ended};
+use crate::cupti::call_stack::{self, EndedCall};
 use crate::gpu::{self, GpuThread, Held, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
@@ -67,7 +67,7 @@ struct Open {
     gpu: Option<Box<gpu::Open>>,
     work: StatedWork,
     /// What CUPTI knows it as.
-    call: Option<call_stack::Call>,
+    call: Option<call_stack::ProfiledCall>,
 }
 
 impl AsyncSpan {
@@ -271,7 +271,7 @@ fn close(open: Open) {
             outcome.ok_or(NodeError::ThreadEnded)
         });
         if let (Some(call), Ok(outcome)) = (open.call, &recorded) {
-            collector().work.ended(Ended::of(
+            collector().work.end_call(EndedCall::new(
                 call,
                 *outcome,
                 open.busy_ns,

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use self::thread_state::{NodeError, Position, ThreadState};
 use crate::clock;
 use crate::collector::{self, collector};
-use crate::cupti::call_stack::{self, Ended};
+use crate::cupti::call_stack::{self, EndedCall};
 use crate::gpu::{GpuThread, Held, Open, Place, Streams, Timing};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
@@ -290,9 +290,12 @@ impl CallTimer {
         if let Some(call) = call_stack::leave(depth as u32)
             && let Some(outcome) = outcome
         {
-            collector()
-                .work
-                .ended(Ended::of(call, outcome, cpu_ns, thread.writer().epoch()));
+            collector().work.end_call(EndedCall::new(
+                call,
+                outcome,
+                cpu_ns,
+                thread.writer().epoch(),
+            ));
         }
         let took = clock::now().saturating_sub(before);
         thread.count(|shared| &shared.own_ticks, took);

@@ -1,330 +1,330 @@
-//! From records to tables: by the correlation id of a CUDA call what it ran on the GPU, and the call of a profiled function around it.
+//! Attribution: the correlation id of a CUDA call leads to the activities that it caused, and the
+//! thread it was made on to the profiled call around it.
 //!
-//! Records come in any order. What belongs to one CUDA call is kept together until it is whole. Must not import anything that
-//! calls CUPTI.
+//! Records arrive in any order, so everything with one correlation id is held together until it is
+//! complete. Age is measured in rounds: one per flush of CUPTI's buffers, at least 100 ms apart
+//! unless somebody asks for a profile.
 
 use rustc_hash::FxHashMap;
 
 use super::captures::Captures;
-use super::correlation::{Activity, Made};
-use super::recorded::{Booked, Symbols, site};
-use super::tables::{KernelKey, Tables};
-use super::windows::Windows;
-use crate::cupti::call_stack::Ended;
+use super::correlation::CorrelatedCall;
+use super::symbols::SymbolTable;
+use super::tables::{KernelKey, WindowTables};
+use super::windows::{RecordedWindows, WindowHistory, site_of_call};
+use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::callback_ids::Purpose;
-use crate::cupti::collect::record::{Api, Record};
+use crate::cupti::collect::record::{Activity, ApiEvent, ApiRecord};
 use crate::gpu::LatePolicy;
 
-/// CUDA calls of which something may still come; past it the older half is let go.
-const MOST_CALLS: usize = 1 << 17;
-/// Rounds for which a CUDA call is kept that is whole as far as can be known.
-const WHOLE_FOR: u32 = 2;
-/// Rounds after which what ran on the GPU without a record of its CUDA call is taken as it is.
-const ORPHAN_AFTER: u32 = 50;
-/// Rounds after which nothing more is waited for: launches of a capture never run, and nothing tells the end of a graph.
-const LET_GO_AFTER: u32 = 600;
+/// Limit of CUDA calls of which records may still arrive; beyond it the older half is released.
+const MAX_CALLS: usize = 1 << 17;
+/// Rounds after its latest record for which a complete call is still held.
+const RELEASE_COMPLETE_AFTER: u32 = 2;
+/// Rounds after which activities without a CUDA call are recorded as unattributed.
+const RELEASE_ORPHANS_AFTER: u32 = 50;
+/// Rounds after which no more is expected of a call: a captured launch never runs, and nothing
+/// marks the last node of a graph.
+const RELEASE_INCOMPLETE_AFTER: u32 = 600;
 
-/// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Join {
-    made: FxHashMap<u32, Made>,
+pub(crate) struct Correlator {
+    /// By correlation id.
+    calls: FxHashMap<u32, CorrelatedCall>,
     round: u32,
-    pub(crate) windows: Windows,
+    pub(crate) windows: WindowHistory,
     captures: Captures,
-    pub(crate) symbols: Symbols,
-    booked: Booked,
-    /// The round in which a window was last handed over.
-    handed_over: u32,
+    pub(crate) symbols: SymbolTable,
+    recorded: RecordedWindows,
+    /// The round in which the latest window ended.
+    window_ended_in: u32,
 }
 
-/// All that was measured up to now.
-pub(crate) struct Seen {
-    pub(crate) now: Tables,
-    /// Of an earlier window that still counts.
-    pub(crate) late: Tables,
-    /// Kernel names by number.
-    pub(crate) symbols: Symbols,
+/// Everything that was attributed so far.
+pub(crate) struct Attributed {
+    pub(crate) current: WindowTables,
+    /// Late records of an earlier window that still counts.
+    pub(crate) late: WindowTables,
+    pub(crate) symbols: SymbolTable,
 }
 
-impl Join {
-    /// Takes one record.
-    pub(crate) fn take(&mut self, record: Record) {
-        match record {
-            Record::Kernel(kernel) => self.ran(Activity::Kernel(kernel)),
-            Record::Copy(copy) => self.ran(Activity::Copy(copy)),
-            Record::Api { api, call } => {
-                if api.end < api.start || api.start == 0 {
-                    self.booked.now.invalid += 1;
-                    return;
-                }
-                self.captures.note(&api);
-                let made = self.made(api.correlation);
-                (made.api, made.call) = (Some(api), call);
-                self.settle(api.correlation);
-            }
-        }
-        if self.made.len() > MOST_CALLS {
-            self.make_room();
-        }
+impl Correlator {
+    pub(crate) fn add_api_event(&mut self, ApiEvent { api, call }: ApiEvent) {
+        self.captures.add_call(&api);
+        let known = self.entry(api.correlation);
+        (known.api, known.call) = (Some(api), call);
+        self.record(api.correlation);
+        self.enforce_limit();
     }
 
-    fn ran(&mut self, activity: Activity) {
-        let ran = *activity.ran();
-        let is_valid = ran.start != 0 && ran.end >= ran.start;
-        if !is_valid {
-            self.booked.now.invalid += 1;
-        }
-        if ran.correlation == 0 {
-            // Made by no CUDA call of the program's.
-            if is_valid {
-                self.book(&activity, ran.start, 0);
-            }
+    pub(crate) fn add_activity(&mut self, activity: Activity) {
+        let correlation = activity.span().correlation;
+        if correlation == 0 {
+            // Not caused by a CUDA call of the program.
+            self.record_activity(&activity, activity.span().start, 0);
             return;
         }
-        let made = self.made(ran.correlation);
-        made.ran += 1;
-        let was_told = std::mem::take(&mut made.is_told_unfinished);
-        let launched = made.api.filter(|_| was_told).map(|api| api.start);
-        if let Some(tables) = launched.and_then(|at| self.tables_at(at)) {
-            tables.came += 1;
+        let known = self.entry(correlation);
+        known.activities += 1;
+        known.pending.push(activity);
+        if std::mem::take(&mut known.is_counted_unfinished)
+            && let Some(api) = known.api
+            && let Some(tables) = self.tables_at(api.start)
+        {
+            tables.finished_late += 1;
         }
-        if is_valid {
-            let made = self.made(ran.correlation);
-            made.waiting.push(activity);
-            self.settle(ran.correlation);
-        }
+        self.record(correlation);
+        self.enforce_limit();
     }
 
-    fn made(&mut self, correlation: u32) -> &mut Made {
+    fn entry(&mut self, correlation: u32) -> &mut CorrelatedCall {
         let round = self.round;
-        let made = self.made.entry(correlation).or_insert_with(|| Made {
-            born: round,
-            ..Made::default()
+        let entry = self.calls.entry(correlation);
+        let known = entry.or_insert_with(|| CorrelatedCall {
+            first_round: round,
+            ..CorrelatedCall::default()
         });
-        made.touched = round;
-        made
+        known.latest_round = round;
+        known
     }
 
-    /// Books what can be booked of a CUDA call.
-    fn settle(&mut self, correlation: u32) {
-        let Some(made) = self.made.get_mut(&correlation) else {
+    /// Records what is known of a CUDA call, if its own record has arrived.
+    fn record(&mut self, correlation: u32) {
+        let Some(known) = self.calls.get_mut(&correlation) else {
             return;
         };
-        let Some(api) = made.api else { return };
-        let call = made.call;
-        let is_graph = made.purpose() == Some(Purpose::Graph);
-        let waiting = std::mem::take(&mut made.waiting);
-        let is_new = !std::mem::replace(&mut made.is_booked, true);
+        let Some(api) = known.api else { return };
+        let call = known.call;
+        let is_graph = known.purpose() == Some(Purpose::Graph);
+        let pending = std::mem::take(&mut known.pending);
+        let is_new = !std::mem::replace(&mut known.is_api_recorded, true);
         if is_new && let Some(tables) = self.tables_at(api.start) {
-            tables.add_api(site(call), &api);
+            tables.add_api(site_of_call(call), &api);
         }
-        for activity in waiting {
-            let key = self.book(&activity, api.start, call);
-            let start = activity.ran().start;
+        for activity in pending {
+            let key = self.record_activity(&activity, api.start, call);
+            let start = activity.span().start;
             match (is_graph, key) {
-                (true, _) => self.note_node(correlation, start, key),
-                (false, Some(key)) => self.add_latency(&api, start, key),
+                (true, _) => self.add_graph_node(correlation, start, key),
+                (false, Some(key)) => self.record_latency(&api, start, key),
                 (false, None) => {}
             }
         }
     }
 
-    fn note_node(&mut self, correlation: u32, start: u64, key: Option<KernelKey>) {
-        if let Some(made) = self.made.get_mut(&correlation)
-            && made.first.is_none_or(|(first, _)| start < first)
+    fn add_graph_node(&mut self, correlation: u32, start: u64, key: Option<KernelKey>) {
+        if let Some(known) = self.calls.get_mut(&correlation)
+            && known.first_node.is_none_or(|(first, _)| start < first)
         {
-            made.first = Some((start, key));
+            known.first_node = Some((start, key));
         }
     }
 
-    fn add_latency(&mut self, api: &Api, start: u64, key: KernelKey) {
+    fn record_latency(&mut self, api: &ApiRecord, start: u64, key: KernelKey) {
         if let Some(tables) = self.tables_at(api.start) {
             tables.add_latency(key, start.saturating_sub(api.start));
         }
     }
 
-    fn tables_at(&mut self, time: u64) -> Option<&mut Tables> {
+    /// The tables of the window that was open at `time`.
+    fn tables_at(&mut self, time: u64) -> Option<&mut WindowTables> {
         let epoch = self.windows.at(time)?;
-        self.booked.of(epoch)
+        self.recorded.tables(epoch)
     }
 
-    fn book(&mut self, activity: &Activity, launched: u64, call: u64) -> Option<KernelKey> {
-        let epoch = self.windows.at(launched)?;
-        let symbol = self.symbols.of(activity);
-        self.booked.add(epoch, call, activity, symbol)
+    fn record_activity(
+        &mut self,
+        activity: &Activity,
+        launched_at: u64,
+        call: u64,
+    ) -> Option<KernelKey> {
+        let epoch = self.windows.at(launched_at)?;
+        let symbol = self.symbols.number_of(activity);
+        self.recorded.add(epoch, call, activity, symbol)
     }
 
-    /// Takes a call that has ended.
-    pub(crate) fn ended(&mut self, ended: Ended) {
-        self.booked.ended(ended);
+    pub(crate) fn end_call(&mut self, ended: EndedCall) {
+        self.recorded.end_call(ended);
     }
 
-    /// Counts calls that have ended and will never be told.
-    pub(crate) fn lose(&mut self, calls: u64) {
-        self.booked.now.lost_calls += calls;
+    /// Counts ended calls that did not fit in the queue.
+    pub(crate) fn add_dropped_calls(&mut self, calls: u64) {
+        self.recorded.current.dropped_calls += calls;
     }
 
-    /// Everything finished so far was taken.
-    pub(crate) fn flushed(&mut self) {
+    /// Starts a round, and releases the calls that nothing more is expected of.
+    pub(crate) fn next_round(&mut self) {
         self.round += 1;
-        self.booked.calls.tidy();
+        self.recorded.calls.next_round();
         let round = self.round;
-        let of_age = |made: &Made, rounds| round - made.born >= rounds;
+        self.release_all(|known| match known.api {
+            Some(_) if known.is_complete() => round - known.latest_round >= RELEASE_COMPLETE_AFTER,
+            Some(_) => round - known.latest_round >= RELEASE_INCOMPLETE_AFTER,
+            None => round - known.first_round >= RELEASE_ORPHANS_AFTER,
+        });
+    }
+
+    fn release_all(&mut self, is_due: impl Fn(&CorrelatedCall) -> bool) {
         let due: Vec<u32> = self
-            .made
+            .calls
             .iter()
-            .filter(|(_, made)| match made.api {
-                Some(_) if made.is_whole() => round - made.touched >= WHOLE_FOR,
-                Some(_) => round - made.touched >= LET_GO_AFTER,
-                None => of_age(made, ORPHAN_AFTER),
-            })
+            .filter(|(_, known)| is_due(known))
             .map(|(correlation, _)| *correlation)
             .collect();
-        due.into_iter().for_each(|known| self.let_go(known));
-    }
-
-    /// Forgets a CUDA call, after what is known of it is booked.
-    fn let_go(&mut self, correlation: u32) {
-        self.tell_unfinished(correlation);
-        self.tell_first(correlation);
-        let Some(made) = self.made.remove(&correlation) else {
-            return;
-        };
-        let call = made.call;
-        for activity in &made.waiting {
-            self.book(activity, made.launched(activity), call);
-        }
-        let Some(api) = made.api else { return };
-        if !made.is_booked
-            && let Some(tables) = self.tables_at(api.start)
-        {
-            tables.add_api(site(call), &api);
+        for correlation in due {
+            self.release(correlation);
         }
     }
 
-    /// Counts a CUDA call whose work has not come in its window.
-    fn tell_unfinished(&mut self, correlation: u32) {
-        if let Some(launched) = self.unfinished(correlation)
-            && let Some(tables) = self.tables_at(launched)
+    /// Forgets a CUDA call, after recording what is known of it.
+    fn release(&mut self, correlation: u32) {
+        self.count_unfinished(correlation);
+        self.record_graph_latency(correlation);
+        if let Some(known) = self.calls.remove(&correlation) {
+            self.record_orphans(known.pending);
+        }
+    }
+
+    /// Records activities without a CUDA call as unattributed, in the window they started in.
+    fn record_orphans(&mut self, activities: impl IntoIterator<Item = Activity>) {
+        for activity in activities {
+            self.record_activity(&activity, activity.span().start, 0);
+        }
+    }
+
+    /// Counts a CUDA call whose activities did not arrive in its window.
+    fn count_unfinished(&mut self, correlation: u32) {
+        if let Some(launched_at) = self.unfinished_since(correlation)
+            && let Some(tables) = self.tables_at(launched_at)
         {
             tables.unfinished += 1;
-            if let Some(made) = self.made.get_mut(&correlation) {
-                made.is_told_unfinished = true;
+            if let Some(known) = self.calls.get_mut(&correlation) {
+                known.is_counted_unfinished = true;
             }
         }
     }
 
-    /// Books how long a graph's launch took to get to its first node, as far as nodes have come.
-    fn tell_first(&mut self, correlation: u32) {
-        let Some(made) = self.made.get_mut(&correlation) else {
+    /// Records the time from a graph launch to its first node, among the nodes so far.
+    fn record_graph_latency(&mut self, correlation: u32) {
+        let Some(known) = self.calls.get_mut(&correlation) else {
             return;
         };
-        if let (Some(api), Some((start, key)), false) = (made.api, made.first, made.is_first_booked)
+        if let (Some(api), Some((start, key)), false) =
+            (known.api, known.first_node, known.is_latency_recorded)
         {
-            made.is_first_booked = true;
+            known.is_latency_recorded = true;
             if let Some(key) = key {
-                self.add_latency(&api, start, key);
+                self.record_latency(&api, start, key);
             }
         }
     }
 
-    /// Books what is known of every CUDA call: the window that it belongs to is handed over.
-    fn settle_all(&mut self) {
-        let before = std::mem::replace(&mut self.handed_over, self.round);
-        let known: Vec<u32> = self.made.keys().copied().collect();
-        for correlation in known {
-            let Some(made) = self.made.get_mut(&correlation) else {
+    /// Records what is known of every CUDA call, before the window it belongs to ends.
+    fn record_all(&mut self) {
+        let previous_end = std::mem::replace(&mut self.window_ended_in, self.round);
+        let correlations: Vec<u32> = self.calls.keys().copied().collect();
+        for correlation in correlations {
+            let Some(known) = self.calls.get_mut(&correlation) else {
                 continue;
             };
-            if made.api.is_some() {
-                self.tell_unfinished(correlation);
-                self.settle(correlation);
-                self.tell_first(correlation);
-            } else if made.born < before {
-                // After another whole window nobody would want it any more.
-                let call = made.call;
-                for activity in std::mem::take(&mut made.waiting) {
-                    self.book(&activity, activity.ran().start, call);
-                }
+            if known.api.is_some() {
+                self.count_unfinished(correlation);
+                self.record_graph_latency(correlation);
+            } else if known.first_round < previous_end {
+                // They are a whole window old. Another window later, their own would no longer
+                // count.
+                let orphans = std::mem::take(&mut known.pending);
+                self.record_orphans(orphans);
             }
         }
     }
 
-    /// Lets go of what is whole, and if that is not enough of the older half.
-    fn make_room(&mut self) {
-        let whole: Vec<u32> = self
-            .made
-            .iter()
-            .filter(|(_, made)| made.is_whole())
-            .map(|(correlation, _)| *correlation)
-            .collect();
-        whole.into_iter().for_each(|known| self.let_go(known));
-        if self.made.len() <= MOST_CALLS / 2 {
+    /// Releases complete calls if there are too many, and if that is not enough the older half.
+    fn enforce_limit(&mut self) {
+        if self.calls.len() <= MAX_CALLS {
             return;
         }
-        let mut known: Vec<(u32, u32)> = self
-            .made
-            .iter()
-            .map(|(correlation, made)| (made.born, *correlation))
-            .collect();
-        known.sort_unstable();
-        known.truncate(known.len() / 2);
-        known.iter().for_each(|(_, known)| self.let_go(*known));
-    }
-
-    /// When this CUDA call was made, if what it had to run has not come.
-    fn unfinished(&self, correlation: u32) -> Option<u64> {
-        let made = self.made.get(&correlation)?;
-        let api = made.api.filter(|_| !made.is_told_unfinished)?;
-        let is_captured = || {
-            self.booked.calls.is_captured(made.call)
-                || (made.purpose() != Some(Purpose::Graph) && self.captures.is_any_at(api.start))
-        };
-        (made.runs() && made.ran == 0 && !is_captured()).then_some(api.start)
-    }
-
-    /// Begins the window of `epoch`, and returns what the one that ends has measured, and what has come for the one kept
-    /// before it.
-    pub(crate) fn next_window(&mut self, epoch: u32, late: LatePolicy) -> (Tables, Tables) {
-        if matches!(late, LatePolicy::KeepCurrent) {
-            self.settle_all();
+        self.release_all(CorrelatedCall::is_complete);
+        if self.calls.len() <= MAX_CALLS / 2 {
+            return;
         }
-        self.booked.next_window(epoch, late)
+        let mut by_age: Vec<(u32, u32)> = self
+            .calls
+            .iter()
+            .map(|(correlation, known)| (known.first_round, *correlation))
+            .collect();
+        by_age.sort_unstable();
+        by_age.truncate(by_age.len() / 2);
+        for (_, correlation) in by_age {
+            self.release(correlation);
+        }
     }
 
-    /// What was measured up to now. Calls stay open for what comes later.
-    pub(crate) fn seen(&self) -> Seen {
-        let (mut booked, mut symbols) = (self.booked.clone(), self.symbols.clone());
-        booked.close_all();
-        for (correlation, made) in &self.made {
-            if let Some(launched) = self.unfinished(*correlation)
-                && let Some(tables) = self.windows.at(launched).and_then(|at| booked.of(at))
+    /// When this CUDA call was made, if its activities have not arrived.
+    fn unfinished_since(&self, correlation: u32) -> Option<u64> {
+        let known = self.calls.get(&correlation)?;
+        let api = known.api.filter(|_| !known.is_counted_unfinished)?;
+        let is_captured = || {
+            let is_graph = known.purpose() == Some(Purpose::Graph);
+            self.recorded.calls.is_captured(known.call)
+                || (!is_graph && self.captures.is_any_open_at(api.start))
+        };
+        let is_missing = known.causes_activity() && known.activities == 0;
+        (is_missing && !is_captured()).then_some(api.start)
+    }
+
+    /// Starts the window `epoch`. Returns what the finished window measured, and the late records
+    /// of the window before it that was kept.
+    pub(crate) fn next_window(
+        &mut self,
+        epoch: u32,
+        policy: LatePolicy,
+    ) -> (WindowTables, WindowTables) {
+        if matches!(policy, LatePolicy::KeepCurrent) {
+            self.record_all();
+        }
+        self.recorded.next_window(epoch, policy)
+    }
+
+    /// Everything so far, as if no more arrived. Calls stay open for what does.
+    pub(crate) fn attributed(&self) -> Attributed {
+        let (mut recorded, mut symbols) = (self.recorded.clone(), self.symbols.clone());
+        recorded.close_all();
+        for (correlation, known) in &self.calls {
+            if let Some(launched_at) = self.unfinished_since(*correlation)
+                && let Some(epoch) = self.windows.at(launched_at)
+                && let Some(tables) = recorded.tables(epoch)
             {
                 tables.unfinished += 1;
             }
-            self.show(made, &mut booked, &mut symbols);
+            self.record_pending(known, &mut recorded, &mut symbols);
         }
-        let (now, late) = booked.into_tables();
-        Seen { now, late, symbols }
+        let (current, late) = recorded.into_tables();
+        Attributed {
+            current,
+            late,
+            symbols,
+        }
     }
 
-    /// Adds what waits for more, as if no more came.
-    fn show(&self, made: &Made, booked: &mut Booked, symbols: &mut Symbols) {
-        let call = made.call;
-        for activity in &made.waiting {
-            let symbol = symbols.of(activity);
-            if let Some(epoch) = self.windows.at(made.launched(activity)) {
-                booked.add(epoch, call, activity, symbol);
+    /// Records what waits for more records, in a copy.
+    fn record_pending(
+        &self,
+        known: &CorrelatedCall,
+        recorded: &mut RecordedWindows,
+        symbols: &mut SymbolTable,
+    ) {
+        for activity in &known.pending {
+            let symbol = symbols.number_of(activity);
+            if let Some(epoch) = self.windows.at(activity.span().start) {
+                recorded.add(epoch, 0, activity, symbol);
             }
         }
-        let Some(api) = made.api else { return };
-        let Some(tables) = self.windows.at(api.start).and_then(|at| booked.of(at)) else {
-            return;
-        };
-        if !made.is_booked {
-            tables.add_api(site(call), &api);
-        }
-        if let (Some((start, Some(key))), false) = (made.first, made.is_first_booked) {
+        if let (Some(api), Some((start, Some(key))), false) =
+            (known.api, known.first_node, known.is_latency_recorded)
+            && let Some(epoch) = self.windows.at(api.start)
+            && let Some(tables) = recorded.tables(epoch)
+        {
             tables.add_latency(key, start.saturating_sub(api.start));
         }
     }

@@ -1,59 +1,41 @@
-//! One CUDA call, and what it had the GPU run, as far as its records have come.
-//!
-//! Plain data. Must not import anything that calls CUPTI.
+//! A CUDA call and the activities that it caused: everything with one correlation id.
 
 use smallvec::SmallVec;
 
 use super::tables::KernelKey;
 use crate::cupti::collect::callback_ids::Purpose;
-use crate::cupti::collect::record::{Api, Copy, Kernel, Ran};
+use crate::cupti::collect::record::{Activity, ApiRecord};
 
-/// Something that ran on the GPU.
-#[derive(Clone, Debug)]
-pub(crate) enum Activity {
-    Kernel(Kernel),
-    Copy(Copy),
-}
-
-impl Activity {
-    pub(crate) fn ran(&self) -> &Ran {
-        match self {
-            Self::Kernel(kernel) => &kernel.ran,
-            Self::Copy(copy) => &copy.ran,
-        }
-    }
-}
-
-/// What is known of one CUDA call.
+/// What is known about one CUDA call. Its records arrive in any order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Made {
-    pub(crate) api: Option<Api>,
-    /// The call of a profiled function around it; 0 for none, and until `api` is known.
+pub(crate) struct CorrelatedCall {
+    pub(crate) api: Option<ApiRecord>,
+    /// The profiled call around it; 0 for none, and until `api` is known.
     pub(crate) call: u64,
-    /// What it ran, until `api` is known.
-    pub(crate) waiting: SmallVec<[Activity; 1]>,
-    /// How much that was, so far.
-    pub(crate) ran: u32,
-    /// Of a graph's nodes the earliest so far, and if that is a kernel, which.
-    pub(crate) first: Option<(u64, Option<KernelKey>)>,
-    /// The latency of `first` is in a table.
-    pub(crate) is_first_booked: bool,
-    /// A window was handed over in which it stands as unfinished.
-    pub(crate) is_told_unfinished: bool,
-    /// Its time on the CPU is in a table.
-    pub(crate) is_booked: bool,
-    /// Rounds in which its first and its latest record came.
-    pub(crate) born: u32,
-    pub(crate) touched: u32,
+    /// Activities that wait for `api`; none once it is known.
+    pub(crate) pending: SmallVec<[Activity; 1]>,
+    /// Activities so far.
+    pub(crate) activities: u32,
+    /// For a graph launch: the start of the earliest node so far, and its row if it is a kernel.
+    pub(crate) first_node: Option<(u64, Option<KernelKey>)>,
+    /// The tables have the launch latency of `first_node`.
+    pub(crate) is_latency_recorded: bool,
+    /// The tables of a finished window count it as unfinished.
+    pub(crate) is_counted_unfinished: bool,
+    /// The tables have its CPU time.
+    pub(crate) is_api_recorded: bool,
+    /// The rounds in which its first and its latest record arrived.
+    pub(crate) first_round: u32,
+    pub(crate) latest_round: u32,
 }
 
-impl Made {
+impl CorrelatedCall {
     pub(crate) fn purpose(&self) -> Option<Purpose> {
         self.api?.function.purpose()
     }
 
-    /// Whether it has something run, if it was not captured.
-    pub(crate) fn runs(&self) -> bool {
+    /// Whether the call causes activities, unless it is captured.
+    pub(crate) fn causes_activity(&self) -> bool {
         let purpose = self.purpose();
         self.api.is_some_and(|api| !api.failed)
             && matches!(
@@ -62,13 +44,9 @@ impl Made {
             )
     }
 
-    /// When the call was made that ran this; as near as it is known.
-    pub(crate) fn launched(&self, activity: &Activity) -> u64 {
-        self.api.map_or(activity.ran().start, |api| api.start)
-    }
-
-    pub(crate) fn is_whole(&self) -> bool {
+    /// Whether no more records are expected. How many nodes a graph launch runs is unknown.
+    pub(crate) fn is_complete(&self) -> bool {
         let is_graph = self.purpose() == Some(Purpose::Graph);
-        self.api.is_some() && (!self.runs() || (self.ran > 0 && !is_graph))
+        self.api.is_some() && (!self.causes_activity() || (self.activities > 0 && !is_graph))
     }
 }

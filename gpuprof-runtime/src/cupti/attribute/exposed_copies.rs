@@ -1,127 +1,148 @@
-//! Copies that no kernel hides: for how long one ran on a device while no kernel did.
+//! Exposed copy time: for how long a copy ran on a device while no kernel did.
 //!
-//! Records come in any order, so copies wait until their window is looked at, or until there are too many. Must not import
-//! anything that calls CUPTI.
+//! Records arrive in any order, so copies wait until their window ends or there are too many.
 
-use super::interval_union::Union;
+use super::interval_union::IntervalUnion;
 use crate::cupti::collect::record::CopyKind;
 
-/// Copies that wait, and stretches of kernels that are kept for them; past either all copies so far are settled.
-const MOST: usize = 1 << 16;
+/// Limit of pending copies, and of kernel intervals. At either, all copies so far are finished.
+const MAX_PENDING: usize = 1 << 16;
 
-/// Of one device in one window.
+/// Copies and kernels of one device in one window.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Alone {
-    kernels: Union,
-    waiting: Vec<Waiting>,
-    /// A copy came for a time whose kernels were not kept.
-    is_lost: bool,
+pub(crate) struct ExposedCopies {
+    kernels: IntervalUnion,
+    pending: Vec<PendingCopy>,
+    /// A record arrived for a time whose kernels are forgotten.
+    is_incomplete: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
-    site: u32,
+struct PendingCopy {
+    site: Option<u32>,
     kind: CopyKind,
     start: u64,
     end: u64,
 }
 
-/// Site and direction of a copy, and how long it ran alone.
-pub(crate) type Settled = (u32, CopyKind, u64);
+/// A finished copy or memset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExposedCopy {
+    pub(crate) site: Option<u32>,
+    pub(crate) kind: CopyKind,
+    pub(crate) exposed_ns: u64,
+}
 
-impl Alone {
-    /// Adds a kernel; returns what has to be settled for want of room.
+impl ExposedCopies {
+    /// Adds a kernel; returns the copies that had to be finished to make room.
     #[must_use]
-    pub(crate) fn add_kernel(&mut self, start: u64, end: u64) -> Vec<Settled> {
-        let settled = match self.kernels.len() >= MOST {
+    pub(crate) fn add_kernel(&mut self, start: u64, end: u64) -> Vec<ExposedCopy> {
+        let finished = match self.kernels.len() >= MAX_PENDING {
             true => {
-                let settled = self.settle();
-                self.kernels.sum_up();
-                settled
+                let finished = self.finish();
+                self.kernels.compact();
+                finished
             }
             false => Vec::new(),
         };
-        // Where it is before what is kept, copies of that time were settled without it.
-        self.is_lost |= !self.kernels.add(start, end);
-        settled
+        // If the kernel ran in the forgotten time, copies of that time were finished without it.
+        self.is_incomplete |= !self.kernels.add(start, end);
+        finished
     }
 
-    /// Adds a copy or memset; returns what has to be settled for want of room.
+    /// Adds a copy or memset; returns the copies that had to be finished to make room.
     #[must_use]
     pub(crate) fn add_copy(
         &mut self,
-        site: u32,
+        site: Option<u32>,
         kind: CopyKind,
         start: u64,
         end: u64,
-    ) -> Vec<Settled> {
-        self.is_lost |= start < self.kernels.floor();
-        self.waiting.push(Waiting {
+    ) -> Vec<ExposedCopy> {
+        self.is_incomplete |= start < self.kernels.compacted_until();
+        self.pending.push(PendingCopy {
             site,
             kind,
             start,
             end,
         });
-        match self.waiting.len() > MOST {
-            true => self.settle(),
+        match self.pending.len() > MAX_PENDING {
+            true => self.finish(),
             false => Vec::new(),
         }
     }
 
-    /// Settles every copy so far by the kernels so far.
+    /// Finishes all pending copies with the kernels so far.
     #[must_use]
-    pub(crate) fn settle(&mut self) -> Vec<Settled> {
+    pub(crate) fn finish(&mut self) -> Vec<ExposedCopy> {
         let kernels = &self.kernels;
-        let settled = self.waiting.drain(..).map(|copy| {
-            let hidden = kernels.within(copy.start, copy.end);
-            let alone = (copy.end - copy.start).saturating_sub(hidden);
-            (copy.site, copy.kind, alone)
+        let finished = self.pending.drain(..).map(|copy| {
+            let hidden = kernels.overlap_ns(copy.start, copy.end);
+            ExposedCopy {
+                site: copy.site,
+                kind: copy.kind,
+                exposed_ns: (copy.end - copy.start).saturating_sub(hidden),
+            }
         });
-        settled.collect()
+        finished.collect()
     }
 
-    /// Whether any time could not be worked out.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.is_lost
+    /// Whether some exposed time could not be computed.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.is_incomplete
     }
 
-    /// Passes on that another window of the same device has lost something.
-    pub(crate) fn note_lost(&mut self, lost: bool) {
-        self.is_lost |= lost;
+    pub(crate) fn mark_incomplete(&mut self) {
+        self.is_incomplete = true;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Alone, CopyKind, MOST};
+    use super::{CopyKind, ExposedCopies, ExposedCopy, MAX_PENDING};
 
-    #[test]
-    fn a_copy_is_alone_where_no_kernel_runs_in_whatever_order_they_come() {
-        let mut alone = Alone::default();
-        assert!(alone.add_copy(1, CopyKind::HtoD, 100, 200).is_empty());
-        assert!(alone.add_copy(2, CopyKind::DtoH, 500, 600).is_empty());
-        for (start, end) in [(180, 220), (50, 110), (105, 120), (300, 400)] {
-            assert!(alone.add_kernel(start, end).is_empty());
+    fn exposed(site: u32, kind: CopyKind, exposed_ns: u64) -> ExposedCopy {
+        ExposedCopy {
+            site: Some(site),
+            kind,
+            exposed_ns,
         }
-        let settled = alone.settle();
-        assert_eq!(settled, [(1, CopyKind::HtoD, 60), (2, CopyKind::DtoH, 100)]);
-        assert!(alone.settle().is_empty() && !alone.is_lost());
     }
 
     #[test]
-    fn where_there_are_too_many_it_is_right_for_what_comes_in_order_and_says_so_where_not() {
-        let mut alone = Alone::default();
-        let mut sum = 0;
-        for at in 0..3 * MOST as u64 {
-            let settled = [
-                alone.add_kernel(at * 100, at * 100 + 40),
-                alone.add_copy(1, CopyKind::HtoD, at * 100 + 30, at * 100 + 60),
-            ];
-            sum += settled.iter().flatten().map(|copy| copy.2).sum::<u64>();
+    fn a_copy_is_exposed_while_no_kernel_runs_in_whatever_order_they_arrive() {
+        let mut copies = ExposedCopies::default();
+        let (in_, out) = (CopyKind::HtoD, CopyKind::DtoH);
+        assert!(copies.add_copy(Some(1), in_, 100, 200).is_empty());
+        assert!(copies.add_copy(Some(2), out, 500, 600).is_empty());
+        for (start, end) in [(180, 220), (50, 110), (105, 120), (300, 400)] {
+            assert!(copies.add_kernel(start, end).is_empty());
         }
-        sum += alone.settle().iter().map(|copy| copy.2).sum::<u64>();
-        assert_eq!((sum, alone.is_lost()), (20 * 3 * MOST as u64, false));
-        let _ = alone.add_copy(1, CopyKind::HtoD, 5, 6);
-        assert!(alone.is_lost());
+        let finished = copies.finish();
+        assert_eq!(finished, [exposed(1, in_, 60), exposed(2, out, 100)]);
+        assert!(copies.finish().is_empty() && !copies.is_incomplete());
+    }
+
+    #[test]
+    fn beyond_the_limits_it_is_exact_in_order_and_incomplete_otherwise() {
+        let mut copies = ExposedCopies::default();
+        let mut sum = 0;
+        for index in 0..3 * MAX_PENDING as u64 {
+            let at = index * 100;
+            let finished = [
+                copies.add_kernel(at, at + 40),
+                copies.add_copy(Some(1), CopyKind::HtoD, at + 30, at + 60),
+            ];
+            let times = finished.iter().flatten().map(|copy| copy.exposed_ns);
+            sum += times.sum::<u64>();
+        }
+        let rest = copies.finish();
+        sum += rest.iter().map(|copy| copy.exposed_ns).sum::<u64>();
+        assert_eq!(
+            (sum, copies.is_incomplete()),
+            (20 * 3 * MAX_PENDING as u64, false)
+        );
+        let _ = copies.add_copy(Some(1), CopyKind::HtoD, 5, 6);
+        assert!(copies.is_incomplete());
     }
 }

@@ -1,112 +1,109 @@
-//! The time during which at least one of many intervals was running: their union, never their sum.
-//!
-//! Plain arithmetic. Must not import anything of gpuprof's.
+//! The time during which at least one of many intervals was running: the length of their union.
 
-/// Intervals that one union keeps apart; past it the earlier half is only a sum from then on.
-const MOST: usize = 1 << 16;
+/// Beyond so many intervals, the earlier half of a union is reduced to its length.
+const MAX_INTERVALS: usize = 1 << 16;
 
-/// A union of half-open intervals that come in any order.
+/// A union of half-open intervals, which may be added in any order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Union {
-    /// In order, none touching the next.
-    apart: Vec<(u64, u64)>,
-    /// Length of what is not kept apart any more, all of it before `floor`.
-    summed_ns: u64,
-    floor: u64,
+pub(crate) struct IntervalUnion {
+    /// In order; none touches the next.
+    intervals: Vec<(u64, u64)>,
+    /// The length of the union before `compacted_until`, where the intervals are forgotten.
+    compacted_ns: u64,
+    compacted_until: u64,
 }
 
-impl Union {
-    /// Intervals kept apart.
+impl IntervalUnion {
+    /// The number of intervals in memory.
     pub(crate) fn len(&self) -> usize {
-        self.apart.len()
+        self.intervals.len()
     }
 
-    /// Its length.
-    pub(crate) fn ns(&self) -> u64 {
-        let apart = self.apart.iter().map(|(start, end)| end - start);
-        self.summed_ns + apart.sum::<u64>()
+    pub(crate) fn length_ns(&self) -> u64 {
+        let lengths = self.intervals.iter().map(|(start, end)| end - start);
+        self.compacted_ns + lengths.sum::<u64>()
     }
 
-    /// What is before this is only a sum.
-    pub(crate) fn floor(&self) -> u64 {
-        self.floor
+    /// The time before which the intervals are forgotten.
+    pub(crate) fn compacted_until(&self) -> u64 {
+        self.compacted_until
     }
 
-    /// Its length within an interval; what is only a sum does not count.
-    pub(crate) fn within(&self, start: u64, end: u64) -> u64 {
-        let from = self.apart.partition_point(|&(_, known)| known <= start);
-        let inside = self.apart.iter().skip(from);
+    /// The length of the union within an interval, without its forgotten part.
+    pub(crate) fn overlap_ns(&self, start: u64, end: u64) -> u64 {
+        let from = self.intervals.partition_point(|&(_, known)| known <= start);
+        let inside = self.intervals.iter().skip(from);
         inside
             .take_while(|(known, _)| *known < end)
             .map(|&(from, to)| to.min(end).saturating_sub(from.max(start)))
             .sum()
     }
 
-    /// Adds an interval. Returns whether its overlap with all others is known; else its early part was added as if it had
-    /// none.
+    /// Adds an interval. Returns false if part of it lies in the forgotten time: that part is added
+    /// as if it overlapped nothing.
     pub(crate) fn add(&mut self, start: u64, end: u64) -> bool {
-        let is_known = start >= self.floor;
-        if !is_known {
-            self.summed_ns += end.min(self.floor).saturating_sub(start);
+        let is_exact = start >= self.compacted_until;
+        if !is_exact {
+            self.compacted_ns += end.min(self.compacted_until).saturating_sub(start);
         }
-        let start = start.max(self.floor);
+        let start = start.max(self.compacted_until);
         if start < end {
             self.insert(start, end);
         }
-        if self.apart.len() > MOST {
-            self.sum_up();
+        if self.intervals.len() > MAX_INTERVALS {
+            self.compact();
         }
-        is_known
+        is_exact
     }
 
     fn insert(&mut self, start: u64, end: u64) {
-        // Nearly always the latest.
-        match self.apart.last() {
+        // Nearly always the interval is the latest.
+        match self.intervals.last() {
             Some(&(_, last)) if start <= last => {}
-            _ => return self.apart.push((start, end)),
+            _ => return self.intervals.push((start, end)),
         }
-        let from = self.apart.partition_point(|&(_, known)| known < start);
-        let to = self.apart.partition_point(|&(known, _)| known <= end);
-        let touched = self.apart.get(from..to).unwrap_or_default();
+        let from = self.intervals.partition_point(|&(_, known)| known < start);
+        let to = self.intervals.partition_point(|&(known, _)| known <= end);
+        let touched = self.intervals.get(from..to).unwrap_or_default();
         let whole = match (touched.first(), touched.last()) {
             (Some(first), Some(last)) => (start.min(first.0), end.max(last.1)),
             _ => (start, end),
         };
         if to == from + 1
-            && let Some(one) = self.apart.get_mut(from)
+            && let Some(interval) = self.intervals.get_mut(from)
         {
-            *one = whole;
+            *interval = whole;
             return;
         }
-        self.apart.splice(from..to, [whole]);
+        self.intervals.splice(from..to, [whole]);
     }
 
-    /// Adds another union; returns whether every overlap was known.
+    /// Adds another union. Returns false if an overlap with a forgotten part is unknown.
     pub(crate) fn merge(&mut self, other: &Self) -> bool {
-        let mut is_known = other.summed_ns == 0 || self.apart.is_empty();
-        self.summed_ns += other.summed_ns;
-        for &(start, end) in &other.apart {
-            is_known &= self.add(start, end);
+        let mut is_exact = other.compacted_ns == 0 || self.intervals.is_empty();
+        self.compacted_ns += other.compacted_ns;
+        for &(start, end) in &other.intervals {
+            is_exact &= self.add(start, end);
         }
-        is_known
+        is_exact
     }
 
-    /// Keeps only the sum of the earlier half.
-    pub(crate) fn sum_up(&mut self) {
-        let half = self.apart.len() / 2;
-        for (start, end) in self.apart.drain(..half) {
-            self.summed_ns += end - start;
-            self.floor = end;
+    /// Reduces the earlier half of the intervals to its length.
+    pub(crate) fn compact(&mut self) {
+        let half = self.intervals.len() / 2;
+        for (start, end) in self.intervals.drain(..half) {
+            self.compacted_ns += end - start;
+            self.compacted_until = end;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Union;
+    use super::{IntervalUnion, MAX_INTERVALS};
 
-    /// One mark for each ns.
-    fn by_hand(intervals: &[(u64, u64)]) -> u64 {
+    /// The same with one mark per ns.
+    fn by_marks(intervals: &[(u64, u64)]) -> u64 {
         let mut marks = vec![false; 4_096];
         for &(start, end) in intervals {
             (start..end).for_each(|ns| marks[ns as usize] = true);
@@ -116,15 +113,15 @@ mod tests {
 
     fn intervals(random: &mut fastrand::Rng) -> Vec<(u64, u64)> {
         let (count, longest) = (random.usize(0..60), random.u64(1..400));
-        let one = |_| {
+        let interval = |_| {
             let start = random.u64(0..3_600);
             (start, start + random.u64(0..=longest))
         };
-        (0..count).map(one).collect()
+        (0..count).map(interval).collect()
     }
 
-    fn union(intervals: &[(u64, u64)]) -> Union {
-        let mut union = Union::default();
+    fn union(intervals: &[(u64, u64)]) -> IntervalUnion {
+        let mut union = IntervalUnion::default();
         for &(start, end) in intervals {
             assert!(union.add(start, end));
         }
@@ -132,34 +129,42 @@ mod tests {
     }
 
     #[test]
-    fn a_union_is_as_long_as_its_marks_one_by_one() {
+    fn a_union_is_as_long_as_its_marks() {
         let mut random = fastrand::Rng::with_seed(7);
         for round in 0..4_000 {
             let (a, b) = (intervals(&mut random), intervals(&mut random));
             let mut whole = union(&a);
-            assert_eq!(whole.ns(), by_hand(&a), "round {round}: {a:?}");
-            assert!(whole.apart.windows(2).all(|pair| pair[0].1 < pair[1].0));
+            assert_eq!(whole.length_ns(), by_marks(&a), "round {round}: {a:?}");
+            assert!(whole.intervals.windows(2).all(|pair| pair[0].1 < pair[1].0));
             assert!(whole.merge(&union(&b)));
             let both = [a, b].concat();
-            assert_eq!(whole.ns(), by_hand(&both), "round {round}: {both:?}");
+            assert_eq!(
+                whole.length_ns(),
+                by_marks(&both),
+                "round {round}: {both:?}"
+            );
             let (start, end) = (random.u64(0..4_000), 4_000);
             let cut = |&(from, to): &(u64, u64)| (from.clamp(start, end), to.clamp(start, end));
             let inside: Vec<_> = both.iter().map(cut).collect();
-            assert_eq!(whole.within(start, end), by_hand(&inside), "round {round}");
+            assert_eq!(
+                whole.overlap_ns(start, end),
+                by_marks(&inside),
+                "round {round}"
+            );
         }
     }
 
     #[test]
-    fn what_is_summed_up_stays_in_the_sum_and_bounds_the_memory() {
-        let mut union = Union::default();
-        for at in 0..200_000 {
-            assert!(union.add(at * 10, at * 10 + 4));
+    fn compaction_bounds_the_memory_and_preserves_the_length() {
+        let mut union = IntervalUnion::default();
+        for index in 0..200_000 {
+            assert!(union.add(index * 10, index * 10 + 4));
         }
-        assert_eq!(union.ns(), 800_000);
-        assert!(union.len() <= super::MOST);
-        // What comes for a time that is only a sum is added to it, and said.
+        assert_eq!(union.length_ns(), 800_000);
+        assert!(union.len() <= MAX_INTERVALS);
+        // An interval in the forgotten time is added to the length, and reported.
         assert!(!union.add(0, 4));
-        assert_eq!(union.ns(), 800_004);
+        assert_eq!(union.length_ns(), 800_004);
         assert!(union.add(2_000_000, 2_000_001));
     }
 }

@@ -1,14 +1,15 @@
-//! From records to a profile.
+//! From records to a profile: which CUDA call caused an activity, which profiled call made that
+//! CUDA call, and the totals per function and window.
 
-pub(crate) mod captures;
-pub(crate) mod correlate;
-pub(crate) mod correlation;
-pub(crate) mod exposed_copies;
-pub(crate) mod interval_union;
-pub(crate) mod open_calls;
-pub(crate) mod recorded;
+mod captures;
+mod correlate;
+mod correlation;
+mod exposed_copies;
+mod interval_union;
+mod open_calls;
 pub(crate) mod state;
+pub(crate) mod symbols;
 pub(crate) mod tables;
 pub(crate) mod to_profile;
-pub(crate) mod totals;
-pub(crate) mod windows;
+mod totals;
+mod windows;

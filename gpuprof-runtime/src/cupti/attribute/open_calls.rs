@@ -1,57 +1,73 @@
-//! What each call of a profiled function had the GPU do, with the calls inside it, until the call is over and its records are in.
+//! The profiled calls of which activities may still arrive, and what each of them and its nested
+//! calls had the GPU do.
 //!
-//! Records come long after their call, so ended calls are kept open for as long as there is room. Must not import anything
-//! that calls CUPTI.
+//! Records arrive long after their call has ended, so ended calls stay open while there is room.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::interval_union::Union;
-use super::totals::Streams;
-use crate::cupti::call_stack::Ended;
+use super::interval_union::IntervalUnion;
+use super::totals::StreamIds;
+use crate::cupti::call_stack::EndedCall;
+use crate::cupti::collect::record::Activity;
 
-/// Ended calls that are kept open, and closed calls that are remembered for records that come too late.
-const MOST_ENDED: usize = 1 << 16;
-/// Intervals of all of them together: 16 MiB.
-const MOST_INTERVALS: usize = 1 << 20;
-/// A union of this many intervals or more has some to spare when there are too many.
-const LARGE: usize = 1_024;
-/// Rounds for which nothing came of a call that has not ended, after which it is taken for one that never will, where there
-/// are more than [`MOST_ENDED`] of them.
-const FORGOTTEN: u32 = 600;
+/// Limit of ended calls that stay open, and of closed calls that are remembered for late records.
+const MAX_ENDED_CALLS: usize = 1 << 16;
+/// Limit of the intervals of all open calls together: 16 MiB.
+const MAX_TOTAL_INTERVALS: usize = 1 << 20;
+/// A union of this size is compacted if there are too many intervals.
+const LARGE_UNION: usize = 1_024;
+/// Beyond [`MAX_ENDED_CALLS`] running calls, one that had no activity for so many rounds is taken
+/// for a call that never ends.
+const FORGET_AFTER_ROUNDS: u32 = 600;
 
-/// One kernel, copy or memset.
+/// When and where a kernel, copy or memset ran.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
+pub(crate) struct ActivityInterval {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) is_kernel: bool,
-    /// Context and stream.
+    /// Context and stream number.
     pub(crate) stream: (u32, u32),
     pub(crate) device: u32,
 }
 
-/// What a call and those inside it had the GPU do.
+impl From<&Activity> for ActivityInterval {
+    fn from(activity: &Activity) -> Self {
+        let span = activity.span();
+        Self {
+            start: span.start,
+            end: span.end,
+            is_kernel: matches!(activity, Activity::Kernel(_)),
+            stream: (span.context, span.stream),
+            device: span.device,
+        }
+    }
+}
+
+/// What a call and its nested calls had the GPU do.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Done {
-    pub(crate) busy: Union,
+pub(crate) struct CallActivity {
+    pub(crate) busy: IntervalUnion,
     pub(crate) activities: u64,
     pub(crate) launches: u64,
-    pub(crate) streams: Streams,
-    /// One bit for each, the last one for all from there on.
+    pub(crate) streams: StreamIds,
+    /// One bit per device; the last bit stands for all devices from there on.
     pub(crate) devices: u64,
 }
 
-impl Done {
-    fn add(&mut self, run: &Run) -> bool {
+impl CallActivity {
+    /// Returns whether the busy time is still exact.
+    fn add(&mut self, interval: &ActivityInterval) -> bool {
         self.activities += 1;
-        self.launches += u64::from(run.is_kernel);
-        self.streams.add(run.stream);
-        self.devices |= 1 << run.device.min(u64::BITS - 1);
-        self.busy.add(run.start, run.end)
+        self.launches += u64::from(interval.is_kernel);
+        self.streams.add(interval.stream);
+        self.devices |= 1 << interval.device.min(u64::BITS - 1);
+        self.busy.add(interval.start, interval.end)
     }
 
+    /// Returns whether the busy time is still exact.
     fn merge(&mut self, other: &Self) -> bool {
         self.activities += other.activities;
         self.launches += other.launches;
@@ -61,159 +77,183 @@ impl Done {
     }
 }
 
-/// A call that is not closed.
-#[derive(Clone, Debug, Default)]
-struct Open {
-    /// The window that `done` is of.
-    epoch: u32,
-    done: Done,
-    ended: Option<Ended>,
-    touched: u32,
+/// A call that was closed, and its activities in the window it ended in.
+pub(crate) struct ClosedCall {
+    pub(crate) ended: EndedCall,
+    pub(crate) activity: CallActivity,
+    /// The busy time of the call around it, which includes this call's, is still exact.
+    pub(crate) is_exact: bool,
 }
 
-impl Open {
-    /// Makes it ready for what ran in this window; `None` where it has something of a later one.
-    fn of(&mut self, epoch: u32) -> Option<&mut Done> {
+/// A call that is not closed.
+#[derive(Clone, Debug, Default)]
+struct OpenCall {
+    /// The window of `activity`.
+    epoch: u32,
+    activity: CallActivity,
+    ended: Option<EndedCall>,
+    latest_round: u32,
+}
+
+impl OpenCall {
+    /// The activities in this window; `None` if the call already has some of a later window.
+    fn activity_in(&mut self, epoch: u32) -> Option<&mut CallActivity> {
         if epoch > self.epoch {
             self.epoch = epoch;
-            self.done = Done::default();
+            self.activity = CallActivity::default();
         }
-        (epoch == self.epoch).then_some(&mut self.done)
+        (epoch == self.epoch).then_some(&mut self.activity)
     }
 }
 
-/// All calls of which something may still come.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Calls {
-    open: FxHashMap<u64, Open>,
-    /// Those of `open` that have ended, in this order: inner ones before the ones around them.
+pub(crate) struct OpenCalls {
+    open: FxHashMap<u64, OpenCall>,
+    /// The open calls that have ended, in order: nested calls before the calls around them.
     ended: VecDeque<u64>,
-    intervals: usize,
-    closed: FxHashMap<u64, Ended>,
+    total_intervals: usize,
+    closed: FxHashMap<u64, EndedCall>,
     closed_order: VecDeque<u64>,
-    pub(crate) round: u32,
+    round: u32,
 }
 
-impl Calls {
-    /// Adds what ran for a call; returns whether all that it overlaps in an open call is known. `too_late` gets each closed call
-    /// that it should have been in.
+impl OpenCalls {
+    /// Adds an activity to the innermost call around it that is open; returns whether that call's
+    /// busy time is still exact. `on_late` gets each closed call that should have included it.
     pub(crate) fn add(
         &mut self,
         call: u64,
         epoch: u32,
-        run: &Run,
-        mut too_late: impl FnMut(&Ended),
+        interval: &ActivityInterval,
+        mut on_late: impl FnMut(&EndedCall),
     ) -> bool {
-        let mut at = call;
-        while let Some(closed) = self.closed.get(&at) {
+        let mut id = call;
+        while let Some(closed) = self.closed.get(&id) {
             if closed.epoch == epoch {
-                too_late(closed);
+                on_late(closed);
             }
-            at = closed.parent;
+            id = closed.parent;
         }
-        if at == 0 {
+        if id == 0 {
             return true;
         }
-        let open = self.open.entry(at).or_default();
-        open.touched = self.round;
-        open.of(epoch).is_none_or(|done| {
-            let before = done.busy.len();
-            let is_known = done.add(run);
-            self.intervals = (self.intervals + done.busy.len()).saturating_sub(before);
-            is_known
+        self.update(id, epoch, |activity| activity.add(interval))
+    }
+
+    /// Updates an open call's activities in a window; returns whether its busy time is still exact.
+    fn update(
+        &mut self,
+        id: u64,
+        epoch: u32,
+        update: impl FnOnce(&mut CallActivity) -> bool,
+    ) -> bool {
+        let open = self.open.entry(id).or_default();
+        open.latest_round = self.round;
+        open.activity_in(epoch).is_none_or(|activity| {
+            let before = activity.busy.len();
+            let is_exact = update(activity);
+            self.total_intervals =
+                (self.total_intervals + activity.busy.len()).saturating_sub(before);
+            is_exact
         })
     }
 
-    pub(crate) fn ended(&mut self, ended: Ended) {
-        let open = self.open.entry(ended.call).or_default();
+    pub(crate) fn end(&mut self, ended: EndedCall) {
+        let open = self.open.entry(ended.id).or_default();
         open.ended = Some(ended);
-        self.ended.push_back(ended.call);
+        self.ended.push_back(ended.id);
     }
 
     /// Whether a call ended while its stream was being captured.
     pub(crate) fn is_captured(&self, call: u64) -> bool {
         let open = self.open.get(&call).and_then(|open| open.ended.as_ref());
         open.or_else(|| self.closed.get(&call))
-            .is_some_and(|ended| ended.captured)
+            .is_some_and(|ended| ended.is_captured)
     }
 
-    /// Whether the oldest ended call has to be closed.
+    /// Whether the oldest ended call must be closed to make room.
     pub(crate) fn is_full(&self) -> bool {
-        self.ended.len() > MOST_ENDED || (self.intervals > MOST_INTERVALS && !self.ended.is_empty())
+        self.ended.len() > MAX_ENDED_CALLS
+            || (self.total_intervals > MAX_TOTAL_INTERVALS && !self.ended.is_empty())
     }
 
-    /// Closes the call that ended first, and hands what it did on to the call around it. Returns as well whether all that it
-    /// overlaps there is known.
-    pub(crate) fn close_oldest(&mut self) -> Option<(Ended, Done, bool)> {
-        let call = self.ended.pop_front()?;
-        let open = self.open.remove(&call)?;
-        self.intervals = self.intervals.saturating_sub(open.done.busy.len());
+    /// Closes the call that ended first, and adds its activities to the call around it.
+    pub(crate) fn close_oldest(&mut self) -> Option<ClosedCall> {
+        let id = self.ended.pop_front()?;
+        let open = self.open.remove(&id)?;
+        self.total_intervals = self
+            .total_intervals
+            .saturating_sub(open.activity.busy.len());
         let ended = open.ended?;
         self.remember(ended);
-        let of_window = open.epoch == ended.epoch;
-        let is_known = !of_window || open.done.activities == 0 || self.hand_on(ended.parent, &open);
-        let done = if of_window {
-            open.done
-        } else {
-            Done::default()
-        };
-        Some((ended, done, is_known))
+        if open.epoch != ended.epoch {
+            // The activities belong to an earlier window than the call.
+            return Some(ClosedCall {
+                ended,
+                activity: CallActivity::default(),
+                is_exact: true,
+            });
+        }
+        let is_exact = open.activity.activities == 0 || self.merge_into_parent(&ended, &open);
+        Some(ClosedCall {
+            ended,
+            activity: open.activity,
+            is_exact,
+        })
     }
 
-    fn hand_on(&mut self, parent: u64, inner: &Open) -> bool {
-        // One that outlived the call around it hands on to whatever is around that.
-        let mut parent = parent;
+    fn merge_into_parent(&mut self, ended: &EndedCall, inner: &OpenCall) -> bool {
+        // A parent that ended first is closed already; then its own parent is the nearest.
+        let mut parent = ended.parent;
         while let Some(closed) = self.closed.get(&parent) {
             parent = closed.parent;
         }
         if parent == 0 {
             return true;
         }
-        let outer = self.open.entry(parent).or_default();
-        outer.touched = self.round;
-        outer.of(inner.epoch).is_none_or(|done| {
-            let before = done.busy.len();
-            let is_known = done.merge(&inner.done);
-            self.intervals = (self.intervals + done.busy.len()).saturating_sub(before);
-            is_known
+        self.update(parent, inner.epoch, |activity| {
+            activity.merge(&inner.activity)
         })
     }
 
-    fn remember(&mut self, ended: Ended) {
-        if self.closed_order.len() == MOST_ENDED
+    fn remember(&mut self, ended: EndedCall) {
+        if self.closed_order.len() == MAX_ENDED_CALLS
             && let Some(oldest) = self.closed_order.pop_front()
         {
             self.closed.remove(&oldest);
         }
-        self.closed.insert(ended.call, ended);
-        self.closed_order.push_back(ended.call);
+        self.closed.insert(ended.id, ended);
+        self.closed_order.push_back(ended.id);
     }
 
-    /// Keeps what has not ended within its bounds, once a round.
-    pub(crate) fn tidy(&mut self) {
+    /// Starts a round, and enforces the limits on running calls.
+    pub(crate) fn next_round(&mut self) {
         self.round += 1;
-        if self.intervals > MOST_INTERVALS {
-            let large = |open: &&mut Open| open.done.busy.len() >= LARGE;
-            self.open
-                .values_mut()
-                .filter(large)
-                .for_each(|open| open.done.busy.sum_up());
-            self.intervals = self.open.values().map(|open| open.done.busy.len()).sum();
+        if self.total_intervals > MAX_TOTAL_INTERVALS {
+            self.total_intervals = 0;
+            for OpenCall { activity, .. } in self.open.values_mut() {
+                if activity.busy.len() >= LARGE_UNION {
+                    activity.busy.compact();
+                }
+                self.total_intervals += activity.busy.len();
+            }
         }
-        if self.open.len() - self.ended.len().min(self.open.len()) > MOST_ENDED {
+        let running = self.open.len().saturating_sub(self.ended.len());
+        if running > MAX_ENDED_CALLS {
             let round = self.round;
-            self.open
-                .retain(|_, open| open.ended.is_some() || round - open.touched < FORGOTTEN);
+            self.open.retain(|_, open| {
+                open.ended.is_some() || round - open.latest_round < FORGET_AFTER_ROUNDS
+            });
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Calls, Done, Ended, MOST_ENDED, Run};
+    use super::{ActivityInterval, EndedCall, MAX_ENDED_CALLS, OpenCalls};
 
-    fn run(start: u64, end: u64) -> Run {
-        Run {
+    fn interval(start: u64, end: u64) -> ActivityInterval {
+        ActivityInterval {
             start,
             end,
             is_kernel: true,
@@ -222,58 +262,59 @@ mod tests {
         }
     }
 
-    fn ended(call: u64, parent: u64) -> Ended {
-        Ended {
-            call,
+    fn ended(id: u64, parent: u64) -> EndedCall {
+        EndedCall {
+            id,
             parent,
-            outermost: true,
-            timed: true,
-            captured: false,
+            is_outermost: true,
+            is_timed: true,
+            is_captured: false,
             cpu_ns: 1,
-            first: false,
+            is_first: false,
             epoch: 1,
         }
     }
 
-    fn close_all(calls: &mut Calls) -> Vec<(u64, u64, u64)> {
-        let close = || calls.close_oldest();
-        std::iter::from_fn(close)
-            .map(|(ended, done, _): (Ended, Done, bool)| {
-                (ended.call, done.busy.ns(), done.activities)
+    fn close_all(calls: &mut OpenCalls) -> Vec<(u64, u64, u64)> {
+        std::iter::from_fn(|| calls.close_oldest())
+            .map(|closed| {
+                let activity = &closed.activity;
+                let busy_ns = activity.busy.length_ns();
+                (closed.ended.id, busy_ns, activity.activities)
             })
             .collect()
     }
 
-    fn no_late(_: &Ended) {
+    fn no_late(_: &EndedCall) {
         panic!("nothing is late");
     }
 
     #[test]
-    fn a_call_has_the_union_of_its_own_and_of_the_calls_inside() {
-        let mut calls = Calls::default();
-        calls.add(1, 1, &run(0, 10), no_late);
-        calls.add(2, 1, &run(5, 20), no_late);
-        calls.ended(ended(2, 1));
-        calls.add(3, 1, &run(15, 40), no_late);
-        calls.ended(ended(3, 1));
-        calls.ended(ended(1, 0));
-        calls.add(3, 1, &run(60, 70), no_late);
+    fn busy_time_is_the_union_over_a_call_and_its_nested_calls() {
+        let mut calls = OpenCalls::default();
+        calls.add(1, 1, &interval(0, 10), no_late);
+        calls.add(2, 1, &interval(5, 20), no_late);
+        calls.end(ended(2, 1));
+        calls.add(3, 1, &interval(15, 40), no_late);
+        calls.end(ended(3, 1));
+        calls.end(ended(1, 0));
+        calls.add(3, 1, &interval(60, 70), no_late);
         let closed = close_all(&mut calls);
         assert_eq!(closed, [(2, 15, 1), (3, 35, 2), (1, 50, 4)]);
     }
 
     #[test]
-    fn a_call_keeps_only_what_ran_in_the_window_it_ended_in() {
-        let mut calls = Calls::default();
-        calls.add(1, 1, &run(0, 10), no_late);
-        calls.add(1, 2, &run(100, 103), no_late);
-        calls.add(1, 1, &run(20, 30), no_late);
-        calls.ended(Ended {
+    fn only_activities_of_the_window_a_call_ended_in_count() {
+        let mut calls = OpenCalls::default();
+        calls.add(1, 1, &interval(0, 10), no_late);
+        calls.add(1, 2, &interval(100, 103), no_late);
+        calls.add(1, 1, &interval(20, 30), no_late);
+        calls.end(EndedCall {
             epoch: 2,
             ..ended(1, 0)
         });
-        calls.add(5, 1, &run(0, 10), no_late);
-        calls.ended(Ended {
+        calls.add(5, 1, &interval(0, 10), no_late);
+        calls.end(EndedCall {
             epoch: 2,
             ..ended(5, 0)
         });
@@ -281,43 +322,44 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_for_a_closed_call_is_late_there_and_counts_in_the_open_one_around() {
-        let mut calls = Calls::default();
-        calls.ended(ended(2, 1));
+    fn an_activity_of_a_closed_call_is_late_and_counts_in_the_open_parent() {
+        let mut calls = OpenCalls::default();
+        calls.end(ended(2, 1));
         assert_eq!(close_all(&mut calls), [(2, 0, 0)]);
         let mut late = Vec::new();
-        calls.add(2, 1, &run(0, 10), |closed| late.push(closed.call));
+        calls.add(2, 1, &interval(0, 10), |closed| late.push(closed.id));
         assert_eq!(late, [2]);
-        calls.ended(ended(1, 0));
+        calls.end(ended(1, 0));
         assert_eq!(close_all(&mut calls), [(1, 10, 1)]);
     }
 
     #[test]
-    fn where_a_call_has_only_a_sum_left_it_is_told() {
-        let mut calls = Calls::default();
-        // One more than a union keeps apart.
-        for at in 1..=(1 << 16) + 1 {
-            assert!(calls.add(1, 1, &run(at * 10, at * 10 + 4), no_late));
+    fn an_inexact_busy_time_is_reported() {
+        let mut calls = OpenCalls::default();
+        // One more than the limit of a union.
+        for index in 1..=(1 << 16) + 1 {
+            let interval = interval(index * 10, index * 10 + 4);
+            assert!(calls.add(1, 1, &interval, no_late));
         }
-        assert!(!calls.add(1, 1, &run(12, 13), no_late));
-        // Of a call inside as well, when that is closed.
-        assert!(calls.add(2, 1, &run(12, 13), no_late));
-        calls.ended(ended(2, 1));
-        calls.ended(ended(1, 0));
-        let known: Vec<_> = std::iter::from_fn(|| calls.close_oldest())
-            .map(|(ended, _, is_known)| (ended.call, is_known))
+        assert!(!calls.add(1, 1, &interval(12, 13), no_late));
+        // Also for a nested call, when that is closed.
+        assert!(calls.add(2, 1, &interval(12, 13), no_late));
+        calls.end(ended(2, 1));
+        calls.end(ended(1, 0));
+        let exact: Vec<_> = std::iter::from_fn(|| calls.close_oldest())
+            .map(|closed| (closed.ended.id, closed.is_exact))
             .collect();
-        assert_eq!(known, [(2, false), (1, true)]);
+        assert_eq!(exact, [(2, false), (1, true)]);
     }
 
     #[test]
-    fn it_is_full_in_time() {
-        let mut calls = Calls::default();
-        for call in 1..=MOST_ENDED as u64 {
-            calls.ended(ended(call, 0));
+    fn ended_calls_are_bounded() {
+        let mut calls = OpenCalls::default();
+        for call in 1..=MAX_ENDED_CALLS as u64 {
+            calls.end(ended(call, 0));
         }
         assert!(!calls.is_full());
-        calls.ended(ended(u64::MAX, 0));
+        calls.end(ended(u64::MAX, 0));
         assert!(calls.is_full());
     }
 }

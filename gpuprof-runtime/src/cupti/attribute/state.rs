@@ -1,109 +1,117 @@
-//! What the collector keeps of the kernel tier: the records joined so far, and the calls that have ended.
+//! The attribution as the collector holds it: behind a lock that the reader shares with the
+//! program's threads.
 //!
-//! Spans only push what ended; all else is done by the reader, and by who asks. Must not import span or report.
+//! Spans only push ended calls into a queue. The reader, and a thread that asks for a profile, do
+//! everything else.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::correlate::{Join, Seen};
-use super::recorded::Symbols;
-use super::tables::Tables;
-use crate::cupti::call_stack::Ended;
-use crate::cupti::collect::queue::Waiting;
+use super::correlate::{Attributed, Correlator};
+use super::symbols::SymbolTable;
+use super::tables::WindowTables;
+use crate::cupti::call_stack::EndedCall;
+use crate::cupti::collect::lifecycle;
+use crate::cupti::collect::queue::BoundedQueue;
 use crate::cupti::collect::reader::Sink;
-use crate::cupti::collect::record::Record;
-use crate::cupti::collect::subscriber;
+use crate::cupti::collect::record::{Activity, ApiEvent};
 use crate::gpu::LatePolicy;
 
-/// How long a program's thread waits for the reader, which holds the lock for milliseconds at most. In a forked child it may be held
-/// for ever.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a thread of the program waits for the reader, which holds the lock for milliseconds at
+/// most. In a forked child the lock may be held forever.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Work {
-    join: Mutex<Join>,
-    ended: Waiting<Ended>,
-    /// Windows that could not be begun or ended as the lock was held all the time.
-    missed: AtomicU64,
+pub(crate) struct Attribution {
+    correlator: Mutex<Correlator>,
+    ended_calls: BoundedQueue<EndedCall>,
+    /// Window changes that were omitted because the lock was held all the time.
+    missed_changes: AtomicU64,
 }
 
-impl Work {
+impl Attribution {
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Hands on a call that has ended.
-    pub(crate) fn ended(&self, ended: Ended) {
-        self.ended.push(ended);
+    pub(crate) fn end_call(&self, ended: EndedCall) {
+        self.ended_calls.push(ended);
     }
 
-    /// From now on what is launched counts in the window `epoch`, or in none.
-    pub(crate) fn change(&self, epoch: Option<u32>) {
-        let Some(now) = subscriber::now() else { return };
-        match self.join.try_lock_for(PATIENCE) {
-            Some(mut join) => join.windows.change(now, epoch),
-            None => self.miss(),
+    /// From now on launches count in the window `epoch`, or in none.
+    pub(crate) fn set_window(&self, epoch: Option<u32>) {
+        let Some(now) = lifecycle::now() else { return };
+        match self.correlator.try_lock_for(LOCK_TIMEOUT) {
+            Some(mut correlator) => correlator.windows.change(now, epoch),
+            None => self.count_missed(),
         }
     }
 
-    fn miss(&self) {
-        self.missed.fetch_add(1, Relaxed);
+    fn count_missed(&self) {
+        self.missed_changes.fetch_add(1, Relaxed);
     }
 
-    /// What was lost in this process for want of the lock, if anything was.
+    /// A note for the report if a window change was omitted in this process.
     pub(crate) fn note(&self) -> Option<String> {
-        let missed = self.missed.load(Relaxed);
+        let missed = self.missed_changes.load(Relaxed);
         (missed > 0).then(|| {
             format!(
-                "the records of kernels were held for {PATIENCE:?} as a window began or ended ({missed}x): its tables miss something, or \
-                 have something of another window"
+                "the records of kernels were locked for {LOCK_TIMEOUT:?} when a window began or \
+                 ended ({missed}x): kernels may be missing, or counted in another window"
             )
         })
     }
 
-    /// Begins the window `epoch`, and returns what the one that ends has measured, and what has come for the one that was
-    /// kept before it.
-    pub(crate) fn next_window(&self, epoch: u32, late: LatePolicy) -> (Tables, Tables) {
-        let Some(mut join) = self.join.try_lock_for(PATIENCE) else {
-            self.miss();
-            return (Tables::default(), Tables::default());
+    /// Starts the window `epoch`. Returns what the finished window measured, and the late records
+    /// of the window before it that was kept.
+    pub(crate) fn next_window(
+        &self,
+        epoch: u32,
+        policy: LatePolicy,
+    ) -> (WindowTables, WindowTables) {
+        let Some(mut correlator) = self.correlator.try_lock_for(LOCK_TIMEOUT) else {
+            self.count_missed();
+            return (WindowTables::default(), WindowTables::default());
         };
-        self.take_ended(&mut join);
-        join.next_window(epoch, late)
+        self.take_ended_calls(&mut correlator);
+        correlator.next_window(epoch, policy)
     }
 
-    /// What was measured up to now; `None`: the lock was not to be had within `limit`.
-    pub(crate) fn seen(&self, limit: Duration) -> Option<Seen> {
-        let mut join = self.join.try_lock_for(limit)?;
-        self.take_ended(&mut join);
-        Some(join.seen())
+    /// What was attributed so far; `None` if the lock was held for longer than `limit`.
+    pub(crate) fn attributed(&self, limit: Duration) -> Option<Attributed> {
+        let mut correlator = self.correlator.try_lock_for(limit)?;
+        self.take_ended_calls(&mut correlator);
+        Some(correlator.attributed())
     }
 
-    /// The kernel names of tables; `None`: the lock was not to be had within `limit`.
-    pub(crate) fn symbols(&self, limit: Duration) -> Option<Symbols> {
-        Some(self.join.try_lock_for(limit)?.symbols.clone())
+    /// The kernel symbols of all tables; `None` if the lock was held for longer than `limit`.
+    pub(crate) fn symbols(&self, limit: Duration) -> Option<SymbolTable> {
+        Some(self.correlator.try_lock_for(limit)?.symbols.clone())
     }
 
-    fn take_ended(&self, join: &mut Join) {
-        let lost = self.ended.take(|ended| join.ended(ended));
-        join.lose(lost);
+    fn take_ended_calls(&self, correlator: &mut Correlator) {
+        let dropped = self.ended_calls.drain(|ended| correlator.end_call(ended));
+        correlator.add_dropped_calls(dropped);
     }
 }
 
-impl Sink for &'static Work {
-    fn take(&mut self, record: Record) {
-        self.join.lock().take(record);
+impl Sink for &'static Attribution {
+    fn on_activity(&mut self, activity: Activity) {
+        self.correlator.lock().add_activity(activity);
     }
 
-    fn read(&mut self) {
-        self.take_ended(&mut self.join.lock());
+    fn on_api_event(&mut self, event: ApiEvent) {
+        self.correlator.lock().add_api_event(event);
     }
 
-    fn flushed(&mut self) {
-        self.join.lock().flushed();
+    fn on_buffers_read(&mut self) {
+        self.take_ended_calls(&mut self.correlator.lock());
+    }
+
+    fn on_flushed(&mut self) {
+        self.correlator.lock().next_round();
     }
 }
 
@@ -111,48 +119,48 @@ impl Sink for &'static Work {
 mod tests {
     use std::time::Duration;
 
-    use super::{LatePolicy, Work};
-    use crate::cupti::call_stack::Ended;
-    use crate::cupti::collect::queue::MOST;
+    use super::{Attribution, LatePolicy};
+    use crate::cupti::call_stack::EndedCall;
+    use crate::cupti::collect::queue::CAPACITY;
 
-    fn ended(call: u64) -> Ended {
-        Ended {
-            call,
+    fn ended(id: u64) -> EndedCall {
+        EndedCall {
+            id,
             parent: 0,
-            outermost: true,
-            timed: false,
-            captured: false,
+            is_outermost: true,
+            is_timed: false,
+            is_captured: false,
             cpu_ns: 1,
-            first: false,
+            is_first: false,
             epoch: 0,
         }
     }
 
     #[test]
-    fn calls_that_nobody_takes_are_lost_past_a_bound_and_counted_in_their_window() {
-        let work = Work::new();
-        for call in 1..=MOST as u64 + 7 {
-            work.ended(ended(call << 20));
+    fn calls_beyond_the_queues_capacity_are_counted_in_their_window() {
+        let attribution = Attribution::new();
+        for call in 1..=CAPACITY as u64 + 7 {
+            attribution.end_call(ended(call << 20));
         }
-        let (now, _) = work.next_window(1, LatePolicy::KeepCurrent);
-        let calls: u64 = now.calls.values().map(|sums| sums.calls).sum();
-        assert_eq!((calls, now.lost_calls), (MOST as u64, 7));
-        let (next, _) = work.next_window(2, LatePolicy::KeepCurrent);
-        assert_eq!(next.lost_calls, 0);
+        let (finished, _) = attribution.next_window(1, LatePolicy::KeepCurrent);
+        let calls: u64 = finished.calls.values().map(|totals| totals.calls).sum();
+        assert_eq!((calls, finished.dropped_calls), (CAPACITY as u64, 7));
+        let (finished, _) = attribution.next_window(2, LatePolicy::KeepCurrent);
+        assert_eq!(finished.dropped_calls, 0);
     }
 
     #[test]
-    fn a_window_that_is_missed_is_told() {
-        let work = Work::new();
-        assert_eq!(work.note(), None);
-        let held = work.join.lock();
-        let _ = work.next_window(1, LatePolicy::KeepCurrent);
+    fn a_missed_window_change_is_reported() {
+        let attribution = Attribution::new();
+        assert_eq!(attribution.note(), None);
+        let held = attribution.correlator.lock();
+        let _ = attribution.next_window(1, LatePolicy::KeepCurrent);
         drop(held);
-        let note = work.note().expect("it was missed");
+        let note = attribution.note().expect("a change was missed");
         assert!(
-            note.contains("held for 1s") && note.contains("(1x)"),
+            note.contains("locked for 1s") && note.contains("(1x)"),
             "{note}"
         );
-        assert!(work.seen(Duration::ZERO).is_some());
+        assert!(attribution.attributed(Duration::ZERO).is_some());
     }
 }

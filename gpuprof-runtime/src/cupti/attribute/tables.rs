@@ -1,206 +1,247 @@
-//! What CUPTI told, added up by function: kernels by name and device, copies by direction, CUDA calls by name.
+//! What one window measured, by function: kernels by symbol and device, copies by direction and
+//! device, CUDA calls by function.
 //!
-//! The program's own tables are the sums over all functions and over what ran outside. Must not import anything that calls
-//! CUPTI.
+//! The totals of the program are the sums over all functions, including activities outside any
+//! profiled function.
 
 use rustc_hash::FxHashMap;
 
-use super::exposed_copies::{Alone, Settled};
-use super::open_calls::{Done, Run};
-use super::totals::{ApiSums, CallSums, CopySums, KernelSums, Shape};
-use crate::cupti::call_stack::{Ended, site_of};
-use crate::cupti::collect::record::{Api, Copy, CopyKind, Function, Kernel, Ran};
+use super::exposed_copies::{ExposedCopies, ExposedCopy};
+use super::open_calls::{ActivityInterval, CallActivity};
+use super::totals::{ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape};
+use crate::cupti::call_stack::{EndedCall, site_of};
+use crate::cupti::collect::record::{
+    ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord,
+};
 
-/// Stands for the site of what ran outside any profiled function.
-pub(crate) const OUTSIDE: u32 = u32::MAX;
-/// Stands for the names past [`MOST_KEYS`].
-pub(crate) const OTHERS: u32 = u32::MAX;
-/// Most kernels told apart, by function, name and device; those past it are one.
-pub(crate) const MOST_KEYS: usize = 1 << 16;
-/// A kernel's name, by number, of a function on a device.
-pub(crate) type KernelKey = (u32, u32, u32);
+/// Beyond so many kernel rows, further kernels of a function are one row per device.
+pub(crate) const MAX_KERNEL_ROWS: usize = 1 << 16;
 
-/// What a window measured.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tables {
-    pub(crate) kernels: FxHashMap<KernelKey, KernelSums>,
-    pub(crate) copies: FxHashMap<(u32, CopyKind, u32), CopySums>,
-    pub(crate) api: FxHashMap<(u32, Function), ApiSums>,
-    pub(crate) calls: FxHashMap<u32, CallSums>,
-    /// By device.
-    pub(crate) alone: FxHashMap<u32, Alone>,
-    pub(crate) invalid: u64,
-    pub(crate) unfinished: u64,
-    /// What was counted as unfinished when its window was handed over, and has come since.
-    pub(crate) came: u64,
-    pub(crate) late: u64,
-    pub(crate) lost_calls: u64,
-    pub(crate) outside: u64,
-    pub(crate) outside_ns: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct KernelKey {
+    /// `None` outside any profiled function.
+    pub(crate) site: Option<u32>,
+    /// `None` beyond [`MAX_KERNEL_ROWS`].
+    pub(crate) symbol: Option<u32>,
+    pub(crate) device: u32,
 }
 
-impl Tables {
-    /// Adds one run of a kernel; returns where its [latency](Self::add_latency) goes.
-    pub(crate) fn add_kernel(&mut self, site: u32, symbol: u32, kernel: &Kernel) -> KernelKey {
-        let mut key = (site, symbol, kernel.ran.device);
-        if self.kernels.len() >= MOST_KEYS && !self.kernels.contains_key(&key) {
-            key = (site, OTHERS, kernel.ran.device);
-        }
-        let ns = self.add_run(site, &kernel.ran);
-        let device = kernel.ran.device;
-        let alone = self.alone.entry(device).or_default();
-        let settled = alone.add_kernel(kernel.ran.start, kernel.ran.end);
-        self.add_alone(device, settled);
-        let sums = self.kernels.entry(key).or_default();
-        sums.times.add(ns);
-        sums.graph_calls += u64::from(kernel.ran.graph_node != 0);
-        let shape = Shape {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CopyKey {
+    /// `None` outside any profiled function.
+    pub(crate) site: Option<u32>,
+    pub(crate) kind: CopyKind,
+    pub(crate) device: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WindowTables {
+    pub(crate) kernels: FxHashMap<KernelKey, KernelTotals>,
+    pub(crate) copies: FxHashMap<CopyKey, CopyTotals>,
+    /// By site, `None` outside any profiled function.
+    pub(crate) api: FxHashMap<(Option<u32>, ApiFunction), ApiTotals>,
+    /// By site.
+    pub(crate) calls: FxHashMap<u32, CallTotals>,
+    /// By device.
+    pub(crate) exposed_copies: FxHashMap<u32, ExposedCopies>,
+    /// CUDA calls whose activities have not arrived.
+    pub(crate) unfinished: u64,
+    /// CUDA calls that were counted as unfinished when their window ended, and whose activities
+    /// have arrived since.
+    pub(crate) finished_late: u64,
+    pub(crate) late_records: u64,
+    pub(crate) dropped_calls: u64,
+    /// Activities outside any profiled function.
+    pub(crate) unattributed: u64,
+    pub(crate) unattributed_ns: u64,
+}
+
+impl WindowTables {
+    /// Adds one run of a kernel; returns the row for its [latency](Self::add_latency).
+    pub(crate) fn add_kernel(
+        &mut self,
+        site: Option<u32>,
+        symbol: Option<u32>,
+        kernel: &KernelRecord,
+    ) -> KernelKey {
+        let KernelRecord { span, .. } = kernel;
+        let device = span.device;
+        let key = self.kernel_key(KernelKey {
+            site,
+            symbol,
+            device,
+        });
+        let ns = self.add_activity(site, span);
+        let exposed = self.exposed_copies.entry(device).or_default();
+        let finished = exposed.add_kernel(span.start, span.end);
+        self.add_exposed(device, finished);
+        let totals = self.kernels.entry(key).or_default();
+        totals.times.add(ns);
+        totals.graph_calls += u64::from(span.graph_node != 0);
+        let shape = LaunchShape {
             grid: kernel.grid,
             block: kernel.block,
             dynamic_shared_bytes: kernel.dynamic_shared_bytes,
             static_shared_bytes: kernel.static_shared_bytes,
             registers: kernel.registers,
         };
-        sums.add_shape(shape, ns);
-        sums.streams.add((kernel.ran.context, kernel.ran.stream));
+        totals.add_shape(shape, ns);
+        totals.streams.add((span.context, span.stream));
         key
     }
 
-    /// Adds the time from a launching call's start to the start of the kernel.
+    /// `key`, or that of the other kernels if there is no room for a new row.
+    fn kernel_key(&self, key: KernelKey) -> KernelKey {
+        match self.kernels.len() < MAX_KERNEL_ROWS || self.kernels.contains_key(&key) {
+            true => key,
+            false => KernelKey {
+                symbol: None,
+                ..key
+            },
+        }
+    }
+
+    /// Adds the time from the start of the launching CUDA call to the start of the kernel.
     pub(crate) fn add_latency(&mut self, key: KernelKey, ns: u64) {
         self.kernels.entry(key).or_default().latency.add(ns);
     }
 
-    pub(crate) fn add_copy(&mut self, site: u32, copy: &Copy) {
-        let ns = self.add_run(site, &copy.ran);
-        let key = (site, copy.kind, copy.ran.device);
-        let sums = self.copies.entry(key).or_default();
-        sums.times.add(ns);
-        sums.bytes = sums.bytes.saturating_add(copy.bytes);
-        if copy.pageable {
-            sums.pageable_calls += 1;
-            sums.pageable_ns += ns;
+    pub(crate) fn add_copy(&mut self, site: Option<u32>, copy: &CopyRecord) {
+        let CopyRecord { span, kind, .. } = *copy;
+        let device = span.device;
+        let ns = self.add_activity(site, &span);
+        let key = CopyKey { site, kind, device };
+        let totals = self.copies.entry(key).or_default();
+        totals.times.add(ns);
+        totals.bytes = totals.bytes.saturating_add(copy.bytes);
+        if copy.is_pageable {
+            totals.pageable_calls += 1;
+            totals.pageable_ns += ns;
         }
-        // The call behind a memset returns at once.
-        let blocks = !copy.is_async && copy.kind != CopyKind::Memset;
-        sums.blocking_calls += u64::from(blocks);
-        sums.streams.add((copy.ran.context, copy.ran.stream));
-        let device = copy.ran.device;
-        let alone = self.alone.entry(device).or_default();
-        let settled = alone.add_copy(site, copy.kind, copy.ran.start, copy.ran.end);
-        self.add_alone(device, settled);
+        // A memset call returns at once, whatever its record says.
+        let is_blocking = !copy.is_async && kind != CopyKind::Memset;
+        totals.blocking_calls += u64::from(is_blocking);
+        totals.streams.add((span.context, span.stream));
+        let exposed = self.exposed_copies.entry(device).or_default();
+        let finished = exposed.add_copy(site, kind, span.start, span.end);
+        self.add_exposed(device, finished);
     }
 
-    fn add_alone(&mut self, device: u32, settled: Vec<Settled>) {
-        for (site, kind, ns) in settled {
-            let sums = self.copies.entry((site, kind, device)).or_default();
-            sums.exposed_ns += ns;
-        }
-    }
-
-    /// Works out how long the copies so far ran alone.
-    pub(crate) fn settle(&mut self) {
-        let settle = |(device, alone): (&u32, &mut Alone)| (*device, alone.settle());
-        let settled: Vec<_> = self.alone.iter_mut().map(settle).collect();
-        for (device, settled) in settled {
-            self.add_alone(device, settled);
+    fn add_exposed(&mut self, device: u32, finished: Vec<ExposedCopy>) {
+        for ExposedCopy {
+            site,
+            kind,
+            exposed_ns,
+        } in finished
+        {
+            let key = CopyKey { site, kind, device };
+            self.copies.entry(key).or_default().exposed_ns += exposed_ns;
         }
     }
 
-    /// Settles records that came after their window was handed over: of the copies it is not known what else ran beside them.
-    pub(crate) fn settle_late(&mut self) {
-        self.settle();
-        let all = self.alone.values_mut();
-        all.for_each(|alone| alone.note_lost(true));
+    /// Computes the exposed time of all copies so far.
+    pub(crate) fn finish_copies(&mut self) {
+        let finish = |(device, copies): (&u32, &mut ExposedCopies)| (*device, copies.finish());
+        let finished: Vec<_> = self.exposed_copies.iter_mut().map(finish).collect();
+        for (device, finished) in finished {
+            self.add_exposed(device, finished);
+        }
     }
 
-    /// Whether it is known how long the copies of this device ran alone.
-    pub(crate) fn knows_alone(&self, device: u32) -> bool {
-        self.alone
+    /// The same for records that arrived after their window ended: the kernels that ran beside
+    /// these copies are unknown.
+    pub(crate) fn finish_late_copies(&mut self) {
+        self.finish_copies();
+        let devices = self.exposed_copies.values_mut();
+        devices.for_each(ExposedCopies::mark_incomplete);
+    }
+
+    /// Whether the exposed time of this device's copies is complete.
+    pub(crate) fn has_exposed_time(&self, device: u32) -> bool {
+        self.exposed_copies
             .get(&device)
-            .is_some_and(|alone| !alone.is_lost())
+            .is_some_and(|copies| !copies.is_incomplete())
     }
 
-    fn add_run(&mut self, site: u32, ran: &Ran) -> u64 {
-        let ns = ran.end.saturating_sub(ran.start);
-        if site == OUTSIDE {
-            self.outside += 1;
-            self.outside_ns += ns;
+    /// Returns the duration of an activity, after counting it if it is unattributed.
+    fn add_activity(&mut self, site: Option<u32>, span: &ActivitySpan) -> u64 {
+        let ns = span.end.saturating_sub(span.start);
+        if site.is_none() {
+            self.unattributed += 1;
+            self.unattributed_ns += ns;
         }
         ns
     }
 
-    pub(crate) fn add_api(&mut self, site: u32, api: &Api) {
-        let sums = self.api.entry((site, api.function)).or_default();
-        sums.times.add(api.end.saturating_sub(api.start));
-        sums.failed += u64::from(api.failed);
+    pub(crate) fn add_api(&mut self, site: Option<u32>, api: &ApiRecord) {
+        let totals = self.api.entry((site, api.function)).or_default();
+        totals.times.add(api.end.saturating_sub(api.start));
+        totals.failed += u64::from(api.failed);
     }
 
-    /// Adds what a call did that is closed now.
-    pub(crate) fn add_call(&mut self, ended: &Ended, done: &Done) {
-        let sums = self.calls.entry(site_of(ended.call)).or_default();
-        if ended.first {
-            sums.first_ns = Some(ended.cpu_ns);
+    /// Adds a closed call.
+    pub(crate) fn add_call(&mut self, ended: &EndedCall, activity: &CallActivity) {
+        let totals = self.calls.entry(site_of(ended.id)).or_default();
+        if ended.is_first {
+            totals.first_call_ns = Some(ended.cpu_ns);
         }
-        if !ended.outermost {
+        if !ended.is_outermost {
             return;
         }
-        let busy = done.busy.ns();
-        sums.merge(&CallSums {
-            busy_ns: busy,
-            timed_busy_ns: if ended.timed { busy } else { 0 },
-            // The capture is told for itself, and ran nothing.
-            calls: u64::from(!ended.captured),
-            activities: done.activities,
-            launches: done.launches,
-            streams: done.streams.count(),
-            devices: done.devices,
-            first_ns: None,
+        let busy_ns = activity.busy.length_ns();
+        totals.merge(&CallTotals {
+            busy_ns,
+            timed_busy_ns: if ended.is_timed { busy_ns } else { 0 },
+            // Captured calls are counted elsewhere, and ran nothing.
+            calls: u64::from(!ended.is_captured),
+            activities: activity.activities,
+            launches: activity.launches,
+            streams: activity.streams.count(),
+            devices: activity.devices,
+            first_call_ns: None,
         });
     }
 
-    /// Adds what ran for a call that is closed already, as if it had overlapped nothing.
-    pub(crate) fn add_late(&mut self, ended: &Ended, run: &Run) {
-        if ended.outermost {
-            let ns = run.end - run.start;
-            let sums = self.calls.entry(site_of(ended.call)).or_default();
-            sums.merge(&CallSums {
-                busy_ns: ns,
-                timed_busy_ns: if ended.timed { ns } else { 0 },
+    /// Adds an activity of a closed call, as if it overlapped nothing.
+    pub(crate) fn add_late(&mut self, ended: &EndedCall, interval: &ActivityInterval) {
+        if ended.is_outermost {
+            let busy_ns = interval.end - interval.start;
+            let totals = self.calls.entry(site_of(ended.id)).or_default();
+            totals.merge(&CallTotals {
+                busy_ns,
+                timed_busy_ns: if ended.is_timed { busy_ns } else { 0 },
                 activities: 1,
-                launches: u64::from(run.is_kernel),
-                ..CallSums::default()
+                launches: u64::from(interval.is_kernel),
+                ..CallTotals::default()
             });
         }
     }
 
-    /// Adds `other`, which is [settled](Self::settle).
-    pub(crate) fn fold(&mut self, other: &Self) {
-        for (device, alone) in &other.alone {
-            let mine = self.alone.entry(*device).or_default();
-            mine.note_lost(alone.is_lost());
-        }
-        for (&(site, symbol, device), sums) in &other.kernels {
-            let mut key = (site, symbol, device);
-            if self.kernels.len() >= MOST_KEYS && !self.kernels.contains_key(&key) {
-                key.1 = OTHERS;
+    /// Adds `other`, whose copies are [finished](Self::finish_copies).
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (device, copies) in &other.exposed_copies {
+            let known = self.exposed_copies.entry(*device).or_default();
+            if copies.is_incomplete() {
+                known.mark_incomplete();
             }
-            self.kernels.entry(key).or_default().merge(sums);
         }
-        for (key, sums) in &other.copies {
-            self.copies.entry(*key).or_default().merge(sums);
+        for (key, totals) in &other.kernels {
+            let key = self.kernel_key(*key);
+            self.kernels.entry(key).or_default().merge(totals);
         }
-        for (key, sums) in &other.api {
-            self.api.entry(*key).or_default().merge(sums);
+        for (key, totals) in &other.copies {
+            self.copies.entry(*key).or_default().merge(totals);
         }
-        for (site, sums) in &other.calls {
-            self.calls.entry(*site).or_default().merge(sums);
+        for (key, totals) in &other.api {
+            self.api.entry(*key).or_default().merge(totals);
         }
-        self.invalid += other.invalid;
-        self.unfinished = (self.unfinished + other.unfinished).saturating_sub(other.came);
-        self.late += other.late;
-        self.lost_calls += other.lost_calls;
-        self.outside += other.outside;
-        self.outside_ns += other.outside_ns;
+        for (site, totals) in &other.calls {
+            self.calls.entry(*site).or_default().merge(totals);
+        }
+        self.unfinished = (self.unfinished + other.unfinished).saturating_sub(other.finished_late);
+        self.late_records += other.late_records;
+        self.dropped_calls += other.dropped_calls;
+        self.unattributed += other.unattributed;
+        self.unattributed_ns += other.unattributed_ns;
     }
 }

@@ -1,17 +1,15 @@
-//! The tables as the profile has them: names, quantiles, order; a function's own and the program's.
-//!
-//! Asks CUPTI for the names of CUDA calls, and nothing else.
+//! Tables to profile: names, quantiles and order, per function and for the whole program.
 
 use std::cmp::Reverse;
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::recorded::Symbols;
-use super::tables::{MOST_KEYS, OTHERS, OUTSIDE, Tables};
-use super::totals::{ApiSums, CopySums, KernelSums, Sums};
+use super::symbols::SymbolTable;
+use super::tables::{KernelKey, MAX_KERNEL_ROWS, WindowTables};
+use super::totals::{ApiTotals, CopyTotals, DurationTotals, KernelTotals};
 use crate::cupti::collect::callback_ids::Purpose;
-use crate::cupti::collect::record::{CopyKind, Function};
+use crate::cupti::collect::record::{ApiFunction, CopyKind};
 use crate::cupti::collect::subscriber;
 use crate::stats::build_profile::CuptiActivity;
 use gpuprof_report::occupancy;
@@ -19,117 +17,134 @@ use gpuprof_report::profile::{
     ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats, Profile,
 };
 
-/// The name of all kernels past [`MOST_KEYS`].
+/// The name of all kernels beyond [`MAX_KERNEL_ROWS`].
 const OTHER_KERNELS: &str = "(other kernels)";
 
-/// What a window's tables tell, by function.
-pub(crate) fn by_site(tables: &Tables, symbols: &Symbols) -> FxHashMap<u32, CuptiActivity> {
+/// The activities of each function.
+pub(crate) fn activity_by_site(
+    tables: &WindowTables,
+    symbols: &SymbolTable,
+) -> FxHashMap<u32, CuptiActivity> {
     let mut sites: FxHashMap<u32, CuptiActivity> = FxHashMap::default();
-    for (site, sums) in &tables.calls {
-        let worked = sites.entry(*site).or_default();
-        worked.timed_busy_ns = sums.timed_busy_ns;
-        worked.devices = sums.devices.count_ones();
-        worked.activity = GpuActivity {
-            busy_ns: Some(sums.busy_ns),
-            busy_calls: sums.calls,
-            activities: sums.activities,
-            launches: sums.launches,
-            work_streams: sums.streams,
-            first_call_ns: sums.first_ns,
+    for (site, totals) in &tables.calls {
+        let entry = sites.entry(*site).or_default();
+        entry.timed_busy_ns = totals.timed_busy_ns;
+        entry.devices = totals.devices.count_ones();
+        entry.activity = GpuActivity {
+            busy_ns: Some(totals.busy_ns),
+            busy_calls: totals.calls,
+            activities: totals.activities,
+            launches: totals.launches,
+            work_streams: totals.streams,
+            first_call_ns: totals.first_call_ns,
             ..GpuActivity::default()
         };
     }
-    let mut latency: FxHashMap<u32, Sums> = FxHashMap::default();
-    for (&(site, symbol, device), sums) in &tables.kernels {
-        let worked = sites.entry(site).or_default();
-        worked
-            .activity
-            .kernels
-            .push(kernel(symbols, symbol, device, sums));
-        latency.entry(site).or_default().merge(&sums.latency);
+    let mut latency: FxHashMap<u32, DurationTotals> = FxHashMap::default();
+    for (key, totals) in &tables.kernels {
+        let Some(site) = key.site else { continue };
+        let entry = sites.entry(site).or_default();
+        let kernel = kernel_stats(symbols, *key, totals);
+        entry.activity.kernels.push(kernel);
+        latency.entry(site).or_default().merge(&totals.latency);
     }
-    for (&(site, kind, device), sums) in &tables.copies {
-        let worked = sites.entry(site).or_default();
-        let copies = copies(kind, device, sums, tables.knows_alone(device));
-        worked.activity.copies.push(copies);
+    for (key, totals) in &tables.copies {
+        let Some(site) = key.site else { continue };
+        let entry = sites.entry(site).or_default();
+        let copies = copy_stats(key.kind, key.device, totals, tables);
+        entry.activity.copies.push(copies);
     }
-    for (&(site, function), sums) in &tables.api {
-        let worked = sites.entry(site).or_default();
-        worked.activity.api.push(api_call(function, sums));
+    for (&(site, function), totals) in &tables.api {
+        let Some(site) = site else { continue };
+        let entry = sites.entry(site).or_default();
+        entry.activity.api.push(api_stats(function, totals));
     }
-    for (site, worked) in &mut sites {
-        let work = &mut worked.activity;
-        work.busy_ns = work.busy_ns.or(Some(0));
-        let latency = latency.get(site).map(durations);
-        work.launch_latency = latency.filter(|latency| latency.calls > 0);
-        sort(&mut work.kernels, &mut work.copies, &mut work.api);
+    for (site, entry) in &mut sites {
+        let activity = &mut entry.activity;
+        activity.busy_ns = activity.busy_ns.or(Some(0));
+        let latency = latency.get(site).map(duration_stats);
+        activity.launch_latency = latency.filter(|latency| latency.calls > 0);
+        sort(
+            &mut activity.kernels,
+            &mut activity.copies,
+            &mut activity.api,
+        );
     }
-    sites.remove(&OUTSIDE);
     sites
 }
 
-/// Fills in what the tables tell of the whole program, and what its devices tell of all kernels.
-pub(crate) fn tell(profile: &mut Profile, tables: &Tables, symbols: &Symbols) {
-    let kernels = sum(&tables.kernels, |key| (key.1, key.2), KernelSums::merge);
-    let copied = sum(&tables.copies, |key| (key.1, key.2), CopySums::merge);
-    let called = sum(&tables.api, |key| key.1, ApiSums::merge);
+/// Fills in the activities of the whole program, and the occupancy of all kernels.
+pub(crate) fn write_to_profile(
+    profile: &mut Profile,
+    tables: &WindowTables,
+    symbols: &SymbolTable,
+) {
+    let without_site = |key: &KernelKey| KernelKey { site: None, ..*key };
+    let kernels = merge_by(&tables.kernels, without_site, KernelTotals::merge);
+    let copies = merge_by(
+        &tables.copies,
+        |key| (key.kind, key.device),
+        CopyTotals::merge,
+    );
+    let api = merge_by(&tables.api, |(_, function)| *function, ApiTotals::merge);
     profile.kernels = kernels
         .iter()
-        .map(|((symbol, device), sums)| kernel(symbols, *symbol, *device, sums))
+        .map(|(key, totals)| kernel_stats(symbols, *key, totals))
         .collect();
-    profile.copies = copied
+    profile.copies = copies
         .iter()
-        .map(|((kind, device), sums)| copies(*kind, *device, sums, tables.knows_alone(*device)))
+        .map(|((kind, device), totals)| copy_stats(*kind, *device, totals, tables))
         .collect();
-    profile.api = called
+    profile.api = api
         .iter()
-        .map(|(function, sums)| api_call(*function, sums))
+        .map(|(function, totals)| api_stats(*function, totals))
         .collect();
     sort(&mut profile.kernels, &mut profile.copies, &mut profile.api);
-    if cfg!(not(feature = "cupti")) && profile.cupti.is_some() {
-        profile.diagnostics.notes.push(
-            "kernel names are shown mangled and GPU clocks are omitted: gpuprof is built without \
-             its feature cupti"
-                .into(),
-        );
-    }
     if let Some(cupti) = &mut profile.cupti {
         *cupti = Cupti {
-            invalid_records: cupti.invalid_records + tables.invalid,
             unfinished: tables.unfinished,
-            late_records: tables.late,
-            dropped_calls: tables.lost_calls,
-            unattributed: tables.outside,
-            unattributed_ns: tables.outside_ns,
+            late_records: tables.late_records,
+            dropped_calls: tables.dropped_calls,
+            unattributed: tables.unattributed,
+            unattributed_ns: tables.unattributed_ns,
             ..std::mem::take(cupti)
         };
+        if cfg!(not(feature = "cupti")) {
+            profile.diagnostics.notes.push(
+                "kernel names are shown mangled and GPU clocks are omitted: gpuprof is built \
+                 without its feature cupti"
+                    .into(),
+            );
+        }
     }
     occupancy::fill(profile);
-    if tables.kernels.keys().any(|key| key.1 == OTHERS) {
+    if tables.kernels.keys().any(|key| key.symbol.is_none()) {
         profile.diagnostics.notes.push(format!(
-            "there are more than {MOST_KEYS} kernels by function and name: the rest is summed up as {OTHER_KERNELS}"
+            "more than {MAX_KERNEL_ROWS} kernels by function and name: the others are shown as \
+             {OTHER_KERNELS}"
         ));
     }
 }
 
-/// Adds up what differs only in its function.
-fn sum<K, L: Hash + Eq, S: Default>(
-    all: &FxHashMap<K, S>,
+/// Merges the rows whose keys differ only in the function.
+fn merge_by<K, L: Hash + Eq, T: Default>(
+    rows: &FxHashMap<K, T>,
     without_site: impl Fn(&K) -> L,
-    merge: impl Fn(&mut S, &S),
-) -> FxHashMap<L, S> {
-    let mut summed: FxHashMap<L, S> = FxHashMap::default();
-    for (key, sums) in all {
-        merge(summed.entry(without_site(key)).or_default(), sums);
+    merge: impl Fn(&mut T, &T),
+) -> FxHashMap<L, T> {
+    let mut merged: FxHashMap<L, T> = FxHashMap::default();
+    for (key, totals) in rows {
+        merge(merged.entry(without_site(key)).or_default(), totals);
     }
-    summed
+    merged
 }
 
-fn kernel(symbols: &Symbols, symbol: u32, device: u32, sums: &KernelSums) -> KernelStats {
-    let symbol = symbols.name(symbol).unwrap_or(OTHER_KERNELS);
+fn kernel_stats(symbols: &SymbolTable, key: KernelKey, totals: &KernelTotals) -> KernelStats {
+    let symbol = key.symbol.and_then(|number| symbols.symbol(number));
+    let symbol = symbol.unwrap_or(OTHER_KERNELS);
     let (name, full_name) = readable_names(symbol);
-    // Of two that took the same time, always the same one.
-    let shown = sums
+    // The shape with the most time; among equals always the same one.
+    let shown = totals
         .shapes
         .iter()
         .max_by_key(|(shape, ns)| (*ns, Reverse(*shape)));
@@ -138,18 +153,18 @@ fn kernel(symbols: &Symbols, symbol: u32, device: u32, sums: &KernelSums) -> Ker
         name,
         full_name,
         symbol: symbol.to_owned(),
-        device,
-        times: durations(&sums.times),
-        graph_calls: sums.graph_calls,
-        launch_latency: durations(&sums.latency),
+        device: key.device,
+        times: duration_stats(&totals.times),
+        graph_calls: totals.graph_calls,
+        launch_latency: duration_stats(&totals.latency),
         grid: shape.grid,
         block: shape.block,
-        shapes: sums.shapes.len() as u32,
+        shapes: totals.shapes.len() as u32,
         registers: shape.registers,
         static_shared_bytes: shape.static_shared_bytes,
         dynamic_shared_bytes: shape.dynamic_shared_bytes,
         occupancy: None,
-        streams: sums.streams.count(),
+        streams: totals.streams.count(),
     }
 }
 
@@ -164,21 +179,26 @@ fn readable_names(symbol: &str) -> (String, String) {
     (symbol.to_owned(), symbol.to_owned())
 }
 
-fn copies(kind: CopyKind, device: u32, sums: &CopySums, knows_alone: bool) -> CopyStats {
+fn copy_stats(
+    kind: CopyKind,
+    device: u32,
+    totals: &CopyTotals,
+    tables: &WindowTables,
+) -> CopyStats {
     CopyStats {
-        kind: shown(kind).to_owned(),
+        kind: kind_name(kind).to_owned(),
         device,
-        times: durations(&sums.times),
-        bytes: sums.bytes,
-        pageable_calls: sums.pageable_calls,
-        pageable_ns: sums.pageable_ns,
-        blocking_calls: sums.blocking_calls,
-        exposed_ns: knows_alone.then_some(sums.exposed_ns),
-        streams: sums.streams.count(),
+        times: duration_stats(&totals.times),
+        bytes: totals.bytes,
+        pageable_calls: totals.pageable_calls,
+        pageable_ns: totals.pageable_ns,
+        blocking_calls: totals.blocking_calls,
+        exposed_ns: tables.has_exposed_time(device).then_some(totals.exposed_ns),
+        streams: totals.streams.count(),
     }
 }
 
-fn shown(kind: CopyKind) -> &'static str {
+fn kind_name(kind: CopyKind) -> &'static str {
     match kind {
         CopyKind::HtoD => "HtoD",
         CopyKind::DtoH => "DtoH",
@@ -195,40 +215,41 @@ fn shown(kind: CopyKind) -> &'static str {
     }
 }
 
-fn api_call(function: Function, sums: &ApiSums) -> ApiStats {
+fn api_stats(function: ApiFunction, totals: &ApiTotals) -> ApiStats {
     let unnamed = || {
-        let library = if function.runtime {
+        let api = if function.is_runtime {
             "runtime"
         } else {
             "driver"
         };
-        format!("{library} call {}", function.cbid)
+        format!("{api} call {}", function.cbid)
     };
     ApiStats {
         name: subscriber::function_name(function).unwrap_or_else(unnamed),
         kind: function.purpose().map_or("other", Purpose::name).to_owned(),
-        times: durations(&sums.times),
-        failed: sums.failed,
+        times: duration_stats(&totals.times),
+        failed: totals.failed,
     }
 }
 
-fn durations(sums: &Sums) -> DurationStats {
-    let (all, spread) = (&sums.all, &sums.spread);
-    if all.calls == 0 {
+fn duration_stats(totals: &DurationTotals) -> DurationStats {
+    let (durations, histogram) = (&totals.durations, &totals.histogram);
+    let (min_ns, max_ns) = (durations.min, durations.max);
+    if durations.calls == 0 {
         return DurationStats::default();
     }
     DurationStats {
-        calls: all.calls,
-        total_ns: all.total,
-        mean_ns: all.mean().round() as u64,
-        min_ns: all.min,
-        max_ns: all.max,
-        p50_ns: spread.quantile(0.50, all.min, all.max),
-        p99_ns: spread.quantile(0.99, all.min, all.max),
+        calls: durations.calls,
+        total_ns: durations.total,
+        mean_ns: durations.mean().round() as u64,
+        min_ns,
+        max_ns,
+        p50_ns: histogram.quantile(0.50, min_ns, max_ns),
+        p99_ns: histogram.quantile(0.99, min_ns, max_ns),
     }
 }
 
-/// Those of the most time first; of the same time by name, so that the order is the same in every run.
+/// Longest total time first; equal times by name, so that the order is the same in every run.
 fn sort(kernels: &mut [KernelStats], copies: &mut [CopyStats], api: &mut [ApiStats]) {
     kernels.sort_by(|a, b| {
         let order = b.times.total_ns.cmp(&a.times.total_ns);

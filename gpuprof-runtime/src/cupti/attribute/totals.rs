@@ -1,47 +1,45 @@
-//! Sums of what one row of the tables shows.
-//!
-//! Histogram arithmetic. Must not import anything that calls CUPTI.
+//! Totals of the rows of the tables.
 
 use crate::stats::Durations;
 use gpuprof_report::histogram::Histogram;
 
-/// Launch shapes of a kernel that are told apart.
-const MOST_SHAPES: usize = 64;
-/// Streams that are told apart.
-const MOST_STREAMS: usize = 1_024;
+/// Launch shapes of a kernel that are distinguished.
+const MAX_SHAPES: usize = 64;
+/// Streams that are counted.
+const MAX_STREAMS: usize = 1_024;
 
-/// Durations with their spread.
+/// Durations and their distribution.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sums {
-    pub(crate) all: Durations,
-    pub(crate) spread: Histogram,
+pub(crate) struct DurationTotals {
+    pub(crate) durations: Durations,
+    pub(crate) histogram: Histogram,
 }
 
-impl Sums {
+impl DurationTotals {
     pub(crate) fn add(&mut self, ns: u64) {
-        self.all.add(ns);
-        self.spread.record(ns);
+        self.durations.add(ns);
+        self.histogram.record(ns);
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.all.merge(&other.all);
-        self.spread.merge(&other.spread);
+        self.durations.merge(&other.durations);
+        self.histogram.merge(&other.histogram);
     }
 }
 
-/// Streams that something ran on.
+/// The streams that activities ran on, as pairs of context and stream number.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Streams(Vec<(u32, u32)>);
+pub(crate) struct StreamIds(Vec<(u32, u32)>);
 
-impl Streams {
+impl StreamIds {
     pub(crate) fn add(&mut self, stream: (u32, u32)) {
         if self.0.last() == Some(&stream) {
             return;
         }
-        if let Err(at) = self.0.binary_search(&stream)
-            && self.0.len() < MOST_STREAMS
+        if let Err(index) = self.0.binary_search(&stream)
+            && self.0.len() < MAX_STREAMS
         {
-            self.0.insert(at, stream);
+            self.0.insert(index, stream);
         }
     }
 
@@ -56,7 +54,7 @@ impl Streams {
 
 /// How a kernel was launched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Shape {
+pub(crate) struct LaunchShape {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared_bytes: u32,
@@ -66,20 +64,20 @@ pub(crate) struct Shape {
 
 /// One kernel of one function on one device.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KernelSums {
-    pub(crate) times: Sums,
-    pub(crate) latency: Sums,
+pub(crate) struct KernelTotals {
+    pub(crate) times: DurationTotals,
+    pub(crate) latency: DurationTotals,
     pub(crate) graph_calls: u64,
-    /// With the time of each.
-    pub(crate) shapes: Vec<(Shape, u64)>,
-    pub(crate) streams: Streams,
+    /// Each shape and its total time in ns.
+    pub(crate) shapes: Vec<(LaunchShape, u64)>,
+    pub(crate) streams: StreamIds,
 }
 
-impl KernelSums {
-    pub(crate) fn add_shape(&mut self, shape: Shape, ns: u64) {
-        let has_room = self.shapes.len() < MOST_SHAPES;
+impl KernelTotals {
+    pub(crate) fn add_shape(&mut self, shape: LaunchShape, ns: u64) {
+        let has_room = self.shapes.len() < MAX_SHAPES;
         match self.shapes.iter_mut().find(|(known, _)| *known == shape) {
-            Some((_, sum)) => *sum += ns,
+            Some((_, total)) => *total += ns,
             None if has_room => self.shapes.push((shape, ns)),
             None => {}
         }
@@ -97,18 +95,18 @@ impl KernelSums {
 
 /// Copies of one direction, or memsets, of one function on one device.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CopySums {
-    pub(crate) times: Sums,
+pub(crate) struct CopyTotals {
+    pub(crate) times: DurationTotals,
     pub(crate) bytes: u64,
     pub(crate) pageable_calls: u64,
     pub(crate) pageable_ns: u64,
     pub(crate) blocking_calls: u64,
-    /// Of the settled ones.
+    /// Of the copies that are finished.
     pub(crate) exposed_ns: u64,
-    pub(crate) streams: Streams,
+    pub(crate) streams: StreamIds,
 }
 
-impl CopySums {
+impl CopyTotals {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.times.merge(&other.times);
         self.bytes += other.bytes;
@@ -120,36 +118,38 @@ impl CopySums {
     }
 }
 
-/// One CUDA call of one function.
+/// One CUDA function called by one profiled function.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ApiSums {
-    pub(crate) times: Sums,
+pub(crate) struct ApiTotals {
+    pub(crate) times: DurationTotals,
     pub(crate) failed: u64,
 }
 
-impl ApiSums {
+impl ApiTotals {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.times.merge(&other.times);
         self.failed += other.failed;
     }
 }
 
-/// What the closed calls of one function had the GPU do.
+/// The activities of one function's closed calls.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CallSums {
+pub(crate) struct CallTotals {
     pub(crate) busy_ns: u64,
-    /// Of that the calls that were timed by events.
+    /// The part of `busy_ns` from calls that events timed.
     pub(crate) timed_busy_ns: u64,
     pub(crate) calls: u64,
     pub(crate) activities: u64,
     pub(crate) launches: u64,
+    /// The most streams that one call used.
     pub(crate) streams: u32,
-    /// One bit for each.
+    /// One bit per device.
     pub(crate) devices: u64,
-    pub(crate) first_ns: Option<u64>,
+    /// CPU time of the function's first call.
+    pub(crate) first_call_ns: Option<u64>,
 }
 
-impl CallSums {
+impl CallTotals {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.busy_ns += other.busy_ns;
         self.timed_busy_ns += other.timed_busy_ns;
@@ -158,6 +158,6 @@ impl CallSums {
         self.launches += other.launches;
         self.streams = self.streams.max(other.streams);
         self.devices |= other.devices;
-        self.first_ns = self.first_ns.or(other.first_ns);
+        self.first_call_ns = self.first_call_ns.or(other.first_call_ns);
     }
 }

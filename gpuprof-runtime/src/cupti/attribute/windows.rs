@@ -1,49 +1,175 @@
-//! When what was measured counted, in CUPTI's time: to which window something belongs by when it was launched.
-//!
-//! Must not import anything that calls CUPTI.
+//! The measuring windows in CUPTI's time, and what each of them measured.
 
 use std::collections::VecDeque;
 
-/// Changes that are kept; what was launched before the oldest belongs to no window.
-const MOST: usize = 4_096;
+use super::open_calls::{ActivityInterval, ClosedCall, OpenCalls};
+use super::tables::{KernelKey, WindowTables};
+use crate::cupti::call_stack::{EndedCall, site_of};
+use crate::cupti::collect::record::Activity;
+use crate::gpu::LatePolicy;
 
-/// From when on which window counted.
+/// Limit of remembered changes. Work launched before the oldest belongs to no window.
+const MAX_CHANGES: usize = 4_096;
+
+/// Which window was open when.
 #[derive(Debug, Default)]
-pub(crate) struct Windows {
-    /// In order of time; `None`: nothing counted from then on.
+pub(crate) struct WindowHistory {
+    /// In order of time; `None`: no window was open from then on.
     changes: VecDeque<(u64, Option<u32>)>,
 }
 
-impl Windows {
-    /// From `now` on this window counts, or none.
+impl WindowHistory {
+    /// From `now` on the window `epoch` is open, or none.
     pub(crate) fn change(&mut self, now: u64, epoch: Option<u32>) {
-        if self
-            .changes
-            .back()
-            .map_or(epoch.is_none(), |last| last.1 == epoch)
-        {
+        let current = self.changes.back().and_then(|(_, epoch)| *epoch);
+        if current == epoch {
             return;
         }
-        if self.changes.len() == MOST {
+        if self.changes.len() == MAX_CHANGES {
             self.changes.pop_front();
         }
         self.changes.push_back((now, epoch));
     }
 
-    /// The window that counted at `time`.
+    /// The window that was open at `time`.
     pub(crate) fn at(&self, time: u64) -> Option<u32> {
         let mut changes = self.changes.iter().rev();
         changes.find(|(since, _)| *since <= time)?.1
     }
 }
 
+/// The tables of the current window and of an earlier one that still counts, and the open calls.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordedWindows {
+    epoch: u32,
+    pub(crate) current: WindowTables,
+    /// Late records of an earlier window, and its epoch.
+    late: Option<(u32, WindowTables)>,
+    pub(crate) calls: OpenCalls,
+}
+
+impl RecordedWindows {
+    /// The tables of a window; `None` if its late records are discarded.
+    pub(crate) fn tables(&mut self, epoch: u32) -> Option<&mut WindowTables> {
+        if epoch == self.epoch {
+            return Some(&mut self.current);
+        }
+        let late = self.late.as_mut().filter(|(known, _)| *known == epoch);
+        late.map(|(_, tables)| tables)
+    }
+
+    fn close_oldest(&mut self) -> bool {
+        let Some(closed) = self.calls.close_oldest() else {
+            return false;
+        };
+        let ClosedCall {
+            ended,
+            activity,
+            is_exact,
+        } = closed;
+        if let Some(tables) = self.tables(ended.epoch) {
+            tables.add_call(&ended, &activity);
+            tables.late_records += if is_exact { 0 } else { activity.activities };
+        }
+        true
+    }
+
+    pub(crate) fn end_call(&mut self, ended: EndedCall) {
+        self.calls.end(ended);
+        while self.calls.is_full() && self.close_oldest() {}
+    }
+
+    /// Adds an activity of `call` to the window `epoch`; returns the row of a kernel.
+    pub(crate) fn add(
+        &mut self,
+        epoch: u32,
+        call: u64,
+        activity: &Activity,
+        symbol: Option<u32>,
+    ) -> Option<KernelKey> {
+        let tables = self.tables(epoch)?;
+        let site = site_of_call(call);
+        let key = match activity {
+            Activity::Kernel(kernel) => Some(tables.add_kernel(site, symbol, kernel)),
+            Activity::Copy(copy) => {
+                tables.add_copy(site, copy);
+                None
+            }
+        };
+        if call != 0 {
+            self.add_to_calls(epoch, call, activity);
+        }
+        key
+    }
+
+    fn add_to_calls(&mut self, epoch: u32, call: u64, activity: &Activity) {
+        let interval = ActivityInterval::from(activity);
+        let mut closed = Vec::new();
+        let is_exact = self
+            .calls
+            .add(call, epoch, &interval, |ended| closed.push(*ended));
+        if is_exact && closed.is_empty() {
+            return;
+        }
+        let Some(tables) = self.tables(epoch) else {
+            return;
+        };
+        tables.late_records += 1;
+        for ended in &closed {
+            tables.add_late(ended, &interval);
+        }
+    }
+
+    /// Starts the window `epoch`. Returns what the finished window measured, and the late records
+    /// of the window before it that was kept.
+    pub(crate) fn next_window(
+        &mut self,
+        epoch: u32,
+        policy: LatePolicy,
+    ) -> (WindowTables, WindowTables) {
+        self.close_all();
+        let finished_epoch = std::mem::replace(&mut self.epoch, epoch);
+        let mut finished = std::mem::take(&mut self.current);
+        finished.finish_copies();
+        let late = match policy {
+            LatePolicy::Discard => self.late.take(),
+            LatePolicy::KeepPrevious => None,
+            LatePolicy::KeepCurrent => self.late.replace((finished_epoch, WindowTables::default())),
+        };
+        (finished, finish_late(late))
+    }
+
+    /// Closes every call that has ended.
+    pub(crate) fn close_all(&mut self) {
+        while self.close_oldest() {}
+    }
+
+    /// What the current window measured, and the late records of an earlier one that still counts.
+    pub(crate) fn into_tables(mut self) -> (WindowTables, WindowTables) {
+        self.close_all();
+        self.current.finish_copies();
+        (self.current, finish_late(self.late))
+    }
+}
+
+fn finish_late(late: Option<(u32, WindowTables)>) -> WindowTables {
+    let mut tables = late.map(|(_, tables)| tables).unwrap_or_default();
+    tables.finish_late_copies();
+    tables
+}
+
+/// The site of a call; `None` for activities outside any call.
+pub(crate) fn site_of_call(call: u64) -> Option<u32> {
+    (call != 0).then(|| site_of(call))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Windows;
+    use super::{MAX_CHANGES, WindowHistory};
 
     #[test]
-    fn a_launch_belongs_to_the_window_it_was_made_in() {
-        let mut windows = Windows::default();
+    fn a_launch_belongs_to_the_window_that_was_open() {
+        let mut windows = WindowHistory::default();
         windows.change(5, None);
         windows.change(10, Some(1));
         windows.change(20, Some(2));
@@ -56,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_forgotten_from_the_oldest_on() {
-        let mut windows = Windows::default();
-        for at in 0..10_000 {
-            windows.change(at * 10, Some(at as u32));
+    fn the_oldest_changes_are_forgotten() {
+        let mut windows = WindowHistory::default();
+        for change in 0..10_000 {
+            windows.change(change * 10, Some(change as u32));
         }
         assert_eq!(windows.at(99_990), Some(9_999));
         assert_eq!(windows.at(15), None);
-        assert_eq!(windows.changes.len(), super::MOST);
+        assert_eq!(windows.changes.len(), MAX_CHANGES);
     }
 }

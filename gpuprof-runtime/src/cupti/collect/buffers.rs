@@ -1,7 +1,8 @@
-//! The buffers that CUPTI writes its records into: a bounded pool, and the two callbacks through which they change hands.
+//! The buffers that CUPTI writes its records into: a bounded pool, and the two callbacks through
+//! which CUPTI takes a buffer and returns it.
 //!
-//! CUPTI calls these from inside the program's own CUDA calls. So they never wait, never panic, allocate nothing but the buffers
-//! and call nothing of CUPTI's or CUDA's. Must not import anything that does.
+//! CUPTI calls these from inside the program's CUDA calls. They never wait, never panic, allocate
+//! only buffers, and call nothing of CUPTI or CUDA.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::ffi::c_void;
@@ -11,75 +12,76 @@ use std::thread::Thread;
 
 use crossbeam_queue::ArrayQueue;
 
-/// Bytes of a buffer: some 3,700 launches with all that belongs to them. Each thread that calls CUDA fills one of its own, so many
-/// small ones serve more threads than a few large ones.
-pub(crate) const BYTES: usize = 1 << 20;
-/// 64 MiB in all. Where the reader lags this far behind, CUPTI gets none and drops its records, which it counts.
-pub(crate) const MOST: usize = 64;
-/// Buffers kept ready, so that the program's threads are spared the making of one.
-const READY: usize = 4;
-/// What CUPTI asks for.
+/// Bytes per buffer: room for about 3,700 launches with their records. Each thread that calls CUDA
+/// fills a buffer of its own, so many small buffers serve more threads than a few large ones.
+pub(crate) const BUFFER_BYTES: usize = 1 << 20;
+/// 64 MiB in all. If the reader falls this far behind, CUPTI gets no buffer, drops its records and
+/// counts them.
+pub(crate) const MAX_BUFFERS: usize = 64;
+/// Free buffers that the reader prepares, so that the program's threads need not allocate.
+const READY_BUFFERS: usize = 4;
+/// Required by CUPTI.
 const ALIGNMENT: usize = 8;
-/// Filled buffers that wake the reader before its time, to read these.
-const MANY: usize = 2;
-/// Buffers left to give below which it is woken as well, to ask for those that threads have open: there are that many at work.
-const FEW: usize = 8;
+/// Filled buffers from which on the reader is woken.
+const WAKE_AT_FILLED: usize = 2;
+/// Available buffers below which the reader is woken, to flush those that threads have open.
+const WAKE_BELOW_AVAILABLE: usize = 8;
 
-/// A buffer that CUPTI has given back.
+/// A buffer that CUPTI has returned.
 #[derive(Debug)]
-pub(crate) struct Filled {
+pub(crate) struct FilledBuffer {
     address: usize,
-    /// Bytes from the start that hold records.
-    valid: usize,
+    /// Leading bytes that hold records.
+    valid_bytes: usize,
 }
 
-/// See the module.
-pub(crate) struct Pool {
-    /// Made so far; none is ever unmade.
-    made: AtomicUsize,
+pub(crate) struct BufferPool {
+    /// Never freed.
+    allocated: AtomicUsize,
     free: ArrayQueue<usize>,
-    filled: ArrayQueue<Filled>,
+    filled: ArrayQueue<FilledBuffer>,
     reader: OnceLock<Thread>,
 }
 
-static POOL: OnceLock<Pool> = OnceLock::new();
+static POOL: OnceLock<BufferPool> = OnceLock::new();
 
-/// The pool of the process. Called before CUPTI is given the callbacks, which only look whether it is there.
-pub(crate) fn pool() -> &'static Pool {
-    POOL.get_or_init(Pool::new)
+/// The pool of the process. Must be called before CUPTI gets the callbacks, which do not create it.
+pub(crate) fn pool() -> &'static BufferPool {
+    POOL.get_or_init(BufferPool::new)
 }
 
-impl Pool {
+impl BufferPool {
     fn new() -> Self {
-        // Room for every buffer there will ever be: nothing is allocated later, and no push fails.
+        // The queues have room for every buffer, so no push allocates or fails.
         Self {
-            made: AtomicUsize::new(0),
-            free: ArrayQueue::new(MOST),
-            filled: ArrayQueue::new(MOST),
+            allocated: AtomicUsize::new(0),
+            free: ArrayQueue::new(MAX_BUFFERS),
+            filled: ArrayQueue::new(MAX_BUFFERS),
             reader: OnceLock::new(),
         }
     }
 
-    /// Who is to be woken when many buffers are filled, or few are left.
+    /// The thread to wake when buffers are filled or few are available.
     pub(crate) fn set_reader(&self, reader: Thread) {
         let _ = self.reader.set(reader);
     }
 
-    /// A buffer for CUPTI, null where there is none.
+    /// A buffer for CUPTI; null if none is available.
     fn take(&self) -> *mut u8 {
-        let taken = match self.free.pop() {
+        let buffer = match self.free.pop() {
             Some(address) => address as *mut u8,
-            None => self.make(),
+            None => self.allocate(),
         };
         if self.is_short() {
             self.wake_reader();
         }
-        taken
+        buffer
     }
 
-    /// Whether few buffers are left to give.
+    /// Whether few buffers are available.
     pub(crate) fn is_short(&self) -> bool {
-        self.free.len() + MOST.saturating_sub(self.made.load(Relaxed)) < FEW
+        self.free.len() + MAX_BUFFERS.saturating_sub(self.allocated.load(Relaxed))
+            < WAKE_BELOW_AVAILABLE
     }
 
     fn wake_reader(&self) {
@@ -88,81 +90,92 @@ impl Pool {
         }
     }
 
-    fn make(&self) -> *mut u8 {
-        let more = |made| (made < MOST).then_some(made + 1);
-        let Ok(layout) = Layout::from_size_align(BYTES, ALIGNMENT) else {
+    fn allocate(&self) -> *mut u8 {
+        let add_one = |allocated| (allocated < MAX_BUFFERS).then_some(allocated + 1);
+        let Ok(layout) = Layout::from_size_align(BUFFER_BYTES, ALIGNMENT) else {
             return std::ptr::null_mut();
         };
-        if self.made.fetch_update(Relaxed, Relaxed, more).is_err() {
+        if self
+            .allocated
+            .fetch_update(Relaxed, Relaxed, add_one)
+            .is_err()
+        {
             return std::ptr::null_mut();
         }
-        // Zeroed, as CUPTI was told; so what is read of it later is initialized, whatever CUPTI writes.
+        // Zeroed, as CUPTI was promised. Also, every byte read later is initialized, whatever
+        // CUPTI writes.
         // SAFETY: the layout is not empty.
         let buffer = unsafe { alloc_zeroed(layout) };
         if buffer.is_null() {
-            self.made.fetch_sub(1, Relaxed);
+            self.allocated.fetch_sub(1, Relaxed);
         }
         buffer
     }
 
     /// Takes a buffer back from CUPTI.
-    fn complete(&self, address: usize, valid: usize) {
+    fn complete(&self, address: usize, valid_bytes: usize) {
         if address == 0 {
             return;
         }
-        // An empty one too: CUPTI may have written to it all the same, and wants it zeroed.
-        let valid = valid.min(BYTES);
-        let _ = self.filled.push(Filled { address, valid });
-        if self.filled.len() >= MANY {
+        // Also an empty buffer goes through the reader: CUPTI may have written to it, and wants it
+        // zeroed.
+        let valid_bytes = valid_bytes.min(BUFFER_BYTES);
+        let _ = self.filled.push(FilledBuffer {
+            address,
+            valid_bytes,
+        });
+        if self.filled.len() >= WAKE_AT_FILLED {
             self.wake_reader();
         }
     }
 
-    /// The next buffer to be read.
-    pub(crate) fn next_filled(&self) -> Option<Filled> {
+    /// The next buffer to read.
+    pub(crate) fn next_filled(&self) -> Option<FilledBuffer> {
         self.filled.pop()
     }
 
-    /// Makes buffers until some are ready, and has the kernel find their memory, which takes longer than all else.
+    /// Allocates buffers until some are ready. Zeroing them here makes the operating system back
+    /// them with memory, which takes longer than anything else about a buffer.
     pub(crate) fn prepare(&self) {
-        while self.free.len() < READY {
-            let buffer = self.make();
+        while self.free.len() < READY_BUFFERS {
+            let buffer = self.allocate();
             if buffer.is_null() {
                 return;
             }
-            self.give(buffer as usize);
+            self.make_available(buffer as usize);
         }
     }
 
-    /// Gives a buffer that was read back to CUPTI.
-    pub(crate) fn recycle(&self, filled: Filled) {
-        self.give(filled.address);
+    /// Makes a buffer that was read available again.
+    pub(crate) fn recycle(&self, filled: FilledBuffer) {
+        self.make_available(filled.address);
     }
 
-    /// Zeroes a buffer that nobody else knows, and gives it to CUPTI.
-    fn give(&self, address: usize) {
-        // SAFETY: the buffer was allocated with so many bytes, and is in nobody's hands: it is new, or CUPTI has given it back and it
-        // was taken off the queue.
-        unsafe { (address as *mut u8).write_bytes(0, BYTES) };
+    /// Zeroes a buffer that nobody else uses.
+    fn make_available(&self, address: usize) {
+        // SAFETY: the buffer has this size, and nobody else uses it: it is new, or CUPTI has
+        // returned it and it was taken off the queue.
+        unsafe { (address as *mut u8).write_bytes(0, BUFFER_BYTES) };
         let _ = self.free.push(address);
     }
 }
 
-impl Filled {
+impl FilledBuffer {
     pub(crate) fn address(&self) -> *mut u8 {
         self.address as *mut u8
     }
 
-    pub(crate) fn valid(&self) -> usize {
-        self.valid
+    pub(crate) fn valid_bytes(&self) -> usize {
+        self.valid_bytes
     }
 
-    /// What it holds from `record` on, and how far into it that is; `None` for an address outside.
+    /// The offset of `record`, and the bytes from there on; `None` for an address outside.
     pub(crate) fn bytes_at(&self, record: *const u8) -> Option<(usize, &[u8])> {
         let offset = (record as usize).checked_sub(self.address)?;
-        // SAFETY: the buffer was allocated with more bytes than this and zeroed, is never freed, and CUPTI has given it back: nobody
-        // writes to it before `recycle`, which takes this value.
-        let bytes = unsafe { std::slice::from_raw_parts(self.address as *const u8, self.valid) };
+        let start = self.address as *const u8;
+        // SAFETY: the buffer was allocated zeroed with at least this size and is never freed. CUPTI
+        // has returned it, so nobody writes to it before `recycle`, which consumes this value.
+        let bytes = unsafe { std::slice::from_raw_parts(start, self.valid_bytes) };
         Some((offset, bytes.get(offset..)?))
     }
 }
@@ -170,35 +183,36 @@ impl Filled {
 /// `CUpti_BuffersCallbackRequestFunc`.
 ///
 /// # Safety
-/// For CUPTI alone, which hands over three places to write to.
-pub(crate) unsafe extern "C" fn requested(
+/// Only CUPTI may call it, with three valid places to write to.
+pub(crate) unsafe extern "C" fn on_buffer_requested(
     buffer: *mut *mut u8,
     size: *mut usize,
-    most_records: *mut usize,
+    max_records: *mut usize,
 ) {
-    let taken = POOL.get().map_or(std::ptr::null_mut(), Pool::take);
-    let bytes = if taken.is_null() { 0 } else { BYTES };
-    // SAFETY: the place is CUPTI's own, for this.
+    let taken = POOL.get().map_or(std::ptr::null_mut(), BufferPool::take);
+    let bytes = if taken.is_null() { 0 } else { BUFFER_BYTES };
+    // SAFETY: CUPTI passes a valid place.
     unsafe { buffer.write(taken) };
     // SAFETY: as above.
     unsafe { size.write(bytes) };
-    // SAFETY: as above. 0 is as many as there is room for.
-    unsafe { most_records.write(0) };
+    // 0 means as many as fit.
+    // SAFETY: as above.
+    unsafe { max_records.write(0) };
 }
 
 /// `CUpti_BuffersCallbackCompleteFunc`.
 ///
 /// # Safety
-/// For CUPTI alone, which hands back what [`requested`] gave it.
-pub(crate) unsafe extern "C" fn completed(
+/// Only CUPTI may call it, with a buffer from [`on_buffer_requested`].
+pub(crate) unsafe extern "C" fn on_buffer_completed(
     _context: *mut c_void,
     _stream: u32,
     buffer: *mut u8,
     _size: usize,
-    valid: usize,
+    valid_bytes: usize,
 ) {
     if let Some(pool) = POOL.get() {
-        pool.complete(buffer as usize, valid);
+        pool.complete(buffer as usize, valid_bytes);
     }
 }
 
@@ -209,13 +223,15 @@ mod tests {
 
     use std::sync::atomic::Ordering::Relaxed;
 
-    use super::{ALIGNMENT, BYTES, FEW, MOST, Pool, READY};
+    use super::{
+        ALIGNMENT, BUFFER_BYTES, BufferPool, MAX_BUFFERS, READY_BUFFERS, WAKE_BELOW_AVAILABLE,
+    };
 
     #[test]
-    fn no_more_than_64_mib_are_ever_alive() {
-        assert_eq!(MOST * BYTES, 64 << 20);
-        let pool = Pool::new();
-        let buffers: Vec<_> = (0..MOST).map(|_| pool.take()).collect();
+    fn at_most_64_mib_are_allocated() {
+        assert_eq!(MAX_BUFFERS * BUFFER_BYTES, 64 << 20);
+        let pool = BufferPool::new();
+        let buffers: Vec<_> = (0..MAX_BUFFERS).map(|_| pool.take()).collect();
         assert!(buffers.iter().all(|buffer| !buffer.is_null()));
         assert!(
             buffers
@@ -223,9 +239,9 @@ mod tests {
                 .all(|buffer| (*buffer as usize).is_multiple_of(ALIGNMENT))
         );
         assert!(pool.take().is_null(), "one too many");
-        // Read and given back it is there again, and it alone.
+        // Once read and recycled, this one is available again.
         pool.complete(buffers[3] as usize, 100);
-        assert!(pool.take().is_null(), "one that is not read yet");
+        assert!(pool.take().is_null(), "it is not read yet");
         let filled = pool.next_filled().expect("it was completed");
         pool.recycle(filled);
         assert_eq!(pool.take(), buffers[3]);
@@ -233,16 +249,16 @@ mod tests {
     }
 
     #[test]
-    fn the_reader_is_woken_while_a_few_buffers_are_left() {
-        let pool = Pool::new();
+    fn the_reader_is_woken_when_few_buffers_are_available() {
+        let pool = BufferPool::new();
         pool.set_reader(thread::current());
-        // Whether this thread, which stands for the reader, was woken.
+        // Whether this thread, which acts as the reader, was woken.
         let is_woken = |limit| {
             let began = Instant::now();
             thread::park_timeout(limit);
             began.elapsed() < limit
         };
-        for _ in 0..MOST - FEW {
+        for _ in 0..MAX_BUFFERS - WAKE_BELOW_AVAILABLE {
             assert!(!pool.take().is_null());
         }
         assert!(!is_woken(Duration::from_millis(20)));
@@ -250,20 +266,20 @@ mod tests {
         assert!(is_woken(Duration::from_secs(20)));
         while !pool.take().is_null() {}
         assert!(is_woken(Duration::from_secs(20)));
-        // One that got none.
+        // Also by a request that fails.
         assert!(pool.take().is_null());
         assert!(is_woken(Duration::from_secs(20)));
     }
 
     #[test]
-    fn an_empty_buffer_is_zeroed_as_well() {
-        let pool = Pool::new();
+    fn an_empty_buffer_is_zeroed_too() {
+        let pool = BufferPool::new();
         let buffer = pool.take();
         // SAFETY: the pool has just handed it out.
         unsafe { buffer.write(7) };
         pool.complete(buffer as usize, 0);
         let filled = pool.next_filled().expect("it was completed");
-        assert_eq!(filled.valid(), 0);
+        assert_eq!(filled.valid_bytes(), 0);
         pool.recycle(filled);
         assert_eq!(pool.take(), buffer);
         // SAFETY: as above, and nobody else has it.
@@ -271,37 +287,37 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_zeroed_before_they_are_given_again_and_some_are_ready() {
-        let pool = Pool::new();
+    fn recycled_buffers_are_zeroed_and_some_are_ready() {
+        let pool = BufferPool::new();
         let buffer = pool.take();
         // SAFETY: the pool has just handed it out.
-        unsafe { buffer.write_bytes(7, BYTES) };
+        unsafe { buffer.write_bytes(7, BUFFER_BYTES) };
         pool.complete(buffer as usize, 100);
         let filled = pool.next_filled().expect("it was completed");
         pool.recycle(filled);
         assert_eq!(pool.take(), buffer);
         // SAFETY: as above, and nobody else has it.
-        let bytes = unsafe { std::slice::from_raw_parts(buffer, BYTES) };
+        let bytes = unsafe { std::slice::from_raw_parts(buffer, BUFFER_BYTES) };
         assert!(bytes.iter().all(|byte| *byte == 0));
         pool.prepare();
         assert_eq!(
-            (pool.free.len(), pool.made.load(Relaxed)),
-            (READY, 1 + READY)
+            (pool.free.len(), pool.allocated.load(Relaxed)),
+            (READY_BUFFERS, 1 + READY_BUFFERS)
         );
         pool.prepare();
-        assert_eq!(pool.free.len(), READY);
+        assert_eq!(pool.free.len(), READY_BUFFERS);
         while !pool.take().is_null() {}
         pool.prepare();
         assert_eq!(
-            pool.made.load(Relaxed),
-            MOST,
-            "never more than there may be"
+            pool.allocated.load(Relaxed),
+            MAX_BUFFERS,
+            "never more than the limit"
         );
     }
 
     #[test]
-    fn addresses_outside_of_the_valid_bytes_are_none() {
-        let pool = Pool::new();
+    fn addresses_outside_the_valid_bytes_are_rejected() {
+        let pool = BufferPool::new();
         let buffer = pool.take();
         pool.complete(buffer as usize, 64);
         let filled = pool.next_filled().expect("it was completed");

@@ -1,18 +1,19 @@
-//! Which CUDA calls are recorded, and of what kind each is, by CUPTI's numbers for them (`cupti_driver_cbid.h` and
-//! `cupti_runtime_cbid.h` of CUDA 12.0 to 13.5: a number once given is never changed).
+//! Which CUDA calls are recorded, and the purpose of each, by CUPTI's callback ids.
 //!
-//! Everything else stays out, gpuprof's own event calls above all. Must import nothing that calls CUPTI.
+//! The ids are those of `cupti_driver_cbid.h` and `cupti_runtime_cbid.h` of CUDA 12.0 to 13.5; an
+//! id never changes once it is assigned. All other calls are not recorded, above all gpuprof's own
+//! event calls.
 
-use super::record::Function;
+use super::record::ApiFunction;
 
-/// Above every number of a call, with room for those to come.
-const NUMBERS: usize = 1024;
-/// `cuLaunchKernel`, which every libcupti knows.
+/// Above every known id, with room for new ones.
+const MAX_IDS: usize = 1024;
+/// `cuLaunchKernel`, known to every libcupti.
 pub(crate) const DRIVER_LAUNCH: u32 = 307;
 /// `cudaLaunchKernel_v7000`.
 pub(crate) const RUNTIME_LAUNCH: u32 = 211;
 
-/// What a CUDA call is for.
+/// The purpose of a CUDA call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Purpose {
     Launch,
@@ -22,15 +23,15 @@ pub(crate) enum Purpose {
     Sync,
     Alloc,
     Free,
-    /// Loads or unloads code, or looks a kernel up, which loads it where loading is lazy.
+    /// Loads or unloads code, or looks up a kernel, which loads it under lazy loading.
     Module,
-    /// What is launched until the end runs in no way yet.
+    /// Work launched until the end is captured, and does not run.
     BeginCapture,
     EndCapture,
 }
 
 impl Purpose {
-    /// As the profile has it.
+    /// Its name in the profile.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Launch => "launch",
@@ -46,17 +47,17 @@ impl Purpose {
     }
 }
 
-/// Each with its variants for the per-thread default stream.
-type Numbers = &'static [(Purpose, &'static [usize])];
+/// Ids by purpose, including the variants for the per-thread default stream.
+type IdsByPurpose = &'static [(Purpose, &'static [usize])];
 
-const DRIVER: Numbers = &[
-    // cuLaunchKernel, cuLaunchKernelEx, the cooperative ones, and cuLaunch, cuLaunchGrid of old.
+const DRIVER: IdsByPurpose = &[
+    // cuLaunchKernel, cuLaunchKernelEx, cooperative launches, and the old cuLaunch, cuLaunchGrid.
     (
         Purpose::Launch,
         &[115, 116, 117, 307, 442, 477, 478, 480, 652, 653],
     ),
     (Purpose::Graph, &[514, 515]),
-    // All whose name begins with cuMemcpy.
+    // All names that begin with cuMemcpy.
     (
         Purpose::Copy,
         &[
@@ -67,7 +68,7 @@ const DRIVER: Numbers = &[
             797, 798, 799, 837, 838, 839, 840,
         ],
     ),
-    // All whose name begins with cuMemset.
+    // All names that begin with cuMemset.
     (
         Purpose::Memset,
         &[
@@ -86,8 +87,8 @@ const DRIVER: Numbers = &[
         ],
     ),
     (Purpose::Free, &[33, 38, 89, 245, 302, 349, 550, 600, 601]),
-    // cuModuleLoad*, cuModuleUnload, cuModuleGetFunction, cuLibraryLoad*, cuLibraryUnload, cuLibraryGetModule, cuLinkAdd*,
-    // cuLinkComplete.
+    // cuModuleLoad*, cuModuleUnload, cuModuleGetFunction, cuLibraryLoad*, cuLibraryUnload,
+    // cuLibraryGetModule, cuLinkAdd*, cuLinkComplete.
     (
         Purpose::Module,
         &[
@@ -99,8 +100,9 @@ const DRIVER: Numbers = &[
     (Purpose::EndCapture, &[497, 498]),
 ];
 
-const RUNTIME: Numbers = &[
-    // The same in the CUDA runtime; 505 and 506 are __cudaLaunchKernel, which nvcc's `<<<>>>` calls from CUDA 13 on.
+const RUNTIME: IdsByPurpose = &[
+    // The same of the CUDA runtime; 505 and 506 are __cudaLaunchKernel, which nvcc's `<<<>>>` calls
+    // since CUDA 13.
     (
         Purpose::Launch,
         &[13, 211, 213, 214, 269, 270, 272, 430, 431, 505, 506],
@@ -132,31 +134,31 @@ const RUNTIME: Numbers = &[
     (Purpose::EndCapture, &[319, 320]),
 ];
 
-static DRIVER_PURPOSES: [Option<Purpose>; NUMBERS] = by_number(DRIVER);
-static RUNTIME_PURPOSES: [Option<Purpose>; NUMBERS] = by_number(RUNTIME);
+static DRIVER_PURPOSES: [Option<Purpose>; MAX_IDS] = purpose_by_id(DRIVER);
+static RUNTIME_PURPOSES: [Option<Purpose>; MAX_IDS] = purpose_by_id(RUNTIME);
 
-// A number beyond the table, or in it twice, does not compile.
+// An id beyond the table, or listed twice, does not compile.
 #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler alone")]
-const fn by_number(numbers: Numbers) -> [Option<Purpose>; NUMBERS] {
-    let mut purposes = [None; NUMBERS];
+const fn purpose_by_id(ids: IdsByPurpose) -> [Option<Purpose>; MAX_IDS] {
+    let mut purposes = [None; MAX_IDS];
     let mut row = 0;
-    while row < numbers.len() {
-        let (purpose, of_it) = numbers[row];
-        let mut at = 0;
-        while at < of_it.len() {
-            assert!(purposes[of_it[at]].is_none());
-            purposes[of_it[at]] = Some(purpose);
-            at += 1;
+    while row < ids.len() {
+        let (purpose, listed) = ids[row];
+        let mut index = 0;
+        while index < listed.len() {
+            assert!(purposes[listed[index]].is_none());
+            purposes[listed[index]] = Some(purpose);
+            index += 1;
         }
         row += 1;
     }
     purposes
 }
 
-impl Function {
-    /// What it is for; `None` for those that are not recorded.
+impl ApiFunction {
+    /// `None` if the function is not recorded.
     pub(crate) fn purpose(self) -> Option<Purpose> {
-        let purposes = match self.runtime {
+        let purposes = match self.is_runtime {
             true => &RUNTIME_PURPOSES,
             false => &DRIVER_PURPOSES,
         };
@@ -164,15 +166,15 @@ impl Function {
     }
 }
 
-/// Every call of the driver, or of the runtime, that is recorded.
-pub(crate) fn recorded(runtime: bool) -> impl Iterator<Item = u32> {
-    let numbers = if runtime { RUNTIME } else { DRIVER };
-    let all = numbers.iter().flat_map(|(_, of_it)| of_it.iter());
-    all.filter_map(|number| u32::try_from(*number).ok())
+/// The ids of all recorded driver or runtime functions.
+pub(crate) fn recorded(is_runtime: bool) -> impl Iterator<Item = u32> {
+    let ids = if is_runtime { RUNTIME } else { DRIVER };
+    let all = ids.iter().flat_map(|(_, listed)| listed.iter());
+    all.filter_map(|id| u32::try_from(*id).ok())
 }
 
-/// A function's name as programs write it: CUPTI's without what tells its variants apart.
-pub(crate) fn shown(name: &str) -> &str {
+/// A function's name as programs write it: without the suffixes of its variants and versions.
+pub(crate) fn plain_name(name: &str) -> &str {
     let mut name = name;
     loop {
         let cut = name
@@ -194,34 +196,35 @@ fn without_version(name: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DRIVER_LAUNCH, Function, Purpose, RUNTIME_LAUNCH, recorded, shown};
+    use super::{ApiFunction, DRIVER_LAUNCH, Purpose, RUNTIME_LAUNCH, plain_name, recorded};
 
     #[test]
-    fn calls_of_gpuprof_itself_are_not_recorded() {
+    fn calls_of_gpuprof_are_not_recorded() {
         const UNKNOWN: u32 = 60_000;
-        // cuCtxGetCurrent, cuCtxPushCurrent_v2, cuCtxPopCurrent_v2, cuStreamIsCapturing, cuEventCreate, cuEventRecord, its _ptsz,
-        // cuEventQuery, cuEventElapsedTime, cuEventDestroy_v2, cuThreadExchangeStreamCaptureMode.
+        // cuCtxGetCurrent, cuCtxPushCurrent_v2, cuCtxPopCurrent_v2, cuStreamIsCapturing,
+        // cuEventCreate, cuEventRecord, cuEventRecord_ptsz, cuEventQuery, cuEventElapsedTime,
+        // cuEventDestroy_v2, cuThreadExchangeStreamCaptureMode.
         for cbid in [
             304, 323, 324, 499, 118, 119, 441, 120, 123, 325, 541, UNKNOWN,
         ] {
             assert_eq!(driver(cbid).purpose(), None, "{cbid}");
-            assert!(recorded(false).all(|number| number != cbid), "{cbid}");
+            assert!(recorded(false).all(|id| id != cbid), "{cbid}");
         }
     }
 
     #[test]
-    fn launches_of_driver_and_runtime_are_recorded() {
+    fn driver_and_runtime_launches_are_recorded() {
         assert_eq!(driver(DRIVER_LAUNCH).purpose(), Some(Purpose::Launch));
-        let runtime = Function {
-            runtime: true,
+        let runtime = ApiFunction {
+            is_runtime: true,
             cbid: RUNTIME_LAUNCH,
         };
         assert_eq!(runtime.purpose(), Some(Purpose::Launch));
-        // The number means another call in each of the two.
+        // The same id is another function in each of the two.
         assert_eq!(driver(RUNTIME_LAUNCH).purpose(), None);
         assert!(recorded(true).all(|cbid| {
-            let function = Function {
-                runtime: true,
+            let function = ApiFunction {
+                is_runtime: true,
                 cbid,
             };
             function.purpose().is_some()
@@ -229,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_that_programs_write() {
+    fn names_are_as_programs_write_them() {
         for (name, plain) in [
             ("cuLaunchKernel_ptsz", "cuLaunchKernel"),
             ("cuMemcpyHtoD_v2_ptds", "cuMemcpyHtoD"),
@@ -238,13 +241,13 @@ mod tests {
             ("cuGraphLaunch", "cuGraphLaunch"),
             ("cuMemcpy_view", "cuMemcpy_view"),
         ] {
-            assert_eq!(shown(name), plain);
+            assert_eq!(plain_name(name), plain);
         }
     }
 
-    fn driver(cbid: u32) -> Function {
-        Function {
-            runtime: false,
+    fn driver(cbid: u32) -> ApiFunction {
+        ApiFunction {
+            is_runtime: false,
             cbid,
         }
     }

@@ -1,87 +1,87 @@
-//! Where libcupti may lie. It is no part of the driver: it comes with the CUDA toolkit, or as a Python wheel.
-//!
-//! Must import nothing of gpuprof's.
+//! Where libcupti may be installed. The driver does not include it: it comes with the CUDA toolkit
+//! or as a Python wheel.
 
 use std::env;
 use std::fs;
 use std::path::Path;
 
-/// Names a libcupti, which is then the only one tried. Read here and no part of the settings: a session of the program's own
-/// looks there as well.
-const CHOSEN: &str = "GPUPROF_CUPTI_LIBRARY";
+/// Names the only libcupti to try. Read here instead of in the settings, so that it also applies to
+/// sessions that the program opens itself.
+const LIBRARY_VARIABLE: &str = "GPUPROF_CUPTI_LIBRARY";
 
 const NAMES: [&str; 3] = ["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
 
-/// One place to try.
+/// A library to try.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Candidate {
     /// For `dlopen`.
     pub(crate) name: String,
-    /// Only if the process has it already.
-    pub(crate) is_loaded: bool,
+    pub(crate) only_if_loaded: bool,
 }
 
-/// The user's choice.
-pub(crate) fn chosen() -> Option<String> {
-    let path = env::var(CHOSEN).ok()?;
+/// The library that the user named.
+pub(crate) fn user_choice() -> Option<String> {
+    let path = env::var(LIBRARY_VARIABLE).ok()?;
     let path = path.trim();
     (!path.is_empty()).then(|| path.to_owned())
 }
 
-/// Every place, in order: what is loaded, what the loader finds, the toolkit's folders.
-pub(crate) fn all() -> Vec<Place> {
+/// What to try, in order: loaded libraries, the loader's search path, the toolkit's directories.
+pub(crate) fn candidates() -> Vec<Candidate> {
     let root = |variable| env::var(variable).ok();
-    listed(
+    candidates_in(
         [root("CUDA_HOME"), root("CUDA_PATH")].into_iter().flatten(),
         Path::new("/usr/local/cuda"),
     )
 }
 
-fn listed(roots: impl Iterator<Item = String>, usual: &Path) -> Vec<Place> {
-    let by_name = |is_loaded| {
-        NAMES.iter().map(move |name| Place {
+fn candidates_in(roots: impl Iterator<Item = String>, default_root: &Path) -> Vec<Candidate> {
+    let by_name = |only_if_loaded| {
+        NAMES.iter().map(move |name| Candidate {
             name: (*name).to_owned(),
-            is_loaded,
+            only_if_loaded,
         })
     };
     let roots = roots.filter(|root| !root.is_empty());
-    let mut folders: Vec<_> = roots
+    let mut directories: Vec<_> = roots
         .map(|root| Path::new(&root).join("extras/CUPTI/lib64"))
         .collect();
-    folders.push(usual.join("extras/CUPTI/lib64"));
-    let targets = fs::read_dir(usual.join("targets")).into_iter().flatten();
-    folders.extend(targets.flatten().map(|target| target.path().join("lib")));
-    let in_folders = folders.iter().flat_map(|folder| {
+    directories.push(default_root.join("extras/CUPTI/lib64"));
+    let targets = fs::read_dir(default_root.join("targets"))
+        .into_iter()
+        .flatten();
+    directories.extend(targets.flatten().map(|target| target.path().join("lib")));
+    let in_directories = directories.iter().flat_map(|directory| {
         NAMES
             .iter()
-            .filter_map(|name| folder.join(name).to_str().map(str::to_owned))
-            .map(|name| Place {
+            .filter_map(|name| directory.join(name).to_str().map(str::to_owned))
+            .map(|name| Candidate {
                 name,
-                is_loaded: false,
+                only_if_loaded: false,
             })
     });
     by_name(true)
         .chain(by_name(false))
-        .chain(in_folders)
+        .chain(in_directories)
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::listed;
+    use super::candidates_in;
     use std::fs;
 
     #[test]
-    fn what_is_loaded_comes_first_and_then_the_toolkits() {
-        let folder = tempfile::tempdir().expect("a folder");
-        fs::create_dir_all(folder.path().join("targets/sbsa-linux/lib")).expect("a folder");
-        let places = listed(
+    fn loaded_libraries_come_first_and_toolkits_last() {
+        let root = tempfile::tempdir().expect("a directory");
+        fs::create_dir_all(root.path().join("targets/sbsa-linux/lib")).expect("a directory");
+        let candidates = candidates_in(
             ["/opt/cuda".to_owned(), String::new()].into_iter(),
-            folder.path(),
+            root.path(),
         );
-        let names: Vec<_> = places
+        let names: Vec<_> = candidates
             .iter()
-            .map(|place| (place.name.as_str(), place.is_loaded))
+            .map(|candidate| (candidate.name.as_str(), candidate.only_if_loaded))
             .collect();
         assert_eq!(names[0], ("libcupti.so.13", true));
         assert_eq!(names[3], ("libcupti.so.13", false));
@@ -89,7 +89,7 @@ mod tests {
             names[6],
             ("/opt/cuda/extras/CUPTI/lib64/libcupti.so.13", false)
         );
-        let target = folder.path().join("targets/sbsa-linux/lib/libcupti.so");
+        let target = root.path().join("targets/sbsa-linux/lib/libcupti.so");
         assert_eq!(
             names.last(),
             Some(&(target.to_str().expect("UTF-8"), false))

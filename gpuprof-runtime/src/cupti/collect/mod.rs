@@ -1,15 +1,17 @@
-//! From CUPTI to records.
+//! From CUPTI to records: finds and starts libcupti, receives CUDA calls by callbacks and
+//! activities by buffers, and decodes them on a thread of its own.
 
-pub(crate) mod api_callbacks;
-pub(crate) mod buffers;
+mod api_callbacks;
+mod buffers;
 pub(crate) mod callback_ids;
-pub(crate) mod constants;
-pub(crate) mod library;
-pub(crate) mod locate;
-pub(crate) mod names;
-pub(crate) mod parse;
+mod constants;
+mod kernel_names;
+mod library;
+pub(crate) mod lifecycle;
+mod locate;
+mod parse;
 pub(crate) mod queue;
 pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod subscriber;
-pub(crate) mod unavailable;
+mod unavailable;

@@ -1,32 +1,32 @@
-//! A record from the bytes that CUPTI wrote, by offsets that are the same in every version from CUDA 12.0 on: checked by
-//! compiling against the headers of 12.0, 12.9, 13.0, 13.4 and 13.5. Only how far it is to the next record differs, and
-//! that CUPTI itself is asked.
+//! Decodes one record from the bytes that CUPTI wrote.
 //!
-//! Must import nothing that calls CUPTI.
+//! The offsets are the same in every version since CUDA 12.0 (checked by compiling against the
+//! headers of 12.0, 12.9, 13.0, 13.4 and 13.5). Only the sizes of records differ; CUPTI itself
+//! finds the next one.
 
 use std::sync::Arc;
 
 use super::constants::kind;
-use super::record::{Copy, CopyKind, Kernel, Ran, Record};
+use super::record::{Activity, ActivitySpan, CopyKind, CopyRecord, KernelRecord};
 
-/// What some bytes say.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Parsed {
-    Record(Record),
-    /// Of a kind that gpuprof does not read, or cut off.
+    Activity(Activity),
+    /// The kind of record is not read, or the record is truncated.
     Skipped,
-    /// A time stamp is 0: it was not finished, or could not be stamped.
+    /// A time stamp is 0: the activity was unfinished, or CUPTI could not stamp it.
     Unstamped,
-    /// It ended before it began.
+    /// The end is before the start.
     Reversed,
 }
 
-/// Reads the record at the start of `bytes`, which may go on beyond it. `name_at` gives the text at an address.
+/// Decodes the record at the start of `bytes`; what follows it is ignored. `name_at` reads the C
+/// string at an address.
 pub(crate) fn parse(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Parsed {
     let Some(kind) = u32_at(bytes, 0) else {
         return Parsed::Skipped;
     };
-    let record = match kind {
+    let activity = match kind {
         kind::CONCURRENT_KERNEL => kernel(bytes, name_at),
         kind::MEMCPY => copy(bytes, 44, 64),
         kind::MEMCPY2 => copy(bytes, 60, 72),
@@ -34,17 +34,17 @@ pub(crate) fn parse(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Pa
         _ => return Parsed::Skipped,
     };
     let stamps = u64_at(bytes, 16).zip(u64_at(bytes, 24));
-    match (record, stamps) {
+    match (activity, stamps) {
         (Some(_), Some((0, _) | (_, 0))) => Parsed::Unstamped,
         (Some(_), Some((start, end))) if end < start => Parsed::Reversed,
-        (Some(record), Some(_)) => Parsed::Record(record),
+        (Some(activity), Some(_)) => Parsed::Activity(activity),
         _ => Parsed::Skipped,
     }
 }
 
 /// `CUpti_ActivityKernel9` and later.
-fn kernel(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Option<Record> {
-    let ran = Ran {
+fn kernel(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Option<Activity> {
+    let span = ActivitySpan {
         start: u64_at(bytes, 16)?,
         end: u64_at(bytes, 24)?,
         device: u32_at(bytes, 40)?,
@@ -53,42 +53,43 @@ fn kernel(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Option<Recor
         correlation: u32_at(bytes, 92)?,
         graph_node: u64_at(bytes, 144)?,
     };
-    let three = |at| {
+    let dimensions = |offset| {
         Some([
-            u32_at(bytes, at)?,
-            u32_at(bytes, at + 4)?,
-            u32_at(bytes, at + 8)?,
+            u32_at(bytes, offset)?,
+            u32_at(bytes, offset + 4)?,
+            u32_at(bytes, offset + 8)?,
         ])
     };
-    Some(Record::Kernel(Kernel {
-        ran,
+    Some(Activity::Kernel(KernelRecord {
+        span,
         symbol: name_at(usize::try_from(u64_at(bytes, 104)?).ok()?),
-        grid: three(52)?,
-        block: three(64)?,
+        grid: dimensions(52)?,
+        block: dimensions(64)?,
         registers: u32::from(u16_at(bytes, 6)?),
         static_shared_bytes: u32_at(bytes, 76)?,
         dynamic_shared_bytes: u32_at(bytes, 80)?,
     }))
 }
 
-/// `CUpti_ActivityMemcpy5` and later, and `CUpti_ActivityMemcpyPtoP4`, which has two of its fields elsewhere.
-fn copy(bytes: &[u8], correlation: usize, graph_node: usize) -> Option<Record> {
-    Some(Record::Copy(Copy {
-        ran: ran_of_copy(bytes, correlation, graph_node)?,
-        kind: direction(*bytes.get(4)?),
+/// `CUpti_ActivityMemcpy5` and later, and `CUpti_ActivityMemcpyPtoP4`, in which two fields have
+/// other offsets.
+fn copy(bytes: &[u8], correlation: usize, graph_node: usize) -> Option<Activity> {
+    Some(Activity::Copy(CopyRecord {
+        span: copy_span(bytes, correlation, graph_node)?,
+        kind: copy_kind(*bytes.get(4)?),
         bytes: u64_at(bytes, 8)?,
-        pageable: [bytes.get(5)?, bytes.get(6)?].contains(&&PAGEABLE),
+        is_pageable: [bytes.get(5)?, bytes.get(6)?].contains(&&PAGEABLE),
         is_async: bytes.get(7)? & ASYNC != 0,
     }))
 }
 
 /// `CUpti_ActivityMemset4` and later.
-fn memset(bytes: &[u8]) -> Option<Record> {
-    Some(Record::Copy(Copy {
-        ran: ran_of_copy(bytes, 44, 64)?,
+fn memset(bytes: &[u8]) -> Option<Activity> {
+    Some(Activity::Copy(CopyRecord {
+        span: copy_span(bytes, 44, 64)?,
         kind: CopyKind::Memset,
         bytes: u64_at(bytes, 8)?,
-        pageable: u16_at(bytes, 50)? == u16::from(PAGEABLE),
+        is_pageable: u16_at(bytes, 50)? == u16::from(PAGEABLE),
         is_async: u16_at(bytes, 48)? & u16::from(ASYNC) != 0,
     }))
 }
@@ -98,8 +99,8 @@ const PAGEABLE: u8 = 1;
 /// `CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC` and `CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC`.
 const ASYNC: u8 = 1;
 
-fn ran_of_copy(bytes: &[u8], correlation: usize, graph_node: usize) -> Option<Ran> {
-    Some(Ran {
+fn copy_span(bytes: &[u8], correlation: usize, graph_node: usize) -> Option<ActivitySpan> {
+    Some(ActivitySpan {
         start: u64_at(bytes, 16)?,
         end: u64_at(bytes, 24)?,
         device: u32_at(bytes, 32)?,
@@ -111,7 +112,7 @@ fn ran_of_copy(bytes: &[u8], correlation: usize, graph_node: usize) -> Option<Ra
 }
 
 /// `CUpti_ActivityMemcpyKind`.
-fn direction(kind: u8) -> CopyKind {
+fn copy_kind(kind: u8) -> CopyKind {
     match kind {
         1 => CopyKind::HtoD,
         2 => CopyKind::DtoH,
@@ -127,20 +128,20 @@ fn direction(kind: u8) -> CopyKind {
     }
 }
 
-fn at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
+fn bytes_at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
     bytes.get(offset..)?.first_chunk().copied()
 }
 
 fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
-    at(bytes, offset).map(u16::from_ne_bytes)
+    bytes_at(bytes, offset).map(u16::from_ne_bytes)
 }
 
 fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    at(bytes, offset).map(u32::from_ne_bytes)
+    bytes_at(bytes, offset).map(u32::from_ne_bytes)
 }
 
 fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
-    at(bytes, offset).map(u64::from_ne_bytes)
+    bytes_at(bytes, offset).map(u64::from_ne_bytes)
 }
 
 #[cfg(test)]

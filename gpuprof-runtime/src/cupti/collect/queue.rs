@@ -1,63 +1,62 @@
-//! What the program's threads leave for the reader: a queue that never makes anyone wait, and is bounded for a process in which the
-//! reader does not come round.
+//! From the program's threads to the reader: a queue that never makes a thread wait.
 //!
-//! Must not import span, collector or report.
+//! Its capacity bounds the memory if the reader falls behind.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crossbeam_queue::SegQueue;
 
-use super::subscriber;
+use super::lifecycle;
 
-/// Past so many they are lost and counted; from half of it on each wakes the reader.
-pub(crate) const MOST: usize = 1 << 18;
+/// Items beyond it are dropped and counted. From half of it on, each push wakes the reader.
+pub(crate) const CAPACITY: usize = 1 << 18;
 
-/// See the module.
 #[derive(Debug)]
-pub(crate) struct Waiting<T> {
+pub(crate) struct BoundedQueue<T> {
+    // Not an `ArrayQueue`, which would allocate its whole capacity at once.
     queue: SegQueue<T>,
-    /// Those that found no room, since the last look.
-    lost: AtomicU64,
+    /// Items dropped since the last [`drain`](Self::drain).
+    dropped: AtomicU64,
 }
 
-impl<T> Default for Waiting<T> {
+impl<T> Default for BoundedQueue<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T> Waiting<T> {
+impl<T> BoundedQueue<T> {
     pub(crate) const fn new() -> Self {
         Self {
             queue: SegQueue::new(),
-            lost: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
         }
     }
 
-    pub(crate) fn push(&self, one: T) {
-        let waiting = self.queue.len();
-        if waiting >= MOST / 2 {
-            subscriber::wake();
+    pub(crate) fn push(&self, item: T) {
+        let length = self.queue.len();
+        if length >= CAPACITY / 2 {
+            lifecycle::wake_reader();
         }
-        if waiting >= MOST {
-            self.lose();
+        if length >= CAPACITY {
+            self.count_dropped();
             return;
         }
-        self.queue.push(one);
+        self.queue.push(item);
     }
 
-    /// Counts one that cannot be pushed.
-    pub(crate) fn lose(&self) {
-        self.lost.fetch_add(1, Relaxed);
+    /// Counts an item that could not be made.
+    pub(crate) fn count_dropped(&self) {
+        self.dropped.fetch_add(1, Relaxed);
     }
 
-    /// Hands over what waits, and returns how many were lost since it was last called.
-    pub(crate) fn take(&self, mut each: impl FnMut(T)) -> u64 {
-        // No more than there are now: others go on.
+    /// Passes the queued items to `each`; returns how many were dropped since the last call.
+    pub(crate) fn drain(&self, mut each: impl FnMut(T)) -> u64 {
+        // Only as many as there are now, because the program may push forever.
         for _ in 0..self.queue.len() {
-            let Some(one) = self.queue.pop() else { break };
-            each(one);
+            let Some(item) = self.queue.pop() else { break };
+            each(item);
         }
-        self.lost.swap(0, Relaxed)
+        self.dropped.swap(0, Relaxed)
     }
 }

@@ -1,6 +1,7 @@
-//! The background thread `gpuprof-cupti`: asks CUPTI for its filled buffers, reads their records and hands them on.
+//! The background thread `gpuprof-cupti`: asks CUPTI for its filled buffers, decodes their records
+//! and passes them on.
 //!
-//! In RELAXED capture mode, like the resolver. Nothing a span does waits for it. Must not import span or report.
+//! Like the resolver, it runs in RELAXED capture mode. No span ever waits for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,82 +10,84 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::api_callbacks::{self, Seen};
-use super::buffers::{self, Filled, Pool};
+use super::api_callbacks::API_EVENTS;
+use super::buffers::{self, BufferPool, FilledBuffer};
 use super::constants::FLUSH_FORCED;
-use super::library::Cupti;
-use super::names::Names;
+use super::kernel_names::KernelNames;
+use super::library::CuptiLibrary;
 use super::parse::{Parsed, parse};
-use super::record::Record;
+use super::record::{Activity, ApiEvent};
 use crate::gpu::Driver;
 
-/// Between two times that CUPTI is asked for what is ready, where nobody waits. Filled buffers it gives back by itself, and being asked
-/// holds up whoever launches: on an H200, launches of 5 µs back to back took 1.5 % longer with one question for each two buffers.
-const PERIOD: Duration = Duration::from_millis(100);
+/// How often CUPTI is asked for finished records if nobody waits for them. It returns full buffers
+/// by itself, and a flush delays the threads that launch: on an H200, back-to-back launches of 5 µs
+/// took 1.5 % longer with one flush per two buffers.
+const FLUSH_PERIOD: Duration = Duration::from_millis(100);
 
-/// Between two looks at least, where nobody waits: with very many threads at work buffers are few all the time.
-const SOONEST: Duration = Duration::from_millis(2);
+/// Minimum time between two reads if nobody waits: with very many threads, buffers are always few.
+const MIN_READ_PERIOD: Duration = Duration::from_millis(2);
 
-/// Between two looks at the devices' clocks.
-const LOOK_PERIOD: Duration = Duration::from_secs(1);
+/// How often the devices' clocks are polled.
+const CLOCK_POLL_PERIOD: Duration = Duration::from_secs(1);
 
-/// Where records go, on the reader's thread.
+/// Receives what was read, on the reader's thread.
 pub(crate) trait Sink: Send {
-    /// One record.
-    fn take(&mut self, record: Record);
-    /// All that CUPTI had given back was handed over.
-    fn read(&mut self);
-    /// All that CUPTI had ready was handed over.
-    fn flushed(&mut self);
+    fn on_activity(&mut self, activity: Activity);
+    fn on_api_event(&mut self, event: ApiEvent);
+    /// Every buffer that CUPTI had returned was read.
+    fn on_buffers_read(&mut self);
+    /// CUPTI was asked for all finished records, and they were read.
+    fn on_flushed(&mut self);
 }
 
-/// What was read so far.
+/// Counts since the process began.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RecordCounters {
     pub(crate) records: AtomicU64,
+    /// Records with impossible time stamps.
     pub(crate) invalid: AtomicU64,
     pub(crate) dropped: AtomicU64,
 }
 
-/// Who waits for the reader, and for what.
+/// Threads that wait until everything finished was read.
 #[derive(Debug, Default)]
-pub(crate) struct Requests {
-    state: Mutex<Asked>,
+pub(crate) struct DrainRequests {
+    state: Mutex<RequestState>,
     served: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Asked {
-    asked: u64,
+struct RequestState {
+    requested: u64,
     served: u64,
-    /// The process ends: after this there is nothing more to be read.
-    last: bool,
-    /// The reader has ended.
-    over: bool,
+    /// The process ends, so this read is the last one.
+    is_last: bool,
+    reader_exited: bool,
 }
 
-/// Lets nobody wait for a reader that has ended, in whatever way.
-struct Over(&'static Requests);
+/// Releases all waiting threads when the reader ends, even by a panic.
+struct ReaderExitGuard(&'static DrainRequests);
 
-impl Drop for Over {
+impl Drop for ReaderExitGuard {
     fn drop(&mut self) {
-        self.0.state.lock().over = true;
+        self.0.state.lock().reader_exited = true;
         self.0.served.notify_all();
     }
 }
 
-impl Requests {
-    /// Waits until all that CUPTI has ready was read, at most `limit`; returns whether it was.
-    pub(crate) fn drain(&self, reader: &thread::Thread, limit: Duration, last: bool) -> bool {
+impl DrainRequests {
+    /// Waits at most `limit` until everything that CUPTI has finished was read; returns whether it
+    /// was.
+    pub(crate) fn drain(&self, reader: &thread::Thread, limit: Duration, is_last: bool) -> bool {
         let began = Instant::now();
         let Some(mut state) = self.state.try_lock_for(limit) else {
             return false;
         };
-        state.asked += 1;
-        state.last |= last;
-        let mine = state.asked;
+        state.requested += 1;
+        state.is_last |= is_last;
+        let mine = state.requested;
         reader.unpark();
-        while state.served < mine && !state.over {
+        while state.served < mine && !state.reader_exited {
             let left = limit.saturating_sub(began.elapsed());
             if left.is_zero() {
                 return false;
@@ -96,80 +99,101 @@ impl Requests {
 }
 
 pub(crate) struct Reader {
-    pub(crate) cupti: &'static Cupti,
-    pub(crate) requests: &'static Requests,
-    pub(crate) tally: &'static Tally,
-    pub(crate) sink: Box<dyn Sink>,
-    pub(crate) names: Names,
-    /// Looks at the devices' clocks, which takes a while: here it delays nobody but who waits for a report.
-    pub(crate) look: fn(),
-    pub(crate) looked: Option<Instant>,
-    /// When the latest look was over.
-    pub(crate) read: Instant,
-    /// When CUPTI was last asked for what is ready.
-    pub(crate) flushed: Instant,
+    library: &'static CuptiLibrary,
+    requests: &'static DrainRequests,
+    counters: &'static RecordCounters,
+    sink: Box<dyn Sink>,
+    names: KernelNames,
+    /// Takes a while, but here it delays only threads that wait for a report.
+    poll_clocks: fn(),
+    last_clock_poll: Option<Instant>,
+    last_read: Instant,
+    last_flush: Instant,
 }
 
 impl Reader {
+    pub(crate) fn new(
+        library: &'static CuptiLibrary,
+        requests: &'static DrainRequests,
+        counters: &'static RecordCounters,
+        sink: Box<dyn Sink>,
+        poll_clocks: fn(),
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            library,
+            requests,
+            counters,
+            sink,
+            names: KernelNames::default(),
+            poll_clocks,
+            last_clock_poll: None,
+            last_read: now,
+            last_flush: now,
+        }
+    }
+
     pub(crate) fn run(mut self) {
-        let _over = Over(self.requests);
+        let _guard = ReaderExitGuard(self.requests);
         buffers::pool().prepare();
-        // There is no driver to ask before a span has met one; it may not even be loaded.
+        // The driver is unknown until a span has used it; it may not even be loaded.
         while Driver::met().is_none() {
             if self.serve() {
                 return;
             }
         }
         let relaxed = Driver::met().map(|driver| driver.relaxed(|| while !self.serve() {}));
-        // Where the mode is not to be had it goes on all the same: no flush was ever seen to disturb a capture (H200, driver 580,
-        // GLOBAL captures on this thread and on another).
+        // If the mode cannot be set, continue without it: no flush was ever observed to invalidate
+        // a capture (H200, driver 580, GLOBAL captures on this thread and on another).
         if !matches!(relaxed, Some(Ok(()))) {
             while !self.serve() {}
         }
     }
 
-    /// Waits for its time or a request, and reads once. Returns whether that was the last.
+    /// Waits for the next period or a request, and reads once. Returns whether that was the last
+    /// read.
     fn serve(&mut self) -> bool {
-        self.rest();
-        let (asked, served, last) = {
+        self.sleep();
+        let (requested, served, is_last) = {
             let state = self.requests.state.lock();
-            (state.asked, state.served, state.last)
+            (state.requested, state.served, state.is_last)
         };
-        let is_asked = asked > served || last;
-        if is_asked || self.flushed.elapsed() >= PERIOD {
-            self.round(0);
-            self.sink.flushed();
+        if requested > served || is_last || self.last_flush.elapsed() >= FLUSH_PERIOD {
+            self.flush_and_read(0);
+            self.sink.on_flushed();
         } else {
-            // No round of its own for those who count rounds: with very many threads at work it comes every few ms.
+            // Not reported as flushed, because the attribution counts flushes to measure time, and
+            // with very many threads this branch is taken every few ms.
             if buffers::pool().is_short() {
                 self.flush(0);
             }
             self.read_filled(false);
-            self.sink.read();
+            self.sink.on_buffers_read();
         }
-        if asked > served || self.looked.is_none_or(|at| at.elapsed() >= LOOK_PERIOD) {
-            (self.look)();
-            self.looked = Some(Instant::now());
+        let is_due = |last: Instant| last.elapsed() >= CLOCK_POLL_PERIOD;
+        if requested > served || self.last_clock_poll.is_none_or(is_due) {
+            (self.poll_clocks)();
+            self.last_clock_poll = Some(Instant::now());
         }
-        if last {
-            // Buffers that hold something unfinished too: what is finished in them would be lost.
-            self.round(FLUSH_FORCED);
-            self.sink.flushed();
+        if is_last {
+            // Also buffers with unfinished records, because their finished ones would be lost.
+            self.flush_and_read(FLUSH_FORCED);
+            self.sink.on_flushed();
         }
-        self.read = Instant::now();
+        self.last_read = Instant::now();
         let mut state = self.requests.state.lock();
-        state.served = asked;
+        state.served = requested;
         self.requests.served.notify_all();
-        last
+        is_last
     }
 
-    /// Waits until it is time, or somebody waits.
-    fn rest(&self) {
+    /// Sleeps until the next flush is due, the thread is woken, or somebody waits.
+    fn sleep(&self) {
         if !self.has_request() {
-            thread::park_timeout(PERIOD.saturating_sub(self.flushed.elapsed()));
+            thread::park_timeout(FLUSH_PERIOD.saturating_sub(self.last_flush.elapsed()));
         }
         loop {
-            let left = SOONEST.saturating_sub(self.read.elapsed());
+            let left = MIN_READ_PERIOD.saturating_sub(self.last_read.elapsed());
             if left.is_zero() || self.has_request() {
                 return;
             }
@@ -179,86 +203,92 @@ impl Reader {
 
     fn has_request(&self) -> bool {
         let state = self.requests.state.lock();
-        state.asked > state.served
+        state.requested > state.served
     }
 
     fn flush(&self, flags: u32) {
         if !Driver::met().is_some_and(Driver::has_ended) {
-            // A failure is counted; what was filled before can be read all the same.
-            let _ = self.cupti.flush_all(flags);
+            // A failure is counted by the library; buffers returned before can still be read.
+            let _ = self.library.flush_all(flags);
         }
     }
 
-    fn round(&mut self, flags: u32) {
+    fn flush_and_read(&mut self, flags: u32) {
         self.flush(flags);
-        self.flushed = Instant::now();
+        self.last_flush = Instant::now();
         self.read_filled(flags == FLUSH_FORCED);
         let mut dropped = 0;
-        let asked = self
-            .cupti
+        let result = self
+            .library
             .num_dropped(std::ptr::null_mut(), 0, &raw mut dropped);
-        if asked.is_ok() {
-            self.tally.dropped.fetch_add(dropped as u64, Relaxed);
+        if result.is_ok() {
+            self.counters.dropped.fetch_add(dropped as u64, Relaxed);
         }
-        self.sink.read();
+        self.sink.on_buffers_read();
     }
 
-    /// Reads what CUPTI has given back.
-    fn read_filled(&mut self, forced: bool) {
-        let pool = buffers::pool();
-        // First, so that most of what ran finds its call.
-        let lost = api_callbacks::SEEN.take(|Seen { api, call }| {
-            self.tally.records.fetch_add(1, Relaxed);
-            self.sink.take(Record::Api { api, call });
+    /// Reads the CUDA calls so far and the buffers that CUPTI has returned.
+    fn read_filled(&mut self, is_forced: bool) {
+        // Calls first, so that most activities find theirs.
+        let dropped = API_EVENTS.drain(|event| match event.api.is_plausible() {
+            true => {
+                self.counters.records.fetch_add(1, Relaxed);
+                self.sink.on_api_event(event);
+            }
+            false => {
+                self.counters.invalid.fetch_add(1, Relaxed);
+            }
         });
-        self.tally.dropped.fetch_add(lost, Relaxed);
+        self.counters.dropped.fetch_add(dropped, Relaxed);
+        let pool = buffers::pool();
         while let Some(filled) = pool.next_filled() {
-            match filled.valid() {
+            match filled.valid_bytes() {
                 0 => pool.recycle(filled),
-                _ => self.read(pool, filled, forced),
+                _ => self.read_buffer(pool, filled, is_forced),
             }
         }
         pool.prepare();
     }
 
-    /// Reads one buffer. Its end is told by CUPTI, or where that fails by an error, which is counted.
-    fn read(&mut self, pool: &Pool, filled: Filled, forced: bool) {
+    /// Reads one buffer, up to the end that CUPTI reports or the first error, which the library
+    /// counts.
+    fn read_buffer(&mut self, pool: &BufferPool, filled: FilledBuffer, is_forced: bool) {
         let mut record = std::ptr::null_mut();
-        let mut furthest = None;
-        let (address, valid) = (filled.address(), filled.valid());
+        let mut last_offset = None;
+        let (address, valid) = (filled.address(), filled.valid_bytes());
         while self
-            .cupti
+            .library
             .next_record(address, valid, &raw mut record)
             .is_ok()
         {
             let Some((offset, bytes)) = filled.bytes_at(record) else {
                 break;
             };
-            // Never round in circles, whatever the library does.
-            if furthest.is_some_and(|furthest| offset <= furthest) {
+            // Prevents an endless loop, whatever the library does.
+            if last_offset.is_some_and(|last| offset <= last) {
                 break;
             }
-            furthest = Some(offset);
-            self.take(bytes, forced);
+            last_offset = Some(offset);
+            self.read_record(bytes, is_forced);
         }
         pool.recycle(filled);
     }
 
-    fn take(&mut self, bytes: &[u8], forced: bool) {
+    fn read_record(&mut self, bytes: &[u8], is_forced: bool) {
         let names = &mut self.names;
         let parsed = parse(bytes, |address| -> Arc<str> {
             // SAFETY: CUPTI's kernel records hold null or the address of a C string that it keeps.
-            unsafe { names.at(address) }
+            unsafe { names.get(address) }
         });
         match parsed {
-            Parsed::Record(record) => {
-                self.tally.records.fetch_add(1, Relaxed);
-                self.sink.take(record);
+            Parsed::Activity(activity) => {
+                self.counters.records.fetch_add(1, Relaxed);
+                self.sink.on_activity(activity);
             }
-            // Unfinished, and so no error.
-            Parsed::Unstamped if forced => {}
+            // A forced flush returns unfinished records, which are no errors.
+            Parsed::Unstamped if is_forced => {}
             Parsed::Unstamped | Parsed::Reversed => {
-                self.tally.invalid.fetch_add(1, Relaxed);
+                self.counters.invalid.fetch_add(1, Relaxed);
             }
             Parsed::Skipped => {}
         }
@@ -270,16 +300,16 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use super::{Over, Requests};
+    use super::{DrainRequests, ReaderExitGuard};
 
     #[test]
-    fn who_waits_is_told_whether_it_was_all_read() {
-        let requests: &Requests = Box::leak(Box::default());
+    fn a_waiting_thread_learns_whether_everything_was_read() {
+        let requests: &DrainRequests = Box::leak(Box::default());
         let drain = |ms| requests.drain(&thread::current(), Duration::from_millis(ms), false);
         assert!(!drain(5), "nobody reads");
         thread::scope(|scope| {
             scope.spawn(|| {
-                while requests.state.lock().asked < 2 {
+                while requests.state.lock().requested < 2 {
                     thread::yield_now();
                 }
                 requests.state.lock().served = 2;
@@ -287,8 +317,8 @@ mod tests {
             });
             assert!(drain(20_000));
         });
-        // Whoever reads no more has read all there was.
-        drop(Over(requests));
+        // A reader that has ended has read everything.
+        drop(ReaderExitGuard(requests));
         assert!(drain(20_000));
     }
 }

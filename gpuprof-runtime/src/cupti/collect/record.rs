@@ -1,30 +1,33 @@
-//! What CUPTI tells, as far as gpuprof reads it: what ran on the GPU, by its records, whose fields stand at the same offsets in every
-//! version from CUDA 12.0 on; and CUDA calls.
+//! What CUPTI reports, as plain data: activities of the GPU, and CUDA calls of the program.
 //!
-//! Must import nothing that calls CUPTI.
+//! Times are ns of CUPTI's clock.
 
 use std::sync::Arc;
 
-/// What was told. Times are ns of CUPTI's clock.
+/// A kernel, copy or memset that ran on the GPU.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Record {
-    Kernel(Kernel),
-    Copy(Copy),
-    /// A CUDA call, and the call of a profiled function that it was made in, 0 for none.
-    Api {
-        api: Api,
-        call: u64,
-    },
+pub(crate) enum Activity {
+    Kernel(KernelRecord),
+    Copy(CopyRecord),
 }
 
-/// Where and when something ran on the GPU, and which CUDA call made it.
+impl Activity {
+    pub(crate) fn span(&self) -> &ActivitySpan {
+        match self {
+            Self::Kernel(kernel) => &kernel.span,
+            Self::Copy(copy) => &copy.span,
+        }
+    }
+}
+
+/// Where and when an activity ran, and which CUDA call caused it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ran {
+pub(crate) struct ActivitySpan {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) device: u32,
     pub(crate) context: u32,
-    /// CUPTI's number of the stream, no handle.
+    /// CUPTI's number of the stream, not its handle.
     pub(crate) stream: u32,
     pub(crate) correlation: u32,
     /// 0 outside graphs.
@@ -33,9 +36,9 @@ pub(crate) struct Ran {
 
 /// One run of a kernel.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Kernel {
-    pub(crate) ran: Ran,
-    /// As the module has it.
+pub(crate) struct KernelRecord {
+    pub(crate) span: ActivitySpan,
+    /// The mangled name.
     pub(crate) symbol: Arc<str>,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
@@ -46,13 +49,13 @@ pub(crate) struct Kernel {
 
 /// One copy or memset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Copy {
-    pub(crate) ran: Ran,
+pub(crate) struct CopyRecord {
+    pub(crate) span: ActivitySpan,
     pub(crate) kind: CopyKind,
     pub(crate) bytes: u64,
-    /// One side of it is pageable host memory.
-    pub(crate) pageable: bool,
-    /// Made by a call that need not wait for it.
+    /// Source or destination is pageable host memory.
+    pub(crate) is_pageable: bool,
+    /// The CUDA call may return before the copy is done.
     pub(crate) is_async: bool,
 }
 
@@ -73,20 +76,35 @@ pub(crate) enum CopyKind {
     Unknown,
 }
 
+/// A CUDA call, and the profiled call that it was made in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ApiEvent {
+    pub(crate) api: ApiRecord,
+    /// The innermost profiled call on the thread; 0 for none.
+    pub(crate) call: u64,
+}
+
 /// One CUDA call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Api {
-    pub(crate) function: Function,
+pub(crate) struct ApiRecord {
+    pub(crate) function: ApiFunction,
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) correlation: u32,
-    /// It did not answer success.
+    /// The call returned an error.
     pub(crate) failed: bool,
 }
 
-/// A function of the driver or the runtime, by CUPTI's number.
+impl ApiRecord {
+    /// Whether the time stamps can be true.
+    pub(crate) fn is_plausible(&self) -> bool {
+        self.start != 0 && self.start <= self.end
+    }
+}
+
+/// A function of the CUDA driver or runtime, by CUPTI's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Function {
-    pub(crate) runtime: bool,
+pub(crate) struct ApiFunction {
+    pub(crate) is_runtime: bool,
     pub(crate) cbid: u32,
 }

@@ -1,24 +1,21 @@
-//! CUPTI in this process: started once, where a window asks for it, and then kept running or refused for good.
-//!
-//! Must not import span or report.
+//! Starts CUPTI, at most once per process, when the first window asks for it.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use super::callback_ids::{self, DRIVER_LAUNCH, RUNTIME_LAUNCH};
 use super::constants::{ATTR_ZEROED_BUFFERS, DOMAIN_DRIVER, DOMAIN_RUNTIME, Subscriber, kind};
-use super::library::{Cupti, Failed};
-use super::names::Names;
-use super::reader::{Reader, Requests, Sink, Tally};
-use super::record::Function;
-use super::unavailable::Refusal;
+use super::library::{CallError, CuptiLibrary};
+use super::lifecycle::{self, Subscription};
+use super::reader::{DrainRequests, Reader, RecordCounters, Sink};
+use super::record::ApiFunction;
+use super::unavailable::Unavailable;
 use super::{api_callbacks, buffers};
-use crate::cupti::Counts;
 use crate::os;
+use gpuprof_report::profile::Cupti;
 
-/// What is recorded.
+/// The kinds of activity that are recorded.
 const KINDS: [u32; 4] = [
     kind::CONCURRENT_KERNEL,
     kind::MEMCPY,
@@ -26,201 +23,177 @@ const KINDS: [u32; 4] = [
     kind::MEMSET,
 ];
 
-static STATE: OnceLock<Result<Running, Refusal>> = OnceLock::new();
-/// It runs, and this is not a forked child.
-static ON: AtomicBool = AtomicBool::new(false);
-/// The last read has begun: libcupti may be shutting down, and nothing but that read calls it any more.
-static IS_LEFT: AtomicBool = AtomicBool::new(false);
-static REQUESTS: OnceLock<Requests> = OnceLock::new();
-static TALLY: OnceLock<Tally> = OnceLock::new();
+/// Set by the first start, whose outcome is final.
+static STARTED: OnceLock<Result<(), Unavailable>> = OnceLock::new();
+static REQUESTS: OnceLock<DrainRequests> = OnceLock::new();
+static COUNTERS: OnceLock<RecordCounters> = OnceLock::new();
 
-struct Running {
-    cupti: &'static Cupti,
-    reader: Thread,
+/// What was collected since the process began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CollectionCounts {
+    /// `cuptiGetVersion`.
+    pub(crate) version: u32,
+    /// Name or path of libcupti.
+    pub(crate) library: String,
+    pub(crate) records: u64,
+    /// Records that CUPTI had no buffer for, and CUDA calls that did not fit in the queue.
+    pub(crate) dropped: u64,
+    /// Records with impossible time stamps.
+    pub(crate) invalid: u64,
 }
 
-/// Starts CUPTI, once per process, and returns whether this call did. If it fails, [`notes`] says why.
-pub(crate) fn start(sink: Box<dyn Sink>, look: fn()) -> bool {
+impl CollectionCounts {
+    /// What was collected after `earlier`.
+    pub(crate) fn since(self, earlier: &Self) -> Cupti {
+        Cupti {
+            version: self.version,
+            library: self.library,
+            records: self.records.saturating_sub(earlier.records),
+            dropped_records: self.dropped.saturating_sub(earlier.dropped),
+            invalid_records: self.invalid.saturating_sub(earlier.invalid),
+            ..Cupti::default()
+        }
+    }
+}
+
+/// Starts CUPTI. If that fails, [`notes`] says why. Returns whether this call has started it.
+pub(crate) fn start(sink: Box<dyn Sink>, poll_clocks: fn()) -> bool {
     let mut has_started = false;
-    STATE.get_or_init(|| {
-        let running = begin(sink, look)?;
-        stop_in_children();
-        ON.store(true, Relaxed);
+    STARTED.get_or_init(|| {
+        let subscription = subscribe(sink, poll_clocks)?;
+        lifecycle::set_running(subscription);
         has_started = true;
-        Ok(running)
+        Ok(())
     });
     has_started
 }
 
-fn running() -> Option<&'static Running> {
-    match STATE.get() {
-        Some(Ok(running)) if ON.load(Relaxed) => Some(running),
-        _ => None,
-    }
-}
-
-/// The same while libcupti may be called by whoever wants to.
-fn callable() -> Option<&'static Running> {
-    running().filter(|_| !IS_LEFT.load(Relaxed))
-}
-
-/// Whether records are coming in.
-#[inline]
-pub(crate) fn is_running() -> bool {
-    ON.load(Relaxed)
-}
-
-/// The time of CUPTI's clock, ns.
-pub(crate) fn now() -> Option<u64> {
-    let mut now = 0;
-    let asked = callable()?.cupti.get_timestamp(&raw mut now);
-    asked.ok().map(|()| now)
-}
-
-/// Has the reader come round before its time.
-pub(crate) fn wake() {
-    if let Some(running) = running() {
-        running.reader.unpark();
-    }
-}
-
-/// Waits until all that CUPTI has ready was handed to the sink, at most `limit`; returns whether it was. Waits for no GPU
-/// work.
+/// Waits at most `limit` until everything that CUPTI has finished was passed to the sink; returns
+/// whether it was. Does not wait for GPU work.
 pub(crate) fn drain(limit: Duration) -> bool {
-    running().is_none_or(|running| {
-        let requests = REQUESTS.get_or_init(Requests::default);
-        requests.drain(&running.reader, limit, false)
+    lifecycle::subscription().is_none_or(|subscription| {
+        let requests = REQUESTS.get_or_init(DrainRequests::default);
+        requests.drain(&subscription.reader, limit, false)
     })
 }
 
-/// The same at the end of the process: after it nothing is read any more, and no thread calls CUPTI for the call that it
-/// is in, so that nothing of gpuprof's meets a library that is shutting down.
+/// [`drain`] at the end of the process. Afterwards nothing is read any more, and no callback calls
+/// CUPTI's clock, because libcupti may be shutting down.
 pub(crate) fn drain_last(limit: Duration) {
-    if let Some(running) = running() {
-        IS_LEFT.store(true, Relaxed);
-        let requests = REQUESTS.get_or_init(Requests::default);
-        requests.drain(&running.reader, limit, true);
+    if let Some(subscription) = lifecycle::subscription() {
+        lifecycle::set_shutting_down();
+        let requests = REQUESTS.get_or_init(DrainRequests::default);
+        requests.drain(&subscription.reader, limit, true);
     }
 }
 
-/// What came since the process began; `None` where it does not run.
-pub(crate) fn counts() -> Option<Counts> {
-    let running = running()?;
-    let tally = TALLY.get_or_init(Tally::default);
-    Some(Counts {
-        version: running.cupti.version,
-        library: running.cupti.library.clone(),
-        records: tally.records.load(Relaxed),
-        dropped: tally.dropped.load(Relaxed),
-        invalid: tally.invalid.load(Relaxed),
+/// What was collected since the process began; `None` if CUPTI does not run.
+pub(crate) fn counts() -> Option<CollectionCounts> {
+    let library = lifecycle::subscription()?.library;
+    let counters = COUNTERS.get_or_init(RecordCounters::default);
+    Some(CollectionCounts {
+        version: library.version,
+        library: library.name.clone(),
+        records: counters.records.load(Relaxed),
+        dropped: counters.dropped.load(Relaxed),
+        invalid: counters.invalid.load(Relaxed),
     })
 }
 
-/// Why it does not run, or what has failed since: one line each.
+/// Why CUPTI is unavailable, or which calls have failed since it started: one line each.
 pub(crate) fn notes() -> Vec<String> {
-    if let Some(Err(refusal)) = STATE.get() {
-        return vec![refusal.to_string()];
+    if let Some(Err(unavailable)) = STARTED.get() {
+        return vec![unavailable.to_string()];
     }
-    let Some(Running { cupti, .. }) = running() else {
+    let Some(Subscription { library, .. }) = lifecycle::subscription() else {
         return Vec::new();
     };
-    let failures = cupti.failures().into_iter();
-    let told = failures.map(|(Failed { call, status }, count)| {
-        let name = cupti.status_name(status);
+    let failures = library.failures().into_iter();
+    let lines = failures.map(|(CallError { call, status }, count)| {
+        let name = library.status_name(status);
         format!(
-            "{call} failed {count}x with {status} ({name}): kernels may be missing, or stand under the wrong function"
+            "{call} failed {count}x with {status} ({name}): kernels may be missing, or attributed \
+             to the wrong function"
         )
     });
-    told.collect()
+    lines.collect()
 }
 
-/// The name of a CUDA function.
-pub(crate) fn function_name(function: Function) -> Option<String> {
-    Some(running()?.cupti.function_name(function))
+/// The name of a CUDA function; `None` if CUPTI does not run.
+pub(crate) fn function_name(function: ApiFunction) -> Option<String> {
+    let subscription = lifecycle::subscription()?;
+    Some(subscription.library.function_name(function))
 }
 
-fn begin(sink: Box<dyn Sink>, look: fn()) -> Result<Running, Refusal> {
-    let cupti: &'static Cupti = Box::leak(Box::new(Cupti::open()?));
+fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Unavailable> {
+    let library: &'static CuptiLibrary = Box::leak(Box::new(CuptiLibrary::open()?));
     let pool = buffers::pool();
     let mut subscriber = std::ptr::null_mut();
-    // First of all: it is refused where another tool is at work, which the calls below would disturb.
-    let subscribed = cupti.subscribe(
-        &raw mut subscriber,
-        api_callbacks::called,
-        std::ptr::null_mut(),
-    );
-    subscribed.map_err(|failed| cupti.refusal(failed))?;
-    let step_back = |kinds: &[u32]| {
+    // Before anything else: this call fails if another tool uses CUPTI, and any other call would
+    // disturb that tool.
+    library
+        .subscribe(
+            &raw mut subscriber,
+            api_callbacks::on_api_call,
+            std::ptr::null_mut(),
+        )
+        .map_err(|error| library.unavailable(error))?;
+    let undo = |kinds: &[u32]| {
         for kind in kinds {
-            let _ = cupti.disable(*kind);
+            let _ = library.disable(*kind);
         }
-        let _ = cupti.unsubscribe(subscriber);
+        let _ = library.unsubscribe(subscriber);
     };
     let mut enabled = 0;
-    let listening = listen(cupti, subscriber);
-    if let Err(failed) = listening.and_then(|()| enable(cupti, &mut enabled)) {
-        step_back(KINDS.get(..enabled).unwrap_or_default());
-        return Err(cupti.refusal(failed));
+    let result = enable_callbacks(library, subscriber);
+    if let Err(error) = result.and_then(|()| enable_activities(library, &mut enabled)) {
+        undo(KINDS.get(..enabled).unwrap_or_default());
+        return Err(library.unavailable(error));
     }
-    let reader = Reader {
-        cupti,
-        requests: REQUESTS.get_or_init(Requests::default),
-        tally: TALLY.get_or_init(Tally::default),
-        sink,
-        names: Names::default(),
-        look,
-        looked: None,
-        read: Instant::now(),
-        flushed: Instant::now(),
-    };
-    let Ok(thread) = os::thread::spawn("gpuprof-cupti", move || reader.run()) else {
-        step_back(&KINDS);
-        return Err(Refusal::NoThread);
+    let requests = REQUESTS.get_or_init(DrainRequests::default);
+    let counters = COUNTERS.get_or_init(RecordCounters::default);
+    let reader = Reader::new(library, requests, counters, sink, poll_clocks);
+    let thread = match os::thread::spawn("gpuprof-cupti", move || reader.run()) {
+        Ok(thread) => thread,
+        Err(error) => {
+            undo(&KINDS);
+            return Err(Unavailable::NoThread { error });
+        }
     };
     let reader = thread.thread().clone();
     pool.set_reader(reader.clone());
-    Ok(Running { cupti, reader })
+    Ok(Subscription { library, reader })
 }
 
-/// Enables every kind, and counts them as it goes.
-fn enable(cupti: &Cupti, enabled: &mut usize) -> Result<(), Failed> {
-    // Else CUPTI zeroes each buffer inside the call that needs it: 0.5 ms of the program's thread on an H200's machine. Where it
-    // cannot be asked it does so.
+/// Enables every kind of activity, and counts the enabled ones as it goes.
+fn enable_activities(library: &CuptiLibrary, enabled: &mut usize) -> Result<(), CallError> {
+    // Otherwise CUPTI zeroes each buffer inside the CUDA call that needs it, which takes 0.5 ms of
+    // the program's thread (on an H200's machine). A version without the attribute still does so.
     let (mut bytes, mut yes) = (size_of::<u8>(), 1_u8);
-    let _ = cupti.set_attribute(ATTR_ZEROED_BUFFERS, &raw mut bytes, (&raw mut yes).cast());
-    cupti.forget_failures();
-    cupti.register_callbacks(buffers::requested, buffers::completed)?;
+    let _ = library.set_attribute(ATTR_ZEROED_BUFFERS, &raw mut bytes, (&raw mut yes).cast());
+    library.forget_failures();
+    library.register_callbacks(buffers::on_buffer_requested, buffers::on_buffer_completed)?;
     for kind in KINDS {
-        cupti.enable(kind)?;
+        library.enable(kind)?;
         *enabled += 1;
     }
     Ok(())
 }
 
-/// Has the calls that are to be recorded come to [`callbacks`].
-fn listen(cupti: &Cupti, subscriber: Subscriber) -> Result<(), Failed> {
-    for (runtime, domain, launch) in [
+/// Enables the callback for every recorded CUDA call.
+fn enable_callbacks(library: &CuptiLibrary, subscriber: Subscriber) -> Result<(), CallError> {
+    for (is_runtime, domain, launch) in [
         (false, DOMAIN_DRIVER, DRIVER_LAUNCH),
         (true, DOMAIN_RUNTIME, RUNTIME_LAUNCH),
     ] {
-        for cbid in callback_ids::recorded(runtime) {
-            let done = cupti.enable_callback(1, subscriber, domain, cbid);
-            // Each version knows its own calls; launches are known to all.
+        for cbid in callback_ids::recorded(is_runtime) {
+            let result = library.enable_callback(1, subscriber, domain, cbid);
+            // A version may lack newer calls, but every version has launches.
             if cbid == launch {
-                done?;
+                result?;
             }
         }
     }
-    cupti.forget_failures();
+    library.forget_failures();
     Ok(())
-}
-
-/// A forked child has no reader, and must not call a library whose locks other threads may have held.
-fn stop_in_children() {
-    // SAFETY: the handler stores one atomic, and lives as long as the program.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-}
-
-unsafe extern "C" fn in_child() {
-    ON.store(false, Relaxed);
 }

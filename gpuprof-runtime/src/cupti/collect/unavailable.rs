@@ -1,26 +1,22 @@
-//! Why there is no kernel tier in this process, as one line that says what to do.
-//!
-//! Must import nothing that calls CUPTI.
+//! Why CUPTI is unavailable in this process, as one line that also says what to do.
 
 use std::fmt;
+use std::io;
 
 use super::constants::{
     INSUFFICIENT_PRIVILEGES, MULTIPLE_SUBSCRIBERS, NOT_COMPATIBLE, NOT_INITIALIZED, Status,
     UNKNOWN, VIRTUALIZED_PRIVILEGES,
 };
 
-/// See the module.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// No libcupti anywhere.
+#[derive(Debug)]
+pub(crate) enum Unavailable {
     NotFound,
-    /// The user's choice cannot be opened.
-    Chosen {
+    /// The library that the user named cannot be opened.
+    CannotOpen {
         path: String,
         error: String,
     },
-    /// A function that gpuprof cannot do without is not there.
-    Lacks {
+    MissingFunction {
         library: String,
         symbol: &'static str,
     },
@@ -28,40 +24,43 @@ pub(crate) enum Refusal {
         library: String,
         version: u32,
     },
-    /// A call failed.
-    Answered {
+    CallFailed {
         library: String,
         call: &'static str,
         status: Status,
         name: String,
     },
-    /// The system has no thread left.
-    NoThread,
+    /// The reader's thread could not be started.
+    NoThread {
+        error: io::Error,
+    },
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("kernels are not recorded (GPUPROF_CUPTI): ")?;
         match self {
             Self::NotFound => f.write_str(
-                "libcupti is not found. It is in the CUDA toolkit (extras/CUPTI/lib64), or comes with `pip install nvidia-cuda-cupti` \
-                 (CUDA 12: nvidia-cuda-cupti-cu12); GPUPROF_CUPTI_LIBRARY=PATH tells where it lies",
+                "libcupti is not found. Install the CUDA toolkit (extras/CUPTI/lib64) or run \
+                 `pip install nvidia-cuda-cupti` (CUDA 12: nvidia-cuda-cupti-cu12); \
+                 set GPUPROF_CUPTI_LIBRARY=PATH if it is elsewhere",
             ),
-            Self::Chosen { path, error } => {
-                // The loader's own words begin with the path, most times.
+            Self::CannotOpen { path, error } => {
+                // The loader's own message usually begins with the path.
                 let reason = error.strip_prefix(path.as_str()).unwrap_or(error);
                 let reason = reason.trim_start_matches([':', ' ']);
-                write!(f, "GPUPROF_CUPTI_LIBRARY={path} cannot be opened ({reason})")
+                write!(f, "cannot open GPUPROF_CUPTI_LIBRARY={path} ({reason})")
             }
-            Self::Lacks { library, symbol } => write!(
+            Self::MissingFunction { library, symbol } => write!(
                 f,
-                "{library} has no {symbol}; libcupti of CUDA 12.0 or newer has it"
+                "{library} has no {symbol}; use libcupti of CUDA 12.0 or newer"
             ),
             Self::TooOld { library, version } => write!(
                 f,
-                "{library} is of version {version}, older than CUDA 12.0 (18); GPUPROF_CUPTI_LIBRARY=PATH names a newer one"
+                "{library} has version {version}, older than CUDA 12.0 (18); \
+                 set GPUPROF_CUPTI_LIBRARY=PATH to a newer one"
             ),
-            Self::Answered {
+            Self::CallFailed {
                 library,
                 call,
                 status,
@@ -70,25 +69,31 @@ impl fmt::Display for Refusal {
                 f.write_str(advice(*status))?;
                 write!(f, " ({call} of {library} answered {status}, {name})")
             }
-            Self::NoThread => f.write_str("the system has no thread left to read them"),
+            Self::NoThread { error } => {
+                write!(
+                    f,
+                    "could not start the thread that reads CUPTI's records: {error}"
+                )
+            }
         }
     }
 }
 
-/// What a status most likely means, and what to do.
+/// The likely cause of a status, and what to do.
 fn advice(status: Status) -> &'static str {
     match status {
         MULTIPLE_SUBSCRIBERS => {
-            "another profiler, such as nsys, ncu or cuda-gdb, has CUPTI, which serves one at a time; run without it, or without \
-             GPUPROF_CUPTI"
+            "another profiler, such as nsys, ncu or cuda-gdb, uses CUPTI, which serves one client \
+             at a time; run without it, or without GPUPROF_CUPTI"
         }
         INSUFFICIENT_PRIVILEGES | VIRTUALIZED_PRIVILEGES => {
-            "this user may not profile; the machine's administrator can permit it: https://developer.nvidia.com/ERR_NVGPUCTRPERM"
+            "this user may not profile; the machine's administrator can permit it: \
+             https://developer.nvidia.com/ERR_NVGPUCTRPERM"
         }
         NOT_INITIALIZED | NOT_COMPATIBLE | UNKNOWN => {
-            "CUPTI does not start; it needs an NVIDIA driver, of its own CUDA version or newer, and GPUPROF_CUPTI_LIBRARY=PATH names \
-             another libcupti"
+            "CUPTI does not start; it needs an NVIDIA driver of its CUDA version or newer; \
+             set GPUPROF_CUPTI_LIBRARY=PATH to use another libcupti"
         }
-        _ => "CUPTI refuses",
+        _ => "a CUPTI call failed",
     }
 }

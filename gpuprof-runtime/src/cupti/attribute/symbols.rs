@@ -1,0 +1,67 @@
+//! Kernel symbols by number, so that tables compare numbers instead of texts.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::tables::MAX_KERNEL_ROWS;
+use crate::cupti::collect::record::Activity;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SymbolTable {
+    numbers: FxHashMap<Arc<str>, u32>,
+    symbols: Vec<Arc<str>>,
+}
+
+impl SymbolTable {
+    /// The number of a kernel's symbol; `None` for a copy, and for symbols that do not fit.
+    pub(crate) fn number_of(&mut self, activity: &Activity) -> Option<u32> {
+        match activity {
+            Activity::Kernel(kernel) => self.insert(&kernel.symbol),
+            Activity::Copy(_) => None,
+        }
+    }
+
+    pub(crate) fn symbol(&self, number: u32) -> Option<&str> {
+        self.symbols.get(number as usize).map(|symbol| &**symbol)
+    }
+
+    fn insert(&mut self, symbol: &Arc<str>) -> Option<u32> {
+        if let Some(&number) = self.numbers.get(symbol) {
+            return Some(number);
+        }
+        if self.symbols.len() >= MAX_KERNEL_ROWS {
+            return None;
+        }
+        let number = self.symbols.len() as u32;
+        self.symbols.push(Arc::clone(symbol));
+        self.numbers.insert(Arc::clone(symbol), number);
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_KERNEL_ROWS, SymbolTable};
+
+    #[test]
+    fn equal_symbols_have_one_number_and_one_text() {
+        let mut table = SymbolTable::default();
+        assert_eq!(table.insert(&"axpy".into()), Some(0));
+        assert_eq!(table.insert(&"dot".into()), Some(1));
+        assert_eq!(table.insert(&"axpy".into()), Some(0));
+        assert_eq!(table.symbols.len(), 2);
+        assert_eq!((table.symbol(1), table.symbol(2)), (Some("dot"), None));
+    }
+
+    #[test]
+    fn the_table_is_bounded() {
+        let mut table = SymbolTable::default();
+        for number in 0..MAX_KERNEL_ROWS as u32 {
+            let symbol = format!("k{number}").into();
+            assert_eq!(table.insert(&symbol), Some(number));
+        }
+        assert_eq!(table.insert(&"one more".into()), None);
+        assert_eq!(table.insert(&"k7".into()), Some(7));
+    }
+}
