@@ -15,7 +15,7 @@ const USAGE: &str = "usage: cargo xtask reliability [SECTION]";
 const PAGE: &str = "docs/reliability.md";
 
 /// Asks a test program for its rows instead of `ok`.
-const MATRIX: &str = "GPUPROF_TEST_MATRIX";
+const MATRIX: &str = "--matrix";
 /// How many processes the test of checkpoints kills.
 const TRIES: (&str, &str) = ("GPUPROF_TEST_TRIES", "100");
 
@@ -41,7 +41,7 @@ const SECTIONS: [Section; 3] = [
         name: "exit",
         source: Source::Rows {
             head: "| way to end | status | as without gpuprof | report | standard output | took |\n|---|---|---|---|---|---|",
-            tests: &["exit", "exit_signals", "exit_checkpoint"],
+            tests: &["process"],
         },
     },
     Section {
@@ -52,9 +52,10 @@ const SECTIONS: [Section; 3] = [
             "--package",
             "gpuprof",
             "--test",
-            "faults",
+            "non_interference",
             "--",
             "--matrix",
+            "faults",
         ]),
     },
     Section {
@@ -110,9 +111,10 @@ impl Section {
 
 /// The rows that a test file of the facade prints.
 fn rows(test: &str) -> Result<String, String> {
-    let mut command = workspace::cargo(["test", "--package", "gpuprof", "--test", test]);
+    let mut command =
+        workspace::cargo(["test", "--package", "gpuprof", "--test", test, "--", MATRIX]);
     workspace::neutral(&mut command);
-    command.env(MATRIX, "1").env(TRIES.0, TRIES.1);
+    command.env(TRIES.0, TRIES.1);
     let seen = output(&mut command)?;
     let rows: Vec<String> = seen
         .lines()

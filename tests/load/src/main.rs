@@ -4,8 +4,6 @@
 //! `load SCENE` runs one, `load --short` less of each. It exits with 1 if one does not hold. With `GPUPROF_TEST_MATRIX` set it
 //! prints the rows without the head, for a page that has its own.
 
-#[path = "../../support/world.rs"]
-mod common;
 mod memory;
 mod scene;
 mod scenes;

@@ -1,16 +1,28 @@
 //! Promise: a stream of another version of cudarc is timed by its raw handles, beside this version's on the same context.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 
-use common::{World, function, gpu, gpu_times, until, world_with};
 use cudarc::driver::CudaStream;
 use cudarc_0_18::driver as old;
 use cudarc_0_18::driver::PushKernelArg;
 use cudarc_0_18::nvrtc::Ptx;
 use gpuprof::{HasStream, StreamRef, gpu_profile};
+use support::suite::Module;
+use support::tests;
+use support::{World, function, gpu, gpu_times, until, world_with};
+
+const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        both_versions_are_timed_on_one_context,
+        a_stream_that_both_versions_have_is_one_stream,
+        a_context_that_only_the_older_version_holds_ends_when_it_lets_go
+    ]],
+);
+
+fn main() -> std::process::ExitCode {
+    support::suite::run(&[MODULE])
+}
 
 const LEN: usize = 4;
 
@@ -81,7 +93,6 @@ fn on_both(w: &World, old: &Old, stream: &Arc<CudaStream>) {
     w.gpu.kernel_on(stream, 5_000);
 }
 
-#[test]
 fn both_versions_are_timed_on_one_context() {
     let w = world_with(2);
     let old = Old::new(0);
@@ -105,7 +116,6 @@ fn both_versions_are_timed_on_one_context() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn a_stream_that_both_versions_have_is_one_stream() {
     let w = world_with(2);
     let old = Old::new(0);
@@ -125,7 +135,6 @@ fn a_stream_that_both_versions_have_is_one_stream() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn a_context_that_only_the_older_version_holds_ends_when_it_lets_go() {
     let w = world_with(2);
     let before = w.sim.live_contexts();

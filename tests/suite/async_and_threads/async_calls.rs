@@ -1,20 +1,34 @@
 //! Promise: an async call is one call: its polls add up, its wall time stands apart, wherever and however it is polled.
 
-#[path = "../../support/executor.rs"]
-mod by_hand;
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 
-use by_hand::{pause, poll, run};
-use common::{World, cpu_times, function, gpu, gpu_times, world};
 use cudarc::driver::CudaStream;
 use gpuprof::{Mode, Profile, Session, gpu_profile};
+use support::executor::{pause, poll, run};
+use support::profiles::local_name;
+use support::suite::Module;
+use support::tests;
+use support::{World, cpu_times, function, gpu, gpu_times, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        polls_add_up,
+        a_cancelled_call_counts_once,
+        a_call_that_changes_threads_stays_where_it_began,
+        a_call_inside_a_call,
+        interleaved_calls_do_not_mix,
+        every_form_is_watched_through_its_future,
+        a_per_thread_stream_is_another_one_on_another_thread,
+        what_runs_on_another_threads_stream_is_not_taken_from_the_time_here,
+        a_panic_in_a_poll_ends_the_call,
+        what_could_be_sent_still_can,
+    ]],
+);
 
 /// The wall time of all calls of the function of this name.
 fn wall(profile: &Profile, name: &str) -> u64 {
@@ -32,12 +46,18 @@ fn tree(profile: &Profile) -> Vec<(&str, Option<&str>, u64)> {
             .tree
             .iter()
             .find(|node| node.id == id)
-            .map(|node| &*node.name)
+            .map(|node| local_name(&node.name))
     };
     let mut nodes: Vec<_> = profile
         .tree
         .iter()
-        .map(|node| (&*node.name, node.parent.and_then(name), node.calls))
+        .map(|node| {
+            (
+                local_name(&node.name),
+                node.parent.and_then(name),
+                node.calls,
+            )
+        })
         .collect();
     nodes.sort();
     nodes
@@ -54,7 +74,6 @@ async fn steps(w: &World, stream: &Arc<CudaStream>, count: u32) -> u32 {
     count
 }
 
-#[test]
 fn polls_add_up() {
     let w = world();
     let records = || {
@@ -90,7 +109,6 @@ fn polls_add_up() {
     );
 }
 
-#[test]
 fn a_cancelled_call_counts_once() {
     let w = world();
     let session = w.session();
@@ -131,7 +149,6 @@ fn leaf(w: &World) {
     w.cpu(5);
 }
 
-#[test]
 fn a_call_that_changes_threads_stays_where_it_began() {
     let w = world();
     let session = w.session();
@@ -171,7 +188,6 @@ async fn outside(w: &World, stream: &Arc<CudaStream>) {
     w.cpu(7);
 }
 
-#[test]
 fn a_call_inside_a_call() {
     let w = world();
     let session = w.session();
@@ -222,7 +238,6 @@ async fn both(w: &World) {
     .await;
 }
 
-#[test]
 fn interleaved_calls_do_not_mix() {
     let w = world();
     let session = w.session();
@@ -281,7 +296,6 @@ fn opaque(w: &World) -> impl Future<Output = u32> + Send {
     }
 }
 
-#[test]
 fn every_form_is_watched_through_its_future() {
     let w = world();
     let session = w.session();
@@ -289,14 +303,17 @@ fn every_form_is_watched_through_its_future() {
     assert_eq!(run(&w, boxed(&w), 1_000), 2);
     assert_eq!(run(&w, opaque(&w), 1_000), 3);
     let profile = w.finish(session);
-    for name in ["<Conv as Layer>::forward", "boxed", "opaque"] {
+    for name in [
+        "<async_calls::Conv as async_calls::Layer>::forward",
+        "boxed",
+        "opaque",
+    ] {
         assert_eq!(cpu_times(&profile, name), (1, 200, 200), "{name}");
         assert_eq!(wall(&profile, name), 1_200, "{name}");
         assert!(function(&profile, name).is_async, "{name}");
     }
 }
 
-#[test]
 fn a_per_thread_stream_is_another_one_on_another_thread() {
     let w = world();
     let stream = w.gpu.context.per_thread_stream();
@@ -328,7 +345,6 @@ fn launches(w: &World, stream: &Arc<CudaStream>, ns: u64) {
     w.gpu.kernel_on(stream, ns);
 }
 
-#[test]
 fn what_runs_on_another_threads_stream_is_not_taken_from_the_time_here() {
     let w = world();
     let stream = w.gpu.context.per_thread_stream();
@@ -356,7 +372,6 @@ async fn fails(w: &World) {
     panic!("as planned");
 }
 
-#[test]
 fn a_panic_in_a_poll_ends_the_call() {
     let w = world();
     let session = w.session();
@@ -369,7 +384,6 @@ fn a_panic_in_a_poll_ends_the_call() {
     assert_eq!(profile.diagnostics.misnested, 0);
 }
 
-#[test]
 fn what_could_be_sent_still_can() {
     fn sent<T: Send>(future: T) -> T {
         future

@@ -1,18 +1,20 @@
 //! Promise: a function that returns a boxed future is a call from that future's first poll on, and none if it is never polled.
 
-#[path = "../../support/executor.rs"]
-mod by_hand;
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use by_hand::{pause, run};
-use common::{World, cpu_times, function, gpu_times, world};
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
+use support::executor::{pause, run};
+use support::suite::Module;
+use support::tests;
+use support::{World, cpu_times, function, gpu_times, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![a_boxed_future_is_a_call_from_its_first_poll_on,]],
+);
 
 /// A plain function that makes its future at the call; the future holds nothing of the stream.
 #[gpu_profile]
@@ -27,7 +29,6 @@ fn made_at_the_call<'a>(
     })
 }
 
-#[test]
 fn a_boxed_future_is_a_call_from_its_first_poll_on() {
     let w = world();
     let session = w.session();

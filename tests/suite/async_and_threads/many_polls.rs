@@ -1,18 +1,20 @@
 //! Promise: a future that is polled millions of times is one call, of exact times, and its polls take no memory.
 
-#[path = "../../support/executor.rs"]
-mod by_hand;
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::fs;
 use std::pin::pin;
 use std::sync::Arc;
 
-use by_hand::{pause, poll};
-use common::{World, cpu_times, function, gpu_times, world};
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
+use support::executor::{pause, poll};
+use support::suite::Module;
+use support::tests;
+use support::{World, cpu_times, function, gpu_times, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![two_million_polls_are_one_call_and_take_no_memory,]],
+);
 
 /// Resident bytes of this process.
 fn resident() -> u64 {
@@ -31,7 +33,6 @@ async fn patient(w: &World, stream: &Arc<CudaStream>, polls: u64) {
     }
 }
 
-#[test]
 fn two_million_polls_are_one_call_and_take_no_memory() {
     const POLLS: u64 = 2_000_000;
     const WARM_UP: u64 = 10_000;

@@ -1,17 +1,27 @@
 //! Promise: under rayon every call counts once, a span is inside the one in which its thread was, also where that one only
 //! waited and the call is another task's, and no time counts twice.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
 
-use common::{World, cpu_times, function, gpu, gpu_times, node, world};
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use support::suite::Module;
+use support::tests;
+use support::{World, cpu_times, function, gpu, gpu_times, node, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_parallel_iterators_items_are_inside_where_their_thread_was,
+        what_a_scope_runs_on_its_own_thread_is_inside_the_span_around_it,
+        a_task_that_a_waiting_thread_runs_is_inside_the_span_that_waits,
+        such_a_task_inherits_the_waiting_spans_stream,
+        a_recursion_over_all_threads_counts_every_call_once,
+    ]],
+);
 
 fn pool(threads: usize) -> ThreadPool {
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
@@ -29,7 +39,6 @@ fn item(w: &World, meet: &Barrier) {
     w.cpu(1);
 }
 
-#[test]
 fn a_parallel_iterators_items_are_inside_where_their_thread_was() {
     const ITEMS: u32 = 64;
     let w = world();
@@ -74,7 +83,6 @@ fn scoped(w: &World, stream: &Arc<CudaStream>) {
     w.gpu.kernel_on(stream, 1_000);
 }
 
-#[test]
 fn what_a_scope_runs_on_its_own_thread_is_inside_the_span_around_it() {
     let w = world();
     let (w, pool) = (&w, pool(1));
@@ -149,7 +157,6 @@ fn joined<'scope>(
     });
 }
 
-#[test]
 fn a_task_that_a_waiting_thread_runs_is_inside_the_span_that_waits() {
     let w = world();
     let (w, pool) = (&w, pool(2));
@@ -172,7 +179,6 @@ fn a_task_that_a_waiting_thread_runs_is_inside_the_span_that_waits() {
     assert_eq!(profile.diagnostics.misnested, 0);
 }
 
-#[test]
 fn such_a_task_inherits_the_waiting_spans_stream() {
     let w = world();
     let (w, pool) = (&w, pool(2));
@@ -199,7 +205,6 @@ fn halves(w: &World, len: u64) -> u64 {
     a + b
 }
 
-#[test]
 fn a_recursion_over_all_threads_counts_every_call_once() {
     const LEN: u64 = 1_000;
     let w = world();

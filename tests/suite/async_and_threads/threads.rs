@@ -1,16 +1,29 @@
 //! Promise: threads are measured apart and reported together, whether they have ended or live on.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use common::{Gpu, World, cpu_times, function, gpu, gpu_times, node, world};
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
 use simcuda::Sim;
+use support::suite::Module;
+use support::tests;
+use support::{Gpu, World, cpu_times, function, gpu, gpu_times, node, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        the_same_function_on_many_ended_threads,
+        a_function_counts_the_threads_it_ran_on,
+        a_window_counts_only_threads_that_ran_in_it,
+        a_thread_that_lives_on_idle_is_reported_and_so_is_what_it_does_later,
+        a_detached_thread_counts_before_and_after_its_end,
+        a_thread_is_outside_of_the_span_that_started_it,
+        spans_open_on_two_threads_at_once_do_not_mix,
+        counts_stay_exact_without_any_order_between_threads,
+    ]],
+);
 
 /// What a thread that outlives the test needs.
 #[derive(Clone)]
@@ -67,7 +80,6 @@ fn in_turn(p: &Place, threads: u64) {
     p.gpu.context.synchronize().expect("synchronize");
 }
 
-#[test]
 fn the_same_function_on_many_ended_threads() {
     let w = world();
     let p = Place::new(&w);
@@ -95,7 +107,6 @@ fn the_same_function_on_many_ended_threads() {
     assert_eq!(node(&profile, &["work", "inner"]).calls, 8);
 }
 
-#[test]
 fn a_function_counts_the_threads_it_ran_on() {
     let w = world();
     let p = Place::new(&w);
@@ -110,7 +121,6 @@ fn a_function_counts_the_threads_it_ran_on() {
     assert_eq!(function(&profile, "open_while").threads, 0);
 }
 
-#[test]
 fn a_window_counts_only_threads_that_ran_in_it() {
     let w = world();
     let p = Place::new(&w);
@@ -124,7 +134,6 @@ fn a_window_counts_only_threads_that_ran_in_it() {
     assert_eq!(function(&profile, "only_here").threads, 0);
 }
 
-#[test]
 fn a_thread_that_lives_on_idle_is_reported_and_so_is_what_it_does_later() {
     let w = world();
     let p = Place::new(&w);
@@ -169,7 +178,6 @@ fn a_thread_that_lives_on_idle_is_reported_and_so_is_what_it_does_later() {
     assert_eq!(function(&profile, "work").threads, 1);
 }
 
-#[test]
 fn a_detached_thread_counts_before_and_after_its_end() {
     let w = world();
     let p = Place::new(&w);
@@ -206,7 +214,6 @@ fn inherits(p: &Place) {
     p.sim.advance(3);
 }
 
-#[test]
 fn a_thread_is_outside_of_the_span_that_started_it() {
     let w = world();
     let p = Place::new(&w);
@@ -250,7 +257,6 @@ fn a_thread_is_outside_of_the_span_that_started_it() {
     }
 }
 
-#[test]
 fn spans_open_on_two_threads_at_once_do_not_mix() {
     let w = world();
     let p = Place::new(&w);
@@ -273,7 +279,6 @@ fn spans_open_on_two_threads_at_once_do_not_mix() {
     assert_eq!(profile.tree.len(), 3);
 }
 
-#[test]
 fn counts_stay_exact_without_any_order_between_threads() {
     const THREADS: usize = 8;
     const CALLS: u64 = 500;

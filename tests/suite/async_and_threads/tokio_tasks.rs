@@ -1,9 +1,6 @@
 //! Promise: on tokio's worker threads an async call is one call with its own times and its own place, also where it is joined,
 //! loses a `select!`, runs out of time, or goes on on another worker.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,12 +9,27 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use common::{Gpu, World, cpu_times, function, gpu, gpu_times, node, world};
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile};
 use simcuda::Sim;
+use support::suite::Module;
+use support::tests;
+use support::{Gpu, World, cpu_times, function, gpu, gpu_times, node, world};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        nested_calls_in_a_task,
+        joined_calls_do_not_mix,
+        who_loses_a_select_is_one_call_of_the_time_it_had,
+        a_call_that_runs_out_of_time_ends_then,
+        a_task_that_goes_on_on_another_worker_stays_one_call,
+        a_task_is_inside_no_span_of_who_spawned_it,
+        tasks_at_once_leave_one_tree_and_exact_counts,
+    ]],
+);
 
 /// What a task owns.
 #[derive(Clone)]
@@ -89,7 +101,6 @@ async fn stage(p: &Place, stream: &Arc<CudaStream>) {
     p.sim.advance(50);
 }
 
-#[test]
 fn nested_calls_in_a_task() {
     let w = world();
     let (p, runtime) = (Place::new(&w), runtime(2));
@@ -129,7 +140,6 @@ async fn both(p: Place) {
     tokio::join!(biased; ticks(&p), tocks(&p));
 }
 
-#[test]
 fn joined_calls_do_not_mix() {
     let w = world();
     let (p, runtime) = (Place::new(&w), runtime(2));
@@ -158,7 +168,6 @@ async fn either(p: Place) {
     p.sim.advance(500);
 }
 
-#[test]
 fn who_loses_a_select_is_one_call_of_the_time_it_had() {
     let w = world();
     let (p, runtime) = (Place::new(&w), runtime(2));
@@ -192,7 +201,6 @@ async fn impatient(p: Place) {
     p.sim.advance(5);
 }
 
-#[test]
 fn a_call_that_runs_out_of_time_ends_then() {
     let w = world();
     let (p, runtime) = (Place::new(&w), runtime(2));
@@ -249,7 +257,6 @@ async fn moves(p: Place, stream: Arc<CudaStream>) {
     p.gpu.kernel_on(&stream, 2_000);
 }
 
-#[test]
 fn a_task_that_goes_on_on_another_worker_stays_one_call() {
     let w = world();
     let (p, runtime) = (Place::new(&w), runtime(2));
@@ -295,7 +302,6 @@ fn waits(p: &Place, runtime: &Runtime) {
     }));
 }
 
-#[test]
 fn a_task_is_inside_no_span_of_who_spawned_it() {
     let w = world();
     let (p, runtime) = (Place::new(&w), runtime(2));
@@ -312,7 +318,6 @@ fn a_task_is_inside_no_span_of_who_spawned_it() {
     assert_eq!(places(&profile), 3);
 }
 
-#[test]
 fn tasks_at_once_leave_one_tree_and_exact_counts() {
     const TASKS: u64 = 200;
     let w = world();

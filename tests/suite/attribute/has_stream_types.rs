@@ -1,15 +1,25 @@
 //! Promise: a user's own type that implements `HasStream` gives its stream to its methods, in every form of `self`.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use common::{World, function, gpu_times, world};
 use cudarc::driver::CudaStream;
 use gpuprof::{HasStream, StreamRef, gpu_profile, scope, with_stream};
+use support::suite::Module;
+use support::tests;
+use support::{World, function, gpu_times, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        every_form_of_self,
+        a_stated_stream_wins_over_the_arguments,
+        trait_objects_of_the_users_own,
+        the_search_goes_on_where_a_value_has_no_stream_at_present,
+        a_stream_that_is_given_by_value_lasts_until_the_end_of_the_call,
+    ]],
+);
 
 /// Every call below takes this long on its stream, by the CPU time that passes between the events of an idle stream.
 const NS: u64 = 1_000;
@@ -94,7 +104,6 @@ fn in_struct(w: &World, Model { other: _found, .. }: &Model) {
     w.cpu(NS);
 }
 
-#[test]
 fn every_form_of_self() {
     let w = world();
     let model = || Model {
@@ -136,7 +145,6 @@ fn every_form_of_self() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn a_stated_stream_wins_over_the_arguments() {
     let w = world();
     let model = Model {
@@ -203,7 +211,6 @@ fn dyn_has_stream(w: &World, _layer: Box<dyn HasStream>) {
     w.cpu(NS);
 }
 
-#[test]
 fn trait_objects_of_the_users_own() {
     let w = world();
     let model = || Model {
@@ -265,7 +272,6 @@ fn encloses(_stream: &Arc<CudaStream>, f: impl FnOnce()) {
     f();
 }
 
-#[test]
 fn the_search_goes_on_where_a_value_has_no_stream_at_present() {
     let w = world();
     let (idle, busy) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -305,7 +311,6 @@ fn unsets(w: &World, lazy: &Lazy) {
     w.cpu(NS);
 }
 
-#[test]
 fn a_stream_that_is_given_by_value_lasts_until_the_end_of_the_call() {
     let w = world();
     let lazy = || Lazy {

@@ -1,16 +1,26 @@
 //! Promise: each annotated function is one entry with the name, place and settings that its attribute gives it, whether
 //! it ran or not, and argument expressions are evaluated at entry, once, and only when their value is used.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use common::{function, world};
 use gpuprof::profile::Function;
 use gpuprof::{Mode, Profile, Session, gpu_profile};
+use support::profiles::{functions, local_name};
+use support::suite::Module;
+use support::tests;
+use support::{function, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        names_are_paths_whether_a_function_ran_or_not,
+        entries_know_their_place_and_kind,
+        stated_work_is_that_at_entry_and_adds_up,
+        what_is_off_or_filtered_out_evaluates_nothing,
+    ]],
+);
 
 struct Net<T>(T);
 
@@ -88,6 +98,7 @@ fn run_everything() {
 }
 
 const NAMES: [&str; 12] = [
+    "own name",
     "Layer::provided",
     "Net<_>::inherent",
     "asynchronous",
@@ -97,7 +108,6 @@ const NAMES: [&str; 12] = [
     "outer",
     "outer::in_closure",
     "outer::local",
-    "own name",
     "recursive",
     "stated",
 ];
@@ -114,14 +124,11 @@ fn poll<F: Future>(future: F) {
 
 /// Those of this file that ran or could have; the trait impl's name is spelled by the compiler.
 fn listed(profile: &Profile) -> Vec<&Function> {
-    profile
-        .functions
-        .iter()
+    functions(profile)
         .filter(|function| !function.name.starts_with('<'))
         .collect()
 }
 
-#[test]
 fn names_are_paths_whether_a_function_ran_or_not() {
     let w = world();
     let before = w.session().finish();
@@ -131,27 +138,24 @@ fn names_are_paths_whether_a_function_ran_or_not() {
     for profile in [&before, &after] {
         let names: Vec<&str> = listed(profile)
             .iter()
-            .map(|function| function.name.as_str())
+            .map(|function| local_name(&function.name))
             .collect();
         assert_eq!(names, NAMES);
     }
-    let of_impl: Vec<&str> = after
-        .functions
-        .iter()
+    let of_impl: Vec<&str> = functions(&after)
         .map(|function| function.name.as_str())
         .filter(|name| name.starts_with('<'))
         .collect();
-    assert_eq!(of_impl, ["<Net<_> as Layer>::required"]);
+    assert_eq!(of_impl, ["<sites::Net<_> as sites::Layer>::required"]);
     assert!(listed(&before).iter().all(|function| function.calls == 0));
     let unmet = ["recursive", "stated"];
     assert!(
         listed(&after)
             .iter()
-            .all(|function| (function.calls == 1) != unmet.contains(&function.name.as_str()))
+            .all(|function| (function.calls == 1) != unmet.contains(&local_name(&function.name)))
     );
 }
 
-#[test]
 fn entries_know_their_place_and_kind() {
     let w = world();
     let profile = w.session().finish();
@@ -173,14 +177,12 @@ fn entries_know_their_place_and_kind() {
     }
     assert_eq!(
         function(&profile, "nested::deeper::innermost").module,
-        "attribute_sites::nested::deeper"
+        "attribute::sites::nested::deeper"
     );
     let of = |test: fn(&Function) -> bool| -> Vec<&str> {
-        profile
-            .functions
-            .iter()
+        functions(&profile)
             .filter(|&function| test(function))
-            .map(|function| function.name.as_str())
+            .map(|function| local_name(&function.name))
             .collect()
     };
     assert_eq!(
@@ -215,7 +217,6 @@ fn recursive(depth: u32) {
     }
 }
 
-#[test]
 fn stated_work_is_that_at_entry_and_adds_up() {
     let w = world();
     let session = w.session();
@@ -236,14 +237,16 @@ fn stated_work_is_that_at_entry_and_adds_up() {
     );
 }
 
-#[test]
 fn what_is_off_or_filtered_out_evaluates_nothing() {
     let _w = world();
     EVALUATED.set(0);
     let off = Session::builder().mode(Mode::Off).start().unwrap();
     stated(1);
     drop(off);
-    let filtered = Session::builder().filter("^recursive$").start().unwrap();
+    let filtered = Session::builder()
+        .filter("^sites::recursive$")
+        .start()
+        .unwrap();
     stated(1);
     assert_eq!(EVALUATED.get(), 0);
     recursive(1);

@@ -2,17 +2,27 @@
 //!
 //! Each function launches [`NS`] on the stream that is meant; timed on another one it would read 0.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use common::{World, gpu_times, world};
 use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut};
 use gpuprof::{StreamRef, gpu_profile};
+use support::suite::Module;
+use support::tests;
+use support::{World, gpu_times, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        references_to_streams_and_memory,
+        values_that_the_body_moves,
+        a_moved_slice_that_owns_the_last_handle_of_its_stream,
+        what_patterns_bind,
+        a_users_own_type_and_self,
+    ]],
+);
 
 const NS: u64 = 3_000;
 
@@ -193,7 +203,6 @@ fn poll<F: Future>(future: F) {
     ));
 }
 
-#[test]
 fn references_to_streams_and_memory() {
     let w = world();
     let stream = &w.gpu.stream;
@@ -210,7 +219,6 @@ fn references_to_streams_and_memory() {
     });
 }
 
-#[test]
 fn values_that_the_body_moves() {
     let w = world();
     let stream = &w.gpu.stream;
@@ -233,7 +241,6 @@ fn values_that_the_body_moves() {
     });
 }
 
-#[test]
 fn a_moved_slice_that_owns_the_last_handle_of_its_stream() {
     let w = world();
     let x = w.gpu.another_stream().alloc_zeros::<f32>(4).unwrap();
@@ -241,7 +248,6 @@ fn a_moved_slice_that_owns_the_last_handle_of_its_stream() {
     timed(&w, &["value::slice"], || value::slice(&w, x));
 }
 
-#[test]
 fn what_patterns_bind() {
     let w = world();
     let stream = &w.gpu.stream;
@@ -259,7 +265,6 @@ fn what_patterns_bind() {
     });
 }
 
-#[test]
 fn a_users_own_type_and_self() {
     let w = world();
     let mut model = Model {

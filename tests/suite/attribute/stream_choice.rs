@@ -1,14 +1,24 @@
 //! Promise: a stated stream wins over those among the arguments, the first of these over the others, and a function
 //! without any takes the one of its surroundings, or none.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 
-use common::{World, function, gpu_times, world};
 use cudarc::driver::{CudaSlice, CudaStream};
 use gpuprof::{gpu_profile, scope, with_stream};
+use support::suite::Module;
+use support::tests;
+use support::{World, function, gpu_times, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        stated_streams,
+        the_first_that_has_one_wins,
+        several_streams_are_one_call,
+        the_enclosing_span_and_with_stream_lend_theirs,
+        without_a_stream_there_is_cpu_time_alone,
+    ]],
+);
 
 const NS: u64 = 3_000;
 
@@ -93,7 +103,6 @@ fn cpu_only(w: &World, stream: &Arc<CudaStream>) {
     w.gpu.kernel_on(stream, NS);
 }
 
-#[test]
 fn stated_streams() {
     let w = world();
     let opaque = Opaque {
@@ -117,7 +126,6 @@ fn stated_streams() {
     });
 }
 
-#[test]
 fn the_first_that_has_one_wins() {
     let w = world();
     let memory = w.gpu.another_stream().alloc_zeros::<f32>(4).unwrap();
@@ -128,7 +136,6 @@ fn the_first_that_has_one_wins() {
     });
 }
 
-#[test]
 fn several_streams_are_one_call() {
     let w = world();
     let session = w.session();
@@ -140,7 +147,6 @@ fn several_streams_are_one_call() {
     assert_eq!(several.gpu.as_ref().map(|gpu| gpu.timed_calls), Some(1));
 }
 
-#[test]
 fn the_enclosing_span_and_with_stream_lend_theirs() {
     #[gpu_profile]
     fn encloses(w: &World, _stream: &Arc<CudaStream>) {
@@ -169,7 +175,6 @@ fn the_enclosing_span_and_with_stream_lend_theirs() {
     );
 }
 
-#[test]
 fn without_a_stream_there_is_cpu_time_alone() {
     let w = world();
     let session = w.session();

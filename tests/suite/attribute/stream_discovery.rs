@@ -1,13 +1,21 @@
 //! Promise: the stream is found in whatever argument carries it, the first one that does, and nowhere else.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 
-use common::{World, function, gpu_times, world};
 use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut};
 use gpuprof::{HasStream, gpu_profile};
+use support::suite::Module;
+use support::tests;
+use support::{World, function, gpu_times, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        every_form_of_cudarcs_own_types,
+        what_carries_no_stream_is_cpu_only,
+        the_first_argument_that_has_one_unless_another_is_stated,
+    ]],
+);
 
 /// Every call below takes this long on its stream, by the CPU time that passes between the events of an idle stream.
 const NS: u64 = 1_000;
@@ -128,7 +136,6 @@ fn stated_parameter_by_value(w: &World, stream: Arc<CudaStream>) {
     w.cpu(NS);
 }
 
-#[test]
 fn every_form_of_cudarcs_own_types() {
     let w = world();
     let s = w.gpu.another_stream();
@@ -181,7 +188,6 @@ fn every_form_of_cudarcs_own_types() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn what_carries_no_stream_is_cpu_only() {
     let w = world();
     let s = &w.gpu.stream;
@@ -202,7 +208,6 @@ fn what_carries_no_stream_is_cpu_only() {
     }
 }
 
-#[test]
 fn the_first_argument_that_has_one_unless_another_is_stated() {
     let w = world();
     let (idle, busy) = (w.gpu.another_stream(), w.gpu.another_stream());

@@ -13,14 +13,19 @@
     trivial_casts,
     elided_lifetimes_in_paths,
     explicit_outlives_requirements,
-    non_ascii_idents,
     clippy::all,
     clippy::pedantic,
     clippy::nursery
 )]
 
-use gpuprof::{gpu_profile, scope};
 use std::fmt::Display;
+
+use gpuprof::{gpu_profile, scope};
+use support::suite::Module;
+use support::tests;
+
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[tests![strict_callers_compile_and_run,]]);
 
 /// Its items come first in the body, its parameters are of every kind.
 #[gpu_profile(bytes = 4 * x.len(), flops = (2 * 3), payload = 7, name = "strict/free")]
@@ -116,7 +121,6 @@ fn scoped() -> u32 {
     x
 }
 
-#[test]
 fn strict_callers_compile_and_run() {
     assert_eq!(free(&[1.0], 1, "ab"), 3);
     assert_eq!(generic(&1, &|x| x), "11");

@@ -1,17 +1,24 @@
 //! Promise: CUDA calls are told with what the CPU spent in them, under the function they were made in and for the program; so are
 //! copies, with their bytes, and how long a kernel took to start.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/cupti.rs"]
-mod kernel_tier;
-
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
 use gpuprof::profile::{ApiStats, CopyStats};
-use kernel_tier::{Tier, cupti, tier, work};
+use support::cupti::{Tier, cupti, tier, work};
+use support::suite::Module;
+use support::tests;
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_wait_inside_a_span_is_told_with_what_it_took,
+        a_call_that_fails_is_counted_and_runs_nothing,
+        launch_latency_is_from_the_call_to_the_kernel,
+        copies_have_a_direction_bytes_and_kind_of_memory,
+    ]],
+);
 
 #[gpu_profile]
 fn waits_inside(t: &Tier, stream: &Arc<CudaStream>) {
@@ -43,7 +50,6 @@ fn copied<'a>(copies: &'a [CopyStats], kind: &str) -> &'a CopyStats {
     found.unwrap_or_else(|| panic!("no {kind} in {copies:?}"))
 }
 
-#[test]
 fn a_wait_inside_a_span_is_told_with_what_it_took() {
     let t = tier();
     t.sim.set_call_ns("cuLaunchKernel", 50);
@@ -63,7 +69,6 @@ fn a_wait_inside_a_span_is_told_with_what_it_took() {
     assert_eq!(call(&profile.api, "cuStreamSynchronize").times.calls, 3);
 }
 
-#[test]
 fn a_call_that_fails_is_counted_and_runs_nothing() {
     let t = tier();
     let session = t.session();
@@ -79,7 +84,6 @@ fn a_call_that_fails_is_counted_and_runs_nothing() {
     assert_eq!(work(&profile, "queued").launches, 1);
 }
 
-#[test]
 fn launch_latency_is_from_the_call_to_the_kernel() {
     let t = tier();
     t.sim.set_call_ns("cuLaunchKernel", 50);
@@ -98,7 +102,6 @@ fn launch_latency_is_from_the_call_to_the_kernel() {
     assert_eq!(work(&profile, "queued").kernels[0].launch_latency, *latency);
 }
 
-#[test]
 fn copies_have_a_direction_bytes_and_kind_of_memory() {
     let t = tier();
     let host = vec![1.0_f32; 1_000];

@@ -1,21 +1,24 @@
 //! Promise: what an async function launches in any of its polls, on any thread, is its own; what others launch between its polls is
 //! not.
 
-#[path = "../../support/executor.rs"]
-mod by_hand;
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/cupti.rs"]
-mod kernel_tier;
-
 use std::pin::pin;
 use std::sync::Arc;
 use std::thread;
 
-use by_hand::{pause, poll};
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use kernel_tier::{Tier, busy, cupti, kernels, tier, work};
+use support::cupti::{Tier, busy, cupti, kernels, tier, work};
+use support::executor::{pause, poll};
+use support::suite::Module;
+use support::tests;
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_future_that_moves_takes_its_kernels_along,
+        a_future_that_is_dropped_is_a_call,
+    ]],
+);
 
 #[gpu_profile]
 async fn in_parts(t: &Tier, stream: &Arc<CudaStream>, parts: u32) {
@@ -37,7 +40,6 @@ fn between(t: &Tier, stream: &Arc<CudaStream>) {
     t.gpu.kernel_on(stream, 300);
 }
 
-#[test]
 fn a_future_that_moves_takes_its_kernels_along() {
     let t = tier();
     let session = t.session();
@@ -73,7 +75,6 @@ fn a_future_that_moves_takes_its_kernels_along() {
     assert_eq!(work(&profile, "in_parts").idle_ns, Some(607));
 }
 
-#[test]
 fn a_future_that_is_dropped_is_a_call() {
     let t = tier();
     let session = t.session();

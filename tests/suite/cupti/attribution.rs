@@ -1,18 +1,28 @@
 //! Promise: a kernel belongs to the innermost profiled function around its launch, whatever that has of a stream and on whatever
 //! thread; what ran outside of all is told as such.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/cupti.rs"]
-mod kernel_tier;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use common::{function, gpu_times};
 use cudarc::driver::CudaStream;
 use gpuprof::{gpu_profile, scope};
-use kernel_tier::{Tier, all_kernels, busy, cupti, kernels, tier, work};
+use support::cupti::{Tier, all_kernels, busy, cupti, kernels, tier, work};
+use support::suite::Module;
+use support::tests;
+use support::{function, gpu_times};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        kernels_belong_to_the_innermost_function,
+        of_a_recursion_the_outermost_call_is_busy_once,
+        functions_without_a_stream_have_kernels_too,
+        each_thread_is_in_calls_of_its_own,
+        forty_threads_at_once_lose_nothing,
+        what_ran_outside_is_told_as_such,
+        spans_that_end_out_of_turn_leave_nothing_behind,
+    ]],
+);
 
 #[gpu_profile]
 fn outer(t: &Tier, stream: &Arc<CudaStream>) {
@@ -46,7 +56,6 @@ fn without_a_stream(t: &Tier) {
     on_the_cpu(t);
 }
 
-#[test]
 fn kernels_belong_to_the_innermost_function() {
     let t = tier();
     let session = t.session();
@@ -71,7 +80,6 @@ fn kernels_belong_to_the_innermost_function() {
     assert_eq!(cupti(&profile).unattributed, 0);
 }
 
-#[test]
 fn of_a_recursion_the_outermost_call_is_busy_once() {
     let t = tier();
     let session = t.session();
@@ -83,7 +91,6 @@ fn of_a_recursion_the_outermost_call_is_busy_once() {
     assert_eq!(work(&profile, "recursive").idle_ns, Some(0));
 }
 
-#[test]
 fn functions_without_a_stream_have_kernels_too() {
     let t = tier();
     let session = t.session();
@@ -102,7 +109,6 @@ fn functions_without_a_stream_have_kernels_too() {
     assert_eq!(work(&profile, "block").idle_ns, None);
 }
 
-#[test]
 fn each_thread_is_in_calls_of_its_own() {
     let t = tier();
     let streams: Vec<_> = (0..4).map(|_| t.gpu.another_stream()).collect();
@@ -130,7 +136,6 @@ fn each_thread_is_in_calls_of_its_own() {
 }
 
 /// Each thread has a buffer of its own, and keeps it while its kernel is not over.
-#[test]
 fn forty_threads_at_once_lose_nothing() {
     let t = tier();
     let streams: Vec<_> = (0..40).map(|_| t.gpu.another_stream()).collect();
@@ -149,7 +154,6 @@ fn forty_threads_at_once_lose_nothing() {
     assert_eq!(function(&profile, "inner").threads, 40);
 }
 
-#[test]
 fn what_ran_outside_is_told_as_such() {
     let t = tier();
     let session = t.session();
@@ -169,7 +173,6 @@ fn what_ran_outside_is_told_as_such() {
 }
 
 /// A panic ends spans, and one that is never dropped ends with the next around it: what comes after is outside of both.
-#[test]
 fn spans_that_end_out_of_turn_leave_nothing_behind() {
     let t = tier();
     let session = t.session();

@@ -1,17 +1,24 @@
 //! Promise: a function's GPU busy time is the time during which something of it ran, never a sum above that; what its span had
 //! beside it is idle.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/cupti.rs"]
-mod kernel_tier;
-
 use std::sync::Arc;
 
-use common::gpu_times;
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use kernel_tier::{Tier, builder, busy, tier, work};
+use support::cupti::{Tier, builder, busy, tier, work};
+use support::gpu_times;
+use support::suite::Module;
+use support::tests;
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        kernels_that_run_beside_each_other_count_once,
+        a_span_that_waits_for_the_cpu_is_idle,
+        events_are_rare_on_short_calls_unless_every_call_is_asked_for,
+        under_sampling_busy_time_is_exact_and_idle_time_an_estimate,
+    ]],
+);
 
 #[gpu_profile(stream = [a, b])]
 fn beside_each_other(t: &Tier, a: &Arc<CudaStream>, b: &Arc<CudaStream>) {
@@ -32,7 +39,6 @@ fn part(t: &Tier, stream: &Arc<CudaStream>) {
     t.gpu.kernel_on(stream, 300);
 }
 
-#[test]
 fn kernels_that_run_beside_each_other_count_once() {
     let t = tier();
     let (a, b) = (t.gpu.another_stream(), t.gpu.another_stream());
@@ -53,7 +59,6 @@ fn kernels_that_run_beside_each_other_count_once() {
     assert_eq!(work.idle_ns, Some(0));
 }
 
-#[test]
 fn a_span_that_waits_for_the_cpu_is_idle() {
     let t = tier();
     let session = t.session();
@@ -65,7 +70,6 @@ fn a_span_that_waits_for_the_cpu_is_idle() {
     assert_eq!(work(&profile, "part").idle_ns, Some(0));
 }
 
-#[test]
 fn events_are_rare_on_short_calls_unless_every_call_is_asked_for() {
     let t = tier();
     t.cpu(1_000);
@@ -81,7 +85,6 @@ fn events_are_rare_on_short_calls_unless_every_call_is_asked_for() {
     t.w.finish(session);
 }
 
-#[test]
 fn under_sampling_busy_time_is_exact_and_idle_time_an_estimate() {
     let t = tier();
     t.cpu(1_000);

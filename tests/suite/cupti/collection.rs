@@ -1,27 +1,17 @@
 //! Promise: every record that CUPTI has room for is read, whatever version wrote it and however it came; what is lost is counted;
 //! and the program, its end and its captures are as without.
 
-#[path = "collection/checks.rs"]
 mod checks;
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/program/mod.rs"]
-mod process;
-#[path = "../../support/cupti_orders.rs"]
-mod with_cupti;
 
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use common::{World, world};
 use gpuprof::{Session, gpu_profile};
+use support::suite::Module;
+use support::{World, world};
 
-fn main() -> ExitCode {
-    match process::scenario() {
-        Some(scenario) => program(&scenario),
-        None => process::run_tests(checks::TESTS),
-    }
-}
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[checks::TESTS]).with_program(program);
 
 const COUNT: &str = "GPUPROF_TEST_COUNT";
 
@@ -35,7 +25,7 @@ fn on_the_cpu() {}
 
 fn program(scenario: &str) -> ExitCode {
     let w = world();
-    let cupti = with_cupti::install();
+    let cupti = support::cupti_orders::install();
     let count = std::env::var(COUNT).map_or(4, |count| count.parse().expect("a number"));
     match scenario {
         "launches" => {

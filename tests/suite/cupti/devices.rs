@@ -1,16 +1,23 @@
 //! Promise: work is told by device, and idle time only where a span and what ran can be set against each other.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/cupti.rs"]
-mod kernel_tier;
-
 use std::sync::Arc;
 
-use common::{Gpu, gpu_times};
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile};
-use kernel_tier::{Tier, busy, tier_with, work};
+use support::cupti::{Tier, busy, tier_with, work};
+use support::suite::Module;
+use support::tests;
+use support::{Gpu, gpu_times};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        two_devices_have_no_idle_time_in_common,
+        calls_on_different_devices_have_none_either,
+        work_that_no_span_has_is_not_set_against_spans,
+        a_call_whose_span_is_not_read_leaves_no_idle_time_to_tell,
+    ]],
+);
 
 fn tier() -> Tier {
     tier_with(2)
@@ -55,7 +62,6 @@ fn finish(t: &Tier, session: gpuprof::Session, other: &Gpu) -> Profile {
     t.finish(session)
 }
 
-#[test]
 fn two_devices_have_no_idle_time_in_common() {
     let t = tier();
     let other = Gpu::new(t.sim, 1);
@@ -74,7 +80,6 @@ fn two_devices_have_no_idle_time_in_common() {
     assert_eq!(work(&profile, "on_one").idle_ns, Some(0));
 }
 
-#[test]
 fn calls_on_different_devices_have_none_either() {
     let t = tier();
     let other = Gpu::new(t.sim, 1);
@@ -86,7 +91,6 @@ fn calls_on_different_devices_have_none_either() {
     assert_eq!(work(&profile, "on_one").idle_ns, None);
 }
 
-#[test]
 fn work_that_no_span_has_is_not_set_against_spans() {
     let t = tier();
     let stream = t.gpu.another_stream();
@@ -98,7 +102,6 @@ fn work_that_no_span_has_is_not_set_against_spans() {
     assert_eq!(work(&profile, "beside").idle_ns, None);
 }
 
-#[test]
 fn a_call_whose_span_is_not_read_leaves_no_idle_time_to_tell() {
     let t = tier();
     let session = t.session();

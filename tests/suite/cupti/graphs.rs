@@ -1,20 +1,23 @@
 //! Promise: the kernels of a replay belong to the function around the launch of the graph; what was captured is no launch that is
 //! waited for.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/captured.rs"]
-mod in_graph;
-#[path = "../../support/cupti.rs"]
-mod kernel_tier;
-
 use std::sync::Arc;
 
-use common::function;
 use cudarc::driver::CudaStream;
 use gpuprof::{Graph, gpu_profile};
-use in_graph::{capture, launch, model};
-use kernel_tier::{Tier, busy, cupti, kernels, tier, work};
+use support::captured::{capture, launch, model};
+use support::cupti::{Tier, busy, cupti, kernels, tier, work};
+use support::function;
+use support::suite::Module;
+use support::tests;
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        every_node_of_a_replay_belongs_to_the_function_around_the_launch,
+        what_is_captured_is_not_waited_for,
+    ]],
+);
 
 #[gpu_profile(cpu)]
 fn replay(t: &Tier, graph: &Graph) {
@@ -26,7 +29,6 @@ fn plain(t: &Tier, stream: &Arc<CudaStream>) {
     t.gpu.kernel_on(stream, 1_000);
 }
 
-#[test]
 fn every_node_of_a_replay_belongs_to_the_function_around_the_launch() {
     let t = tier();
     t.sim.set_call_ns("cuGraphLaunch", 100);
@@ -55,7 +57,6 @@ fn every_node_of_a_replay_belongs_to_the_function_around_the_launch() {
     assert_eq!(cupti(&profile).unattributed, 0);
 }
 
-#[test]
 fn what_is_captured_is_not_waited_for() {
     let t = tier();
     let stream = t.gpu.another_stream();

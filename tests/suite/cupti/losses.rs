@@ -1,16 +1,23 @@
 //! Promise: what the kernel tier cannot follow is counted, and told.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/cupti.rs"]
-mod kernel_tier;
-
 use std::sync::Arc;
 
-use common::{function, until};
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use kernel_tier::{Tier, all_kernels, busy, cupti, kernels, tier, work};
+use support::cupti::{Tier, all_kernels, busy, cupti, kernels, tier, work};
+use support::suite::Module;
+use support::tests;
+use support::{function, until};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        calls_that_end_faster_than_they_are_taken_note_of_are_counted,
+        what_comes_when_only_a_sum_is_left_is_late,
+        what_comes_when_its_call_is_closed_is_late,
+        what_was_waited_for_long_enough_is_unfinished,
+    ]],
+);
 
 /// `CUpti_ActivityKind`.
 const CONCURRENT_KERNEL: u32 = 10;
@@ -32,7 +39,6 @@ fn one(t: &Tier, stream: &Arc<CudaStream>) {
 #[gpu_profile(cpu)]
 fn quick() {}
 
-#[test]
 fn calls_that_end_faster_than_they_are_taken_note_of_are_counted() {
     let t = tier();
     let session = t.session();
@@ -51,7 +57,6 @@ fn calls_that_end_faster_than_they_are_taken_note_of_are_counted() {
 }
 
 /// A call keeps 65,536 intervals apart; of more the earlier half is only a sum.
-#[test]
 fn what_comes_when_only_a_sum_is_left_is_late() {
     let t = tier();
     let (long, short) = (t.gpu.another_stream(), t.gpu.another_stream());
@@ -72,7 +77,6 @@ fn what_comes_when_only_a_sum_is_left_is_late() {
 }
 
 /// 65,536 ended calls are kept open.
-#[test]
 fn what_comes_when_its_call_is_closed_is_late() {
     let t = tier();
     let session = t.session();
@@ -85,7 +89,6 @@ fn what_comes_when_its_call_is_closed_is_late() {
 }
 
 /// What nobody waits for any more is counted all the same: a kernel whose record was dropped, long ago.
-#[test]
 fn what_was_waited_for_long_enough_is_unfinished() {
     let t = tier();
     let session = t.session();

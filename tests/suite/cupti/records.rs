@@ -1,16 +1,22 @@
 //! Promise: in whatever order and in whatever buffers records come the tables are the same, and what is missing is counted.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/cupti.rs"]
-mod kernel_tier;
-
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile};
-use kernel_tier::{Tier, all_kernels, busy, cupti, kernels, tier};
 use simcupti::{Order, Stamps};
+use support::cupti::{Tier, all_kernels, busy, cupti, kernels, tier};
+use support::suite::Module;
+use support::tests;
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        order_and_buffers_make_no_difference,
+        dropped_records_are_counted_and_what_depends_on_them_is_missing,
+        stamps_that_are_no_times_are_left_out_and_counted,
+    ]],
+);
 
 /// `CUpti_ActivityKind`.
 const CONCURRENT_KERNEL: u32 = 10;
@@ -51,7 +57,6 @@ fn tables(profile: &Profile) -> Told<'_> {
     }
 }
 
-#[test]
 fn order_and_buffers_make_no_difference() {
     let t = tier();
     let orders = [
@@ -83,7 +88,6 @@ fn order_and_buffers_make_no_difference() {
     }
 }
 
-#[test]
 fn dropped_records_are_counted_and_what_depends_on_them_is_missing() {
     let t = tier();
     let session = t.session();
@@ -96,7 +100,6 @@ fn dropped_records_are_counted_and_what_depends_on_them_is_missing() {
     assert_eq!(busy(&profile, "outer"), (21_000, 20, 39, 39));
 }
 
-#[test]
 fn stamps_that_are_no_times_are_left_out_and_counted() {
     for stamps in [Stamps::Zero, Stamps::Reversed] {
         let t = tier();

@@ -1,25 +1,15 @@
 //! Promise: where CUPTI cannot be had, one line says why and what to do, and everything else is as without it.
 
-#[path = "unavailable/checks.rs"]
 mod checks;
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/program/mod.rs"]
-mod process;
-#[path = "../../support/cupti_orders.rs"]
-mod with_cupti;
 
 use std::process::ExitCode;
 
-use common::{World, world};
 use gpuprof::{Session, gpu_profile};
+use support::suite::Module;
+use support::{World, world};
 
-fn main() -> ExitCode {
-    match process::scenario() {
-        Some(scenario) => program(&scenario),
-        None => process::run_tests(checks::TESTS),
-    }
-}
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[checks::TESTS]).with_program(program);
 
 #[gpu_profile(stream = w.gpu.stream)]
 fn outer(w: &World) {
@@ -35,7 +25,7 @@ fn inner(w: &World) {
 fn program(scenario: &str) -> ExitCode {
     let w = world();
     // Without it there is nothing to be found, but on a machine that has a toolkit.
-    let cupti = (scenario != "without libcupti").then(with_cupti::install);
+    let cupti = (scenario != "without libcupti").then(support::cupti_orders::install);
     match scenario {
         "session" => {
             let session = Session::builder().cupti(true).start();

@@ -1,20 +1,30 @@
 //! Promise: what is launched while a window counts is in that window's tables, and in no other's.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/captured.rs"]
-mod in_graph;
-#[path = "../../support/cupti.rs"]
-mod kernel_tier;
-
 use std::sync::{Arc, Mutex};
 
-use common::until;
 use cudarc::driver::CudaStream;
 use gpuprof::profile::ApiStats;
 use gpuprof::{Graph, Profile, Schedule, gpu_profile};
-use in_graph::{capture, launch};
-use kernel_tier::{Tier, all_kernels, builder, busy, cupti, kernels, tier, work};
+use support::captured::{capture, launch};
+use support::cupti::{Tier, all_kernels, builder, busy, cupti, kernels, tier, work};
+use support::suite::Module;
+use support::tests;
+use support::until;
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_reset_forgets_what_was_launched_before_also_where_its_records_come_after,
+        of_a_call_that_a_reset_falls_into_counts_what_it_launches_after,
+        sessions_know_nothing_of_each_other,
+        a_snapshot_has_what_was_read_and_a_report_all_of_it,
+        under_a_schedule_active_steps_count,
+        what_is_lost_in_a_cycle_is_told_there_and_in_no_other,
+        what_comes_after_its_cycle_is_unfinished_there_and_whole_in_the_sum,
+        the_latency_of_a_graphs_launch_is_in_its_cycle,
+        the_first_call_of_the_process_is_told_where_it_was_seen,
+    ]],
+);
 
 /// `CUpti_ActivityKind`.
 const CONCURRENT_KERNEL: u32 = 10;
@@ -39,7 +49,6 @@ fn only_once(t: &Tier) {
     t.cpu(123);
 }
 
-#[test]
 fn a_reset_forgets_what_was_launched_before_also_where_its_records_come_after() {
     let t = tier();
     let session = t.session();
@@ -57,7 +66,6 @@ fn a_reset_forgets_what_was_launched_before_also_where_its_records_come_after() 
     assert_eq!(calls, 2, "{:?}", profile.api);
 }
 
-#[test]
 fn of_a_call_that_a_reset_falls_into_counts_what_it_launches_after() {
     let t = tier();
     let session = t.session();
@@ -74,7 +82,6 @@ fn of_a_call_that_a_reset_falls_into_counts_what_it_launches_after() {
     assert_eq!(busy(&profile, "encloses"), (307, 1, 2, 2));
 }
 
-#[test]
 fn sessions_know_nothing_of_each_other() {
     let t = tier();
     for ns in [100, 200] {
@@ -94,7 +101,6 @@ fn sessions_know_nothing_of_each_other() {
     assert_eq!(work(&profile, "step").busy_ns, None);
 }
 
-#[test]
 fn a_snapshot_has_what_was_read_and_a_report_all_of_it() {
     let t = tier();
     let session = t.session();
@@ -110,7 +116,6 @@ fn a_snapshot_has_what_was_read_and_a_report_all_of_it() {
     assert_eq!(busy(&profile, "step"), (200, 2, 2, 2));
 }
 
-#[test]
 fn under_a_schedule_active_steps_count() {
     let t = tier();
     let cycles = Arc::new(Mutex::new(Vec::new()));
@@ -176,7 +181,6 @@ fn cycles_of(t: &Tier, steps: u32, mut step: impl FnMut(u32)) -> (Profile, Vec<P
     (profile, cycles)
 }
 
-#[test]
 fn what_is_lost_in_a_cycle_is_told_there_and_in_no_other() {
     let t = tier();
     let (profile, cycles) = cycles_of(&t, 4, |number| {
@@ -193,7 +197,6 @@ fn what_is_lost_in_a_cycle_is_told_there_and_in_no_other() {
     assert_eq!(all_kernels(&profile), (3, 300));
 }
 
-#[test]
 fn what_comes_after_its_cycle_is_unfinished_there_and_whole_in_the_sum() {
     let t = tier();
     let stream = t.gpu.another_stream();
@@ -216,7 +219,6 @@ fn what_comes_after_its_cycle_is_unfinished_there_and_whole_in_the_sum() {
     assert_eq!(cupti(&profile).unattributed, 1);
 }
 
-#[test]
 fn the_latency_of_a_graphs_launch_is_in_its_cycle() {
     let t = tier();
     let stream = t.gpu.another_stream();
@@ -234,7 +236,6 @@ fn the_latency_of_a_graphs_launch_is_in_its_cycle() {
     );
 }
 
-#[test]
 fn the_first_call_of_the_process_is_told_where_it_was_seen() {
     let t = tier();
     let session = t.session();

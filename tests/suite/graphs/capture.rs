@@ -1,17 +1,31 @@
 //! Promise: graph capture succeeds with spans running, the graph is the user's alone, and every call says what became of it.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use common::{World, function, gpu, gpu_times, until, world};
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaGraph, CudaStream};
 use gpuprof::{gpu_profile, scope};
+use support::suite::Module;
+use support::tests;
+use support::{World, function, gpu, gpu_times, until, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        captured_calls_are_counted_and_leave_nothing_in_the_graph,
+        a_capture_succeeds_in_each_mode_with_spans_on_another_thread,
+        another_stream_is_timed_while_this_thread_captures,
+        a_capture_that_begins_or_ends_inside_a_span,
+        a_whole_capture_inside_a_span_is_part_of_its_time,
+        of_several_streams_one_that_is_captured_suffices,
+        what_inherits_a_captured_stream_is_captured_too,
+        a_stream_drawn_into_a_capture_is_captured,
+        the_null_stream_beside_a_capture,
+    ]],
+);
 
 const MODES: [Mode; 3] = [
     Mode::CU_STREAM_CAPTURE_MODE_GLOBAL,
@@ -72,7 +86,6 @@ fn duration(w: &World, stream: &Arc<CudaStream>, graph: &CudaGraph) -> u64 {
     w.sim.now() - before
 }
 
-#[test]
 fn captured_calls_are_counted_and_leave_nothing_in_the_graph() {
     let w = world();
     for mode in MODES {
@@ -101,7 +114,6 @@ fn captured_calls_are_counted_and_leave_nothing_in_the_graph() {
     }
 }
 
-#[test]
 fn a_capture_succeeds_in_each_mode_with_spans_on_another_thread() {
     let w = world();
     for mode in MODES {
@@ -144,7 +156,6 @@ fn a_capture_succeeds_in_each_mode_with_spans_on_another_thread() {
     }
 }
 
-#[test]
 fn another_stream_is_timed_while_this_thread_captures() {
     let w = world();
     let (captured, free) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -172,7 +183,6 @@ fn another_stream_is_timed_while_this_thread_captures() {
     }
 }
 
-#[test]
 fn a_capture_that_begins_or_ends_inside_a_span() {
     let w = world();
     let stream = w.gpu.another_stream();
@@ -191,7 +201,6 @@ fn a_capture_that_begins_or_ends_inside_a_span() {
     assert_eq!(duration(&w, &stream, &graph.expect("a graph")), 1_000);
 }
 
-#[test]
 fn a_whole_capture_inside_a_span_is_part_of_its_time() {
     let w = world();
     let stream = w.gpu.another_stream();
@@ -209,7 +218,6 @@ fn a_whole_capture_inside_a_span_is_part_of_its_time() {
     assert_eq!(function(&profile, "layer").captured_calls, 1);
 }
 
-#[test]
 fn of_several_streams_one_that_is_captured_suffices() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -229,7 +237,6 @@ fn of_several_streams_one_that_is_captured_suffices() {
     assert_eq!(gpu(&profile, "on_both").timed_calls, 1);
 }
 
-#[test]
 fn what_inherits_a_captured_stream_is_captured_too() {
     let w = world();
     let stream = w.gpu.another_stream();
@@ -243,7 +250,6 @@ fn what_inherits_a_captured_stream_is_captured_too() {
     assert_eq!(gpu_times(&profile, "inherits"), (1, 1, 1));
 }
 
-#[test]
 fn a_stream_drawn_into_a_capture_is_captured() {
     let w = world();
     let (origin, drawn) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -258,7 +264,6 @@ fn a_stream_drawn_into_a_capture_is_captured() {
     assert_eq!(duration(&w, &origin, &graph), 1_000);
 }
 
-#[test]
 fn the_null_stream_beside_a_capture() {
     let w = world();
     let (captured, null) = (w.gpu.another_stream(), w.gpu.context.default_stream());

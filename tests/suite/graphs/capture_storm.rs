@@ -1,17 +1,21 @@
 //! Promise: ten thousand GLOBAL captures succeed while other threads run spans at full speed.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-use common::{World, function, gpu, until, world};
 use cudarc::driver::CudaStream;
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use gpuprof::{Graph, gpu_profile, scope};
+use support::suite::Module;
+use support::tests;
+use support::{World, function, gpu, until, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![ten_thousand_captures_succeed_beside_spans,]],
+);
 
 const CAPTURES: u64 = 10_000;
 /// Every so many captures the graph is launched.
@@ -38,7 +42,6 @@ fn in_graph(w: &World, stream: &Arc<CudaStream>) {
     w.gpu.kernel_on(stream, 10);
 }
 
-#[test]
 fn ten_thousand_captures_succeed_beside_spans() {
     let w = world();
     let (stop, spans) = (AtomicBool::new(false), AtomicU64::new(0));

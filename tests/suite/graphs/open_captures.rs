@@ -1,20 +1,26 @@
 //! Promise: a capture is left alone whatever the driver counts as unsafe, and a span that could spoil it asks nothing first.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/foreign_context.rs"]
-mod other_context;
-
 use std::ptr;
 use std::sync::Arc;
 
-use common::{World, function, gpu, gpu_times, until, world};
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaStream, result, sys};
 use gpuprof::{Graph, gpu_profile};
-use other_context::{Lent, Other};
 use simcuda::Sim;
+use support::foreign_context::{Lent, Other};
+use support::suite::Module;
+use support::tests;
+use support::{World, function, gpu, gpu_times, until, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        nothing_rests_on_what_documents_leave_open,
+        a_captured_stream_of_an_unknown_context_is_asked_for_nothing_else,
+        the_null_stream_beside_the_capture_of_a_blocking_one,
+    ]],
+);
 
 const MODES: [Mode; 3] = [
     Mode::CU_STREAM_CAPTURE_MODE_GLOBAL,
@@ -85,7 +91,6 @@ fn lent(_lent: &Lent, inside: impl FnOnce()) {
     inside();
 }
 
-#[test]
 fn nothing_rests_on_what_documents_leave_open() {
     let w = world();
     let (captured, free) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -134,7 +139,6 @@ fn capture(stream: sys::CUstream, mode: Mode, inside: impl FnOnce()) {
     unsafe { result::stream::end_capture(stream) }.expect("the capture is whole");
 }
 
-#[test]
 fn a_captured_stream_of_an_unknown_context_is_asked_for_nothing_else() {
     let w = world();
     for mode in MODES {
@@ -156,7 +160,6 @@ fn a_captured_stream_of_an_unknown_context_is_asked_for_nothing_else() {
     }
 }
 
-#[test]
 fn the_null_stream_beside_the_capture_of_a_blocking_one() {
     let w = world();
     let other = Other::new(w.sim).expect("a context");

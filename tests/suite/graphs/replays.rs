@@ -1,16 +1,25 @@
 //! Promise: a function marked `graph` is timed at every replay of the graph it was captured to, and its row shows replays.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/captured.rs"]
-mod in_graph;
-
 use std::sync::Arc;
 
-use common::{World, function, gpu, gpu_times, node, world};
 use cudarc::driver::CudaStream;
 use gpuprof::{Graph, gpu_profile};
-use in_graph::{around, capture, launch, layer, model};
+use support::captured::{around, capture, launch, layer, model};
+use support::suite::Module;
+use support::tests;
+use support::{World, function, gpu, gpu_times, node, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        every_replay_is_a_timed_call,
+        replays_count_under_the_span_that_launches_them,
+        a_recursive_function_is_not_counted_twice,
+        a_window_of_replays_alone_has_no_cpu_times,
+        under_sampling_counts_stay_exact_and_parts_go_with_their_whole,
+        a_stream_drawn_into_the_capture_is_timed_there,
+    ]],
+);
 
 #[gpu_profile]
 fn replay(w: &World, graph: &Graph, stream: &Arc<CudaStream>) {
@@ -26,7 +35,6 @@ fn recursive(w: &World, stream: &Arc<CudaStream>, depth: u32) {
     }
 }
 
-#[test]
 fn every_replay_is_a_timed_call() {
     let w = world();
     let stream = w.gpu.another_stream();
@@ -72,7 +80,6 @@ fn every_replay_is_a_timed_call() {
     assert!(!report.contains('≥'), "nothing is lacking: {report}");
 }
 
-#[test]
 fn replays_count_under_the_span_that_launches_them() {
     let w = world();
     let stream = w.gpu.another_stream();
@@ -93,7 +100,6 @@ fn replays_count_under_the_span_that_launches_them() {
     assert_eq!(at(&["replay", "model", "layer"]), (0, 4, Some(4_000)));
 }
 
-#[test]
 fn a_recursive_function_is_not_counted_twice() {
     let w = world();
     let stream = w.gpu.another_stream();
@@ -105,7 +111,6 @@ fn a_recursive_function_is_not_counted_twice() {
     assert_eq!(gpu(&profile, "recursive").timed_ns, 6_000);
 }
 
-#[test]
 fn a_window_of_replays_alone_has_no_cpu_times() {
     let w = world();
     let stream = w.gpu.another_stream();
@@ -142,7 +147,6 @@ fn a_window_of_replays_alone_has_no_cpu_times() {
     assert_eq!(gpu_times(&profile, "layer"), (1, 1_000, 1_000));
 }
 
-#[test]
 fn under_sampling_counts_stay_exact_and_parts_go_with_their_whole() {
     let w = world();
     let stream = w.gpu.another_stream();
@@ -162,7 +166,6 @@ fn under_sampling_counts_stay_exact_and_parts_go_with_their_whole() {
     assert_eq!(gpu(&profile, "model").times.self_ns, 300_000);
 }
 
-#[test]
 fn a_stream_drawn_into_the_capture_is_timed_there() {
     let w = world();
     let (origin, drawn) = (w.gpu.another_stream(), w.gpu.another_stream());

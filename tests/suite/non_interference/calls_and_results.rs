@@ -1,13 +1,9 @@
 //! Promise: a program does the same with gpuprof as without: no call more that waits, no error more or less, no result
 //! and no state changed.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 use std::thread;
 
-use common::{Gpu, World, function, gpu, world};
 use cudarc::driver::sys::CUresult;
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PushKernelArg,
@@ -15,6 +11,22 @@ use cudarc::driver::{
 };
 use cudarc::nvrtc::Ptx;
 use gpuprof::{Mode, Session, gpu_profile, scope, with_stream};
+use support::suite::Module;
+use support::tests;
+use support::{Gpu, World, function, gpu, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        not_one_call_more_that_waits_or_changes_anything,
+        results_are_the_same,
+        an_error_of_the_programs_own_is_the_same,
+        a_thread_without_a_current_context_still_has_none,
+        the_error_that_cudarc_keeps_for_the_user_is_not_touched,
+        cudarc_stays_in_the_mode_it_was_in,
+        events_are_used_again_and_not_piled_up,
+    ]],
+);
 
 /// What spans, and the resolver for them, may call. None of these waits, and none changes what the user can see.
 const ALLOWED: [&str; 25] = [
@@ -126,7 +138,6 @@ fn calls<R>(w: &World, f: impl FnOnce() -> R) -> (R, Vec<(String, u64, u64)>) {
     (result, calls.collect())
 }
 
-#[test]
 fn not_one_call_more_that_waits_or_changes_anything() {
     let w = world();
     let program = Program::new(&w.gpu);
@@ -176,7 +187,6 @@ fn not_one_call_more_that_waits_or_changes_anything() {
     drop(w.finish(session));
 }
 
-#[test]
 fn results_are_the_same() {
     let w = world();
     let program = Program::new(&w.gpu);
@@ -191,7 +201,6 @@ fn results_are_the_same() {
     drop(w.finish(session));
 }
 
-#[test]
 fn an_error_of_the_programs_own_is_the_same() {
     let w = world();
     let program = Program::new(&w.gpu);
@@ -214,7 +223,6 @@ fn an_error_of_the_programs_own_is_the_same() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn a_thread_without_a_current_context_still_has_none() {
     let w = world();
     let session = w.session();
@@ -241,7 +249,6 @@ fn a_thread_without_a_current_context_still_has_none() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn the_error_that_cudarc_keeps_for_the_user_is_not_touched() {
     let w = world();
     w.warm_up(|| touches_nothing(&w.gpu.stream));
@@ -286,7 +293,6 @@ fn the_error_that_cudarc_keeps_for_the_user_is_not_touched() {
     );
 }
 
-#[test]
 fn cudarc_stays_in_the_mode_it_was_in() {
     let w = world();
     // A context of which no stream was made: cudarc records and waits for nothing between streams.
@@ -300,7 +306,6 @@ fn cudarc_stays_in_the_mode_it_was_in() {
     assert_eq!(gpu(&profile, "touches_nothing").timed_calls, 100);
 }
 
-#[test]
 fn events_are_used_again_and_not_piled_up() {
     let w = world();
     w.warm_up(|| touches_nothing(&w.gpu.stream));

@@ -1,11 +1,6 @@
 //! Promise: whatever the driver lacks or refuses, the program runs as without gpuprof and the report says what is missing.
 
-#[path = "drivers/checks.rs"]
 mod checks;
-#[path = "../../support/program/mod.rs"]
-mod process;
-#[path = "../../support/driver_calls.rs"]
-mod raw;
 
 use std::any::Any;
 use std::panic;
@@ -15,15 +10,12 @@ use std::sync::Arc;
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError};
 use gpuprof::{Graph, gpu_profile};
-use raw::Raw;
 use simcuda::Sim;
+use support::driver_calls::Raw;
+use support::suite::Module;
 
-fn main() -> ExitCode {
-    match process::scenario() {
-        Some(scenario) => program(&scenario),
-        None => process::run_tests(checks::TESTS),
-    }
-}
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[checks::TESTS]).with_program(program);
 
 const HIDE: &str = "GPUPROF_TEST_HIDE";
 const FAIL: &str = "GPUPROF_TEST_FAIL";

@@ -1,18 +1,20 @@
 //! Promise: after a fault of a kernel the program gets its own errors, gpuprof gives that context up at once, and other contexts
 //! are timed on. Alone in its process: such an error lasts, also in gpuprof's report.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/foreign_context.rs"]
-mod other_context;
-
 use std::sync::Arc;
 
-use common::{Gpu, function, gpu_times, world};
 use cudarc::driver::CudaStream;
 use cudarc::driver::sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
 use gpuprof::gpu_profile;
-use other_context::{Lent, Other};
+use support::foreign_context::{Lent, Other};
+use support::suite::Module;
+use support::tests;
+use support::{Gpu, function, gpu_times, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![a_faulty_kernel_breaks_its_own_context_alone,]],
+);
 
 #[gpu_profile]
 fn around(_lent: &Lent, inside: impl FnOnce()) {
@@ -24,7 +26,6 @@ fn on(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
     gpu.kernel_on(stream, ns);
 }
 
-#[test]
 fn a_faulty_kernel_breaks_its_own_context_alone() {
     let w = world();
     let other = Other::new(w.sim).expect("a context");

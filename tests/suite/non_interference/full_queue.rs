@@ -2,14 +2,19 @@
 //! next launch would have waited there. And a stream takes as many launches of a graph through gpuprof as it does of the same
 //! nodes without it.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/captured.rs"]
-mod in_graph;
-
-use common::{World, cpu_times, gpu_times, world};
 use gpuprof::{Graph, gpu_profile};
-use in_graph::{capture, launch, model};
+use support::captured::{capture, launch, model};
+use support::suite::Module;
+use support::tests;
+use support::{World, cpu_times, gpu_times, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_record_that_waits_for_room_is_not_gpuprofs_cost,
+        launches_of_a_graph_take_the_room_of_its_nodes_and_no_more,
+    ]],
+);
 
 /// What a stream takes behind the kernel that runs before a call waits, as on the device that the simulated one is modelled on.
 const BEHIND: u32 = 1_021;
@@ -21,7 +26,6 @@ fn behind(w: &World) {
     w.gpu.kernel(KERNEL_NS);
 }
 
-#[test]
 fn a_record_that_waits_for_room_is_not_gpuprofs_cost() {
     let w = world();
     w.warm_up(|| behind(&w));
@@ -42,7 +46,6 @@ fn a_record_that_waits_for_room_is_not_gpuprofs_cost() {
     assert_eq!(gpu_times(&profile, "behind"), (1, KERNEL_NS, KERNEL_NS));
 }
 
-#[test]
 fn launches_of_a_graph_take_the_room_of_its_nodes_and_no_more() {
     /// Six records, with a kernel between some of them; a launch waits for room for all of them.
     const OPERATIONS: u64 = 9;

@@ -1,18 +1,31 @@
 //! Promise: a span keeps its stream and context until its end and no longer, and goes untimed where it cannot.
 
-#[path = "../../support/executor.rs"]
-mod by_hand;
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use common::{Gpu, World, function, gpu_times, until, world_with};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, result, sys};
 use gpuprof::{HasStream, StreamRef, gpu_profile};
+use support::suite::Module;
+use support::tests;
+use support::{Gpu, World, function, gpu_times, until, world_with};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_raw_handle_is_timed_with_and_without_its_context,
+        a_raw_handle_on_a_thread_without_a_context,
+        a_context_dropped_while_its_times_are_pending_stays_as_long_as_they_are_and_no_longer,
+        what_is_open_keeps_its_context_and_what_was_met_does_not,
+        the_end_of_a_span_that_kept_a_stream_leaves_the_current_context_as_it_is,
+        a_stream_that_nothing_keeps_goes_untimed_and_is_counted,
+        a_stream_that_the_call_may_replace_goes_untimed_and_is_counted,
+        an_argument_may_own_the_last_handle_of_its_stream_and_context,
+        an_argument_may_own_the_last_handle_of_its_stream,
+        a_call_that_ends_after_its_threads_own_state_gives_its_events_back,
+    ]],
+);
 
 /// Every call below takes this long on its stream, by the CPU time that passes between the events of an idle stream.
 const NS: u64 = 1_000;
@@ -49,7 +62,6 @@ fn raw(w: &World, _foreign: &Foreign) {
     w.cpu(NS);
 }
 
-#[test]
 fn a_raw_handle_is_timed_with_and_without_its_context() {
     let w = world();
     let session = w.session();
@@ -71,7 +83,6 @@ fn a_raw_handle_is_timed_with_and_without_its_context() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn a_raw_handle_on_a_thread_without_a_context() {
     let w = world();
     let session = w.session();
@@ -93,7 +104,6 @@ fn long(gpu: &Gpu, stream: &Arc<CudaStream>) {
     gpu.kernel_on(stream, 1_000_000);
 }
 
-#[test]
 fn a_context_dropped_while_its_times_are_pending_stays_as_long_as_they_are_and_no_longer() {
     let w = world();
     let before = w.sim.live_contexts();
@@ -120,7 +130,6 @@ fn a_context_dropped_while_its_times_are_pending_stays_as_long_as_they_are_and_n
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn what_is_open_keeps_its_context_and_what_was_met_does_not() {
     let w = world();
     let before = w.sim.live_contexts();
@@ -168,7 +177,6 @@ fn a_context(primary: bool) -> Arc<CudaContext> {
     unsafe { CudaContext::from_raw_context(1, 1, handle) }.expect("context")
 }
 
-#[test]
 fn the_end_of_a_span_that_kept_a_stream_leaves_the_current_context_as_it_is() {
     let w = world();
     let session = w.session();
@@ -237,7 +245,6 @@ fn lends_reborrowed(lends: &mut Lends, w: &World) {
     w.cpu(NS);
 }
 
-#[test]
 fn a_stream_that_nothing_keeps_goes_untimed_and_is_counted() {
     let w = world();
     let lends = || Lends {
@@ -278,7 +285,6 @@ fn replaces(lends: &mut Lends, w: &World) {
     w.cpu(NS);
 }
 
-#[test]
 fn a_stream_that_the_call_may_replace_goes_untimed_and_is_counted() {
     let w = world();
     let mut lends = Lends {
@@ -304,7 +310,6 @@ fn consumes_the_last_stream(stream: Arc<CudaStream>, w: &World) {
     w.cpu(NS);
 }
 
-#[test]
 fn an_argument_may_own_the_last_handle_of_its_stream_and_context() {
     let w = world();
     let before = w.sim.live_contexts();
@@ -329,7 +334,6 @@ fn an_argument_may_own_the_last_handle_of_its_stream_and_context() {
     assert_eq!(w.sim.calls("cuDevicePrimaryCtxRelease_v2"), 1);
 }
 
-#[test]
 fn an_argument_may_own_the_last_handle_of_its_stream() {
     let w = world();
     let before = w.sim.live_contexts();
@@ -356,7 +360,6 @@ thread_local! {
     static LEFT: RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>> = const { RefCell::new(None) };
 }
 
-#[test]
 fn a_call_that_ends_after_its_threads_own_state_gives_its_events_back() {
     let w = world();
     w.warm_up(|| arc_ref(&w, &w.gpu.stream));
@@ -366,7 +369,7 @@ fn a_call_that_ends_after_its_threads_own_state_gives_its_events_back() {
         LEFT.with(|left| left.borrow_mut().take());
         let stream = Arc::clone(&w.gpu.stream);
         let mut future = Box::pin(async move { waits_for_ever(&stream).await });
-        assert!(by_hand::poll(future.as_mut()).is_pending());
+        assert!(support::executor::poll(future.as_mut()).is_pending());
         LEFT.with(|left| *left.borrow_mut() = Some(future));
     };
     let before = w.sim.live_events();

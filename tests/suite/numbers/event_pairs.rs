@@ -1,16 +1,25 @@
 //! Promise: a GPU time is what the pair of events says, read when both are complete, away from the program's threads.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/foreign_context.rs"]
-mod other_context;
-
 use std::sync::Arc;
 
-use common::{World, cpu_times, gpu_times, until, world};
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use other_context::{Lent, Other};
+use support::foreign_context::{Lent, Other};
+use support::suite::Module;
+use support::tests;
+use support::{World, cpu_times, gpu_times, until, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_duration_does_not_coarsen_with_distance,
+        steps_of_the_drivers_resolution_never_make_a_time_negative,
+        no_time_is_asked_for_before_it_is_there,
+        the_programs_thread_records_and_nothing_more,
+        a_stall_of_the_host_is_in_both_times,
+        the_event_floor_is_shown_and_not_subtracted,
+    ]],
+);
 
 #[gpu_profile]
 fn on(w: &World, stream: &Arc<CudaStream>, ns: u64) {
@@ -25,7 +34,6 @@ fn parent(w: &World, stream: &Arc<CudaStream>, children: &[u64]) {
 #[gpu_profile]
 fn touches_nothing(_stream: &Arc<CudaStream>) {}
 
-#[test]
 fn a_duration_does_not_coarsen_with_distance() {
     let w = world();
     let session = w.session();
@@ -40,7 +48,6 @@ fn a_duration_does_not_coarsen_with_distance() {
     assert_eq!(gpu_times(&profile, "on"), (3, 3 * 1_234, 3 * 1_234));
 }
 
-#[test]
 fn steps_of_the_drivers_resolution_never_make_a_time_negative() {
     let w = world();
     w.sim.set_resolution_ns(500);
@@ -55,7 +62,6 @@ fn steps_of_the_drivers_resolution_never_make_a_time_negative() {
     assert_eq!(gpu_times(&profile, "parent"), (2, 1_000, 0));
 }
 
-#[test]
 fn no_time_is_asked_for_before_it_is_there() {
     let w = world();
     w.warm_up(|| touches_nothing(&w.gpu.stream));
@@ -69,7 +75,6 @@ fn no_time_is_asked_for_before_it_is_there() {
     assert_eq!(gpu_times(&profile, "on"), (1, 1_000_000, 1_000_000));
 }
 
-#[test]
 fn the_programs_thread_records_and_nothing_more() {
     let w = world();
     w.warm_up(|| touches_nothing(&w.gpu.stream));
@@ -88,7 +93,6 @@ fn the_programs_thread_records_and_nothing_more() {
     drop(w.finish(session));
 }
 
-#[test]
 fn a_stall_of_the_host_is_in_both_times() {
     let w = world();
     let session = w.session();
@@ -107,7 +111,6 @@ fn lent(_lent: &Lent, inside: impl FnOnce()) {
     inside();
 }
 
-#[test]
 fn the_event_floor_is_shown_and_not_subtracted() {
     let w = world();
     w.sim.set_event_ns(400);

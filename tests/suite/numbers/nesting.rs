@@ -1,14 +1,30 @@
 //! Promise: totals, self times and the call tree are exact, however functions nest.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 
-use common::{World, cpu_times, function, gpu, gpu_times, node, world};
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
 use gpuprof::profile::Profile;
+use support::suite::Module;
+use support::tests;
+use support::{World, cpu_times, function, gpu, gpu_times, node, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        totals_and_self_times_of_nested_calls,
+        a_child_on_another_stream_is_not_subtracted,
+        a_grandchild_on_the_grandparents_stream_is_subtracted_there,
+        a_cpu_function_between_changes_nothing_and_shows_what_is_inside,
+        a_function_without_stream_shows_the_sum_of_the_spans_inside,
+        a_child_on_one_of_several_streams_is_not_subtracted,
+        what_a_call_on_several_streams_holds_counts_once_above_it,
+        a_call_on_more_streams_than_the_one_around_it_is_marked_there_and_above,
+        the_same_stream_twice_has_children_as_one_stream_has,
+        a_grandchild_under_a_call_on_several_streams_is_taken_from_its_own_alone,
+        siblings_and_their_children_are_subtracted_once,
+    ]],
+);
 
 #[gpu_profile]
 fn outer(w: &World, stream: &Arc<CudaStream>) {
@@ -31,7 +47,6 @@ fn driver(w: &World) {
     inner(w, &w.gpu.stream);
 }
 
-#[test]
 fn totals_and_self_times_of_nested_calls() {
     let w = world();
     let session = w.session();
@@ -128,7 +143,6 @@ fn on_both(w: &World, a: &Arc<CudaStream>, b: &Arc<CudaStream>, inside: impl FnO
     inside();
 }
 
-#[test]
 fn a_child_on_another_stream_is_not_subtracted() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -140,7 +154,6 @@ fn a_child_on_another_stream_is_not_subtracted() {
     assert_eq!(function(&profile, "first_kernel").gpu_nested_ns, 10_000);
 }
 
-#[test]
 fn a_grandchild_on_the_grandparents_stream_is_subtracted_there() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -158,7 +171,6 @@ fn a_grandchild_on_the_grandparents_stream_is_subtracted_there() {
     assert_eq!(node(&profile, &chain).gpu_total_ns, Some(100_000));
 }
 
-#[test]
 fn a_cpu_function_between_changes_nothing_and_shows_what_is_inside() {
     let w = world();
     let s = &w.gpu.stream;
@@ -177,7 +189,6 @@ fn a_cpu_function_between_changes_nothing_and_shows_what_is_inside() {
     assert_eq!(function(&profile, "first_kernel").gpu_nested_ns, 110_000);
 }
 
-#[test]
 fn a_function_without_stream_shows_the_sum_of_the_spans_inside() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -195,7 +206,6 @@ fn a_function_without_stream_shows_the_sum_of_the_spans_inside() {
     assert_eq!((inner.gpu_total_ns, inner.gpu_nested_ns), (None, 101_000));
 }
 
-#[test]
 fn a_child_on_one_of_several_streams_is_not_subtracted() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -219,7 +229,6 @@ fn marked<'a>(profile: &Profile, names: &[&'a str]) -> Vec<&'a str> {
     names.iter().filter(overlaps).copied().collect()
 }
 
-#[test]
 fn what_a_call_on_several_streams_holds_counts_once_above_it() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -243,7 +252,6 @@ fn what_a_call_on_several_streams_holds_counts_once_above_it() {
     assert!(table.contains("≤105") && !table.contains("Σ≤"), "{table}");
 }
 
-#[test]
 fn a_call_on_more_streams_than_the_one_around_it_is_marked_there_and_above() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -265,7 +273,6 @@ fn a_call_on_more_streams_than_the_one_around_it_is_marked_there_and_above() {
     );
 }
 
-#[test]
 fn the_same_stream_twice_has_children_as_one_stream_has() {
     let w = world();
     let s = &w.gpu.stream;
@@ -276,7 +283,6 @@ fn the_same_stream_twice_has_children_as_one_stream_has() {
     assert_eq!(marked(&profile, &["on_both", "third_kernel"]), [""; 0]);
 }
 
-#[test]
 fn a_grandchild_under_a_call_on_several_streams_is_taken_from_its_own_alone() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -293,7 +299,6 @@ fn a_grandchild_under_a_call_on_several_streams_is_taken_from_its_own_alone() {
     assert_eq!(marked(&profile, &names), ["on_both"]);
 }
 
-#[test]
 fn siblings_and_their_children_are_subtracted_once() {
     let w = world();
     let s = &w.gpu.stream;

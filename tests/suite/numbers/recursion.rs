@@ -1,13 +1,25 @@
 //! Promise: in recursive functions totals count the outermost calls alone, self times and calls every one.
 
-#[path = "../../support/world.rs"]
-mod common;
-
-use common::{World, cpu_times, function, gpu, gpu_times, node, world};
-use gpuprof::{gpu_profile, scope};
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
+use gpuprof::{gpu_profile, scope};
+use support::suite::Module;
+use support::tests;
+use support::{World, cpu_times, function, gpu, gpu_times, node, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        direct_recursion,
+        mutual_recursion,
+        branching_recursion,
+        a_thousand_deep,
+        on_another_stream_the_inner_call_is_outermost_there,
+        on_the_same_several_streams_only_the_outermost_counts,
+        a_scope_in_a_recursive_function,
+    ]],
+);
 
 #[gpu_profile]
 fn direct(w: &World, stream: &Arc<CudaStream>, depth: u32) {
@@ -62,7 +74,6 @@ fn both_streams(w: &World, a: &Arc<CudaStream>, b: &Arc<CudaStream>, depth: u32)
     }
 }
 
-#[test]
 fn direct_recursion() {
     let w = world();
     let session = w.session();
@@ -83,7 +94,6 @@ fn direct_recursion() {
     assert_eq!(node(&profile, &["direct"]).calls, 2);
 }
 
-#[test]
 fn mutual_recursion() {
     let w = world();
     let session = w.session();
@@ -98,7 +108,6 @@ fn mutual_recursion() {
     assert_eq!(gpu_times(&profile, "pong"), (2, 2_200, 200));
 }
 
-#[test]
 fn branching_recursion() {
     let w = world();
     let session = w.session();
@@ -110,7 +119,6 @@ fn branching_recursion() {
     assert_eq!(gpu_times(&profile, "tree_shaped"), (16, 16_000, 16_000));
 }
 
-#[test]
 fn a_thousand_deep() {
     let w = world();
     let session = w.session();
@@ -124,7 +132,6 @@ fn a_thousand_deep() {
     assert_eq!(gpu(&profile, "direct").timed_ns, 500_500_000);
 }
 
-#[test]
 fn on_another_stream_the_inner_call_is_outermost_there() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -139,7 +146,6 @@ fn on_another_stream_the_inner_call_is_outermost_there() {
     assert_eq!(gpu(&profile, "two_streams_in_turn").timed_ns, 6_000);
 }
 
-#[test]
 fn on_the_same_several_streams_only_the_outermost_counts() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -152,7 +158,6 @@ fn on_the_same_several_streams_only_the_outermost_counts() {
     assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (5_000, 6_000));
 }
 
-#[test]
 fn a_scope_in_a_recursive_function() {
     let w = world();
     let session = w.session();

@@ -1,15 +1,30 @@
 //! Promise: calls, extremes, mean and spread are exact, percentiles within 1/32, and the stated work adds up.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::cell::Cell;
 use std::sync::Arc;
 
-use common::{World, function, gpu, world};
 use cudarc::driver::CudaStream;
 use gpuprof::profile::{Bucket, SpanStats};
 use gpuprof::{Mode, Session, gpu_profile, scope};
+use support::suite::Module;
+use support::tests;
+use support::{World, function, gpu, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        sums_means_and_extremes_are_exact,
+        one_call_has_no_spread,
+        a_call_of_no_time_counts,
+        percentiles_are_within_a_thirty_second,
+        every_call_is_in_the_histogram_bucket_of_its_duration,
+        stated_work_adds_up_and_is_evaluated_once_a_call,
+        work_of_untimed_calls_is_no_part_of_the_timed_work,
+        nothing_is_evaluated_that_is_not_used,
+        the_stream_of_a_scope_is_evaluated_only_while_it_is_on,
+        longer_than_the_histogram_reaches_is_counted_at_its_end,
+    ]],
+);
 
 #[gpu_profile]
 fn lasts(w: &World, stream: &Arc<CudaStream>, cpu_ns: u64, gpu_ns: u64) {
@@ -58,7 +73,6 @@ fn run(w: &World, values: impl Iterator<Item = u64>) -> (SpanStats, SpanStats) {
     (function.cpu.clone(), gpu(&profile, "lasts").times.clone())
 }
 
-#[test]
 fn sums_means_and_extremes_are_exact() {
     let w = world();
     let (cpu, gpu) = run(&w, [100, 200, 600, 1_100].into_iter());
@@ -73,7 +87,6 @@ fn sums_means_and_extremes_are_exact() {
     }
 }
 
-#[test]
 fn one_call_has_no_spread() {
     let w = world();
     let (cpu, gpu) = run(&w, [12_345].into_iter());
@@ -97,7 +110,6 @@ fn one_call_has_no_spread() {
     }
 }
 
-#[test]
 fn a_call_of_no_time_counts() {
     let w = world();
     let (cpu, gpu) = run(&w, [0, 0, 0].into_iter());
@@ -114,7 +126,6 @@ fn a_call_of_no_time_counts() {
     }
 }
 
-#[test]
 fn percentiles_are_within_a_thirty_second() {
     let w = world();
     // Evenly spread, in an order that is not sorted: 7 has no divisor in common with 1 000.
@@ -148,7 +159,6 @@ fn percentiles_are_within_a_thirty_second() {
     }
 }
 
-#[test]
 fn every_call_is_in_the_histogram_bucket_of_its_duration() {
     let w = world();
     let values: Vec<u64> = (0..500).map(|at: u64| at.pow(3) + at).collect();
@@ -163,7 +173,6 @@ fn every_call_is_in_the_histogram_bucket_of_its_duration() {
     }
 }
 
-#[test]
 fn stated_work_adds_up_and_is_evaluated_once_a_call() {
     let w = world();
     let session = w.session();
@@ -191,7 +200,6 @@ fn stated_work_adds_up_and_is_evaluated_once_a_call() {
     assert_eq!((none.bytes, none.flops, none.items), (None, None, None));
 }
 
-#[test]
 fn work_of_untimed_calls_is_no_part_of_the_timed_work() {
     let w = world();
     w.warm_up(|| works(&w.gpu.stream, 1));
@@ -222,7 +230,6 @@ fn work_of_untimed_calls_is_no_part_of_the_timed_work() {
     );
 }
 
-#[test]
 fn nothing_is_evaluated_that_is_not_used() {
     let w = world();
     evaluated();
@@ -235,7 +242,10 @@ fn nothing_is_evaluated_that_is_not_used() {
     call_all();
     drop(off);
     assert_eq!(evaluated(), 0, "off");
-    let filtered = Session::builder().filter("^lasts$").start().expect("start");
+    let filtered = Session::builder()
+        .filter("^statistics::lasts$")
+        .start()
+        .expect("start");
     call_all();
     drop(filtered);
     assert_eq!(evaluated(), 0, "filtered out");
@@ -253,13 +263,14 @@ fn nothing_is_evaluated_that_is_not_used() {
     drop(on);
 }
 
-#[test]
 fn the_stream_of_a_scope_is_evaluated_only_while_it_is_on() {
     let w = world();
     evaluated();
     let enter = || {
         scope!("counted scope", counted(&w.gpu.stream));
     };
+    // The environment's window ends where a session begins.
+    drop(w.session());
     enter();
     assert_eq!(evaluated(), 0);
     let session = w.session();
@@ -269,7 +280,6 @@ fn the_stream_of_a_scope_is_evaluated_only_while_it_is_on() {
     assert_eq!(gpu(&w.finish(session), "counted scope").timed_calls, 2);
 }
 
-#[test]
 fn longer_than_the_histogram_reaches_is_counted_at_its_end() {
     let w = world();
     let session = w.session();

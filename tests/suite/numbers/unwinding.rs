@@ -1,17 +1,31 @@
 //! Promise: a span ends with its function or block, whatever way that is left, and the spans after it nest right.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use common::{World, cpu_times, function, gpu_times, node, world};
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile, scope};
+use support::profiles::local_name;
+use support::suite::Module;
+use support::tests;
+use support::{World, cpu_times, function, gpu_times, node, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        panics_end_every_span_they_pass,
+        panics_caught_half_way_leave_the_outer_spans_open,
+        early_returns_and_question_marks,
+        a_scope_ends_where_its_block_ends,
+        loops_left_by_labels,
+        a_scope_across_an_await_is_counted_as_misnested_and_spoils_nothing_later,
+        a_scope_across_an_await_that_nothing_disturbs_is_right,
+        a_thread_that_dies_of_a_panic_is_reported,
+    ]],
+);
 
 #[gpu_profile]
 fn outer(w: &World, stream: &Arc<CudaStream>, at: u32) {
@@ -69,7 +83,10 @@ fn first_even(w: &World, numbers: &[Option<u64>]) -> Option<u64> {
 /// Nests in the order in which the functions are called, so that a span left open would show.
 fn assert_nests_right(w: &World, profile: &Profile) {
     let stream = &w.gpu.stream;
-    let depth = |name: &str| profile.tree.iter().filter(|node| node.name == name).count();
+    let depth = |name: &str| {
+        let nodes = profile.tree.iter();
+        nodes.filter(|node| local_name(&node.name) == name).count()
+    };
     assert_eq!(
         (depth("outer"), depth("middle"), depth("innermost")),
         (1, 1, 1)
@@ -80,7 +97,6 @@ fn assert_nests_right(w: &World, profile: &Profile) {
     assert!(Arc::strong_count(stream) > 0);
 }
 
-#[test]
 fn panics_end_every_span_they_pass() {
     let w = world();
     let session = w.session();
@@ -100,7 +116,6 @@ fn panics_end_every_span_they_pass() {
     assert_nests_right(&w, &profile);
 }
 
-#[test]
 fn panics_caught_half_way_leave_the_outer_spans_open() {
     let w = world();
     let session = w.session();
@@ -119,7 +134,6 @@ fn panics_caught_half_way_leave_the_outer_spans_open() {
     assert_eq!(profile.diagnostics.misnested, 0);
 }
 
-#[test]
 fn early_returns_and_question_marks() {
     let w = world();
     let session = w.session();
@@ -137,7 +151,6 @@ fn early_returns_and_question_marks() {
     assert!(profile.tree.iter().all(|node| node.parent.is_none()));
 }
 
-#[test]
 fn a_scope_ends_where_its_block_ends() {
     let w = world();
     let session = w.session();
@@ -163,7 +176,6 @@ fn a_scope_ends_where_its_block_ends() {
     assert_eq!(node(&profile, &["early"]).calls, 1);
 }
 
-#[test]
 fn loops_left_by_labels() {
     let w = world();
     let session = w.session();
@@ -210,7 +222,6 @@ fn poll<F: Future>(future: &mut Pin<&mut F>) -> Poll<F::Output> {
         .poll(&mut Context::from_waker(Waker::noop()))
 }
 
-#[test]
 fn a_scope_across_an_await_is_counted_as_misnested_and_spoils_nothing_later() {
     let w = world();
     let session = w.session();
@@ -241,7 +252,6 @@ fn a_scope_across_an_await_is_counted_as_misnested_and_spoils_nothing_later() {
     assert_eq!(node(&profile, &["outer", "middle", "innermost"]).calls, 1);
 }
 
-#[test]
 fn a_scope_across_an_await_that_nothing_disturbs_is_right() {
     let w = world();
     let session = w.session();
@@ -260,7 +270,6 @@ fn a_scope_across_an_await_that_nothing_disturbs_is_right() {
     assert_eq!(profile.diagnostics.misnested, 0);
 }
 
-#[test]
 fn a_thread_that_dies_of_a_panic_is_reported() {
     let w = world();
     let session = w.session();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use gpuprof::Profile;
 use nvtx_recorder::{Call, Op, PayloadType};
-
-use crate::process::{Ended, Folder, Program, read_profile, tests};
+use support::program::{Ended, Folder, Program, read_profile};
+use support::tests;
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![

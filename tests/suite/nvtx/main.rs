@@ -3,10 +3,7 @@
 //! `cargo xtask nsys test` runs these scenarios under Nsight Systems too (`xtask/src/nsys/checks.rs`): it expects what
 //! `attributes` says, and of `calls` that `fails` calls `inner` once.
 
-#[path = "checks.rs"]
 mod checks;
-#[path = "../../support/program/mod.rs"]
-mod process;
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -16,12 +13,12 @@ use std::task::{Context, Poll, Waker};
 use std::{panic, thread};
 
 use gpuprof::{Session, gpu_profile};
+use support::suite::Module;
+
+const MODULE: Module = Module::new(module_path!(), &[checks::TESTS]).with_program(program);
 
 fn main() -> ExitCode {
-    match process::scenario() {
-        Some(scenario) => program(&scenario),
-        None => process::run_tests(checks::TESTS),
-    }
+    support::suite::run(&[MODULE])
 }
 
 #[gpu_profile(cpu)]

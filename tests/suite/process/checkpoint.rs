@@ -1,12 +1,7 @@
 //! Promise: with `GPUPROF_CHECKPOINT` a process that does not reach its end leaves a whole JSON file that is at most one
 //! interval old.
 
-#[path = "checkpoint/checks.rs"]
 mod checks;
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/program/mod.rs"]
-mod process;
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -15,16 +10,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use common::Gpu;
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
+use support::Gpu;
+use support::suite::Module;
 
-fn main() -> ExitCode {
-    match process::scenario() {
-        Some(scenario) => program(&scenario),
-        None => process::run_tests(checks::TESTS),
-    }
-}
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[checks::TESTS]).with_program(program);
 
 /// The report's path, for a program that waits for its checkpoint.
 const REPORT: &str = "GPUPROF_TEST_REPORT";
@@ -96,7 +88,7 @@ fn tick_for_ever() -> ! {
     // The first call opens the window, from which the report counts, and takes a while for it.
     tick();
     let began = Instant::now();
-    process::ready();
+    support::program::ready();
     loop {
         tick();
         let ns = u64::try_from(began.elapsed().as_nanos()).expect("not for centuries");
@@ -114,5 +106,5 @@ fn await_checkpoint() {
             .ok()
     };
     let before = file();
-    common::until(|| file() != before);
+    support::until(|| file() != before);
 }

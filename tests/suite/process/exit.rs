@@ -1,13 +1,7 @@
 //! Promise: however a process ends, the report comes once, to standard error alone, and the exit status is the program's own.
 
-#[path = "exit/checks.rs"]
 mod checks;
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "exit/hard.rs"]
 mod hard;
-#[path = "../../support/program/mod.rs"]
-mod process;
 
 use std::cell::Cell;
 use std::io::Write;
@@ -17,16 +11,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use common::Gpu;
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
+use support::Gpu;
+use support::suite::Module;
 
-fn main() -> ExitCode {
-    match process::scenario() {
-        Some(scenario) => program(&scenario),
-        None => process::run_tests(&[checks::TESTS, hard::TESTS].concat()),
-    }
-}
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[checks::TESTS, hard::TESTS]).with_program(program);
 
 /// Neither text nor a whole line: whoever touches standard output changes it.
 const STDOUT: &[u8] = b"first line\n\xff\0 and no newline at the end";
@@ -149,7 +140,7 @@ fn program(scenario: &str) -> ExitCode {
             gpu.stream.synchronize().expect("synchronize");
             // Also where nothing is measured.
             let diagnostics = || gpuprof::snapshot().diagnostics;
-            common::until(|| diagnostics().timed_calls == diagnostics().calls);
+            support::until(|| diagnostics().timed_calls == diagnostics().calls);
             gpu.sim.shut_down();
             std::process::exit(3);
         }
@@ -273,7 +264,7 @@ fn fork_and_exec() {
     work();
     let exe = std::env::current_exe().expect("a test has a path");
     let child = std::process::Command::new(exe)
-        .env(process::SCENARIO, "asked")
+        .env(support::program::SCENARIO, "asked")
         .status();
     assert!(child.expect("the program starts").success());
 }

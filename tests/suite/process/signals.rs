@@ -1,28 +1,20 @@
 //! Promise: with `GPUPROF_SIGNALS=on` SIGINT and SIGTERM print the report first and end the process as they would have, and
 //! whoever else takes these signals (tokio, ctrlc, signal-hook, the program itself) sees no difference.
 
-#[path = "signals/checks.rs"]
 mod checks;
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/program/mod.rs"]
-mod process;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, ptr, thread};
 
-use common::Gpu;
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
+use support::Gpu;
+use support::suite::Module;
 
-fn main() -> ExitCode {
-    match process::scenario() {
-        Some(scenario) => program(&scenario),
-        None => process::run_tests(checks::TESTS),
-    }
-}
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[checks::TESTS]).with_program(program);
 
 /// What a program that shuts down gracefully says and answers.
 const GRACEFUL: &str = "closed the books\n";
@@ -102,7 +94,7 @@ fn program(scenario: &str) -> ExitCode {
 }
 
 fn wait_for_ever() -> ! {
-    process::ready();
+    support::program::ready();
     loop {
         thread::park();
     }
@@ -127,8 +119,8 @@ extern "C" fn note_signal(_: i32) {
 }
 
 fn gracefully(came: impl Fn() -> bool) -> ExitCode {
-    process::ready();
-    common::until(came);
+    support::program::ready();
+    support::until(came);
     finish()
 }
 
@@ -154,7 +146,7 @@ fn with_tokio(ran: bool) -> ExitCode {
         if !ran {
             work();
         }
-        process::ready();
+        support::program::ready();
         interrupt.await.expect("a signal");
     });
     finish()
@@ -184,7 +176,7 @@ fn wait_for_the_signal_itself() -> ExitCode {
     unsafe { libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM) };
     // SAFETY: the set is initialized.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), ptr::null_mut()) };
-    process::ready();
+    support::program::ready();
     // While this thread sleeps, so that a thread which has not blocked the signal would take it.
     thread::sleep(std::time::Duration::from_millis(200));
     let mut came = 0;
@@ -211,7 +203,7 @@ fn fork_and_end_the_child() -> ExitCode {
     unsafe { libc::waitpid(child, &mut status, 0) };
     assert!(libc::WIFSIGNALED(status), "{status}");
     assert_eq!(libc::WTERMSIG(status), libc::SIGTERM);
-    process::ready();
+    support::program::ready();
     finish()
 }
 

@@ -1,13 +1,25 @@
 //! Promise: who runs the examples sees the table, marked as simulated where it is, and the JSON says the same.
 
-#[path = "../../support/program/mod.rs"]
-mod process;
-
 use std::path::PathBuf;
 
 use gpuprof::Profile;
 use gpuprof::profile::Function;
-use process::{Ended, Program};
+use support::program::{Ended, Program};
+use support::suite::Module;
+use support::tests;
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        the_first_example_shows_what_it_promises,
+        every_example_runs_alone_and_checks_itself,
+        three_streams_are_shorter_than_one,
+        training_gives_the_same_each_time,
+        requests_and_threads_are_counted_whole,
+        a_captured_step_is_timed_at_every_replay,
+        switched_off_an_example_does_the_same_and_says_nothing_of_it,
+    ]],
+);
 
 /// The example that cargo built for this run of the tests, in the folder beside the one of this test.
 fn example(name: &str) -> PathBuf {
@@ -36,7 +48,6 @@ fn row<'a>(ended: &'a Ended, name: &str) -> Vec<&'a str> {
         .unwrap_or_else(|| panic!("{name}: {}", ended.stderr))
 }
 
-#[test]
 fn the_first_example_shows_what_it_promises() {
     let (ended, profile) = Program::at(&example("01_quickstart"))
         .env("GPUPROF_SIM", "1")
@@ -89,7 +100,6 @@ fn the_first_example_shows_what_it_promises() {
     );
 }
 
-#[test]
 fn every_example_runs_alone_and_checks_itself() {
     for name in [
         "01_quickstart",
@@ -128,7 +138,6 @@ fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
         .unwrap_or_else(|| panic!("{name} is missing"))
 }
 
-#[test]
 fn three_streams_are_shorter_than_one() {
     // Kernels so long that what the host does in between is of no account.
     let (_, profile) = Program::at(&example("03_streams"))
@@ -143,7 +152,6 @@ fn three_streams_are_shorter_than_one() {
     assert!(three < one / 2, "{three} ns against {one} ns");
 }
 
-#[test]
 fn training_gives_the_same_each_time() {
     let (first, profile) = profiled("04_train_digits");
     let (second, _) = profiled("04_train_digits");
@@ -157,7 +165,6 @@ fn training_gives_the_same_each_time() {
     }
 }
 
-#[test]
 fn requests_and_threads_are_counted_whole() {
     let (_, profile) = profiled("05_async");
     let request = function(&profile, "request");
@@ -170,7 +177,6 @@ fn requests_and_threads_are_counted_whole() {
     assert_eq!(function(&profile, "check_rows").calls, 8 * 16);
 }
 
-#[test]
 fn a_captured_step_is_timed_at_every_replay() {
     let (ended, profile) = profiled("07_graph");
     let step = function(&profile, "step");
@@ -190,7 +196,6 @@ fn a_captured_step_is_timed_at_every_replay() {
     assert!(replay.times.self_ns < replay.times.total_ns, "{replay:?}");
 }
 
-#[test]
 fn switched_off_an_example_does_the_same_and_says_nothing_of_it() {
     let program = || Program::at(&example("01_quickstart")).env("GPUPROF_SIM", "1");
     let (with, without) = (program().run(), program().env("GPUPROF", "off").run());

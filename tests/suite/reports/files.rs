@@ -1,23 +1,15 @@
 //! Promise: a report file is whole or not there, replaces what was there, is nobody else's to write, and never goes through
 //! somebody's symlink; what is no file (a pipe, standard output, `/dev/null`) works as users expect.
 
-#[path = "files/checks.rs"]
 mod checks;
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/program/mod.rs"]
-mod process;
 
 use std::process::ExitCode;
 
 use gpuprof::gpu_profile;
+use support::suite::Module;
 
-fn main() -> ExitCode {
-    match process::scenario() {
-        Some(scenario) => program(&scenario),
-        None => process::run_tests(checks::TESTS),
-    }
-}
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[checks::TESTS]).with_program(program);
 
 const STDOUT: &str = "done\n";
 

@@ -3,16 +3,30 @@
 //! The thresholds are tested on profiles in gpuprof-runtime; here whole programs run, through the attribute, on the simulated
 //! device and its libcupti.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/cupti.rs"]
-mod kernel_tier;
-
 use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream, PinnedHostSlice};
 use gpuprof::{Profile, gpu_profile};
-use kernel_tier::{Tier, tier, work};
+use support::cupti::{Tier, tier, work};
+use support::profiles::local_name;
+use support::suite::Module;
+use support::tests;
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        tiny_kernels_that_wait_for_their_launches,
+        a_wait_in_the_function_that_launches,
+        pageable_copies_and_pieces_on_one_stream,
+        pieces_of_calls_that_take_turns_on_streams,
+        a_kernel_that_has_most_of_the_time_and_one_block,
+        stated_work_against_the_peaks,
+        a_first_call_that_takes_far_longer,
+        calls_that_take_far_longer_than_others,
+        kernels_that_nobody_claims,
+        the_report_ends_with_what_to_run_next,
+    ]],
+);
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -22,7 +36,7 @@ fn named<'a>(profile: &'a Profile, rule: &str) -> Vec<&'a str> {
     let findings = profile.findings.iter();
     findings
         .filter(|finding| finding.rule == rule)
-        .map(|finding| finding.function.as_deref().unwrap_or_default())
+        .map(|finding| local_name(finding.function.as_deref().unwrap_or_default()))
         .collect()
 }
 
@@ -53,7 +67,6 @@ fn step_and_read(t: &Tier, stream: &Arc<CudaStream>) {
     t.cpu(100 * MS);
 }
 
-#[test]
 fn tiny_kernels_that_wait_for_their_launches() {
     let t = tier();
     let steps = |kernel_ns, host_ns| {
@@ -95,7 +108,6 @@ fn wait(stream: &Arc<CudaStream>) {
     stream.synchronize().expect("synchronize");
 }
 
-#[test]
 fn a_wait_in_the_function_that_launches() {
     let t = tier();
     let rounds = |waits| {
@@ -140,7 +152,6 @@ fn pieces(
     }
 }
 
-#[test]
 fn pageable_copies_and_pieces_on_one_stream() {
     let t = tier();
     t.sim.set_kernel_ns("memcpy", 40 * US);
@@ -173,7 +184,6 @@ fn pageable_copies_and_pieces_on_one_stream() {
     t.sim.set_kernel_ns("memcpy", 0);
 }
 
-#[test]
 fn pieces_of_calls_that_take_turns_on_streams() {
     let t = tier();
     t.sim.set_kernel_ns("memcpy", 40 * US);
@@ -207,7 +217,6 @@ fn pieces_of_calls_that_take_turns_on_streams() {
     t.sim.set_kernel_ns("memcpy", 0);
 }
 
-#[test]
 fn a_kernel_that_has_most_of_the_time_and_one_block() {
     let t = tier();
     let launched = |times, ns| {
@@ -236,7 +245,6 @@ fn rated(t: &Tier, stream: &Arc<CudaStream>, bytes: u64, flops: u64) {
     t.gpu.kernel_on(stream, 100 * US);
 }
 
-#[test]
 fn stated_work_against_the_peaks() {
     let t = tier();
     let stating = |bytes, flops| {
@@ -271,7 +279,6 @@ fn starts_at_once(t: &Tier, stream: &Arc<CudaStream>) {
     t.gpu.kernel_on(stream, 10 * US);
 }
 
-#[test]
 fn a_first_call_that_takes_far_longer() {
     let t = tier();
     let run = profile(&t, || {
@@ -283,7 +290,6 @@ fn a_first_call_that_takes_far_longer() {
     assert_eq!(named(&run, "first-call"), ["starts_slowly"]);
 }
 
-#[test]
 fn calls_that_take_far_longer_than_others() {
     let t = tier();
     let calls = |slow_ns| {
@@ -303,7 +309,6 @@ fn calls_that_take_far_longer_than_others() {
     assert_eq!(named(&calls(20 * US), "wide-spread"), nobody());
 }
 
-#[test]
 fn kernels_that_nobody_claims() {
     let t = tier();
     let with = |outside| {
@@ -318,7 +323,6 @@ fn kernels_that_nobody_claims() {
     assert_eq!(named(&with(0), "outside"), nobody());
 }
 
-#[test]
 fn the_report_ends_with_what_to_run_next() {
     let t = tier();
     let run = profile(&t, || solve(&t, &t.gpu.stream, false));
@@ -327,7 +331,7 @@ fn the_report_ends_with_what_to_run_next() {
         panic!("{lines:?}");
     };
     let range = if cfg!(feature = "nvtx") {
-        " --nvtx --nvtx-include gpuprof@solve/"
+        " --nvtx --nvtx-include gpuprof@findings::solve/"
     } else {
         ""
     };

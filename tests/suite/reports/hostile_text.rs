@@ -1,23 +1,15 @@
 //! Promise: whatever stands in a name, a path, a program's name or a setting (control characters, terminal escapes, line
 //! breaks, quotes, markup, direction marks, a megabyte of text), no output lets it do harm.
 
-#[path = "hostile_text/checks.rs"]
 mod checks;
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/program/mod.rs"]
-mod process;
 
 use std::process::ExitCode;
 
 use gpuprof::gpu_profile;
+use support::suite::Module;
 
-fn main() -> ExitCode {
-    match process::scenario() {
-        Some(scenario) => program(&scenario),
-        None => process::run_tests(&[checks::TESTS, checks::NVTX_TESTS].concat()),
-    }
-}
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[checks::TESTS, checks::NVTX_TESTS]).with_program(program);
 
 /// Clears the screen, sets the title, forges a report, turns its direction, hides. (A NUL does not compile.)
 const EVIL: &str = "a\x1b[2J\x1b]0;t\x07\r\ngpuprof: forged · wall 1 s\u{202e}\u{9b}31m\u{200b}\u{e0041}\"'<b>&\\z";

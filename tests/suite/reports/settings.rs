@@ -1,27 +1,18 @@
 //! Promise: every environment variable does what the documentation says; a wrong value costs one line, never the program.
 
-#[path = "settings/checks.rs"]
 mod checks;
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/program/mod.rs"]
-mod process;
-#[path = "settings/wrong.rs"]
 mod wrong;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use common::{World, world};
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
+use support::suite::Module;
+use support::{World, world};
 
-fn main() -> ExitCode {
-    match process::scenario() {
-        Some(scenario) => program(&scenario),
-        None => process::run_tests(&[checks::TESTS, wrong::TESTS].concat()),
-    }
-}
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[checks::TESTS, wrong::TESTS]).with_program(program);
 
 const STDOUT: &str = "done\n";
 

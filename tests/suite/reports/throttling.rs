@@ -3,17 +3,19 @@
 //!
 //! One test: the library, once loaded, is the process's.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/cupti.rs"]
-mod kernel_tier;
-
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile};
-use kernel_tier::{Tier, tier};
 use simnvml::{Simulated, State};
+use support::cupti::{Tier, tier};
+use support::suite::Module;
+use support::tests;
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![a_hot_device_is_told_and_an_idle_one_is_not,]],
+);
 
 /// `nvmlClocksEventReasonGpuIdle` and `nvmlClocksEventReasonSwThermalSlowdown`.
 const IDLE: u64 = 1;
@@ -37,7 +39,6 @@ fn findings(profile: &Profile) -> Vec<&str> {
     throttled.map(|finding| finding.evidence.as_str()).collect()
 }
 
-#[test]
 fn a_hot_device_is_told_and_an_idle_one_is_not() {
     let nvml = simnvml::install();
     let t = tier();

@@ -1,15 +1,26 @@
 //! Promise: where gpuprof itself chooses how many calls are timed, functions of few or of long calls are timed at each of them, those
 //! of many short calls so rarely that events take next to nothing, and the totals are as sure as they say.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 
-use common::{World, cpu_times, function, gpu, gpu_times, until, world};
 use cudarc::driver::CudaStream;
 use fastrand::Rng;
 use gpuprof::{Profile, Session, gpu_profile};
+use support::suite::Module;
+use support::tests;
+use support::{World, cpu_times, function, gpu, gpu_times, until, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        few_calls_and_long_ones_are_all_timed,
+        what_was_timed_at_each_call_is_sure,
+        what_is_stated_holds,
+        of_many_short_calls_few_are_timed_and_totals_stand_for_all,
+        inside_a_sampled_call_no_more_are_left_out_than_have_to_be,
+        the_intervals_hold_what_they_say_while_rates_change,
+    ]],
+);
 
 /// The event floor of these tests' device: three of them a call are what events are taken to cost.
 const FLOOR: u64 = 1_000;
@@ -120,7 +131,6 @@ fn timed_all(profile: &Profile, name: &str, calls: u64) {
     assert_eq!(gpu(profile, name).estimate, None);
 }
 
-#[test]
 fn few_calls_and_long_ones_are_all_timed() {
     let w = floored();
     let session = session();
@@ -133,7 +143,6 @@ fn few_calls_and_long_ones_are_all_timed() {
     assert_eq!(profile.diagnostics.sample, 0);
 }
 
-#[test]
 fn what_was_timed_at_each_call_is_sure() {
     let w = floored();
     let session = session();
@@ -147,7 +156,6 @@ fn what_was_timed_at_each_call_is_sure() {
     assert!(half <= gpu.times.total_ns / 100, "{half}");
 }
 
-#[test]
 fn what_is_stated_holds() {
     let w = floored();
     let session = session();
@@ -160,7 +168,6 @@ fn what_is_stated_holds() {
     assert!(timed.abs_diff(ALL) < 8 * 14, "{timed}");
 }
 
-#[test]
 fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
     let w = floored();
     let session = session();
@@ -206,7 +213,6 @@ fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
     assert!((per_ns / wanted - 1.0).abs() < 0.005, "{per_ns}, {wanted}");
 }
 
-#[test]
 fn inside_a_sampled_call_no_more_are_left_out_than_have_to_be() {
     let w = floored();
     // Both know their rate when this begins: one in 20 steps of 300 µs, one in 300 parts of 20 µs.
@@ -240,7 +246,6 @@ fn inside_a_sampled_call_no_more_are_left_out_than_have_to_be() {
 const RUNS: u64 = 200;
 const WANTED: u32 = 180;
 
-#[test]
 fn the_intervals_hold_what_they_say_while_rates_change() {
     let w = floored();
     let mut covered = [0; 3];

@@ -1,15 +1,34 @@
 //! Promise: under sampling counts stay exact, parents and children are timed together, and estimates are marked.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 
-use common::{World, cpu_times, function, gpu, node, world};
 use cudarc::driver::CudaStream;
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use gpuprof::{Session, gpu_profile};
+use support::suite::Module;
+use support::tests;
+use support::{World, cpu_times, function, gpu, node, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        counts_and_cpu_times_stay_exact_and_every_call_has_its_fate,
+        about_one_call_in_n_is_timed,
+        parents_and_children_are_timed_together,
+        of_constant_durations_the_estimate_is_exact_and_marked,
+        the_confidence_interval_is_that_of_a_random_sample,
+        without_sampling_nothing_is_an_estimate,
+        a_parents_self_time_is_right_although_its_child_is_sampled,
+        sampling_of_a_span_between_weighs_what_is_inside_it,
+        what_is_captured_inside_a_call_that_is_left_out_is_counted_as_captured,
+        both_samplings_multiply,
+        a_call_that_stands_alone_tells_nothing_of_the_spread,
+        a_function_called_once_from_each_of_many_places_is_estimated_over_all_of_them,
+        a_loop_whose_period_is_the_samplings_does_not_mislead_it,
+        a_sum_of_what_is_inside_says_that_it_is_estimated,
+    ]],
+);
 
 #[gpu_profile]
 fn parent(w: &World, stream: &Arc<CudaStream>, children: u32) {
@@ -65,7 +84,6 @@ fn keep_busy(w: &World) {
     w.gpu.kernel(1_000_000);
 }
 
-#[test]
 fn counts_and_cpu_times_stay_exact_and_every_call_has_its_fate() {
     let w = world();
     let session = session(4);
@@ -82,7 +100,6 @@ fn counts_and_cpu_times_stay_exact_and_every_call_has_its_fate() {
     assert_eq!(profile.diagnostics.sample, 4);
 }
 
-#[test]
 fn about_one_call_in_n_is_timed() {
     let w = world();
     let session = session(10);
@@ -93,7 +110,6 @@ fn about_one_call_in_n_is_timed() {
     assert!(timed.abs_diff(400) < 8 * 19, "{timed} of 4000");
 }
 
-#[test]
 fn parents_and_children_are_timed_together() {
     let w = world();
     let session = session(3);
@@ -112,7 +128,6 @@ fn parents_and_children_are_timed_together() {
     assert_eq!((node.calls, node.gpu_total_ns), (1_800, Some(180_000)));
 }
 
-#[test]
 fn of_constant_durations_the_estimate_is_exact_and_marked() {
     let w = world();
     let session = session(7);
@@ -127,7 +142,6 @@ fn of_constant_durations_the_estimate_is_exact_and_marked() {
     assert_eq!((gpu.times.mean_ns, gpu.times.stddev_ns), (100, 0));
 }
 
-#[test]
 fn the_confidence_interval_is_that_of_a_random_sample() {
     let w = world();
     let session = session(4);
@@ -153,7 +167,6 @@ fn the_confidence_interval_is_that_of_a_random_sample() {
     assert!(gpu.times.total_ns.abs_diff(truth) < 4 * half);
 }
 
-#[test]
 fn without_sampling_nothing_is_an_estimate() {
     let w = world();
     for n in [0, 1] {
@@ -169,7 +182,6 @@ fn without_sampling_nothing_is_an_estimate() {
     }
 }
 
-#[test]
 fn a_parents_self_time_is_right_although_its_child_is_sampled() {
     let w = world();
     let session = w.session();
@@ -195,7 +207,6 @@ fn a_parents_self_time_is_right_although_its_child_is_sampled() {
     assert!(inner.estimate.is_some());
 }
 
-#[test]
 fn sampling_of_a_span_between_weighs_what_is_inside_it() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -218,7 +229,6 @@ fn sampling_of_a_span_between_weighs_what_is_inside_it() {
     );
 }
 
-#[test]
 fn what_is_captured_inside_a_call_that_is_left_out_is_counted_as_captured() {
     let w = world();
     let stream = w.gpu.another_stream();
@@ -238,7 +248,6 @@ fn what_is_captured_inside_a_call_that_is_left_out_is_counted_as_captured() {
     assert_eq!(inner.untimed_calls, 0);
 }
 
-#[test]
 fn both_samplings_multiply() {
     let w = world();
     let session = session(2);
@@ -255,7 +264,6 @@ fn both_samplings_multiply() {
     assert_eq!(inner.times.total_ns, 200_000);
 }
 
-#[test]
 fn a_call_that_stands_alone_tells_nothing_of_the_spread() {
     let w = world();
     // Until exactly one of two is timed.
@@ -294,7 +302,6 @@ fn through(w: &World, way: u32) {
     }
 }
 
-#[test]
 fn a_function_called_once_from_each_of_many_places_is_estimated_over_all_of_them() {
     let w = world();
     let session = session(5);
@@ -310,7 +317,6 @@ fn a_function_called_once_from_each_of_many_places_is_estimated_over_all_of_them
     assert!(sampled.estimate.is_some());
 }
 
-#[test]
 fn a_loop_whose_period_is_the_samplings_does_not_mislead_it() {
     let w = world();
     let session = session(4);
@@ -329,7 +335,6 @@ fn a_loop_whose_period_is_the_samplings_does_not_mislead_it() {
     assert!((7_500_000..=13_100_000).contains(&total), "{total}");
 }
 
-#[test]
 fn a_sum_of_what_is_inside_says_that_it_is_estimated() {
     let w = world();
     let session = session(4);

@@ -1,15 +1,25 @@
 //! Promise: the 95 % interval of an estimated total holds the true total as often as it says, whatever the load looks like;
 //! and what is estimated inside a call is never more than the call.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 
-use common::{World, gpu, node, world};
 use cudarc::driver::CudaStream;
 use fastrand::Rng;
 use gpuprof::{Profile, Session, gpu_profile};
+use support::suite::Module;
+use support::tests;
+use support::{World, gpu, node, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_stationary_load_is_covered,
+        a_bursty_load_is_covered,
+        a_load_whose_period_is_the_samplings_is_covered,
+        two_samplings_one_inside_the_other_are_covered,
+        what_is_inside_a_call_is_never_estimated_to_more_than_the_call,
+    ]],
+);
 
 /// Seeded runs of each load, and how many intervals must hold the truth: a true 95 % interval gives fewer once in 800.
 const RUNS: u64 = 200;
@@ -142,22 +152,18 @@ fn assert_covered(load: Load) {
     );
 }
 
-#[test]
 fn a_stationary_load_is_covered() {
     assert_covered(Load::Stationary);
 }
 
-#[test]
 fn a_bursty_load_is_covered() {
     assert_covered(Load::Bursty);
 }
 
-#[test]
 fn a_load_whose_period_is_the_samplings_is_covered() {
     assert_covered(Load::Periodic);
 }
 
-#[test]
 fn two_samplings_one_inside_the_other_are_covered() {
     let w = world();
     let mut covered = 0;
@@ -176,7 +182,6 @@ fn two_samplings_one_inside_the_other_are_covered() {
     assert!(covered >= WANTED, "{covered} of {RUNS}");
 }
 
-#[test]
 fn what_is_inside_a_call_is_never_estimated_to_more_than_the_call() {
     let w = world();
     for run in 0..RUNS {

@@ -1,19 +1,33 @@
 //! Promise: contexts that are not cudarc's are timed with events of their own, and the null stream's order stays as it is
 //! without gpuprof.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/foreign_context.rs"]
-mod other_context;
-
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Gpu, World, function, gpu, gpu_times, until, world_with};
 use cudarc::driver::{CudaContext, CudaStream};
 use gpuprof::{HasStream, gpu_profile};
-use other_context::{Lent, Other};
+use support::foreign_context::{Lent, Other};
+use support::suite::Module;
+use support::tests;
+use support::{Gpu, World, function, gpu, gpu_times, until, world_with};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        two_contexts_of_one_device_have_events_of_their_own,
+        what_is_made_at_the_address_of_something_gone_is_new,
+        a_stream_at_the_address_of_one_whose_work_still_runs_is_another,
+        a_context_made_again_and_again_piles_up_no_events,
+        the_resolver_fills_the_pool_of_a_context_that_returned,
+        a_raw_context_at_the_address_of_one_that_is_gone_is_another,
+        a_raw_context_that_ends_before_its_times_are_read_loses_them_and_no_more,
+        raw_contexts_that_have_ended_pile_up_nothing,
+        the_null_stream_waits_for_blocking_streams_as_ever,
+        gpuprofs_own_stream_takes_no_part_in_the_null_streams_order,
+        a_lent_stream_is_what_it_says,
+    ]],
+);
 
 /// With a second device that nobody else uses: its context ends when a test lets go of it.
 fn world() -> World {
@@ -30,7 +44,6 @@ fn on(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
     gpu.kernel_on(stream, ns);
 }
 
-#[test]
 fn two_contexts_of_one_device_have_events_of_their_own() {
     let w = world();
     let other = Other::new(w.sim).expect("a context");
@@ -49,7 +62,6 @@ fn two_contexts_of_one_device_have_events_of_their_own() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn what_is_made_at_the_address_of_something_gone_is_new() {
     let w = world();
     w.sim.reuse_handles(true);
@@ -72,7 +84,6 @@ fn what_is_made_at_the_address_of_something_gone_is_new() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn a_stream_at_the_address_of_one_whose_work_still_runs_is_another() {
     let w = world();
     w.sim.reuse_handles(true);
@@ -95,7 +106,6 @@ fn a_stream_at_the_address_of_one_whose_work_still_runs_is_another() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn a_context_made_again_and_again_piles_up_no_events() {
     let w = world();
     // Nothing that gpuprof knows of keeps the second device's primary context.
@@ -116,7 +126,6 @@ fn a_context_made_again_and_again_piles_up_no_events() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn the_resolver_fills_the_pool_of_a_context_that_returned() {
     let w = world();
     let _keeper = CudaContext::new(1).expect("context");
@@ -141,7 +150,6 @@ fn the_resolver_fills_the_pool_of_a_context_that_returned() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn a_raw_context_at_the_address_of_one_that_is_gone_is_another() {
     let w = world();
     w.sim.reuse_handles(true);
@@ -167,7 +175,6 @@ fn a_raw_context_at_the_address_of_one_that_is_gone_is_another() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn a_raw_context_that_ends_before_its_times_are_read_loses_them_and_no_more() {
     let w = world();
     w.sim.reuse_handles(true);
@@ -198,7 +205,6 @@ fn a_raw_context_that_ends_before_its_times_are_read_loses_them_and_no_more() {
     other.destroy();
 }
 
-#[test]
 fn raw_contexts_that_have_ended_pile_up_nothing() {
     let w = world();
     let session = w.session();
@@ -230,7 +236,6 @@ fn resident_bytes() -> usize {
     pages.parse::<usize>().expect("a number") * 4_096
 }
 
-#[test]
 fn the_null_stream_waits_for_blocking_streams_as_ever() {
     let w = world();
     let other = Other::new(w.sim).expect("a context");
@@ -254,7 +259,6 @@ fn the_null_stream_waits_for_blocking_streams_as_ever() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn gpuprofs_own_stream_takes_no_part_in_the_null_streams_order() {
     let w = world();
     let other = Other::new(w.sim).expect("a context");
@@ -269,7 +273,6 @@ fn gpuprofs_own_stream_takes_no_part_in_the_null_streams_order() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn a_lent_stream_is_what_it_says() {
     let w = world();
     let other = Other::new(w.sim).expect("a context");

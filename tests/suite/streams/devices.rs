@@ -1,15 +1,29 @@
 //! Promise: each device's times stand apart, no time is ever taken across devices, and the user's current context stays.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 use std::thread;
 
-use common::{Gpu, World, function, gpu, gpu_times, until, world_with};
 use cudarc::driver::{CudaContext, CudaStream, result};
 use gpuprof::profile::Profile;
 use gpuprof::{Session, gpu_profile};
+use support::suite::Module;
+use support::tests;
+use support::{Gpu, World, function, gpu, gpu_times, until, world_with};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        one_function_on_two_devices,
+        the_table_has_a_row_for_each_device_where_a_function_ran_on_several,
+        the_devices_used_are_listed,
+        a_child_on_another_device_is_not_subtracted,
+        the_same_null_handle_on_two_devices_is_two_streams,
+        a_call_on_two_devices_is_one_call_timed_on_each,
+        a_call_of_which_one_device_cannot_be_read_is_untimed_as_a_whole,
+        the_threads_current_context_stays_what_it_was,
+        a_context_that_ended_and_one_in_its_place_do_not_mix,
+    ]],
+);
 
 #[gpu_profile]
 fn on(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
@@ -57,7 +71,6 @@ fn by_device(profile: &Profile, name: &str) -> Vec<(u32, u64, u64, u64)> {
     parts.iter().map(row).collect()
 }
 
-#[test]
 fn one_function_on_two_devices() {
     let (w, second) = two();
     let session = w.session();
@@ -79,7 +92,6 @@ fn one_function_on_two_devices() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn the_table_has_a_row_for_each_device_where_a_function_ran_on_several() {
     let (w, second) = two();
     let session = w.session();
@@ -95,13 +107,15 @@ fn the_table_has_a_row_for_each_device_where_a_function_ran_on_several() {
         row.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     // Calls, self, share, total, average.
-    assert!(row("on ").starts_with("on 2 71.0 µs 99.3 71.0 µs 35.5 µs"));
+    assert!(row("devices::on ").starts_with("devices::on 2 71.0 µs 99.3 71.0 µs 35.5 µs"));
     assert!(row("├─ GPU 0").starts_with("├─ GPU 0 1 1.00 µs 1.4 1.00 µs 1.00 µs"));
     assert!(row("└─ GPU 1").starts_with("└─ GPU 1 1 70.0 µs 97.9 70.0 µs 70.0 µs"));
-    assert!(row("around").starts_with("around 1 500"), "{table}");
+    assert!(
+        row("devices::around").starts_with("devices::around 1 500"),
+        "{table}"
+    );
 }
 
-#[test]
 fn the_devices_used_are_listed() {
     let (w, second) = two();
     let session = w.session();
@@ -119,7 +133,6 @@ fn the_devices_used_are_listed() {
     assert_eq!(profile.diagnostics.event_overhead_ns, Some(0));
 }
 
-#[test]
 fn a_child_on_another_device_is_not_subtracted() {
     let (w, second) = two();
     let session = w.session();
@@ -138,7 +151,6 @@ fn a_child_on_another_device_is_not_subtracted() {
     assert_eq!(function(&profile, "around").gpu_nested_ns, 5_300);
 }
 
-#[test]
 fn the_same_null_handle_on_two_devices_is_two_streams() {
     let (w, second) = two();
     let (null, other) = (
@@ -158,7 +170,6 @@ fn the_same_null_handle_on_two_devices_is_two_streams() {
     );
 }
 
-#[test]
 fn a_call_on_two_devices_is_one_call_timed_on_each() {
     let (w, second) = two();
     let gpus = [&w.gpu, &second];
@@ -181,7 +192,6 @@ fn a_call_on_two_devices_is_one_call_timed_on_each() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn a_call_of_which_one_device_cannot_be_read_is_untimed_as_a_whole() {
     let (w, second) = two();
     w.warm_up(|| touches_nothing(&second.stream));
@@ -203,7 +213,6 @@ fn a_call_of_which_one_device_cannot_be_read_is_untimed_as_a_whole() {
     assert_eq!(profile.diagnostics.errors.len(), 1);
 }
 
-#[test]
 fn the_threads_current_context_stays_what_it_was() {
     let (w, second) = two();
     let session = w.session();
@@ -229,7 +238,6 @@ fn the_threads_current_context_stays_what_it_was() {
     assert_eq!(gpu_times(&profile, "touches_nothing").0, 3);
 }
 
-#[test]
 fn a_context_that_ended_and_one_in_its_place_do_not_mix() {
     let w = world_with(2);
     let session = w.session();

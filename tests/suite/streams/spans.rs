@@ -1,15 +1,39 @@
 //! Promise: each call is timed on its own stream or streams, wherever that stream comes from, and on no other.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use common::{World, cpu_times, function, gpu, gpu_times, node, world};
 use cudarc::driver::CudaStream;
 use gpuprof::{gpu_profile, scope, with_stream};
+use support::suite::Module;
+use support::tests;
+use support::{World, cpu_times, function, gpu, gpu_times, node, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        overlapping_streams_add_up_past_the_wall_time,
+        several_streams_are_timed_from_the_first_start_to_the_last_end,
+        the_same_stream_twice_is_one_stream,
+        only_the_functions_own_stream_counts_when_the_body_uses_another,
+        waiting_for_another_stream_counts,
+        the_null_stream_is_timed_where_it_is_given_and_never_assumed,
+        forked_and_borrowed_streams_are_streams_like_any_other,
+        the_null_stream_has_two_names_and_is_one_stream,
+        a_function_that_switches_streams_is_timed_on_the_one_it_was_given,
+        the_per_thread_stream_is_each_threads_own,
+        a_function_without_stream_inherits_the_enclosing_spans,
+        of_several_streams_the_first_is_inherited,
+        with_stream_gives_its_stream_to_the_spans_inside_and_to_no_other,
+        with_stream_inside_a_span_is_no_node_and_takes_no_time,
+        with_stream_ends_when_its_body_panics,
+        a_scope_with_a_stream_gives_it_on,
+        streams_made_and_dropped_one_after_another_are_told_apart,
+        a_sum_of_what_is_inside_says_that_it_lacks_calls,
+        the_time_inside_a_span_that_goes_untimed_at_its_end_is_in_the_sums_above,
+    ]],
+);
 
 #[gpu_profile]
 fn on(w: &World, stream: &Arc<CudaStream>, ns: u64) {
@@ -47,7 +71,6 @@ fn has_none(launch: impl FnOnce()) {
     launch();
 }
 
-#[test]
 fn overlapping_streams_add_up_past_the_wall_time() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -61,7 +84,6 @@ fn overlapping_streams_add_up_past_the_wall_time() {
     assert_eq!(profile.wall_ns, 10_000);
 }
 
-#[test]
 fn several_streams_are_timed_from_the_first_start_to_the_last_end() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -83,7 +105,6 @@ fn several_streams_are_timed_from_the_first_start_to_the_last_end() {
     assert_eq!(gpu_times(&profile, "on_both"), (1, 21_000, 21_000));
 }
 
-#[test]
 fn the_same_stream_twice_is_one_stream() {
     let w = world();
     let session = w.session();
@@ -93,7 +114,6 @@ fn the_same_stream_twice_is_one_stream() {
     assert_eq!(gpu_times(&profile, "on_both"), (1, 9_000, 9_000));
 }
 
-#[test]
 fn only_the_functions_own_stream_counts_when_the_body_uses_another() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -107,7 +127,6 @@ fn only_the_functions_own_stream_counts_when_the_body_uses_another() {
     assert_eq!(gpu_times(&profile, "around"), (1, 7_000, 7_000));
 }
 
-#[test]
 fn waiting_for_another_stream_counts() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -121,7 +140,6 @@ fn waiting_for_another_stream_counts() {
     assert_eq!(gpu_times(&profile, "around"), (1, 51_000, 51_000));
 }
 
-#[test]
 fn the_null_stream_is_timed_where_it_is_given_and_never_assumed() {
     let w = world();
     let null = w.gpu.context.default_stream();
@@ -134,7 +152,6 @@ fn the_null_stream_is_timed_where_it_is_given_and_never_assumed() {
     assert!(!none.has_stream && none.gpu.is_none() && none.untimed_calls == 0);
 }
 
-#[test]
 fn forked_and_borrowed_streams_are_streams_like_any_other() {
     let w = world();
     let session = w.session();
@@ -157,7 +174,6 @@ fn forked_and_borrowed_streams_are_streams_like_any_other() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn the_null_stream_has_two_names_and_is_one_stream() {
     let w = world();
     let null = w.gpu.context.default_stream();
@@ -179,7 +195,6 @@ fn switches(w: &World, stream: &mut Arc<CudaStream>, to: &Arc<CudaStream>) {
     w.gpu.kernel_on(stream, 70_000);
 }
 
-#[test]
 fn a_function_that_switches_streams_is_timed_on_the_one_it_was_given() {
     let w = world();
     let (mut stream, to) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -194,7 +209,6 @@ fn a_function_that_switches_streams_is_timed_on_the_one_it_was_given() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn the_per_thread_stream_is_each_threads_own() {
     let w = world();
     let per_thread = w.gpu.context.per_thread_stream();
@@ -214,7 +228,6 @@ fn the_per_thread_stream_is_each_threads_own() {
     assert_eq!(gpu_times(&profile, "around"), (1, 2_000, 0));
 }
 
-#[test]
 fn a_function_without_stream_inherits_the_enclosing_spans() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -235,7 +248,6 @@ fn a_function_without_stream_inherits_the_enclosing_spans() {
     assert!(!function(&profile, "has_none").has_stream);
 }
 
-#[test]
 fn of_several_streams_the_first_is_inherited() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -256,7 +268,6 @@ fn of_several_streams_the_first_is_inherited() {
     assert_eq!(gpu_times(&profile, "inherits"), (1, 1_000, 1_000));
 }
 
-#[test]
 fn with_stream_gives_its_stream_to_the_spans_inside_and_to_no_other() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -281,7 +292,6 @@ fn with_stream_gives_its_stream_to_the_spans_inside_and_to_no_other() {
     assert!(!function(&profile, "has_none").has_stream);
 }
 
-#[test]
 fn with_stream_inside_a_span_is_no_node_and_takes_no_time() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -308,7 +318,6 @@ fn with_stream_inside_a_span_is_no_node_and_takes_no_time() {
     assert_eq!(profile.tree.len(), 3);
 }
 
-#[test]
 fn with_stream_ends_when_its_body_panics() {
     let w = world();
     let session = w.session();
@@ -326,7 +335,6 @@ fn with_stream_ends_when_its_body_panics() {
     assert_eq!(profile.diagnostics.misnested, 0);
 }
 
-#[test]
 fn a_scope_with_a_stream_gives_it_on() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
@@ -344,7 +352,6 @@ fn a_scope_with_a_stream_gives_it_on() {
     assert_eq!(gpu_times(&profile, "around").2, 0);
 }
 
-#[test]
 fn streams_made_and_dropped_one_after_another_are_told_apart() {
     let w = world();
     let session = w.session();
@@ -359,7 +366,6 @@ fn streams_made_and_dropped_one_after_another_are_told_apart() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-#[test]
 fn a_sum_of_what_is_inside_says_that_it_lacks_calls() {
     let w = world();
     let stream = &w.gpu.stream;
@@ -393,7 +399,6 @@ fn a_sum_of_what_is_inside_says_that_it_lacks_calls() {
     assert_eq!(function(&profile, "on").untimed_calls, 1);
 }
 
-#[test]
 fn the_time_inside_a_span_that_goes_untimed_at_its_end_is_in_the_sums_above() {
     let w = world();
     let stream = &w.gpu.stream;

@@ -1,17 +1,32 @@
 //! Promise: resets lose no call and count none twice, snapshots never wait, and reports do.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use common::{World, assert_sound, cpu_times, function, gpu, gpu_times, node, until, world};
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, Session, gpu_profile};
+use support::suite::Module;
+use support::tests;
+use support::{World, assert_consistent, cpu_times, function, gpu, gpu_times, node, until, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_reset_begins_at_zero,
+        a_call_that_a_reset_falls_into_counts_once_when_it_ends,
+        a_thread_whose_call_straddles_a_reset_elsewhere,
+        what_is_under_way_at_a_reset_belongs_to_the_window_before,
+        a_snapshot_never_waits,
+        a_report_waits_for_the_gpu,
+        a_report_gives_up_after_the_longest_wait,
+        many_windows_add_up,
+        snapshots_while_threads_run_only_grow_and_end_exact,
+        a_failure_whose_effect_lasts_is_told_in_every_window,
+    ]],
+);
 
 /// Longer than any test may last: what waits for it hangs.
 const FOREVER: Duration = Duration::from_secs(3_600);
@@ -39,11 +54,10 @@ fn settle(w: &World) {
 /// The profile of now, sound.
 fn report() -> Profile {
     let profile = gpuprof::collect();
-    assert_sound(&profile);
+    assert_consistent(&profile);
     profile
 }
 
-#[test]
 fn a_reset_begins_at_zero() {
     let w = world();
     let session = w.session();
@@ -67,7 +81,6 @@ fn a_reset_begins_at_zero() {
     assert_eq!(gpu(&profile, "step").timed_calls, 2);
 }
 
-#[test]
 fn a_call_that_a_reset_falls_into_counts_once_when_it_ends() {
     let w = world();
     let session = w.session();
@@ -95,7 +108,6 @@ fn a_call_that_a_reset_falls_into_counts_once_when_it_ends() {
     assert_eq!(gpu(&second, "step").timed_calls, 1);
 }
 
-#[test]
 fn a_thread_whose_call_straddles_a_reset_elsewhere() {
     let w = world();
     let session = w.session();
@@ -117,7 +129,6 @@ fn a_thread_whose_call_straddles_a_reset_elsewhere() {
     assert_eq!(cpu_times(&profile, "around"), (1, 1_030, 1_030));
 }
 
-#[test]
 fn what_is_under_way_at_a_reset_belongs_to_the_window_before() {
     let w = world();
     let session = w.session();
@@ -132,7 +143,6 @@ fn what_is_under_way_at_a_reset_belongs_to_the_window_before() {
     assert_eq!(gpu_times(&profile, "step"), (1, 1_100, 1_100));
 }
 
-#[test]
 fn a_snapshot_never_waits() {
     let w = world();
     let session = Session::builder()
@@ -142,7 +152,7 @@ fn a_snapshot_never_waits() {
     step(&w, &w.gpu.stream, 100);
     // The GPU never finishes while the clock stands still: this would hang.
     let now = session.snapshot();
-    assert_sound(&now);
+    assert_consistent(&now);
     let pending = function(&now, "step");
     assert_eq!((pending.calls, pending.untimed_calls), (1, 1));
     assert_eq!((pending.untimed.unfinished, &pending.gpu), (1, &None));
@@ -151,7 +161,6 @@ fn a_snapshot_never_waits() {
     assert_eq!(gpu_times(&profile, "step"), (1, 1_100, 1_100));
 }
 
-#[test]
 fn a_report_waits_for_the_gpu() {
     let w = world();
     w.warm_up(|| step(&w, &w.gpu.stream, 1));
@@ -175,14 +184,13 @@ fn a_report_waits_for_the_gpu() {
     drop(session);
 }
 
-#[test]
 fn a_report_gives_up_after_the_longest_wait() {
     let w = world();
     let limit = Duration::from_millis(5);
     let session = Session::builder().exit_wait(limit).start().expect("start");
     step(&w, &w.gpu.stream, 100);
     let profile = session.finish();
-    assert_sound(&profile);
+    assert_consistent(&profile);
     assert_eq!(function(&profile, "step").untimed.unfinished, 1);
     // What comes in later belongs to nobody.
     settle(&w);
@@ -192,7 +200,6 @@ fn a_report_gives_up_after_the_longest_wait() {
     assert_eq!(profile.diagnostics.timed_calls, 0);
 }
 
-#[test]
 fn many_windows_add_up() {
     let w = world();
     let session = w.session();
@@ -226,7 +233,6 @@ fn many_windows_add_up() {
     drop(session);
 }
 
-#[test]
 fn snapshots_while_threads_run_only_grow_and_end_exact() {
     const THREADS: usize = 4;
     const ROUNDS: u64 = 50;
@@ -263,7 +269,6 @@ fn snapshots_while_threads_run_only_grow_and_end_exact() {
     drop(session);
 }
 
-#[test]
 fn a_failure_whose_effect_lasts_is_told_in_every_window() {
     const ILLEGAL_ADDRESS: i32 = 700;
     let w = world();

@@ -1,20 +1,36 @@
 //! Promise: under a schedule the active steps count and no others, a step never waits, and outside them a span costs no
 //! more than switched off.
 
-#[path = "../../support/world.rs"]
-mod common;
-#[path = "../../support/captured.rs"]
-mod in_graph;
-
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
-use common::{World, assert_sound, cpu_times, function, gpu_times, until, world};
 use cudarc::driver::CudaStream;
 use gpuprof::{Graph, Profile, Schedule, Session, gpu_profile};
-use in_graph::{capture, launch, layer, model};
+use support::captured::{capture, launch, layer, model};
+use support::suite::Module;
+use support::tests;
+use support::{World, assert_consistent, cpu_times, function, gpu_times, until, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        only_active_steps_count_and_each_cycle_is_handed_over,
+        a_cycle_that_the_end_cuts_short_is_handed_over_as_well,
+        cycles_without_a_pause_lose_nothing,
+        outside_active_steps_no_driver_call_is_made_and_nothing_is_booked,
+        a_step_never_waits_for_the_gpu,
+        a_pause_gives_late_gpu_times_a_chance,
+        a_reset_forgets_what_was_measured_and_the_schedule_goes_on,
+        without_a_schedule_steps_change_nothing,
+        who_is_called_may_use_gpuprof,
+        replays_of_a_pause_are_not_taken_for_one_before_it,
+        cycles_that_end_while_one_is_handed_over_are_handed_over_next,
+        a_panic_of_who_is_called_costs_no_later_cycle,
+        who_is_called_may_step_on,
+    ]],
+);
 
 #[gpu_profile]
 fn train(w: &World, stream: &Arc<CudaStream>, ns: u64) {
@@ -27,7 +43,7 @@ fn cycles() -> Arc<Mutex<Vec<Profile>>> {
     let cycles = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&cycles);
     gpuprof::on_profile_ready(move |profile| {
-        assert_sound(&profile);
+        assert_consistent(&profile);
         into.lock().expect("lock").push(profile);
     });
     cycles
@@ -51,7 +67,6 @@ fn steps(w: &World, steps: u64) {
     }
 }
 
-#[test]
 fn only_active_steps_count_and_each_cycle_is_handed_over() {
     let w = world();
     let ready = cycles();
@@ -79,7 +94,6 @@ fn only_active_steps_count_and_each_cycle_is_handed_over() {
     assert_eq!(of_cycles, [(2, 700, 2, 1), (2, 1_500, 2, 1)]);
 }
 
-#[test]
 fn a_cycle_that_the_end_cuts_short_is_handed_over_as_well() {
     let w = world();
     let ready = cycles();
@@ -92,7 +106,6 @@ fn a_cycle_that_the_end_cuts_short_is_handed_over_as_well() {
     assert_eq!(cpu_times(&ready[0], "train"), (2, 500, 500));
 }
 
-#[test]
 fn cycles_without_a_pause_lose_nothing() {
     let w = world();
     let ready = cycles();
@@ -105,7 +118,6 @@ fn cycles_without_a_pause_lose_nothing() {
     assert_eq!(calls, 5);
 }
 
-#[test]
 fn outside_active_steps_no_driver_call_is_made_and_nothing_is_booked() {
     let w = world();
     w.warm_up(|| train(&w, &w.gpu.stream, 1));
@@ -124,7 +136,6 @@ fn outside_active_steps_no_driver_call_is_made_and_nothing_is_booked() {
     assert_eq!(profile.diagnostics.calls, 1);
 }
 
-#[test]
 fn a_step_never_waits_for_the_gpu() {
     let w = world();
     let ready = cycles();
@@ -150,7 +161,6 @@ fn a_step_never_waits_for_the_gpu() {
     w.finish(session);
 }
 
-#[test]
 fn a_pause_gives_late_gpu_times_a_chance() {
     let w = world();
     let ready = cycles();
@@ -171,7 +181,6 @@ fn a_pause_gives_late_gpu_times_a_chance() {
     w.finish(session);
 }
 
-#[test]
 fn a_reset_forgets_what_was_measured_and_the_schedule_goes_on() {
     let w = world();
     let session = scheduled(Schedule::new(1, 0, 1));
@@ -185,7 +194,6 @@ fn a_reset_forgets_what_was_measured_and_the_schedule_goes_on() {
     assert_eq!((told.steps, told.measured_steps, told.cycles), (8, 2, 2));
 }
 
-#[test]
 fn without_a_schedule_steps_change_nothing() {
     let w = world();
     let session = w.session();
@@ -195,7 +203,6 @@ fn without_a_schedule_steps_change_nothing() {
     assert_eq!(profile.schedule, None);
 }
 
-#[test]
 fn who_is_called_may_use_gpuprof() {
     let w = world();
     let session = scheduled(Schedule::new(0, 0, 1));
@@ -210,7 +217,6 @@ fn who_is_called_may_use_gpuprof() {
     assert!(*seen.lock().expect("lock") >= 2);
 }
 
-#[test]
 fn replays_of_a_pause_are_not_taken_for_one_before_it() {
     let w = world();
     let stream = w.gpu.another_stream();
@@ -250,7 +256,6 @@ fn cycle_of(w: &World, ns: u64) {
     gpuprof::step();
 }
 
-#[test]
 fn cycles_that_end_while_one_is_handed_over_are_handed_over_next() {
     let w = world();
     let session = scheduled(Schedule::new(0, 0, 1));
@@ -279,7 +284,6 @@ fn cycles_that_end_while_one_is_handed_over_are_handed_over_next() {
     w.finish(session);
 }
 
-#[test]
 fn a_panic_of_who_is_called_costs_no_later_cycle() {
     let w = world();
     let session = scheduled(Schedule::new(0, 0, 1));
@@ -296,7 +300,6 @@ fn a_panic_of_who_is_called_costs_no_later_cycle() {
     w.finish(session);
 }
 
-#[test]
 fn who_is_called_may_step_on() {
     let w = world();
     let session = scheduled(Schedule::new(0, 0, 1));

@@ -1,13 +1,27 @@
 //! Promise: sessions one after another are apart, each with its own filter, sampling and mode, and one at a time.
 
-#[path = "../../support/world.rs"]
-mod common;
-
 use std::sync::Arc;
 
-use common::{World, assert_sound, cpu_times, function, node, world};
 use cudarc::driver::CudaStream;
 use gpuprof::{Mode, Profile, Session, SessionError, gpu_profile};
+use support::profiles::{functions, local_name};
+use support::suite::Module;
+use support::tests;
+use support::{World, assert_consistent, cpu_times, function, node, world};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        sessions_one_after_another_are_apart,
+        what_is_filtered_out_is_no_place_in_the_tree,
+        a_second_session_is_an_error_while_one_is_open,
+        functions_never_called_are_listed_and_filtered_ones_are_not,
+        what_is_filtered_out_costs_no_call_of_the_driver,
+        without_measuring_there_are_no_numbers,
+        a_profile_without_a_session_is_empty,
+        a_wait_without_end_is_no_deadline,
+    ]],
+);
 
 #[gpu_profile]
 fn step(w: &World, stream: &Arc<CudaStream>, ns: u64) {
@@ -30,16 +44,15 @@ fn counted() {}
 fn never_called() {}
 
 fn is_listed(profile: &Profile, name: &str) -> bool {
-    profile
-        .functions
-        .iter()
-        .any(|function| function.name == name)
+    functions(profile).any(|function| local_name(&function.name) == name)
 }
 
-#[test]
 fn sessions_one_after_another_are_apart() {
     let w = world();
-    let session = Session::builder().filter("^step$").start().expect("start");
+    let session = Session::builder()
+        .filter("^sessions::step$")
+        .start()
+        .expect("start");
     step(&w, &w.gpu.stream, 100);
     around(&w, &w.gpu.stream, counted);
     let first = w.finish(session);
@@ -48,7 +61,7 @@ fn sessions_one_after_another_are_apart() {
     step(&w, &w.gpu.stream, 5_000);
 
     let session = Session::builder()
-        .filter("around|counted")
+        .filter("sessions::around|sessions::counted")
         .sample(1_000_000)
         .start()
         .expect("start");
@@ -78,11 +91,10 @@ fn sessions_one_after_another_are_apart() {
     assert_eq!(third.tree.len(), 1);
 }
 
-#[test]
 fn what_is_filtered_out_is_no_place_in_the_tree() {
     let w = world();
     let session = Session::builder()
-        .filter("^(around|counted)$")
+        .filter("^sessions::(around|counted)$")
         .start()
         .expect("start");
     around(&w, &w.gpu.stream, || {
@@ -97,7 +109,6 @@ fn what_is_filtered_out_is_no_place_in_the_tree() {
     assert_eq!(profile.tree.len(), 2);
 }
 
-#[test]
 fn a_second_session_is_an_error_while_one_is_open() {
     let w = world();
     let session = w.session();
@@ -114,7 +125,6 @@ fn a_second_session_is_an_error_while_one_is_open() {
     drop(w.session());
 }
 
-#[test]
 fn functions_never_called_are_listed_and_filtered_ones_are_not() {
     let w = world();
     let session = w.session();
@@ -122,17 +132,19 @@ fn functions_never_called_are_listed_and_filtered_ones_are_not() {
     let never = function(&profile, "never_called");
     assert_eq!((never.calls, never.threads, never.line > 0), (0, 0, true));
     assert!(never.file.ends_with("sessions.rs"), "{}", never.file);
-    let session = Session::builder().filter("^never").start().expect("start");
+    let session = Session::builder()
+        .filter("^sessions::never")
+        .start()
+        .expect("start");
     let profile = w.finish(session);
     assert!(is_listed(&profile, "never_called") && !is_listed(&profile, "step"));
 }
 
-#[test]
 fn what_is_filtered_out_costs_no_call_of_the_driver() {
     let w = world();
     w.warm_up(|| step(&w, &w.gpu.stream, 1));
     let session = Session::builder()
-        .filter("^counted$")
+        .filter("^sessions::counted$")
         .start()
         .expect("start");
     w.sim.reset_calls();
@@ -152,7 +164,6 @@ fn what_is_filtered_out_costs_no_call_of_the_driver() {
     assert_eq!((profile.diagnostics.calls, profile.tree.len()), (0, 0));
 }
 
-#[test]
 fn without_measuring_there_are_no_numbers() {
     let w = world();
     w.warm_up(|| step(&w, &w.gpu.stream, 1));
@@ -174,18 +185,16 @@ fn without_measuring_there_are_no_numbers() {
     }
 }
 
-#[test]
 fn a_profile_without_a_session_is_empty() {
     let w = world();
     drop(w.session());
     step(&w, &w.gpu.stream, 100);
     for profile in [gpuprof::snapshot(), gpuprof::collect()] {
-        assert_sound(&profile);
+        assert_consistent(&profile);
         assert_eq!(profile.diagnostics.calls, 0);
     }
 }
 
-#[test]
 fn a_wait_without_end_is_no_deadline() {
     let w = world();
     let builder = Session::builder().exit_wait(std::time::Duration::MAX);

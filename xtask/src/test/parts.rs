@@ -29,14 +29,14 @@ pub(super) const PARTS: [Part; 11] = [
     part(
         "the compile errors and accepted forms of the attribute",
         "gpuprof",
-        Some("attribute_ui"),
+        Some("ui"),
     ),
     part(
         "the NVTX ranges as a recorder sees them",
         "gpuprof",
         Some("nvtx"),
     ),
-    part("the ends of a process", "gpuprof", Some("exit")),
+    part("the ends of a process", "gpuprof", Some("process")),
     part("the NVTX recorder", "nvtx-recorder", Some("records")),
     part("the simulated driver", "simcuda", None),
     part("the simulated libcupti", "simcupti", None),

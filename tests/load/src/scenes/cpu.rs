@@ -2,9 +2,9 @@
 
 use gpuprof::gpu_profile;
 
-use crate::common::{assert_sound, function};
 use crate::memory::Since;
 use crate::scene::{Form, Memory, Seen, report, same, session};
+use support::{assert_consistent, function};
 
 #[gpu_profile(cpu)]
 fn outer(calls: u64) {
@@ -28,7 +28,7 @@ pub(super) fn spans(form: Form) -> Result<Seen, String> {
     make(calls);
     let growth = since.growth();
     let (profile, took) = report(&session)?;
-    assert_sound(&profile);
+    assert_consistent(&profile);
     let all = warm_up + calls;
     same("calls", profile.diagnostics.calls, all)?;
     same(

@@ -10,9 +10,9 @@ use gpuprof::profile::UntimedReasons;
 use gpuprof::{Profile, Session, gpu_profile};
 
 use super::processor;
-use crate::common::{Gpu, assert_sound};
 use crate::memory::Since;
 use crate::scene::{Form, Memory, Seen, grouped, report, same, session};
+use support::{Gpu, assert_consistent};
 
 /// More than one thread can have under way, and one context, while a slow host makes them.
 const MORE_THAN_FIT: u64 = 30_000;
@@ -125,7 +125,7 @@ pub(super) fn spans(form: Form) -> Result<Seen, String> {
     gpu.context.synchronize().expect("synchronize");
     settle(&session)?;
     let (profile, took) = report(&session)?;
-    assert_sound(&profile);
+    assert_consistent(&profile);
     same("calls", profile.diagnostics.calls, before + calls)?;
     let what = accounted(&profile, before + calls)?;
     // One thread that does nothing else can be a little faster than the resolver.
@@ -186,7 +186,7 @@ pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
     gpu.context.synchronize().expect("synchronize");
     settle(&session)?;
     let (profile, took) = report(&session)?;
-    assert_sound(&profile);
+    assert_consistent(&profile);
     let each = THREADS * (before + calls);
     let gpu_calls = MORE_THAN_FIT + each;
     same("calls", profile.diagnostics.calls, gpu_calls + each)?;
@@ -228,7 +228,7 @@ pub(super) fn short_lived_threads(form: Form) -> Result<Seen, String> {
     gpu.context.synchronize().expect("synchronize");
     settle(&session)?;
     let (profile, took) = report(&session)?;
-    assert_sound(&profile);
+    assert_consistent(&profile);
     let all = before + threads;
     same("calls", profile.diagnostics.calls, MORE_THAN_FIT + all)?;
     let seen: u32 = profile
@@ -267,7 +267,7 @@ pub(super) fn behind(form: Form) -> Result<Seen, String> {
     make(calls);
     let growth = since.growth();
     let (profile, took) = report(&session)?;
-    assert_sound(&profile);
+    assert_consistent(&profile);
     let all = MORE_THAN_FIT + calls;
     same("calls", profile.diagnostics.calls, all)?;
     let what = accounted(&profile, all)?;
@@ -309,7 +309,7 @@ pub(super) fn starved(form: Form) -> Result<Seen, String> {
     processor::only_when_idle(RESOLVER, false)?;
     gpu.context.synchronize().expect("synchronize");
     let profile = settle(&session)?;
-    assert_sound(&profile);
+    assert_consistent(&profile);
     let all = MORE_THAN_FIT + calls;
     let what = accounted(&profile, all)?;
     if profile.diagnostics.untimed.queue_full == 0 {

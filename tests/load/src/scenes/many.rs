@@ -6,9 +6,9 @@ use std::thread;
 use gpuprof::gpu_profile;
 use load::{Function, all};
 
-use crate::common::assert_sound;
 use crate::memory::Since;
 use crate::scene::{Form, Memory, Seen, grouped, report, same, session};
+use support::assert_consistent;
 
 /// What the counters of all threads may take, as documented.
 const CEILING: u64 = 1 << 30;
@@ -114,7 +114,7 @@ pub(super) fn deep(form: Form) -> Result<Seen, String> {
     (1..times).for_each(|_| descend(&chain));
     let growth = since.growth();
     let (profile, took) = report(&session)?;
-    assert_sound(&profile);
+    assert_consistent(&profile);
     let calls = times * DEPTH as u64;
     same("calls", profile.diagnostics.calls, calls)?;
     same("nodes", profile.tree.len(), DEPTH)?;
@@ -171,7 +171,7 @@ pub(super) fn recursion(form: Form) -> Result<Seen, String> {
     (1..times).for_each(|_| even(DEPTH));
     let growth = since.growth();
     let (profile, _) = report(&session)?;
-    assert_sound(&profile);
+    assert_consistent(&profile);
     same("calls", profile.diagnostics.calls, times * DEPTH)?;
     // A frame takes some hundred bytes, a kilobyte in an unoptimized build.
     let runaway = thread::Builder::new()

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use gpuprof::Profile;
 use gpuprof::profile::Cupti;
+use support::cupti_orders::ORDERS;
+use support::program::{Ended, Program};
+use support::tests;
 
-use crate::COUNT;
-use crate::process::{Ended, Program, tests};
-use crate::with_cupti::ORDERS;
+use super::COUNT;
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![

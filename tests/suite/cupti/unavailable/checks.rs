@@ -4,9 +4,9 @@ use std::path::Path;
 
 use gpuprof::Profile;
 use libloading::os::unix::Library;
-
-use crate::process::{Ended, Program, tests};
-use crate::with_cupti::ORDERS;
+use support::cupti_orders::ORDERS;
+use support::program::{Ended, Program};
+use support::tests;
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![
@@ -80,7 +80,7 @@ fn not_asked_for_it_is_not_looked_for() {
         Program::new("rounds").env("GPUPROF_CUPTI", "off"),
     ] {
         let (ended, profile) = program.profiled();
-        assert!(!ended.stderr.contains("called"), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("called cupti"), "{}", ended.stderr);
         assert_eq!((profile.cupti, profile.diagnostics.notes), (None, vec![]));
     }
 }
@@ -141,7 +141,7 @@ fn a_chosen_library_is_the_only_one_tried() {
             "No such file",
         ],
     );
-    assert!(!ended.stderr.contains("called"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("called cupti"), "{}", ended.stderr);
     // The one that is there, by its name.
     let (_, profile) = program("")
         .env("GPUPROF_CUPTI_LIBRARY", "libcupti.so.13")
@@ -205,7 +205,7 @@ fn whatever_function_is_missing() {
     ] {
         let (ended, note) = refused(program(&format!("hide {symbol}")));
         assert_says(&note, &[symbol, "libcupti.so.13"]);
-        assert!(!ended.stderr.contains("called"), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("called cupti"), "{}", ended.stderr);
     }
 }
 

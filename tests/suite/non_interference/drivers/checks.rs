@@ -2,9 +2,11 @@
 
 use gpuprof::Profile;
 use gpuprof::profile::{Diagnostics, Function};
+use support::function;
+use support::program::{Ended, Program};
+use support::tests;
 
-use crate::process::{Ended, Program, tests};
-use crate::{CALLS, FAIL, HIDE, KERNEL_NS, ROUNDS};
+use super::{CALLS, FAIL, HIDE, KERNEL_NS, ROUNDS};
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![
@@ -91,14 +93,6 @@ fn same(program: impl Fn() -> Program) -> (Ended, Profile) {
     };
     assert_eq!(output(&with), output(&without), "{}", with.stderr);
     (with, profile)
-}
-
-fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
-    profile
-        .functions
-        .iter()
-        .find(|function| function.name == name)
-        .expect("every function is listed")
 }
 
 fn timed(function: &Function) -> u64 {

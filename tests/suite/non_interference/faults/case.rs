@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use gpuprof::Profile;
 use gpuprof::profile::Function;
+use support::profiles::{functions, local_name};
+use support::program::{Ended, Program};
 
-use crate::FAIL;
-use crate::process::{Ended, Program};
-use crate::stand_ins::{LAST_RESORT, NO_STAND_IN};
-use crate::times;
+use super::FAIL;
+use super::stand_ins::{LAST_RESORT, NO_STAND_IN};
+use super::times;
 
 /// A `CUresult`, its name, and how the table calls it.
 pub(crate) type Error = (u32, &'static str, &'static str);
@@ -227,9 +228,8 @@ fn assert_same(with: &Ended, without: &Ended) -> Result<(), String> {
 }
 
 pub(crate) fn function<'a>(profile: &'a Profile, name: &str) -> Result<&'a Function, String> {
-    let mut functions = profile.functions.iter();
-    functions
-        .find(|function| function.name == name)
+    functions(profile)
+        .find(|function| local_name(&function.name) == name)
         .ok_or_else(|| format!("{name} is not listed"))
 }
 

@@ -5,9 +5,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::case::{Case, ERRORS, Error, Seen, TO_AND_FRO, TRIED, Undisturbed, function};
-use crate::process::{Program, tests};
-use crate::stand_ins::{self, LAST_RESORT};
+use support::program::Program;
+use support::tests;
+
+use super::case::{Case, ERRORS, Error, Seen, TO_AND_FRO, TRIED, Undisturbed, function};
+use super::stand_ins::{self, LAST_RESORT};
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![

@@ -16,9 +16,9 @@ use cudarc::driver::{DevicePtr, DevicePtrMut};
 use cudarc::nvrtc::Ptx;
 use gpuprof::{HasStream, StreamRef, gpu_profile, scope, with_stream};
 use simcuda::Sim;
+use support::foreign_context::{Lent, Other};
 
-use crate::other_context::{Lent, Other};
-use crate::replayed;
+use super::replayed;
 
 /// What each kernel takes; nothing else takes time.
 pub(crate) const KERNEL_NS: u64 = 10_000;

@@ -7,7 +7,7 @@ use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode as Mode}
 use cudarc::driver::{CudaGraph, CudaStream};
 use gpuprof::{Graph, gpu_profile};
 
-use crate::program::{Answer, Gpu, copies, tell};
+use super::program::{Answer, Gpu, copies, tell};
 
 /// Enough for every pair of the pool to be used again.
 const ROUNDS: u32 = 100;

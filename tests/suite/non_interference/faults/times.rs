@@ -5,11 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use gpuprof::Profile;
 use gpuprof::profile::{Function, TreeNode};
+use support::assert_consistent;
+use support::profiles::local_name;
+use support::program::Ended;
 
-use crate::case::function;
-use crate::process::Ended;
-use crate::program::{DEEP, KERNEL_NS};
-use crate::sound::assert_sound;
+use super::case::function;
+use super::program::{DEEP, KERNEL_NS};
 
 /// A function of which every time that is shown has one right value. None of them is ever inside itself.
 struct Exact {
@@ -48,12 +49,15 @@ const EXACT: [Exact; 12] = [
 
 /// What holds in every report.
 pub(crate) fn checked(ended: &Ended, profile: &Profile) -> Result<(), String> {
-    catch_unwind(AssertUnwindSafe(|| assert_sound(profile)))
+    catch_unwind(AssertUnwindSafe(|| assert_consistent(profile)))
         .map_err(|_| "the profile contradicts itself, as said above".to_owned())?;
     for exact in &EXACT {
         let function = function(profile, exact.name)?;
         times(exact, function)?;
-        let mut nodes = profile.tree.iter().filter(|node| node.name == exact.name);
+        let mut nodes = profile
+            .tree
+            .iter()
+            .filter(|node| local_name(&node.name) == exact.name);
         nodes.try_for_each(|node| own_times(exact, function, node))?;
     }
     let mut functions = profile.functions.iter();

@@ -8,10 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use gpuprof::Profile;
+use support::exit_matrix;
+use support::function;
+use support::program::{Ended, Folder, Program, read_profile};
+use support::tests;
 
-use crate::common::function;
-use crate::process::{Ended, Folder, Program, matrix, read_profile, tests};
-use crate::{AGE, REPORT};
+use super::{AGE, REPORT};
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![
@@ -77,7 +79,7 @@ fn a_kill_at_any_moment_leaves_a_whole_file_of_the_last_interval() {
         oldest.as_millis()
     );
     let way = "`kill -9` at a random moment, `GPUPROF_CHECKPOINT=0.4`";
-    matrix::note_alone(way, &left[0].ended, &report);
+    exit_matrix::note_alone(way, &left[0].ended, &report);
 }
 
 /// Runs the program, kills it at a random moment and looks at its file.
@@ -158,7 +160,7 @@ fn queued_gpu_work_is_counted_and_not_waited_for() {
     assert_eq!(function(&profile, "step").untimed.unfinished, 1);
     assert!(ended.took < Duration::from_secs(50), "{:?}", ended.took);
     let way = "`abort` with GPU work queued, `GPUPROF_CHECKPOINT=0.05`";
-    matrix::note_alone(way, &ended, &matrix::content(&profile));
+    exit_matrix::note_alone(way, &ended, &exit_matrix::content(&profile));
 }
 
 fn a_path_counts_from_where_the_program_began() {

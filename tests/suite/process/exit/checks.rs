@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use gpuprof::Profile;
+use support::exit_matrix;
+use support::program::{Ended, Folder, Program};
+use support::tests;
+use support::{function, gpu};
 
-use crate::STDOUT;
-use crate::common::{function, gpu};
-use crate::process::{Ended, Folder, Program, matrix, tests};
+use super::STDOUT;
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![
@@ -51,7 +53,7 @@ pub(super) fn played(way: &str, scenario: &str) -> (Ended, Profile) {
         "escape codes in a pipe: {}",
         with.stderr
     );
-    matrix::note(way, &with, &without, &matrix::content(&profile));
+    exit_matrix::note(way, &with, &without, &exit_matrix::content(&profile));
     (with, profile)
 }
 
@@ -150,11 +152,11 @@ fn the_wait_for_queued_gpu_work_is_bounded() {
     let without = Program::new("queued for a minute")
         .env("GPUPROF", "off")
         .run();
-    matrix::note(
+    exit_matrix::note(
         "exit with 60 s of GPU work queued, `GPUPROF_EXIT_WAIT=100ms`",
         &ended,
         &without,
-        &matrix::content(&profile),
+        &exit_matrix::content(&profile),
     );
 }
 
@@ -192,7 +194,7 @@ fn what_ends_at_once_loses_the_report_and_nothing_else() {
             (without.status, &without.stdout, &without.stderr)
         );
         assert_eq!((with.status.code(), with.reports()), (code, 0));
-        matrix::note(
+        exit_matrix::note(
             way,
             &with,
             &without,
@@ -211,7 +213,7 @@ fn a_process_without_a_span_prints_nothing() {
     );
     assert_eq!(folder.files(), [""; 0]);
     let without = Program::new("no span").env("GPUPROF", "off").run();
-    matrix::note(
+    exit_matrix::note(
         "a process in which no span ran",
         &ended,
         &without,

@@ -3,10 +3,13 @@
 
 use std::time::Duration;
 
-use crate::STDOUT;
-use crate::checks::played;
-use crate::common::{function, gpu};
-use crate::process::{Ended, Folder, Program, matrix, read_profile, tests};
+use support::exit_matrix;
+use support::program::{Ended, Folder, Program, read_profile};
+use support::tests;
+use support::{function, gpu};
+
+use super::STDOUT;
+use super::checks::played;
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![
@@ -31,7 +34,7 @@ fn same_end(way: &str, scenario: &str, run: fn(Program) -> Ended) -> Ended {
     let profile = read_profile(&path, &with);
     assert_eq!(function(&profile, "work").calls, 1);
     assert_eq!(folder.files(), ["report.json"]);
-    matrix::note(way, &with, &without, &matrix::content(&profile));
+    exit_matrix::note(way, &with, &without, &exit_matrix::content(&profile));
     with
 }
 
@@ -110,5 +113,5 @@ fn a_child_by_fork_and_exec_reports_for_itself() {
         .collect();
     assert!(calls == [1, 2] || calls == [2, 1], "{calls:?}");
     let way = "a child by fork and exec";
-    matrix::note(way, &with, &without, "complete, each for itself");
+    exit_matrix::note(way, &with, &without, "complete, each for itself");
 }

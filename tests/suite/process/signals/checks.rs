@@ -4,10 +4,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 use libc::{SIGINT, SIGTERM};
+use support::exit_matrix;
+use support::function;
+use support::program::{Ended, Folder, Program, read_profile};
+use support::tests;
 
-use crate::common::function;
-use crate::process::{Ended, Folder, Program, matrix, read_profile, tests};
-use crate::{GRACEFUL, GRACEFUL_STATUS};
+use super::{GRACEFUL, GRACEFUL_STATUS};
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![
@@ -44,7 +46,7 @@ fn signalled(way: &str, scenario: &str, signals: &[i32]) -> Ended {
     assert_eq!(function(&profile, "work").calls, calls, "{scenario}");
     assert_eq!(folder.files(), ["report.json"]);
     let way = format!("{way}, `GPUPROF_SIGNALS=on`");
-    matrix::note(&way, &with, &without, &matrix::content(&profile));
+    exit_matrix::note(&way, &with, &without, &exit_matrix::content(&profile));
     with
 }
 
@@ -67,7 +69,7 @@ fn without_the_setting_a_signal_ends_the_process_at_once() {
     assert_eq!((with.status.signal(), &*with.stderr), (Some(SIGINT), ""));
     assert_eq!(with.status, without.status);
     let report = "lost, as documented; a checkpoint keeps it";
-    matrix::note("SIGINT, by default", &with, &without, report);
+    exit_matrix::note("SIGINT, by default", &with, &without, report);
 }
 
 fn queued_gpu_work_is_waited_for() {
@@ -102,7 +104,7 @@ fn a_second_signal_ends_at_once() {
         if second == SIGINT {
             let without = run("GPUPROF", "off").end();
             let report = "lost: who sends a second signal does not wait";
-            matrix::note(
+            exit_matrix::note(
                 "SIGINT twice, `GPUPROF_SIGNALS=on`",
                 &with,
                 &without,
@@ -129,7 +131,7 @@ fn an_exit_while_the_report_is_written_waits_for_it() {
         profile.diagnostics
     );
     let way = "SIGTERM and `process::exit` at once, `GPUPROF_SIGNALS=on`";
-    matrix::note_alone(way, &ended, &matrix::content(&profile));
+    exit_matrix::note_alone(way, &ended, &exit_matrix::content(&profile));
 }
 
 fn an_ignored_signal_stays_ignored() {

@@ -8,9 +8,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use gpuprof::Profile;
+use support::program::{Ended, Folder, Program, read_profile};
+use support::tests;
 
-use crate::STDOUT;
-use crate::process::{Ended, Folder, Program, read_profile, tests};
+use super::STDOUT;
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![

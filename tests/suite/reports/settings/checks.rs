@@ -4,10 +4,12 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use serde_json::Value;
+use support::profiles::local_name;
+use support::program::{Ended, Folder, Program, read_profile};
+use support::tests;
+use support::{cpu_times, function, gpu_times};
 
-use crate::STDOUT;
-use crate::common::{cpu_times, function, gpu_times};
-use crate::process::{Ended, Folder, Program, read_profile, tests};
+use super::STDOUT;
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![
@@ -51,7 +53,10 @@ fn rows(ended: &Ended) -> Vec<(&str, &str)> {
 }
 
 pub(super) fn names(ended: &Ended) -> Vec<&str> {
-    rows(ended).into_iter().map(|(name, _)| name).collect()
+    rows(ended)
+        .into_iter()
+        .map(|(name, _)| local_name(name))
+        .collect()
 }
 
 fn without_settings_there_is_the_table() {

@@ -3,8 +3,10 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::checks::{names, run, validate, work};
-use crate::process::{Program, tests};
+use support::program::Program;
+use support::tests;
+
+use super::checks::{names, run, validate, work};
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![

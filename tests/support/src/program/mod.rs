@@ -1,12 +1,8 @@
-//! A program under test and the tests that run it, in one binary: with a scenario in its environment the binary is the
-//! program, and `main` is then that program's own; without one it runs the tests.
+//! A program under test: this test binary again, as the program of the test's file.
 //!
-//! For what only a whole process can show: its end, its settings, its driver. Each run has a time limit from outside.
+//! It shows what only a whole process can: its end, its settings, its driver. Each run has a time
+//! limit from outside.
 
-// Each test file uses its own part of this.
-#![allow(dead_code, unused_imports, unused_macros)]
-
-pub(crate) mod matrix;
 mod running;
 
 use std::ffi::OsStr;
@@ -14,18 +10,22 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{env, fs, ptr};
 
 use gpuprof::Profile;
-use libtest_mimic::{Arguments, Trial};
 
-pub(crate) use running::{Ended, Running, ready};
+use crate::suite;
+
+pub use running::{Ended, Running, ready};
 
 /// Names the scenario; `GPUPROF_TEST_` variables are no settings.
-pub(crate) const SCENARIO: &str = "GPUPROF_TEST_SCENARIO";
+pub const SCENARIO: &str = "GPUPROF_TEST_SCENARIO";
+
+/// Names the file whose program is meant.
+const MODULE: &str = "GPUPROF_TEST_MODULE";
 
 /// Many times what any run takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -41,34 +41,30 @@ const FOREIGN: [&str; 7] = [
     "NVTX_INJECTION64_PATH",
 ];
 
-/// The scenario this process is to play; `None` where it is to run the tests.
+/// The scenario that this process plays; `None` if it is no program under test.
 pub(crate) fn scenario() -> Option<String> {
     env::var(SCENARIO).ok()
 }
 
-/// Runs the tests as `cargo test` wants them run, or to see what they see ([`matrix`]).
-pub(crate) fn run_tests(tests: &[(&'static str, fn())]) -> ExitCode {
-    if matrix::is_wanted() {
-        return matrix::print(tests);
-    }
-    let trial = |(name, test): &(&'static str, fn())| {
-        let test = *test;
-        Trial::test(*name, move || {
-            test();
-            Ok(())
-        })
-    };
-    libtest_mimic::run(&Arguments::from_args(), tests.iter().map(trial).collect()).exit_code()
+/// The file whose program this process is.
+pub(crate) fn module() -> Option<String> {
+    env::var(MODULE).ok()
 }
 
-/// The listed functions with their names, for [`run_tests`].
-macro_rules! tests {
-    ($($test:ident),+ $(,)?) => { &[$((stringify!($test), $test as fn())),+] };
+/// A command without gpuprof's settings and without what else could change a report.
+pub(crate) fn neutral(path: &Path) -> Command {
+    let mut command = Command::new(path);
+    for (name, _) in env::vars_os() {
+        let shown = name.to_string_lossy();
+        if shown.starts_with("GPUPROF") || FOREIGN.contains(&&*shown) {
+            command.env_remove(&name);
+        }
+    }
+    command
 }
-pub(crate) use tests;
 
 /// A run to be.
-pub(crate) struct Program {
+pub struct Program {
     command: Command,
     limit: Duration,
     stdout: Option<File>,
@@ -76,40 +72,42 @@ pub(crate) struct Program {
 
 impl Program {
     /// This binary, playing `scenario`.
-    pub(crate) fn new(scenario: &str) -> Self {
-        Self::at(&env::current_exe().expect("a test has a path")).env(SCENARIO, scenario)
+    pub fn new(scenario: &str) -> Self {
+        Self::at(&env::current_exe().expect("a test has a path")).scenario(scenario)
     }
 
     /// The program at `path`.
-    pub(crate) fn at(path: &Path) -> Self {
+    pub fn at(path: &Path) -> Self {
         begin_with_default_signals();
-        let mut command = Command::new(path);
-        for (name, _) in env::vars_os() {
-            let shown = name.to_string_lossy();
-            if shown.starts_with("GPUPROF") || FOREIGN.contains(&&*shown) {
-                command.env_remove(&name);
-            }
-        }
         Self {
-            command,
+            command: neutral(path),
             limit: LIMIT,
             stdout: None,
         }
     }
 
-    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+    /// Has a copy of this binary play `scenario`.
+    pub fn scenario(self, scenario: &str) -> Self {
+        let program = self.env(SCENARIO, scenario);
+        match suite::current() {
+            Some(module) => program.env(MODULE, module),
+            None => program,
+        }
+    }
+
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
     /// Connects its standard output to a file; [`Ended`] has none of it then.
-    pub(crate) fn stdout(mut self, file: File) -> Self {
+    pub fn stdout(mut self, file: File) -> Self {
         self.stdout = Some(file);
         self
     }
 
     /// Runs it in that folder.
-    pub(crate) fn folder(mut self, folder: &Folder) -> Self {
+    pub fn folder(mut self, folder: &Folder) -> Self {
         self.command.current_dir(folder.path(""));
         self
     }
@@ -118,32 +116,32 @@ impl Program {
     ///
     /// # Panics
     /// When it has not ended within the time limit; it is killed then.
-    pub(crate) fn run(self) -> Ended {
+    pub fn run(self) -> Ended {
         let (ours, theirs) = std::io::pipe().expect("a pipe");
         self.begin(ours, theirs.into()).end()
     }
 
     /// The same with a terminal of so many columns as its standard error.
-    pub(crate) fn run_on_terminal(self, columns: u16) -> Ended {
+    pub fn run_on_terminal(self, columns: u16) -> Ended {
         let (ours, theirs) = terminal(columns);
         self.env("TERM", "xterm").begin(ours, theirs.into()).end()
     }
 
     /// The same with nobody at the other end of its standard error.
-    pub(crate) fn run_without_reader(self) -> Ended {
+    pub fn run_without_reader(self) -> Ended {
         let (ours, theirs) = std::io::pipe().expect("a pipe");
         drop(ours);
         self.begin(std::io::empty(), theirs.into()).end()
     }
 
     /// The same with a reader that takes its time before it begins to read.
-    pub(crate) fn run_read_late(self, pause: Duration) -> Ended {
+    pub fn run_read_late(self, pause: Duration) -> Ended {
         let (ours, theirs) = std::io::pipe().expect("a pipe");
         self.begin(Late(ours, Some(pause)), theirs.into()).end()
     }
 
     /// Starts it, with its output in pipes.
-    pub(crate) fn start(self) -> Running {
+    pub fn start(self) -> Running {
         let (ours, theirs) = std::io::pipe().expect("a pipe");
         self.begin(ours, theirs.into())
     }
@@ -160,7 +158,7 @@ impl Program {
     }
 
     /// Runs it with the table on standard error and the JSON in a file, and reads that.
-    pub(crate) fn profiled(self) -> (Ended, Profile) {
+    pub fn profiled(self) -> (Ended, Profile) {
         let folder = Folder::new();
         let path = folder.path("report.json");
         let ended = self
@@ -171,7 +169,7 @@ impl Program {
     }
 
     /// Runs it with the NVTX recorder injected and gives the NVTX calls it made.
-    pub(crate) fn recorded(self) -> (Ended, Vec<nvtx_recorder::Call>) {
+    pub fn recorded(self) -> (Ended, Vec<nvtx_recorder::Call>) {
         let folder = Folder::new();
         let log = folder.path("nvtx.jsonl");
         let program = self.env("NVTX_INJECTION64_PATH", nvtx_recorder::library());
@@ -186,31 +184,34 @@ impl Program {
 }
 
 /// The profile in the JSON file at `path`.
-pub(crate) fn read_profile(path: &Path, ended: &Ended) -> Profile {
+pub fn read_profile(path: &Path, ended: &Ended) -> Profile {
     let text = fs::read_to_string(path)
         .unwrap_or_else(|error| panic!("{}: {error}\n{ended:#?}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// A folder of its own, gone when dropped.
-pub(crate) struct Folder(PathBuf);
+pub struct Folder(PathBuf);
 
 impl Folder {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("process-{}-{count}", std::process::id());
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let test = env::current_exe().expect("a test has a path");
+        // Where cargo has it for integration tests: tests are in TARGET/PROFILE/deps.
+        let target = test.ancestors().nth(3).expect("the target folder");
+        let folder = target.join("tmp").join(name);
         fs::create_dir_all(&folder).expect("the target folder can be written");
         Self(folder)
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
     /// The names of the files in it, sorted.
-    pub(crate) fn files(&self) -> Vec<String> {
+    pub fn files(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).expect("the folder is there");
         let name = |entry: std::io::Result<fs::DirEntry>| {
             entry.expect("readable").file_name().into_string()

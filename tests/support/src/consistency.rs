@@ -4,7 +4,7 @@ use gpuprof::Profile;
 use gpuprof::profile::{Function, GpuSpanStats, SpanStats, UntimedReasons};
 
 /// Panics where `profile` contradicts itself.
-pub fn assert_sound(profile: &Profile) {
+pub fn assert_consistent(profile: &Profile) {
     for function in &profile.functions {
         functions_add_up(profile, function);
     }

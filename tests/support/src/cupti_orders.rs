@@ -1,9 +1,6 @@
 //! A simulated libcupti beside the simulated driver, steered by the environment: for the programs of tests in which CUPTI is
 //! started once a process.
 
-// Each test file uses its own part of this.
-#![allow(dead_code, unreachable_pub)]
-
 use simcupti::{Cupti, Options, Order, Stamps, Version};
 
 /// What is to be different, as `WORD VALUE…` between semicolons; see [`install`].

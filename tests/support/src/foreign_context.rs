@@ -1,8 +1,5 @@
 //! A context that is no primary one and nothing of cudarc's safe types: what another library of the process would have.
 
-// Each test file uses its own part of it.
-#![allow(dead_code, unreachable_pub)]
-
 use std::ffi::c_void;
 use std::ptr;
 

@@ -12,7 +12,7 @@ const BYTES: usize = LEN * size_of::<f32>();
 
 /// A context, a stream, and saxpy on two buffers. Nothing of it is ever destroyed: the process ends.
 #[derive(Clone, Copy)]
-pub(crate) struct Raw {
+pub struct Raw {
     context: sys::CUcontext,
     stream: sys::CUstream,
     function: sys::CUfunction,
@@ -24,7 +24,7 @@ pub(crate) struct Raw {
 unsafe impl Send for Raw {}
 
 impl Raw {
-    pub(crate) fn new() -> Result<Self, DriverError> {
+    pub fn new() -> Result<Self, DriverError> {
         result::init()?;
         let device = result::device::get(0)?;
         // SAFETY: the device exists.
@@ -56,13 +56,13 @@ impl Raw {
     }
 
     /// Makes the context current on this thread.
-    pub(crate) fn make_current(&self) -> Result<(), DriverError> {
+    pub fn make_current(&self) -> Result<(), DriverError> {
         // SAFETY: the context is alive.
         unsafe { result::ctx::set_current(self.context) }
     }
 
     /// Queues `y = a * x + y`.
-    pub(crate) fn add(&self, a: f32) -> Result<(), DriverError> {
+    pub fn add(&self, a: f32) -> Result<(), DriverError> {
         let (mut n, mut a, mut x, mut y) = (LEN as u32, a, self.x, self.y);
         let arguments: [*mut c_void; 4] = [
             (&raw mut n).cast(),
@@ -85,7 +85,7 @@ impl Raw {
     }
 
     /// Waits for what is queued and gives `y`.
-    pub(crate) fn read(&self) -> Result<Vec<f32>, DriverError> {
+    pub fn read(&self) -> Result<Vec<f32>, DriverError> {
         // SAFETY: the stream is alive.
         unsafe { result::stream::synchronize(self.stream) }?;
         let mut y = vec![0.0; LEN];

@@ -1,44 +1,32 @@
-//! The simulated device under a virtual clock that gpuprof shares: every number a test sees has one exact value.
-//!
-//! The clock, the driver and gpuprof are one per process, so the tests of a file take turns ([`world`]), each in a session
-//! of its own.
+//! The simulated device under a virtual clock that gpuprof shares, so that every time in a profile
+//! has one exact value.
 
-// Each test file has it as a module of its own and uses its own part of it.
-#![allow(dead_code, unreachable_pub)]
-
-mod sound;
-
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, LaunchConfig, PushKernelArg,
 };
 use cudarc::nvrtc::Ptx;
-use gpuprof::profile::{Function, GpuSpanStats, TreeNode};
 use gpuprof::{Profile, Session};
 use simcuda::Sim;
 
-pub use sound::assert_sound;
+use crate::assert_consistent;
 
-/// The simulated world, for one test at a time.
+/// The simulated driver and its first device.
 pub struct World {
     pub sim: Sim,
     pub gpu: Gpu,
-    _turn: MutexGuard<'static, ()>,
 }
 
-/// Takes the world for this test: virtual clock, no failures, no call counted yet.
+/// The world of this process: a virtual clock, no failures, and no driver call counted yet.
 pub fn world() -> World {
     world_with(1)
 }
 
-/// The same with so many devices; the first call of the process decides.
+/// The same with `devices` devices; the first call in a process decides.
 pub fn world_with(devices: u32) -> World {
-    static TURN: Mutex<()> = Mutex::new(());
     static SIM: OnceLock<Sim> = OnceLock::new();
-    // A failed test must not fail the others.
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let sim = *SIM.get_or_init(|| {
         let options = simcuda::Options {
             virtual_clock: true,
@@ -57,7 +45,6 @@ pub fn world_with(devices: u32) -> World {
     World {
         sim,
         gpu: Gpu::new(sim, 0),
-        _turn: turn,
     }
 }
 
@@ -74,7 +61,7 @@ impl World {
             .expect("no other session is open")
     }
 
-    /// Lets the GPU finish and ends the session. The profile is [sound](assert_sound).
+    /// Waits for the GPU and ends the session. The profile is [consistent](assert_consistent).
     pub fn finish(&self, session: Session) -> Profile {
         self.gpu
             .stream
@@ -82,12 +69,12 @@ impl World {
             .synchronize()
             .expect("synchronize");
         let profile = session.finish();
-        assert_sound(&profile);
+        assert_consistent(&profile);
         profile
     }
 
-    /// Runs one timed span, and returns when what gpuprof does once per context is over: the calls it makes from now on
-    /// are those that spans bring about.
+    /// Runs one timed span and returns when gpuprof has finished its work for the context: all
+    /// later driver calls of gpuprof are caused by spans.
     pub fn warm_up(&self, span: impl FnOnce()) {
         let session = self.session();
         span();
@@ -96,7 +83,7 @@ impl World {
     }
 }
 
-/// A context with one stream and a kernel that lasts as long as a test says.
+/// A context with one stream, and a kernel whose duration the test chooses.
 pub struct Gpu {
     pub sim: Sim,
     pub context: Arc<CudaContext>,
@@ -137,9 +124,10 @@ impl Gpu {
         self.kernel_on(&self.stream, ns);
     }
 
-    /// Launches a kernel of exactly `ns` on `stream`, by raw pointers so that cudarc's own tracking stays out of it.
+    /// Launches a kernel of exactly `ns` on `stream`. It takes raw pointers, which cudarc does not
+    /// track with events of its own.
     pub fn kernel_on(&self, stream: &Arc<CudaStream>, ns: u64) {
-        // The duration is the device's: another thread's launch must not come between.
+        // The duration belongs to the device, so no other thread may launch in between.
         let _launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
         self.sim.set_kernel_ns(kernels::SAXPY, ns);
         let (n, a) = (LEN as u32, 1.0_f32);
@@ -156,66 +144,12 @@ impl Gpu {
     }
 }
 
-/// Returns once `condition` holds: for what another thread does in its own time.
+/// Waits until `condition` holds, for what another thread does in its own time.
 pub fn until(condition: impl Fn() -> bool) {
     // Only a hung test gets here.
     let deadline = Instant::now() + Duration::from_secs(60);
     while !condition() {
-        assert!(Instant::now() < deadline, "it never came to hold");
+        assert!(Instant::now() < deadline, "the condition never held");
         std::thread::yield_now();
     }
-}
-
-/// The one function of this name.
-pub fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
-    let mut found = profile
-        .functions
-        .iter()
-        .filter(|function| function.name == name);
-    let names = || {
-        profile
-            .functions
-            .iter()
-            .map(|function| function.name.as_str())
-            .collect::<Vec<_>>()
-    };
-    let first = found
-        .next()
-        .unwrap_or_else(|| panic!("no function {name} among {:?}", names()));
-    assert!(found.next().is_none(), "{name} stands twice");
-    first
-}
-
-/// GPU times of the function of this name.
-pub fn gpu<'a>(profile: &'a Profile, name: &str) -> &'a GpuSpanStats {
-    function(profile, name)
-        .gpu
-        .as_ref()
-        .unwrap_or_else(|| panic!("{name} was not timed: {:#?}", function(profile, name)))
-}
-
-/// `(calls, total, self)` of the function's CPU time.
-pub fn cpu_times(profile: &Profile, name: &str) -> (u64, u64, u64) {
-    let function = function(profile, name);
-    (function.calls, function.cpu.total_ns, function.cpu.self_ns)
-}
-
-/// `(timed calls, total, self)` of the function's GPU time.
-pub fn gpu_times(profile: &Profile, name: &str) -> (u64, u64, u64) {
-    let gpu = gpu(profile, name);
-    (gpu.timed_calls, gpu.times.total_ns, gpu.times.self_ns)
-}
-
-/// The node at the end of this chain of names from the top.
-pub fn node<'a>(profile: &'a Profile, chain: &[&str]) -> &'a TreeNode {
-    let mut parent = None;
-    let mut found = None;
-    for name in chain {
-        let here = |node: &&TreeNode| node.parent == parent && node.name == *name;
-        let node = profile.tree.iter().find(here);
-        found =
-            Some(node.unwrap_or_else(|| panic!("no {name} of {chain:?} in {:#?}", profile.tree)));
-        parent = found.map(|node| node.id);
-    }
-    found.expect("a chain has a name")
 }

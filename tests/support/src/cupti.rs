@@ -1,15 +1,12 @@
 //! The simulated libcupti beside the simulated driver, and what a profile tells of kernels, copies and calls.
 
-// Each test file has it as a module of its own and uses its own part of it.
-#![allow(dead_code, unreachable_pub)]
-
 use std::ops::Deref;
 
 use gpuprof::profile::{Cupti, GpuActivity};
 use gpuprof::{Profile, Session, SessionBuilder};
 use simcupti::Order;
 
-use crate::common::{World, assert_sound, function, world_with};
+use crate::{World, assert_consistent, function, world_with};
 
 /// The simulated world with its libcupti.
 pub struct Tier {
@@ -81,7 +78,7 @@ impl Tier {
         self.settle();
         self.cpu(1_000);
         let profile = session.finish();
-        assert_sound(&profile);
+        assert_consistent(&profile);
         profile
     }
 }

@@ -1,8 +1,5 @@
 //! Functions that go into graphs, and how these are made and launched.
 
-// Each test file has it as a module of its own and uses its own part of it.
-#![allow(dead_code, unreachable_pub)]
-
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
@@ -10,7 +7,7 @@ use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaGraph, CudaStream};
 use gpuprof::{Graph, gpu_profile};
 
-use crate::common::World;
+use crate::World;
 
 pub const MODE: Mode = Mode::CU_STREAM_CAPTURE_MODE_GLOBAL;
 

@@ -12,7 +12,7 @@ use super::Folder;
 const READY: &str = "GPUPROF_TEST_READY";
 
 /// Tells the test that waits with [`Running::until_ready`]; to be called by the program.
-pub(crate) fn ready() {
+pub fn ready() {
     if let Some(path) = env::var_os(READY) {
         fs::write(path, "").expect("the test made the folder");
     }
@@ -20,29 +20,29 @@ pub(crate) fn ready() {
 
 /// A run that has ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) status: ExitStatus,
-    pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: String,
-    pub(crate) took: Duration,
+pub struct Ended {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+    pub took: Duration,
 }
 
 impl Ended {
     /// The lines of standard error that are gpuprof's remarks, not the head of a report.
-    pub(crate) fn remarks(&self) -> Vec<&str> {
+    pub fn remarks(&self) -> Vec<&str> {
         let is_remark = |line: &&str| line.starts_with("gpuprof: ") && !line.contains(" · wall ");
         self.stderr.lines().filter(is_remark).collect()
     }
 
     /// How many tables and trees stand on standard error.
-    pub(crate) fn reports(&self) -> usize {
+    pub fn reports(&self) -> usize {
         let is_head = |line: &&str| line.starts_with("gpuprof: ") && line.contains(" · wall ");
         self.stderr.lines().filter(is_head).count()
     }
 }
 
 /// A run under way; killed when dropped.
-pub(crate) struct Running {
+pub struct Running {
     child: Child,
     shown: String,
     limit: Duration,
@@ -81,7 +81,7 @@ impl Running {
     }
 
     /// Waits until the program says [`ready`].
-    pub(crate) fn until_ready(self) -> Self {
+    pub fn until_ready(self) -> Self {
         while !self.folder.path("ready").exists() {
             assert!(
                 self.began.elapsed() < self.limit,
@@ -94,7 +94,7 @@ impl Running {
     }
 
     /// Sends it a signal.
-    pub(crate) fn signal(&self, signal: i32) {
+    pub fn signal(&self, signal: i32) {
         let process = i32::try_from(self.child.id()).expect("a process id");
         // SAFETY: the child is not waited for yet, so the number is still its own.
         let status = unsafe { libc::kill(process, signal) };
@@ -105,7 +105,7 @@ impl Running {
     ///
     /// # Panics
     /// When it has not ended within the time limit; it is killed then.
-    pub(crate) fn end(mut self) -> Ended {
+    pub fn end(mut self) -> Ended {
         let status = self.wait();
         let took = self.began.elapsed();
         // What the pipes hold after a kill is lost with it: a grandchild may keep them open for ever.

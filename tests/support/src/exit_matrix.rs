@@ -1,15 +1,15 @@
-//! The exit matrix: what the tests of the ends of a process see, one row each, for `cargo xtask reliability`.
+//! The exit matrix: one row for each way in which a process ends, for `cargo xtask reliability`.
 //!
-//! A test notes its row on the way. With [`WANTED`] in the environment the tests run one after the other, and the rows are
-//! printed instead of `ok`.
+//! A test notes its rows while it runs; its process prints them if [`want`] asked for them.
 
-use std::process::{ExitCode, ExitStatus};
+use std::env;
+use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gpuprof::Profile;
 
-use super::Ended;
+use crate::program::Ended;
 
 /// Set where the rows are wanted.
 const WANTED: &str = "GPUPROF_TEST_MATRIX";
@@ -17,20 +17,20 @@ const WANTED: &str = "GPUPROF_TEST_MATRIX";
 static ROWS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Whether the rows are wanted.
-pub(crate) fn is_wanted() -> bool {
-    std::env::var_os(WANTED).is_some()
+pub fn is_wanted() -> bool {
+    env::var_os(WANTED).is_some()
 }
 
-/// Runs the tests and prints their rows, as lines of a Markdown table.
-pub(super) fn print(tests: &[(&'static str, fn())]) -> ExitCode {
-    for (_, test) in tests {
-        // One that fails ends the program: there is no matrix then.
-        test();
+/// Asks the process of a test for its rows.
+pub(crate) fn want(command: &mut Command) -> &mut Command {
+    command.env(WANTED, "1")
+}
+
+/// Prints the rows of this process, as lines of a Markdown table, if they are wanted.
+pub(crate) fn print() {
+    if is_wanted() {
+        rows().iter().for_each(|row| println!("{row}"));
     }
-    for row in rows().iter() {
-        println!("{row}");
-    }
-    ExitCode::SUCCESS
 }
 
 fn rows() -> std::sync::MutexGuard<'static, Vec<String>> {
@@ -38,7 +38,7 @@ fn rows() -> std::sync::MutexGuard<'static, Vec<String>> {
 }
 
 /// Notes one way to end: how a run ended, how the same run ended without gpuprof, and what was reported.
-pub(crate) fn note(way: &str, with: &Ended, without: &Ended, report: &str) {
+pub fn note(way: &str, with: &Ended, without: &Ended, report: &str) {
     let same = |same| if same { "same" } else { "differs" };
     let stdout = same(with.stdout == without.stdout);
     let status = same(with.status == without.status);
@@ -46,7 +46,7 @@ pub(crate) fn note(way: &str, with: &Ended, without: &Ended, report: &str) {
 }
 
 /// Notes one way to end that cannot be held against the same run without gpuprof.
-pub(crate) fn note_alone(way: &str, ended: &Ended, report: &str) {
+pub fn note_alone(way: &str, ended: &Ended, report: &str) {
     row(way, ended.status, "–", report, "–", ended.took);
 }
 
@@ -57,7 +57,7 @@ fn row(way: &str, status: ExitStatus, same: &str, report: &str, stdout: &str, to
 }
 
 /// What a profile holds: everything, or how much is counted as missing.
-pub(crate) fn content(profile: &Profile) -> String {
+pub fn content(profile: &Profile) -> String {
     let diagnostics = &profile.diagnostics;
     let calls = if diagnostics.calls == 1 {
         "call"

@@ -1,0 +1,21 @@
+//! Promise: calls are counted and timed once, on whatever threads and under whatever runtime they run.
+
+mod async_calls;
+mod boxed_futures;
+mod many_polls;
+mod rayon_tasks;
+mod threads;
+mod tokio_tasks;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    support::suite::run(&[
+        async_calls::MODULE,
+        boxed_futures::MODULE,
+        many_polls::MODULE,
+        rayon_tasks::MODULE,
+        threads::MODULE,
+        tokio_tasks::MODULE,
+    ])
+}

@@ -1,0 +1,25 @@
+//! Promise: the attribute gives each function its entry, its settings and its stream, and its code is as
+//! clean as the caller's.
+
+// A lint of `strict_caller` that only a crate can turn on.
+#![deny(non_ascii_idents)]
+
+mod has_stream_types;
+mod sites;
+mod stream_arguments;
+mod stream_choice;
+mod stream_discovery;
+mod strict_caller;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    support::suite::run(&[
+        has_stream_types::MODULE,
+        sites::MODULE,
+        stream_arguments::MODULE,
+        stream_choice::MODULE,
+        stream_discovery::MODULE,
+        strict_caller::MODULE,
+    ])
+}

@@ -1,0 +1,19 @@
+//! Promise: calls, times and the call tree are exact.
+
+mod event_pairs;
+mod nesting;
+mod recursion;
+mod statistics;
+mod unwinding;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    support::suite::run(&[
+        event_pairs::MODULE,
+        nesting::MODULE,
+        recursion::MODULE,
+        statistics::MODULE,
+        unwinding::MODULE,
+    ])
+}

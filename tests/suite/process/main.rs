@@ -1,0 +1,11 @@
+//! Promise: however a process ends, the report comes once, and the end is the program's own.
+
+mod checkpoint;
+mod exit;
+mod signals;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    support::suite::run(&[exit::MODULE, signals::MODULE, checkpoint::MODULE])
+}

@@ -1,0 +1,11 @@
+//! Promise: each call is timed on its own streams, devices and contexts, and on no others.
+
+mod contexts;
+mod devices;
+mod spans;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    support::suite::run(&[contexts::MODULE, devices::MODULE, spans::MODULE])
+}

@@ -1,0 +1,15 @@
+//! Promise: resets, sessions and schedules cut the measurement without losing or mixing calls.
+
+mod resets_and_snapshots;
+mod schedule;
+mod sessions;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    support::suite::run(&[
+        resets_and_snapshots::MODULE,
+        schedule::MODULE,
+        sessions::MODULE,
+    ])
+}

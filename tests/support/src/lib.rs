@@ -1,0 +1,26 @@
+//! What gpuprof's tests share.
+//!
+//! - [`suite`] runs each test of a binary in a process of its own.
+//! - [`World`] is the simulated device under a virtual clock: every time has one exact value.
+//! - [`profiles`] reads a profile, and [`consistency`] checks what holds in every profile.
+//! - [`program`] runs a whole process and returns its output, its status and its report.
+
+// Test helpers: their names say what they are.
+#![allow(missing_docs)]
+
+pub mod captured;
+pub mod consistency;
+pub mod cupti;
+pub mod cupti_orders;
+pub mod driver_calls;
+pub mod executor;
+pub mod exit_matrix;
+pub mod foreign_context;
+pub mod profiles;
+pub mod program;
+pub mod suite;
+mod world;
+
+pub use consistency::assert_consistent;
+pub use profiles::{cpu_times, function, gpu, gpu_times, node};
+pub use world::{Gpu, World, until, world, world_with};

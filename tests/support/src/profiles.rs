@@ -1,0 +1,89 @@
+//! Reads what a test expects from a profile.
+
+use gpuprof::Profile;
+use gpuprof::profile::{Function, GpuSpanStats, TreeNode};
+
+use crate::suite;
+
+/// The one function of this name in the file under test, or else in this crate.
+///
+/// A binary holds the functions of many files. Those of other files are never called, but listed.
+pub fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
+    let found = find(functions(profile), name);
+    found
+        .or_else(|| find(functions_of_this_crate(profile), name))
+        .unwrap_or_else(|| {
+            let all = profile.functions.iter();
+            let names: Vec<_> = all
+                .map(|function| (&function.module, &function.name))
+                .collect();
+            panic!("no function {name} among {names:?}")
+        })
+}
+
+/// The functions of the file under test.
+pub fn functions(profile: &Profile) -> impl Iterator<Item = &Function> {
+    let is_here = |function: &&Function| {
+        let file = suite::current();
+        file.is_none_or(|file| is_within(&function.module, file))
+    };
+    profile.functions.iter().filter(is_here)
+}
+
+fn functions_of_this_crate(profile: &Profile) -> impl Iterator<Item = &Function> {
+    let all = profile.functions.iter();
+    all.filter(|function| is_within(&function.module, env!("CARGO_CRATE_NAME")))
+}
+
+fn find<'a>(functions: impl Iterator<Item = &'a Function>, name: &str) -> Option<&'a Function> {
+    let mut named = functions.filter(|function| local_name(&function.name) == name);
+    let first = named.next();
+    assert!(named.next().is_none(), "two functions are named {name}");
+    first
+}
+
+/// A function's name as seen from the file under test: `Model::run` of `nesting::Model::run`.
+pub fn local_name(name: &str) -> &str {
+    let file = suite::current().and_then(|path| path.split_once("::"));
+    let local = file.and_then(|(_, file)| name.strip_prefix(file)?.strip_prefix("::"));
+    local.unwrap_or(name)
+}
+
+fn is_within(module: &str, outer: &str) -> bool {
+    let rest = module.strip_prefix(outer);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
+/// GPU times of the function of this name.
+pub fn gpu<'a>(profile: &'a Profile, name: &str) -> &'a GpuSpanStats {
+    function(profile, name)
+        .gpu
+        .as_ref()
+        .unwrap_or_else(|| panic!("{name} was not timed: {:#?}", function(profile, name)))
+}
+
+/// `(calls, total, self)` of the function's CPU time.
+pub fn cpu_times(profile: &Profile, name: &str) -> (u64, u64, u64) {
+    let function = function(profile, name);
+    (function.calls, function.cpu.total_ns, function.cpu.self_ns)
+}
+
+/// `(timed calls, total, self)` of the function's GPU time.
+pub fn gpu_times(profile: &Profile, name: &str) -> (u64, u64, u64) {
+    let gpu = gpu(profile, name);
+    (gpu.timed_calls, gpu.times.total_ns, gpu.times.self_ns)
+}
+
+/// The node at the end of this chain of names from the top.
+pub fn node<'a>(profile: &'a Profile, chain: &[&str]) -> &'a TreeNode {
+    let mut parent = None;
+    let mut found = None;
+    for name in chain {
+        let here = |node: &&TreeNode| node.parent == parent && local_name(&node.name) == *name;
+        let node = profile.tree.iter().find(here);
+        found =
+            Some(node.unwrap_or_else(|| panic!("no {name} of {chain:?} in {:#?}", profile.tree)));
+        parent = found.map(|node| node.id);
+    }
+    found.expect("a chain has a name")
+}

@@ -1,0 +1,208 @@
+//! A test binary in which each test is a process of its own.
+//!
+//! gpuprof's collector, the simulated driver and the clock exist once per process. A process for
+//! each test gives it fresh ones, so tests need no lock and no order. The binary starts itself
+//! again with [`TEST`] in the environment to run one test, and with [`program::SCENARIO`] to be
+//! the program that a test examines.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use crate::exit_matrix;
+use crate::program::{self, Folder};
+
+/// Names the one test that this process runs.
+const TEST: &str = "GPUPROF_TEST_NAME";
+
+/// Prints the rows that tests note for `cargo xtask reliability` instead of their results.
+const MATRIX_ARGUMENT: &str = "--matrix";
+
+/// Many times what any test takes on a busy machine.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
+
+/// A test's name in its file, and its body.
+pub type Test = (&'static str, fn());
+
+/// The tests of one file, and the program that they run.
+#[derive(Clone, Copy)]
+pub struct Module {
+    path: &'static str,
+    tests: &'static [&'static [Test]],
+    program: Option<fn(&str) -> ExitCode>,
+    matrix: Option<fn() -> ExitCode>,
+}
+
+impl Module {
+    /// The tests of the file whose `module_path!()` is `path`.
+    pub const fn new(path: &'static str, tests: &'static [&'static [Test]]) -> Self {
+        Self {
+            path,
+            tests,
+            program: None,
+            matrix: None,
+        }
+    }
+
+    /// `program` is the `main` of the processes that the tests start; it takes a scenario.
+    pub const fn with_program(mut self, program: fn(&str) -> ExitCode) -> Self {
+        self.program = Some(program);
+        self
+    }
+
+    /// `matrix` prints a table of its own for `--matrix`.
+    pub const fn with_matrix(mut self, matrix: fn() -> ExitCode) -> Self {
+        self.matrix = Some(matrix);
+        self
+    }
+
+    /// The path without the binary's name: `nesting` of `numbers::nesting`.
+    fn name(&self) -> &'static str {
+        self.path.split_once("::").map_or("", |(_, name)| name)
+    }
+
+    fn tests(&self) -> impl Iterator<Item = (String, fn())> {
+        let tests = self.tests.iter().copied().flatten();
+        tests.map(|(test, run)| match self.name() {
+            "" => ((*test).to_owned(), *run),
+            name => (format!("{name}::{test}"), *run),
+        })
+    }
+}
+
+/// The listed functions with their names, for [`Module::new`].
+#[macro_export]
+macro_rules! tests {
+    ($($test:ident),+ $(,)?) => { &[$((stringify!($test), $test as fn())),+] };
+}
+
+static CURRENT: OnceLock<&'static str> = OnceLock::new();
+
+/// The `module_path!()` of the file whose test or program this process runs.
+pub fn current() -> Option<&'static str> {
+    CURRENT.get().copied()
+}
+
+/// The `main` of a test binary with these files.
+pub fn run(modules: &[Module]) -> ExitCode {
+    if let Some(scenario) = program::scenario() {
+        return run_program(modules, &scenario);
+    }
+    if let Ok(test) = env::var(TEST) {
+        return run_test(modules, &test);
+    }
+    let mut arguments: Vec<OsString> = env::args_os().collect();
+    let all = arguments.len();
+    arguments.retain(|argument| argument != MATRIX_ARGUMENT);
+    let with_matrix = arguments.len() < all;
+    let arguments = Arguments::from_iter(arguments);
+    if with_matrix {
+        return print_matrix(modules, &arguments);
+    }
+    let shows_output = arguments.nocapture;
+    let trials = modules.iter().flat_map(Module::tests).map(|(name, _)| {
+        let test = name.clone();
+        Trial::test(name, move || run_apart(&test, shows_output))
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+fn run_program(modules: &[Module], scenario: &str) -> ExitCode {
+    // A tool that starts the program names the scenario alone, where one file has a program.
+    let wanted = program::module();
+    let is_wanted = |module: &&Module| match &wanted {
+        Some(path) => module.path == path,
+        None => module.program.is_some(),
+    };
+    let module = modules.iter().find(is_wanted).expect("a file of the suite");
+    CURRENT.get_or_init(|| module.path);
+    let program = module.program.expect("the file has a program");
+    program(scenario)
+}
+
+fn run_test(modules: &[Module], test: &str) -> ExitCode {
+    let mut all = modules
+        .iter()
+        .flat_map(|module| module.tests().map(|(name, run)| (module.path, name, run)));
+    let (path, _, run) = all.find(|(_, name, _)| name == test).expect("a test");
+    CURRENT.get_or_init(|| path);
+    run();
+    exit_matrix::print();
+    ExitCode::SUCCESS
+}
+
+/// Runs one test in a process of its own.
+fn run_apart(test: &str, shows_output: bool) -> Result<(), Failed> {
+    let mut command = process_of(test);
+    if shows_output {
+        let status = command.status().map_err(|error| error.to_string())?;
+        return match status.success() {
+            true => Ok(()),
+            false => Err(status.to_string().into()),
+        };
+    }
+    // A file, because a process that outlives the test would keep a pipe open.
+    let folder = Folder::new();
+    let path = folder.path("output");
+    let output = File::create(&path).expect("the target folder can be written");
+    let errors = output.try_clone().expect("a descriptor");
+    command.stdout(output).stderr(errors);
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let began = Instant::now();
+    let status = loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) => break status.to_string(),
+            None if began.elapsed() > TIME_LIMIT => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break format!("killed after {TIME_LIMIT:?}");
+            }
+            None => thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    let is_ok = child.wait().is_ok_and(|status| status.success());
+    if is_ok {
+        return Ok(());
+    }
+    let output = fs::read(&path).unwrap_or_default();
+    let output = String::from_utf8_lossy(&output);
+    Err(format!("{output}\n{test}: {status}").into())
+}
+
+/// This binary again, to run one test, without gpuprof's settings.
+fn process_of(test: &str) -> Command {
+    let mut command = program::neutral(&env::current_exe().expect("a test has a path"));
+    let for_tests = |name: &OsString| name.to_string_lossy().starts_with("GPUPROF_TEST_");
+    command.envs(env::vars_os().filter(|(name, _)| for_tests(name)));
+    command.env(TEST, test).stdin(Stdio::null());
+    command
+}
+
+/// Runs the tests one after the other and prints the rows that they note.
+fn print_matrix(modules: &[Module], arguments: &Arguments) -> ExitCode {
+    let is_wanted = |name: &str| {
+        let filter = arguments.filter.as_ref();
+        filter.is_none_or(|filter| name.contains(filter))
+    };
+    for module in modules {
+        if let Some(matrix) = module.matrix
+            && is_wanted(module.name())
+        {
+            CURRENT.get_or_init(|| module.path);
+            return matrix();
+        }
+    }
+    let tests = modules.iter().flat_map(Module::tests);
+    let mut wanted = tests.filter(|(name, _)| is_wanted(name));
+    let all_passed = wanted.all(|(name, _)| {
+        let mut command = process_of(&name);
+        let status = exit_matrix::want(&mut command).status();
+        status.is_ok_and(|status| status.success())
+    });
+    ExitCode::from(u8::from(!all_passed))
+}
