@@ -37,7 +37,7 @@ macro_rules! functions {
 
 functions! {
     build = b"simcuda_build": &'static u64,
-    configure = b"simcuda_configure": extern "C" fn(bool, u32) -> bool,
+    configure = b"simcuda_configure": extern "C" fn(bool, u32, bool) -> bool,
     now = b"simcuda_now": extern "C" fn() -> u64,
     advance = b"simcuda_advance": extern "C" fn(u64),
     calls = b"simcuda_calls": extern "C" fn(*const c_char) -> u64,
@@ -77,8 +77,13 @@ impl Sim {
     }
 
     /// Chooses clock and devices; false once the driver was initialised.
-    pub(crate) fn configure(self, virtual_clock: bool, devices: u32) -> bool {
-        (self.0.configure)(virtual_clock, devices)
+    pub(crate) fn configure(
+        self,
+        virtual_clock: bool,
+        devices: u32,
+        unknown_kernels_fail: bool,
+    ) -> bool {
+        (self.0.configure)(virtual_clock, devices, unknown_kernels_fail)
     }
 
     /// The simulator's "now" in ns, for gpuprof's clock to share.

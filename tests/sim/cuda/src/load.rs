@@ -34,16 +34,20 @@ pub struct Options {
     pub devices: u32,
     /// `cuInit` answers NO_DEVICE, as on a machine with a driver and no GPU.
     pub no_device: bool,
+    /// The launch of a kernel that the simulator does not know answers NOT_SUPPORTED. A program that
+    /// does not install the simulator itself gets a no-op of 10 µs instead.
+    pub unknown_kernels_fail: bool,
 }
 
 impl Default for Options {
-    /// One device under the host's clock, nothing hidden.
+    /// One device under the host's clock, nothing hidden; unknown kernels fail.
     fn default() -> Options {
         Options {
             virtual_clock: false,
             hide: Vec::new(),
             devices: 1,
             no_device: false,
+            unknown_kernels_fail: true,
         }
     }
 }
@@ -152,7 +156,7 @@ pub fn install_with(options: &Options) -> Result<Sim, InstallError> {
     } else {
         options.devices
     };
-    if !sim.configure(options.virtual_clock, devices) {
+    if !sim.configure(options.virtual_clock, devices, options.unknown_kernels_fail) {
         return Err(InstallError::Installed);
     }
     *installed = Some((sim, options.clone()));

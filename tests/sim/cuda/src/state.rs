@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(crate) devices: u32,
     /// The number of devices was chosen.
     pub(crate) configured: bool,
+    /// A kernel without a signature here fails its launch; else it is a no-op.
+    pub(crate) unknown_kernels_fail: bool,
     pub(crate) contexts: BTreeMap<Handle, Context>,
     pub(crate) streams: Table<Stream>,
     pub(crate) events: Table<Event>,
@@ -73,6 +75,7 @@ impl State {
             initialized: false,
             devices: 1,
             configured: false,
+            unknown_kernels_fail: false,
             contexts: BTreeMap::new(),
             streams: Table::new(0x11),
             events: Table::new(0x12),

@@ -27,12 +27,13 @@ static simcuda_build: u64 = load::BUILD;
 
 control_functions! {
     /// Chooses clock and devices; false once the driver was initialised.
-    fn simcuda_configure(virtual_clock: bool, devices: u32) -> bool {
+    fn simcuda_configure(virtual_clock: bool, devices: u32, unknown_kernels_fail: bool) -> bool {
         let mut state = state::lock();
         if !state.initialized {
             clock::choose(virtual_clock);
             state.devices = devices;
             state.configured = true;
+            state.unknown_kernels_fail = unknown_kernels_fail;
         }
         !state.initialized
     }

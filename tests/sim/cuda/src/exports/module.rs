@@ -4,7 +4,7 @@ use super::driver_functions;
 use crate::abi::{Answer, Handle, Host, Out, Params, Text};
 use crate::capture::Node;
 use crate::codes::Code;
-use crate::kernels::Launch;
+use crate::kernels::{self, Kernel, Launch};
 use crate::module::{Function, Names, attribute, entries};
 use crate::{device, queue, room, state};
 
@@ -97,7 +97,12 @@ driver_functions! {
         if function.context != state.current()? {
             return Err(Code::INVALID_HANDLE);
         }
-        let launch = launch(function, grid, block, shared_bytes, params, extra)?;
+        let kernel = match function.kernel {
+            Some(kernel) => kernel,
+            None if state.unknown_kernels_fail => return Err(unknown(&function.name)),
+            None => kernels::no_op(&function.name),
+        };
+        let launch = launch(function, kernel, grid, block, shared_bytes, params, extra)?;
         state.issue(stream, Node::Launch(launch))
     }
 
@@ -159,10 +164,11 @@ fn potential(
     Ok((best.2 * device::SM_COUNT, best.1))
 }
 
-/// Checks a launch. INVALID_VALUE past the device's limits and for the `extra` way of passing arguments,
-/// NOT_SUPPORTED with a line on standard error for a kernel that the simulator does not know.
+/// Checks a launch. INVALID_VALUE past the device's limits and for the `extra` way of passing
+/// arguments.
 fn launch(
     function: &Function,
+    kernel: &'static Kernel,
     grid: [u32; 3],
     block: [u32; 3],
     shared_bytes: u32,
@@ -184,8 +190,7 @@ fn launch(
     {
         return Err(Code::INVALID_VALUE);
     }
-    let kernel = function.kernel.ok_or_else(|| unknown(&function.name))?;
-    if params.is_null() || extra.address() != 0 {
+    if (params.is_null() && !kernel.params.is_empty()) || extra.address() != 0 {
         return Err(Code::INVALID_VALUE);
     }
     let mut args = Vec::with_capacity(kernel.params.iter().sum());
@@ -201,7 +206,7 @@ fn launch(
     })
 }
 
-/// Says once per name that the kernel is unknown.
+/// NOT_SUPPORTED, with a line on standard error once per name.
 fn unknown(name: &str) -> Code {
     use std::collections::BTreeSet;
     use std::sync::{Mutex, PoisonError};

@@ -1,0 +1,30 @@
+//! Kernels without a signature here, for programs that do not know the simulator: no-ops.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::{Kernel, Work};
+
+/// How long one takes, in ns.
+const NO_OP_NS: u64 = 10_000;
+
+/// The no-op for the kernel `name`, which its first use reports on standard error.
+pub(crate) fn no_op(name: &str) -> &'static Kernel {
+    static NO_OPS: Mutex<BTreeMap<String, &'static Kernel>> = Mutex::new(BTreeMap::new());
+    let mut no_ops = NO_OPS.lock().unwrap_or_else(PoisonError::into_inner);
+    no_ops.entry(name.to_owned()).or_insert_with(|| {
+        eprintln!(
+            "simulated device: kernel `{name}` is unknown, its launches do nothing for 10 µs"
+        );
+        // Leaked, as the known kernels are statics; once per name.
+        Box::leak(Box::new(Kernel {
+            name: Box::leak(Box::from(name)),
+            params: &[],
+            run: |_, _| Ok(()),
+            work: |_| Work {
+                ns: Some(NO_OP_NS),
+                ..Work::default()
+            },
+        }))
+    })
+}
