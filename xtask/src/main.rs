@@ -8,6 +8,7 @@ mod demo;
 mod gpu_pack;
 mod needs;
 mod nsys;
+mod outside;
 mod ptx;
 mod reliability;
 mod sanitize;
@@ -23,6 +24,7 @@ cargo xtask COMMAND
   demo [EXAMPLE]        run an example (02_convolution) and end with its table; needs no GPU
   test                  run every test of the repository; a test that did not run is a failure
   bench [--short]       measure what gpuprof costs, as one table; --instructions counts under valgrind
+  build-cost [FEATURE]  measure what gpuprof adds to a cold debug build of a cudarc program
   sanitize [loom | thread]  hold what threads share against loom and ThreadSanitizer (needs rustup's nightly)
   sim -- PROGRAM [ARG]  run a cudarc program on the simulated device
   nsys                  unpack Nsight Systems into the target folder (600 MB; Debian, Ubuntu, x86_64)
@@ -37,6 +39,9 @@ demo, test, bench, gpu-pack and setup install what is missing where they may (De
 passwordless sudo), say so first, and else say exactly what to run.";
 
 fn main() -> ExitCode {
+    if outside::cost::is_rustc_wrapper() {
+        return outside::cost::rustc();
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (command, rest) = match arguments.split_first() {
         Some((command, rest)) => (command.as_str(), rest),
@@ -47,6 +52,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "nsys" => nsys::run(rest),
         "bench" => bench::run(rest),
+        "build-cost" => outside::cost::run(rest),
         "sanitize" => sanitize::run(rest),
         "sim" => sim::run(rest),
         "setup" => setup(rest),

@@ -13,20 +13,10 @@ use std::time::Instant;
 
 use crate::needs::{self, Need};
 use crate::nsys;
+use crate::outside;
 use crate::ptx;
 use crate::workspace::{self, Workspace};
 use msrv::Verdict;
-
-/// The packages that a program without `enable` may build: the facade and what expands the attribute.
-const SWITCHED_OFF: [&str; 7] = [
-    "gpuprof",
-    "gpuprof-macros",
-    "gpuprof-report",
-    "proc-macro2",
-    "quote",
-    "syn",
-    "unicode-ident",
-];
 
 /// What the run came to.
 #[derive(Default)]
@@ -77,7 +67,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             false,
         );
     });
-    step("the other feature sets", || feature_sets(&mut outcome));
+    step(
+        "a program outside the workspace, in every feature set",
+        || {
+            outcome.check(
+                "every feature set",
+                outside::features::check(&workspace.target),
+            );
+        },
+    );
     step("Nsight Systems against gpuprof's own report", || {
         nsight_systems(&workspace, &mut outcome)
     });
@@ -112,24 +110,6 @@ fn everything(workspace: &Workspace, outcome: &mut Outcome) {
         .extend(parts::missing(&parts::PARTS, &expected, &seen));
 }
 
-/// The feature sets that no test runs with must build at least, and the empty one must stay small.
-fn feature_sets(outcome: &mut Outcome) {
-    for features in ["", "enable", "nvtx", "cupti"] {
-        let arguments = [
-            "check",
-            "-p",
-            "gpuprof",
-            "--lib",
-            "--no-default-features",
-            "--features",
-            features,
-        ];
-        let what = format!("the facade with the features [{features}]");
-        outcome.check(&what, workspace::succeed(&mut workspace::cargo(arguments)));
-    }
-    outcome.check("the switched-off build", switched_off_is_small());
-}
-
 /// What NVIDIA's own tool sees; where it cannot be had that is told, and in CI it is a failure.
 fn nsight_systems(workspace: &Workspace, outcome: &mut Outcome) {
     match nsys::check(workspace) {
@@ -143,35 +123,6 @@ fn nsight_systems(workspace: &Workspace, outcome: &mut Outcome) {
         }
         Ok(nsys::Checked::Untested(why)) => outcome.untested.push(why),
         Err(error) => outcome.problems.push(format!("Nsight Systems: {error}")),
-    }
-}
-
-fn switched_off_is_small() -> Result<(), String> {
-    let arguments = [
-        "tree",
-        "-p",
-        "gpuprof",
-        "--no-default-features",
-        "--edges",
-        "normal,build",
-        "--prefix",
-        "none",
-    ];
-    let output = workspace::cargo(arguments)
-        .output()
-        .map_err(|error| format!("cannot run cargo: {error}"))?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let names = text
-        .lines()
-        .filter_map(|line| line.split_whitespace().next());
-    let extra: Vec<_> = names.filter(|name| !SWITCHED_OFF.contains(name)).collect();
-    if extra.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("it also builds {}", extra.join(", ")))
     }
 }
 

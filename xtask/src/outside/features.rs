@@ -1,0 +1,35 @@
+//! No feature set shows a user a warning of gpuprof's.
+
+use std::path::Path;
+
+use super::Program;
+use crate::workspace;
+
+const FEATURE_SETS: [&[&str]; 5] = [
+    &[],
+    &["enable"],
+    &["enable", "nvtx"],
+    &["enable", "cupti"],
+    &["enable", "nvtx", "cupti"],
+];
+
+/// Builds a program outside the workspace with each feature set.
+///
+/// # Errors
+/// A text for the user: a set that does not build, or not without a warning from this repository.
+pub(crate) fn check(target: &Path) -> Result<(), String> {
+    let folder = target.join("outside");
+    for features in FEATURE_SETS {
+        let program = Program::write(&folder.join("program"), Some(features))?;
+        let mut build = program.build(&folder.join("target"));
+        // Warnings of packages from a registry are capped, so these are ours.
+        build
+            .env("RUSTFLAGS", "-Dwarnings")
+            .env("CARGO_PROFILE_DEV_DEBUG", "0");
+        let set = features.join(" ");
+        workspace::succeed(&mut build)
+            .map_err(|error| format!("with the features [{set}]: {error}"))?;
+        println!("a program outside the workspace with the features [{set}]: no warning");
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! Small programs outside the workspace, as users have them: what they cost to build, and that no
+//! feature set shows them a warning.
+
+pub(crate) mod cost;
+pub(crate) mod features;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::workspace;
+
+/// The features that CONTRIBUTING.md asks of a user's cudarc: none of gpuprof's choosing.
+const CUDARC: &str = r#"cudarc = { version = "0.19.6", default-features = false, features = [
+    "std", "driver", "fallback-dynamic-loading", "cuda-version-from-build-system", "fallback-latest",
+] }"#;
+
+const MAIN: &str = r#"
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaStream, DriverError};
+
+ATTRIBUTE
+fn round_trip(stream: &Arc<CudaStream>) -> Result<Vec<f32>, DriverError> {
+    let on_device = stream.clone_htod(&[1.0_f32; 4])?;
+    stream.clone_dtoh(&on_device)
+}
+
+fn main() -> Result<(), DriverError> {
+    let context = CudaContext::new(0)?;
+    round_trip(&context.default_stream()).map(drop)
+}
+"#;
+
+/// A package of its own, with the versions of the workspace's Cargo.lock.
+struct Program {
+    folder: PathBuf,
+}
+
+impl Program {
+    /// Writes the program into `folder`: with gpuprof and these of its features, or with cudarc alone.
+    fn write(folder: &Path, features: Option<&[&str]>) -> Result<Program, String> {
+        let failed = |error| format!("{}: {error}", folder.display());
+        let root = workspace::root();
+        let gpuprof = features.map_or_else(String::new, |features| {
+            format!(
+                "gpuprof = {{ path = {root:?}, default-features = false, features = {features:?} }}"
+            )
+        });
+        let attribute = features.map_or("", |_| "#[gpuprof::gpu_profile]");
+        let manifest = format!(
+            "[package]\nname = \"outside\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+             [workspace]\n\n[dependencies]\n{CUDARC}\n{gpuprof}\n"
+        );
+        fs::create_dir_all(folder.join("src")).map_err(failed)?;
+        fs::write(folder.join("Cargo.toml"), manifest).map_err(failed)?;
+        fs::write(
+            folder.join("src/main.rs"),
+            MAIN.replace("ATTRIBUTE", attribute),
+        )
+        .map_err(failed)?;
+        fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).map_err(failed)?;
+        Ok(Program {
+            folder: folder.into(),
+        })
+    }
+
+    /// A debug build into `target`. Not incremental: cargo builds packages of a registry so.
+    fn build(&self, target: &Path) -> Command {
+        let mut command = workspace::cargo(["build", "--quiet", "--offline"]);
+        command
+            .current_dir(&self.folder)
+            .env("CARGO_TARGET_DIR", target)
+            .env("CARGO_INCREMENTAL", "0")
+            // `cargo xtask` runs below cargo, and this build is none of that one's.
+            .env_remove("CARGO_ENCODED_RUSTFLAGS");
+        command
+    }
+}
