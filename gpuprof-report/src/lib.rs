@@ -32,3 +32,4 @@ pub mod schedule;
 pub mod settings;
 #[cfg(feature = "table")]
 pub mod table;
+pub mod variables;

@@ -1,0 +1,141 @@
+//! Every setting of gpuprof in one table: its environment variable, its default, the values that it
+//! takes, what it means, and its method of the session builder.
+
+/// One setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Variable {
+    /// Which setting it is.
+    pub setting: Setting,
+    /// The name of the environment variable.
+    pub name: &'static str,
+    /// The value that stands for the default, or what applies without a value.
+    pub default: &'static str,
+    /// The accepted values, as a message says it: "it takes …".
+    pub accepts: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+    /// The method of `SessionBuilder`; `None` for a setting of the process.
+    pub builder: Option<&'static str>,
+}
+
+/// The settings, for code that handles each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "`VARIABLES` describes each")]
+pub enum Setting {
+    Mode,
+    Report,
+    Sort,
+    Limit,
+    Filter,
+    Sample,
+    Schedule,
+    ExitWait,
+    Signals,
+    Checkpoint,
+    Cupti,
+    CuptiLibrary,
+}
+
+/// Every setting, in the order of the documentation.
+pub const VARIABLES: [Variable; 12] = [
+    Variable {
+        setting: Setting::Mode,
+        name: "GPUPROF",
+        default: "on",
+        accepts: "on, nvtx or off",
+        meaning: "measure; emit NVTX ranges only; do nothing",
+        builder: Some("mode"),
+    },
+    Variable {
+        setting: Setting::Report,
+        name: "GPUPROF_REPORT",
+        default: "table",
+        accepts: "none, or a comma list of table, tree and json=PATH",
+        meaning: "what is written at exit; PATH takes {pid}, {rank} and {exe}",
+        builder: Some("outputs"),
+    },
+    Variable {
+        setting: Setting::Sort,
+        name: "GPUPROF_SORT",
+        default: "gpu",
+        accepts: "gpu, cpu, calls, max or name",
+        meaning: "the order of the rows",
+        builder: Some("sort"),
+    },
+    Variable {
+        setting: Setting::Limit,
+        name: "GPUPROF_LIMIT",
+        default: "30",
+        accepts: "a number of rows, 0 for all",
+        meaning: "how many rows each table shows; the others are summed in one row",
+        builder: Some("limit"),
+    },
+    Variable {
+        setting: Setting::Filter,
+        name: "GPUPROF_FILTER",
+        default: "all functions",
+        accepts: "a regular expression",
+        meaning: "only functions whose name matches are measured; the others cost nothing",
+        builder: Some("filter"),
+    },
+    Variable {
+        setting: Setting::Sample,
+        name: "GPUPROF_SAMPLE",
+        default: "1; auto with GPUPROF_CUPTI=on",
+        accepts: "a whole number N from 1, for 1 call in N, or auto",
+        meaning: "which calls are timed on the GPU: all, one in N at random, or a rate that \
+                  gpuprof chooses for each function (sampling)",
+        builder: Some("sample"),
+    },
+    Variable {
+        setting: Setting::Schedule,
+        name: "GPUPROF_SCHEDULE",
+        default: "all steps",
+        accepts: "wait,warmup,active[,repeat] in steps of gpuprof::step(), at least one of them \
+                  active",
+        meaning: "which steps of a long run are measured",
+        builder: Some("schedule"),
+    },
+    Variable {
+        setting: Setting::ExitWait,
+        name: "GPUPROF_EXIT_WAIT",
+        default: "2s",
+        accepts: "a duration such as 500ms or 2s",
+        meaning: "how long exit waits, at most, for pending GPU work",
+        builder: Some("exit_wait"),
+    },
+    Variable {
+        setting: Setting::Signals,
+        name: "GPUPROF_SIGNALS",
+        default: "off",
+        accepts: "off or on",
+        meaning: "on SIGINT and SIGTERM, write the report before the process ends",
+        builder: None,
+    },
+    Variable {
+        setting: Setting::Checkpoint,
+        name: "GPUPROF_CHECKPOINT",
+        default: "off",
+        accepts: "a number of seconds from 0.01, such as 10, or off",
+        meaning: "the interval at which the JSON files are rewritten",
+        builder: None,
+    },
+    Variable {
+        setting: Setting::Cupti,
+        name: "GPUPROF_CUPTI",
+        default: "off",
+        accepts: "off or on",
+        meaning: "record kernels inside functions",
+        builder: Some("cupti"),
+    },
+    Variable {
+        setting: Setting::CuptiLibrary,
+        name: "GPUPROF_CUPTI_LIBRARY",
+        default: "a search in the usual places",
+        accepts: "a path",
+        meaning: "which libcupti to open",
+        builder: None,
+    },
+];
