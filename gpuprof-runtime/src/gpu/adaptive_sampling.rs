@@ -1,8 +1,8 @@
-//! How many calls of a function one timed call stands for, where gpuprof chooses by itself: events are to take the GPU next to
-//! nothing, and few calls are timed all the same.
+//! How many calls of a function one timed call stands for, where gpuprof chooses by itself: events
+//! are to take the GPU next to nothing, and few calls are timed all the same.
 //!
-//! Each call is draw on its own with what holds when it begins and counts as often as that, so totals stay unbiased while the
-//! rate changes. Spans read; the resolver writes. Must not import span, collector or report.
+//! Each call is draw on its own with what holds when it begins and counts as often as that, so
+//! totals stay unbiased while the rate changes. Spans read; the resolver writes.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -11,12 +11,14 @@ use rustc_hash::FxHashMap;
 
 /// What the events of a function's calls may take of the GPU's time: one part in so many.
 const SHARE: f64 = 2_000.0;
-/// What a pair of events takes from work that is queued back to back, in event floors. On an H200, where the floor is 1.25 µs,
-/// launches of 5 µs come 3.4 µs apart further with a pair around each (docs/cost.md).
+/// What a pair of events takes from work that is queued back to back, in event floors. On an H200,
+/// where the floor is 1.25 µs, launches of 5 µs come 3.4 µs apart further with a pair around each
+/// (docs/cost.md).
 const FLOORS: f64 = 3.0;
 /// Calls of a function that are timed before any is left out.
 const ALL: u64 = 256;
-/// Calls after which one may stand for twice as many: what comes first is often slow, and each stage has its share of the sample.
+/// Calls after which one may stand for twice as many: what comes first is often slow, and each
+/// stage has its share of the sample.
 const STAGE: u64 = 32;
 /// The most that one stands for.
 const MOST: u32 = 1_024;
@@ -55,7 +57,8 @@ impl Rates {
         one_in.map_or(1, |one_in| one_in.load(Relaxed).max(1))
     }
 
-    /// Takes note of a call that took `ns` between `pairs` pairs of events on a device with this floor.
+    /// Takes note of a call that took `ns` between `pairs` pairs of events on a device with this
+    /// floor.
     pub(super) fn note(&self, site: u32, ns: u64, pairs: usize, floor_ns: u64) {
         let Some(one_in) = self.one_in.get(site as usize) else {
             return;

@@ -1,14 +1,15 @@
 //! GPU time that spans inside a call have taken, so that the call does not count it as its own.
 //!
-//! Spans make it and share it. The resolver adds to it and reads it; whether its call has a time is written once, by the resolver
-//! or, for a call that never got there, by the thread that ends it. Must not import anything of gpuprof's.
+//! Spans make it and share it. The resolver adds to it and reads it; whether its call has a time is
+//! written once, by the resolver or, for a call that never got there, by the thread that ends it.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 /// GPU time of the spans inside one call, on its own single stream.
 ///
-/// Only the resolver books. The one other writer is the thread of a call that goes to no resolver: it writes that there will be
-/// no time. The resolver may see that late, and takes the call for one that is still to come: either way it books nothing there.
+/// Only the resolver books. The one other writer is the thread of a call that goes to no resolver:
+/// it writes that there will be no time. The resolver may see that late, and takes the call for one
+/// that is still to come: either way it books nothing there.
 #[derive(Debug, Default)]
 pub(crate) struct Inside {
     ns: AtomicU64,
@@ -44,8 +45,9 @@ impl Inside {
         }
     }
 
-    /// The time inside up to now, for the enclosing call of `ns`, which is being booked or not. Never more than that, unless
-    /// sampling makes up for it elsewhere: futures that run beside each other overlap.
+    /// The time inside up to now, for the enclosing call of `ns`, which is being booked or not.
+    /// Never more than that, unless sampling makes up for it elsewhere: futures that run beside
+    /// each other overlap.
     pub(super) fn close(&self, booked: bool, ns: u64) -> u64 {
         self.state.store(if booked { 1 } else { 2 }, Relaxed);
         let inside = self.ns.load(Relaxed);

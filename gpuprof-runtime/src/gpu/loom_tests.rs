@@ -1,4 +1,5 @@
-//! What the resolver shares with spans and with those who wait for it, in every order that the memory model allows.
+//! What the resolver shares with spans and with those who wait for it, in every order that the
+//! memory model allows.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -8,8 +9,8 @@ use loom::sync::{Arc, Mutex};
 use loom::thread;
 
 use crate::gpu::resolver::channel::Progress;
-use crate::gpu::resolver::handover::Handover;
 use crate::gpu::resolver::handshake::Doze;
+use crate::gpu::resolver::handshake::Handover;
 use crate::sync::in_every_order;
 
 #[test]
@@ -79,8 +80,8 @@ fn whoever_waits_finds_every_sample_that_was_sent_before_booked() {
     });
 }
 
-/// The thread's way is `Timing::hand_in`'s, the resolver's that of `Ring::let_go`. What is held is a number here: how many
-/// times it was handed over and not let go.
+/// The thread's way is `Timing::hand_in`'s, the resolver's that of `Ring::let_go`. What is held is
+/// a number here: how many times it was handed over and not let go.
 #[test]
 fn no_sample_comes_to_the_resolver_without_what_it_needs() {
     in_every_order(|| {

@@ -1,9 +1,9 @@
 //! Writes a report into the file that a setting names: completely or not at all, and never into a
 //! file that somebody else chose.
 //!
-//! The report is written into a new file beside its target, which is then renamed over the target. A
-//! reader sees the old report or the new one, a full disk leaves the old one, and a symlink at the
-//! target is itself replaced: in a shared folder anyone may have left it.
+//! The report is written into a new file beside its target, which is then renamed over the target.
+//! A reader sees the old report or the new one, a full disk leaves the old one, and a symlink at
+//! the target is itself replaced: in a shared folder anyone may have left it.
 
 use std::ffi::c_int;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use super::{fd, thread};
 
-/// The permissions of a new report, which the umask restricts further: readable, because reports are
-/// meant to be passed on, and writable for nobody else.
+/// The permissions of a new report, which the umask restricts further: readable, because reports
+/// are meant to be passed on, and writable for nobody else.
 const NEW_MODE: u32 = 0o644;
 /// The permissions that its owner always has.
 const OWNER_MODE: u32 = 0o600;
@@ -38,14 +38,14 @@ pub(crate) fn write(path: &str, text: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Whether writing to `path` replaces what was written before. Pipes, terminals and other open files
-/// receive one document after the other instead.
+/// Whether writing to `path` replaces what was written before. Pipes, terminals and other open
+/// files receive one document after the other instead.
 pub(crate) fn is_replaced(path: &str) -> bool {
     descriptor(path).is_none() && !fs::symlink_metadata(path).is_ok_and(|found| is_special(&found))
 }
 
-/// The open descriptor that a path names. Opening the path instead would start again at the beginning
-/// of a file that a shell has connected, and fails on a socket.
+/// The open descriptor that a path names. Opening the path instead would start again at the
+/// beginning of a file that a shell has connected, and fails on a socket.
 fn descriptor(path: &str) -> Option<c_int> {
     match path {
         "/dev/stdout" => Some(1),
@@ -108,8 +108,8 @@ fn create_in(folder: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// Writes into an existing pipe or device. A pipe that another user left at this path would hand them
-/// the report; only the administrator can create devices.
+/// Writes into an existing pipe or device. A pipe that another user left at this path would hand
+/// them the report; only the administrator can create devices.
 fn write_into(path: &str, text: &[u8]) -> io::Result<()> {
     // Without NONBLOCK, a pipe that nobody reads would keep the program from ending.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;

@@ -21,8 +21,8 @@ pub(crate) fn stderr(text: &[u8]) {
 /// Writes all of `text` to an open descriptor.
 ///
 /// # Errors
-/// The system's; [`ErrorKind::TimedOut`] for a non-blocking descriptor that accepted nothing for five
-/// seconds.
+/// The system's; [`ErrorKind::TimedOut`] for a non-blocking descriptor that accepted nothing for
+/// five seconds.
 pub(crate) fn write(descriptor: c_int, text: &[u8]) -> Result<()> {
     thread::without_write_signals(|| write_all(descriptor, text))
 }
@@ -61,7 +61,8 @@ fn wait_until_writable(descriptor: c_int) -> Result<()> {
     }
 }
 
-/// The columns of a terminal. `None` if the descriptor is none, or the terminal does not report them.
+/// The columns of a terminal. `None` if the descriptor is none, or the terminal does not report
+/// them.
 pub(crate) fn columns(terminal: c_int) -> Option<usize> {
     // SAFETY: all-zero bytes are a valid `winsize`.
     let mut size: libc::winsize = unsafe { mem::zeroed() };

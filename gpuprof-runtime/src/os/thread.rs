@@ -7,8 +7,8 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::thread;
 
-/// Starts a thread that takes no signal: the program's handlers run on the program's own threads, and
-/// a signal that all of these have blocked, to wait for it, reaches no other thread.
+/// Starts a thread that takes no signal: the program's handlers run on the program's own threads,
+/// and a signal that all of these have blocked, to wait for it, reaches no other thread.
 ///
 /// # Errors
 /// The system's, if it has no thread left.
@@ -21,9 +21,9 @@ pub(crate) fn spawn(
     thread::Builder::new().name(name.to_owned()).spawn(run)
 }
 
-/// Runs `write` without `SIGPIPE` and `SIGXFSZ`, by which the system ends a program that writes to a
-/// broken pipe or beyond its file size limit: `write` only sees the error. Rust's start-up ignores
-/// `SIGPIPE`, but a program may have restored its default.
+/// Runs `write` without `SIGPIPE` and `SIGXFSZ`, by which the system ends a program that writes to
+/// a broken pipe or beyond its file size limit: `write` only sees the error. Rust's start-up
+/// ignores `SIGPIPE`, but a program may have restored its default.
 pub(crate) fn without_write_signals<T>(write: impl FnOnce() -> T) -> T {
     let set = signal_set(&[libc::SIGPIPE, libc::SIGXFSZ]);
     let pending_before = pending();

@@ -28,8 +28,8 @@ fn decide(site: &'static Site) -> bool {
 
 /// Makes `stream` the default of the spans inside `f` whose own arguments carry none.
 ///
-/// It is for code whose arguments carry no stream. If calls nest, the innermost applies. If `stream`
-/// has none at present ([`HasStream::stream_ref`] returns `None`), nothing changes.
+/// It is for code whose arguments carry no stream. If calls nest, the innermost applies. If
+/// `stream` has none at present ([`HasStream::stream_ref`] returns `None`), nothing changes.
 ///
 /// ```no_run
 /// # use std::sync::Arc;

@@ -17,9 +17,10 @@ use gpuprof_report::settings::{SessionError, Sort};
 
 /// A measuring window with settings of its own, for programs that do not want the environment's.
 ///
-/// It counts from zero, alone: while it is open nothing else is measured. After [`finish`](Self::finish) annotated
-/// functions cost next to nothing until the next session. One that is still open when the process ends is reported
-/// then. What the environment's window had measured before the first session is reported at exit as well.
+/// It counts from zero, alone: while it is open nothing else is measured. After
+/// [`finish`](Self::finish) annotated functions cost next to nothing until the next session. One
+/// that is still open when the process ends is reported then. What the environment's window had
+/// measured before the first session is reported at exit as well.
 ///
 /// ```
 /// # use gpuprof_runtime as gpuprof;
@@ -98,14 +99,16 @@ impl SessionBuilder {
         self
     }
 
-    /// GPU-times 1 call in `n`, at random; counts stay exact. 0 counts as 1, which is the default without [`cupti`](Self::cupti).
+    /// GPU-times 1 call in `n`, at random; counts stay exact. 0 counts as 1, which is the default
+    /// without [`cupti`](Self::cupti).
     pub fn sample(mut self, n: u32) -> Self {
         self.settings.sample = Some(Sampling::OneIn(n.max(1)));
         self
     }
 
-    /// GPU-times the first 256 calls of each function, and of a function that is called more often so many, at random, that events
-    /// take the GPU about a two-thousandth of its time, always of those whose enclosing call is timed; the default with [`cupti`](Self::cupti).
+    /// GPU-times the first 256 calls of each function, and of a function that is called more often
+    /// so many, at random, that events take the GPU about a two-thousandth of its time, always of
+    /// those whose enclosing call is timed; the default with [`cupti`](Self::cupti).
     pub fn sample_auto(mut self) -> Self {
         self.settings.sample = Some(Sampling::Auto);
         self
@@ -123,9 +126,10 @@ impl SessionBuilder {
         self
     }
 
-    /// Records kernels, copies and CUDA calls through CUPTI, as `GPUPROF_CUPTI=on` does. It starts with the first session that asks
-    /// for it and then runs for the rest of the process. Where it cannot be had, and without gpuprof's feature `cupti`, a note in
-    /// the profile's trust says why.
+    /// Records kernels, copies and CUDA calls through CUPTI, as `GPUPROF_CUPTI=on` does. It starts
+    /// with the first session that asks for it and then runs for the rest of the process. Where it
+    /// cannot be had, and without gpuprof's feature `cupti`, a note in the profile's trust says
+    /// why.
     pub fn cupti(mut self, on: bool) -> Self {
         self.settings.cupti = on;
         self
@@ -149,12 +153,12 @@ impl SessionBuilder {
         self
     }
 
-    /// Begins to measure. If something was measured before, by the environment's settings, this first waits for the GPU
-    /// times of that, at most `GPUPROF_EXIT_WAIT`.
+    /// Begins to measure. If something was measured before, by the environment's settings, this
+    /// first waits for the GPU times of that, at most `GPUPROF_EXIT_WAIT`.
     ///
     /// # Errors
-    /// [`SessionError::Open`] while another session is open, [`SessionError::Filter`] for a pattern that is no regular
-    /// expression.
+    /// [`SessionError::Open`] while another session is open, [`SessionError::Filter`] for a pattern
+    /// that is no regular expression.
     pub fn start(mut self) -> Result<Session, SessionError> {
         if let Some(pattern) = &self.filter {
             let filter =

@@ -32,15 +32,16 @@ type Callback = Box<dyn FnMut(Profile) + Send>;
 
 /// Calls `f` with the profile of each cycle of a [`Schedule`](crate::Schedule).
 ///
-/// It is called from [`step`](crate::step), at the first step after the cycle at which the GPU times of
-/// all its calls have been read, at the latest when the next cycle begins to measure. Calls that the
-/// GPU has not finished by then count as unfinished; a schedule with at least one step of `wait` gives
-/// them time. The last cycle, complete or not, is delivered when the session or the process ends.
+/// It is called from [`step`](crate::step), at the first step after the cycle at which the GPU
+/// times of all its calls have been read, at the latest when the next cycle begins to measure.
+/// Calls that the GPU has not finished by then count as unfinished; a schedule with at least one
+/// step of `wait` gives them time. The last cycle, complete or not, is delivered when the session
+/// or the process ends.
 ///
 /// A second `f` replaces the first. A panic in `f` reaches the caller of [`step`](crate::step). If
-/// another thread ends a cycle while `f` runs, the thread that runs `f` calls it again. A cycle that
-/// `f` itself ends, by a step or by ending the process, is not delivered, because that might never
-/// end; it counts in the sum of all cycles.
+/// another thread ends a cycle while `f` runs, the thread that runs `f` calls it again. A cycle
+/// that `f` itself ends, by a step or by ending the process, is not delivered, because that might
+/// never end; it counts in the sum of all cycles.
 ///
 /// ```
 /// # use gpuprof_runtime as gpuprof;

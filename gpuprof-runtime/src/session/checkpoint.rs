@@ -14,8 +14,8 @@ use super::{outputs, windows};
 use crate::os::{self, atomic_file, fd};
 use crate::settings::{Mode, Output, Settings};
 
-/// Held while files are rewritten, and from the end of the process on: a checkpoint must not replace
-/// the final report.
+/// Held while files are rewritten, and from the end of the process on: a checkpoint must not
+/// replace the final report.
 static WRITING: Mutex<()> = Mutex::new(());
 /// A file was rewritten: the end of the process must replace it, even by an empty report.
 static HAS_WRITTEN: AtomicBool = AtomicBool::new(false);
@@ -30,7 +30,8 @@ pub(super) fn start(settings: &Settings) {
     }
     if paths(settings).next().is_none() {
         fd::stderr(
-            b"gpuprof: GPUPROF_CHECKPOINT has no effect: GPUPROF_REPORT has no json=PATH to rewrite\n",
+            b"gpuprof: GPUPROF_CHECKPOINT has no effect: \
+              GPUPROF_REPORT has no json=PATH to rewrite\n",
         );
         return;
     }
@@ -42,8 +43,8 @@ pub(super) fn start(settings: &Settings) {
     }
 }
 
-/// Waits at most `limit` for a file that is being rewritten, and lets none be rewritten for the rest
-/// of the process. Returns whether one ever was.
+/// Waits at most `limit` for a file that is being rewritten, and lets none be rewritten for the
+/// rest of the process. Returns whether one ever was.
 pub(super) fn stop(limit: Duration) -> bool {
     if let Some(held) = WRITING.try_lock_for(limit) {
         std::mem::forget(held);
@@ -55,10 +56,10 @@ fn run(interval: Duration) {
     let mut has_warned = false;
     let mut took = Duration::ZERO;
     loop {
-        // The content of a file is as old as the begin of its writing. For it never to be older than
-        // the interval, the next write begins earlier by the time that the last one took, and by a
-        // quarter for a machine that wakes threads late. A pause of at least that time leaves the
-        // process room for its own work.
+        // The content of a file is as old as the begin of its writing. For it never to be older
+        // than the interval, the next write begins earlier by the time that the last one took, and
+        // by a quarter for a machine that wakes threads late. A pause of at least that time leaves
+        // the process room for its own work.
         thread::sleep((interval - interval / 4).saturating_sub(took * 2).max(took));
         let Some(_held) = WRITING.try_lock() else {
             return;

@@ -54,8 +54,8 @@ pub fn snapshot() -> Profile {
 
 /// What was measured so far, after waiting for the GPU times of the calls that have ended.
 ///
-/// Waits at most `GPUPROF_EXIT_WAIT`; calls that the GPU has not finished by then count as unfinished.
-/// It waits for gpuprof's own events only and synchronizes nothing.
+/// Waits at most `GPUPROF_EXIT_WAIT`; calls that the GPU has not finished by then count as
+/// unfinished. It waits for gpuprof's own events only and synchronizes nothing.
 #[must_use]
 pub fn collect() -> Profile {
     start_from_environment();

@@ -1,10 +1,10 @@
 //! The end of the process: an `atexit` handler, or a signal if the settings ask for it, writes the
 //! reports once.
 //!
-//! The thread-locals of the exiting thread are gone by then, other threads still run, and the driver
-//! may be shutting down. Therefore the locks that a profile is made under are only tried, waits are
-//! bounded, and no panic leaves the handler. Locks that other threads hold for milliseconds at most,
-//! and that no code of the program runs under, are waited for.
+//! The thread-locals of the exiting thread are gone by then, other threads still run, and the
+//! driver may be shutting down. Therefore the locks that a profile is made under are only tried,
+//! waits are bounded, and no panic leaves the handler. Locks that other threads hold for
+//! milliseconds at most, and that no code of the program runs under, are waited for.
 
 use std::panic;
 use std::sync::Once;
@@ -51,8 +51,8 @@ pub(super) fn register() {
     ONCE.call_once(|| {
         OWNER.store(std::process::id(), Ordering::Relaxed);
         register_handler();
-        // If this fails for lack of memory, a forked child may find a lock held for ever.
-        // SAFETY: the handler is a plain function of the right type that lives as long as the program.
+        // If this fails for lack of memory, a forked child may find a lock held for ever. SAFETY:
+        // the handler is a plain function of the right type that lives as long as the program.
         unsafe { libc::pthread_atfork(None, None, Some(shut_all_gates)) };
     });
 }
@@ -79,8 +79,8 @@ fn register_handler() {
     }
 }
 
-/// Turns every site off in a forked child, which reports nothing: a span could wait for a lock whose
-/// holder was not forked. Takes no lock itself.
+/// Turns every site off in a forked child, which reports nothing: a span could wait for a lock
+/// whose holder was not forked. Takes no lock itself.
 unsafe extern "C" fn shut_all_gates() {
     for entry in inventory::iter::<Entry> {
         entry.0.gate.store(GATE_SHUT, Ordering::Relaxed);

@@ -1,6 +1,4 @@
 //! A profile to where its settings say: standard error and files.
-//!
-//! Must not import what measures.
 
 use std::io::Write;
 
@@ -18,7 +16,8 @@ pub(super) fn has_content(profile: &Profile) -> bool {
     profile.diagnostics.calls + profile.diagnostics.replays + profile.diagnostics.dropped > 0
 }
 
-/// Writes one output. A file that cannot be written goes to standard error instead, so that nothing is lost.
+/// Writes one output. A file that cannot be written goes to standard error instead, so that nothing
+/// is lost.
 pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
     let mut text = Vec::new();
     let options = terminal::options(settings.sort, settings.limit);

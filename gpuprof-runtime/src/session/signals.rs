@@ -1,9 +1,9 @@
 //! `GPUPROF_SIGNALS=on`: SIGINT and SIGTERM write the report before they end the process.
 //!
 //! Only signals whose action is the default are taken, by `sigaction` alone. A program or library
-//! with a handler of its own keeps it, and a handler that is installed later owns the signal from then
-//! on, whether or not it calls this one. The handler only posts a semaphore: a thread that was started
-//! beforehand writes the report and ends the process by the signal.
+//! with a handler of its own keeps it, and a handler that is installed later owns the signal from
+//! then on, whether or not it calls this one. The handler only posts a semaphore: a thread that was
+//! started beforehand writes the report and ends the process by the signal.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -28,7 +28,8 @@ static ARRIVAL: SignalSemaphore = SignalSemaphore(UnsafeCell::new(MaybeUninit::z
 /// which it does not know cannot close one.
 struct SignalSemaphore(UnsafeCell<MaybeUninit<libc::sem_t>>);
 
-// SAFETY: it is initialized before another thread or a handler uses it, and semaphores may be shared.
+// SAFETY: it is initialized before another thread or a handler uses it, and semaphores may be
+// shared.
 unsafe impl Sync for SignalSemaphore {}
 
 impl SignalSemaphore {
@@ -47,8 +48,8 @@ impl SignalSemaphore {
     }
 
     fn wait(&self) {
-        // SAFETY: the semaphore was initialized before the thread was started. An interrupted wait is
-        // repeated.
+        // SAFETY: the semaphore was initialized before the thread was started. An interrupted wait
+        // is repeated.
         while unsafe { libc::sem_wait(self.0.get().cast()) } != 0 {}
     }
 }
@@ -73,7 +74,8 @@ fn take() -> io::Result<()> {
     os::thread::spawn("gpuprof-signals", report_and_end)?;
     for signal in SIGNALS {
         if action(signal).is_some_and(|action| action == libc::SIG_DFL) {
-            // SA_RESTART: a blocking call of the program must not fail before the report is written.
+            // SA_RESTART: a blocking call of the program must not fail before the report is
+            // written.
             set_action(
                 signal,
                 on_signal as *const () as usize,
@@ -84,7 +86,8 @@ fn take() -> io::Result<()> {
     Ok(())
 }
 
-/// Async-signal-safe: it reads and writes atomics and calls `getpid`, `sigaction`, `raise` and `sem_post`.
+/// Async-signal-safe: it reads and writes atomics and calls `getpid`, `sigaction`, `raise` and
+/// `sem_post`.
 extern "C" fn on_signal(signal: c_int) {
     // A library that took the signal later may call the handler that it replaced: this one.
     if action(signal) != Some(on_signal as *const () as usize) {
@@ -111,7 +114,8 @@ fn report_and_end() {
 }
 
 /// Ends the process as the signal would have without gpuprof, so that its parent sees the same
-/// status. Within the handler, where the signal is blocked, the process ends when the handler returns.
+/// status. Within the handler, where the signal is blocked, the process ends when the handler
+/// returns.
 fn end_by(signal: c_int) {
     set_action(signal, libc::SIG_DFL, 0);
     // SAFETY: a signal number.
@@ -122,7 +126,8 @@ fn end_by(signal: c_int) {
 fn action(signal: c_int) -> Option<libc::sighandler_t> {
     // SAFETY: a structure of numbers and an optional function pointer, all of which may be zero.
     let mut found: libc::sigaction = unsafe { mem::zeroed() };
-    // SAFETY: a null pointer changes nothing, and the present action is written into the memory given.
+    // SAFETY: a null pointer changes nothing, and the present action is written into the memory
+    // given.
     let status = unsafe { libc::sigaction(signal, ptr::null(), &mut found) };
     (status == 0).then_some(found.sa_sigaction)
 }

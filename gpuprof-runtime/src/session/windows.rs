@@ -81,7 +81,8 @@ pub(super) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
     cupti::drain_last(profile::read_limit(exit_wait.unwrap_or_default(), began));
     let open = settings.and_then(|settings| {
         if let Some(cycle) = collector().close_cycle(limit) {
-            // The callback may find the program's own state gone; its panic must not cost the report.
+            // The callback may find the program's own state gone; its panic must not cost the
+            // report.
             let _ = panic::catch_unwind(AssertUnwindSafe(|| deliver(cycle)));
             callback::wait(settings.exit_wait);
         }

@@ -69,7 +69,8 @@ fn text(answer: Result<String, Failed>) -> String {
     answer.unwrap_or_else(|_| "unknown device".to_owned())
 }
 
-/// Two transfers a memory clock over the whole bus (CUDA C++ Best Practices Guide, "Theoretical Bandwidth Calculation").
+/// Two transfers a memory clock over the whole bus (CUDA C++ Best Practices Guide, "Theoretical
+/// Bandwidth Calculation").
 fn peak_bandwidth(clock_khz: Option<u64>, bus_bits: Option<u64>) -> Option<u64> {
     Some(clock_khz? * 1_000 * 2 * (bus_bits? / 8))
 }
@@ -79,8 +80,9 @@ fn peak_flops_f32(major: u64, minor: u64, sms: Option<u64>, clock_khz: Option<u6
     Some(cores_per_sm(major, minor)? * 2 * sms? * clock_khz? * 1_000)
 }
 
-/// Single-precision results per clock and multiprocessor (CUDA C++ Programming Guide, "Arithmetic Instructions",
-/// table of throughputs). `None` for a compute capability this table does not know: no peak is better than a wrong one.
+/// Single-precision results per clock and multiprocessor (CUDA C++ Programming Guide, "Arithmetic
+/// Instructions", table of throughputs). `None` for a compute capability this table does not know:
+/// no peak is better than a wrong one.
 fn cores_per_sm(major: u64, minor: u64) -> Option<u64> {
     match (major, minor) {
         (6, 0) | (7, _) | (8, 0) => Some(64),
@@ -112,7 +114,8 @@ mod tests {
 
     #[test]
     fn peaks_agree_with_published_figures() {
-        // Tesla T4: 40 SMs at 1.59 GHz, GDDR6 at 5.001 GHz on 256 bits: 8.1 TFLOP/s and 320 GB/s in its data sheet.
+        // Tesla T4: 40 SMs at 1.59 GHz, GDDR6 at 5.001 GHz on 256 bits: 8.1 TFLOP/s and 320 GB/s in
+        // its data sheet.
         assert_eq!(
             peak_flops_f32(7, 5, Some(40), Some(1_590_000)),
             Some(8_140_800_000_000)
@@ -121,7 +124,8 @@ mod tests {
             peak_bandwidth(Some(5_001_000), Some(256)),
             Some(320_064_000_000)
         );
-        // Tesla V100 SXM2: 80 SMs at 1.53 GHz, HBM2 at 0.877 GHz on 4096 bits: 15.7 TFLOP/s and 900 GB/s.
+        // Tesla V100 SXM2: 80 SMs at 1.53 GHz, HBM2 at 0.877 GHz on 4096 bits: 15.7 TFLOP/s and 900
+        // GB/s.
         assert_eq!(
             peak_flops_f32(7, 0, Some(80), Some(1_530_000)),
             Some(15_667_200_000_000)

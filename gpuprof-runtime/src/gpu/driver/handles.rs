@@ -1,4 +1,5 @@
-//! The driver's handles as plain numbers: opaque to gpuprof, never dereferenced, and so free to travel between threads.
+//! The driver's handles as plain numbers: opaque to gpuprof, never dereferenced, and so free to
+//! travel between threads.
 
 use std::ffi::c_int;
 

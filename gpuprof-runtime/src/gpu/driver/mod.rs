@@ -2,6 +2,5 @@
 
 pub(in crate::gpu) mod api;
 pub(in crate::gpu) mod device;
-pub(in crate::gpu) mod graph_calls;
 pub(in crate::gpu) mod handles;
 pub(in crate::gpu) mod table;

@@ -1,8 +1,8 @@
 //! gpuprof's own table of driver functions, resolved from the library that cudarc has loaded.
 //!
-//! Not through cudarc's functions: some exist only under some versions' bindings, a missing symbol panics there, and the
-//! safe wrappers take the error cudarc keeps for the user, synchronize, or bind contexts. Every failure is counted
-//! here. Must not import span, collector or report.
+//! Not through cudarc's functions: some exist only under some versions' bindings, a missing symbol
+//! panics there, and the safe wrappers take the error cudarc keeps for the user, synchronize, or
+//! bind contexts. Every failure is counted here.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
@@ -19,7 +19,8 @@ type Status = c_int;
 const SUCCESS: Status = 0;
 /// `CUDA_ERROR_DEINITIALIZED`: the driver is shutting down; the end of GPU reading and no error.
 const DEINITIALIZED: Status = 4;
-/// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: asked about the null stream while a blocking stream is being captured.
+/// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: asked about the null stream while a blocking stream is
+/// being captured.
 pub(in crate::gpu) const CAPTURE_IMPLICIT: Status = 906;
 /// Asks for the number of a context, and so whether it lives.
 const GET_ID: &str = "cuCtxGetId";
@@ -38,7 +39,8 @@ impl Failed {
         self.0 == MISSING
     }
 
-    /// After these the context answers every call with the same error (CUDA driver API, "Data types", CUresult).
+    /// After these the context answers every call with the same error (CUDA driver API, "Data
+    /// types", CUresult).
     pub(crate) fn is_sticky(self) -> bool {
         matches!(
             self.0,
@@ -75,17 +77,19 @@ macro_rules! driver_table {
             fn resolve(library: &Library) -> Self {
                 let mut missing = Vec::new();
                 $(
-                    // SAFETY: each type below restates the CUDA driver API's declaration of the symbol of this name.
+                    // SAFETY: each type below restates the CUDA driver API's declaration of the
+                    // symbol of this name.
                     let $field = unsafe { find(library, &[$($symbol),+]) };
                     if $field.is_none() {
                         missing.push([$($symbol),+][0]);
                     }
                 )+
                 // SAFETY: only asked for, never called.
-                let simulated = unsafe { find::<unsafe extern "C" fn()>(library, &[SIMULATOR_SYMBOL]) }.is_some();
+                let simulator: Option<unsafe extern "C" fn()> =
+                    unsafe { find(library, &[SIMULATOR_SYMBOL]) };
                 Self {
                     $($field,)+
-                    simulated,
+                    simulated: simulator.is_some(),
                     lacks: needed(&missing),
                     missing,
                     missed: Mutex::new(Vec::new()),
@@ -100,7 +104,8 @@ macro_rules! driver_table {
                 pub(in crate::gpu) fn $field(&self, $($arg: $ty),*) -> Result<(), Failed> {
                     const NAME: &str = [$($symbol),+][0];
                     let Some(function) = self.$field else { return Err(self.miss(NAME)) };
-                    // SAFETY: the public methods of this type state what they need for the call to be sound.
+                    // SAFETY: the public methods of this type state what they need for the call to
+                    // be sound.
                     self.check(NAME, unsafe { function($($arg),*) })
                 }
             )+
@@ -119,14 +124,16 @@ driver_table! {
     ctx_get_current = "cuCtxGetCurrent": fn(out: *mut Context);
     ctx_push = "cuCtxPushCurrent_v2": fn(context: Context);
     ctx_pop = "cuCtxPopCurrent_v2": fn(out: *mut Context);
-    // Only to mend what a failed pop leaves behind: nobody else's choice of a context is ever overruled.
+    // Only to mend what a failed pop leaves behind: nobody else's choice of a context is ever
+    // overruled.
     ctx_set_current = "cuCtxSetCurrent": fn(context: Context);
     ctx_get_device = "cuCtxGetDevice": fn(out: *mut Device);
     ctx_get_id = "cuCtxGetId": fn(context: Context, out: *mut u64);
     stream_get_ctx = "cuStreamGetCtx": fn(stream: Stream, out: *mut Context);
     stream_is_capturing = "cuStreamIsCapturing": fn(stream: Stream, out: *mut c_int);
     stream_get_capture_info = "cuStreamGetCaptureInfo_v2": fn(
-        stream: Stream, status: *mut c_int, id: *mut u64, graph: *mut Graph, nodes: *mut c_void, count: *mut c_void
+        stream: Stream, status: *mut c_int, id: *mut u64, graph: *mut Graph,
+        nodes: *mut c_void, count: *mut c_void
     );
     stream_create = "cuStreamCreate": fn(out: *mut Stream, flags: c_uint);
     stream_destroy = "cuStreamDestroy_v2": fn(stream: Stream);
@@ -135,8 +142,11 @@ driver_table! {
     event_record = "cuEventRecord": fn(event: Event, stream: Stream);
     event_record_flags = "cuEventRecordWithFlags": fn(event: Event, stream: Stream, flags: c_uint);
     event_query = "cuEventQuery": fn(event: Event);
-    // Under CUDA 13 the first name is the only one in the headers; drivers before 12.8 have only the second.
-    event_elapsed = "cuEventElapsedTime_v2" | "cuEventElapsedTime": fn(out: *mut f32, start: Event, end: Event);
+    // Under CUDA 13 the first name is the only one in the headers; drivers before 12.8 have only
+    // the second.
+    event_elapsed = "cuEventElapsedTime_v2" | "cuEventElapsedTime": fn(
+        out: *mut f32, start: Event, end: Event
+    );
     exchange_capture_mode = "cuThreadExchangeStreamCaptureMode": fn(mode: *mut c_int);
     graph_get_nodes = "cuGraphGetNodes": fn(graph: Graph, nodes: *mut GraphNode, count: *mut usize);
     graph_node_get_type = "cuGraphNodeGetType": fn(node: GraphNode, out: *mut c_int);
@@ -144,9 +154,13 @@ driver_table! {
     graph_exec_set_event = "cuGraphExecEventRecordNodeSetEvent": fn(
         exec: GraphExec, node: GraphNode, event: Event
     );
-    device_get_attribute = "cuDeviceGetAttribute": fn(out: *mut c_int, attribute: c_int, device: Device);
+    device_get_attribute = "cuDeviceGetAttribute": fn(
+        out: *mut c_int, attribute: c_int, device: Device
+    );
     device_get_name = "cuDeviceGetName": fn(out: *mut c_char, len: c_int, device: Device);
-    device_get_uuid = "cuDeviceGetUuid_v2" | "cuDeviceGetUuid": fn(out: *mut [u8; 16], device: Device);
+    device_get_uuid = "cuDeviceGetUuid_v2" | "cuDeviceGetUuid": fn(
+        out: *mut [u8; 16], device: Device
+    );
     device_total_mem = "cuDeviceTotalMem_v2": fn(out: *mut usize, device: Device);
     driver_get_version = "cuDriverGetVersion": fn(out: *mut c_int);
     get_error_name = "cuGetErrorName": fn(status: Status, out: *mut *const c_char);
@@ -155,8 +169,9 @@ driver_table! {
 /// A test's functions in the place of the library's: by name, null for what stays the library's.
 static REPLACED: OnceLock<fn(&str) -> *const c_void> = OnceLock::new();
 
-/// Puts functions of a test's own in the place of those that gpuprof, and nobody else in the process, would call: so that
-/// gpuprof's calls can fail while the program's own do not. Works only before the first span with a stream.
+/// Puts functions of a test's own in the place of those that gpuprof, and nobody else in the
+/// process, would call: so that gpuprof's calls can fail while the program's own do not. Works only
+/// before the first span with a stream.
 ///
 /// Returns whether it took effect.
 ///
@@ -189,8 +204,8 @@ unsafe fn find<F: Copy>(library: &Library, names: &[&str]) -> Option<F> {
     names.iter().find_map(|name| {
         let replaced = REPLACED.get().map_or(std::ptr::null(), |by| by(name));
         if !replaced.is_null() {
-            // SAFETY: a function pointer and a data pointer have one size on these platforms, and `replace` was promised that
-            // the function fits the symbol, as the caller has for `F`.
+            // SAFETY: a function pointer and a data pointer have one size on these platforms, and
+            // `replace` was promised that the function fits the symbol, as the caller has for `F`.
             return Some(unsafe { std::mem::transmute_copy(&replaced) });
         }
         // SAFETY: passed on to the caller.
@@ -199,7 +214,8 @@ unsafe fn find<F: Copy>(library: &Library, names: &[&str]) -> Option<F> {
     })
 }
 
-/// The driver library the process has already loaded, by the names cudarc looks for; else what is linked in.
+/// The driver library the process has already loaded, by the names cudarc looks for; else what is
+/// linked in.
 fn loaded_library() -> Library {
     const NOLOAD: c_int = libc::RTLD_NOLOAD;
     for name in ["libcuda.so", "libcuda.so.1"] {
@@ -212,8 +228,8 @@ fn loaded_library() -> Library {
 }
 
 impl Driver {
-    /// The table of the process, made at the first call. Only for who has a stream: then a driver is loaded, and until
-    /// then it may not be.
+    /// The table of the process, made at the first call. Only for who has a stream: then a driver
+    /// is loaded, and until then it may not be.
     #[inline]
     pub(crate) fn get() -> &'static Self {
         DRIVER.get_or_init(|| {

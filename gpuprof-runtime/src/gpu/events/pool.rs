@@ -1,4 +1,5 @@
-//! One CUDA context as gpuprof sees it: its pool of events, its device, and whether it is still there.
+//! One CUDA context as gpuprof sees it: its pool of events, its device, and whether it is still
+//! there.
 //!
 //! gpuprof holds a context only while samples of it are pending; the pool itself hangs on a `Weak`.
 
@@ -13,7 +14,8 @@ use crate::gpu::driver::handles::{self, Event};
 use crate::gpu::driver::table::{Driver, Failed};
 use crate::gpu::stream::stream_ref::StreamRef;
 
-/// Most event pairs of one context; a call that finds all of them in flight goes untimed and is counted.
+/// Most event pairs of one context; a call that finds all of them in flight goes untimed and is
+/// counted.
 pub(in crate::gpu) const PAIRS_CEILING: usize = 16_384;
 /// Pairs made at once: by the first span of a context, and later by the resolver.
 const BATCH: usize = 32;
@@ -29,8 +31,9 @@ pub(crate) struct Pair {
     pub(crate) end: Event,
 }
 
-/// One life of a context: a primary context has the same handle each time it comes to life, and nothing made in the life
-/// before may be touched any more. On an H200 (driver 580) that ended in a crash.
+/// One life of a context: a primary context has the same handle each time it comes to life, and
+/// nothing made in the life before may be touched any more. On an H200 (driver 580) that ended in a
+/// crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Life {
     handle: handles::Context,
@@ -66,7 +69,8 @@ impl Life {
 pub(crate) struct Context {
     pub(crate) handle: handles::Context,
     life: Life,
-    /// A primary one lives on where somebody else holds it, and can be met again under another owner.
+    /// A primary one lives on where somebody else holds it, and can be met again under another
+    /// owner.
     primary: bool,
     /// Met by raw handles, whose owner has promised that it lasts.
     lent: AtomicBool,
@@ -79,7 +83,8 @@ pub(crate) struct Context {
     pub(in crate::gpu) in_replays: AtomicUsize,
     /// Pairs that captured calls have or had.
     pub(in crate::gpu) in_captures: AtomicUsize,
-    /// Pairs that graphs may record of which nobody knows: nothing but another capture may have them.
+    /// Pairs that graphs may record of which nobody knows: nothing but another capture may have
+    /// them.
     pub(in crate::gpu) parked: Mutex<Vec<Pair>>,
     /// A sticky error was met: every further call here would fail.
     broken: AtomicBool,
@@ -126,8 +131,9 @@ impl Context {
         })
     }
 
-    /// Whether any owner gpuprof knows is left, or has promised that it lasts and it works still. Holds nothing, not even for a moment: to let
-    /// go of the last owner would tear the user's context down on this thread.
+    /// Whether any owner gpuprof knows is left, or has promised that it lasts and it works still.
+    /// Holds nothing, not even for a moment: to let go of the last owner would tear the user's
+    /// context down on this thread.
     pub(crate) fn is_alive(&self) -> bool {
         let is_lent = self.lent.load(Relaxed) && !self.is_broken();
         is_lent || self.owners.lock().iter().any(|one| one.strong_count() > 0)
@@ -142,7 +148,8 @@ impl Context {
         }
     }
 
-    /// Whether what was made in it may be touched. `held`: an owner is, and that is all there is to ask.
+    /// Whether what was made in it may be touched. `held`: an owner is, and that is all there is to
+    /// ask.
     pub(crate) fn check(&self, driver: &Driver, held: bool) -> Result<(), Failed> {
         match self.life.id {
             Some(id) if !held => driver.check_life(self.handle, id),
@@ -179,8 +186,8 @@ impl Context {
         }
     }
 
-    /// Whether it may be met again although every owner is gone. Its events are then kept for that: they cannot be
-    /// destroyed, as it may have ended, and only its number tells.
+    /// Whether it may be met again although every owner is gone. Its events are then kept for that:
+    /// they cannot be destroyed, as it may have ended, and only its number tells.
     pub(in crate::gpu) fn may_return(&self) -> bool {
         self.primary && self.life.id.is_some()
     }
@@ -203,7 +210,8 @@ impl Context {
         self.made.load(Relaxed) == 0
     }
 
-    /// A pair for a span; the context is current. Makes a batch on the spot when the pool is empty but not at its bound.
+    /// A pair for a span; the context is current. Makes a batch on the spot when the pool is empty
+    /// but not at its bound.
     #[inline]
     pub(crate) fn take(&self, driver: &Driver) -> Result<Pair, NoPair> {
         if let Some(pair) = self.free.pop() {
@@ -233,7 +241,8 @@ impl Context {
         stock.pop().map_or_else(|| self.take(driver), Ok)
     }
 
-    /// Puts a pair back. Its events may still be pending: recording an event again is allowed at any time.
+    /// Puts a pair back. Its events may still be pending: recording an event again is allowed at
+    /// any time.
     #[inline]
     pub(crate) fn give(&self, pair: Pair) {
         // There is room for every pair ever made.
@@ -267,8 +276,8 @@ impl Context {
             self.note(failed);
             return false;
         }
-        // As many again as there are, so that a burst is caught up with in a few rounds. A failure is counted, and the
-        // next round tries again.
+        // As many again as there are, so that a burst is caught up with in a few rounds. A failure
+        // is counted, and the next round tries again.
         let _ = within(driver, self.handle, || self.make(driver, made.max(BATCH)))
             .flatten()
             .map_err(|failed| self.note(failed));
@@ -285,15 +294,17 @@ fn make_pair(driver: &Driver) -> Result<Pair, Failed> {
     match driver.create_event() {
         Ok(end) => Ok(Pair { start, end }),
         Err(failed) => {
-            // If this fails too, it is counted, and one event is lost with the context that refuses it.
+            // If this fails too, it is counted, and one event is lost with the context that refuses
+            // it.
             let _ = driver.destroy_event(start);
             Err(failed)
         }
     }
 }
 
-/// Runs `f` with `context` current, pushed and popped again where it is not: the thread's own choice stays as it is.
-/// `Err`: it could not be made current, so `f` did not run; in another context it would make events that fit nowhere.
+/// Runs `f` with `context` current, pushed and popped again where it is not: the thread's own
+/// choice stays as it is. `Err`: it could not be made current, so `f` did not run; in another
+/// context it would make events that fit nowhere.
 #[inline]
 pub(crate) fn within<R>(
     driver: &Driver,
@@ -325,7 +336,8 @@ fn within_another<R>(
     Ok(result)
 }
 
-/// After a pop that failed: makes what was current before current again. Such a pop may have worked all the same.
+/// After a pop that failed: makes what was current before current again. Such a pop may have worked
+/// all the same.
 #[cold]
 pub(in crate::gpu) fn put_back(
     driver: &Driver,

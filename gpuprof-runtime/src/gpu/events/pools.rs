@@ -1,6 +1,7 @@
-//! The contexts of the process as spans meet them: which one a stream belongs to, and which are over.
+//! The contexts of the process as spans meet them: which one a stream belongs to, and which are
+//! over.
 //!
-//! Spans wait for its lock at their first stream of a context; the resolver never does. Must not import span, collector or report.
+//! Spans wait for its lock at their first stream of a context; the resolver never does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +42,8 @@ impl Contexts {
         self.give_up_ended(driver);
         // Not under the lock: a driver that hangs must hang nobody else.
         let context = Arc::new(Context::new(driver, life, stream.context())?);
-        // Another thread may have been quicker: looked up and put in under one lock, so that a life has one context and one pool.
+        // Another thread may have been quicker: looked up and put in under one lock, so that a life
+        // has one context and one pool.
         let mut known = self.known.lock();
         if let Some(found) = among(&mut known, life, stream.context()) {
             drop(known);
@@ -53,7 +55,8 @@ impl Contexts {
         Ok(context)
     }
 
-    /// Gives up contexts of raw handles that have ended: no owner tells. Like any other call of the driver's not under the lock.
+    /// Gives up contexts of raw handles that have ended: no owner tells. Like any other call of the
+    /// driver's not under the lock.
     fn give_up_ended(&self, driver: &Driver) {
         let mut lent = self.known.lock().clone();
         lent.retain(|one| one.is_lent() && one.is_alive());
@@ -116,7 +119,8 @@ fn among(
         let is_this = one.life() == life && life.has_number();
         !one.life().ended_before(life) && (is_this || one.is_alive() || one.may_return())
     });
-    // Without the driver's numbers two lives of one address look alike: then cudarc's owner tells them apart.
+    // Without the driver's numbers two lives of one address look alike: then cudarc's owner tells
+    // them apart.
     let same_owner = |one: &Context| match owner {
         Some(owner) => one.belongs_to(owner),
         None => one.is_lent(),

@@ -110,7 +110,8 @@ fn in_context_of<R>(
     })
 }
 
-/// Asked before any other call on the stream: an event recorded while it is captured would measure nothing.
+/// Asked before any other call on the stream: an event recorded while it is captured would measure
+/// nothing.
 #[inline]
 fn check_stream(driver: &Driver, lane: &Lane) -> Result<(), GpuOutcome> {
     if lane.context.is_broken() || driver.has_ended() {

@@ -1,6 +1,6 @@
 //! The contexts that one thread has met, with event pairs of each for its spans to come.
 //!
-//! A span finds its context here without a lock. Must not import span, collector or report.
+//! A span finds its context here without a lock.
 
 use std::sync::Arc;
 
@@ -70,7 +70,8 @@ impl MetContexts {
         }
     }
 
-    /// The same context as this thread has met it, where that is not how it is known to it: a future may have begun on another.
+    /// The same context as this thread has met it, where that is not how it is known to it: a
+    /// future may have begun on another.
     #[inline]
     pub(in crate::gpu) fn own(
         &mut self,

@@ -1,7 +1,8 @@
-//! A context as one thread has met it, and how the resolver comes to hold it while samples of that thread are pending.
+//! A context as one thread has met it, and how the resolver comes to hold it while samples of that
+//! thread are pending.
 //!
-//! Threads share no counter here: to count who holds the context itself, at each span and from each thread, would cost as much
-//! as an event record does. Must not import span, collector or report.
+//! Threads share no counter here: to count who holds the context itself, at each span and from each
+//! thread, would cost as much as an event record does.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -10,16 +11,18 @@ use std::sync::{Arc, Weak};
 use cudarc::driver::CudaContext;
 
 use crate::gpu::events::pool::Context;
-use crate::gpu::resolver::handover::Handover;
+use crate::gpu::resolver::handshake::Handover;
 
 /// One context, met by one thread through one of its owners.
 #[derive(Debug)]
 pub(crate) struct ThreadContext {
     context: Arc<Context>,
-    /// cudarc's owner; `None` where it was met by raw handles. The `Weak` keeps its address from being used again.
+    /// cudarc's owner; `None` where it was met by raw handles. The `Weak` keeps its address from
+    /// being used again.
     owner: Option<Weak<CudaContext>>,
     pub(in crate::gpu) handover: Handover,
-    /// Samples of the thread that the resolver has and has not resolved. It alone uses this and the next.
+    /// Samples of the thread that the resolver has and has not resolved. It alone uses this and the
+    /// next.
     pending: AtomicUsize,
     held: AtomicBool,
 }
@@ -62,8 +65,8 @@ impl ThreadContext {
             .is_some_and(|mine| mine.as_ptr() == owner)
     }
 
-    /// The owner, where the resolver must be given it before the next sample. Only for the thread whose this is, and after the
-    /// sample is announced.
+    /// The owner, where the resolver must be given it before the next sample. Only for the thread
+    /// whose this is, and after the sample is announced.
     #[inline]
     pub(in crate::gpu) fn hand_over(&self) -> Option<Arc<CudaContext>> {
         let owner = self.owner.as_ref()?;

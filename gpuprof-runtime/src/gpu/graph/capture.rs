@@ -1,11 +1,11 @@
-//! Calls of functions marked `graph` that were captured: their two events stand in the graph, and every replay of it
-//! records them.
+//! Calls of functions marked `graph` that were captured: their two events stand in the graph, and
+//! every replay of it records them.
 //!
-//! Nobody tells when the last of a graph, its instances and their launches is gone. A user object of the driver's would, but
-//! a stream takes only a few launches of a graph that owns one before the next one waits (28 to 56 on an H200 with driver
-//! 580.159). So the events that a capture once used are never used for anything that is read, and go into another capture
-//! when the graph's [`Graph`](crate::Graph) is dropped, or, where it never became one, when events run out. Must not import
-//! span, collector or report.
+//! Nobody tells when the last of a graph, its instances and their launches is gone. A user object
+//! of the driver's would, but a stream takes only a few launches of a graph that owns one before
+//! the next one waits (28 to 56 on an H200 with driver 580.159). So the events that a capture once
+//! used are never used for anything that is read, and go into another capture when the graph's
+//! [`Graph`](crate::Graph) is dropped, or, where it never became one, when events run out.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -38,7 +38,8 @@ pub(in crate::gpu) struct CapturedCall {
     pub(in crate::gpu) lanes: Lanes,
     /// Its stream, where cudarc shares it.
     pub(in crate::gpu) stream: Weak<CudaStream>,
-    /// The pair that the graph was made with. No replay is timed by it, so it may stand there at any time.
+    /// The pair that the graph was made with. No replay is timed by it, so it may stand there at
+    /// any time.
     pub(in crate::gpu) parking: Arc<Lent>,
     /// The captured call that this one was made from, among those of the same capture.
     pub(in crate::gpu) caller: Option<usize>,
@@ -46,7 +47,8 @@ pub(in crate::gpu) struct CapturedCall {
     pub(in crate::gpu) enclosing: Option<usize>,
     /// Whether no call of the same site encloses it.
     pub(in crate::gpu) outermost: bool,
-    /// When it ended, among those of the same capture; `None` while it runs, or where its end was not captured.
+    /// When it ended, among those of the same capture; `None` while it runs, or where its end was
+    /// not captured.
     pub(in crate::gpu) ended: Option<u32>,
     pub(in crate::gpu) work: StatedWork,
 }
@@ -54,7 +56,8 @@ pub(in crate::gpu) struct CapturedCall {
 /// The calls that one capture has, in the order of their beginnings.
 #[derive(Debug)]
 pub(in crate::gpu) struct Captured {
-    /// What they were captured to. Another graph may record the same events: one of an earlier capture that had them.
+    /// What they were captured to. Another graph may record the same events: one of an earlier
+    /// capture that had them.
     graph: Graph,
     calls: Mutex<Vec<CapturedCall>>,
     ended: AtomicU32,
@@ -130,7 +133,8 @@ impl InGraph {
     }
 }
 
-/// Runs `f` in the lane's context and in RELAXED capture mode, on the thread that may be capturing. Failures are noted.
+/// Runs `f` in the lane's context and in RELAXED capture mode, on the thread that may be capturing.
+/// Failures are noted.
 fn in_context<R>(driver: &Driver, lane: &Lane, f: impl FnOnce() -> Result<R, Failed>) -> Option<R> {
     let result = driver.relaxed(|| within(driver, lane.context.handle, f).flatten());
     let result = result.flatten();
@@ -186,7 +190,8 @@ impl Captures {
         self.by_event.lock().map.is_empty()
     }
 
-    /// Records the start event of a call into the graph that the lane is being captured to. `None`: it cannot be timed there.
+    /// Records the start event of a call into the graph that the lane is being captured to. `None`:
+    /// it cannot be timed there.
     pub(in crate::gpu) fn begin(
         &self,
         driver: &Driver,
@@ -198,8 +203,9 @@ impl Captures {
         if lane.context.is_broken() || !driver.times_graphs() {
             return None;
         }
-        // One of cudarc's streams that nothing keeps: when the graph is launched it may be gone, and could not be asked whether
-        // that launch is captured itself. Whoever lends raw handles has promised that it is not.
+        // One of cudarc's streams that nothing keeps: when the graph is launched it may be gone,
+        // and could not be asked whether that launch is captured itself. Whoever lends raw handles
+        // has promised that it is not.
         if lane.keep.is_none() && lane.context.is_owned() {
             return None;
         }
@@ -277,8 +283,8 @@ impl Captures {
         (captured.graph == graph).then(|| (Arc::clone(captured), *at))
     }
 
-    /// Lets the oldest capture in the context go whose graph never became a [`Graph`](crate::Graph): what becomes one later is
-    /// not known any more.
+    /// Lets the oldest capture in the context go whose graph never became a
+    /// [`Graph`](crate::Graph): what becomes one later is not known any more.
     fn forget_oldest(&self, context: &Arc<Context>) {
         let mut by_age = self.by_age.lock();
         let mut known = by_age.iter();
@@ -290,7 +296,8 @@ impl Captures {
         }
     }
 
-    /// Lets the calls of a capture go, whose graph is gone or will not be launched through gpuprof again.
+    /// Lets the calls of a capture go, whose graph is gone or will not be launched through gpuprof
+    /// again.
     pub(in crate::gpu) fn forget(&self, captured: &Arc<Captured>) {
         let mut by_age = self.by_age.lock();
         by_age.retain(|known| !Arc::ptr_eq(known, captured));
@@ -314,7 +321,8 @@ impl Captures {
 }
 
 impl Timing {
-    /// A call that cannot be timed now: by the replays of the graph that its stream is being captured to, or not at all.
+    /// A call that cannot be timed now: by the replays of the graph that its stream is being
+    /// captured to, or not at all.
     #[cold]
     pub(in crate::gpu) fn refused(
         &self,

@@ -1,8 +1,8 @@
 //! Event pairs that graphs record, and where they go when nothing refers to them any more.
 //!
-//! A pair of a replay is read, and goes back to the pool of its context. A pair that any graph may record at any time, because
-//! it was captured or the driver would not take it out, must never be read: it is of use for captures alone, whose own
-//! events nobody reads. Must not import span, collector or report.
+//! A pair of a replay is read, and goes back to the pool of its context. A pair that any graph may
+//! record at any time, because it was captured or the driver would not take it out, must never be
+//! read: it is of use for captures alone, whose own events nobody reads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::gpu::driver::table::Driver;
 use crate::gpu::events::pool::{Context, NoPair, PAIRS_CEILING, Pair};
 
-/// Most pairs of one context that captured calls can have, and as many that their replays can: spans outside always find the
-/// other half.
+/// Most pairs of one context that captured calls can have, and as many that their replays can:
+/// spans outside always find the other half.
 const CEILING: usize = PAIRS_CEILING / 4;
 
 /// A pair that a graph records.
@@ -24,7 +24,8 @@ pub(crate) struct Lent {
 }
 
 impl Lent {
-    /// A pair of the pool, for a replay; the context is current. It goes back when nothing refers to it any more.
+    /// A pair of the pool, for a replay; the context is current. It goes back when nothing refers
+    /// to it any more.
     pub(in crate::gpu) fn take(
         driver: &Driver,
         context: &Arc<Context>,

@@ -1,21 +1,21 @@
-//! Timing the replays of a graph: each launch gets event pairs of its own, so that launches under way keep theirs, and
-//! nothing waits.
+//! Timing the replays of a graph: each launch gets event pairs of its own, so that launches under
+//! way keep theirs, and nothing waits.
 //!
-//! Before a launch the nodes that record events are given fresh pairs, by two driver calls for each captured call; a call
-//! that is not to be timed this time gets back the pair it was captured with, which nobody reads. Must not import span,
-//! collector or report.
+//! Before a launch the nodes that record events are given fresh pairs, by two driver calls for each
+//! captured call; a call that is not to be timed this time gets back the pair it was captured with,
+//! which nobody reads.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 use cudarc::driver::CudaStream;
-use rustc_hash::FxHashMap;
 
-use crate::gpu::driver::handles::{Event, Graph, GraphExec, GraphNode, Stream};
+use crate::gpu::driver::handles::{Graph, GraphExec, Stream};
 use crate::gpu::driver::table::Driver;
 use crate::gpu::events::pool::{NoPair, within};
 use crate::gpu::frame::{Chosen, GpuThread, Own};
-use crate::gpu::graph::capture::{Captured, CapturedCall, Captures};
+use crate::gpu::graph::call_nodes::{self, CapturedCallNodes};
+use crate::gpu::graph::capture::{CapturedCall, Captures};
 use crate::gpu::graph::event_pair::Lent;
 use crate::gpu::resolver::channel::{Pairs, Recorded, Sample};
 use crate::gpu::stream::context_guard::Kept;
@@ -29,24 +29,11 @@ use crate::stats::path_ids::ROOT;
 #[derive(Debug)]
 pub(crate) struct Replays {
     exec: GraphExec,
-    calls: Vec<Planned>,
+    calls: Vec<CapturedCallNodes>,
     /// Those of the calls; the one that it is launched on is among them, if any call is on it.
     streams: Vec<Weak<CudaStream>>,
     /// Where the calls are known.
     captures: &'static Captures,
-}
-
-/// One captured call in this graph.
-#[derive(Debug)]
-struct Planned {
-    call: CapturedCall,
-    nodes: [GraphNode; 2],
-    /// The pairs that the nodes record into: one, unless the driver once refused to change it.
-    standing: Vec<Arc<Lent>>,
-    /// The driver refused: nobody knows what a replay records into.
-    refused: bool,
-    /// What all calls of the capture are found by.
-    captured: Arc<Captured>,
 }
 
 /// What one launch does for one captured call.
@@ -62,8 +49,8 @@ pub(crate) struct Replay {
 impl Replays {
     /// Finds the captured calls of a graph by the events that its nodes record.
     ///
-    /// Both handles must stay valid until this is dropped, `exec` must be made from `graph`, and neither may be used by another
-    /// thread meanwhile.
+    /// Both handles must stay valid until this is dropped, `exec` must be made from `graph`, and
+    /// neither may be used by another thread meanwhile.
     pub(crate) fn of(timing: &'static Timing, graph: usize, exec: usize) -> Self {
         let (graph, exec) = (Graph(graph), GraphExec(exec));
         let captures = &timing.captures;
@@ -80,7 +67,7 @@ impl Replays {
         let nodes = driver.relaxed(|| driver.recording_nodes(graph)).flatten();
         match nodes {
             Ok(nodes) => {
-                let calls = planned(captures, graph, &nodes);
+                let calls = call_nodes::find(captures, graph, &nodes);
                 let mut streams: Vec<_> = calls.iter().map(|one| one.call.stream.clone()).collect();
                 streams.sort_by_key(|stream| stream.as_ptr() as usize);
                 streams.dedup_by(|a, b| a.ptr_eq(b));
@@ -108,16 +95,18 @@ impl Replays {
         order
     }
 
-    /// Makes the graph ready for a launch. `paths` has for each call where in the call tree it counts; `None` for one that
-    /// nobody wants to be counted.
+    /// Makes the graph ready for a launch. `paths` has for each call where in the call tree it
+    /// counts; `None` for one that nobody wants to be counted.
     pub(crate) fn arm(
         &mut self,
         timing: &'static Timing,
         thread: &mut GpuThread,
         paths: &[Option<u32>],
     ) -> Vec<Option<Replay>> {
-        // Nobody wants a call of it, as between the cycles of a schedule: then the driver is not asked either.
-        if paths.iter().all(Option::is_none) && self.calls.iter().all(Planned::is_settled) {
+        // Nobody wants a call of it, as between the cycles of a schedule: then the driver is not
+        // asked either.
+        if paths.iter().all(Option::is_none) && self.calls.iter().all(CapturedCallNodes::is_settled)
+        {
             return Vec::new();
         }
         // RELAXED: this thread may be capturing another stream.
@@ -132,9 +121,10 @@ impl Replays {
         armed.unwrap_or_else(|_| self.refuse_all(paths))
     }
 
-    /// The driver did not let this thread change anything: the nodes record into whatever they recorded into before.
+    /// The driver did not let this thread change anything: the nodes record into whatever they
+    /// recorded into before.
     fn refuse_all(&mut self, paths: &[Option<u32>]) -> Vec<Option<Replay>> {
-        self.calls.iter_mut().for_each(Planned::refuse);
+        self.calls.iter_mut().for_each(CapturedCallNodes::refuse);
         let calls = self.calls.iter().zip(paths);
         let untimed = calls.map(|(planned, path)| {
             path.map(|_| Replay {
@@ -205,7 +195,8 @@ impl Replays {
         launch
     }
 
-    /// Has nothing more to do with the graph, which can still be launched and be given to another of these.
+    /// Has nothing more to do with the graph, which can still be launched and be given to another
+    /// of these.
     pub(crate) fn give_up(&mut self) {
         self.park_all();
         self.calls.clear();
@@ -217,7 +208,7 @@ impl Replays {
             let parked =
                 driver.relaxed(|| (0..self.calls.len()).for_each(|at| self.park(driver, at)));
             if parked.is_err() {
-                self.calls.iter_mut().for_each(Planned::refuse);
+                self.calls.iter_mut().for_each(CapturedCallNodes::refuse);
             }
         }
     }
@@ -281,8 +272,8 @@ impl Replays {
         }
     }
 
-    /// What goes to the resolver if the launch succeeds. The enclosing call is the nearest timed one on the same stream, of
-    /// this graph or around its launch.
+    /// What goes to the resolver if the launch succeeds. The enclosing call is the nearest timed
+    /// one on the same stream, of this graph or around its launch.
     fn sample(
         &self,
         thread: &mut GpuThread,
@@ -350,87 +341,4 @@ impl Drop for Replays {
         let calls = self.calls.iter();
         calls.for_each(|planned| captures.forget(&planned.captured));
     }
-}
-
-/// The driver would not change what the nodes record.
-#[derive(Clone, Copy, Debug)]
-struct Refused;
-
-impl Planned {
-    /// Whether parking it would change nothing.
-    fn is_settled(&self) -> bool {
-        self.refused
-            || matches!(&self.standing[..], [only] if Arc::ptr_eq(only, &self.call.parking))
-    }
-
-    /// Has the nodes record into `lent`.
-    fn stand(&mut self, driver: &Driver, exec: GraphExec, lent: &Arc<Lent>) -> Result<(), Refused> {
-        if self.refused {
-            return Err(Refused);
-        }
-        if matches!(&self.standing[..], [only] if Arc::ptr_eq(only, lent)) {
-            return Ok(());
-        }
-        let [start, end] = self.nodes;
-        let set = driver
-            .set_event(exec, start, lent.pair.start)
-            .and_then(|()| driver.set_event(exec, end, lent.pair.end));
-        match set {
-            Ok(()) => {
-                self.standing = vec![Arc::clone(lent)];
-                Ok(())
-            }
-            Err(_) => {
-                self.standing.push(Arc::clone(lent));
-                self.refuse();
-                Err(Refused)
-            }
-        }
-    }
-
-    /// A replay from now on may record into any pair that stands; none of them changes any more, and nobody may read one,
-    /// ever: the graph can be launched past this.
-    fn refuse(&mut self) {
-        if self.refused {
-            return;
-        }
-        self.refused = true;
-        self.standing.iter().for_each(|standing| standing.spoil());
-    }
-}
-
-/// The captured calls whose two events these nodes record.
-fn planned(captures: &Captures, graph: Graph, nodes: &[(GraphNode, Event)]) -> Vec<Planned> {
-    // None for an event that two nodes record: one of them may be of a call that is not known any more.
-    let mut by_event: FxHashMap<Event, Option<GraphNode>> = FxHashMap::default();
-    for &(node, event) in nodes {
-        let known = by_event.entry(event);
-        known.and_modify(|node| *node = None).or_insert(Some(node));
-    }
-    let node = |event| by_event.get(&event).copied().flatten();
-    let found = nodes.iter().filter_map(|&(_, event)| {
-        let start = node(event)?;
-        let (captured, at) = captures.find(graph, event)?;
-        let call = captured.call(at).filter(|call| call.ended.is_some())?;
-        let end = node(call.parking.pair.end)?;
-        Some((captured, at, call, [start, end]))
-    });
-    let mut found: Vec<_> = found.collect();
-    found.sort_by_key(|(captured, at, ..)| (Arc::as_ptr(captured) as usize, *at));
-    let key = |captured: &Arc<Captured>, at| (Arc::as_ptr(captured) as usize, at);
-    let keys = found.iter().map(|(captured, at, ..)| key(captured, *at));
-    let here: FxHashMap<_, _> = keys.zip(0_usize..).collect();
-    let planned = found.into_iter().map(|(captured, _, mut call, nodes)| {
-        // From the position in the capture to that among those found.
-        let moved = |at: Option<usize>| here.get(&key(&captured, at?)).copied();
-        (call.caller, call.enclosing) = (moved(call.caller), moved(call.enclosing));
-        Planned {
-            nodes,
-            standing: vec![Arc::clone(&call.parking)],
-            refused: false,
-            call,
-            captured,
-        }
-    });
-    planned.collect()
 }

@@ -1,6 +1,7 @@
-//! What recorded pairs say: whether the GPU has passed them, and the time of a call on each of its devices.
+//! What recorded pairs say: whether the GPU has passed them, and the time of a call on each of its
+//! devices.
 //!
-//! On the resolver's thread, in the context of the events. Must not import the resolver or anything above it.
+//! On the resolver's thread, in the context of the events.
 
 use smallvec::{SmallVec, smallvec};
 

@@ -11,7 +11,8 @@ use crate::gpu::events::pool::{Context, Pair, within};
 /// Pairs recorded one after the other; the least counts.
 const PAIRS: usize = 15;
 
-/// A measurement under way, on a stream of gpuprof's own, so that nobody's work lies between the events.
+/// A measurement under way, on a stream of gpuprof's own, so that nobody's work lies between the
+/// events.
 pub(in crate::gpu) struct Probe {
     context: Arc<Context>,
     stream: Stream,
@@ -20,7 +21,8 @@ pub(in crate::gpu) struct Probe {
 }
 
 impl Probe {
-    /// Records the pairs; on the resolver's thread. `None` when the driver refuses or the context is gone.
+    /// Records the pairs; on the resolver's thread. `None` when the driver refuses or the context
+    /// is gone.
     pub(in crate::gpu) fn start(driver: &Driver, context: &Arc<Context>) -> Option<Self> {
         let held = context.hold().ok()?;
         let started = within(driver, context.handle, || {
@@ -55,7 +57,8 @@ impl Probe {
         Ok(())
     }
 
-    /// Reads the floor if the GPU is through. Returns whether the probe is over, one way or the other.
+    /// Reads the floor if the GPU is through. Returns whether the probe is over, one way or the
+    /// other.
     pub(in crate::gpu) fn poll(&self, driver: &Driver) -> bool {
         if let Err(failed) = self.context.check(driver, self.held.is_some()) {
             // Its stream and its events have gone with it.
@@ -84,8 +87,8 @@ impl Probe {
 
     fn read(&self, driver: &Driver) {
         let read = |pair: &Pair| driver.elapsed_ns(pair.start, pair.end).ok();
-        // The least: other streams' work between the two events of a pair makes it read more, never less. On an H200 that was
-        // busy training, the median read 10 µs and the least 2.
+        // The least: other streams' work between the two events of a pair makes it read more, never
+        // less. On an H200 that was busy training, the median read 10 µs and the least 2.
         if let Some(least) = self.pairs.iter().filter_map(read).min() {
             // Set once: a context is probed once.
             let _ = self.context.floor_ns.set(least);

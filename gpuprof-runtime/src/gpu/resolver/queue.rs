@@ -1,8 +1,8 @@
-//! Samples that wait at the resolver for the GPU. Must not import span or report.
+//! Samples that wait at the resolver for the GPU.
 //!
-//! All backlogs together hold no more than their contexts have pairs, but each can hold any share of it for a while. With
-//! room of its own each would keep that of its fullest moment, as many times over as there are threads. So the samples lie in
-//! one store, and a backlog knows where.
+//! All backlogs together hold no more than their contexts have pairs, but each can hold any share
+//! of it for a while. With room of its own each would keep that of its fullest moment, as many
+//! times over as there are threads. So the samples lie in one store, and a backlog knows where.
 
 use std::collections::VecDeque;
 
@@ -80,8 +80,9 @@ impl Backlog {
         self.older = self.waiting.len();
     }
 
-    /// How many samples at the front are completed. Newest first: one query tells of all before it. Each query holds up whoever
-    /// records in the context, so there are as few as can be: what was new at the look before tells of nearly all.
+    /// How many samples at the front are completed. Newest first: one query tells of all before it.
+    /// Each query holds up whoever records in the context, so there are as few as can be: what was
+    /// new at the look before tells of nearly all.
     pub(in crate::gpu) fn completed(&self, store: &Store<Sample>, driver: &Driver) -> usize {
         let passed = |at: &u32| {
             let recorded = store.get(*at).map(|sample| sample.pairs.as_slice());

@@ -1,7 +1,8 @@
-//! The one background thread: it learns which events the GPU has passed, reads their times and gives the events back.
+//! The one background thread: it learns which events the GPU has passed, reads their times and
+//! gives the events back.
 //!
-//! In RELAXED capture mode, so that its queries never disturb a capture. It holds no lock that a span needs, and holds
-//! contexts only through the samples still pending. Must not import span or report.
+//! In RELAXED capture mode, so that its queries never disturb a capture. It holds no lock that a
+//! span needs, and holds contexts only through the samples still pending.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -28,14 +29,15 @@ use crate::stats::call::StatedWork;
 
 /// While somebody waits for it.
 const HURRIED_SLEEP: Duration = Duration::from_micros(20);
-/// While times come in. Whoever records is held up by each look; who waits for times wakes the thread.
+/// While times come in. Whoever records is held up by each look; who waits for times wakes the
+/// thread.
 const BUSY_SLEEP: Duration = Duration::from_millis(1);
 /// While they come in faster than rings and pools are made for.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(200);
 const LONGEST_SLEEP: Duration = Duration::from_millis(8);
-/// Looks that find nothing pending before the thread lies down until a span wakes it. A wake-up costs a span as much as two
-/// event records (H200, driver 580: 0.3 µs a span where every third one met a sleeping thread), and a program that launches
-/// all the time must not pay it.
+/// Looks that find nothing pending before the thread lies down until a span wakes it. A wake-up
+/// costs a span as much as two event records (H200, driver 580: 0.3 µs a span where every third one
+/// met a sleeping thread), and a program that launches all the time must not pay it.
 const QUIET_LOOKS: u32 = 10;
 /// How late a thread that lies down notices a wake-up that crossed its falling asleep.
 const PARKED: Duration = Duration::from_millis(100);
@@ -127,8 +129,9 @@ impl Resolver {
         }
     }
 
-    /// Instead of reading times, where the thread cannot be put in RELAXED mode: in any other a query could spoil a capture of
-    /// the program's. Calls go untimed from now on, and those under way are booked as failed.
+    /// Instead of reading times, where the thread cannot be put in RELAXED mode: in any other a
+    /// query could spoil a capture of the program's. Calls go untimed from now on, and those under
+    /// way are booked as failed.
     fn refuse(&mut self) {
         self.timing.refused.store(true, Relaxed);
         while !self.driver.has_ended() {
@@ -173,7 +176,8 @@ impl Resolver {
 
     fn rest(&self, sleep: Duration) {
         let hurry = self.timing.hurry.load(Relaxed);
-        // Parked and not asleep, so that who begins to wait need not wait for the end of a long one.
+        // Parked and not asleep, so that who begins to wait need not wait for the end of a long
+        // one.
         thread::park_timeout(if hurry { HURRIED_SLEEP } else { sleep });
     }
 
@@ -283,8 +287,8 @@ impl Resolver {
         received
     }
 
-    /// Lets go of what no sample needs any more, then tells those who wait what is resolved: by then gpuprof is nobody's last
-    /// owner.
+    /// Lets go of what no sample needs any more, then tells those who wait what is resolved: by
+    /// then gpuprof is nobody's last owner.
     fn tell(&mut self) {
         self.rings.iter_mut().for_each(Ring::let_go);
         for (progress, samples) in self.resolved.drain(..) {
@@ -322,7 +326,8 @@ impl Resolver {
     fn poll_loose(&mut self) -> u64 {
         let before = self.resolved.len();
         self.loose.retain(|waiting| {
-            // A failing query counts as completed: reading the time then fails too and is booked as such.
+            // A failing query counts as completed: reading the time then fails too and is booked as
+            // such.
             let done = waiting
                 .sample
                 .pairs

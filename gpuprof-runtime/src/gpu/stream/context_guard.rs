@@ -1,8 +1,9 @@
-//! Streams and contexts that gpuprof may be the last to let go of, as where a call drops its own stream before it ends.
+//! Streams and contexts that gpuprof may be the last to let go of, as where a call drops its own
+//! stream before it ends.
 //!
-//! cudarc makes a context current on the thread that drops the last handle of it or of its stream. In the program's own
-//! hands that happens where the program says; at a span's end it would overrule what the thread has made current
-//! since. Must not import span, collector or report.
+//! cudarc makes a context current on the thread that drops the last handle of it or of its stream.
+//! In the program's own hands that happens where the program says; at a span's end it would
+//! overrule what the thread has made current since.
 
 use std::sync::{Arc, Weak};
 
@@ -62,7 +63,8 @@ impl<T: InContext> Clone for Kept<T> {
 impl<T: InContext> Drop for Kept<T> {
     #[inline]
     fn drop(&mut self) {
-        // Of two who let go at the same time one is told that it was the last, which a look at the count does not tell.
+        // Of two who let go at the same time one is told that it was the last, which a look at the
+        // count does not tell.
         let last = self.0.take().and_then(Arc::into_inner);
         last.into_iter().for_each(let_go);
     }

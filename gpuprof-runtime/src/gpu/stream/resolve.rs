@@ -1,4 +1,5 @@
-//! From what a caller hands over to what events need: streams with their context, and how they are kept alive.
+//! From what a caller hands over to what events need: streams with their context, and how they are
+//! kept alive.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use crate::gpu::stream::stream_ref::StreamRef;
 use crate::gpu::timer::Timing;
 use crate::stats::call::{GpuOutcome, UntimedReason};
 
-/// The stream or streams of one call, as the attribute's `stream = …` or the probing of the arguments gave them.
+/// The stream or streams of one call, as the attribute's `stream = …` or the probing of the
+/// arguments gave them.
 #[derive(Debug)]
 pub enum Streams<'a> {
     /// Not to be timed on the GPU.
@@ -33,7 +35,8 @@ pub(crate) struct Lane {
     pub(in crate::gpu) stream: handles::Stream,
     /// As the thread has met it that the span began on.
     pub(in crate::gpu) context: Arc<ThreadContext>,
-    /// Keeps the stream, and with it the context, until the end event; none where it outlives the span by itself.
+    /// Keeps the stream, and with it the context, until the end event; none where it outlives the
+    /// span by itself.
     pub(in crate::gpu) keep: Kept<CudaStream>,
 }
 
@@ -120,7 +123,8 @@ pub(crate) enum Held {
 }
 
 impl Timing {
-    /// Takes hold of a call's streams. `later`: the call begins when nothing that was borrowed here need live any more.
+    /// Takes hold of a call's streams. `later`: the call begins when nothing that was borrowed here
+    /// need live any more.
     #[inline]
     pub(crate) fn hold(&self, thread: &mut GpuThread, streams: &Streams<'_>, later: bool) -> Held {
         match streams {
@@ -186,11 +190,13 @@ impl Timing {
         {
             return Err(GpuOutcome::Captured);
         }
-        // RELAXED: another stream of this thread may be captured, and which of these calls count as unsafe is undocumented.
+        // RELAXED: another stream of this thread may be captured, and which of these calls count as
+        // unsafe is undocumented.
         let met = driver
             .relaxed(|| {
                 let life = Life::of(driver, stream)?;
-                // Of a stream that is not cudarc's, only this tells whether it is still the context met before.
+                // Of a stream that is not cudarc's, only this tells whether it is still the context
+                // met before.
                 match thread
                     .contexts
                     .known_life(life)

@@ -16,7 +16,8 @@ use crate::gpu::driver::handles;
 
 /// A CUDA stream, borrowed or owned, that a span is to be timed on.
 ///
-/// Made from cudarc's types with `StreamRef::from`, or from raw handles with [`StreamRef::from_raw`].
+/// Made from cudarc's types with `StreamRef::from`, or from raw handles with
+/// [`StreamRef::from_raw`].
 #[derive(Clone)]
 pub struct StreamRef<'a>(Source<'a>);
 
@@ -37,17 +38,19 @@ enum Source<'a> {
 }
 
 impl StreamRef<'_> {
-    /// A stream of another library or of another version of cudarc, by its `CUstream` and `CUcontext`.
+    /// A stream of another library or of another version of cudarc, by its `CUstream` and
+    /// `CUcontext`.
     ///
-    /// `context` may be null. The driver is then asked for the stream's context, unless the stream is
-    /// being captured.
+    /// `context` may be null. The driver is then asked for the stream's context, unless the stream
+    /// is being captured.
     ///
     /// # Safety
-    /// Both handles must be valid. The stream must stay valid until every span that was given it has
-    /// ended. The context must stay valid until the times of these spans have been read, as
-    /// [`collect`](crate::collect) does, because gpuprof reads its events later and on another thread.
-    /// (A driver of CUDA 12 or later reports a context that was destroyed before that; the affected
-    /// times are discarded and counted. It cannot report a context that is destroyed during the query.)
+    /// Both handles must be valid. The stream must stay valid until every span that was given it
+    /// has ended. The context must stay valid until the times of these spans have been read, as
+    /// [`collect`](crate::collect) does, because gpuprof reads its events later and on another
+    /// thread. (A driver of CUDA 12 or later reports a context that was destroyed before that; the
+    /// affected times are discarded and counted. It cannot report a context that is destroyed
+    /// during the query.)
     #[must_use]
     pub unsafe fn from_raw(stream: *mut c_void, context: *mut c_void) -> Self {
         Self(Source::Raw {
@@ -109,8 +112,8 @@ impl StreamRef<'_> {
         self.cuda_stream().map(CudaStream::context)
     }
 
-    /// What a span must own so that the stream exists when its end event is recorded. `later`: the span
-    /// begins after the borrow that this was made from may have ended.
+    /// What a span must own so that the stream exists when its end event is recorded. `later`: the
+    /// span begins after the borrow that this was made from may have ended.
     ///
     /// # Errors
     /// If nothing can be owned and the stream may be destroyed before the span ends.
@@ -151,8 +154,8 @@ impl<'a> From<&'a Arc<CudaStream>> for StreamRef<'a> {
     }
 }
 
-/// A stream that gpuprof cannot keep alive; prefer the `Arc`. A call whose own argument could destroy
-/// the stream before the call returns is not GPU-timed, and is counted as such.
+/// A stream that gpuprof cannot keep alive; prefer the `Arc`. A call whose own argument could
+/// destroy the stream before the call returns is not GPU-timed, and is counted as such.
 impl<'a> From<&'a CudaStream> for StreamRef<'a> {
     fn from(stream: &'a CudaStream) -> Self {
         Self(Source::Borrowed {
@@ -186,19 +189,21 @@ impl<'a> From<&'a CudaStream> for StreamRef<'a> {
 #[diagnostic::on_unimplemented(
     message = "gpuprof finds no CUDA stream in `{Self}`",
     label = "not a stream, and `HasStream` is not implemented for it",
-    note = "a stream is given by `&CudaStream`, `Arc<CudaStream>`, `CudaSlice`, `CudaView`, references to these, `Option`s of these, and types with `impl gpuprof::HasStream`"
+    note = "a stream is given by `&CudaStream`, `Arc<CudaStream>`, `CudaSlice`, `CudaView`, \
+            references to these, `Option`s of these, and types with `impl gpuprof::HasStream`"
 )]
 pub trait HasStream {
-    /// The stream, or `None` if this value has none at present. The search for a stream then goes on as
-    /// if the value's type had none: with the next parameter, then with the enclosing span.
+    /// The stream, or `None` if this value has none at present. The search for a stream then goes
+    /// on as if the value's type had none: with the next parameter, then with the enclosing span.
     fn stream_ref(&self) -> Option<StreamRef<'_>>;
 }
 
-// `CudaStream` itself has no impl, so that `&CudaStream` and `Arc<CudaStream>` can have impls of their
-// own beside those for `&T` and `Arc<T>`: only the `Arc` can keep the stream alive.
+// `CudaStream` itself has no impl, so that `&CudaStream` and `Arc<CudaStream>` can have impls of
+// their own beside those for `&T` and `Arc<T>`: only the `Arc` can keep the stream alive.
 
-// In the impls for references, `outliving_call` is right for the type of a parameter: a reference in it,
-// however deep, outlives the call. `stream = EXPR` may borrow for a shorter time; see `valid_now`.
+// In the impls for references, `outliving_call` is right for the type of a parameter: a reference
+// in it, however deep, outlives the call. `stream = EXPR` may borrow for a shorter time; see
+// `valid_now`.
 
 impl HasStream for &CudaStream {
     fn stream_ref(&self) -> Option<StreamRef<'_>> {
