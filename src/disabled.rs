@@ -3,9 +3,10 @@
 
 use gpuprof_report::profile::Profile;
 use gpuprof_report::schedule::Schedule;
-use gpuprof_report::settings::{Mode, Output, SessionError, Sort};
+use gpuprof_report::settings::{Mode, Output, Sampling, SessionError, Sort};
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -193,13 +194,8 @@ impl SessionBuilder {
         self
     }
 
-    /// How many calls are GPU-timed.
-    pub fn sample(self, _n: u32) -> Self {
-        self
-    }
-
-    /// That gpuprof chooses how many calls are GPU-timed.
-    pub fn sample_auto(self) -> Self {
+    /// Which calls are timed on the GPU.
+    pub fn sampling(self, _sampling: Sampling) -> Self {
         self
     }
 
@@ -224,7 +220,7 @@ impl SessionBuilder {
     }
 
     /// How many rows that shows.
-    pub fn limit(self, _rows: usize) -> Self {
+    pub fn limit(self, _rows: Option<NonZeroUsize>) -> Self {
         self
     }
 

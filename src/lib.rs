@@ -105,7 +105,7 @@ use gpuprof_runtime as implementation;
 
 pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::schedule::Schedule;
-pub use gpuprof_report::settings::{Mode, Output, SessionError, Sort};
+pub use gpuprof_report::settings::{Mode, Output, Sampling, SessionError, Sort};
 pub use implementation::{
     Graph, HasStream, Session, SessionBuilder, StreamRef, collect, on_profile_ready, reset,
     snapshot, step, with_stream,

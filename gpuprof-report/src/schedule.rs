@@ -1,79 +1,92 @@
-//! Which steps of a program are measured: some wait, some warm up, some count, again and again.
-//!
-//! As torch.profiler's `schedule` has it, for programs that run too long to be measured whole. Pure arithmetic; imports
-//! nothing of gpuprof's.
+//! Which steps of a program are measured, in the terms of torch.profiler's `schedule`.
 
-/// Which steps of [`step`](crate::step) are measured.
+use std::num::NonZeroU32;
+
+#[cfg(feature = "json")]
+use serde::{Deserialize, Serialize};
+
+/// Which steps of `gpuprof::step()` are measured.
 ///
-/// A cycle is `wait` steps in which spans do nothing, `warmup` steps that are measured and forgotten, so that what happens
-/// once is over, and `active` steps that count. Cycles follow one another until the program ends, or until there were
-/// [`repeat`](Self::repeat) of them. The first step begins where measuring begins.
+/// A cycle is `wait` steps in which spans do nothing, `warmup` steps that are measured and
+/// discarded, and `active` steps that are measured and reported. Cycles follow one another until
+/// the program ends, or `repeat` times. The first step begins where measuring begins.
+///
+/// ```
+/// use gpuprof_report::schedule::Schedule;
+///
+/// let schedule = Schedule { wait: 100, warmup: 2, active: 8, ..Schedule::default() };
+/// assert_eq!(Schedule::parse("100,2,8"), Some(schedule));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
 pub struct Schedule {
-    wait: u32,
-    warmup: u32,
-    active: u32,
-    /// 0: without end.
-    repeat: u32,
+    /// Steps at the start of each cycle in which spans do nothing.
+    pub wait: u32,
+    /// Steps after those that are measured and discarded.
+    pub warmup: u32,
+    /// Steps after those that are measured and reported; 0 counts as 1.
+    pub active: u32,
+    /// Number of cycles; `None` repeats them until the program ends.
+    pub repeat: Option<NonZeroU32>,
+}
+
+impl Default for Schedule {
+    /// Every step is active, without end.
+    fn default() -> Self {
+        Self {
+            wait: 0,
+            warmup: 0,
+            active: 1,
+            repeat: None,
+        }
+    }
 }
 
 impl Schedule {
-    /// A cycle of so many steps. `active` 0 counts as 1.
-    pub const fn new(wait: u32, warmup: u32, active: u32) -> Self {
-        Self {
-            wait,
-            warmup,
-            active: if active == 0 { 1 } else { active },
-            repeat: 0,
-        }
-    }
-
-    /// Ends after so many cycles; 0, the default, is never.
-    pub const fn repeat(mut self, cycles: u32) -> Self {
-        self.repeat = cycles;
-        self
-    }
-
-    /// What step number `step`, from 0, is.
-    pub fn at(self, step: u64) -> At {
-        let length = u64::from(self.wait) + u64::from(self.warmup) + u64::from(self.active);
+    /// The phase of step number `step`, counted from 0.
+    #[must_use]
+    pub fn position(self, step: u64) -> Position {
+        let (wait, warmup) = (u64::from(self.wait), u64::from(self.warmup));
+        let length = wait + warmup + u64::from(self.active.max(1));
         let (cycle, within) = (step / length, step % length);
-        let is_over = self.repeat > 0 && cycle >= u64::from(self.repeat);
-        let phase = if is_over || within < u64::from(self.wait) {
+        let is_over = self
+            .repeat
+            .is_some_and(|cycles| cycle >= u64::from(cycles.get()));
+        let phase = if is_over || within < wait {
             Phase::Wait
-        } else if within < u64::from(self.wait) + u64::from(self.warmup) {
+        } else if within < wait + warmup {
             Phase::Warmup
         } else {
             Phase::Active
         };
-        At { cycle, phase }
+        Position { cycle, phase }
     }
 
-    /// From `wait,warmup,active[,repeat]`; `None` for anything else, and where no step is active.
+    /// Reads `wait,warmup,active[,repeat]`, where `repeat` 0 means without end. `None` for any
+    /// other text, and if no step is active.
+    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let numbers = text.split(',').map(|number| number.trim().parse().ok());
-        match *numbers.collect::<Option<Vec<u32>>>()? {
-            [wait, warmup, active] if active > 0 => Some(Self::new(wait, warmup, active)),
-            [wait, warmup, active, repeat] if active > 0 => {
-                Some(Self::new(wait, warmup, active).repeat(repeat))
-            }
-            _ => None,
-        }
-    }
-
-    /// As the environment has it: wait, warm-up, active, and 0 or how often.
-    pub fn numbers(self) -> [u32; 4] {
-        [self.wait, self.warmup, self.active, self.repeat]
+        let (wait, warmup, active, repeat) = match *numbers.collect::<Option<Vec<u32>>>()? {
+            [wait, warmup, active] => (wait, warmup, active, 0),
+            [wait, warmup, active, repeat] => (wait, warmup, active, repeat),
+            _ => return None,
+        };
+        (active > 0).then_some(Self {
+            wait,
+            warmup,
+            active,
+            repeat: NonZeroU32::new(repeat),
+        })
     }
 }
 
 /// Where in its schedule a program is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
+pub struct Position {
     /// Number of the cycle, from 0.
     pub cycle: u64,
-    /// Where in the cycle.
+    /// Phase of the cycle.
     pub phase: Phase,
 }
 
@@ -82,9 +95,9 @@ pub struct At {
 pub enum Phase {
     /// Spans do nothing.
     Wait,
-    /// Measured and forgotten.
+    /// Spans are measured and discarded.
     Warmup,
-    /// Measured.
+    /// Spans are measured and reported.
     Active,
 }
 
@@ -93,7 +106,7 @@ mod tests {
     use super::{Phase, Schedule};
 
     fn phases(schedule: Schedule, steps: u64) -> String {
-        let letter = |step| match schedule.at(step).phase {
+        let letter = |step| match schedule.position(step).phase {
             Phase::Wait => 'w',
             Phase::Warmup => 'u',
             Phase::Active => 'A',
@@ -112,11 +125,25 @@ mod tests {
         ] {
             assert_eq!(phases(Schedule::parse(text).unwrap(), 12), shown, "{text}");
         }
-        assert_eq!(phases(Schedule::new(1, 0, 0), 4), "wAwA");
+        let schedule = Schedule {
+            wait: 1,
+            ..Schedule::default()
+        };
+        assert_eq!(phases(schedule, 4), "wAwA");
     }
 
     #[test]
-    fn what_is_no_schedule_is_none() {
+    fn no_active_step_counts_as_one() {
+        let schedule = Schedule {
+            wait: 1,
+            active: 0,
+            ..Schedule::default()
+        };
+        assert_eq!(phases(schedule, 4), "wAwA");
+    }
+
+    #[test]
+    fn any_other_text_is_refused() {
         for text in [
             "",
             "1",

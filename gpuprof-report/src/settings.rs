@@ -1,10 +1,17 @@
-//! Settings as plain types, the same in a build that measures and in one that does not.
+//! Settings as plain types, shared by builds that measure and builds that do not.
 
+use std::error::Error;
 use std::fmt;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::str::FromStr;
+
+#[cfg(feature = "json")]
+use serde::{Deserialize, Serialize};
 
 /// What spans do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mode {
     /// Measure, and emit NVTX ranges.
     #[default]
@@ -17,68 +24,104 @@ pub enum Mode {
 
 /// One thing to write at exit.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Output {
     /// The table, on standard error.
     Table,
     /// The call tree, on standard error.
     Tree,
-    /// The JSON document, into a file, which is replaced as a whole. `{pid}`, `{rank}` and `{exe}` in the path are filled
-    /// in.
-    Json(String),
+    /// The JSON document, into a file, which is replaced as a whole. `{pid}`, `{rank}` and `{exe}`
+    /// in the path are filled in.
+    Json(PathBuf),
 }
 
-/// Which calls are timed on the GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which calls are timed on the GPU. All calls are counted and timed on the CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "json",
+    derive(Serialize, Deserialize),
+    serde(rename_all = "snake_case")
+)]
+#[non_exhaustive]
 pub enum Sampling {
-    /// One in so many, at random.
-    OneIn(u32),
-    /// The same, each function by how long its calls take, so that events take the GPU next to nothing.
+    /// Every call.
+    #[default]
+    EveryCall,
+    /// One call in N, chosen at random.
+    OneIn(NonZeroU32),
+    /// The first 256 calls of each function. Functions that are called more often are sampled so
+    /// that event overhead stays near 0.05 % of their GPU time.
     Auto,
 }
 
 impl Sampling {
-    /// As a profile has it: 0 for [`Sampling::Auto`].
+    /// Reads `auto` or a whole number N from 1, for one call in N; `None` for any other text.
     #[must_use]
-    pub fn one_in(self) -> u32 {
+    pub fn parse(text: &str) -> Option<Self> {
+        if text == "auto" {
+            return Some(Self::Auto);
+        }
+        Some(match text.parse::<NonZeroU32>().ok()? {
+            NonZeroU32::MIN => Self::EveryCall,
+            n => Self::OneIn(n),
+        })
+    }
+}
+
+/// Why a session did not start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// Another session is open: finish it first.
+    Open,
+    /// The filter is not a regular expression; holds the parser's error.
+    Filter(Box<dyn Error + Send + Sync>),
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OneIn(n) => n.max(1),
-            Self::Auto => 0,
+            Self::Open => f.write_str("another gpuprof session is open; finish it first"),
+            Self::Filter(error) => write!(f, "the filter is not a regular expression: {error}"),
         }
     }
+}
 
-    /// From `auto` or a whole number of at least 1; `None` for anything else.
-    #[must_use]
-    pub fn parse(value: &str) -> Option<Self> {
-        match value {
-            "auto" => Some(Self::Auto),
-            _ => value.parse().ok().filter(|&n| n > 0).map(Self::OneIn),
+impl Error for SessionError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Open => None,
+            Self::Filter(error) => Some(error.as_ref()),
         }
     }
 }
 
 /// The order of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Sort {
-    /// GPU self time, the largest first; ties by the GPU time inside, then CPU self time, then name.
+    /// GPU self time, the largest first; ties by the GPU time of nested spans, then CPU self time,
+    /// then name.
     #[default]
     Gpu,
     /// CPU self time, the largest first.
     Cpu,
     /// Calls, the most first.
     Calls,
-    /// The longest single call on the GPU first (on the CPU where none was timed).
+    /// The longest single call on the GPU first (on the CPU if no call was timed).
     Max,
     /// Name, alphabetically.
     Name,
 }
 
 impl Sort {
-    /// Every accepted name, the default first.
+    /// The accepted names, the default first.
     pub const NAMES: [&'static str; 5] = ["gpu", "cpu", "calls", "max", "name"];
 }
 
-/// The name of an order that does not exist.
+/// Text that names no [`Sort`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnknownSort;
 
 impl fmt::Display for UnknownSort {
@@ -87,7 +130,7 @@ impl fmt::Display for UnknownSort {
     }
 }
 
-impl std::error::Error for UnknownSort {}
+impl Error for UnknownSort {}
 
 impl FromStr for Sort {
     type Err = UnknownSort;
@@ -95,7 +138,7 @@ impl FromStr for Sort {
     /// Reads one of [`Sort::NAMES`].
     ///
     /// # Errors
-    /// [`UnknownSort`], whose text lists what is accepted.
+    /// [`UnknownSort`], whose text lists the accepted names.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name {
             "gpu" => Ok(Self::Gpu),
@@ -108,26 +151,6 @@ impl FromStr for Sort {
     }
 }
 
-/// Why a session did not begin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SessionError {
-    /// Another one is open: finish it first.
-    Open,
-    /// The filter is no regular expression; the reason.
-    Filter(String),
-}
-
-impl fmt::Display for SessionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Open => f.write_str("another gpuprof session is open; finish it first"),
-            Self::Filter(reason) => write!(f, "the filter is no regular expression: {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for SessionError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,6 +161,31 @@ mod tests {
             assert!(name.parse::<Sort>().is_ok(), "{name}");
         }
         assert_eq!(Sort::NAMES[0].parse(), Ok(Sort::default()));
+    }
+
+    #[test]
+    fn sampling_is_auto_or_one_in_a_whole_number() {
+        let ten = NonZeroU32::new(10).unwrap();
+        for (text, sampling) in [
+            ("1", Some(Sampling::EveryCall)),
+            ("10", Some(Sampling::OneIn(ten))),
+            ("auto", Some(Sampling::Auto)),
+            ("0", None),
+            ("-1", None),
+            ("all", None),
+        ] {
+            assert_eq!(Sampling::parse(text), sampling, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refused_filter_keeps_its_source() {
+        let error = SessionError::Filter("unclosed group".into());
+        assert_eq!(
+            error.to_string(),
+            "the filter is not a regular expression: unclosed group"
+        );
+        assert_eq!(error.source().unwrap().to_string(), "unclosed group");
     }
 
     #[test]

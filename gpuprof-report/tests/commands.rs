@@ -3,7 +3,7 @@
 mod profiles;
 
 use gpuprof_report::profile::{Command, Profile};
-use gpuprof_report::table::{Sort, TableOptions, functions};
+use gpuprof_report::table::{TableOptions, functions};
 use profiles::quickstart;
 
 fn with_commands() -> Profile {
@@ -36,12 +36,8 @@ fn end(write: impl FnOnce(&mut Vec<u8>)) -> String {
 
 #[test]
 fn commands_stand_whole_in_lines_of_their_own() {
-    let options = TableOptions {
-        width: Some(60),
-        color: false,
-        sort: Sort::Gpu,
-        limit: 30,
-    };
+    let mut options = TableOptions::default();
+    options.width = Some(60);
     let profile = with_commands();
     let table = end(|out| functions::write(&profile, &options, out).unwrap());
     insta::assert_snapshot!("table_60", table);

@@ -2,13 +2,14 @@
 
 mod profiles;
 
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use gpuprof_report::json;
 use gpuprof_report::profile::Profile;
-use gpuprof_report::table::{Sort, TableOptions, functions, tree};
+use gpuprof_report::table::{TableOptions, functions, tree};
 use profiles::{digits, quickstart, trouble};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The same profile with `text` in the place of every string: names, modules, files, devices, errors, notes.
 fn with_text_everywhere(profile: &Profile, text: &str) -> Profile {
@@ -22,6 +23,8 @@ fn with_text_everywhere(profile: &Profile, text: &str) -> Profile {
     }
     let mut document = serde_json::to_value(profile).unwrap();
     replace(&mut document, text);
+    // A choice among fixed words: any other text is refused.
+    document["diagnostics"]["sampling"] = json!("auto");
     serde_json::from_value(document).unwrap()
 }
 
@@ -54,12 +57,9 @@ fn no_text_does_harm_in_table_or_tree() {
             .iter()
             .flat_map(|profile| widths.map(|width| (profile, width)))
         {
-            let options = TableOptions {
-                width,
-                color: false,
-                sort: Sort::Gpu,
-                limit: 30,
-            };
+            let mut options = TableOptions::default();
+            options.width = width;
+            options.limit = NonZeroUsize::new(30);
             for write in [functions::write, tree::write] {
                 let mut out = Vec::new();
                 write(hostile, &options, &mut out).unwrap();

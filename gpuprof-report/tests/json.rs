@@ -96,7 +96,7 @@ fn broken_documents_are_refused() {
         ("/tree/0/replays", json!("3")),
         ("/diagnostics/replays", json!(0.5)),
         ("/tree/1/parent", json!("0")),
-        ("/diagnostics/sample", json!(-1)),
+        ("/diagnostics/sampling", json!({"one_in": 0})),
         ("/diagnostics/errors", json!(["CUDA_ERROR_UNKNOWN"])),
         ("/devices/0/registers_per_sm", json!(-1)),
         ("/cupti", json!("libcupti.so.13")),
@@ -337,7 +337,7 @@ fn expanded<'a>(rules: &[&'a Value], schema: &'a Value) -> Vec<&'a Value> {
         if let Some(target) = rule.get("$ref").and_then(Value::as_str) {
             open.push(schema.pointer(target.trim_start_matches('#')).unwrap());
         }
-        for several in ["allOf", "anyOf"] {
+        for several in ["allOf", "anyOf", "oneOf"] {
             open.extend(
                 rule.get(several)
                     .and_then(Value::as_array)

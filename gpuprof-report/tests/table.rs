@@ -10,15 +10,18 @@ use profiles::{
     convolution, digits, graphs, partly_timed, quickstart, training, trouble, without_gpu,
     without_stream,
 };
+use std::num::NonZeroUsize;
 use unicode_width::UnicodeWidthStr;
 
 fn options(width: Option<usize>) -> TableOptions {
-    TableOptions {
-        width,
-        color: false,
-        sort: Sort::Gpu,
-        limit: 30,
-    }
+    limited(30, width)
+}
+
+fn limited(limit: usize, width: Option<usize>) -> TableOptions {
+    let mut options = TableOptions::default();
+    options.width = width;
+    options.limit = NonZeroUsize::new(limit);
+    options
 }
 
 fn table_text(profile: &Profile, options: &TableOptions) -> String {
@@ -89,10 +92,7 @@ fn kernels_at_four_widths_and_in_a_pipe() {
 
 #[test]
 fn what_the_limit_cuts_of_kernels_is_summed_too() {
-    let limited = TableOptions {
-        limit: 2,
-        ..options(Some(120))
-    };
+    let limited = limited(2, Some(120));
     insta::assert_snapshot!("digits_limit_2", table_text(&digits(), &limited));
 }
 
@@ -155,10 +155,7 @@ fn sums_that_lack_calls_are_marked_and_say_what_they_lack() {
             tree_text(&partly_timed(), &options)
         );
     }
-    let limited = TableOptions {
-        limit: 1,
-        ..options(Some(120))
-    };
+    let limited = limited(1, Some(120));
     insta::assert_snapshot!(
         "partly_timed_limit_1",
         table_text(&partly_timed(), &limited)
@@ -188,29 +185,22 @@ fn trees_at_four_widths_and_in_a_pipe() {
 
 #[test]
 fn what_the_limit_cuts_is_summed_in_one_row() {
-    let limited = TableOptions {
-        limit: 4,
-        ..options(Some(120))
-    };
+    let limited = limited(4, Some(120));
     insta::assert_snapshot!("training_limit_4", table_text(&training(), &limited));
     insta::assert_snapshot!("tree_limit_4", tree_text(&training(), &limited));
 }
 
 #[test]
 fn the_column_that_orders_the_rows_stays_in_sight() {
-    let by_cpu = TableOptions {
-        sort: Sort::Cpu,
-        ..options(Some(60))
-    };
+    let mut by_cpu = options(Some(60));
+    by_cpu.sort = Sort::Cpu;
     insta::assert_snapshot!("training_by_cpu_60", table_text(&training(), &by_cpu));
 }
 
 #[test]
 fn colour_is_sparing() {
-    let colored = TableOptions {
-        color: true,
-        ..options(Some(80))
-    };
+    let mut colored = options(Some(80));
+    colored.color = true;
     // Escapes are spelled out, so that the reviewed file is plain text.
     let spelled = |text: String| text.replace('\x1b', "␛");
     insta::assert_snapshot!("trouble_color", spelled(table_text(&trouble(), &colored)));
@@ -220,10 +210,8 @@ fn colour_is_sparing() {
 fn colour_changes_no_character_of_the_text() {
     for profile in [training(), trouble(), convolution(), digits()] {
         let plain = options(Some(100));
-        let colored = TableOptions {
-            color: true,
-            ..plain.clone()
-        };
+        let mut colored = plain.clone();
+        colored.color = true;
         assert_eq!(
             without_escapes(&table_text(&profile, &colored)),
             table_text(&profile, &plain)
@@ -348,10 +336,7 @@ fn a_deep_recursion_stays_readable() {
         ..Default::default()
     };
     profile.tree = (0..20_000).map(node).collect();
-    let all = TableOptions {
-        limit: 0,
-        ..options(Some(80))
-    };
+    let all = limited(0, Some(80));
     let text = tree_text(&profile, &all);
     assert!(text.lines().filter(|line| line.contains("recurse")).count() >= 20_000);
     let limited = tree_text(&profile, &options(Some(80)));

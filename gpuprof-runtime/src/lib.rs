@@ -17,7 +17,8 @@
 )]
 
 pub use gpuprof_report::profile;
-pub use gpuprof_report::settings::SessionError;
+pub use gpuprof_report::schedule::Schedule;
+pub use gpuprof_report::settings::{Mode, Output, Sampling, SessionError, Sort};
 
 mod clock;
 mod collector;
@@ -40,5 +41,4 @@ pub use gpu::{HasStream, StreamRef};
 pub use session::{
     Session, SessionBuilder, collect, on_profile_ready, reset, snapshot, step, with_stream,
 };
-pub use settings::{Mode, Output, Schedule, Sort};
 pub use span::graph_launch::Graph;

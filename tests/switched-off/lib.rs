@@ -14,8 +14,8 @@
 //! ```
 
 use gpuprof::{
-    Graph, HasStream, Mode, Output, Profile, Session, SessionBuilder, SessionError, StreamRef,
-    gpu_profile, profile, scope,
+    Graph, HasStream, Mode, Output, Profile, Sampling, Session, SessionBuilder, SessionError,
+    StreamRef, gpu_profile, profile, scope,
 };
 use std::cell::Cell;
 use std::time::Duration;
@@ -130,12 +130,12 @@ pub fn session(work: impl FnOnce()) -> Result<[Profile; 2], SessionError> {
     let builder: SessionBuilder = Session::builder()
         .mode(Mode::On)
         .filter("^model")
-        .sample(10)
+        .sampling(Sampling::Auto)
         .exit_wait(Duration::from_secs(1))
         .outputs([
             Output::Table,
             Output::Tree,
-            Output::Json("{pid}.json".to_owned()),
+            Output::Json("{pid}.json".into()),
         ]);
     let session: Session = builder.start()?;
     work();

@@ -13,6 +13,9 @@ mod activity;
 #[cfg(feature = "json")]
 use serde::{Deserialize, Serialize};
 
+use crate::schedule::Schedule;
+use crate::settings::Sampling;
+
 pub use activity::{
     ApiStats, Command, CopyStats, Cupti, DurationStats, Finding, GpuActivity, KernelStats, Throttle,
 };
@@ -76,15 +79,11 @@ impl std::fmt::Display for Profile {
 /// A schedule, and how far it came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[non_exhaustive]
 pub struct ScheduleSteps {
-    /// Steps at the start of each cycle in which spans do nothing.
-    pub wait: u32,
-    /// Steps after those that are measured and forgotten.
-    pub warmup: u32,
-    /// Steps after those that count.
-    pub active: u32,
-    /// Cycles until the end; 0 for no end.
-    pub repeat: u32,
+    /// The schedule itself.
+    #[cfg_attr(feature = "json", serde(flatten))]
+    pub schedule: Schedule,
     /// Steps that the program has made.
     pub steps: u64,
     /// Complete active steps that these figures are of. What ran in one under way is in them as well.
@@ -416,8 +415,8 @@ pub struct Diagnostics {
     pub captured_calls: u64,
     /// Of these, neither; with the reasons.
     pub untimed: UntimedReasons,
-    /// GPU timing of 1 call in N; 1 when every call was to be timed, 0 where gpuprof chose for each function by itself.
-    pub sample: u32,
+    /// Which calls were to be timed on the GPU.
+    pub sampling: Sampling,
     /// Calls that appear nowhere above: there were 65,536 call chains already, the counters of all threads had come to 1 GiB,
     /// or the thread was already ending.
     pub dropped: u64,

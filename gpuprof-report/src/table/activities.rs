@@ -80,7 +80,7 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// Kernels, copies and memsets, those of the most time first; past `limit` (0 for all) they are summed in one row.
+    /// Kernels, copies and memsets, those of the most time first; past `limit` they are summed in one row.
     pub(super) fn rows(
         kernels: &'a [KernelStats],
         copies: &'a [CopyStats],
@@ -114,10 +114,7 @@ impl<'a> Activity<'a> {
                 .cmp(&key(b))
                 .then_with(|| a.label.name.cmp(&b.label.name))
         });
-        let cut = match limit {
-            0 => Vec::new(),
-            _ => rows.split_off(limit.min(rows.len())),
-        };
+        let cut = rows.split_off(limit.min(rows.len()));
         if !cut.is_empty() {
             rows.push(Self::sum(&cut));
         }
@@ -199,17 +196,14 @@ pub(super) fn write(
     left_out: &mut LeftOut,
     out: &mut String,
 ) {
-    let rows = Activity::rows(&profile.kernels, &profile.copies, "", options.limit);
+    let rows = Activity::rows(&profile.kernels, &profile.copies, "", options.row_limit());
     if !rows.is_empty() {
         heading("GPU activities", profile, options, out);
         draw(rows, "kernel or copy", None, options, left_out, out);
     }
     let mut calls: Vec<&ApiStats> = profile.api.iter().collect();
     calls.sort_by_key(|call| Reverse((call.times.total_ns, call.times.calls)));
-    let limit = match options.limit {
-        0 => calls.len(),
-        limit => limit.min(calls.len()),
-    };
+    let limit = options.row_limit().min(calls.len());
     let (shown, cut) = calls.split_at(limit);
     let mut rows: Vec<Activity<'_>> = shown.iter().map(|call| Activity::of_call(call)).collect();
     let mut failed: Vec<u64> = shown.iter().map(|call| call.failed).collect();
@@ -303,7 +297,7 @@ mod tests {
         let expected = [("b", 9), ("[CUDA memset]", 7), ("… 2 others", 6)];
         assert_eq!(names(&rows), expected.map(|(name, ns)| (name.into(), ns)));
         assert_eq!(rows.last().map(|row| row.calls), Some(4));
-        assert_eq!(Activity::rows(&kernels, &copies, "", 0).len(), 4);
+        assert_eq!(Activity::rows(&kernels, &copies, "", usize::MAX).len(), 4);
         assert_eq!(Activity::rows(&kernels, &copies, "", 4).len(), 4);
     }
 
@@ -311,7 +305,7 @@ mod tests {
     fn devices_are_named_where_there_are_several() {
         let rows = [kernel("a", 1, 5), kernel("a", 0, 9)];
         assert_eq!(
-            names(&Activity::rows(&rows, &[], "", 0)),
+            names(&Activity::rows(&rows, &[], "", usize::MAX)),
             [("GPU 0: a".into(), 9), ("GPU 1: a".into(), 5)]
         );
     }
@@ -322,7 +316,7 @@ mod tests {
             bytes: 5,
             ..CopyStats::default()
         };
-        let rows = Activity::rows(&[], std::slice::from_ref(&copies), "", 0);
+        let rows = Activity::rows(&[], std::slice::from_ref(&copies), "", usize::MAX);
         assert_eq!(rows.first().and_then(Activity::rate), None);
         assert_eq!(total([u64::MAX, 1].into_iter()), u64::MAX);
     }

@@ -24,11 +24,7 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
     if functions.is_empty() {
         return Ok(());
     }
-    let limit = if options.limit == 0 {
-        functions.len()
-    } else {
-        options.limit.min(functions.len())
-    };
+    let limit = options.row_limit().min(functions.len());
     let (shown, cut) = functions.split_at(limit);
     let mut rows = Rows {
         all_self: row::gpu_self_of_all(profile),

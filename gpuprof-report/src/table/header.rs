@@ -72,9 +72,10 @@ fn scheduled(steps: &ScheduleSteps) -> String {
         1 => "1 cycle".to_owned(),
         cycles => format!("{cycles} cycles"),
     };
+    let schedule = steps.schedule;
     format!(
         "schedule {},{},{}: these are {} of {} steps, in {cycles}",
-        steps.wait, steps.warmup, steps.active, steps.measured_steps, steps.steps
+        schedule.wait, schedule.warmup, schedule.active, steps.measured_steps, steps.steps
     )
 }
 

@@ -43,7 +43,10 @@ pub(super) fn write(
         return;
     }
     heading("Kernels inside functions", profile, options, out);
-    let rows: Vec<Vec<Row<'_>>> = shown.iter().map(|own| rows(own, options.limit)).collect();
+    let rows: Vec<Vec<Row<'_>>> = shown
+        .iter()
+        .map(|own| rows(own, options.row_limit()))
+        .collect();
     let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
     let rows: Vec<Row<'_>> = rows.into_iter().flatten().collect();
     left_out.rows(!cut.is_empty() || rows.iter().any(|row| row.activity.label.secondary));

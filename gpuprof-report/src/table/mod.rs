@@ -23,6 +23,7 @@ mod tree_rows;
 mod words;
 
 use std::fmt;
+use std::num::NonZeroUsize;
 
 #[cfg(feature = "findings")]
 pub(crate) use number::{count, duration, percent, prefixed_rate};
@@ -42,7 +43,17 @@ impl fmt::Display for Profile {
 }
 
 /// How [`functions`] and [`tree`] are drawn.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use gpuprof_report::table::TableOptions;
+///
+/// let mut options = TableOptions::default();
+/// options.width = Some(120);
+/// options.limit = NonZeroUsize::new(10);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TableOptions {
     /// Columns of the terminal. `None` is a pipe: every column, whole names, no wrapping.
     pub width: Option<usize>,
@@ -50,6 +61,12 @@ pub struct TableOptions {
     pub color: bool,
     /// The order of the rows.
     pub sort: Sort,
-    /// The most rows to show; what is cut is summed in one row. 0 shows all.
-    pub limit: usize,
+    /// The most rows to show; the others are summed in one row. `None` shows all.
+    pub limit: Option<NonZeroUsize>,
+}
+
+impl TableOptions {
+    fn row_limit(&self) -> usize {
+        self.limit.map_or(usize::MAX, NonZeroUsize::get)
+    }
 }

@@ -75,7 +75,7 @@ impl<'a> Tree<'a> {
             nodes,
             roots,
             callees,
-            kept: largest(nodes, &parents, options.limit),
+            kept: largest(nodes, &parents, options.row_limit()),
         }
     }
 
@@ -214,7 +214,7 @@ fn order(node: &TreeNode, sort: Sort) -> impl Ord + use<> {
 /// Which nodes stay: the `limit` largest, where a node counts for no less than any node inside it, so that
 /// whatever stays is reached from the top.
 fn largest(nodes: &[TreeNode], parents: &[Option<usize>], limit: usize) -> Vec<bool> {
-    if limit == 0 || limit >= nodes.len() {
+    if limit >= nodes.len() {
         return vec![true; nodes.len()];
     }
     let mut weights: Vec<(u64, u64)> = nodes
@@ -274,6 +274,8 @@ fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroUsize;
+
     use super::*;
 
     fn node(id: u32, parent: Option<u32>, gpu_ns: u64) -> TreeNode {
@@ -293,7 +295,7 @@ mod tests {
             ..Profile::default()
         };
         let options = TableOptions {
-            limit,
+            limit: NonZeroUsize::new(limit),
             ..TableOptions::default()
         };
         let rows = Tree::new(&profile, &options).rows(&profile);

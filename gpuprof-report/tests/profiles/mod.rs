@@ -152,7 +152,6 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
             calls_with_stream,
             timed_calls,
             captured_calls,
-            sample: 1,
             ..Diagnostics::default()
         },
         ..Profile::default()

@@ -1,6 +1,9 @@
 //! A program on which nearly everything goes right.
 
+use std::num::NonZeroU32;
+
 use gpuprof_report::profile::*;
+use gpuprof_report::settings::Sampling;
 
 use super::{Gpu, MS, US, function, gpu, h200, node, on_gpu, profile, times};
 
@@ -67,7 +70,7 @@ pub(crate) fn training() -> Profile {
     functions.extend(never);
     functions.sort_by(|a, b| a.name.cmp(&b.name));
     let mut profile = profile("train", 12_310 * MS, vec![h200(0)], functions);
-    profile.diagnostics.sample = 10;
+    profile.diagnostics.sampling = Sampling::OneIn(NonZeroU32::new(10).unwrap());
     profile.diagnostics.untimed.sampled_out = 1_082;
     profile.tree = training_tree(&profile);
     profile

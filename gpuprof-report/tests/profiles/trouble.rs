@@ -1,6 +1,9 @@
 //! Programs that were not measured in full.
 
+use std::num::NonZeroU32;
+
 use gpuprof_report::profile::*;
+use gpuprof_report::settings::Sampling;
 
 use super::{Gpu, MS, US, function, gpu, h200, node, on_gpu, profile};
 
@@ -138,7 +141,7 @@ pub(crate) fn partly_timed() -> Profile {
     for function in &profile.functions {
         profile.diagnostics.untimed.add(&function.untimed);
     }
-    profile.diagnostics.sample = 10;
+    profile.diagnostics.sampling = Sampling::OneIn(NonZeroU32::new(10).unwrap());
     let mut tree = Vec::new();
     for (at, function) in (0..).zip(&profile.functions) {
         let own = function.gpu.as_ref().map_or(0, |gpu| gpu.times.self_ns);

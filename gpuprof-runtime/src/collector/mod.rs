@@ -17,7 +17,7 @@ use crate::clock;
 use crate::cupti;
 use crate::gpu::{Driver, LatePolicy, Timing};
 use crate::nvml;
-use crate::settings::{Mode, Settings};
+use crate::settings::{Mode, Sampling, Settings};
 use crate::site::{self, CORRELATE, EMIT_NVTX, Entry, GATE_UNKNOWN, MEASURE, Site, TIME_GPU};
 use crate::stats::build_profile;
 use crate::stats::gpu_totals::GpuTotals;
@@ -184,7 +184,8 @@ impl Collector {
     /// Opens a window: from now on everything counts from zero, under `settings`.
     pub(crate) fn start(&self, settings: Arc<Settings>) {
         let mut window = self.window.lock();
-        self.gpu.set_sample(settings.sample(cupti::is_running()));
+        self.gpu
+            .set_sampling(settings.sampling(cupti::is_running()));
         window.steps = settings.schedule.map(Steps::new);
         window.state = State::Running(settings);
         self.begin_window(&mut window);
@@ -405,7 +406,8 @@ impl Collector {
         profile.wall_ns = wall_ns;
         profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
         profile.schedule = window.steps.as_ref().map(Steps::progress);
-        profile.diagnostics.sample = settings.map_or(1, |_| self.gpu.sample());
+        profile.diagnostics.sampling =
+            settings.map_or(Sampling::EveryCall, |_| self.gpu.sampling());
         profile.diagnostics.overhead_ns = clock::ns(own_ticks);
         profile.diagnostics.setup_ns = clock::ns(setup_ticks);
         profile.diagnostics.stalled_ns = clock::ns(stalled_ticks);

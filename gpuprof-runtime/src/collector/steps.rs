@@ -11,7 +11,7 @@ use crate::clock;
 use crate::cupti;
 use crate::gpu::LatePolicy;
 use gpuprof_report::profile::{Profile, ScheduleSteps};
-use gpuprof_report::schedule::{At, Phase, Schedule};
+use gpuprof_report::schedule::{Phase, Position, Schedule};
 
 /// How long a step waits for a lock: these are held for milliseconds at most.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -57,18 +57,18 @@ impl Steps {
         }
     }
 
-    fn at(&self) -> At {
-        self.schedule.at(self.made)
+    fn position(&self) -> Position {
+        self.schedule.position(self.made)
     }
 
     /// Whether spans do nothing now.
     pub(super) fn rests(&self) -> bool {
-        self.at().phase == Phase::Wait
+        self.position().phase == Phase::Wait
     }
 
     /// Whether what is counted in the window as it stands belongs to the result.
     pub(super) fn counts(&self) -> bool {
-        self.ended.is_some() || self.at().phase == Phase::Active
+        self.ended.is_some() || self.position().phase == Phase::Active
     }
 
     /// Forgets what was measured; the schedule goes on.
@@ -81,16 +81,12 @@ impl Steps {
     }
 
     pub(super) fn progress(&self) -> ScheduleSteps {
-        let [wait, warmup, active, repeat] = self.schedule.numbers();
-        ScheduleSteps {
-            wait,
-            warmup,
-            active,
-            repeat,
-            steps: self.made,
-            measured_steps: self.done_steps + self.open_steps,
-            cycles: self.done_cycles + u64::from(self.open_steps > 0),
-        }
+        let mut progress = ScheduleSteps::default();
+        progress.schedule = self.schedule;
+        progress.steps = self.made;
+        progress.measured_steps = self.done_steps + self.open_steps;
+        progress.cycles = self.done_cycles + u64::from(self.open_steps > 0);
+        progress
     }
 }
 
@@ -100,9 +96,9 @@ impl Collector {
         let mut window = self.window.lock();
         let measures = window.began.is_some();
         let steps = window.steps.as_mut()?;
-        let before = steps.at();
+        let before = steps.position();
         steps.made += 1;
-        let after = steps.at();
+        let after = steps.position();
         if before.phase == Phase::Active {
             steps.open_steps += 1;
             if after != before && measures {
@@ -159,11 +155,9 @@ impl Collector {
         let cycles = u64::from(measured_steps > 0);
         steps.done_steps += measured_steps;
         steps.done_cycles += cycles;
-        let of_it = ScheduleSteps {
-            measured_steps,
-            cycles,
-            ..steps.progress()
-        };
+        let mut of_it = steps.progress();
+        of_it.measured_steps = measured_steps;
+        of_it.cycles = cycles;
         let since = steps.cupti.clone();
         let symbols = self.work.symbols(PATIENCE)?;
         let mut profile = self.profile_of(window, cycle, &symbols, &since, PATIENCE)?;

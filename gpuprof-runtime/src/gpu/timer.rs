@@ -2,6 +2,7 @@
 //!
 //! Runs on the user's threads, so nothing here waits for the GPU or for the resolver. Must not import span or report.
 
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
@@ -114,13 +115,22 @@ impl Timing {
         &self.booked.0
     }
 
-    /// Time 1 call in this many; 0: gpuprof chooses.
-    pub(crate) fn sample(&self) -> u32 {
-        self.sample.load(Relaxed)
+    pub(crate) fn sampling(&self) -> Sampling {
+        match NonZeroU32::new(self.sample.load(Relaxed)) {
+            None => Sampling::Auto,
+            Some(NonZeroU32::MIN) => Sampling::EveryCall,
+            Some(n) => Sampling::OneIn(n),
+        }
     }
 
-    pub(crate) fn set_sample(&self, sample: Sampling) {
-        self.sample.store(sample.one_in(), Relaxed);
+    pub(crate) fn set_sampling(&self, sampling: Sampling) {
+        // 0 is `Auto`: the setting fits one atomic word.
+        let one_in = match sampling {
+            Sampling::Auto => 0,
+            Sampling::OneIn(n) => n.get(),
+            _ => 1,
+        };
+        self.sample.store(one_in, Relaxed);
     }
 
     /// What gpuprof chooses rates by, where it does.

@@ -25,7 +25,7 @@ const OWNER_MODE: u32 = 0o600;
 ///
 /// # Errors
 /// The system's, with an existing file left as it was. A pipe or device of another user is refused.
-pub(crate) fn write(path: &str, text: &[u8]) -> io::Result<()> {
+pub(crate) fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     if let Some(open) = descriptor(path) {
         return fd::write(open, text);
     }
@@ -40,17 +40,17 @@ pub(crate) fn write(path: &str, text: &[u8]) -> io::Result<()> {
 
 /// Whether writing to `path` replaces what was written before. Pipes, terminals and other open
 /// files receive one document after the other instead.
-pub(crate) fn is_replaced(path: &str) -> bool {
+pub(crate) fn is_replaced(path: &Path) -> bool {
     descriptor(path).is_none() && !fs::symlink_metadata(path).is_ok_and(|found| is_special(&found))
 }
 
 /// The open descriptor that a path names. Opening the path instead would start again at the
 /// beginning of a file that a shell has connected, and fails on a socket.
-fn descriptor(path: &str) -> Option<c_int> {
-    match path {
+fn descriptor(path: &Path) -> Option<c_int> {
+    match path.to_str()? {
         "/dev/stdout" => Some(1),
         "/dev/stderr" => Some(2),
-        _ => {
+        path => {
             let number = path.strip_prefix("/dev/fd/");
             let number = number.or_else(|| path.strip_prefix("/proc/self/fd/"));
             number?.parse().ok().filter(|number| *number >= 0)
@@ -73,8 +73,7 @@ fn mode_like(found: &Metadata) -> u32 {
     }
 }
 
-fn replace(path: &str, text: &[u8], mode: u32) -> io::Result<()> {
-    let path = Path::new(path);
+fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let (new_path, mut new_file) = create_in(folder.unwrap_or(Path::new(".")), mode)?;
     // No fsync: this protects readers, and not against power cuts.
@@ -110,7 +109,7 @@ fn create_in(folder: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
 
 /// Writes into an existing pipe or device. A pipe that another user left at this path would hand
 /// them the report; only the administrator can create devices.
-fn write_into(path: &str, text: &[u8]) -> io::Result<()> {
+fn write_into(path: &Path, text: &[u8]) -> io::Result<()> {
     // Without NONBLOCK, a pipe that nobody reads would keep the program from ending.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let opened = OpenOptions::new()
@@ -136,6 +135,8 @@ fn effective_user() -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::descriptor;
 
     #[test]
@@ -150,7 +151,7 @@ mod tests {
             ("/dev/null", None),
             ("stdout", None),
         ] {
-            assert_eq!(descriptor(path), wanted, "{path}");
+            assert_eq!(descriptor(Path::new(path)), wanted, "{path}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `Session` and its builder: a measuring window that the program opens itself.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,13 +26,14 @@ use gpuprof_report::settings::{SessionError, Sort};
 /// ```
 /// # use gpuprof_runtime as gpuprof;
 /// # fn work() {}
-/// let session = gpuprof::Session::builder().filter("^conv").sample(10).start()?;
+/// let sampling = gpuprof::Sampling::OneIn(10.try_into()?);
+/// let session = gpuprof::Session::builder().filter("^conv").sampling(sampling).start()?;
 /// work();
 /// let profile = session.finish();
 /// for function in &profile.functions {
 ///     println!("{}: {} calls, {} ns", function.name, function.calls, function.cpu.total_ns);
 /// }
-/// # Ok::<(), gpuprof::SessionError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 #[must_use = "a session ends when it is dropped"]
@@ -99,18 +101,10 @@ impl SessionBuilder {
         self
     }
 
-    /// GPU-times 1 call in `n`, at random; counts stay exact. 0 counts as 1, which is the default
-    /// without [`cupti`](Self::cupti).
-    pub fn sample(mut self, n: u32) -> Self {
-        self.settings.sample = Some(Sampling::OneIn(n.max(1)));
-        self
-    }
-
-    /// GPU-times the first 256 calls of each function, and of a function that is called more often
-    /// so many, at random, that events take the GPU about a two-thousandth of its time, always of
-    /// those whose enclosing call is timed; the default with [`cupti`](Self::cupti).
-    pub fn sample_auto(mut self) -> Self {
-        self.settings.sample = Some(Sampling::Auto);
+    /// Which calls are timed on the GPU; counts stay exact. Default [`Sampling::EveryCall`], with
+    /// [`cupti`](Self::cupti) [`Sampling::Auto`].
+    pub fn sampling(mut self, sampling: Sampling) -> Self {
+        self.settings.sampling = Some(sampling);
         self
     }
 
@@ -141,8 +135,8 @@ impl SessionBuilder {
         self
     }
 
-    /// How many rows that shows, 0 for all; default 30.
-    pub fn limit(mut self, rows: usize) -> Self {
+    /// The number of rows shown there, `None` for all; default 30.
+    pub fn limit(mut self, rows: Option<NonZeroUsize>) -> Self {
         self.settings.limit = rows;
         self
     }
@@ -161,8 +155,7 @@ impl SessionBuilder {
     /// that is no regular expression.
     pub fn start(mut self) -> Result<Session, SessionError> {
         if let Some(pattern) = &self.filter {
-            let filter =
-                Regex::new(pattern).map_err(|error| SessionError::Filter(error.to_string()))?;
+            let filter = Regex::new(pattern).map_err(|error| SessionError::Filter(error.into()))?;
             self.settings.filter = Some(filter);
         }
         // The environment's window must not open beside what follows.

@@ -3,6 +3,7 @@
 //!
 //! A checkpoint holds what has finished by then; it does not wait for the GPU.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -99,10 +100,10 @@ fn rewrite() -> Option<String> {
 }
 
 /// The files that are rewritten.
-fn paths(settings: &Settings) -> impl Iterator<Item = String> {
+fn paths(settings: &Settings) -> impl Iterator<Item = PathBuf> {
     let path = |output: &Output| match output {
         Output::Json(path) => Some(outputs::fill_in(path)),
-        Output::Table | Output::Tree => None,
+        _ => None,
     };
     let paths = settings.outputs.iter().filter_map(path);
     paths.filter(|path| atomic_file::is_replaced(path))

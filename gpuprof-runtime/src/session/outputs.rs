@@ -1,6 +1,7 @@
 //! A profile to where its settings say: standard error and files.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use super::{process, terminal};
 use crate::os::{atomic_file, fd};
@@ -37,6 +38,7 @@ pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
                 ),
             }
         }
+        _ => return,
     };
     fd::stderr(&text);
 }
@@ -50,13 +52,18 @@ pub(super) fn json(profile: &Profile) -> Vec<u8> {
 }
 
 /// The path with `{pid}`, `{rank}` (0 without one) and `{exe}` filled in.
-pub(super) fn fill_in(path: &str) -> String {
+pub(super) fn fill_in(path: &Path) -> PathBuf {
+    // Placeholders are text: a path that is not UTF-8 is used as it is.
+    let Some(path) = path.to_str() else {
+        return path.to_owned();
+    };
     path.replace("{pid}", &std::process::id().to_string())
         .replace("{rank}", &process::rank().unwrap_or(0).to_string())
         .replace("{exe}", &process::program())
+        .into()
 }
 
 /// A path within a message.
-pub(super) fn shown(path: &str) -> String {
-    sanitize::quoted(path, LONGEST_PATH)
+pub(super) fn shown(path: &Path) -> String {
+    sanitize::quoted(&path.to_string_lossy(), LONGEST_PATH)
 }

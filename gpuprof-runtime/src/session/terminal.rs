@@ -1,6 +1,7 @@
 //! How a table fits the process's standard error.
 
 use std::io::IsTerminal;
+use std::num::NonZeroUsize;
 
 use crate::os::fd;
 use gpuprof_report::table::{Sort, TableOptions};
@@ -12,14 +13,14 @@ const FALLBACK_WIDTH: usize = 80;
 ///
 /// There is no colour if `NO_COLOR` is set to anything but the empty string
 /// (<https://no-color.org>) or if `TERM` is `dumb`.
-pub(super) fn options(sort: Sort, limit: usize) -> TableOptions {
+pub(super) fn options(sort: Sort, limit: Option<NonZeroUsize>) -> TableOptions {
     let terminal = std::io::stderr().is_terminal();
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-    TableOptions {
-        width: terminal.then(|| fd::columns(fd::STDERR).unwrap_or(FALLBACK_WIDTH)),
-        color: terminal && !refused && !dumb,
-        sort,
-        limit,
-    }
+    let mut options = TableOptions::default();
+    options.width = terminal.then(|| fd::columns(fd::STDERR).unwrap_or(FALLBACK_WIDTH));
+    options.color = terminal && !refused && !dumb;
+    options.sort = sort;
+    options.limit = limit;
+    options
 }

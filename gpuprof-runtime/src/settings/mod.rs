@@ -4,14 +4,15 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use regex_lite::Regex;
 
 use gpuprof_report::sanitize;
-pub use gpuprof_report::schedule::Schedule;
-pub(crate) use gpuprof_report::settings::Sampling;
-pub use gpuprof_report::settings::{Mode, Output, Sort};
+pub(crate) use gpuprof_report::schedule::Schedule;
+pub(crate) use gpuprof_report::settings::{Mode, Output, Sampling, Sort};
 
 /// Every setting of one measuring window.
 #[derive(Clone, Debug)]
@@ -19,11 +20,11 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     pub(crate) outputs: Vec<Output>,
     pub(crate) sort: Sort,
-    /// Rows of the table; 0 for all.
-    pub(crate) limit: usize,
+    /// Rows of the table; `None` for all.
+    pub(crate) limit: Option<NonZeroUsize>,
     pub(crate) filter: Option<Regex>,
     /// Which calls are timed on the GPU; `None`: all, and with CUPTI as [`Sampling::Auto`].
-    pub(crate) sample: Option<Sampling>,
+    pub(crate) sampling: Option<Sampling>,
     pub(crate) exit_wait: Duration,
     pub(crate) schedule: Option<Schedule>,
     /// Whether SIGINT and SIGTERM print the report first.
@@ -40,9 +41,9 @@ impl Default for Settings {
             mode: Mode::On,
             outputs: vec![Output::Table],
             sort: Sort::default(),
-            limit: 30,
+            limit: NonZeroUsize::new(30),
             filter: None,
-            sample: None,
+            sampling: None,
             exit_wait: Duration::from_secs(2),
             schedule: None,
             signals: false,
@@ -54,12 +55,12 @@ impl Default for Settings {
 
 impl Settings {
     /// Which calls are timed on the GPU. With CUPTI, whose records are no burden to the GPU, events are not to be one either.
-    pub(crate) fn sample(&self, runs_cupti: bool) -> Sampling {
+    pub(crate) fn sampling(&self, runs_cupti: bool) -> Sampling {
         let default = match self.cupti && runs_cupti {
             true => Sampling::Auto,
-            false => Sampling::OneIn(1),
+            false => Sampling::EveryCall,
         };
-        self.sample.unwrap_or(default)
+        self.sampling.unwrap_or(default)
     }
 
     /// Whether a function of this shown name is to be measured.
@@ -148,6 +149,7 @@ impl Settings {
             "GPUPROF_LIMIT" => {
                 self.limit = value
                     .parse()
+                    .map(NonZeroUsize::new)
                     .map_err(|_| wrong("it takes a number of rows, 0 for all"))?;
             }
             "GPUPROF_FILTER" => {
@@ -158,7 +160,7 @@ impl Settings {
                     })?);
             }
             "GPUPROF_SAMPLE" => {
-                self.sample = Some(Sampling::parse(value).ok_or_else(|| {
+                self.sampling = Some(Sampling::parse(value).ok_or_else(|| {
                     wrong("it takes a whole number N from 1, for 1 call in N, or auto")
                 })?);
             }
@@ -234,10 +236,8 @@ fn outputs(value: &str) -> Option<Vec<Output>> {
 }
 
 /// The path from the root: a program that changes its folder later finds the same file.
-fn from_here(path: &str) -> String {
-    let absolute = std::path::absolute(path).ok();
-    let absolute = absolute.and_then(|path| path.into_os_string().into_string().ok());
-    absolute.unwrap_or_else(|| path.to_owned())
+fn from_here(path: &str) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path))
 }
 
 /// Seconds as a number, or a duration such as `500ms`.

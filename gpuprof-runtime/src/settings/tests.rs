@@ -3,6 +3,7 @@
 use super::{Mode, Output, Sampling, from_env};
 use gpuprof_report::schedule::Schedule;
 use gpuprof_report::settings::Sort;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 fn read(pairs: &[(&str, &str)]) -> (super::Settings, Vec<String>) {
@@ -42,13 +43,17 @@ fn every_setting_is_read() {
         ]
     );
     assert_eq!(
-        (settings.sort, settings.limit, settings.sample),
-        (Sort::Calls, 0, Some(Sampling::OneIn(10)))
+        (settings.sort, settings.limit, settings.sampling),
+        (
+            Sort::Calls,
+            None,
+            Some(Sampling::OneIn(NonZeroU32::new(10).unwrap()))
+        )
     );
     assert_eq!(settings.exit_wait, Duration::from_millis(250));
     assert!(settings.signals);
     assert_eq!(settings.checkpoint, Some(Duration::from_millis(1_500)));
-    assert_eq!(settings.schedule, Some(Schedule::new(1, 2, 3).repeat(4)));
+    assert_eq!(settings.schedule, Schedule::parse("1,2,3,4"));
     assert!(settings.measures("conv::forward") && !settings.measures("deconv"));
 }
 
@@ -58,13 +63,19 @@ fn with_cupti_gpuprof_chooses_how_many_calls_are_timed_unless_told() {
         let (mut settings, problems) = read(variables);
         assert_eq!(problems, Vec::<String>::new());
         settings.cupti |= runs_cupti;
-        settings.sample(runs_cupti).one_in()
+        settings.sampling(runs_cupti)
     };
-    assert_eq!(sample(&[], false), 1);
-    assert_eq!(sample(&[], true), 0);
-    assert_eq!(sample(&[("GPUPROF_SAMPLE", "auto")], false), 0);
-    assert_eq!(sample(&[("GPUPROF_SAMPLE", "1")], true), 1);
-    assert_eq!(sample(&[("GPUPROF_SAMPLE", "7")], true), 7);
+    assert_eq!(sample(&[], false), Sampling::EveryCall);
+    assert_eq!(sample(&[], true), Sampling::Auto);
+    assert_eq!(sample(&[("GPUPROF_SAMPLE", "auto")], false), Sampling::Auto);
+    assert_eq!(
+        sample(&[("GPUPROF_SAMPLE", "1")], true),
+        Sampling::EveryCall
+    );
+    assert_eq!(
+        sample(&[("GPUPROF_SAMPLE", "7")], true),
+        Sampling::OneIn(NonZeroU32::new(7).unwrap())
+    );
 }
 
 #[test]
@@ -111,10 +122,7 @@ fn a_checkpoint_may_be_a_duration_and_a_path_counts_from_here() {
     assert_eq!(settings.checkpoint, Some(Duration::from_millis(200)));
     let here = std::env::current_dir().expect("a folder");
     let path = here.join("reports/{pid}.json");
-    assert_eq!(
-        settings.outputs,
-        [Output::Json(path.to_str().expect("UTF-8").into())]
-    );
+    assert_eq!(settings.outputs, [Output::Json(path)]);
 }
 
 #[test]

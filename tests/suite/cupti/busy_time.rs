@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use gpuprof::gpu_profile;
+use gpuprof::{Sampling, gpu_profile};
 use support::cupti::{Tier, builder, busy, tier, work};
-use support::gpu_times;
 use support::suite::Module;
 use support::tests;
+use support::{gpu_times, one_in};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -74,14 +74,17 @@ fn events_are_rare_on_short_calls_unless_every_call_is_asked_for() {
     let t = tier();
     t.cpu(1_000);
     let session = builder().start().expect("no other session is open");
-    assert_eq!(session.snapshot().diagnostics.sample, 0);
+    assert_eq!(session.snapshot().diagnostics.sampling, Sampling::Auto);
     t.finish(session);
-    let session = builder().sample(1).start().expect("as before");
-    assert_eq!(session.snapshot().diagnostics.sample, 1);
+    let session = builder()
+        .sampling(Sampling::EveryCall)
+        .start()
+        .expect("as before");
+    assert_eq!(session.snapshot().diagnostics.sampling, Sampling::EveryCall);
     t.finish(session);
     // Without CUPTI nothing is left out by itself.
     let session = gpuprof::Session::builder().start().expect("as before");
-    assert_eq!(session.snapshot().diagnostics.sample, 1);
+    assert_eq!(session.snapshot().diagnostics.sampling, Sampling::EveryCall);
     t.w.finish(session);
 }
 
@@ -89,7 +92,7 @@ fn under_sampling_busy_time_is_exact_and_idle_time_an_estimate() {
     let t = tier();
     t.cpu(1_000);
     let session = builder()
-        .sample(4)
+        .sampling(one_in(4))
         .start()
         .expect("no other session is open");
     for _ in 0..400 {

@@ -1,5 +1,6 @@
 //! Promise: what is launched while a window counts is in that window's tables, and in no other's.
 
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
 use cudarc::driver::CudaStream;
@@ -122,7 +123,14 @@ fn under_a_schedule_active_steps_count() {
     let into = Arc::clone(&cycles);
     gpuprof::on_profile_ready(move |profile| into.lock().expect("lock").push(profile));
     t.cpu(1_000);
-    let session = builder().schedule(Schedule::new(1, 1, 2).repeat(2)).start();
+    let session = builder()
+        .schedule(Schedule {
+            wait: 1,
+            warmup: 1,
+            active: 2,
+            repeat: NonZeroU32::new(2),
+        })
+        .start();
     let session = session.expect("no other session is open");
     // wait, warm-up, active, active; twice; then nothing more.
     for number in 1..=10 {
@@ -168,7 +176,12 @@ fn cycles_of(t: &Tier, steps: u32, mut step: impl FnMut(u32)) -> (Profile, Vec<P
     let into = Arc::clone(&cycles);
     gpuprof::on_profile_ready(move |profile| into.lock().expect("lock").push(profile));
     t.cpu(1_000);
-    let session = builder().schedule(Schedule::new(0, 0, 2)).start();
+    let session = builder()
+        .schedule(Schedule {
+            active: 2,
+            ..Schedule::default()
+        })
+        .start();
     let session = session.expect("no other session is open");
     for number in 1..=steps {
         step(number);

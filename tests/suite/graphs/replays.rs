@@ -7,7 +7,7 @@ use gpuprof::{Graph, gpu_profile};
 use support::captured::{around, capture, launch, layer, model};
 use support::suite::Module;
 use support::tests;
-use support::{World, function, gpu, gpu_times, node, world};
+use support::{World, function, gpu, gpu_times, node, one_in, world};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -150,7 +150,7 @@ fn a_window_of_replays_alone_has_no_cpu_times() {
 fn under_sampling_counts_stay_exact_and_parts_go_with_their_whole() {
     let w = world();
     let stream = w.gpu.another_stream();
-    let session = gpuprof::Session::builder().sample(3).start();
+    let session = gpuprof::Session::builder().sampling(one_in(3)).start();
     let session = session.expect("no other session is open");
     let graph = Graph::new(capture(&stream, || model(&w, &stream)));
     (0..300).for_each(|_| launch(&w, &graph, 1_000));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use fastrand::Rng;
-use gpuprof::{Profile, Session, gpu_profile};
+use gpuprof::{Profile, Sampling, Session, gpu_profile};
 use support::suite::Module;
 use support::tests;
 use support::{World, cpu_times, function, gpu, gpu_times, until, world};
@@ -106,7 +106,10 @@ fn floored() -> World {
 }
 
 fn session() -> Session {
-    Session::builder().sample_auto().start().expect("start")
+    Session::builder()
+        .sampling(Sampling::Auto)
+        .start()
+        .expect("start")
 }
 
 /// Has the GPU finish, and gpuprof read what it has.
@@ -140,7 +143,7 @@ fn few_calls_and_long_ones_are_all_timed() {
     timed_all(&profile, "few", ALL);
     timed_all(&profile, "long", 3 * ALL);
     assert_eq!(gpu_times(&profile, "few").1, ALL * 5_000);
-    assert_eq!(profile.diagnostics.sample, 0);
+    assert_eq!(profile.diagnostics.sampling, Sampling::Auto);
 }
 
 fn what_was_timed_at_each_call_is_sure() {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
-use gpuprof::{Session, gpu_profile};
+use gpuprof::{Sampling, Session, gpu_profile};
 use support::suite::Module;
 use support::tests;
-use support::{World, cpu_times, function, gpu, node, world};
+use support::{World, cpu_times, function, gpu, node, one_in, world};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -76,7 +76,10 @@ fn without_stream(inside: impl FnOnce()) {
 }
 
 fn session(sample: u32) -> Session {
-    Session::builder().sample(sample).start().expect("start")
+    Session::builder()
+        .sampling(one_in(sample))
+        .start()
+        .expect("start")
 }
 
 /// Keeps the stream busy, so that no pair holds CPU time.
@@ -97,7 +100,7 @@ fn counts_and_cpu_times_stay_exact_and_every_call_has_its_fate() {
         assert_eq!(timed + function.untimed.sampled_out, calls);
         assert_eq!(function.untimed_calls, function.untimed.sampled_out);
     }
-    assert_eq!(profile.diagnostics.sample, 4);
+    assert_eq!(profile.diagnostics.sampling, one_in(4));
 }
 
 fn about_one_call_in_n_is_timed() {
@@ -174,7 +177,7 @@ fn without_sampling_nothing_is_an_estimate() {
         (0..100).for_each(|_| parent(&w, &w.gpu.stream, 1));
         always(&w, &w.gpu.stream);
         let profile = w.finish(session);
-        assert_eq!(profile.diagnostics.sample, 1);
+        assert_eq!(profile.diagnostics.sampling, Sampling::EveryCall);
         for name in ["parent", "child", "always"] {
             assert_eq!(function(&profile, name).untimed_calls, 0);
             assert_eq!(gpu(&profile, name).estimate, None);

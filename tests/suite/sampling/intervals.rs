@@ -8,7 +8,7 @@ use fastrand::Rng;
 use gpuprof::{Profile, Session, gpu_profile};
 use support::suite::Module;
 use support::tests;
-use support::{World, gpu, node, world};
+use support::{World, gpu, node, one_in, world};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -102,7 +102,10 @@ fn durations(load: Load, random: &mut Rng) -> Vec<(u64, Vec<u64>)> {
 fn measure(w: &World, seed: u64, sample: u32, calls: impl FnOnce() + Send) -> Profile {
     // So that every pair reads its kernels and nothing else.
     w.gpu.kernel(10_000_000_000);
-    let session = Session::builder().sample(sample).start().expect("start");
+    let session = Session::builder()
+        .sampling(one_in(sample))
+        .start()
+        .expect("start");
     std::thread::scope(|scope| {
         scope.spawn(|| {
             fastrand::seed(seed);

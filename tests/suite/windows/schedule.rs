@@ -1,6 +1,7 @@
 //! Promise: under a schedule the active steps count and no others, a step never waits, and outside them a span costs no
 //! more than switched off.
 
+use std::num::NonZeroU32;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex};
@@ -70,7 +71,12 @@ fn steps(w: &World, steps: u64) {
 fn only_active_steps_count_and_each_cycle_is_handed_over() {
     let w = world();
     let ready = cycles();
-    let session = scheduled(Schedule::new(1, 1, 2).repeat(2));
+    let session = scheduled(Schedule {
+        wait: 1,
+        warmup: 1,
+        active: 2,
+        repeat: NonZeroU32::new(2),
+    });
     // wait, warm-up, active, active; twice; then nothing more.
     steps(&w, 11);
     let profile = w.finish(session);
@@ -97,7 +103,11 @@ fn only_active_steps_count_and_each_cycle_is_handed_over() {
 fn a_cycle_that_the_end_cuts_short_is_handed_over_as_well() {
     let w = world();
     let ready = cycles();
-    let session = scheduled(Schedule::new(0, 1, 5));
+    let session = scheduled(Schedule {
+        warmup: 1,
+        active: 5,
+        ..Schedule::default()
+    });
     steps(&w, 3);
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "train"), (2, 500, 500));
@@ -109,7 +119,7 @@ fn a_cycle_that_the_end_cuts_short_is_handed_over_as_well() {
 fn cycles_without_a_pause_lose_nothing() {
     let w = world();
     let ready = cycles();
-    let session = scheduled(Schedule::new(0, 0, 1));
+    let session = scheduled(Schedule::default());
     steps(&w, 5);
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "train"), (5, 1_500, 1_500));
@@ -121,7 +131,10 @@ fn cycles_without_a_pause_lose_nothing() {
 fn outside_active_steps_no_driver_call_is_made_and_nothing_is_booked() {
     let w = world();
     w.warm_up(|| train(&w, &w.gpu.stream, 1));
-    let session = scheduled(Schedule::new(2, 0, 1));
+    let session = scheduled(Schedule {
+        wait: 2,
+        ..Schedule::default()
+    });
     w.sim.reset_calls();
     train(&w, &w.gpu.stream, 100);
     gpuprof::step();
@@ -139,7 +152,7 @@ fn outside_active_steps_no_driver_call_is_made_and_nothing_is_booked() {
 fn a_step_never_waits_for_the_gpu() {
     let w = world();
     let ready = cycles();
-    let session = scheduled(Schedule::new(0, 0, 1));
+    let session = scheduled(Schedule::default());
     train(&w, &w.gpu.stream, 100);
     let before = w.sim.now();
     w.sim.reset_calls();
@@ -164,7 +177,10 @@ fn a_step_never_waits_for_the_gpu() {
 fn a_pause_gives_late_gpu_times_a_chance() {
     let w = world();
     let ready = cycles();
-    let session = scheduled(Schedule::new(3, 0, 1));
+    let session = scheduled(Schedule {
+        wait: 3,
+        ..Schedule::default()
+    });
     steps(&w, 3);
     train(&w, &w.gpu.stream, 100);
     gpuprof::step();
@@ -183,7 +199,10 @@ fn a_pause_gives_late_gpu_times_a_chance() {
 
 fn a_reset_forgets_what_was_measured_and_the_schedule_goes_on() {
     let w = world();
-    let session = scheduled(Schedule::new(1, 0, 1));
+    let session = scheduled(Schedule {
+        wait: 1,
+        ..Schedule::default()
+    });
     steps(&w, 4);
     gpuprof::reset();
     steps(&w, 4);
@@ -205,7 +224,7 @@ fn without_a_schedule_steps_change_nothing() {
 
 fn who_is_called_may_use_gpuprof() {
     let w = world();
-    let session = scheduled(Schedule::new(0, 0, 1));
+    let session = scheduled(Schedule::default());
     let seen = Arc::new(Mutex::new(0));
     let into = Arc::clone(&seen);
     gpuprof::on_profile_ready(move |_| {
@@ -220,7 +239,10 @@ fn who_is_called_may_use_gpuprof() {
 fn replays_of_a_pause_are_not_taken_for_one_before_it() {
     let w = world();
     let stream = w.gpu.another_stream();
-    let session = scheduled(Schedule::new(2, 0, 1));
+    let session = scheduled(Schedule {
+        wait: 2,
+        ..Schedule::default()
+    });
     gpuprof::step();
     gpuprof::step();
     let graph = Graph::new(capture(&stream, || model(&w, &stream)));
@@ -258,7 +280,7 @@ fn cycle_of(w: &World, ns: u64) {
 
 fn cycles_that_end_while_one_is_handed_over_are_handed_over_next() {
     let w = world();
-    let session = scheduled(Schedule::new(0, 0, 1));
+    let session = scheduled(Schedule::default());
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (begun, go_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     {
@@ -286,7 +308,7 @@ fn cycles_that_end_while_one_is_handed_over_are_handed_over_next() {
 
 fn a_panic_of_who_is_called_costs_no_later_cycle() {
     let w = world();
-    let session = scheduled(Schedule::new(0, 0, 1));
+    let session = scheduled(Schedule::default());
     let seen = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&seen);
     gpuprof::on_profile_ready(move |_| {
@@ -302,7 +324,7 @@ fn a_panic_of_who_is_called_costs_no_later_cycle() {
 
 fn who_is_called_may_step_on() {
     let w = world();
-    let session = scheduled(Schedule::new(0, 0, 1));
+    let session = scheduled(Schedule::default());
     let seen = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&seen);
     gpuprof::on_profile_ready(move |_| {

@@ -1,7 +1,7 @@
 //! What holds in every profile, whatever was measured.
 
-use gpuprof::Profile;
 use gpuprof::profile::{Function, GpuSpanStats, SpanStats, UntimedReasons};
+use gpuprof::{Profile, Sampling};
 
 /// Panics where `profile` contradicts itself.
 pub fn assert_consistent(profile: &Profile) {
@@ -41,7 +41,8 @@ fn gpu_adds_up(profile: &Profile, f: &Function) {
     let parts: Vec<&GpuSpanStats> = f.gpu_by_device.iter().map(|part| &part.gpu).collect();
     let sum = |of: fn(&GpuSpanStats) -> u64| parts.iter().map(|part| of(part)).sum::<u64>();
     let counted = sum(|part| part.timed_calls);
-    let is_sample = profile.diagnostics.sample != 1 || f.untimed.sampled_out > 0;
+    let is_sample =
+        profile.diagnostics.sampling != Sampling::EveryCall || f.untimed.sampled_out > 0;
     for (times, calls) in [(&gpu.times, counted)]
         .into_iter()
         .chain(parts.iter().map(|part| (&part.times, part.timed_calls)))

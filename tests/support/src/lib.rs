@@ -22,5 +22,5 @@ pub mod suite;
 mod world;
 
 pub use consistency::assert_consistent;
-pub use profiles::{cpu_times, function, gpu, gpu_times, node};
+pub use profiles::{cpu_times, function, gpu, gpu_times, node, one_in};
 pub use world::{Gpu, World, until, world, world_with};

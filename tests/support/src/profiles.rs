@@ -1,9 +1,16 @@
 //! Reads what a test expects from a profile.
 
-use gpuprof::Profile;
+use std::num::NonZeroU32;
+
 use gpuprof::profile::{Function, GpuSpanStats, TreeNode};
+use gpuprof::{Profile, Sampling};
 
 use crate::suite;
+
+/// Sampling of one call in `n`, which is not 0.
+pub fn one_in(n: u32) -> Sampling {
+    Sampling::OneIn(NonZeroU32::new(n).expect("not 0"))
+}
 
 /// The one function of this name in the file under test, or else in this crate.
 ///

@@ -7,7 +7,7 @@ use serde_json::Value;
 use support::profiles::local_name;
 use support::program::{Ended, Folder, Program, read_profile};
 use support::tests;
-use support::{cpu_times, function, gpu_times};
+use support::{cpu_times, function, gpu_times, one_in};
 
 use super::STDOUT;
 
@@ -273,11 +273,11 @@ fn one_call_in_so_many_is_timed() {
     let (timed, _, _) = gpu_times(&profile, "conv/forward");
     assert_eq!(
         (
-            profile.diagnostics.sample,
+            profile.diagnostics.sampling,
             forward.calls,
             timed + forward.untimed.sampled_out
         ),
-        (4, 400, 400)
+        (one_in(4), 400, 400)
     );
     // Seven standard deviations around a quarter.
     assert!((40..160).contains(&timed), "{timed}");

@@ -1,6 +1,7 @@
 //! Steps of a program under a schedule, with work in each; those that count have shorter calls than all others, so that a call
 //! which is booked wrongly shows.
 
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -36,7 +37,12 @@ pub(super) fn run(_: &World) -> Result<Vec<Row>, String> {
             .push(profile);
     });
     let [wait, warmup, active] = CYCLE;
-    let schedule = Schedule::new(wait, warmup, active).repeat(CYCLES);
+    let schedule = Schedule {
+        wait,
+        warmup,
+        active,
+        repeat: NonZeroU32::new(CYCLES),
+    };
     let session = Session::builder().schedule(schedule).start();
     let session = session.map_err(while_doing("a session"))?;
     let length = wait + warmup + active;
