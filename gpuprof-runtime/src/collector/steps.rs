@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Collector, Window, WindowTotals};
 use crate::clock;
 use crate::cupti;
-use crate::gpu::LatePolicy;
+use crate::stats::windowed::LatePolicy;
 use gpuprof_report::profile::{Profile, ScheduleSteps};
 use gpuprof_report::schedule::{Phase, Position, Schedule};
 

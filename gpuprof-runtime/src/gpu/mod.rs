@@ -19,4 +19,4 @@ pub(crate) use graph::replay::{Replay, Replays};
 pub(crate) use stream::resolve::Held;
 pub use stream::resolve::Streams;
 pub use stream::stream_ref::{HasStream, StreamRef};
-pub(crate) use timer::{LatePolicy, Place, Timing};
+pub(crate) use timer::{Place, Timing};

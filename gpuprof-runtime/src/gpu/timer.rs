@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::SegQueue;
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
 use crate::gpu::adaptive_sampling::Rates;
@@ -19,13 +20,14 @@ use crate::gpu::events::record;
 use crate::gpu::frame::{Around, GpuThread, Open, Own, State};
 use crate::gpu::graph::capture::Captures;
 use crate::gpu::resolver;
-use crate::gpu::resolver::channel::{self, Apart, Progress, Receiver, Sample, Sender};
+use crate::gpu::resolver::channel::{self, Progress, Receiver, Sample, Sender};
 use crate::gpu::resolver::handshake::Doze;
 use crate::gpu::stream::resolve::{Held, Lane};
 use crate::settings::Sampling;
 use crate::stats::call::{GpuOutcome, StatedWork, UntimedReason};
 use crate::stats::gpu_totals::{GpuTotals, TimedCall};
 use crate::stats::path_ids::ROOT;
+use crate::stats::windowed::{LatePolicy, Windowed};
 use gpuprof_report::profile::Device;
 
 /// The process's GPU timing.
@@ -36,7 +38,7 @@ pub(crate) struct Timing {
     pub(super) announce: SegQueue<Receiver>,
     rings: Mutex<Vec<Weak<Progress>>>,
     /// Apart from what spans read: the resolver takes it for each sample.
-    booked: Apart<Mutex<Booked>>,
+    totals: CachePadded<Mutex<Windowed<GpuTotals>>>,
     pub(super) devices: Mutex<Vec<Device>>,
     /// Time 1 call in this many; 0: as the rates say.
     pub(super) sample: AtomicU32,
@@ -49,36 +51,6 @@ pub(crate) struct Timing {
     pub(super) refused: AtomicBool,
     /// Event floors being measured.
     pub(super) probes: AtomicU32,
-}
-
-/// GPU times by the window that their calls were booked in.
-#[derive(Debug, Default)]
-pub(super) struct Booked {
-    now: GpuTotals,
-    /// An earlier window whose times still count, by its epoch, and those that have come since it ended.
-    late: Option<(u32, GpuTotals)>,
-}
-
-impl Booked {
-    /// Where the times of a call booked in `epoch` go; `None`: nobody wants them any more.
-    pub(super) fn of(&mut self, epoch: u32) -> Option<&mut GpuTotals> {
-        if epoch == crate::stats::epoch() {
-            return Some(&mut self.now);
-        }
-        let (_, late) = self.late.as_mut().filter(|(known, _)| *known == epoch)?;
-        Some(late)
-    }
-}
-
-/// What to do with times that come after their window's end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LatePolicy {
-    /// Those of every window so far are forgotten.
-    Discard,
-    /// Those of the window that ends now are forgotten, those of the one kept go on being kept.
-    KeepPrevious,
-    /// Those of the window that ends now are kept.
-    KeepCurrent,
 }
 
 /// Where in the call tree a span is.
@@ -99,7 +71,7 @@ impl Timing {
             captures: Captures::new(),
             announce: SegQueue::new(),
             rings: Mutex::new(Vec::new()),
-            booked: Apart(Mutex::new(Booked::default())),
+            totals: CachePadded::new(Mutex::new(Windowed::new(crate::stats::epoch()))),
             devices: Mutex::new(Vec::new()),
             sample: AtomicU32::new(1),
             rates: Rates::new(),
@@ -111,8 +83,8 @@ impl Timing {
         }
     }
 
-    pub(super) fn booked(&self) -> &Mutex<Booked> {
-        &self.booked.0
+    pub(super) fn totals(&self) -> &Mutex<Windowed<GpuTotals>> {
+        &self.totals
     }
 
     pub(crate) fn sampling(&self) -> Sampling {
@@ -421,23 +393,15 @@ impl Timing {
 
     /// What is resolved of the current window, and late of the one kept; `None` when the lock is not to be had within `limit`.
     pub(crate) fn stats(&self, limit: Duration) -> Option<(GpuTotals, GpuTotals)> {
-        let booked = self.booked().try_lock_for(limit)?;
-        let late = booked.late.as_ref().map(|(_, late)| late.clone());
-        Some((booked.now.clone(), late.unwrap_or_default()))
+        Some(self.totals().try_lock_for(limit)?.clone().into_totals())
     }
 
-    /// Begins the next window without any GPU time, and returns what the one before had and what came late for the one
-    /// kept. In one step for the resolver: it books under the same lock, so that none of the new window is forgotten.
-    pub(crate) fn next_window(&self, late: LatePolicy) -> (GpuTotals, GpuTotals) {
-        let mut booked = self.booked().lock();
-        let ended = crate::stats::next_epoch();
-        let now = std::mem::take(&mut booked.now);
-        let kept = match late {
-            LatePolicy::Discard => booked.late.take(),
-            LatePolicy::KeepPrevious => None,
-            LatePolicy::KeepCurrent => booked.late.replace((ended, GpuTotals::default())),
-        };
-        (now, kept.map(|(_, late)| late).unwrap_or_default())
+    /// Begins the next window. Returns the GPU totals of the window that ends, and what has arrived
+    /// for the window kept before it.
+    pub(crate) fn next_window(&self, policy: LatePolicy) -> (GpuTotals, GpuTotals) {
+        // The epoch moves under the resolver's lock, so that no result of the new window is lost.
+        let mut totals = self.totals().lock();
+        totals.next_window(crate::stats::next_epoch(), policy)
     }
 
     /// Forgets failed driver calls, but for those whose effect lasts.

@@ -14,6 +14,7 @@ pub(crate) mod path_ids;
 pub(crate) mod sampling;
 pub(crate) mod thread_counters;
 pub(crate) mod totals;
+pub(crate) mod windowed;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,9 +27,9 @@ pub(crate) fn epoch() -> u32 {
     EPOCH.load(Ordering::Acquire)
 }
 
-/// Begins the next window and returns the number of the one that ends.
+/// Begins the next window and returns its number.
 pub(crate) fn next_epoch() -> u32 {
-    EPOCH.fetch_add(1, Ordering::AcqRel)
+    EPOCH.fetch_add(1, Ordering::AcqRel).wrapping_add(1)
 }
 
 /// Count, sum and spread of some durations, in nanoseconds.

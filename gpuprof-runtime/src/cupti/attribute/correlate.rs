@@ -15,7 +15,7 @@ use super::windows::{RecordedWindows, WindowHistory, site_of_call};
 use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::callback_ids::Purpose;
 use crate::cupti::collect::record::{Activity, ApiEvent, ApiRecord};
-use crate::gpu::LatePolicy;
+use crate::stats::windowed::LatePolicy;
 
 /// Limit of CUDA calls of which records may still arrive; beyond it the older half is released.
 const MAX_CALLS: usize = 1 << 17;
@@ -149,7 +149,7 @@ impl Correlator {
 
     /// Counts ended calls that did not fit in the queue.
     pub(crate) fn add_dropped_calls(&mut self, calls: u64) {
-        self.recorded.current.dropped_calls += calls;
+        self.recorded.current_tables().dropped_calls += calls;
     }
 
     /// Starts a round, and releases the calls that nothing more is expected of.

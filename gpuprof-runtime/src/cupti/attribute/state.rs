@@ -17,7 +17,7 @@ use crate::cupti::collect::lifecycle;
 use crate::cupti::collect::queue::BoundedQueue;
 use crate::cupti::collect::reader::Sink;
 use crate::cupti::collect::record::{Activity, ApiEvent};
-use crate::gpu::LatePolicy;
+use crate::stats::windowed::LatePolicy;
 
 /// How long a thread of the program waits for the reader, which holds the lock for milliseconds at
 /// most. In a forked child the lock may be held forever.

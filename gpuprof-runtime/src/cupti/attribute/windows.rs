@@ -6,7 +6,7 @@ use super::open_calls::{ActivityInterval, ClosedCall, OpenCalls};
 use super::tables::{KernelKey, WindowTables};
 use crate::cupti::call_stack::{EndedCall, site_of};
 use crate::cupti::collect::record::Activity;
-use crate::gpu::LatePolicy;
+use crate::stats::windowed::{LatePolicy, Windowed};
 
 /// Limit of remembered changes. Work launched before the oldest belongs to no window.
 const MAX_CHANGES: usize = 4_096;
@@ -41,21 +41,18 @@ impl WindowHistory {
 /// The tables of the current window and of an earlier one that still counts, and the open calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordedWindows {
-    epoch: u32,
-    pub(crate) current: WindowTables,
-    /// Late records of an earlier window, and its epoch.
-    late: Option<(u32, WindowTables)>,
+    tables: Windowed<WindowTables>,
     pub(crate) calls: OpenCalls,
 }
 
 impl RecordedWindows {
     /// The tables of a window; `None` if its late records are discarded.
     pub(crate) fn tables(&mut self, epoch: u32) -> Option<&mut WindowTables> {
-        if epoch == self.epoch {
-            return Some(&mut self.current);
-        }
-        let late = self.late.as_mut().filter(|(known, _)| *known == epoch);
-        late.map(|(_, tables)| tables)
+        self.tables.get_mut(epoch)
+    }
+
+    pub(crate) fn current_tables(&mut self) -> &mut WindowTables {
+        self.tables.current_mut()
     }
 
     fn close_oldest(&mut self) -> bool {
@@ -128,15 +125,7 @@ impl RecordedWindows {
         policy: LatePolicy,
     ) -> (WindowTables, WindowTables) {
         self.close_all();
-        let finished_epoch = std::mem::replace(&mut self.epoch, epoch);
-        let mut finished = std::mem::take(&mut self.current);
-        finished.finish_copies();
-        let late = match policy {
-            LatePolicy::Discard => self.late.take(),
-            LatePolicy::KeepPrevious => None,
-            LatePolicy::KeepCurrent => self.late.replace((finished_epoch, WindowTables::default())),
-        };
-        (finished, finish_late(late))
+        finish_copies(self.tables.next_window(epoch, policy))
     }
 
     /// Closes every call that has ended.
@@ -147,15 +136,15 @@ impl RecordedWindows {
     /// What the current window measured, and the late records of an earlier one that still counts.
     pub(crate) fn into_tables(mut self) -> (WindowTables, WindowTables) {
         self.close_all();
-        self.current.finish_copies();
-        (self.current, finish_late(self.late))
+        finish_copies(self.tables.into_totals())
     }
 }
 
-fn finish_late(late: Option<(u32, WindowTables)>) -> WindowTables {
-    let mut tables = late.map(|(_, tables)| tables).unwrap_or_default();
-    tables.finish_late_copies();
-    tables
+fn finish_copies(tables: (WindowTables, WindowTables)) -> (WindowTables, WindowTables) {
+    let (mut current, mut late) = tables;
+    current.finish_copies();
+    late.finish_late_copies();
+    (current, late)
 }
 
 /// The site of a call; `None` for activities outside any call.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crossbeam_queue::SegQueue;
+use crossbeam_utils::CachePadded;
 use cudarc::driver::CudaContext;
 
 use crate::gpu::child_time::Inside;
@@ -152,33 +153,27 @@ pub(crate) enum Message {
 /// How far one ring has come.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    submitted: Apart<AtomicU64>,
-    resolved: Apart<AtomicU64>,
+    submitted: CachePadded<AtomicU64>,
+    resolved: CachePadded<AtomicU64>,
 }
-
-/// On cache lines of its own: what one thread writes must not slow down another that reads what would lie beside it. Two
-/// lines, as processors fetch them in pairs.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(in crate::gpu) struct Apart<T>(pub(in crate::gpu) T);
 
 impl Progress {
     /// One more is in the ring, or will be in a moment. Only for the thread whose ring it is.
     pub(crate) fn submit(&self) {
-        let submitted = self.submitted.0.load(Ordering::Relaxed);
-        self.submitted.0.store(submitted + 1, Ordering::Release);
+        let submitted = self.submitted.load(Ordering::Relaxed);
+        self.submitted.store(submitted + 1, Ordering::Release);
     }
 
     pub(crate) fn submitted(&self) -> u64 {
-        self.submitted.0.load(Ordering::Acquire)
+        self.submitted.load(Ordering::Acquire)
     }
 
     pub(crate) fn resolved(&self) -> u64 {
-        self.resolved.0.load(Ordering::Acquire)
+        self.resolved.load(Ordering::Acquire)
     }
 
     pub(crate) fn resolve(&self, samples: u64) {
-        self.resolved.0.fetch_add(samples, Ordering::AcqRel);
+        self.resolved.fetch_add(samples, Ordering::AcqRel);
     }
 }
 

@@ -25,9 +25,9 @@ pub(in crate::gpu) fn finish(
         return Err(NotYet);
     }
     {
-        let mut booked = timing.booked().lock();
+        let mut totals = timing.totals().lock();
         // Under the lock, so that a reset between the check and the booking is impossible.
-        let wanted = booked.of(sample.epoch);
+        let wanted = totals.get_mut(sample.epoch);
         let close = |booked, ns| {
             let inside = sample.inside.as_ref();
             inside.map_or(0, |inside| inside.close(booked, ns))
@@ -56,11 +56,11 @@ pub(in crate::gpu) fn finish(
 /// Books a sample as one that cannot be read.
 pub(in crate::gpu) fn give_up(timing: &Timing, sample: &Sample) {
     {
-        let mut booked = timing.booked().lock();
+        let mut totals = timing.totals().lock();
         if let Some(inside) = &sample.inside {
             inside.close(false, 0);
         }
-        if let Some(stats) = booked.of(sample.epoch) {
+        if let Some(stats) = totals.get_mut(sample.epoch) {
             stats.fail(&sample.call);
         }
     }
