@@ -29,7 +29,7 @@ pub enum Payload {
 
 /// How a site's ranges are shown; asked for once a site.
 #[cfg_attr(not(feature = "nvtx"), allow(dead_code))]
-pub(crate) struct Look<'a> {
+pub(crate) struct RangeAttributes<'a> {
     pub(crate) name: &'a str,
     pub(crate) color: Option<u32>,
     pub(crate) category: Option<&'static str>,
@@ -44,7 +44,7 @@ mod with_nvtx {
     use nvtx::sys;
     use parking_lot::Mutex;
 
-    use super::{Look, Payload};
+    use super::{Payload, RangeAttributes};
     use gpuprof_report::sanitize;
 
     /// Characters of a name that a tool is given: tables cut them earlier, but here nothing else tells two generic
@@ -122,28 +122,31 @@ mod with_nvtx {
 
         fn attributes<'a>(
             &self,
-            look: impl FnOnce() -> Look<'a>,
+            attributes: impl FnOnce() -> RangeAttributes<'a>,
             payload: impl FnOnce() -> Payload,
         ) -> Option<sys::EventAttributes> {
-            let encoded = self.encoded.get_or_init(|| encode(&look()));
+            let encoded = self.encoded.get_or_init(|| encode(&attributes()));
             let mut attributes = encoded.as_ref()?.0;
             (attributes.payloadType, attributes.payload) = encode_payload(payload());
             Some(attributes)
         }
 
         /// Whether a tool is attached that shows this range.
-        pub(crate) fn is_shown<'a>(&self, look: impl FnOnce() -> Look<'a>) -> bool {
-            self.encoded.get_or_init(|| encode(&look())).is_some()
+        pub(crate) fn is_shown<'a>(
+            &self,
+            attributes: impl FnOnce() -> RangeAttributes<'a>,
+        ) -> bool {
+            self.encoded.get_or_init(|| encode(&attributes())).is_some()
         }
 
         /// Opens a range that this thread closes, in order. The return value of the call says nothing under nsys.
         #[inline]
         pub(crate) fn push<'a>(
             &self,
-            look: impl FnOnce() -> Look<'a>,
+            attributes: impl FnOnce() -> RangeAttributes<'a>,
             payload: impl FnOnce() -> Payload,
         ) -> OpenRange {
-            match self.attributes(look, payload) {
+            match self.attributes(attributes, payload) {
                 Some(attributes) => {
                     sys::domain_range_push_ex(domain().handle, &attributes);
                     OpenRange::Pushed
@@ -155,10 +158,10 @@ mod with_nvtx {
         /// Opens a range that any thread may close.
         pub(crate) fn start<'a>(
             &self,
-            look: impl FnOnce() -> Look<'a>,
+            attributes: impl FnOnce() -> RangeAttributes<'a>,
             payload: impl FnOnce() -> Payload,
         ) -> OpenRange {
-            match self.attributes(look, payload) {
+            match self.attributes(attributes, payload) {
                 Some(attributes) => {
                     OpenRange::Started(sys::domain_range_start_ex(domain().handle, &attributes))
                 }
@@ -187,16 +190,16 @@ mod with_nvtx {
         }
     }
 
-    fn encode(look: &Look<'_>) -> Option<Encoded> {
+    fn encode(attributes: &RangeAttributes<'_>) -> Option<Encoded> {
         let domain = domain();
         let registered =
-            sys::domain_register_string_ascii(domain.handle, &c_string(look.name)).into();
+            sys::domain_register_string_ascii(domain.handle, &c_string(attributes.name)).into();
         let message = sys::MessageValue { registered };
         // Without a tool NVTX registers nothing and answers null.
         if registered.is_null() {
             return None;
         }
-        let (color_type, color) = match look.color {
+        let (color_type, color) = match attributes.color {
             Some(rgb) => (sys::ColorType::NVTX_COLOR_ARGB, 0xff00_0000 | rgb),
             None => (sys::ColorType::NVTX_COLOR_UNKNOWN, 0),
         };
@@ -204,7 +207,7 @@ mod with_nvtx {
         Some(Encoded(sys::EventAttributes {
             version: sys::NVTX_VERSION as u16,
             size: sys::NVTX_EVENT_ATTRIBUTES_SIZE as u16,
-            category: look
+            category: attributes
                 .category
                 .map_or(0, |category| domain.category(category)),
             colorType: color_type.into(),
@@ -240,7 +243,7 @@ mod with_nvtx {
 
 #[cfg(not(feature = "nvtx"))]
 mod without_nvtx {
-    use super::{Look, Payload};
+    use super::{Payload, RangeAttributes};
 
     /// Nothing: built without the feature `nvtx`.
     #[derive(Debug)]
@@ -258,14 +261,14 @@ mod without_nvtx {
         }
 
         #[inline]
-        pub(crate) fn is_shown<'a>(&self, _look: impl FnOnce() -> Look<'a>) -> bool {
+        pub(crate) fn is_shown<'a>(&self, _look: impl FnOnce() -> RangeAttributes<'a>) -> bool {
             false
         }
 
         #[inline]
         pub(crate) fn push<'a>(
             &self,
-            _look: impl FnOnce() -> Look<'a>,
+            _look: impl FnOnce() -> RangeAttributes<'a>,
             _payload: impl FnOnce() -> Payload,
         ) -> OpenRange {
             OpenRange::None
@@ -274,7 +277,7 @@ mod without_nvtx {
         #[inline]
         pub(crate) fn start<'a>(
             &self,
-            _look: impl FnOnce() -> Look<'a>,
+            _look: impl FnOnce() -> RangeAttributes<'a>,
             _payload: impl FnOnce() -> Payload,
         ) -> OpenRange {
             OpenRange::None

@@ -1,16 +1,15 @@
-//! An annotated place in the source: a static that exists whether or not it ever runs.
-//!
-//! Must not import anything that measures; the collector decides whether a site is on.
+//! A call site: the static of an annotated function, which exists whether or not the function is called.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
 
-use crate::nvtx::{Look, OpenRange, Payload};
+use crate::nvtx::{OpenRange, Payload, RangeAttributes};
 
-/// What the attribute states about a function; all of it known at compile time.
+/// What the attribute states about a function, all of it known at compile time.
 #[derive(Debug)]
 pub struct Meta {
-    /// Gives the type name of itself: an item nested in the annotated function, so its path holds the function's.
+    /// Returns the type name of an item nested in the annotated function, which contains the function's
+    /// path.
     pub path: fn() -> &'static str,
     /// `name = "…"`.
     pub name: Option<&'static str>,
@@ -38,10 +37,11 @@ pub struct Meta {
 #[derive(Debug)]
 pub struct Site {
     pub(crate) meta: Meta,
-    pub(crate) gate: AtomicU8,
+    /// An [`Interest`].
+    interest: AtomicU8,
     id: AtomicU32,
     /// Whether its first call in the process is still to come: one of the three below.
-    first: AtomicU8,
+    first_call: AtomicU8,
     name: OnceLock<String>,
     pub(crate) nvtx: crate::nvtx::SiteRange,
 }
@@ -52,78 +52,155 @@ pub struct Entry(pub &'static Site);
 
 inventory::collect!(Entry);
 
-/// The gate was never asked, or the settings changed since.
-pub(crate) const GATE_UNKNOWN: u8 = 0;
-/// Spans of this site do nothing.
-pub(crate) const GATE_SHUT: u8 = 0x80;
+/// What the spans of a site do: any set of the constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SiteFlags(u8);
 
-/// What spans do, as the bits of an open gate: CPU times and counts.
-pub(crate) const MEASURE: u8 = 1;
-/// GPU times.
-pub(crate) const TIME_GPU: u8 = 2;
-/// NVTX ranges.
-pub(crate) const EMIT_NVTX: u8 = 4;
-/// Attributing GPU activities to calls by CUPTI.
-pub(crate) const CORRELATE: u8 = 8;
+impl SiteFlags {
+    pub(crate) const NONE: Self = Self(0);
+    /// CPU times and counts.
+    pub(crate) const MEASURE: Self = Self(1);
+    pub(crate) const TIME_GPU: Self = Self(2);
+    pub(crate) const EMIT_NVTX: Self = Self(4);
+    /// Attribution of CUPTI's records to calls.
+    pub(crate) const CORRELATE: Self = Self(8);
 
-/// Whether these duties include [`CORRELATE`].
-#[inline]
-pub(crate) fn correlates(duties: u8) -> bool {
-    duties & CORRELATE != 0
+    #[inline]
+    pub(crate) const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    pub(crate) const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(crate) const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+/// Whether the spans of a site do anything, in the byte that each call loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interest {
+    /// To be decided at the next call: the site was never called, or the settings have changed since.
+    Undecided,
+    Never,
+    Always(SiteFlags),
+}
+
+impl Interest {
+    const UNDECIDED: u8 = 0;
+    const NEVER: u8 = 0x80;
+
+    const fn from_flags(flags: SiteFlags) -> Self {
+        match flags {
+            SiteFlags::NONE => Self::Never,
+            flags => Self::Always(flags),
+        }
+    }
+
+    #[inline]
+    const fn from_bits(bits: u8) -> Self {
+        match bits {
+            Self::UNDECIDED => Self::Undecided,
+            Self::NEVER => Self::Never,
+            flags => Self::Always(SiteFlags(flags)),
+        }
+    }
+
+    const fn bits(self) -> u8 {
+        match self {
+            Self::Undecided => Self::UNDECIDED,
+            Self::Never => Self::NEVER,
+            Self::Always(flags) => flags.0,
+        }
+    }
 }
 
 const NO_ID: u32 = u32::MAX;
 
-/// It was never asked what the site is to do.
-const NOT_ASKED: u8 = 0;
-/// It was, and the next call is the first.
-const TO_COME: u8 = 1;
-/// It was, or may have been while nobody looked.
-const OVER: u8 = 2;
+/// No window has decided on the site yet.
+const FIRST_CALL_UNDECIDED: u8 = 0;
+/// The next call is the first.
+const FIRST_CALL_PENDING: u8 = 1;
+/// The first call is over, or may have been made while nothing was recorded.
+const FIRST_CALL_OVER: u8 = 2;
 
 impl Site {
-    /// A site that nothing has happened to yet.
+    /// A site that has not been called yet.
     #[must_use]
     pub const fn new(meta: Meta) -> Self {
         Self {
             meta,
-            gate: AtomicU8::new(GATE_UNKNOWN),
+            interest: AtomicU8::new(Interest::UNDECIDED),
             id: AtomicU32::new(NO_ID),
-            first: AtomicU8::new(NOT_ASKED),
+            first_call: AtomicU8::new(FIRST_CALL_UNDECIDED),
             name: OnceLock::new(),
             nvtx: crate::nvtx::SiteRange::new(),
         }
     }
 
-    /// What a span of this site is to do now: a set of [`MEASURE`], [`TIME_GPU`], [`EMIT_NVTX`] and [`CORRELATE`].
+    /// Whether the spans of this site do anything. `None`: that is to be decided now.
     #[inline]
-    pub(crate) fn duties(&self) -> u8 {
-        self.gate.load(Relaxed) & !GATE_SHUT
-    }
-
-    /// Sets the gate to what spans are to do; returns whether that is anything.
-    pub(crate) fn set_duties(&self, duties: u8) -> bool {
-        let without = if self.meta.cpu { TIME_GPU } else { 0 };
-        let gate = match duties & !without {
-            0 => GATE_SHUT,
-            open => open,
-        };
-        if self.first.load(Relaxed) == NOT_ASKED {
-            let is_seen = gate != GATE_SHUT && correlates(gate);
-            self.first
-                .store(if is_seen { TO_COME } else { OVER }, Relaxed);
+    pub(crate) fn is_enabled(&self) -> Option<bool> {
+        // Acquire: a thread that finds flags must also find the id, which was stored before them.
+        match Interest::from_bits(self.interest.load(Ordering::Acquire)) {
+            Interest::Undecided => None,
+            Interest::Never => Some(false),
+            Interest::Always(_) => Some(true),
         }
-        // After the number: who finds the gate open must find that too.
-        self.gate.store(gate, Ordering::Release);
-        gate != GATE_SHUT
     }
 
-    /// Whether this is the site's first call in the process. Every call of a site that correlates asks.
+    /// What a span of this site does now.
+    #[inline]
+    pub(crate) fn flags(&self) -> SiteFlags {
+        SiteFlags(self.interest.load(Relaxed) & !Interest::NEVER)
+    }
+
+    /// Sets what spans do. Returns whether that is anything.
+    pub(crate) fn set_flags(&self, flags: SiteFlags) -> bool {
+        let flags = match self.meta.cpu {
+            true => flags.without(SiteFlags::TIME_GPU),
+            false => flags,
+        };
+        if self.first_call.load(Relaxed) == FIRST_CALL_UNDECIDED {
+            let first_call = match flags.contains(SiteFlags::CORRELATE) {
+                true => FIRST_CALL_PENDING,
+                false => FIRST_CALL_OVER,
+            };
+            self.first_call.store(first_call, Relaxed);
+        }
+        let interest = Interest::from_flags(flags);
+        self.interest.store(interest.bits(), Ordering::Release);
+        interest != Interest::Never
+    }
+
+    /// Has the next call decide again what spans do.
+    pub(crate) fn reconsider(&self) {
+        self.interest.store(Interest::UNDECIDED, Relaxed);
+    }
+
+    /// Has spans do nothing, without any lock.
+    pub(crate) fn disable(&self) {
+        self.interest.store(Interest::NEVER, Relaxed);
+    }
+
+    /// Whether this is the site's first call in the process. Every call that CUPTI's records are
+    /// attributed to asks.
     pub(crate) fn is_first_call(&self) -> bool {
-        self.first.load(Relaxed) == TO_COME && self.first.swap(OVER, Relaxed) == TO_COME
+        self.first_call.load(Relaxed) == FIRST_CALL_PENDING
+            && self.first_call.swap(FIRST_CALL_OVER, Relaxed) == FIRST_CALL_PENDING
     }
 
-    /// The number the collector gave this site, if it has met it.
+    /// The id that the collector gave this site, if it knows it.
     pub(crate) fn id(&self) -> Option<u32> {
         let id = self.id.load(Relaxed);
         (id != NO_ID).then_some(id)
@@ -140,8 +217,8 @@ impl Site {
         self.id.store(id, Relaxed);
     }
 
-    fn look(&self) -> Look<'_> {
-        Look {
+    fn range_attributes(&self) -> RangeAttributes<'_> {
+        RangeAttributes {
             name: self.name(),
             color: self.meta.color,
             category: self.meta.category,
@@ -150,36 +227,37 @@ impl Site {
 
     /// Whether an NVTX tool is attached that shows this site's ranges.
     pub(crate) fn is_shown(&self) -> bool {
-        self.nvtx.is_shown(|| self.look())
+        self.nvtx.is_shown(|| self.range_attributes())
     }
 
     /// Opens an NVTX range that this thread closes, in order.
     #[inline]
     pub(crate) fn push_range(&self, payload: impl FnOnce() -> Payload) -> OpenRange {
-        let range = self.nvtx.push(|| self.look(), payload);
+        let range = self.nvtx.push(|| self.range_attributes(), payload);
         if range.is_none() {
-            self.show_no_more();
+            self.disable_nvtx();
         }
         range
     }
 
-    /// No tool is attached, and none will come: calls from now on need not ask.
+    /// No tool is attached, and tools attach at the first NVTX call or never: later calls need not ask.
     #[cold]
-    fn show_no_more(&self) {
-        let gate = self.gate.load(Relaxed);
-        let without = match gate & !EMIT_NVTX {
-            0 => GATE_SHUT,
-            open => open,
-        };
-        if gate & EMIT_NVTX != 0 {
-            // What was set meanwhile stays.
-            let _ = self.gate.compare_exchange(gate, without, Relaxed, Relaxed);
+    fn disable_nvtx(&self) {
+        let bits = self.interest.load(Relaxed);
+        if let Interest::Always(flags) = Interest::from_bits(bits)
+            && flags.contains(SiteFlags::EMIT_NVTX)
+        {
+            let without = Interest::from_flags(flags.without(SiteFlags::EMIT_NVTX)).bits();
+            // If the flags were set meanwhile, those stay.
+            let _ = self
+                .interest
+                .compare_exchange(bits, without, Relaxed, Relaxed);
         }
     }
 
     /// Opens an NVTX range that any thread may close.
     pub(crate) fn start_range(&self, payload: impl FnOnce() -> Payload) -> OpenRange {
-        self.nvtx.start(|| self.look(), payload)
+        self.nvtx.start(|| self.range_attributes(), payload)
     }
 
     /// The shown name: `name = "…"`, or the path within the crate.
@@ -191,8 +269,8 @@ impl Site {
     }
 }
 
-/// Turns the type name of the nested item into what a person calls the function: `module::Type::function` or
-/// `<Type as Trait>::function`, without the crate's own name.
+/// Turns the type name of the nested item into the function's path without the crate's name:
+/// `module::Type::function` or `<Type as Trait>::function`.
 fn shown_path(item: &str, module: &str) -> String {
     let path = item
         .strip_suffix("::__gpuprof_path")
@@ -202,7 +280,7 @@ fn shown_path(item: &str, module: &str) -> String {
     inherent_impl_as_type(&without_crate(&path, krate))
 }
 
-/// Drops every `krate::` that starts a path.
+/// Removes every `krate::` that begins a path.
 fn without_crate(path: &str, krate: &str) -> String {
     let prefix = format!("{krate}::");
     let mut shown = String::with_capacity(path.len());
@@ -220,8 +298,8 @@ fn without_crate(path: &str, krate: &str) -> String {
     shown
 }
 
-/// `module::<impl other::Type>::function`, as the compiler names an inherent method that stands away from its type,
-/// becomes `other::Type::function`.
+/// Turns `module::<impl other::Type>::function`, the compiler's name of an inherent method outside its
+/// type's module, into `other::Type::function`.
 fn inherent_impl_as_type(path: &str) -> String {
     let Some((_, tail)) = path.split_once("<impl ") else {
         return path.to_owned();
@@ -237,8 +315,8 @@ fn inherent_impl_as_type(path: &str) -> String {
         (depth == 0).then_some(at)
     });
     match end.and_then(|at| Some((tail.get(..at)?, tail.get(at + 1..)?))) {
-        Some((of, rest)) if of.contains(" for ") => format!("<{of}>{rest}"),
-        Some((of, rest)) => format!("{of}{rest}"),
+        Some((target, rest)) if target.contains(" for ") => format!("<{target}>{rest}"),
+        Some((target, rest)) => format!("{target}{rest}"),
         None => path.to_owned(),
     }
 }

@@ -1,6 +1,9 @@
-//! The profiled calls that each thread is in, by id, so that a CUDA call finds the innermost one.
+//! Calls of profiled functions as CUPTI's records are attributed to them: by id.
+//!
+//! The open calls of a thread are frames of its [`FrameStack`](crate::gpu::frame_stack). Only the id of
+//! the innermost one is stored here, for the CUDA calls that the thread makes.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::cupti::collect::lifecycle;
@@ -17,7 +20,9 @@ const ID_BLOCK: u64 = 1024;
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    static STACK: RefCell<Stack> = const { RefCell::new(Stack::new()) };
+    /// The id of the innermost open call; 0 for none. Not in the frame stack, because CUPTI calls back
+    /// while that is borrowed.
+    static INNERMOST: Cell<u64> = const { Cell::new(0) };
 }
 
 /// A profiled call that has not ended.
@@ -66,30 +71,21 @@ impl EndedCall {
     }
 }
 
-/// The open calls of a thread, innermost last, and its reserved ids.
-#[derive(Debug)]
-struct Stack {
-    calls: Vec<ProfiledCall>,
-    next_id: u64,
-    reserved_end: u64,
+/// Ids that a thread has reserved and not used yet.
+#[derive(Debug, Default)]
+pub(crate) struct ReservedIds {
+    next: u64,
+    end: u64,
 }
 
-impl Stack {
-    const fn new() -> Self {
-        Self {
-            calls: Vec::new(),
-            next_id: 0,
-            reserved_end: 0,
+impl ReservedIds {
+    fn take(&mut self) -> u64 {
+        if self.next == self.end {
+            self.next = NEXT_ID.fetch_add(ID_BLOCK, Relaxed);
+            self.end = self.next + ID_BLOCK;
         }
-    }
-
-    fn take_id(&mut self) -> u64 {
-        if self.next_id == self.reserved_end {
-            self.next_id = NEXT_ID.fetch_add(ID_BLOCK, Relaxed);
-            self.reserved_end = self.next_id + ID_BLOCK;
-        }
-        self.next_id += 1;
-        self.next_id - 1
+        self.next += 1;
+        self.next - 1
     }
 }
 
@@ -98,57 +94,38 @@ pub(crate) fn site_of(call: u64) -> u32 {
     (call & ((1 << SITE_BITS) - 1)) as u32
 }
 
-/// Starts a call of `site`. `None` if CUPTI does not run in this process, the thread is ending, or
-/// the program has more than a million sites.
-pub(crate) fn begin(site: &Site) -> Option<ProfiledCall> {
-    // False in a forked child, where nobody takes ended calls off the queue.
-    if !lifecycle::is_running() {
-        return None;
-    }
-    let is_first = site.is_first_call();
-    let site = site.id().filter(|site| site >> SITE_BITS == 0)?;
-    with(|stack| ProfiledCall {
-        id: stack.take_id() << SITE_BITS | u64::from(site),
-        parent: stack.calls.last().map_or(0, |call| call.id),
-        is_outermost: !stack.calls.iter().any(|call| site_of(call.id) == site),
-        is_first,
-    })
-}
-
-/// Enters `call` on this thread; returns its depth, for [`leave`]. `None` if it is deeper than
-/// `max_depth`, or the thread is ending.
-pub(crate) fn enter(call: ProfiledCall, max_depth: u32) -> Option<u32> {
-    with(|stack| {
-        let depth = u32::try_from(stack.calls.len()).ok()?;
-        if depth > max_depth {
+impl ProfiledCall {
+    /// Begins a call of `site` inside the open calls `enclosing`, of which the innermost comes first.
+    /// `None` if CUPTI does not run in this process, or the program has more than a million sites.
+    pub(crate) fn begin(
+        site: &Site,
+        ids: &mut ReservedIds,
+        enclosing: impl Iterator<Item = Self>,
+    ) -> Option<Self> {
+        // False in a forked child, where nobody takes ended calls off the queue.
+        if !lifecycle::is_running() {
             return None;
         }
-        stack.calls.push(call);
-        Some(depth)
-    })
-    .flatten()
+        let is_first = site.is_first_call();
+        let site = site.id().filter(|site| site >> SITE_BITS == 0)?;
+        let mut enclosing = enclosing.peekable();
+        let parent = enclosing.peek().map_or(0, |call| call.id);
+        Some(Self {
+            id: ids.take() << SITE_BITS | u64::from(site),
+            parent,
+            is_outermost: !enclosing.any(|call| site_of(call.id) == site),
+            is_first,
+        })
+    }
 }
 
-/// Leaves the call at `depth` and all calls inside it that were not left; returns the former.
-/// `None` if it was already left together with a call around it.
-pub(crate) fn leave(depth: u32) -> Option<ProfiledCall> {
-    with(|stack| {
-        let call = stack.calls.get(depth as usize).copied();
-        stack.calls.truncate(depth as usize);
-        call
-    })
-    .flatten()
+/// Makes `call` the one that CUDA calls of this thread are attributed to.
+#[inline]
+pub(crate) fn set_innermost(call: Option<ProfiledCall>) {
+    INNERMOST.set(call.map_or(0, |call| call.id));
 }
 
 /// The id of the innermost call on this thread; 0 for none.
 pub(crate) fn innermost() -> u64 {
-    let id = |stack: &mut Stack| stack.calls.last().map(|call| call.id);
-    with(id).flatten().unwrap_or(0)
-}
-
-fn with<R>(f: impl FnOnce(&mut Stack) -> R) -> Option<R> {
-    STACK
-        .try_with(|stack| Some(f(&mut *stack.try_borrow_mut().ok()?)))
-        .ok()
-        .flatten()
+    INNERMOST.get()
 }

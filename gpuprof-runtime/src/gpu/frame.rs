@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
+use crate::cupti::call_stack::{ProfiledCall, ReservedIds};
 use crate::gpu::child_time::Inside;
 use crate::gpu::events::pool::Pair;
 use crate::gpu::events::thread_cache::MetContexts;
+use crate::gpu::frame_stack::{Frame, FrameStack, FrameToken};
 use crate::gpu::graph::capture::{InGraph, Inside as InsideGraph};
 use crate::gpu::resolver::channel::Sender;
 use crate::gpu::stream::resolve::{Lane, Lanes};
 use crate::gpu::stream::stream_ref::StreamRef;
 use crate::gpu::timer::Timing;
+use crate::site::Site;
 use crate::stats::call::{GpuOutcome, UntimedReason};
 use crate::stats::gpu_totals::TimedCall;
 use crate::stats::path_ids::ROOT;
@@ -30,8 +33,6 @@ pub(crate) struct Open {
     pub(super) chosen: Option<Chosen>,
     /// It has its start events.
     pub(super) timed: bool,
-    /// Why its own stream cannot be used; spans inside must not take one further out for it.
-    pub(super) refused: Option<GpuOutcome>,
     /// The window it began in.
     pub(super) epoch: u32,
     /// Made when the first span inside begins on the same single stream, at once for futures.
@@ -52,7 +53,10 @@ pub(crate) struct Open {
 pub(super) enum State {
     /// No call at all: a default stream, or a future's part between its polls.
     None,
-    Not(GpuOutcome),
+    Untimed(GpuOutcome),
+    /// Untimed because its own stream cannot be used. Spans inside must not inherit one from further
+    /// out instead.
+    Unusable(GpuOutcome),
     /// Its start events are recorded.
     Started,
     /// Its start event stands in the graph that its stream is being captured to.
@@ -175,11 +179,10 @@ impl Open {
             lanes: Lanes::NONE,
             chosen: None,
             timed: false,
-            refused: None,
             epoch: 0,
             inside: None,
             state: State::None,
-            call: TimedCall::NONE,
+            call: TimedCall::EMPTY,
             pairs: Pairs::NONE,
             enclosing: None,
             thread: None,
@@ -206,7 +209,9 @@ impl Open {
         open.lanes = self.lanes.clone();
         open.chosen = self.chosen;
         open.timed = self.timed && !self.is_on_another_stream(thread.id);
-        open.refused = self.refused;
+        if let State::Unusable(outcome) = self.state {
+            open.state = State::Unusable(outcome);
+        }
         open.epoch = self.epoch;
         open.inside = self.inside.clone();
         open
@@ -230,13 +235,13 @@ impl Open {
         open.site = u32::MAX;
         open.path = ROOT;
         open.lanes = Lanes::One(lane);
-        open.epoch = crate::stats::epoch();
+        open.epoch = crate::stats::epoch::current();
         Some(open)
     }
 
     /// Whether it will have a time in this window: one that began before a reset will not.
     fn is_timed(&self) -> bool {
-        self.timed && self.epoch == crate::stats::epoch()
+        self.timed && self.epoch == crate::stats::epoch::current()
     }
 
     /// Whether it is timed on exactly this stream.
@@ -248,12 +253,12 @@ impl Open {
 /// One thread's part of GPU timing.
 #[derive(Debug)]
 pub(crate) struct GpuThread {
-    /// Innermost last, each under its number.
-    open: Vec<(u64, Box<Open>)>,
+    frames: FrameStack<Box<Open>>,
+    /// For calls that CUPTI's records are attributed to.
+    ids: ReservedIds,
     /// Used again, so that a call neither allocates nor is copied about: what is moved is the box.
     #[allow(clippy::vec_box)]
     spare: Vec<Box<Open>>,
-    next: u64,
     pub(super) contexts: MetContexts,
     sender: Option<Sender>,
     /// Something was met for the first time since this was last asked.
@@ -266,9 +271,9 @@ pub(crate) struct GpuThread {
 impl GpuThread {
     pub(crate) fn new() -> Self {
         Self {
-            open: Vec::new(),
+            frames: FrameStack::new(),
+            ids: ReservedIds::default(),
             spare: Vec::new(),
-            next: 1,
             contexts: MetContexts::default(),
             sender: None,
             set_up: false,
@@ -286,37 +291,38 @@ impl GpuThread {
         self.set_up |= set_up;
     }
 
-    /// Whether anything is open.
+    /// Whether any open frame has a GPU part, so that spans inside could inherit its stream.
     #[inline]
     pub(crate) fn has_open(&self) -> bool {
-        !self.open.is_empty()
+        self.frames.is_on_gpu()
     }
 
-    /// Opens something for spans inside to see; the number takes it off again. Never 0.
+    /// Pushes a frame for the spans inside to see.
     #[inline]
-    pub(crate) fn push(&mut self, open: Box<Open>) -> u64 {
-        let number = self.next;
-        self.next += 1;
-        self.open.push((number, open));
-        number
+    pub(crate) fn push(
+        &mut self,
+        gpu: Option<Box<Open>>,
+        call: Option<ProfiledCall>,
+    ) -> FrameToken {
+        self.frames.push(Frame { gpu, call })
     }
 
-    /// Takes off what was opened under `number`, wherever it stands: spans may end out of order.
+    /// Removes a frame. `None`: it is gone already, because spans ended out of order.
     #[inline]
-    pub(crate) fn take(&mut self, number: u64) -> Option<Box<Open>> {
-        // Almost always the innermost.
-        if let Some((_, open)) = self.open.pop_if(|(known, _)| *known == number) {
-            return Some(open);
-        }
-        let at = self.open.iter().position(|(known, _)| *known == number)?;
-        Some(self.open.remove(at).1)
+    pub(crate) fn take(&mut self, token: FrameToken) -> Option<Frame<Box<Open>>> {
+        self.frames.take(token)
     }
 
-    /// Takes off what is no call.
-    pub(crate) fn close(&mut self, number: u64) {
-        if let Some(open) = self.take(number) {
+    /// Removes the frame of a `with_stream` or of a future's poll.
+    pub(crate) fn close(&mut self, token: FrameToken) {
+        if let Some(open) = self.take(token).and_then(|frame| frame.gpu) {
             self.recycle(open);
         }
+    }
+
+    /// A call of `site` that CUPTI's records can be attributed to. `None`: CUPTI is off.
+    pub(crate) fn begin_call(&mut self, site: &Site) -> Option<ProfiledCall> {
+        self.frames.begin_call(site, &mut self.ids)
     }
 
     /// An entry with nothing in it.
@@ -347,7 +353,6 @@ impl GpuThread {
         }
         open.chosen = None;
         open.timed = false;
-        open.refused = None;
         open.inside = None;
         open.enclosing = None;
         open.thread = None;
@@ -356,8 +361,8 @@ impl GpuThread {
 
     /// The enclosing span's first stream, if there is one.
     pub(super) fn inherit(&self, is_async: bool) -> Result<Lanes, GpuOutcome> {
-        for (_, open) in self.open.iter().rev() {
-            if let Some(outcome) = open.refused {
+        for (_, open) in self.frames.gpu().rev() {
+            if let State::Unusable(outcome) = open.state {
                 return Err(outcome);
             }
             match open.lanes.as_slice().first() {
@@ -376,10 +381,10 @@ impl GpuThread {
     /// any case as the site's own draw says.
     #[inline]
     pub(super) fn choose(&mut self, global: u32, own: Own) -> Chosen {
-        if self.open.is_empty() && global <= 1 && !own.is_sampled() {
+        if !self.has_open() && global <= 1 && !own.is_sampled() {
             return Chosen::ALL;
         }
-        let inherited = self.open.iter().rev().find_map(|(_, open)| open.chosen);
+        let inherited = self.frames.gpu().rev().find_map(|(_, open)| open.chosen);
         self.choose_inside(inherited, global, own)
     }
 
@@ -432,7 +437,7 @@ impl GpuThread {
         };
         let mut around = Around::NONE;
         let mut at = None;
-        for (index, (_, open)) in self.open.iter().enumerate().rev() {
+        for (position, open) in self.frames.gpu().rev() {
             if !open.is_timed() {
                 continue;
             }
@@ -440,7 +445,7 @@ impl GpuThread {
                 if around.enclosing_timed == ROOT {
                     around.enclosing_timed = open.path;
                 }
-                at = Some(index);
+                at = Some(position);
                 break;
             }
             let mut lanes = lanes.as_slice().iter();
@@ -456,10 +461,14 @@ impl GpuThread {
     }
 
     fn subtract(&mut self, at: usize) -> Option<(u32, Arc<Inside>, u32)> {
-        let between = self.open.get(at + 1..).unwrap_or_default();
-        let weights = between.iter().filter_map(|(_, open)| open.chosen);
+        let between = self
+            .frames
+            .gpu()
+            .rev()
+            .take_while(|(position, _)| *position > at);
+        let weights = between.filter_map(|(_, open)| open.chosen);
         let weight = weights.fold(1_u32, |product, chosen| product.saturating_mul(chosen.own));
-        let (_, open) = self.open.get_mut(at)?;
+        let open = self.frames.gpu_mut(at)?;
         let inside = open.inside.get_or_insert_default();
         Some((open.path, Arc::clone(inside), weight))
     }
@@ -468,13 +477,13 @@ impl GpuThread {
     #[inline]
     pub(super) fn is_inside(&self, lanes: &Lanes, site: u32) -> bool {
         let on_all = |open: &Open| lanes.as_slice().iter().all(|lane| open.lanes.has(lane));
-        let mut open = self.open.iter();
-        open.any(|(_, open)| open.site == site && open.is_timed() && on_all(open))
+        let mut frames = self.frames.gpu();
+        frames.any(|(_, open)| open.site == site && open.is_timed() && on_all(open))
     }
 
     /// Where a call of `site` on `lane` stands among the calls that `capture` has under way on this thread.
     pub(super) fn inside_capture(&self, capture: u64, lane: &Lane, site: u32) -> InsideGraph {
-        let in_graph = self.open.iter().rev().filter_map(|(_, open)| {
+        let in_graph = self.frames.gpu().rev().filter_map(|(_, open)| {
             let State::InGraph(in_graph) = &open.state else {
                 return None;
             };

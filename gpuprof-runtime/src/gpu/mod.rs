@@ -5,6 +5,7 @@ mod child_time;
 mod driver;
 mod events;
 mod frame;
+pub(crate) mod frame_stack;
 mod graph;
 #[cfg(all(test, loom))]
 mod loom_tests;

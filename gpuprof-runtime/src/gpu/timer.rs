@@ -71,7 +71,7 @@ impl Timing {
             captures: Captures::new(),
             announce: SegQueue::new(),
             rings: Mutex::new(Vec::new()),
-            totals: CachePadded::new(Mutex::new(Windowed::new(crate::stats::epoch()))),
+            totals: CachePadded::new(Mutex::new(Windowed::new(crate::stats::epoch::current()))),
             devices: Mutex::new(Vec::new()),
             sample: AtomicU32::new(1),
             rates: Rates::new(),
@@ -122,19 +122,18 @@ impl Timing {
         let mut open = thread.blank();
         open.site = place.site;
         open.path = place.path;
-        open.epoch = crate::stats::epoch();
+        open.epoch = crate::stats::epoch::current();
         match streams {
             Held::Own(lanes) => open.set_lanes(lanes),
             Held::Inherit => match thread.inherit(is_async) {
                 Ok(lanes) => open.set_lanes(lanes),
                 Err(outcome) => {
-                    open.state = State::Not(outcome);
+                    open.state = State::Untimed(outcome);
                     return Some(open);
                 }
             },
             Held::Refused(outcome) => {
-                open.refused = Some(outcome);
-                open.state = State::Not(outcome);
+                open.state = State::Unusable(outcome);
                 return Some(open);
             }
         }
@@ -244,7 +243,7 @@ impl Timing {
     ) -> Result<(), GpuOutcome> {
         match &open.state {
             State::None => return Err(GpuOutcome::NoStream),
-            State::Not(outcome) => return Err(*outcome),
+            State::Untimed(outcome) | State::Unusable(outcome) => return Err(*outcome),
             State::InGraph(in_graph) => {
                 return Err(match in_graph.end(Driver::get(), &open.lanes, *work) {
                     true => GpuOutcome::InGraph,
@@ -401,7 +400,7 @@ impl Timing {
     pub(crate) fn next_window(&self, policy: LatePolicy) -> (GpuTotals, GpuTotals) {
         // The epoch moves under the resolver's lock, so that no result of the new window is lost.
         let mut totals = self.totals().lock();
-        totals.next_window(crate::stats::next_epoch(), policy)
+        totals.next_window(crate::stats::epoch::begin_next(), policy)
     }
 
     /// Forgets failed driver calls, but for those whose effect lasts.

@@ -1,22 +1,17 @@
 //! Calls and scopes that may be the program's first use of gpuprof: they open the environment's
 //! window.
 
-use std::sync::atomic::Ordering::Acquire;
-
 use super::control::start_from_environment;
 use crate::collector::{self, collector};
 use crate::gpu::HasStream;
-use crate::site::{GATE_SHUT, GATE_UNKNOWN, Site};
+use crate::site::Site;
 use crate::span::scope::DefaultStream;
 
 impl Site {
     /// Whether a call of this site is to be measured now.
     #[inline]
     pub fn active(&'static self) -> bool {
-        match self.gate.load(Acquire) {
-            GATE_UNKNOWN => decide(self),
-            gate => gate != GATE_SHUT,
-        }
+        self.is_enabled().unwrap_or_else(|| decide(self))
     }
 }
 

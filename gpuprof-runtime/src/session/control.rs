@@ -36,7 +36,7 @@ pub(crate) fn start_from_environment() {
 pub(super) fn start(settings: Arc<Settings>) {
     if settings.mode == Mode::On {
         overhead::calibrate();
-        if settings.cupti && cupti::start(&collector().work, poll_clocks) {
+        if settings.cupti && cupti::start(&collector().cupti, poll_clocks) {
             exit::register_after_cupti();
         }
     }

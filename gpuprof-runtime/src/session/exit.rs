@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::{checkpoint, outputs, profile, windows};
 use crate::os::fd;
 use crate::settings::{Output, Settings};
-use crate::site::{Entry, GATE_SHUT};
+use crate::site::Entry;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::sanitize;
 
@@ -51,9 +51,10 @@ pub(super) fn register() {
     ONCE.call_once(|| {
         OWNER.store(std::process::id(), Ordering::Relaxed);
         register_handler();
-        // If this fails for lack of memory, a forked child may find a lock held for ever. SAFETY:
-        // the handler is a plain function of the right type that lives as long as the program.
-        unsafe { libc::pthread_atfork(None, None, Some(shut_all_gates)) };
+        // If this fails for lack of memory, a forked child may find a lock held for ever.
+        // SAFETY: the handler is a plain function of the right type that lives as long as the
+        // program.
+        unsafe { libc::pthread_atfork(None, None, Some(disable_all_sites)) };
     });
 }
 
@@ -79,11 +80,11 @@ fn register_handler() {
     }
 }
 
-/// Turns every site off in a forked child, which reports nothing: a span could wait for a lock
-/// whose holder was not forked. Takes no lock itself.
-unsafe extern "C" fn shut_all_gates() {
+/// Turns every site off in a forked child, which reports nothing: a span could wait for a lock whose
+/// holder was not forked. Takes no lock itself.
+unsafe extern "C" fn disable_all_sites() {
     for entry in inventory::iter::<Entry> {
-        entry.0.gate.store(GATE_SHUT, Ordering::Relaxed);
+        entry.0.disable();
     }
 }
 

@@ -1,7 +1,8 @@
-//! Spans of async functions: CPU time is the sum of the polls, on whatever threads they run; wall time stands apart.
+//! Spans of async functions. Their CPU time is the sum of the polls, on whatever threads they run; the
+//! wall time is measured separately.
 //!
-//! The GPU events are recorded at the first poll and at the end. What was measured is recorded by the thread on which the
-//! future completes or is dropped.
+//! The GPU events are recorded at the first poll and at the end. The thread on which the future
+//! completes or is dropped records the call.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,19 +10,18 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
+use super::recording::{begin_gpu_timing, count_dropped, measure_overhead, record_with_frame};
+use super::thread_state::{NodeError, ParentPosition, with_thread};
 use crate::clock;
 use crate::collector::collector;
-use crate::cupti::call_stack::{self, EndedCall};
-use crate::gpu::{self, GpuThread, Held, Streams};
+use crate::cupti::call_stack::ProfiledCall;
+use crate::gpu::frame_stack::{Frame, FrameToken};
+use crate::gpu::{self, Held, Streams};
 use crate::nvtx::{OpenRange, Payload};
-use crate::site::{EMIT_NVTX, MEASURE, Site, TIME_GPU, correlates};
-use crate::span::thread_state::{self, NodeError};
-use crate::span::{
-    ParentFrame, begin_gpu_timing, count_dropped, measure_overhead, record_with_events,
-};
-use crate::stats::call::{Call, GpuOutcome, StatedWork};
+use crate::site::{Site, SiteFlags};
+use crate::stats::call::{CallRecord, GpuOutcome, StatedWork};
 
-/// The span of one call of an async function; begun at the first poll.
+/// The span of one call of an async function. It begins at the first poll.
 #[derive(Debug)]
 #[must_use]
 pub struct AsyncSpan {
@@ -32,33 +32,34 @@ pub struct AsyncSpan {
 #[derive(Debug)]
 enum State {
     Off,
-    /// Not polled yet. A future that is dropped like this was no call.
-    Waiting(Box<Waiting>),
-    Open(Box<Open>),
+    /// Not polled yet. A future that is dropped in this state was no call.
+    Created(Box<CreatedCall>),
+    Open(Box<OpenCall>),
 }
 
 /// What was evaluated when the function was called, for the first poll.
 #[derive(Debug)]
-struct Waiting {
+struct CreatedCall {
     site: &'static Site,
-    /// `None`: nothing is to be measured, only shown to NVTX.
-    measured: Option<CallInputs>,
+    /// `None`: only an NVTX range.
+    measured: Option<MeasuredCall>,
     payload: Option<Payload>,
 }
 
 #[derive(Debug)]
-struct CallInputs {
-    /// `None`: not to be timed on the GPU.
+struct MeasuredCall {
+    /// `None`: it is not GPU-timed.
     streams: Option<Held>,
     work: StatedWork,
-    /// CUPTI is to know of it.
+    /// CUPTI's records are attributed to it.
     correlates: bool,
 }
 
+/// A call between its first poll and its end.
 #[derive(Debug)]
-struct Open {
+struct OpenCall {
     site: &'static Site,
-    /// Path of the span in which the first poll ran.
+    /// The path of the span in which the first poll ran.
     parent: u32,
     path: u32,
     started: u64,
@@ -66,8 +67,14 @@ struct Open {
     nested_ns: u64,
     gpu: Option<Box<gpu::Open>>,
     work: StatedWork,
-    /// What CUPTI knows it as.
-    call: Option<call_stack::ProfiledCall>,
+    profiled: Option<ProfiledCall>,
+}
+
+/// One poll of a future, while it runs.
+struct OpenPoll {
+    parent: ParentPosition,
+    frame: Option<FrameToken>,
+    began: u64,
 }
 
 impl AsyncSpan {
@@ -79,7 +86,7 @@ impl AsyncSpan {
         }
     }
 
-    /// Begins a call of `site`, in its first poll. Each closure runs only if what it gives is used.
+    /// Begins a call of `site`, in its first poll. A closure runs only if its result is used.
     pub fn new<'a>(
         site: &'static Site,
         streams: impl FnOnce() -> Streams<'a>,
@@ -91,8 +98,8 @@ impl AsyncSpan {
         span
     }
 
-    /// A call of `site` that begins at the first poll of a future made now, which may hold nothing of what the closures
-    /// borrow.
+    /// A call of `site` that begins at the first poll of a future made now. The future holds no borrow of
+    /// what the closures borrow.
     pub fn later<'a>(
         site: &'static Site,
         streams: impl FnOnce() -> Streams<'a>,
@@ -109,49 +116,48 @@ impl AsyncSpan {
         payload: impl FnOnce() -> Payload,
         later: bool,
     ) -> Self {
-        let duties = site.duties();
-        let measured = (duties & MEASURE != 0).then(|| {
-            let timed = duties & TIME_GPU != 0;
-            // The user's expressions run before anything of the thread's is borrowed.
-            let streams = timed.then(streams);
+        let flags = site.flags();
+        let measured = flags.contains(SiteFlags::MEASURE).then(|| {
+            // The user's expressions run before any state of the thread is borrowed.
+            let streams = flags.contains(SiteFlags::TIME_GPU).then(streams);
             let held = streams.as_ref().and_then(|streams| {
-                thread_state::with_thread(|thread| {
-                    // Its counters take what this costs.
-                    thread.shared()?;
+                with_thread(|thread| {
+                    // The overhead is counted there.
+                    thread.counters()?;
                     measure_overhead(thread, clock::now(), |gpu| {
                         collector().gpu.hold(gpu, streams, later)
                     })
                     .map(|(held, _)| held)
                 })
             });
-            CallInputs {
+            MeasuredCall {
                 streams: held,
                 work: work(),
-                correlates: correlates(duties),
+                correlates: flags.contains(SiteFlags::CORRELATE),
             }
         });
-        let shown = duties & EMIT_NVTX != 0 && site.is_shown();
-        let waiting = Waiting {
+        let shown = flags.contains(SiteFlags::EMIT_NVTX) && site.is_shown();
+        let created = CreatedCall {
             site,
             measured,
             payload: shown.then(payload),
         };
         Self {
-            state: State::Waiting(Box::new(waiting)),
+            state: State::Created(Box::new(created)),
             range: OpenRange::None,
         }
     }
 
     /// The first poll: from now on it is a call.
     fn begin(&mut self) {
-        let State::Waiting(waiting) = std::mem::replace(&mut self.state, State::Off) else {
+        let State::Created(created) = std::mem::replace(&mut self.state, State::Off) else {
             return;
         };
-        let Waiting {
+        let CreatedCall {
             site,
             measured,
             payload,
-        } = *waiting;
+        } = *created;
         // Start and end, not push and pop: the future may move to another thread.
         self.range = payload.map_or(OpenRange::None, |payload| site.start_range(|| payload));
         if let Some(open) = measured.and_then(|measured| open(site, measured)) {
@@ -160,69 +166,58 @@ impl AsyncSpan {
     }
 
     /// Enters the span on this thread for the time of one poll.
-    fn poll_begins(&mut self) -> Option<OpenPoll> {
-        if matches!(self.state, State::Waiting(_)) {
+    fn begin_poll(&mut self) -> Option<OpenPoll> {
+        if matches!(self.state, State::Created(_)) {
             self.begin();
         }
         let State::Open(open) = &self.state else {
             return None;
         };
-        Some(thread_state::with_thread(|thread| OpenPoll {
-            outer: ParentFrame::enter(thread, open.path),
-            scope: open.gpu.as_ref().and_then(|open| {
-                thread_state::with_gpu(|gpu| {
-                    let scope = open.for_poll(gpu);
-                    gpu.push(scope)
-                })
-            }),
-            depth: open.call.and_then(|call| call_stack::enter(call, u32::MAX)),
-            began: clock::now(),
+        Some(with_thread(|thread| {
+            let parent = ParentPosition::enter(thread, open.path);
+            let has_frame = open.gpu.is_some() || open.profiled.is_some();
+            let push = |gpu: &mut gpu::GpuThread| {
+                let of_poll = open.gpu.as_ref().map(|open| open.for_poll(gpu));
+                gpu.push(of_poll, open.profiled)
+            };
+            OpenPoll {
+                parent,
+                frame: has_frame.then(|| thread.with_gpu(push)).flatten(),
+                began: clock::now(),
+            }
         }))
     }
 
-    fn poll_ends(&mut self, poll: &OpenPoll) {
+    fn end_poll(&mut self, poll: &OpenPoll) {
         let ended = clock::now();
-        if let Some(depth) = poll.depth {
-            call_stack::leave(depth);
-        }
-        let State::Open(open) = &mut self.state else {
-            return;
-        };
-        thread_state::with_thread(|thread| {
-            let ns = clock::ns_between(poll.began, ended);
-            open.busy_ns += ns;
-            open.nested_ns += poll.outer.leave(thread, ns);
+        with_thread(|thread| {
+            if let Some(frame) = poll.frame {
+                thread.with_gpu(|gpu| gpu.close(frame));
+            }
+            if let State::Open(open) = &mut self.state {
+                let ns = clock::ns_between(poll.began, ended);
+                open.busy_ns += ns;
+                open.nested_ns += poll.parent.leave(thread, ns);
+            }
         });
-        if let Some(number) = poll.scope {
-            thread_state::with_gpu(|gpu| gpu.close(number));
-        }
     }
 }
 
-/// One poll under way.
-struct OpenPoll {
-    outer: ParentFrame,
-    /// What spans inside inherit, by its number.
-    scope: Option<u64>,
-    /// Where it stands among the calls that CUPTI knows of.
-    depth: Option<u32>,
-    began: u64,
-}
-
-fn open(site: &'static Site, measured: CallInputs) -> Option<Open> {
-    thread_state::with_thread(|thread| {
-        let parent = thread.position.get().path();
+fn open(site: &'static Site, measured: MeasuredCall) -> Option<OpenCall> {
+    with_thread(|thread| {
+        let parent = thread.path();
         let node = thread
             .node(parent, site)
-            .map_err(|why| count_dropped(thread, why))
+            .map_err(|error| count_dropped(thread, error))
             .ok()?;
         let gpu = measured.streams.and_then(|streams| {
-            let begin = |gpu: &mut GpuThread| {
+            let begin = |gpu: &mut gpu::GpuThread| {
                 begin_gpu_timing(&collector().gpu, gpu, streams, site, node.path, true)
             };
             measure_overhead(thread, clock::now(), begin).and_then(|(open, _)| open)
         });
-        Some(Open {
+        let begin_call = || thread.with_gpu(|gpu| gpu.begin_call(site)).flatten();
+        Some(OpenCall {
             site,
             parent,
             path: node.path,
@@ -231,15 +226,12 @@ fn open(site: &'static Site, measured: CallInputs) -> Option<Open> {
             nested_ns: 0,
             gpu,
             work: measured.work,
-            call: measured
-                .correlates
-                .then(|| call_stack::begin(site))
-                .flatten(),
+            profiled: measured.correlates.then(begin_call).flatten(),
         })
     })
 }
 
-/// The call ends: its future completed, or was dropped on the way.
+/// The call ends: its future completed or was dropped.
 impl Drop for AsyncSpan {
     fn drop(&mut self) {
         if let State::Open(open) = std::mem::replace(&mut self.state, State::Off) {
@@ -249,37 +241,30 @@ impl Drop for AsyncSpan {
     }
 }
 
-fn close(open: Open) {
+fn close(open: OpenCall) {
     let ended = clock::now();
-    let wall_ns = clock::ns_between(open.started, ended);
-    let call = Call {
+    let call = CallRecord {
         cpu_ns: open.busy_ns,
         nested_ns: open.nested_ns,
-        wall_ns: Some(wall_ns),
+        wall_ns: Some(clock::ns_between(open.started, ended)),
         outcome: GpuOutcome::NoStream,
         work: &open.work,
     };
-    thread_state::with_thread(|thread| {
-        // The thread may never have been at this place of the tree.
+    let frame = Frame {
+        gpu: open.gpu,
+        call: open.profiled,
+    };
+    with_thread(|thread| {
+        // The thread may have no node for this path yet.
         let recorded = thread.node(open.parent, open.site).and_then(|node| {
-            let outcome = match open.gpu {
-                None => node
-                    .record(&call, thread.writer())
-                    .then_some(GpuOutcome::NoStream),
-                gpu => record_with_events(thread, node, call, ended, |_| gpu),
+            let recorded = match (&frame.gpu, &frame.call) {
+                (None, None) => node.record(&call, thread.writer()),
+                _ => record_with_frame(thread, node, call, ended, |_| Some(frame)),
             };
-            outcome.ok_or(NodeError::ThreadEnded)
+            recorded.then_some(()).ok_or(NodeError::ThreadEnded)
         });
-        if let (Some(call), Ok(outcome)) = (open.call, &recorded) {
-            collector().work.end_call(EndedCall::new(
-                call,
-                *outcome,
-                open.busy_ns,
-                thread.writer().epoch(),
-            ));
-        }
-        if let Err(why) = recorded {
-            count_dropped(thread, why);
+        if let Err(error) = recorded {
+            count_dropped(thread, error);
         }
     });
 }
@@ -290,12 +275,12 @@ pin_project! {
     pub struct Instrumented<F> {
         #[pin]
         future: F,
-        // After the future: what it does when it is dropped still belongs to the call.
+        // After the future: work done by its drop still belongs to the call.
         span: AsyncSpan,
     }
 }
 
-/// Wraps `future` so that its polls count for `span`.
+/// Wraps `future` so that its polls are counted for `span`.
 pub fn instrument<F: Future>(span: AsyncSpan, future: F) -> Instrumented<F> {
     Instrumented { future, span }
 }
@@ -309,7 +294,7 @@ struct PollGuard<'a> {
 impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
         if let Some(poll) = &self.poll {
-            self.span.poll_ends(poll);
+            self.span.end_poll(poll);
         }
     }
 }
@@ -319,7 +304,7 @@ impl<F: Future> Future for Instrumented<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let poll = this.span.poll_begins();
+        let poll = this.span.begin_poll();
         let polled = {
             let _guard = PollGuard {
                 span: this.span,

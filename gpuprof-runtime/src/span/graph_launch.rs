@@ -8,12 +8,12 @@ use std::fmt;
 use cudarc::driver::{CudaGraph, DriverError, sys};
 use parking_lot::Mutex;
 
+use super::recording::{count_dropped, measure_overhead};
+use super::thread_state::{NodeError, ThreadState, with_thread};
 use crate::clock;
 use crate::collector::collector;
 use crate::gpu::{Replay, Replays};
-use crate::site::{MEASURE, Site, TIME_GPU};
-use crate::span::thread_state::{self, NodeError, ThreadState};
-use crate::span::{count_dropped, measure_overhead};
+use crate::site::{Site, SiteFlags};
 use crate::stats::path_counters::PathCounters;
 
 /// A captured graph, launched through gpuprof so that each replay counts.
@@ -129,10 +129,10 @@ impl<G> Graph<G> {
             drop(known);
             return launch(&self.graph);
         }
-        let armed = thread_state::with_thread(|thread| known.arm(thread));
+        let armed = with_thread(|thread| known.arm(thread));
         let launched = launch(&self.graph);
         if launched.is_ok() {
-            thread_state::with_thread(|thread| book(thread, known.replays.by_end(), armed));
+            with_thread(|thread| book(thread, known.replays.by_end(), armed));
         }
         launched
     }
@@ -195,13 +195,16 @@ impl Known {
         let mut nodes: Vec<Option<&'static PathCounters>> = Vec::with_capacity(callers.len());
         for (site, mut caller) in self.sites.iter().zip(callers.iter().copied()) {
             let is_on = |site: &&'static Site| {
-                site.active() && site.duties() & (MEASURE | TIME_GPU) == MEASURE | TIME_GPU
+                site.active()
+                    && site
+                        .flags()
+                        .contains(SiteFlags::MEASURE.union(SiteFlags::TIME_GPU))
             };
             let Some(site) = site.filter(is_on) else {
                 nodes.push(None);
                 continue;
             };
-            let mut path = thread.position.get().path();
+            let mut path = thread.path();
             while let Some(at) = caller {
                 if let Some(Some(node)) = nodes.get(at) {
                     path = node.path;
@@ -210,7 +213,7 @@ impl Known {
                 caller = callers.get(at).copied().flatten();
             }
             let node = thread.node(path, site);
-            nodes.push(node.inspect_err(|why| count_dropped(thread, *why)).ok());
+            nodes.push(node.inspect_err(|error| count_dropped(thread, *error)).ok());
         }
         nodes
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::clock;
 use crate::gpu::Streams;
 use crate::nvtx::Payload;
-use crate::site::{MEASURE, Meta, Site};
+use crate::site::{Meta, Site, SiteFlags};
 use crate::span::Span;
 use crate::stats::call::StatedWork;
 
@@ -38,7 +38,7 @@ pub(crate) fn calibrate() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         SELF.set_id(u32::MAX - 1);
-        SELF.set_duties(MEASURE);
+        SELF.set_flags(SiteFlags::MEASURE);
         // The first ones go the slow way.
         block(profiled);
         // The least of several: what comes between is the machine's, not ours.

@@ -1,7 +1,8 @@
-//! What one thread keeps: where in the call tree it is, its counters, and its part of GPU timing.
+//! The state of one thread: its position in the call tree, its counters, and its part of GPU timing.
 //!
-//! Two thread-locals: one without a destructor, which can be had at any time in a couple of instructions, and one with, for
-//! what must be given back. Only the owning thread writes. Must not import span or report.
+//! There are two thread-locals: one without a destructor, which is available at any time at the cost of
+//! a few instructions, and one with a destructor, for what must be returned when the thread ends. Only
+//! the owning thread writes.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,9 +10,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::collector::collector;
 use crate::gpu::GpuThread;
 use crate::site::Site;
-use crate::stats;
+use crate::stats::epoch::{self, WriterEpoch};
 use crate::stats::memory_limit::COUNTER_MEMORY;
-use crate::stats::path_counters::{PathCounters, WriterEpoch};
+use crate::stats::path_counters::PathCounters;
 use crate::stats::path_ids::ROOT;
 use crate::stats::thread_counters::ThreadCounters;
 use crate::sync::AtomicU64;
@@ -21,54 +22,90 @@ thread_local! {
     static EXIT_GUARD: ThreadExitGuard = ThreadExitGuard { gpu: RefCell::new(GpuThread::new()) };
 }
 
-/// Nodes that a thread finds without a lock: one for each of these many (parent, site) pairs, the last one met. What a
-/// program spends its time in is far less.
+/// Entries of the cache of nodes: one for each slot that a (parent, site) pair hashes to, the pair used
+/// last. A program spends its time in far fewer.
 const CACHE_SLOTS: usize = 64;
 
-/// Where a thread is in the call tree.
+/// See the module.
 #[derive(Debug)]
 pub(crate) struct ThreadState {
-    /// `None` before the first span and after the thread has handed its counters on.
-    shared: Cell<Option<&'static ThreadCounters>>,
-    /// The thread's number as [`WriterEpoch::owner`] makes it; 0 while `shared` is `None`.
+    /// `None` before the first span and after the thread has detached from its counters.
+    counters: Cell<Option<&'static ThreadCounters>>,
+    /// The thread's number as [`WriterEpoch::owner`] makes it; 0 while `counters` is `None`.
     owner: Cell<u64>,
-    pub(crate) position: Cell<Position>,
-    /// Nanoseconds that spans inside the current one have taken so far.
-    pub(crate) nested: Cell<u64>,
-    /// Whether something is open that spans inside could inherit a stream from.
-    pub(crate) has_gpu: Cell<bool>,
+    position: Cell<Position>,
+    /// Time that the spans nested in the current one have taken so far.
+    nested_ns: Cell<u64>,
+    /// Whether a frame is open that a span could inherit a stream from.
+    has_gpu: Cell<bool>,
     cache: [Cell<CachedNode>; CACHE_SLOTS],
 }
 
-/// The innermost open span. In one word, as it is stored and loaded again within nanoseconds: two halves stored apart and
-/// loaded together would cost as much as half a clock read.
+/// The innermost open span: its path and its depth. One word, because it is stored and loaded again
+/// within nanoseconds: two halves stored separately and loaded together would defeat the processor's
+/// store forwarding, which costs half a clock read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Position(u64);
+struct Position(u64);
 
 impl Position {
     /// Outside every span.
-    pub(crate) const OUTSIDE: Self = Self(ROOT as u64);
+    const OUTSIDE: Self = Self(ROOT as u64);
 
-    /// One level below this, at `path`.
+    /// One level deeper, at `path`.
     #[inline]
-    pub(crate) fn below(self, path: u32) -> Self {
+    fn deeper(self, path: u32) -> Self {
         Self((self.0 >> 32).wrapping_add(1) << 32 | u64::from(path))
     }
 
-    /// Its path in the call tree.
     #[inline]
-    pub(crate) fn path(self) -> u32 {
+    fn path(self) -> u32 {
         self.0 as u32
     }
 
-    /// How many spans are open.
+    /// The number of open spans.
     #[inline]
-    pub(crate) fn depth(self) -> u32 {
+    fn depth(self) -> u32 {
         (self.0 >> 32) as u32
     }
 }
 
-/// A node, and what it is found by.
+/// Where a thread was in the call tree when it entered a span.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ParentPosition {
+    position: Position,
+    nested_ns: u64,
+}
+
+impl ParentPosition {
+    /// Moves the thread one level deeper, to `path`.
+    #[inline]
+    pub(super) fn enter(thread: &ThreadState, path: u32) -> Self {
+        let position = thread.position.get();
+        thread.position.set(position.deeper(path));
+        Self {
+            position,
+            nested_ns: thread.nested_ns.replace(0),
+        }
+    }
+
+    /// Moves the thread back after `took_ns`. Returns the part of it that nested spans took.
+    #[inline]
+    pub(super) fn leave(self, thread: &ThreadState, took_ns: u64) -> u64 {
+        let (depth, parent) = (thread.position.get().depth(), self.position.depth());
+        if depth != parent.wrapping_add(1) {
+            thread.count(|counters| &counters.misnested, 1);
+            // An enclosing span has already ended and left to a position further out than this one.
+            if depth <= parent {
+                return 0;
+            }
+        }
+        thread.position.set(self.position);
+        let nested_ns = thread.nested_ns.replace(self.nested_ns + took_ns);
+        nested_ns.min(took_ns)
+    }
+}
+
+/// A node of the call tree with the key that it is found by.
 #[derive(Clone, Copy, Debug)]
 struct CachedNode {
     key: u64,
@@ -76,22 +113,27 @@ struct CachedNode {
 }
 
 impl CachedNode {
-    const NONE: Self = Self {
+    const EMPTY: Self = Self {
         key: u64::MAX,
         node: None,
     };
+
+    #[inline]
+    fn key(parent: u32, site: u32) -> u64 {
+        u64::from(parent) << 32 | u64::from(site)
+    }
 }
 
-/// Why a call finds no node.
+/// Why a call cannot be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeError {
-    /// The thread is taking its thread-locals down.
+    /// The thread is ending and has detached from its counters.
     ThreadEnded,
-    /// There are too many paths, or counters.
+    /// There are too many call paths, or the counters take too much memory.
     LimitReached,
 }
 
-/// What the thread gives back when it ends.
+/// Returns what the thread holds when it ends.
 #[derive(Debug)]
 struct ThreadExitGuard {
     gpu: RefCell<GpuThread>,
@@ -101,8 +143,8 @@ impl Drop for ThreadExitGuard {
     fn drop(&mut self) {
         THREAD.with(|thread| {
             thread.owner.set(0);
-            if let Some(shared) = thread.shared.take() {
-                collector().detach_thread(shared);
+            if let Some(counters) = thread.counters.take() {
+                collector().detach_thread(counters);
             }
         });
     }
@@ -110,107 +152,114 @@ impl Drop for ThreadExitGuard {
 
 /// Runs `f` on this thread's state.
 #[inline]
-pub(crate) fn with_thread<R>(f: impl FnOnce(&ThreadState) -> R) -> R {
+pub(super) fn with_thread<R>(f: impl FnOnce(&ThreadState) -> R) -> R {
     THREAD.with(f)
-}
-
-/// Runs `f` on this thread's GPU state; `None` when the thread is taking its thread-locals down, or `f` would run inside of
-/// itself, which only a broken nesting does.
-#[inline]
-pub(crate) fn with_gpu<R>(f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
-    let run = |guard: &ThreadExitGuard| {
-        let mut gpu = guard.gpu.try_borrow_mut().ok()?;
-        let result = f(&mut gpu);
-        with_thread(|thread| thread.has_gpu.set(gpu.has_open()));
-        Some(result)
-    };
-    EXIT_GUARD.try_with(run).ok().flatten()
 }
 
 impl ThreadState {
     const fn new() -> Self {
         Self {
-            shared: Cell::new(None),
+            counters: Cell::new(None),
             owner: Cell::new(0),
             position: Cell::new(Position::OUTSIDE),
-            nested: Cell::new(0),
+            nested_ns: Cell::new(0),
             has_gpu: Cell::new(false),
-            cache: [const { Cell::new(CachedNode::NONE) }; CACHE_SLOTS],
+            cache: [const { Cell::new(CachedNode::EMPTY) }; CACHE_SLOTS],
         }
     }
 
-    /// The node of `site` called from `parent`.
+    /// The path of the innermost open span.
     #[inline]
-    pub(crate) fn node(
+    pub(super) fn path(&self) -> u32 {
+        self.position.get().path()
+    }
+
+    /// Whether a span without a stream of its own could inherit one.
+    #[inline]
+    pub(super) fn has_gpu(&self) -> bool {
+        self.has_gpu.get()
+    }
+
+    /// Runs `f` on the thread's GPU state. `None`: the thread is ending, or `f` would run inside itself,
+    /// which only broken nesting can cause.
+    #[inline]
+    pub(super) fn with_gpu<R>(&self, f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
+        let run = |guard: &ThreadExitGuard| {
+            let mut gpu = guard.gpu.try_borrow_mut().ok()?;
+            let result = f(&mut gpu);
+            self.has_gpu.set(gpu.has_open());
+            Some(result)
+        };
+        EXIT_GUARD.try_with(run).ok().flatten()
+    }
+
+    /// The node of `site` called from the path `parent`.
+    #[inline]
+    pub(super) fn node(
         &self,
         parent: u32,
         site: &Site,
     ) -> Result<&'static PathCounters, NodeError> {
         let id = site.number();
-        // Neighbouring sites and neighbouring parents stay apart.
+        // An odd factor, so that neighbouring sites and neighbouring parents get different slots.
         let slot = (parent.wrapping_mul(11) ^ id) as usize % CACHE_SLOTS;
         if let Some(cell) = self.cache.get(slot) {
             let cached = cell.get();
-            if cached.key == key(parent, id)
+            if cached.key == CachedNode::key(parent, id)
                 && let Some(node) = cached.node
             {
                 return Ok(node);
             }
-            return self.find(cell, parent, site);
+            return self.find_node(cell, parent, site);
         }
         Err(NodeError::LimitReached)
     }
 
     #[cold]
     #[inline(never)]
-    fn find(
+    fn find_node(
         &self,
         cell: &Cell<CachedNode>,
         parent: u32,
         site: &Site,
     ) -> Result<&'static PathCounters, NodeError> {
         let id = site.id().ok_or(NodeError::LimitReached)?;
-        let shared = self.shared().ok_or(NodeError::ThreadEnded)?;
+        let counters = self.counters().ok_or(NodeError::ThreadEnded)?;
         let (paths, is_async) = (&collector().paths, site.meta.is_async);
-        let node = shared
+        let node = counters
             .node(paths, &COUNTER_MEMORY, parent, id, is_async)
             .ok_or(NodeError::LimitReached)?;
         cell.set(CachedNode {
-            key: key(parent, id),
+            key: CachedNode::key(parent, id),
             node: Some(node),
         });
         Ok(node)
     }
 
-    /// The thread's counters; taken over now if this is its first span.
-    pub(crate) fn shared(&self) -> Option<&'static ThreadCounters> {
-        if let Some(shared) = self.shared.get() {
-            return Some(shared);
+    /// The thread's counters, attached now if this is its first span. `None`: the thread is ending.
+    pub(super) fn counters(&self) -> Option<&'static ThreadCounters> {
+        if let Some(counters) = self.counters.get() {
+            return Some(counters);
         }
-        // From here on they are given back.
+        // Makes the guard, whose destructor detaches them.
         EXIT_GUARD.try_with(|_| ()).ok()?;
-        let (shared, number) = collector().attach_thread();
-        self.shared.set(Some(shared));
+        let (counters, number) = collector().attach_thread();
+        self.counters.set(Some(counters));
         self.owner.set(WriterEpoch::owner(number));
-        Some(shared)
+        Some(counters)
     }
 
-    /// What this thread books under now.
+    /// This thread as the writer of a record in the current window.
     #[inline]
-    pub(crate) fn writer(&self) -> WriterEpoch {
-        WriterEpoch::new(self.owner.get(), stats::epoch())
+    pub(super) fn writer(&self) -> WriterEpoch {
+        WriterEpoch::new(self.owner.get(), epoch::current())
     }
 
     /// Adds to a counter that only this thread writes.
-    pub(crate) fn count(&self, counter: impl FnOnce(&ThreadCounters) -> &AtomicU64, more: u64) {
-        if let Some(shared) = self.shared.get() {
-            let counter = counter(shared);
+    pub(super) fn count(&self, counter: impl FnOnce(&ThreadCounters) -> &AtomicU64, more: u64) {
+        if let Some(counters) = self.counters.get() {
+            let counter = counter(counters);
             counter.store(counter.load(Relaxed) + more, Relaxed);
         }
     }
-}
-
-#[inline]
-fn key(parent: u32, site: u32) -> u64 {
-    u64::from(parent) << 32 | u64::from(site)
 }

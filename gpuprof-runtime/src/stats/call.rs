@@ -1,6 +1,6 @@
-//! One ended call as its span hands it over, and what became of it on the GPU side. Histogram data; imports nothing.
+//! One ended call as its span hands it over, and what became of it on the GPU side.
 
-/// Why a call that has a stream was not timed, as an index into [`Counts::untimed`].
+/// Why a call that has a stream was not timed. Also an index into `OutcomeCounts::untimed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UntimedReason {
     SampledOut,
@@ -20,17 +20,16 @@ pub(crate) const REASONS: usize = 7;
 pub(crate) enum GpuOutcome {
     /// It has no stream.
     NoStream,
-    /// Its events are on the way to the resolver.
+    /// Its event pair is submitted to the resolver.
     Submitted,
     /// Its stream was being captured.
     Captured,
-    /// The same, and its events stand in the graph: replays are timed.
+    /// Its stream was being captured, and its event pair is part of the graph: replays are timed.
     InGraph,
-    /// It was not timed.
     Untimed(UntimedReason),
 }
 
-/// Stated work of one call or of many, `None` where nothing was stated.
+/// The stated work of one call or of many. `None`: it is not stated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StatedWork {
     /// Bytes moved.
@@ -52,7 +51,7 @@ impl StatedWork {
     /// Whether nothing is stated.
     #[inline]
     pub(crate) fn is_none(&self) -> bool {
-        // Without a branch for each.
+        // One branch instead of three.
         self.bytes.is_none() & self.flops.is_none() & self.items.is_none()
     }
 
@@ -72,7 +71,7 @@ impl StatedWork {
         };
     }
 
-    /// The same of `calls` calls.
+    /// The work of `calls` such calls.
     pub(super) fn times(&self, calls: u32) -> Self {
         let times = |x: Option<f64>| x.map(|x| x * f64::from(calls));
         Self {
@@ -94,11 +93,11 @@ impl StatedWork {
 
 /// One ended call, as its span hands it over.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call<'a> {
+pub(crate) struct CallRecord<'a> {
     pub(crate) cpu_ns: u64,
-    /// Part of `cpu_ns` that spans inside took.
+    /// The part of `cpu_ns` that nested spans took.
     pub(crate) nested_ns: u64,
-    /// From first poll to the end, of async functions.
+    /// From the first poll to the end, for async functions.
     pub(crate) wall_ns: Option<u64>,
     pub(crate) outcome: GpuOutcome,
     pub(crate) work: &'a StatedWork,

@@ -1,46 +1,45 @@
-//! GPU times of one place on one device. The resolver is the only writer; readers take the lock around the whole map.
+//! GPU times of all paths. The resolver is the only writer; readers take the lock around them.
 
 use rustc_hash::FxHashMap;
 
-use super::Durations;
 use super::call::StatedWork;
+use super::durations::Durations;
 use super::path_ids::ROOT;
-use super::sampling::{Clusters, SamplingDraw};
+use super::sampling::{ClusterSums, SamplingDraw};
 use gpuprof_report::histogram::Histogram;
 
-/// GPU times of one path on one device. Under sampling each call counts as often as the draw makes it stand for, but where
-/// the opposite is said.
+/// GPU times of one path on one device. Under sampling each call counts with its weight, except in the
+/// fields that say unweighted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GpuPathTotals {
-    /// Every time read on this device.
     pub(crate) times: Durations,
-    /// How many these are, each as one.
+    /// The number of `times`, unweighted.
     pub(crate) read: u64,
-    /// Their sum, each as one.
+    /// The sum of `times`, unweighted.
     pub(crate) read_ns: u64,
-    /// Calls counted here: those whose first device this is.
+    /// Calls counted here: those whose first device is this one.
     pub(crate) weights: u64,
-    /// How many these are, each as one.
+    /// These calls, unweighted.
     pub(crate) calls: u64,
-    /// Those of them that stand for themselves alone.
+    /// Of these, the calls of weight 1.
     pub(crate) certain: u64,
-    /// Part of the calls inside no call of the same site on the same stream.
+    /// The part of `times` of calls that are not nested in a call of the same site on the same stream.
     pub(crate) outermost_ns: u64,
-    /// Time outside the timed spans directly inside on the same stream, these weighted by their own sampling.
-    /// Under sampling a single call can come out below nothing; only the sum means something.
+    /// Time outside the timed spans nested directly on the same stream, which are weighted by their own
+    /// sampling. Under sampling a single call can contribute less than 0: only the sum is meaningful.
     pub(crate) self_ns: i64,
-    /// Calls of which not every time could be read, each as one.
+    /// Calls of which not every time could be read, unweighted.
     pub(crate) failed: u64,
-    /// Stated work of the calls counted here.
+    /// The stated work of the calls counted here.
     pub(crate) work: StatedWork,
 }
 
-/// Time inside another span.
+/// Time nested in another span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NestedTime {
-    /// Each call as one.
+    /// Unweighted.
     pub(crate) read_ns: u64,
-    /// Each as often as it stands for.
+    /// Weighted.
     pub(crate) ns: u64,
 }
 
@@ -57,23 +56,24 @@ pub(crate) struct TimedCall {
     pub(crate) path: u32,
     pub(crate) site: u32,
     pub(crate) device: u32,
-    /// Whether this is the first device of the call's.
+    /// Whether `device` is the call's first, on which the call itself is counted.
     pub(crate) counts: bool,
     /// The nearest enclosing timed span on the same single stream; [`ROOT`], as in the next two, for none.
     pub(crate) parent: u32,
     /// The nearest enclosing timed span on all of its streams.
     pub(crate) enclosing_timed: u32,
-    /// The nearest enclosing timed span on some of its streams that its time cannot be taken from.
+    /// The nearest enclosing timed span on only some of its streams, from which its time cannot be
+    /// subtracted.
     pub(crate) partly_overlaps: u32,
     pub(crate) outermost: bool,
-    /// How many calls of the parent's this one stands for, by draws of its own.
+    /// How many calls nested in the parent this one represents, by draws of its own.
     pub(crate) weight: u32,
     pub(crate) draw: SamplingDraw,
 }
 
 impl TimedCall {
-    /// Of no place at all.
-    pub(crate) const NONE: Self = Self {
+    /// A call on no path.
+    pub(crate) const EMPTY: Self = Self {
         path: ROOT,
         site: u32::MAX,
         device: 0,
@@ -87,29 +87,29 @@ impl TimedCall {
     };
 }
 
-/// All GPU times of the current epoch.
+/// The GPU times of one window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GpuTotals {
     /// By (path, device).
     pub(crate) nodes: FxHashMap<(u32, u32), GpuPathTotals>,
-    /// Time by (path, the call's `enclosing_timed` or [`ROOT`], its `partly_overlaps` or [`ROOT`]).
+    /// By (path, the call's `enclosing_timed` or [`ROOT`], its `partly_overlaps` or [`ROOT`]).
     pub(crate) nested: FxHashMap<(u32, u32, u32), NestedTime>,
     /// By (site, device).
     pub(crate) histograms: FxHashMap<(u32, u32), Histogram>,
-    /// What sampled totals are sure by.
-    pub(crate) clusters: Clusters,
+    /// For the confidence intervals of sampled totals.
+    pub(crate) clusters: ClusterSums,
 }
 
 impl GpuTotals {
-    /// Records a call, `inside_ns` of whose time spans inside have counted already.
-    pub(crate) fn add(&mut self, call: &TimedCall, work: &StatedWork, ns: u64, inside_ns: u64) {
+    /// Adds a call. `nested_ns` of its time are already counted for nested spans.
+    pub(crate) fn add(&mut self, call: &TimedCall, work: &StatedWork, ns: u64, nested_ns: u64) {
         let node = self.nodes.entry((call.path, call.device)).or_default();
         let (draw, device) = (call.draw, call.device);
         let weight = u64::from(draw.weight);
-        node.times.add_of(draw.weight, ns);
+        node.times.add_weighted(draw.weight, ns);
         node.read += 1;
         node.read_ns += ns;
-        let own_ns = ns.cast_signed().saturating_sub_unsigned(inside_ns);
+        let own_ns = ns.cast_signed().saturating_sub_unsigned(nested_ns);
         let own_ns = own_ns.saturating_mul(i64::from(draw.weight));
         node.self_ns = node.self_ns.saturating_add(own_ns);
         if call.counts {
@@ -119,8 +119,8 @@ impl GpuTotals {
             node.work.add(&work.times(draw.weight));
         }
         let outermost_ns = if call.outermost { ns } else { 0 };
-        let outermost_of_all = outermost_ns.saturating_mul(weight);
-        node.outermost_ns = node.outermost_ns.saturating_add(outermost_of_all);
+        let outermost_weighted = outermost_ns.saturating_mul(weight);
+        node.outermost_ns = node.outermost_ns.saturating_add(outermost_weighted);
         self.clusters
             .add(call.site, draw, device, call.counts, outermost_ns);
         self.nested
@@ -133,17 +133,18 @@ impl GpuTotals {
             .record_of(draw.weight, ns);
     }
 
-    /// Takes from a recorded call's own time what a span inside it turns out to have taken, as often as that stands for.
-    pub(crate) fn take_from_self(&mut self, path: u32, device: u32, ns: u64) {
+    /// Subtracts the weighted time of a nested span, which became known late, from the self time of a call
+    /// that is already added.
+    pub(crate) fn subtract_from_self(&mut self, path: u32, device: u32, ns: u64) {
         if let Some(node) = self.nodes.get_mut(&(path, device)) {
             node.self_ns -= ns.cast_signed();
         }
     }
 
-    /// Adds what another window has recorded.
-    pub(crate) fn fold(&mut self, other: &Self) {
-        for (place, more) in &other.nodes {
-            let node = self.nodes.entry(*place).or_default();
+    /// Adds the totals of another window.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (key, more) in &other.nodes {
+            let node = self.nodes.entry(*key).or_default();
             node.times.merge(&more.times);
             node.read += more.read;
             node.read_ns += more.read_ns;
@@ -155,16 +156,17 @@ impl GpuTotals {
             node.failed += more.failed;
             node.work.add(&more.work);
         }
-        for (place, more) in &other.nested {
-            let known = self.nested.entry(*place).or_default();
+        for (key, more) in &other.nested {
+            let known = self.nested.entry(*key).or_default();
             known.add(more.read_ns, more.ns);
         }
-        for (place, more) in &other.histograms {
-            self.histograms.entry(*place).or_default().merge(more);
+        for (key, more) in &other.histograms {
+            self.histograms.entry(*key).or_default().merge(more);
         }
-        self.clusters.fold(&other.clusters);
+        self.clusters.merge(&other.clusters);
     }
 
+    /// Counts a call whose time could not be read.
     pub(crate) fn fail(&mut self, call: &TimedCall) {
         self.nodes
             .entry((call.path, call.device))

@@ -1,5 +1,5 @@
-//! Histograms that one thread writes and others read. The published crates of this kind lock, or cannot be read while
-//! another thread writes.
+//! Histograms that one thread writes and others read. The published crates of this kind take a lock, or
+//! cannot be read while another thread writes.
 
 use std::array;
 use std::ptr;
@@ -33,16 +33,15 @@ impl OctaveCell {
     }
 }
 
-/// Written by one thread, read by others.
 #[derive(Debug)]
 pub(crate) struct AtomicHistogram {
     octaves: [OctaveCell; OCTAVES],
-    /// Durations that the [ceiling](super::memory_limit::MAX_COUNTER_BYTES) left out.
+    /// Durations omitted because of the [memory limit](super::memory_limit).
     dropped: AtomicU64,
 }
 
 impl AtomicHistogram {
-    /// An empty one; the caller has asked for its room.
+    /// An empty histogram, for which the caller has reserved the memory.
     pub(super) fn new() -> Self {
         Self {
             octaves: array::from_fn(|_| OctaveCell::new()),
@@ -68,7 +67,7 @@ impl AtomicHistogram {
 
     #[cold]
     fn grow(cell: &OctaveCell) -> Option<&'static Octave> {
-        if !COUNTER_MEMORY.take(size_of::<Octave>()) {
+        if !COUNTER_MEMORY.reserve(size_of::<Octave>()) {
             return None;
         }
         let octave: &'static Octave = Box::leak(Box::new(array::from_fn(|_| AtomicU64::new(0))));
@@ -76,7 +75,7 @@ impl AtomicHistogram {
         Some(octave)
     }
 
-    /// Adds what is counted now to `into`.
+    /// Adds the current counts to `into`.
     pub(crate) fn add_to(&self, into: &mut Histogram) {
         for (octave, cell) in self.octaves.iter().enumerate() {
             let Some(counts) = cell.get() else { continue };

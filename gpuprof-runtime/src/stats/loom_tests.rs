@@ -6,8 +6,9 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use super::path_counters::{PathCounters, WriterEpoch};
-use super::thread_counters::SiteCounters;
+use super::epoch::WriterEpoch;
+use super::path_counters::PathCounters;
+use super::site_counters::SiteCounters;
 use crate::sync::in_every_order;
 use gpuprof_report::histogram::Histogram;
 

@@ -1,43 +1,43 @@
-//! The ceiling of the memory that counters take, and how much of it is taken.
+//! The limit of the memory that counters take.
 //!
-//! Counters are never given back, so without a ceiling a program of many functions on many threads would pay without end.
-//! Must not import anything of gpuprof.
+//! Counters are never freed, so without a limit a program of many functions on many threads would use
+//! ever more memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Most bytes that the counters of all threads take together: enough for 10,000 functions on 64 threads. A function takes
-/// about 1,000 bytes on a thread, and about 450 more for each further place that it is called from. Past the ceiling, calls
-/// from places that are new to their thread are counted as dropped, and durations unlike any that a thread has seen of a
-/// function are left out of its percentiles, and counted as well.
+/// Bytes that the counters of all threads may take: enough for 10,000 functions on 64 threads. A
+/// function takes about 1,000 bytes on a thread, and about 450 more for each further path that it is
+/// called on. Past the limit, calls on paths that are new to their thread are counted as dropped, and
+/// durations in buckets that a thread has not filled before are omitted from its percentiles and counted.
 pub(crate) const MAX_COUNTER_BYTES: usize = 1 << 30;
 
-/// What the allocator adds to a block, in bytes.
+/// Bytes that the allocator adds to a block.
 pub(super) const BLOCK_OVERHEAD: usize = 16;
 
-/// The counters of all threads.
+/// The memory of the counters of all threads.
 pub(crate) static COUNTER_MEMORY: MemoryLimit = MemoryLimit::new(MAX_COUNTER_BYTES);
 
-/// So many bytes, taken bit by bit.
+/// A number of bytes that is reserved piece by piece.
 #[derive(Debug)]
 pub(crate) struct MemoryLimit {
-    ceiling: usize,
-    taken: AtomicUsize,
+    limit: usize,
+    reserved: AtomicUsize,
 }
 
 impl MemoryLimit {
-    pub(super) const fn new(ceiling: usize) -> Self {
+    pub(super) const fn new(limit: usize) -> Self {
         Self {
-            ceiling,
-            taken: AtomicUsize::new(0),
+            limit,
+            reserved: AtomicUsize::new(0),
         }
     }
 
-    /// Takes room for a block of `bytes`, if there is any.
-    pub(super) fn take(&self, bytes: usize) -> bool {
+    /// Reserves a block of `bytes`. Returns whether it fits.
+    pub(super) fn reserve(&self, bytes: usize) -> bool {
         let bytes = bytes + BLOCK_OVERHEAD;
-        let fits = self.taken.fetch_add(bytes, Relaxed) + bytes <= self.ceiling;
+        let fits = self.reserved.fetch_add(bytes, Relaxed) + bytes <= self.limit;
         if !fits {
-            self.taken.fetch_sub(bytes, Relaxed);
+            self.reserved.fetch_sub(bytes, Relaxed);
         }
         fits
     }
@@ -48,11 +48,11 @@ mod tests {
     use super::{BLOCK_OVERHEAD, MemoryLimit};
 
     #[test]
-    fn what_does_not_fit_takes_nothing() {
+    fn a_block_that_does_not_fit_reserves_nothing() {
         let limit = MemoryLimit::new(100);
-        assert!(limit.take(60 - BLOCK_OVERHEAD));
-        assert!(!limit.take(41 - BLOCK_OVERHEAD));
-        assert!(limit.take(40 - BLOCK_OVERHEAD));
-        assert!(!limit.take(0));
+        assert!(limit.reserve(60 - BLOCK_OVERHEAD));
+        assert!(!limit.reserve(41 - BLOCK_OVERHEAD));
+        assert!(limit.reserve(40 - BLOCK_OVERHEAD));
+        assert!(!limit.reserve(0));
     }
 }

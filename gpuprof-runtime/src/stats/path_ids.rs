@@ -1,30 +1,32 @@
-//! Chains of callers, numbered for the whole process: what threads, the resolver and the report name a place by.
+//! Call paths, numbered for the whole process: threads, the resolver and the report name a node of the
+//! call tree by its path's number.
 //!
-//! A path is made once, when a thread first enters a site from a given place; after that only its number travels.
+//! A path is added when a thread first enters a site from a given path. After that only its number
+//! travels.
 
 use rustc_hash::FxHashMap;
 
 /// The path of code outside every span.
 pub(crate) const ROOT: u32 = 0;
 
-/// Most paths of a process; what is called past it is counted as dropped. A path takes about 50 bytes here, and on each thread
-/// that goes there what its counters take: a runaway recursion ends at some 30 MB a thread.
-const MOST: usize = 1 << 16;
+/// Paths of a process; calls on further paths are counted as dropped. A path takes about 50 bytes here,
+/// and its counters on each thread that takes it: a runaway recursion ends at some 30 MB a thread.
+const MAX_PATHS: usize = 1 << 16;
 
-/// One path.
+/// One path: a site, called on another path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallPath {
     pub(crate) parent: u32,
     /// Meaningless for [`ROOT`].
     pub(crate) site: u32,
-    /// Whether the same site stands further up: its time is then already in the outer one's total.
+    /// Whether the same site is further up the path: its time is then part of that call's total.
     pub(crate) recursive: bool,
 }
 
-/// All paths; the index is the number, parents come before their children.
+/// All paths. The index is the number; a parent comes before its children.
 #[derive(Debug)]
 pub(crate) struct CallPaths {
-    known: FxHashMap<(u32, u32), u32>,
+    numbers: FxHashMap<(u32, u32), u32>,
     list: Vec<CallPath>,
 }
 
@@ -36,17 +38,17 @@ impl CallPaths {
             recursive: false,
         };
         Self {
-            known: FxHashMap::default(),
+            numbers: FxHashMap::default(),
             list: vec![root],
         }
     }
 
-    /// The path of `site` called from `parent`; `None` when there are too many.
+    /// The number of the path of `site` called on `parent`. `None`: there are too many.
     pub(crate) fn child(&mut self, parent: u32, site: u32) -> Option<u32> {
-        if let Some(&path) = self.known.get(&(parent, site)) {
+        if let Some(&path) = self.numbers.get(&(parent, site)) {
             return Some(path);
         }
-        if self.list.len() >= MOST {
+        if self.list.len() >= MAX_PATHS {
             return None;
         }
         let path = u32::try_from(self.list.len()).ok()?;
@@ -56,15 +58,15 @@ impl CallPaths {
             site,
             recursive,
         });
-        self.known.insert((parent, site), path);
+        self.numbers.insert((parent, site), path);
         Some(path)
     }
 
-    fn ancestors(&self, from: u32) -> impl Iterator<Item = CallPath> + '_ {
-        let mut at = from;
+    fn ancestors(&self, path: u32) -> impl Iterator<Item = CallPath> + '_ {
+        let mut next = path;
         std::iter::from_fn(move || {
-            let path = *self.list.get(at as usize).filter(|_| at != ROOT)?;
-            at = path.parent;
+            let path = *self.list.get(next as usize).filter(|_| next != ROOT)?;
+            next = path.parent;
             Some(path)
         })
     }

@@ -1,36 +1,38 @@
-//! How sure a total is that was scaled up from a sample.
+//! Sampling: the totals estimated from timed calls, and their confidence intervals.
 //!
-//! Sampling draws once for an outermost span and everything inside it, so the calls inside are no independent sample: what
-//! tells of the spread are the sums over each such cluster. A site's own `sample` draws again within. Kept are only sums
-//! of squares and products, so memory does not go by the number of calls. Must not import gpu, span or collector.
+//! Sampling draws once for an outermost span and all spans nested in it, so nested calls are no
+//! independent sample: the spread comes from the sums over each such cluster. A site's own `sample`
+//! draws again within a cluster. Only sums of squares and products are stored, so memory does not grow
+//! with the number of calls.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Clusters of which more may come, kept apart: at least so many of the latest, at most twice as many. A sample can lie on
-/// the way while so many follow; what comes later still counts as a cluster more.
-const RECENT: usize = 4_096;
+/// The latest clusters, to which more calls may be added: at least this many are stored, at most twice as
+/// many. That many clusters may follow while a sample waits for the GPU; a call that comes later still
+/// counts as another cluster.
+const RECENT_CLUSTERS: usize = 4_096;
 
 /// The 0.975 quantile of Student's t for 1, 2, … degrees of freedom.
 const T975: [f64; 10] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
 ];
-/// The same of the normal distribution.
+/// The 0.975 quantile of the normal distribution.
 const Z975: f64 = 1.959_964;
 
-/// What sampling drew for a call.
+/// The sampling decision for a timed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SamplingDraw {
-    /// A number that the calls share for which the same first draw was made, and no others.
+    /// Identifies the first draw: shared by the calls that it decided on, and no others.
     pub(crate) cluster: u64,
-    /// One cluster in so many is drawn.
+    /// One cluster in this many is timed.
     pub(crate) cluster_rate: u32,
-    /// How many calls this one stands for by everything that was drawn for it, the first draw included.
+    /// How many calls this one represents by all draws made for it.
     pub(crate) weight: u32,
 }
 
 impl SamplingDraw {
-    /// Nothing was drawn: the call stands for itself.
+    /// No draw was made: the call represents itself.
     pub(crate) const UNSAMPLED: Self = Self {
         cluster: 0,
         cluster_rate: 1,
@@ -38,20 +40,20 @@ impl SamplingDraw {
     };
 }
 
-/// Sums over the clusters of all sites.
+/// Sums over the clusters of each site.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Clusters {
-    by_site: FxHashMap<u32, Sums>,
-    /// What came of the latest clusters so far, by cluster and site: the newer and the older half.
+pub(crate) struct ClusterSums {
+    by_site: FxHashMap<u32, SiteSums>,
+    /// The latest clusters so far, by cluster and site: the newer and the older half.
     recent: [FxHashMap<(u64, u32), Cluster>; 2],
 }
 
-/// By device: almost always one.
+/// By device. There is almost always one.
 type ByDevice<T> = SmallVec<[(u32, T); 1]>;
 
-/// Of one site. `u` is the weighted time of a cluster on a device, `v` its weighted number of calls.
+/// Sums of one site. `u` is the weighted time of a cluster on a device, `v` its weighted number of calls.
 #[derive(Clone, Debug, Default)]
-struct Sums {
+struct SiteSums {
     clusters: u64,
     vv: f64,
     times: ByDevice<Products>,
@@ -64,24 +66,24 @@ struct Products {
     uv: f64,
 }
 
-/// `u` and `v` of a cluster as far as it has come.
+/// `u` and `v` of a cluster so far.
 #[derive(Clone, Debug, Default)]
 struct Cluster {
     u: ByDevice<f64>,
     v: f64,
 }
 
-/// How a site's total was made from its sample.
+/// How a site's total was estimated from its sample.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scaling {
-    /// All calls over the weighted number of timed ones.
+pub(super) struct RatioEstimate {
+    /// All calls divided by the weighted number of timed ones.
     pub(super) factor: f64,
-    /// The estimated total over all calls, ns.
+    /// The estimated total divided by all calls, ns.
     pub(super) ratio: f64,
 }
 
-impl Clusters {
-    /// Adds a call's time on one device; `counts` on the first of its devices.
+impl ClusterSums {
+    /// Adds a call's time on one device. `counts` is true on the first of its devices.
     pub(crate) fn add(
         &mut self,
         site: u32,
@@ -105,7 +107,8 @@ impl Clusters {
                 Cluster::default()
             })
         });
-        // Squares and products grow by what the call adds to the cluster's, so that no cluster need ever be closed.
+        // Squares and products grow by what the call adds to its cluster's, so that no cluster has to be
+        // closed: (x + d)² − x² = d (2 x + d).
         if counts {
             sums.vv += between * weight * (2.0 * cluster.v + weight) + within * weight * weight;
             for &(device, u) in &cluster.u {
@@ -123,13 +126,13 @@ impl Clusters {
             sum.uu += between * more * (2.0 * before + more) + within * more * more;
             sum.uv += between * more * v + within * more * weight;
         });
-        if newer.len() >= RECENT {
+        if newer.len() >= RECENT_CLUSTERS {
             *older = std::mem::take(newer);
         }
     }
 
-    /// Adds what another window has.
-    pub(crate) fn fold(&mut self, other: &Self) {
+    /// Adds the sums of another window.
+    pub(crate) fn merge(&mut self, other: &Self) {
         for (site, more) in &other.by_site {
             let sums = self.by_site.entry(*site).or_default();
             sums.clusters += more.clusters;
@@ -143,14 +146,21 @@ impl Clusters {
         }
     }
 
-    /// Half the width of the 95 % interval of a site's total on a device, ns. `None`: too few clusters were draw to tell.
+    /// Half the width of the 95 % interval of a site's total on a device, in ns. `None`: fewer than two
+    /// clusters were timed.
     ///
-    /// The variance of a ratio estimator under cluster sampling (Cochran, Sampling Techniques, 3rd ed., chapters 9A and 11),
-    /// for draws that are made for each span on its own (Särndal, Swensson, Wretman, Model Assisted Survey Sampling,
-    /// chapters 4 and 5): with `e = u − ratio · v` of a cluster and of a single call,
-    /// `Σ clusters (1 − p₁) e² + Σ calls p₁ (1 − p₂) e²`, where a cluster is draw with p₁ and a call in it with p₂. The
-    /// quantile is Student's, as the spread itself is only estimated.
-    pub(super) fn half_width(&self, site: u32, device: u32, scaling: Scaling) -> Option<f64> {
+    /// The variance of a ratio estimator under cluster sampling (Cochran, Sampling Techniques, 3rd ed.,
+    /// chapters 9A and 11), for draws that are made for each span independently (Särndal, Swensson,
+    /// Wretman, Model Assisted Survey Sampling, chapters 4 and 5). With `e = u − ratio · v` of a cluster
+    /// and of a single call it is `Σ clusters (1 − p₁) e² + Σ calls p₁ (1 − p₂) e²`, where a cluster is
+    /// timed with probability p₁ and a call in it with p₂. The quantile is Student's, because the spread
+    /// itself is only estimated.
+    pub(super) fn half_width(
+        &self,
+        site: u32,
+        device: u32,
+        estimate: RatioEstimate,
+    ) -> Option<f64> {
         let sums = self.by_site.get(&site)?;
         let freedom = sums
             .clusters
@@ -158,20 +168,42 @@ impl Clusters {
             .filter(|&freedom| freedom > 0)?;
         let mut times = sums.times.iter().filter(|(known, _)| *known == device);
         let Products { uu, uv } = times.next().map_or(Products::default(), |(_, sum)| *sum);
-        let Scaling { factor, ratio } = scaling;
+        let RatioEstimate { factor, ratio } = estimate;
         let squares = uu - 2.0 * ratio * uv + ratio * ratio * sums.vv;
         let small = sums.clusters as f64 / freedom as f64;
         Some(t975(freedom) * factor * (squares.max(0.0) * small).sqrt())
     }
 }
 
-impl Sums {
+impl SiteSums {
     fn on(&mut self, device: u32, change: impl FnOnce(&mut Products)) {
         on(&mut self.times, device, change);
     }
 }
 
-/// Changes the entry of `device`, which is made where there is none.
+/// The sample of a site. The calls that could have been timed are counted, so the total is that count
+/// times the weighted mean of the timed ones (Hájek's estimator). It is made over the whole function and
+/// not by path: a path that was never drawn is then represented by the others.
+#[derive(Default)]
+pub(super) struct SiteSample {
+    /// Calls that could have been timed.
+    pub(super) calls: u64,
+    /// Of these, the calls that were sampled out.
+    pub(super) sampled_out: u64,
+    /// The weights of the timed calls.
+    pub(super) weights: u64,
+    /// Timed calls of weight 1.
+    pub(super) certain: u64,
+}
+
+impl SiteSample {
+    /// The factor from weighted times to those of all calls. `None`: no call was timed.
+    pub(super) fn factor(&self) -> Option<f64> {
+        (self.weights > 0).then(|| self.calls as f64 / self.weights as f64)
+    }
+}
+
+/// Changes the entry of `device`, which is added if it is missing.
 fn on<T: Default>(list: &mut ByDevice<T>, device: u32, change: impl FnOnce(&mut T)) {
     match list.iter_mut().find(|(known, _)| *known == device) {
         Some((_, entry)) => change(entry),
@@ -183,11 +215,12 @@ fn on<T: Default>(list: &mut ByDevice<T>, device: u32, change: impl FnOnce(&mut 
     }
 }
 
-/// The 0.975 quantile of Student's t; beyond the table by its expansion (Abramowitz, Stegun, 26.7.5), to 0.003.
+/// The 0.975 quantile of Student's t. Beyond the table by its expansion (Abramowitz, Stegun, 26.7.5),
+/// which is accurate to 0.003.
 fn t975(freedom: u64) -> f64 {
     let listed = usize::try_from(freedom - 1)
         .ok()
-        .and_then(|at| T975.get(at));
+        .and_then(|index| T975.get(index));
     listed.copied().unwrap_or_else(|| {
         let (n, z) = (freedom as f64, Z975);
         let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
@@ -197,7 +230,7 @@ fn t975(freedom: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Clusters, SamplingDraw, Scaling, t975};
+    use super::{ClusterSums, RatioEstimate, SamplingDraw, t975};
 
     #[test]
     fn the_quantiles_are_students() {
@@ -217,8 +250,8 @@ mod tests {
         }
     }
 
-    fn sums(calls: &[(u64, u64)], cluster_rate: u32, weight: u32) -> Clusters {
-        let mut clusters = Clusters::default();
+    fn sums(calls: &[(u64, u64)], cluster_rate: u32, weight: u32) -> ClusterSums {
+        let mut clusters = ClusterSums::default();
         for &(cluster, ns) in calls {
             let draw = SamplingDraw {
                 cluster,
@@ -234,11 +267,11 @@ mod tests {
     fn calls_of_one_cluster_count_as_one() {
         // Interleaved, as streams resolve: cluster sums of 30, 50 and 70 from two calls each.
         let calls = [(1, 10), (2, 20), (3, 40), (2, 30), (3, 30), (1, 20)];
-        let scaling = Scaling {
+        let estimate = RatioEstimate {
             factor: 1.0,
             ratio: 25.0,
         };
-        let found = sums(&calls, 4, 4).half_width(1, 0, scaling).unwrap();
+        let found = sums(&calls, 4, 4).half_width(1, 0, estimate).unwrap();
         // e: 4 · (−20, 0, 20); n ⁄ (n − 1) is 3 ⁄ 2.
         let wanted = 4.303 * (0.75 * 16.0 * 800.0 * 1.5_f64).sqrt();
         assert!((found - wanted).abs() < 1e-6, "{found}, not {wanted}");
@@ -246,39 +279,39 @@ mod tests {
 
     #[test]
     fn draws_within_a_cluster_add_their_own_spread() {
-        // Nothing between the clusters, all within.
+        // No spread between the clusters, all of it within.
         let calls = [(1, 10), (1, 30), (2, 10), (2, 30)];
-        let scaling = Scaling {
+        let estimate = RatioEstimate {
             factor: 1.0,
             ratio: 20.0,
         };
-        let all = sums(&calls, 2, 2).half_width(1, 0, scaling).unwrap();
+        let all = sums(&calls, 2, 2).half_width(1, 0, estimate).unwrap();
         assert_eq!(all, 0.0);
-        let half = sums(&calls, 2, 4).half_width(1, 0, scaling).unwrap();
+        let half = sums(&calls, 2, 4).half_width(1, 0, estimate).unwrap();
         // Σ p₁ (1 − p₂) (4 · 10)², and n ⁄ (n − 1) is 2.
         let wanted = 12.706 * (0.25 * 4.0 * 1600.0 * 2.0_f64).sqrt();
         assert!((half - wanted).abs() < 1e-6, "{half}, not {wanted}");
     }
 
     #[test]
-    fn one_cluster_tells_nothing() {
-        let scaling = Scaling {
+    fn one_cluster_gives_no_interval() {
+        let estimate = RatioEstimate {
             factor: 2.0,
             ratio: 10.0,
         };
-        let found = sums(&[(7, 10), (7, 10)], 2, 2).half_width(1, 0, scaling);
+        let found = sums(&[(7, 10), (7, 10)], 2, 2).half_width(1, 0, estimate);
         assert_eq!(found, None);
     }
 
     #[test]
-    fn clusters_on_their_way_are_bounded() {
+    fn the_clusters_in_memory_are_bounded() {
         let calls: Vec<_> = (0..20_000).map(|cluster| (cluster, 5)).collect();
         let clusters = sums(&calls, 2, 2);
         assert!(
             clusters
                 .recent
                 .iter()
-                .all(|half| half.len() <= super::RECENT)
+                .all(|half| half.len() <= super::RECENT_CLUSTERS)
         );
     }
 }

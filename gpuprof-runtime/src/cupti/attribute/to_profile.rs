@@ -11,7 +11,7 @@ use super::totals::{ApiTotals, CopyTotals, DurationTotals, KernelTotals};
 use crate::cupti::collect::callback_ids::Purpose;
 use crate::cupti::collect::record::{ApiFunction, CopyKind};
 use crate::cupti::collect::subscriber;
-use crate::stats::build_profile::CuptiActivity;
+use crate::stats::inputs::CuptiActivity;
 use gpuprof_report::occupancy;
 use gpuprof_report::profile::{
     ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats, Profile,

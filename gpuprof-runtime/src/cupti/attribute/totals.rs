@@ -1,6 +1,6 @@
 //! Totals of the rows of the tables.
 
-use crate::stats::Durations;
+use crate::stats::durations::Durations;
 use gpuprof_report::histogram::Histogram;
 
 /// Launch shapes of a kernel that are distinguished.

@@ -340,7 +340,7 @@ impl Timing {
             }
             _ => None,
         };
-        into_graph.map_or(State::Not(outcome), |in_graph| {
+        into_graph.map_or(State::Untimed(outcome), |in_graph| {
             State::InGraph(Box::new(in_graph))
         })
     }

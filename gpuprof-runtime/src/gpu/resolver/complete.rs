@@ -100,7 +100,7 @@ fn tell_enclosing(stats: &mut GpuTotals, sample: &Sample, durations: &[(u32, u64
         let parent = sample.call.parent;
         let TimedCall { weight, draw, .. } = sample.call;
         if enclosing.add(*ns, weight) == Enclosing::Booked {
-            stats.take_from_self(parent, *device, ns.saturating_mul(u64::from(draw.weight)));
+            stats.subtract_from_self(parent, *device, ns.saturating_mul(u64::from(draw.weight)));
         }
     }
 }

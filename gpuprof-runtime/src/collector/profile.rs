@@ -1,0 +1,155 @@
+//! The profile of a window, made from the totals of all threads, of the resolver and of CUPTI.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use super::Collector;
+use super::steps::Steps;
+use super::window::{LateTotals, Window, WindowTotals};
+use crate::clock;
+use crate::cupti;
+use crate::gpu::Driver;
+use crate::nvml;
+use crate::settings::Sampling;
+use crate::site::Entry;
+use crate::stats::build_profile;
+use crate::stats::inputs::ProfileInputs;
+use gpuprof_report::findings;
+use gpuprof_report::profile::{CudaError, Profile};
+
+/// The note of a program whose driver shut down first.
+const DRIVER_ENDED: &str =
+    "the CUDA driver shut down before the program ended: from then on nothing was timed on the GPU";
+
+impl Collector {
+    /// The profile of the open window so far. `None`: a lock could not be taken within `limit`.
+    pub(crate) fn profile(&self, limit: Duration) -> Option<Profile> {
+        let window = self.window.try_lock_for(limit)?;
+        let (current, late, symbols) = self.totals(&window, limit)?;
+        let totals = match &window.steps {
+            None => current,
+            Some(steps) => {
+                let mut totals = steps.closed().clone();
+                totals.add_late(&late);
+                if steps.counts() {
+                    totals.merge(&current);
+                }
+                totals
+            }
+        };
+        self.build_profile(&window, totals, &symbols, &window.cupti, limit)
+    }
+
+    fn totals(
+        &self,
+        window: &Window,
+        limit: Duration,
+    ) -> Option<(WindowTotals, LateTotals, cupti::SymbolTable)> {
+        // GPU times first: a call is recorded before its sample is submitted, so there is no GPU time
+        // without its call.
+        let (gpu, late_gpu) = self.gpu.stats(limit)?;
+        let attributed = self.cupti.attributed(limit)?;
+        let totals = WindowTotals {
+            counters: self.threads.try_lock_for(limit)?.in_window(),
+            gpu,
+            cupti: attributed.current,
+            wall_ns: window.wall_ns(),
+        };
+        let late = LateTotals {
+            gpu: late_gpu,
+            cupti: attributed.late,
+        };
+        Some((totals, late, attributed.symbols))
+    }
+
+    /// The profile of `totals`. `since`: CUPTI's counts when they began.
+    pub(super) fn build_profile(
+        &self,
+        window: &Window,
+        totals: WindowTotals,
+        symbols: &cupti::SymbolTable,
+        since: &cupti::CollectionCounts,
+        limit: Duration,
+    ) -> Option<Profile> {
+        let WindowTotals {
+            counters,
+            gpu,
+            cupti: tables,
+            wall_ns,
+        } = totals;
+        let paths = self.paths.try_lock_for(limit)?.list().to_vec();
+        let sites = self.sites.try_lock_for(limit)?.clone();
+        let settings = window.settings();
+        let entries = inventory::iter::<Entry>.into_iter().map(|entry| entry.0);
+        let inputs = ProfileInputs {
+            never_called: entries
+                .filter(|site| {
+                    site.id().is_none() && settings.is_some_and(|s| s.measures(site.name()))
+                })
+                .collect(),
+            in_filter: Box::new(|site| settings.is_none_or(|s| s.measures(site.name()))),
+            sites: &sites,
+            paths: &paths,
+            totals: counters,
+            gpu,
+            cupti: window
+                .runs_cupti()
+                .then(|| cupti::activity_by_site(&tables, symbols)),
+        };
+        let mut profile = build_profile::profile(&inputs);
+        profile.wall_ns = wall_ns;
+        profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
+        profile.schedule = window.steps.as_ref().map(Steps::progress);
+        let diagnostics = &mut profile.diagnostics;
+        diagnostics.sampling = settings.map_or(Sampling::EveryCall, |_| self.gpu.sampling());
+        diagnostics.overhead_ns = clock::ns(inputs.totals.overhead_ticks);
+        diagnostics.setup_ns = clock::ns(inputs.totals.setup_ticks);
+        diagnostics.stalled_ns = clock::ns(inputs.totals.stalled_ticks);
+        diagnostics.dropped += self.calls_after_thread_exit.load(Relaxed);
+        self.add_gpu_diagnostics(&mut profile, limit);
+        if settings.is_some_and(|settings| settings.cupti) && window.measures() {
+            profile.diagnostics.notes.extend(cupti::notes());
+            profile.diagnostics.notes.extend(self.cupti.note());
+            profile.cupti = cupti::counts().map(|counts| counts.since(since));
+            cupti::write_to_profile(&mut profile, &tables, symbols);
+        }
+        if profile.cupti.is_some() {
+            profile.throttled = nvml::throttled(limit);
+        }
+        profile.findings = findings::findings(&profile);
+        Some(profile)
+    }
+
+    fn add_gpu_diagnostics(&self, profile: &mut Profile, limit: Duration) {
+        let Some(driver) = Driver::met() else {
+            return;
+        };
+        profile.devices = self.gpu.devices(limit);
+        let diagnostics = &mut profile.diagnostics;
+        diagnostics.event_overhead_ns = self.gpu.floor_ns(limit);
+        let failures = driver.failures().into_iter();
+        diagnostics.errors = failures
+            .map(|(call, code, name, count)| CudaError {
+                call: call.to_owned(),
+                code,
+                name,
+                count,
+            })
+            .collect();
+        let required = driver.lacks();
+        if let Some(symbol) = required {
+            diagnostics.notes.push(format!(
+                "GPU timing is off: the CUDA driver has no {symbol}; a newer driver has it"
+            ));
+        }
+        let untimed = &diagnostics.untimed;
+        if driver.has_ended() && untimed.unavailable + untimed.unfinished > 0 {
+            diagnostics.notes.push(DRIVER_ENDED.to_owned());
+        }
+        let missing = driver.missed().into_iter();
+        let others = missing.filter(|symbol| Some(*symbol) != required);
+        diagnostics.notes.extend(
+            others.map(|symbol| format!("the CUDA driver has no {symbol}; a newer driver has it")),
+        );
+    }
+}

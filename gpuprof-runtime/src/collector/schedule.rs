@@ -1,0 +1,92 @@
+//! The steps of a schedule: its cycles are measured one by one and added up.
+//!
+//! Nothing here waits for the GPU. The times of a cycle's last calls arrive while the program goes on, so
+//! a cycle is closed at the first step at which they are all there, at the latest when the next one
+//! begins to measure. Times that arrive later still count in the sum of all cycles.
+
+use std::time::Duration;
+
+use super::Collector;
+use super::window::Window;
+use crate::clock;
+use crate::cupti;
+use crate::stats::windowed::LatePolicy;
+use gpuprof_report::profile::Profile;
+use gpuprof_report::schedule::Phase;
+
+/// How long a step waits for a lock. Locks are held for milliseconds at most.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long closing a cycle waits for CUPTI's finished records to be read, which takes far less than a
+/// millisecond.
+const READ_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// The note of a cycle that was closed before its records were read.
+const NOT_READ: &str = "CUPTI's records were not all read within 100 ms of the cycle's end: kernels of it may be \
+     missing here, and count in the sum of all cycles";
+
+impl Collector {
+    /// Makes one step. Returns the profile of a cycle once it is complete.
+    pub(crate) fn step(&self) -> Option<Profile> {
+        let mut window = self.window.lock();
+        let measures = window.began.is_some();
+        let steps = window.steps.as_mut()?;
+        let (before, after) = steps.advance(measures);
+        let is_ready = after.phase != Phase::Wait || self.gpu.is_settled();
+        let closes = steps.ended().is_some() && is_ready;
+        let closed = closes.then(|| self.close(&mut window)).flatten();
+        if after != before {
+            let begins = after.phase != Phase::Wait;
+            // Discards a warm-up, and calls that ended in a pause. If a cycle was closed just now, the next
+            // window has begun already.
+            if begins && !closes {
+                self.next_window(&window, LatePolicy::KeepPrevious);
+            }
+            if begins && measures {
+                window.began = Some(clock::now());
+            }
+            if let Some(steps) = window.steps.as_mut().filter(|_| begins) {
+                steps.set_cupti(cupti::counts().unwrap_or_default());
+            }
+            self.apply_flags(&window);
+        }
+        closed
+    }
+
+    /// Closes the open cycle and returns its profile, if it has measured anything.
+    pub(crate) fn close_cycle(&self, limit: Duration) -> Option<Profile> {
+        let mut window = self.window.try_lock_for(limit)?;
+        let measures = window.began.is_some();
+        let steps = window.steps.as_mut()?;
+        if !measures || !steps.counts() {
+            return None;
+        }
+        if steps.ended().is_none() {
+            steps.set_ended(clock::now());
+        }
+        let cycle = self.close(&mut window)?;
+        // The open step may have measured nothing.
+        (cycle.diagnostics.calls + cycle.diagnostics.replays > 0).then_some(cycle)
+    }
+
+    fn close(&self, window: &mut Window) -> Option<Profile> {
+        let is_read = cupti::drain(READ_TIMEOUT);
+        let (totals, late) = self.next_window(window, LatePolicy::KeepCurrent);
+        let steps = window.steps.as_mut()?;
+        steps.closed_mut().add_late(&late);
+        steps.closed_mut().merge(&totals);
+        let (cycle, ended) = steps.close_cycle();
+        let since = steps.cupti().clone();
+        if let Some(ended) = ended {
+            // Time from here on is not part of what was merged.
+            window.began = Some(ended);
+        }
+        let symbols = self.cupti.symbols(LOCK_TIMEOUT)?;
+        let mut profile = self.build_profile(window, totals, &symbols, &since, LOCK_TIMEOUT)?;
+        profile.schedule = Some(cycle);
+        if !is_read {
+            profile.diagnostics.notes.push(NOT_READ.to_owned());
+        }
+        Some(profile)
+    }
+}

@@ -1,0 +1,58 @@
+//! The counters of all threads.
+
+use crate::stats::thread_counters::ThreadCounters;
+use crate::stats::totals::Totals;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    all: Vec<&'static ThreadCounters>,
+    /// Counters whose thread has ended. The next threads to begin continue them.
+    free: Vec<&'static ThreadCounters>,
+    /// Threads attached so far.
+    attached: u32,
+    /// The totals when the current window began.
+    base: Totals,
+}
+
+impl Threads {
+    /// Counters for a thread that begins, and the thread's number.
+    pub(super) fn attach(&mut self) -> (&'static ThreadCounters, u32) {
+        // 0 stands for no thread, also after four thousand million of them.
+        self.attached = self.attached.wrapping_add(1).max(1);
+        let counters = self.free.pop().unwrap_or_else(|| {
+            let counters: &'static ThreadCounters = Box::leak(Box::default());
+            self.all.push(counters);
+            counters
+        });
+        (counters, self.attached)
+    }
+
+    pub(super) fn detach(&mut self, counters: &'static ThreadCounters) {
+        self.free.push(counters);
+    }
+
+    fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        self.all
+            .iter()
+            .for_each(|counters| counters.add_to(&mut totals));
+        totals
+    }
+
+    /// The totals of the current window.
+    pub(super) fn in_window(&self) -> Totals {
+        let mut totals = self.totals();
+        totals.subtract(&self.base);
+        totals
+    }
+
+    /// Begins the next window and returns the totals of the one that ends.
+    pub(super) fn next_window(&mut self) -> Totals {
+        let totals = self.totals();
+        let mut in_window = totals.clone();
+        in_window.subtract(&self.base);
+        self.base = totals;
+        in_window
+    }
+}

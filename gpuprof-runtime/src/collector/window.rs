@@ -1,0 +1,117 @@
+//! The measuring window: its settings, since when it is open, and its totals.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::steps::Steps;
+use crate::clock;
+use crate::cupti;
+use crate::settings::{Mode, Settings};
+use crate::site::SiteFlags;
+use crate::stats::gpu_totals::GpuTotals;
+use crate::stats::totals::Totals;
+
+/// What is being measured, and since when.
+#[derive(Debug)]
+pub(super) struct Window {
+    pub(super) state: WindowState,
+    /// Clock ticks. `None`: nothing is measured, and the clock was never read.
+    pub(super) began: Option<u64>,
+    pub(super) began_at: SystemTime,
+    /// Under a schedule.
+    pub(super) steps: Option<Steps>,
+    /// CUPTI's counts when the window began.
+    pub(super) cupti: cupti::CollectionCounts,
+}
+
+#[derive(Debug)]
+pub(super) enum WindowState {
+    /// Nothing has begun yet: the first span opens the window that the environment describes.
+    Initial,
+    Open(Arc<Settings>),
+    /// A session has ended, and none was started since.
+    Closed,
+}
+
+impl Window {
+    pub(super) fn new() -> Self {
+        Self {
+            state: WindowState::Initial,
+            began: None,
+            began_at: SystemTime::UNIX_EPOCH,
+            steps: None,
+            cupti: cupti::CollectionCounts::default(),
+        }
+    }
+
+    pub(super) fn settings(&self) -> Option<&Arc<Settings>> {
+        match &self.state {
+            WindowState::Open(settings) => Some(settings),
+            WindowState::Initial | WindowState::Closed => None,
+        }
+    }
+
+    /// Whether anything is measured, and not only shown to NVTX tools.
+    pub(super) fn measures(&self) -> bool {
+        self.settings()
+            .is_some_and(|settings| settings.mode == Mode::On)
+    }
+
+    /// What the spans of the window's sites do now.
+    pub(super) fn flags(&self) -> SiteFlags {
+        if self.steps.as_ref().is_some_and(Steps::is_waiting) {
+            return SiteFlags::NONE;
+        }
+        let measure = SiteFlags::MEASURE
+            .union(SiteFlags::TIME_GPU)
+            .union(SiteFlags::EMIT_NVTX);
+        match self.settings().map(|settings| settings.mode) {
+            Some(Mode::On) if self.runs_cupti() => measure.union(SiteFlags::CORRELATE),
+            Some(Mode::On) => measure,
+            Some(Mode::Nvtx) => SiteFlags::EMIT_NVTX,
+            _ => SiteFlags::NONE,
+        }
+    }
+
+    /// Whether CUPTI is asked for and running.
+    pub(super) fn runs_cupti(&self) -> bool {
+        self.settings().is_some_and(|settings| settings.cupti) && cupti::is_running()
+    }
+
+    pub(super) fn wall_ns(&self) -> u64 {
+        let ended = self.steps.as_ref().and_then(Steps::ended);
+        self.began.map_or(0, |began| {
+            clock::ns_between(began, ended.unwrap_or_else(clock::now))
+        })
+    }
+}
+
+/// What was measured in one window, or in several.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WindowTotals {
+    pub(super) counters: Totals,
+    pub(super) gpu: GpuTotals,
+    pub(super) cupti: cupti::WindowTables,
+    pub(super) wall_ns: u64,
+}
+
+/// What has arrived for an earlier window that still counts.
+#[derive(Debug, Default)]
+pub(super) struct LateTotals {
+    pub(super) gpu: GpuTotals,
+    pub(super) cupti: cupti::WindowTables,
+}
+
+impl WindowTotals {
+    pub(super) fn add_late(&mut self, late: &LateTotals) {
+        self.gpu.merge(&late.gpu);
+        self.cupti.merge(&late.cupti);
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.counters.merge(&other.counters);
+        self.gpu.merge(&other.gpu);
+        self.cupti.merge(&other.cupti);
+        self.wall_ns += other.wall_ns;
+    }
+}

@@ -1,0 +1,123 @@
+//! The steps that spans, futures and graph launches share: the GPU events around a call, its record in
+//! the counters, and what these cost.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::thread_state::{NodeError, ThreadState};
+use crate::clock;
+use crate::collector::{self, collector};
+use crate::cupti::call_stack::EndedCall;
+use crate::gpu::frame_stack::Frame;
+use crate::gpu::{GpuThread, Held, Open, Place, Timing};
+use crate::site::Site;
+use crate::stats::call::{CallRecord, GpuOutcome, StatedWork};
+use crate::stats::path_counters::PathCounters;
+
+/// Counts a call that cannot be recorded.
+#[cold]
+pub(super) fn count_dropped(thread: &ThreadState, error: NodeError) {
+    match error {
+        NodeError::LimitReached => thread.count(|counters| &counters.dropped, 1),
+        NodeError::ThreadEnded => {
+            collector().calls_after_thread_exit.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// Runs `f` on the thread's GPU state and counts the time since `before` as overhead. Returns the
+/// result with the clock at the end. `None`: the thread is ending, or the state is in use further up
+/// the stack, which only broken nesting can cause.
+#[inline]
+pub(super) fn measure_overhead<R>(
+    thread: &ThreadState,
+    before: u64,
+    f: impl FnOnce(&mut GpuThread) -> R,
+) -> Option<(R, u64)> {
+    thread.with_gpu(|gpu| {
+        let result = f(gpu);
+        let after = clock::now();
+        let took = after.saturating_sub(before);
+        let set_up = gpu.take_set_up();
+        // Recording an event takes microseconds. If it took longer, the stream's queue was full, and
+        // the next launch would have waited as well.
+        let stalled = clock::is_long(took);
+        thread.count(
+            |counters| match set_up {
+                true => &counters.setup_ticks,
+                false if stalled => &counters.stalled_ticks,
+                false => &counters.overhead_ticks,
+            },
+            took,
+        );
+        (result, after)
+    })
+}
+
+/// Records the start event of a call. `None`: it has no stream.
+#[inline]
+pub(super) fn begin_gpu_timing(
+    timing: &'static Timing,
+    gpu: &mut GpuThread,
+    streams: Held,
+    site: &Site,
+    path: u32,
+    is_async: bool,
+) -> Option<Box<Open>> {
+    let place = Place {
+        site: site.id()?,
+        path,
+        sample: site.meta.sample,
+        graph: site.meta.graph,
+    };
+    let open = timing.begin(gpu, streams, place, is_async);
+    // Only once a stream exists: before that CUDA may not be initialized, and the driver would register
+    // its exit handler after ours.
+    if open.is_some() {
+        collector::note_stream();
+    }
+    open
+}
+
+/// Records the end event of the frame that `take` returns, and the call, which ended when the clock
+/// read `ended`. Returns whether the call was recorded.
+#[inline]
+pub(super) fn record_with_frame(
+    thread: &ThreadState,
+    node: &PathCounters,
+    mut call: CallRecord<'_>,
+    ended: u64,
+    take: impl FnOnce(&mut GpuThread) -> Option<Frame<Box<Open>>>,
+) -> bool {
+    let recorded = measure_overhead(thread, ended, |gpu| {
+        let writer = thread.writer();
+        let (timing, frame) = (&collector().gpu, take(gpu));
+        let (open, profiled) = frame.map_or((None, None), |frame| (frame.gpu, frame.call));
+        let ended = match open {
+            Some(open) => timing.end(gpu, open, call.work, writer.epoch()),
+            None => Err(GpuOutcome::NoStream),
+        };
+        call.outcome = match &ended {
+            Ok(_) => GpuOutcome::Submitted,
+            Err(outcome) => *outcome,
+        };
+        if call.outcome == GpuOutcome::InGraph {
+            // It has done nothing yet: each replay does its work.
+            call.work = &StatedWork::NONE;
+        }
+        // The call is recorded before its sample is submitted, so that no profile has a GPU time without
+        // its call.
+        let recorded = node.record(&call, writer);
+        if let Ok(open) = ended {
+            timing.hand_in(gpu, open, call.work);
+        }
+        if let Some(profiled) = profiled.filter(|_| recorded) {
+            let ended = EndedCall::new(profiled, call.outcome, call.cpu_ns, writer.epoch());
+            collector().cupti.end_call(ended);
+        }
+        recorded
+    });
+    match recorded {
+        Some((recorded, _)) => recorded,
+        None => node.record(&call, thread.writer()),
+    }
+}

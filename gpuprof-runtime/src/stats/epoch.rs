@@ -1,0 +1,53 @@
+//! Measuring windows by number, and the mark of a record: which thread wrote it, in which window.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The number of the current window. Every reset and every session increments it.
+static CURRENT: AtomicU32 = AtomicU32::new(1);
+
+/// The current window.
+#[inline]
+pub(crate) fn current() -> u32 {
+    CURRENT.load(Ordering::Acquire)
+}
+
+/// Begins the next window and returns its number.
+pub(crate) fn begin_next() -> u32 {
+    CURRENT.fetch_add(1, Ordering::AcqRel).wrapping_add(1)
+}
+
+/// The thread that records a call, and the window it records in. A counter whose last record has another
+/// mark is written for the first time by this thread or in this window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WriterEpoch(u64);
+
+impl WriterEpoch {
+    /// `owner` is [`WriterEpoch::owner`] of the thread's number, or 0 for a thread that has detached from its
+    /// counters.
+    #[inline]
+    pub(crate) fn new(owner: u64, epoch: u32) -> Self {
+        Self(owner | u64::from(epoch))
+    }
+
+    /// A thread's number, shifted for [`WriterEpoch::new`].
+    pub(crate) fn owner(number: u32) -> u64 {
+        u64::from(number) << 32
+    }
+
+    pub(super) fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    #[inline]
+    pub(super) fn bits(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn epoch(self) -> u32 {
+        self.0 as u32
+    }
+
+    pub(super) fn has_owner(self) -> bool {
+        self.0 >> 32 != 0
+    }
+}

@@ -1,0 +1,283 @@
+//! One function of a profile: its counts, times, estimates and GPU activity, over all of its call paths.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::call::{StatedWork, UntimedReason};
+use super::call_tree::CallTreeNode;
+use super::durations::Durations;
+use super::inputs::{CuptiActivity, ProfileInputs};
+use super::path_totals::PathTotals;
+use super::sampling::{RatioEstimate, SiteSample};
+use crate::site::Site;
+use gpuprof_report::histogram::Histogram;
+use gpuprof_report::profile::{
+    Bucket, Estimate, Function, GpuActivity, GpuByDevice, GpuSpanStats, SpanStats, UntimedReasons,
+};
+
+/// A function that was never called.
+pub(super) fn uncalled(site: &Site) -> Function {
+    Function {
+        name: site.name().to_owned(),
+        module: site.meta.module.to_owned(),
+        file: site.meta.file.to_owned(),
+        line: site.meta.line,
+        cpu_only: site.meta.cpu,
+        is_async: site.meta.is_async,
+        ..Function::default()
+    }
+}
+
+/// The function of the site `id`, which was called on the paths `nodes`.
+pub(super) fn function(
+    inputs: &ProfileInputs<'_>,
+    site: &Site,
+    id: u32,
+    nodes: &[&CallTreeNode<'_>],
+) -> Function {
+    let mut all = PathTotals::default();
+    let (mut outermost_cpu, mut outermost_wall) = (0, 0);
+    let mut nested_ns = 0.0;
+    for node in nodes {
+        all.merge(&node.totals);
+        if !node.path.recursive {
+            outermost_cpu += node.totals.cpu.total;
+            outermost_wall += node.totals.wall.total;
+            nested_ns += node.nested_ns;
+        }
+    }
+    let totals = &inputs.totals;
+    let gpu = gpu_stats(inputs, id, nodes, None);
+    let gpu_totals = || nodes.iter().flat_map(|node| &node.gpu);
+    let devices: FxHashSet<u32> = gpu_totals().map(|(device, _)| *device).collect();
+    let mut devices: Vec<u32> = devices.into_iter().collect();
+    devices.sort_unstable();
+    let by_device = devices.iter().filter_map(|&ordinal| {
+        Some(GpuByDevice {
+            ordinal,
+            gpu: gpu_stats(inputs, id, nodes, Some(ordinal))?,
+        })
+    });
+    let failed: u64 = gpu_totals().map(|(_, gpu)| gpu.failed).sum();
+    let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
+    let untimed = untimed_reasons(&all, timed, failed);
+    // Idle time needs a span for every busy time. The work of a replay belongs to the call around the
+    // graph's launch; one of two devices may be busy while the other is idle; and a call that was to be
+    // timed and was not has busy time and no span.
+    let has_idle =
+        all.counts.replays == 0 && devices.len() == 1 && failed == 0 && untimed.unfinished == 0;
+    let self_ns = all.cpu.total.saturating_sub(all.cpu.nested);
+    // Larger only for calls that ended out of order.
+    let self_ns = self_ns.min(outermost_cpu);
+    Function {
+        calls: all.cpu.calls,
+        replays: all.counts.replays,
+        threads: totals.threads.get(&id).copied().unwrap_or(0),
+        cpu: span_stats(&all.cpu, outermost_cpu, self_ns, totals.cpu.get(&id)),
+        wall: (site.meta.is_async && all.wall.calls > 0).then(|| {
+            let histogram = totals.wall.get(&id);
+            span_stats(&all.wall, outermost_wall, outermost_wall, histogram)
+        }),
+        gpu_by_device: by_device.collect(),
+        gpu_nested_ns: nested_ns.round() as u64,
+        gpu_overlaps: nodes.iter().any(|node| match all.counts.with_stream() {
+            0 => node.nested_overlaps,
+            _ => node.self_overlaps,
+        }),
+        gpu_nested_partial: nodes.iter().any(|node| node.nested_partial),
+        gpu_nested_estimated: nodes.iter().any(|node| node.nested_estimated),
+        captured_calls: all.counts.captured,
+        graph_calls: all.counts.in_graph,
+        untimed_calls: untimed.sum(),
+        untimed,
+        bytes: all.work.bytes,
+        flops: all.work.flops,
+        items: all.work.items,
+        has_stream: all.counts.with_stream() > 0,
+        activity: gpu_activity(inputs, id, gpu.as_ref().filter(|_| has_idle)),
+        gpu,
+        ..uncalled(site)
+    }
+}
+
+/// A function's activity by CUPTI's records. Idle time is the part of the GPU span that it leaves.
+fn gpu_activity(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuSpanStats>) -> GpuActivity {
+    let Some(cupti) = &inputs.cupti else {
+        return GpuActivity::default();
+    };
+    let CuptiActivity {
+        mut activity,
+        timed_busy_ns,
+        devices,
+    } = cupti.get(&site).cloned().unwrap_or_default();
+    let busy_ns = activity.busy_ns.unwrap_or(0);
+    activity.busy_ns = Some(busy_ns);
+    activity.idle_ns = gpu.filter(|_| devices <= 1).and_then(|gpu| {
+        // An estimated span covers all calls, and so does the busy time.
+        let busy_ns = match gpu.estimate.is_some() {
+            true => busy_ns,
+            false => timed_busy_ns,
+        };
+        // If that is more than the span, work ran outside it: on another stream, or after its end.
+        gpu.times.total_ns.checked_sub(busy_ns)
+    });
+    activity
+}
+
+/// Calls by why they were not timed. A call with a stream that has no reason yet is unfinished.
+fn untimed_reasons(totals: &PathTotals, timed: u64, failed: u64) -> UntimedReasons {
+    let with_stream = totals.counts.with_stream();
+    let mut untimed = UntimedReasons {
+        no_stream: match with_stream {
+            0 => 0,
+            _ => (totals.cpu.calls + totals.counts.replays).saturating_sub(with_stream),
+        },
+        sampled_out: totals.untimed(UntimedReason::SampledOut),
+        pool_exhausted: totals.untimed(UntimedReason::PoolExhausted),
+        queue_full: totals.untimed(UntimedReason::QueueFull),
+        cuda_error: totals.untimed(UntimedReason::CudaError) + failed,
+        unavailable: totals.untimed(UntimedReason::Unavailable),
+        stream_unsafe: totals.untimed(UntimedReason::StreamUnsafe),
+        crossed_reset: totals.untimed(UntimedReason::CrossedReset),
+        ..UntimedReasons::default()
+    };
+    let explained = timed + totals.counts.captured + untimed.sum();
+    untimed.unfinished = (with_stream + untimed.no_stream).saturating_sub(explained);
+    untimed
+}
+
+/// The GPU spans of a function, on one device or on all. `None`: no time was read.
+fn gpu_stats(
+    inputs: &ProfileInputs<'_>,
+    site: u32,
+    nodes: &[&CallTreeNode<'_>],
+    device: Option<u32>,
+) -> Option<GpuSpanStats> {
+    let mut all = Durations::default();
+    let mut work = StatedWork::NONE;
+    let (mut total, mut self_time) = (0.0, 0.0);
+    let (mut calls, mut read) = (0, 0);
+    let mut devices = FxHashSet::default();
+    let is_wanted = |ordinal: u32| device.is_none_or(|wanted| wanted == ordinal);
+    for node in nodes {
+        for (ordinal, gpu) in node.gpu.iter().filter(|(ordinal, _)| is_wanted(*ordinal)) {
+            devices.insert(*ordinal);
+            all.merge(&gpu.times);
+            // A call on streams of two devices has a time on each, and is one call.
+            read += gpu.read;
+            calls += device.map_or(gpu.calls, |_| gpu.read);
+            work.add(&gpu.work);
+            total += gpu.outermost_ns as f64 * node.scale;
+            self_time += gpu.self_ns as f64 * node.scale;
+        }
+    }
+    if all.calls == 0 {
+        return None;
+    }
+    // Divides by the mean weight, which gives the sums of the timed calls alone if all weigh the same.
+    let unweighted = read as f64 / all.calls as f64;
+    let of_timed = |sum: Option<f64>| sum.map(|sum| sum * unweighted);
+    let mut histogram = Histogram::default();
+    for device in devices {
+        if let Some(more) = inputs.gpu.histograms.get(&(site, device)) {
+            histogram.merge(more);
+        }
+    }
+    // Recursive calls on several streams overlap, and sampling scales each depth separately.
+    let self_time = self_time.clamp(0.0, total).round() as u64;
+    Some(GpuSpanStats {
+        timed_calls: calls,
+        times: span_stats(&all, total.round() as u64, self_time, Some(&histogram)),
+        estimate: estimate(inputs, site, nodes, device),
+        timed_bytes: of_timed(work.bytes),
+        timed_flops: of_timed(work.flops),
+        timed_items: of_timed(work.items),
+        timed_ns: (all.total as f64 * unweighted).round() as u64,
+    })
+}
+
+/// The uncertainty of a total on one device or on all. `None`: no call was sampled out.
+///
+/// A total from too few clusters has an interval as wide as itself, except for its calls of weight 1. On
+/// several devices the widths are added, which holds whatever their correlation.
+fn estimate(
+    inputs: &ProfileInputs<'_>,
+    site: u32,
+    nodes: &[&CallTreeNode<'_>],
+    device: Option<u32>,
+) -> Option<Estimate> {
+    let mut sample = SiteSample::default();
+    nodes
+        .iter()
+        .for_each(|node| node.add_to_sample(&mut sample));
+    let factor = sample.factor().filter(|_| sample.sampled_out > 0)?;
+    let mut totals: FxHashMap<u32, (f64, f64)> = FxHashMap::default();
+    for node in nodes {
+        for (ordinal, gpu) in &node.gpu {
+            if device.is_none_or(|wanted| wanted == *ordinal) {
+                let (unclamped, clamped) = totals.entry(*ordinal).or_default();
+                *unclamped += gpu.outermost_ns as f64 * node.unclamped_scale;
+                *clamped += gpu.outermost_ns as f64 * node.scale;
+            }
+        }
+    }
+    let half_width = |(&ordinal, &(unclamped, clamped)): (&u32, &(f64, f64))| {
+        let ratio = unclamped / sample.calls as f64;
+        let clusters = &inputs.gpu.clusters;
+        let half = clusters.half_width(site, ordinal, RatioEstimate { factor, ratio });
+        let uncertain = sample.calls.saturating_sub(sample.certain) as f64 / sample.calls as f64;
+        // The interval of a total that was clamped to its parent's still includes the unclamped one.
+        half.unwrap_or(unclamped * uncertain) + (unclamped - clamped)
+    };
+    let half: f64 = totals.iter().map(half_width).sum();
+    Some(Estimate {
+        total_ci95_ns: half.round() as u64,
+    })
+}
+
+fn span_stats(
+    all: &Durations,
+    total_ns: u64,
+    self_ns: u64,
+    histogram: Option<&Histogram>,
+) -> SpanStats {
+    let empty = Histogram::default();
+    let histogram = histogram.unwrap_or(&empty);
+    if all.calls == 0 {
+        return SpanStats::default();
+    }
+    // The extremes of a call that ended in this window may be recorded in the one before. The histogram
+    // then has them to 1/16.
+    let (min_ns, max_ns) = match all.min <= all.max {
+        true => (all.min, all.max),
+        false => {
+            let first = histogram.buckets().next().map_or(0, |(low, _, _)| low);
+            let last = histogram.buckets().last().map_or(0, |(_, high, _)| high);
+            (first, last)
+        }
+    };
+    let quantile = |share| histogram.quantile(share, min_ns, max_ns);
+    // Subtracting an earlier window from the sum of squares rounds, and no standard deviation exceeds half
+    // the range.
+    let stddev = all.stddev().round() as u64;
+    let stddev_ns = stddev.min((max_ns - min_ns).div_ceil(2));
+    SpanStats {
+        total_ns,
+        self_ns,
+        mean_ns: all.mean().round() as u64,
+        min_ns,
+        max_ns,
+        stddev_ns,
+        p50_ns: quantile(0.50),
+        p90_ns: quantile(0.90),
+        p95_ns: quantile(0.95),
+        p99_ns: quantile(0.99),
+        histogram: histogram
+            .buckets()
+            .map(|(low_ns, high_ns, count)| Bucket {
+                low_ns,
+                high_ns,
+                count,
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,34 @@
+//! Everything that a profile is made from.
+
+use rustc_hash::FxHashMap;
+
+use super::gpu_totals::GpuTotals;
+use super::path_ids::CallPath;
+use super::totals::Totals;
+use crate::site::Site;
+use gpuprof_report::profile::GpuActivity;
+
+/// See the module.
+pub(crate) struct ProfileInputs<'a> {
+    /// Sites that were called at least once in the process, by id.
+    pub(crate) sites: &'a [&'static Site],
+    /// Sites that never were.
+    pub(crate) never_called: Vec<&'static Site>,
+    /// Whether a site matches the window's filter.
+    pub(crate) in_filter: Box<dyn Fn(&Site) -> bool + 'a>,
+    pub(crate) paths: &'a [CallPath],
+    pub(crate) totals: Totals,
+    pub(crate) gpu: GpuTotals,
+    /// By site. `None`: CUPTI did not run.
+    pub(crate) cupti: Option<FxHashMap<u32, CuptiActivity>>,
+}
+
+/// The activity of one function by CUPTI's records.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CuptiActivity {
+    pub(crate) activity: GpuActivity,
+    /// The busy time of the calls that were timed by events.
+    pub(crate) timed_busy_ns: u64,
+    /// Devices on which its calls, nested spans included, had activity.
+    pub(crate) devices: u32,
+}

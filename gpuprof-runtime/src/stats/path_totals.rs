@@ -1,0 +1,80 @@
+//! What was recorded on a call path, as plain data.
+
+use super::call::{REASONS, StatedWork, UntimedReason};
+use super::durations::Durations;
+
+/// Calls by what became of them on the GPU side.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct OutcomeCounts {
+    pub(crate) submitted: u64,
+    pub(crate) captured: u64,
+    /// Of these, the calls whose event pair is part of the graph.
+    pub(crate) in_graph: u64,
+    /// Replays of such calls. Their outcomes are in the other counts.
+    pub(crate) replays: u64,
+    pub(crate) untimed: [u64; REASONS],
+}
+
+impl OutcomeCounts {
+    /// Calls and replays that have a stream.
+    pub(super) fn with_stream(&self) -> u64 {
+        self.submitted + self.captured + self.untimed.iter().sum::<u64>()
+    }
+}
+
+/// [`PathCounters`](super::path_counters::PathCounters) as plain data, or the sum of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct PathTotals {
+    pub(crate) cpu: Durations,
+    pub(crate) wall: Durations,
+    pub(crate) counts: OutcomeCounts,
+    pub(crate) work: StatedWork,
+}
+
+impl PathTotals {
+    /// Whether any call has ended on this path, or any replay was launched.
+    pub(crate) fn ran(&self) -> bool {
+        self.cpu.calls > 0 || self.counts.replays > 0
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.cpu.merge(&other.cpu);
+        self.wall.merge(&other.wall);
+        self.counts.submitted += other.counts.submitted;
+        self.counts.captured += other.counts.captured;
+        self.counts.in_graph += other.counts.in_graph;
+        self.counts.replays += other.counts.replays;
+        for (into, more) in self.counts.untimed.iter_mut().zip(other.counts.untimed) {
+            *into += more;
+        }
+        self.work.add(&other.work);
+    }
+
+    /// Subtracts an earlier state of the same sum. Minimum and maximum stay.
+    pub(crate) fn subtract(&mut self, earlier: &Self) {
+        self.cpu.subtract(&earlier.cpu);
+        self.wall.subtract(&earlier.wall);
+        self.counts.submitted = self
+            .counts
+            .submitted
+            .saturating_sub(earlier.counts.submitted);
+        self.counts.captured = self.counts.captured.saturating_sub(earlier.counts.captured);
+        self.counts.in_graph = self.counts.in_graph.saturating_sub(earlier.counts.in_graph);
+        self.counts.replays = self.counts.replays.saturating_sub(earlier.counts.replays);
+        for (into, gone) in self.counts.untimed.iter_mut().zip(earlier.counts.untimed) {
+            *into = into.saturating_sub(gone);
+        }
+        self.work.subtract(&earlier.work);
+        if self.cpu.calls == 0 && self.counts.replays == 0 {
+            self.work = StatedWork::NONE;
+        }
+    }
+}
+
+impl PathTotals {
+    /// Calls that were not timed for this reason.
+    pub(super) fn untimed(&self, reason: UntimedReason) -> u64 {
+        let count = self.counts.untimed.get(reason as usize);
+        count.copied().unwrap_or(0)
+    }
+}

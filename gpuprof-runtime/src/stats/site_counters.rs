@@ -1,0 +1,59 @@
+//! The counters of one thread for one site, whatever paths it is called on.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::epoch::WriterEpoch;
+use super::histogram::AtomicHistogram;
+use super::memory_limit::BLOCK_OVERHEAD;
+use crate::sync::{AtomicU32, AtomicU64};
+
+#[derive(Debug)]
+pub(crate) struct SiteCounters {
+    pub(super) cpu: AtomicHistogram,
+    /// For async functions.
+    pub(super) wall: Option<Box<AtomicHistogram>>,
+    /// Threads that recorded here, one after another, in the window of `last_writer`.
+    threads: AtomicU32,
+    /// The [`WriterEpoch`] of the last of them.
+    last_writer: AtomicU64,
+}
+
+impl SiteCounters {
+    /// The bytes that they take from the start.
+    pub(super) fn bytes(is_async: bool) -> usize {
+        let wall = size_of::<AtomicHistogram>() + BLOCK_OVERHEAD;
+        size_of::<Self>() + BLOCK_OVERHEAD + if is_async { wall } else { 0 }
+    }
+
+    pub(super) fn leaked(is_async: bool) -> &'static Self {
+        Box::leak(Box::new(Self {
+            cpu: AtomicHistogram::new(),
+            wall: is_async.then(|| Box::new(AtomicHistogram::new())),
+            threads: AtomicU32::new(0),
+            last_writer: AtomicU64::new(0),
+        }))
+    }
+
+    /// Counts the thread of `writer`, if it is new here.
+    pub(super) fn count_thread(&self, writer: WriterEpoch) {
+        let last = WriterEpoch::from_bits(self.last_writer.load(Relaxed));
+        if last == writer {
+            return;
+        }
+        let before = match last.epoch() == writer.epoch() {
+            true => self.threads.load(Relaxed),
+            false => 0,
+        };
+        self.threads.store(before + 1, Relaxed);
+        self.last_writer.store(writer.bits(), Relaxed);
+    }
+
+    /// Threads that recorded a call of the site here in the window `epoch`.
+    pub(super) fn threads(&self, epoch: u32) -> u32 {
+        let last = WriterEpoch::from_bits(self.last_writer.load(Relaxed));
+        match last.epoch() == epoch {
+            true => self.threads.load(Relaxed),
+            false => 0,
+        }
+    }
+}
