@@ -24,7 +24,7 @@ fn state(reasons: u64, sm_clock: u32) -> State {
     State {
         reasons,
         sm_clock,
-        answer: 0,
+        result: 0,
     }
 }
 
@@ -56,12 +56,12 @@ fn reasons_add_up_and_the_lowest_clock_stays_until_it_is_forgotten() {
         device: 1,
         reasons: vec!["power cap".into(), "thermal slowdown".into()],
         sm_clock_mhz: 1_200,
-        max_sm_clock_mhz: Simulated::HIGHEST,
+        max_sm_clock_mhz: Simulated::MAX_CLOCK,
     }];
     assert_eq!(clocks.throttled(), expected);
 
     simulated.set(State {
-        answer: 15,
+        result: 15,
         ..state(THERMAL, 100)
     });
     clocks.sample(&devices);

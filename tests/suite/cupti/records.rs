@@ -104,7 +104,7 @@ fn stamps_that_are_no_times_are_left_out_and_counted() {
     for stamps in [Stamps::Zero, Stamps::Reversed] {
         let t = tier();
         let session = t.session();
-        t.cupti.spoil_stamps(2, stamps);
+        t.cupti.corrupt_stamps(2, stamps);
         run(&t);
         let profile = t.finish_whatever(session);
         assert_eq!(cupti(&profile).invalid_records, 1, "{stamps:?}");

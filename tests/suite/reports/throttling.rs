@@ -45,7 +45,7 @@ fn a_hot_device_is_told_and_an_idle_one_is_not() {
     let state = |reasons, sm_clock| State {
         reasons,
         sm_clock,
-        answer: 0,
+        result: 0,
     };
     nvml.set(state(IDLE, 345));
     let cool = profile(&t);
@@ -56,7 +56,7 @@ fn a_hot_device_is_told_and_an_idle_one_is_not() {
     assert_eq!(hot.throttled.len(), 1);
     let throttle = &hot.throttled[0];
     assert_eq!((throttle.device, throttle.sm_clock_mhz), (0, 1_200));
-    assert_eq!(throttle.max_sm_clock_mhz, Simulated::HIGHEST);
+    assert_eq!(throttle.max_sm_clock_mhz, Simulated::MAX_CLOCK);
     assert_eq!(throttle.reasons, ["thermal slowdown"]);
     let told = findings(&hot);
     assert_eq!(told.len(), 1);

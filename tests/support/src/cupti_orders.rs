@@ -29,8 +29,8 @@ pub fn install() -> Cupti {
             ["split", records] => cupti.split(parsed(records)),
             ["reversed"] => cupti.set_order(Order::Reversed),
             ["drop", kind, nth] => cupti.drop_record(parsed(kind), parsed(nth)),
-            ["zero", nth] => cupti.spoil_stamps(parsed(nth), Stamps::Zero),
-            ["backward", nth] => cupti.spoil_stamps(parsed(nth), Stamps::Reversed),
+            ["zero", nth] => cupti.corrupt_stamps(parsed(nth), Stamps::Zero),
+            ["backward", nth] => cupti.corrupt_stamps(parsed(nth), Stamps::Reversed),
             ["fail", symbol, nth, times, code] => {
                 cupti.fail(symbol, parsed(nth), parsed(times), parsed(code));
             }

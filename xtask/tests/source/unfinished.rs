@@ -13,11 +13,10 @@ pub(crate) const SIZES: [&str; 9] = [
     "xtask/src/",
 ];
 
-pub(crate) const CIRCLES: [&str; 6] = [
+pub(crate) const CIRCLES: [&str; 5] = [
     "gpuprof-macros/src/args.rs",
     "gpuprof-report/src/findings/",
     "gpuprof-runtime/src/collector/",
-    "gpuprof-runtime/src/cupti/",
     "gpuprof-runtime/src/stats/",
     "xtask/src/needs/",
 ];

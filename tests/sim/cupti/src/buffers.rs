@@ -1,7 +1,9 @@
-//! The client's buffers: each thread fills one of its own; a full one goes back as soon as all it tells of is over, others when the
-//! client flushes. A record is kept here and written into its buffer when that goes back, which no client can tell apart.
+//! The client's buffers. Each thread fills one of its own. A full buffer is returned as soon as all
+//! its activities are over, others when the client flushes. Records are written into their buffer
+//! when it is returned, a difference that no client can observe.
 //!
-//! A real library hands full buffers back on a thread of its own; here the call that fills one does, or a later one.
+//! A real library returns full buffers on a thread of its own; here the call that fills a buffer or
+//! a later one does.
 
 use std::collections::BTreeMap;
 
@@ -16,29 +18,26 @@ use crate::state::{self, State, thread};
 pub(crate) struct Buffers {
     /// By the thread that fills it.
     open: BTreeMap<u64, Buffer>,
-    /// In the order in which they were filled.
+    /// Oldest first.
     full: Vec<Buffer>,
 }
 
-/// One buffer of the client.
 struct Buffer {
     start: Bytes,
     size: usize,
-    /// At most so many records, 0 for what fits.
-    most: usize,
+    /// Limit of records; 0 for as many as fit.
+    max_records: usize,
     records: Vec<Record>,
     used: usize,
 }
 
-/// What became of a record.
 enum Stored {
     Yes,
-    /// A buffer is needed first; here is the record back.
+    /// A new buffer is needed first; returns the record.
     NoRoom(Record),
 }
 
 impl Buffers {
-    /// None.
     pub(crate) const fn new() -> Buffers {
         Buffers {
             open: BTreeMap::new(),
@@ -51,7 +50,7 @@ impl Buffers {
             Some(buffer) if buffer.fits(&record) => {
                 buffer.used += record.bytes.len();
                 buffer.records.push(record);
-                if buffer.records.len() == buffer.most {
+                if buffer.records.len() == buffer.max_records {
                     self.full.extend(self.open.remove(&thread));
                 }
                 Stored::Yes
@@ -63,10 +62,10 @@ impl Buffers {
         }
     }
 
-    /// Takes out the full ones that can go back, and the open ones too with `all`. With `forced` also those that tell of
-    /// something that is not over by `now`.
+    /// Removes the full buffers that can be returned, with `all` also the open ones, with `forced`
+    /// also those with activities that are not over by `now`.
     fn take(&mut self, now: u64, all: bool, forced: bool) -> Vec<Buffer> {
-        let ready = |buffer: &Buffer| forced || buffer.over(now);
+        let ready = |buffer: &Buffer| forced || buffer.is_over(now);
         let mut taken: Vec<_> = self.full.extract_if(.., |full| ready(full)).collect();
         if all {
             taken.extend(
@@ -84,26 +83,30 @@ impl Buffer {
         self.used + record.bytes.len() <= self.size
     }
 
-    fn over(&self, now: u64) -> bool {
-        self.records.iter().all(|record| record.over <= now)
+    fn is_over(&self, now: u64) -> bool {
+        self.records.iter().all(|record| record.ends_at <= now)
     }
 
-    /// Writes the records and hands the buffer back.
+    /// Writes the records and returns the buffer.
     fn deliver(mut self, complete: Complete, order: Order, now: u64) {
-        let unfinished = self.records.iter_mut().filter(|record| record.over > now);
-        unfinished.for_each(Record::unfinished);
+        let unfinished = self
+            .records
+            .iter_mut()
+            .filter(|record| record.ends_at > now);
+        unfinished.for_each(Record::clear_stamps);
         let mut at = 0;
         for record in arranged(self.records, order) {
             self.start.write(at, &record.bytes);
             at += record.bytes.len();
         }
-        // No context; CUPTI leaves garbage for the stream.
+        // No context; a real CUPTI passes garbage as the stream.
         complete(std::ptr::null_mut(), u32::MAX, self.start, self.size, at);
     }
 }
 
-/// Stores the records of one call. The client is asked for a buffer where one is needed; where it gives none, the rest of the
-/// call's records are dropped and counted. Must be called without the state lock.
+/// Stores the records of one call. If a buffer is needed the client is asked for it; if it provides
+/// none, the rest of the call's records are dropped and counted. Must be called without the state
+/// lock.
 pub(crate) fn store(records: Vec<Record>) {
     let mut refused = false;
     for record in records {
@@ -115,24 +118,24 @@ pub(crate) fn store(records: Vec<Record>) {
                 Stored::NoRoom(_) if refused => state.dropped += 1,
                 Stored::NoRoom(record) => {
                     drop(state);
-                    refused = !another(record.bytes.len());
+                    refused = !request_buffer(record.bytes.len());
                     waiting = Some(record);
                 }
             }
         }
     }
     if let Ok(now) = driver::now() {
-        hand_back(now, false, false);
+        return_buffers(now, false, false);
     }
 }
 
-/// Asks the client for a buffer with room for `least` bytes; whether there is one now.
-fn another(least: usize) -> bool {
+/// Asks the client for a buffer with room for `least` bytes; returns whether it provided one.
+fn request_buffer(least: usize) -> bool {
     let Some((request, complete)) = state::lock().callbacks else {
         return false;
     };
-    let (mut start, mut size, mut most) = (Bytes::NONE, 0, 0);
-    request(&mut start, &mut size, &mut most);
+    let (mut start, mut size, mut max_records) = (Bytes::NONE, 0, 0);
+    request(&mut start, &mut size, &mut max_records);
     if start.is_null() {
         return false;
     }
@@ -140,17 +143,17 @@ fn another(least: usize) -> bool {
         complete(std::ptr::null_mut(), u32::MAX, start, size, 0);
         return false;
     }
-    // What a real library does with one that is not is not known; here nothing is stored.
+    // What a real library does if a buffer is not zeroed is unknown; here nothing is stored.
     if state::lock().zeroed && !start.is_zero(size) {
         complete(std::ptr::null_mut(), u32::MAX, start, size, 0);
         return false;
     }
     let mut state = state::lock();
-    let split = state.wishes.split;
+    let split = state.overrides.split;
     let buffer = Buffer {
         start,
         size,
-        most: [most, split]
+        max_records: [max_records, split]
             .into_iter()
             .filter(|n| *n > 0)
             .min()
@@ -162,15 +165,15 @@ fn another(least: usize) -> bool {
     true
 }
 
-/// Hands back every buffer whose records are all over by `now`, with `forced` the others too. Must be called without the state
-/// lock.
+/// Returns every buffer whose activities are all over by `now`, with `forced` all buffers. Must be
+/// called without the state lock.
 pub(crate) fn flush(now: u64, forced: bool) {
     state::lock().last_flush = now;
-    hand_back(now, true, forced);
+    return_buffers(now, true, forced);
 }
 
-/// Flushes where the client asked for it to be done from time to time and the time has come. A real library has a thread for
-/// it; here the next call of the driver does it.
+/// Flushes if the client set a period that has passed. A real library has a thread for it; here the
+/// next driver call flushes.
 pub(crate) fn flush_if_due(now: u64) {
     let due = {
         let State {
@@ -183,11 +186,11 @@ pub(crate) fn flush_if_due(now: u64) {
     }
 }
 
-fn hand_back(now: u64, all: bool, forced: bool) {
+fn return_buffers(now: u64, all: bool, forced: bool) {
     let (taken, callbacks, order) = {
         let mut state = state::lock();
         let taken = state.buffers.take(now, all, forced);
-        (taken, state.callbacks, state.wishes.order)
+        (taken, state.callbacks, state.overrides.order)
     };
     if let Some((_, complete)) = callbacks {
         for buffer in taken {
@@ -196,7 +199,7 @@ fn hand_back(now: u64, all: bool, forced: bool) {
     }
 }
 
-/// The records of one buffer in the order that a test wants.
+/// The records of one buffer in the order that a test has set.
 fn arranged(mut records: Vec<Record>, order: Order) -> Vec<Record> {
     let is_activity = |record: &Record| {
         !matches!(

@@ -1,5 +1,5 @@
-//! The subscriber's callbacks of API calls. A real library makes one as the call begins and one as it returns; here both are made when
-//! it is over, on its thread, and the clock stands meanwhile where it stood then.
+//! The subscriber's callbacks for API calls. A real library calls back at entry and at exit; here
+//! both callbacks are made after the call, on its thread, with the clock set to the time of each.
 
 use std::cell::Cell;
 
@@ -15,12 +15,12 @@ pub(crate) const DRIVER_API: u32 = 1;
 pub(crate) const RUNTIME_API: u32 = 2;
 
 thread_local! {
-    /// The time that the callback under way on this thread is made at.
-    static AT: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The simulated time of the callback that runs on this thread.
+    static CALLBACK_TIME: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Who is to be called back, and of what.
-pub(crate) struct Caller {
+/// A subscriber, and the call to report to it.
+pub(crate) struct Notification {
     pub(crate) callback: Callback,
     pub(crate) user: User,
     pub(crate) domain: u32,
@@ -28,23 +28,23 @@ pub(crate) struct Caller {
     pub(crate) correlation: u32,
 }
 
-impl Caller {
+impl Notification {
     /// Makes both callbacks. Must be called without the state lock.
-    pub(crate) fn call_back(&self, call: &Call<'_>) {
+    pub(crate) fn deliver(&self, call: &Call<'_>) {
         let mut shared = 0;
-        for (at, answer) in [(call.start, None), (call.end, Some(&call.result))] {
-            let data = CallbackData::new(self.correlation, answer, &mut shared);
-            AT.set(Some(at));
+        for (time, result) in [(call.start, None), (call.end, Some(&call.result))] {
+            let data = CallbackData::new(self.correlation, result, &mut shared);
+            CALLBACK_TIME.set(Some(time));
             (self.callback)(self.user, self.domain, self.cbid, &data);
-            AT.set(None);
+            CALLBACK_TIME.set(None);
         }
     }
 }
 
-/// Now, in ns of the driver's clock, or when the callback under way is made.
+/// The present time in ns of the driver's clock; inside a callback, its simulated time.
 pub(crate) fn now() -> Answer<u64> {
-    match AT.try_with(Cell::get).ok().flatten() {
-        Some(at) => Ok(at),
+    match CALLBACK_TIME.try_with(Cell::get).ok().flatten() {
+        Some(time) => Ok(time),
         None => driver::now(),
     }
 }

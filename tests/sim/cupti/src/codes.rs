@@ -1,8 +1,8 @@
-//! `CUptiResult` (`cupti_result.h` of CUDA 13). Must never import anything else of the library.
+//! `CUptiResult` (`cupti_result.h` of CUDA 13).
 
 use std::ffi::CStr;
 
-/// What a function answers: a value, or the code that its caller gets.
+/// The result of a function: a value, or the code that its caller gets.
 pub(crate) type Answer<T = ()> = Result<T, Code>;
 
 /// A `CUptiResult` other than success.
@@ -20,7 +20,6 @@ impl Code {
     pub(crate) const UNKNOWN: Code = Code(999);
 }
 
-/// The names of all codes.
 const NAMES: &[(u32, &CStr)] = &[
     (0, c"CUPTI_SUCCESS"),
     (1, c"CUPTI_ERROR_INVALID_PARAMETER"),
@@ -79,7 +78,6 @@ const NAMES: &[(u32, &CStr)] = &[
     (999, c"CUPTI_ERROR_UNKNOWN"),
 ];
 
-/// The name of `code`, or none.
 pub(crate) fn name(code: u32) -> Option<&'static CStr> {
     NAMES
         .iter()

@@ -1,37 +1,40 @@
-//! From an API call of the driver to its records, in CUPTI's order: the external ids pushed on the thread, what the device does for
-//! the call, the call itself. Must never call the client while the state is locked; how records become buffers is `buffers`'.
+//! From a driver call to its records, in CUPTI's order: the external ids pushed on the thread, the
+//! activities that the call causes, the call itself. Never calls the client while the state is
+//! locked.
 
 use simbase::cbid;
 use simbase::watch::{Activity, Call, What};
 
-use crate::callbacks::{Caller, DRIVER_API, RUNTIME_API};
+use crate::callbacks::{DRIVER_API, Notification, RUNTIME_API};
 use crate::kinds::{self, Enabled};
 use crate::record::{Api, Cause, Record};
-use crate::state::{self, State, Wishes, thread};
+use crate::state::{self, Overrides, State, thread};
 use crate::{buffers, driver};
 
-/// The launch, which programs that use the runtime make by its own function.
+/// The launch, for which programs that use the runtime call another function.
 const LAUNCH: u32 = cbid::driver("cuLaunchKernel");
 
 /// A call as the client sees it.
-struct Made {
+struct VisibleCall {
     kind: u32,
     cbid: u32,
     correlation: u32,
 }
 
-/// Told by the driver of every call once anything is enabled.
-pub(crate) extern "C" fn seen(call: &Call<'_>) {
-    // A panic must not unwind into the driver; the call's records are lost then, and the tests that miss them fail.
+/// Called by the driver after every call once anything is enabled.
+pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
+    // A panic must not unwind into the driver. It loses the call's records, so the tests that
+    // expect them fail.
     let _ = std::panic::catch_unwind(|| {
-        let (caller, records) = {
+        let (notification, records) = {
             let mut state = state::lock();
             state.correlation += 1;
-            let made = state.made(call);
-            (state.caller(&made), state.records(call, &made))
+            let visible = state.visible(call);
+            let notification = state.notification(&visible);
+            (notification, state.records(call, &visible))
         };
-        if let Some(caller) = caller {
-            caller.call_back(call);
+        if let Some(notification) = notification {
+            notification.deliver(call);
         }
         buffers::store(records);
         if let Ok(now) = driver::now() {
@@ -41,42 +44,43 @@ pub(crate) extern "C" fn seen(call: &Call<'_>) {
 }
 
 impl State {
-    /// What the client sees `call` as.
-    fn made(&self, call: &Call<'_>) -> Made {
+    fn visible(&self, call: &Call<'_>) -> VisibleCall {
         let (kind, cbid) = match call.cbid {
-            LAUNCH if self.wishes.runtime_launches => (kinds::RUNTIME, cbid::CUDA_LAUNCH_KERNEL),
+            LAUNCH if self.overrides.runtime_launches => (kinds::RUNTIME, cbid::CUDA_LAUNCH_KERNEL),
             cbid => (kinds::DRIVER, cbid),
         };
-        Made {
+        VisibleCall {
             kind,
             cbid,
             correlation: self.correlation,
         }
     }
 
-    /// Whom to call back of it, if anybody.
-    fn caller(&self, made: &Made) -> Option<Caller> {
-        let domain = match made.kind {
+    /// The callback to make, if the subscriber enabled it.
+    fn notification(&self, visible: &VisibleCall) -> Option<Notification> {
+        let domain = match visible.kind {
             kinds::RUNTIME => RUNTIME_API,
             _ => DRIVER_API,
         };
         let (callback, user) = self.callback?;
-        self.enabled.listens(domain, made.cbid).then_some(Caller {
-            callback,
-            user,
-            domain,
-            cbid: made.cbid,
-            correlation: made.correlation,
-        })
+        self.enabled
+            .has_callback(domain, visible.cbid)
+            .then_some(Notification {
+                callback,
+                user,
+                domain,
+                cbid: visible.cbid,
+                correlation: visible.correlation,
+            })
     }
 
-    /// The records of `call`, less those that are dropped by order.
-    fn records(&mut self, call: &Call<'_>, made: &Made) -> Vec<Record> {
-        let Made {
+    /// The records of `call`, without those that a test drops.
+    fn records(&mut self, call: &Call<'_>, visible: &VisibleCall) -> Vec<Record> {
+        let VisibleCall {
             kind,
             cbid,
             correlation,
-        } = *made;
+        } = *visible;
         let recorded = self.enabled.has_call(kind, cbid);
         let mut records = Vec::new();
         if recorded && self.enabled.has(kinds::EXTERNAL_CORRELATION) {
@@ -89,7 +93,7 @@ impl State {
         for activity in call.activities() {
             if let Some(kind) = kind_of(activity, &self.enabled) {
                 let mut record = Record::activity(self.version, kind, activity, cause);
-                self.wishes.spoil(&mut record);
+                self.overrides.corrupt(&mut record);
                 records.push(record);
             }
         }
@@ -105,12 +109,12 @@ impl State {
             records.push(Record::api(self.version, &api));
         }
         let all = records.len();
-        records.retain(|record| !self.wishes.drops(record.kind));
+        records.retain(|record| !self.overrides.drops(record.kind));
         self.dropped += (all - records.len()) as u64;
         records
     }
 
-    /// One record for each kind of external id, with the innermost.
+    /// One record per kind of external id, with the innermost id.
     fn external_ids(&self, correlation: u32, records: &mut Vec<Record>) {
         let here = (thread(), 0)..=(thread(), u32::MAX);
         for ((_, kind), ids) in self.pushed.range(here) {
@@ -120,15 +124,15 @@ impl State {
     }
 }
 
-impl Wishes {
-    /// Gives a kernel wrong stamps where it is its turn.
-    fn spoil(&mut self, record: &mut Record) {
+impl Overrides {
+    /// Gives a kernel wrong time stamps if a test asked for it.
+    fn corrupt(&mut self, record: &mut Record) {
         if !matches!(record.kind, kinds::KERNEL | kinds::CONCURRENT_KERNEL) {
             return;
         }
         self.stamps.retain_mut(|(before, stamps)| {
             if *before == 0 {
-                record.spoil(*stamps);
+                record.corrupt(*stamps);
                 return false;
             }
             *before -= 1;
@@ -136,7 +140,7 @@ impl Wishes {
         });
     }
 
-    /// Whether a record of `kind` is to be dropped: each order counts it, and one whose turn it is is done with.
+    /// Whether to drop a record of `kind`. Each drop order counts it; the first that is due ends.
     fn drops(&mut self, kind: u32) -> bool {
         let mut dropped = false;
         self.drops.retain_mut(|(of, before)| {
@@ -154,7 +158,7 @@ impl Wishes {
     }
 }
 
-/// The kind of record that `activity` becomes; none where it is not enabled.
+/// The kind of record for `activity`; `None` if it is not enabled.
 fn kind_of(activity: &Activity, enabled: &Enabled) -> Option<u32> {
     let kind = match activity.what {
         What::Kernel { .. } => return enabled.kernels(),

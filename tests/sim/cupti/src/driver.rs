@@ -1,4 +1,5 @@
-//! The simulated driver, as this library finds it loaded: its clock, and whom it tells of its calls. Must never load one.
+//! The loaded simulated driver: its clock, and the function that it calls after each driver call.
+//! This library never loads a driver itself.
 
 use std::sync::OnceLock;
 
@@ -7,7 +8,8 @@ use simbase::watch::{NOW, WATCH, Watcher};
 
 use crate::codes::{Answer, Code};
 
-/// The names that a driver may have been loaded under: by a launcher in the real one's place, and by `simcuda::install`.
+/// The names under which the driver may be loaded: by a launcher in the real one's place, and by
+/// `simcuda::install`.
 const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
 struct Driver {
@@ -15,12 +17,12 @@ struct Driver {
     watch: extern "C" fn(Option<Watcher>),
 }
 
-/// Now, in ns of the driver's clock; NOT_INITIALIZED where no simulated driver is loaded.
+/// The present time in ns of the driver's clock; NOT_INITIALIZED if no simulated driver is loaded.
 pub(crate) fn now() -> Answer<u64> {
     Ok((driver()?.now)())
 }
 
-/// Has the driver tell `watcher` of its calls, or nobody; NOT_INITIALIZED where no simulated driver is loaded.
+/// Sets or removes the watcher of driver calls; NOT_INITIALIZED if no simulated driver is loaded.
 pub(crate) fn watch(watcher: Option<Watcher>) -> Answer {
     (driver()?.watch)(watcher);
     Ok(())

@@ -1,20 +1,23 @@
-//! The C functions of the library: CUPTI's and the control functions of [`crate::Cupti`]. Each one checks its arguments and calls
-//! the state's methods; nothing else in the crate has a C name.
+//! The C functions of the library: CUPTI's, and the control functions of [`crate::Cupti`]. Each
+//! checks its arguments and calls the state's methods. Nothing else in the crate has a C name.
 
 mod activity;
 mod control;
 mod external;
 mod subscriber;
 
-/// Defines exported functions of CUPTI. Each is counted and failed by order, and cannot unwind; see [`crate::fault::call`].
+/// Defines exported functions of CUPTI. Each is counted, fails on request, and cannot unwind; see
+/// [`crate::fault::call`].
 macro_rules! cupti_functions {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block)*) => {$(
         $(#[$doc])*
-        // SAFETY: the name is CUPTI's, and no other library of the process may have it: that is the purpose of this crate.
+        // SAFETY: the name is CUPTI's. Replacing CUPTI is the purpose of this crate, so no other
+        // library of the process may have it.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
         extern "C" fn $name($($arg: $type),*) -> u32 {
-            const SYMBOL: $crate::symbols::Symbol = $crate::symbols::Symbol::named(stringify!($name));
+            use $crate::symbols::Symbol;
+            const SYMBOL: Symbol = Symbol::named(stringify!($name));
             $crate::fault::call(SYMBOL, || $body)
         }
     )*};

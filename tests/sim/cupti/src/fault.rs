@@ -1,5 +1,6 @@
-//! What happens around every call: it is counted, it fails when a test asks for that, and a panic inside it becomes an error
-//! code. Must never import the library's state, so that counts can be read while another thread is inside a call.
+//! Around every call: it is counted, it fails if a test asked for that, and a panic inside it
+//! becomes an error code. Uses nothing of the library's state, so that counts can be read while
+//! another thread is inside a call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +12,7 @@ use crate::symbols::{NAMES, Symbol};
 static CALLS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
 static RULES: Mutex<Vec<Rule>> = Mutex::new(Vec::new());
 
-/// An order to fail: after `pass` more calls of `symbol`, `times` calls answer `code`.
+/// A requested failure: after `pass` more calls of `symbol`, `times` calls return `code`.
 struct Rule {
     symbol: Symbol,
     pass: u64,
@@ -19,10 +20,10 @@ struct Rule {
     code: u32,
 }
 
-/// Runs one function: counts it, then fails it by order or runs `body`.
+/// Counts a call, and fails it if that was requested; otherwise runs `body`.
 pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> Answer) -> u32 {
     CALLS[symbol.0].fetch_add(1, Ordering::Relaxed);
-    if let Some(code) = ordered_failure(symbol) {
+    if let Some(code) = requested_failure(symbol) {
         return code;
     }
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -32,7 +33,7 @@ pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> Answer) -> u32 {
     }
 }
 
-fn ordered_failure(symbol: Symbol) -> Option<u32> {
+fn requested_failure(symbol: Symbol) -> Option<u32> {
     let mut failure = None;
     let mut rules = rules();
     for rule in rules.iter_mut().filter(|rule| rule.symbol == symbol) {
@@ -47,8 +48,8 @@ fn ordered_failure(symbol: Symbol) -> Option<u32> {
     failure
 }
 
-/// Orders the `nth` call of `symbol` from now (1-based) and the `times - 1` after it to answer `code`.
-pub(crate) fn order(symbol: Symbol, nth: u64, times: u64, code: u32) {
+/// Makes the `nth` call of `symbol` from now (1-based) and the `times - 1` after it return `code`.
+pub(crate) fn request_failure(symbol: Symbol, nth: u64, times: u64, code: u32) {
     if times > 0 {
         rules().push(Rule {
             symbol,
@@ -59,8 +60,7 @@ pub(crate) fn order(symbol: Symbol, nth: u64, times: u64, code: u32) {
     }
 }
 
-/// Forgets every order to fail.
-pub(crate) fn clear_orders() {
+pub(crate) fn clear_failures() {
     rules().clear();
 }
 
@@ -69,7 +69,6 @@ pub(crate) fn calls(symbol: Symbol) -> u64 {
     CALLS[symbol.0].load(Ordering::Relaxed)
 }
 
-/// Sets all counts to 0.
 pub(crate) fn reset_calls() {
     CALLS
         .iter()

@@ -1,5 +1,5 @@
-//! What the client wants recorded: kinds of activity (`CUpti_ActivityKind`), and of the API calls which. Must never know how a
-//! record is written.
+//! What the client has enabled: kinds of activity (`CUpti_ActivityKind`), API functions and
+//! callbacks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,6 @@ pub(crate) const SYNCHRONIZATION: u32 = 38;
 pub(crate) const EXTERNAL_CORRELATION: u32 = 39;
 pub(crate) const MEMORY2: u32 = 49;
 
-/// The kinds that are simulated.
 const SIMULATED: [u32; 10] = [
     MEMCPY,
     MEMSET,
@@ -30,27 +29,26 @@ const SIMULATED: [u32; 10] = [
     MEMORY2,
 ];
 
-/// What is enabled.
 pub(crate) struct Enabled {
     kinds: BTreeSet<u32>,
-    /// Of the two API kinds, which functions were switched on or off one by one since the kind was enabled.
+    /// Functions of the two API kinds that were switched on or off one by one since the kind was
+    /// enabled.
     chosen: BTreeMap<(u32, u32), bool>,
-    /// Functions that the subscriber is called back for, by domain.
-    listened: BTreeSet<(u32, u32)>,
+    /// Domains and ids of the functions with an enabled callback.
+    callbacks: BTreeSet<(u32, u32)>,
 }
 
 impl Enabled {
-    /// Nothing.
     pub(crate) const fn new() -> Enabled {
         Enabled {
             kinds: BTreeSet::new(),
             chosen: BTreeMap::new(),
-            listened: BTreeSet::new(),
+            callbacks: BTreeSet::new(),
         }
     }
 
-    /// Switches `kind` on; an API kind with all of its functions. INVALID_KIND for one that is not simulated, NOT_COMPATIBLE for
-    /// the serializing kind of kernels beside the concurrent one.
+    /// Enables `kind`; an API kind with all its functions. INVALID_KIND if it is not simulated,
+    /// NOT_COMPATIBLE for `KERNEL` together with `CONCURRENT_KERNEL`.
     pub(crate) fn enable(&mut self, kind: u32) -> Answer {
         if !SIMULATED.contains(&kind) {
             return Err(Code::INVALID_KIND);
@@ -67,7 +65,7 @@ impl Enabled {
         Ok(())
     }
 
-    /// Switches `kind` off, and forgets which of its functions were chosen.
+    /// Disables `kind`, and forgets which of its functions were chosen.
     pub(crate) fn disable(&mut self, kind: u32) -> Answer {
         if !SIMULATED.contains(&kind) {
             return Err(Code::INVALID_KIND);
@@ -77,8 +75,8 @@ impl Enabled {
         Ok(())
     }
 
-    /// Switches one function of an API kind on or off. Without the kind it has no effect, now or later, and no error says so:
-    /// the header promises otherwise, but this is what CUPTI 13.0 does.
+    /// Switches one function of an API kind on or off. If the kind is disabled, this has no effect,
+    /// now or later, and is no error: so does CUPTI 13.0, although the header promises otherwise.
     pub(crate) fn choose(&mut self, api: u32, cbid: u32, on: bool) {
         if self.kinds.contains(&api) {
             self.chosen.insert((api, cbid), on);
@@ -90,30 +88,27 @@ impl Enabled {
         self.has(api) && self.chosen.get(&(api, cbid)).copied().unwrap_or(true)
     }
 
-    /// Has the subscriber called back for a function, or no more.
-    pub(crate) fn listen(&mut self, domain: u32, cbid: u32, on: bool) {
+    /// Enables or disables the callback for a function.
+    pub(crate) fn set_callback(&mut self, domain: u32, cbid: u32, on: bool) {
         match on {
-            true => self.listened.insert((domain, cbid)),
-            false => self.listened.remove(&(domain, cbid)),
+            true => self.callbacks.insert((domain, cbid)),
+            false => self.callbacks.remove(&(domain, cbid)),
         };
     }
 
-    /// Whether the subscriber is called back for a function.
-    pub(crate) fn listens(&self, domain: u32, cbid: u32) -> bool {
-        self.listened.contains(&(domain, cbid))
+    pub(crate) fn has_callback(&self, domain: u32, cbid: u32) -> bool {
+        self.callbacks.contains(&(domain, cbid))
     }
 
-    /// Whether `kind` is on.
     pub(crate) fn has(&self, kind: u32) -> bool {
         self.kinds.contains(&kind)
     }
 
-    /// Whether nothing is on.
     pub(crate) fn is_empty(&self) -> bool {
-        self.kinds.is_empty() && self.listened.is_empty()
+        self.kinds.is_empty() && self.callbacks.is_empty()
     }
 
-    /// The kind under which kernels are recorded; none where they are not.
+    /// The kind of kernel records; `None` if kernels are not recorded.
     pub(crate) fn kernels(&self) -> Option<u32> {
         [CONCURRENT_KERNEL, KERNEL]
             .into_iter()

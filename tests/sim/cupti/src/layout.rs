@@ -1,5 +1,6 @@
-//! How long the records of a version of libcupti are. Where a field stands is the same in all of them (`record`). Sizes by
-//! compiling against the headers of that version; a real library's are told by walking its buffers.
+//! The sizes of records in each version of libcupti, from compiling against its headers. The
+//! offsets of fields are the same in all versions (`record`). Of a real library the sizes can be
+//! observed by walking its buffers.
 
 use crate::kinds;
 
@@ -7,15 +8,15 @@ use crate::kinds;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Version {
-    /// CUDA 12.0: `cuptiGetVersion` answers 18.
+    /// CUDA 12.0: `cuptiGetVersion` returns 18.
     Cuda12_0,
-    /// CUDA 13.0: `cuptiGetVersion` answers 130001.
+    /// CUDA 13.0: `cuptiGetVersion` returns 130001.
     #[default]
     Cuda13_0,
 }
 
 impl Version {
-    /// What `cuptiGetVersion` answers.
+    /// The result of `cuptiGetVersion`.
     pub fn number(self) -> u32 {
         match self {
             Version::Cuda12_0 => 18,
@@ -23,7 +24,7 @@ impl Version {
         }
     }
 
-    /// The length of a record of `kind`, in bytes; none for a kind that is not simulated.
+    /// The size of a record of `kind` in bytes; `None` if the kind is not simulated.
     pub(crate) fn size(self, kind: u32) -> Option<usize> {
         let old = self == Version::Cuda12_0;
         let size = match kind {

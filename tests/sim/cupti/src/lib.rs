@@ -1,20 +1,25 @@
-//! A simulated libcupti, so that machines without a GPU build, test and demonstrate what gpuprof makes of CUPTI's records.
+//! A simulated libcupti, so that gpuprof's use of CUPTI can be built, tested and demonstrated on
+//! machines without a GPU.
 //!
-//! One source, two libraries, as with the simulated driver that feeds it. The cdylib *is* libcupti: it exports the `cupti*`
-//! functions that gpuprof looks up, and its SONAME `libcupti.so.13` makes a later `dlopen("libcupti.so.13")` find it once it is
-//! loaded. The rlib loads that file ([`install`], [`install_with`]) and steers it ([`Cupti`]); `simcuda::real_or_simulated` loads it
-//! too. All state lives in the loaded library: nothing in [`Cupti`] may call the copy of its code that the rlib carries.
+//! As with the simulated driver that feeds it, one source makes two libraries. The cdylib *is*
+//! libcupti: it exports the `cupti*` functions that gpuprof looks up, and because its SONAME is
+//! `libcupti.so.13`, a `dlopen("libcupti.so.13")` finds it once it is loaded. The rlib loads that
+//! file ([`install`], [`install_with`]) and controls it ([`Cupti`]); `simcuda::real_or_simulated`
+//! loads it too. All state is in the loaded library: nothing in [`Cupti`] may call the copy of its
+//! code that is linked into the rlib.
 //!
-//! It behaves as CUPTI 13.0 did on an H200 with driver 580.159.04: what the records say, in which order they stand, when a buffer
-//! is handed back. Times are those of the simulated driver's clock, which `cuptiGetTimestamp` gives. What was not seen there, or is
-//! simpler here, is said where it is done.
+//! It behaves as CUPTI 13.0 did on an H200 with driver 580.159.04: the fields of the records, their
+//! order, and when a buffer is returned. Time stamps are those of the simulated driver's clock,
+//! which `cuptiGetTimestamp` returns. Comments mark behaviour that was not observed there or is
+//! simplified.
 //!
 //! # Environment
 //! | variable | meaning |
 //! |---|---|
 //! | `GPUPROF_SIM_CUPTI` | path of the built `libsimcupti.so` |
 //!
-//! This crate must never depend on gpuprof, cudarc or simcuda: the library must export CUPTI's names alone.
+//! This crate must never depend on gpuprof, cudarc or simcuda, because the library must export no
+//! names but CUPTI's.
 
 mod abi;
 mod buffers;

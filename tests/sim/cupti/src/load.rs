@@ -1,5 +1,5 @@
-//! Finding and loading the built library. Must never run the library's code that this crate carries: the one libcupti is the loaded
-//! one.
+//! Finds and loads the built library. The copy of its code that is linked into this crate never
+//! runs.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -10,16 +10,16 @@ use simbase::library::{self, LoadError, loaded};
 use crate::control::{Cupti, Functions};
 use crate::layout::Version;
 
-/// The name by which programs look for libcupti, and the library's SONAME.
+/// The library's SONAME, by which programs look for libcupti.
 const SONAME: &str = "libcupti.so.13";
 const FILE: &str = "libsimcupti.so";
 
-/// What to install.
+/// How to install the library.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// How records are laid out.
+    /// The layout of records.
     pub version: Version,
-    /// Exported functions that the library must lack, as an older one does.
+    /// Functions to hide, as if the library were older.
     pub hide: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub enum InstallError {
     Library(LoadError),
     /// Another libcupti.so.13 was loaded before.
     OtherCupti,
-    /// It was installed with other options, or loaded already where functions are to be hidden.
+    /// It was installed with other options, or was loaded before functions could be hidden.
     Installed,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for InstallError {
             InstallError::Library(error) => write!(f, "the simulated libcupti: {error}"),
             InstallError::OtherCupti => write!(f, "another {SONAME} was loaded before"),
             InstallError::Installed => {
-                f.write_str("it is installed with other options, or in use already")
+                f.write_str("it was installed with other options, or is already loaded")
             }
         }
     }
@@ -63,8 +63,8 @@ impl From<LoadError> for InstallError {
 
 static INSTALLED: Mutex<Option<(Cupti, Options)>> = Mutex::new(None);
 
-/// Loads the library as that of CUDA 13.0, with nothing hidden. It is fed by the simulated driver, which must be installed before
-/// anything is enabled.
+/// Loads the library as that of CUDA 13.0, with nothing hidden. The simulated driver feeds it, and
+/// must be installed before anything is enabled.
 ///
 /// # Errors
 /// As [`install_with`].
@@ -72,11 +72,12 @@ pub fn install() -> Result<Cupti, InstallError> {
     install_with(&Options::default())
 }
 
-/// Loads the library, so that a `dlopen` of the real one's name finds it; again with the same options it gives the installed one.
+/// Loads the library, so that a `dlopen` of the real one's name finds it. Returns the installed
+/// library if it was loaded with the same options before.
 ///
 /// # Errors
-/// Where it is not found or cannot be loaded, a function to hide does not exist, another libcupti was loaded before, or it is
-/// installed with other options.
+/// If the library is not found or cannot be loaded, a function to hide does not exist, another
+/// libcupti was loaded before, or the library was installed with other options.
 pub fn install_with(options: &Options) -> Result<Cupti, InstallError> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((cupti, with)) = &*installed {
@@ -103,7 +104,7 @@ fn load(hide: &[String]) -> Result<Cupti, InstallError> {
         }
     };
     let functions = Functions::find(&library).map_err(LoadError::Load)?;
-    // Never unloaded: function pointers into it live as long as the process.
+    // Never unloaded, because function pointers into it live as long as the process.
     std::mem::forget(library);
     match preloaded() {
         Some(_) => Ok(Cupti::new(functions)),
@@ -111,7 +112,7 @@ fn load(hide: &[String]) -> Result<Cupti, InstallError> {
     }
 }
 
-/// The simulated library, where it is what the name finds.
+/// The simulated library, if the name finds it.
 fn preloaded() -> Option<Library> {
     let library = loaded(SONAME)?;
     Functions::find(&library).is_ok().then_some(library)

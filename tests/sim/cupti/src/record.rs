@@ -1,5 +1,5 @@
-//! One activity record in the bytes of CUPTI (`cupti_activity.h`, checked by compiling against CUDA 12.0, 12.9 and 13.5: the
-//! fields written here stand at the same offset in all of them). Must never know where the record goes.
+//! Records in CUPTI's binary layout (`cupti_activity.h`, checked by compiling against CUDA 12.0,
+//! 12.9 and 13.5: the fields written here have the same offsets in all of them).
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -11,7 +11,7 @@ use crate::control::Stamps;
 use crate::kinds;
 use crate::layout::Version;
 
-/// Start and end of kernels, copies and memsets.
+/// The time stamps of kernels, copies and memsets.
 const START: usize = 16;
 const END: usize = 24;
 
@@ -20,18 +20,18 @@ const END: usize = 24;
 pub(crate) struct Record {
     pub(crate) kind: u32,
     pub(crate) bytes: Vec<u8>,
-    /// When what it tells of is over, in ns of the driver's clock.
-    pub(crate) over: u64,
+    /// When its activity or call is over, in ns of the driver's clock.
+    pub(crate) ends_at: u64,
 }
 
-/// Whose an activity is: the correlation id of its call, and whether that was an asynchronous one.
+/// The call that caused an activity.
 #[derive(Clone, Copy)]
 pub(crate) struct Cause {
     pub(crate) correlation: u32,
     pub(crate) asynchronous: bool,
 }
 
-/// One API call: the kind of record, the function, the times, the result and the correlation id.
+/// A driver or runtime call.
 pub(crate) struct Api {
     pub(crate) kind: u32,
     pub(crate) cbid: u32,
@@ -42,16 +42,20 @@ pub(crate) struct Api {
 }
 
 impl Record {
-    fn new(version: Version, kind: u32, over: u64) -> Record {
+    fn new(version: Version, kind: u32, ends_at: u64) -> Record {
         let mut bytes = vec![0; version.size(kind).unwrap_or(0)];
         bytes[..4].copy_from_slice(&kind.to_ne_bytes());
-        Record { kind, bytes, over }
+        Record {
+            kind,
+            bytes,
+            ends_at,
+        }
     }
 
-    /// Of an API call.
     pub(crate) fn api(version: Version, api: &Api) -> Record {
         let mut record = Record::new(version, api.kind, api.end);
-        // SAFETY: it has no preconditions. CUPTI's ids of threads are these, cut off at 32 bits.
+        // CUPTI's thread ids are these, truncated to 32 bits.
+        // SAFETY: it has no preconditions.
         let thread = unsafe { libc::pthread_self() } as u32;
         record.u32s(4, &[api.cbid]);
         record.u64s(8, &[api.start, api.end]);
@@ -60,7 +64,7 @@ impl Record {
         record
     }
 
-    /// Of an external id that is pushed during a call.
+    /// An external id that is pushed during a call.
     pub(crate) fn external(version: Version, kind: u32, id: u64, correlation: u32) -> Record {
         let mut record = Record::new(version, kinds::EXTERNAL_CORRELATION, 0);
         record.u32s(4, &[kind]);
@@ -69,7 +73,7 @@ impl Record {
         record
     }
 
-    /// Of `activity`, as a record of `kind`.
+    /// `activity` as a record of `kind`.
     pub(crate) fn activity(
         version: Version,
         kind: u32,
@@ -98,8 +102,8 @@ impl Record {
         record
     }
 
-    /// Makes the stamps of a kernel wrong.
-    pub(crate) fn spoil(&mut self, stamps: Stamps) {
+    /// Makes the time stamps of a kernel invalid.
+    pub(crate) fn corrupt(&mut self, stamps: Stamps) {
         let (start, end) = (self.u64(START), self.u64(END));
         let (start, end) = match stamps {
             Stamps::Zero => (0, 0),
@@ -108,8 +112,8 @@ impl Record {
         self.u64s(START, &[start, end]);
     }
 
-    /// What CUPTI hands out of work that is not over by `now`: no stamps.
-    pub(crate) fn unfinished(&mut self) {
+    /// A forced flush returns unfinished work without time stamps.
+    pub(crate) fn clear_stamps(&mut self) {
         self.u64s(START, &[0, 0]);
     }
 
@@ -133,7 +137,7 @@ impl Record {
         self.u32s(64, &block);
         self.u32s(76, &[static_shared, dynamic_shared]);
         self.u32s(92, &[cause.correlation]);
-        self.u64s(104, &[kept(name.text())]);
+        self.u64s(104, &[static_address(name.text())]);
         self.u32s(140, &[static_shared + dynamic_shared]);
         self.u64s(144, &[activity.node]);
         self.u32s(156, &[graph(activity)]);
@@ -142,9 +146,9 @@ impl Record {
     fn copy(&mut self, activity: &Activity, cause: Cause, bytes: u64, places: [Place; 2]) {
         let [from, to] = places;
         self.timed(activity, bytes);
-        let way = direction(places);
+        let kind = copy_kind(places);
         let flags = u8::from(cause.asynchronous);
-        self.bytes[4..8].copy_from_slice(&[way, from.memory as u8, to.memory as u8, flags]);
+        self.bytes[4..8].copy_from_slice(&[kind, from.memory as u8, to.memory as u8, flags]);
         if self.kind == kinds::MEMCPY2 {
             self.u32s(44, &[from.device]);
             self.u32s(52, &[to.device]);
@@ -177,7 +181,7 @@ impl Record {
         self.u32s(72, &[u32::from(cause.asynchronous)]);
     }
 
-    /// What copies and memsets have in common.
+    /// The fields that copies and memsets share.
     fn timed(&mut self, activity: &Activity, bytes: u64) {
         self.u64s(8, &[bytes, activity.start, activity.end]);
         self.u32s(32, &[activity.device, activity.context, activity.stream]);
@@ -214,7 +218,7 @@ impl Record {
 }
 
 /// `CUpti_ActivityMemcpyKind` by the two memories.
-fn direction([from, to]: [Place; 2]) -> u8 {
+fn copy_kind([from, to]: [Place; 2]) -> u8 {
     let host = |place: Place| matches!(place.memory, Memory::Pageable | Memory::Pinned);
     match (host(from), host(to)) {
         (true, true) => 9,
@@ -225,15 +229,15 @@ fn direction([from, to]: [Place; 2]) -> u8 {
     }
 }
 
-/// The number of the graph that a node is of.
+/// The id of a node's graph.
 fn graph(activity: &Activity) -> u32 {
     (activity.node >> 32) as u32
 }
 
-/// The address of `name` as a C string, which is never taken away.
-fn kept(name: &'static str) -> u64 {
+/// The address of `name` as a C string that is never freed.
+fn static_address(name: &'static str) -> u64 {
     static NAMES: Mutex<BTreeMap<&str, usize>> = Mutex::new(BTreeMap::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    let keep = || CString::new(name).map_or(0, |name| name.into_raw() as usize);
-    *names.entry(name).or_insert_with(keep) as u64
+    let leak = || CString::new(name).map_or(0, |name| name.into_raw() as usize);
+    *names.entry(name).or_insert_with(leak) as u64
 }

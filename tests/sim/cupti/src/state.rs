@@ -1,5 +1,5 @@
-//! The one state of the loaded library and the lock around it. No callback of the client and no function of the driver but its
-//! clock is called while holding it.
+//! The state of the loaded library, behind one lock. While it is held, no callback of the client is
+//! called, and of the driver only the clock.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,46 +12,46 @@ use crate::control::{Order, Stamps};
 use crate::kinds::Enabled;
 use crate::layout::Version;
 
-/// Everything the library knows.
 pub(crate) struct State {
     pub(crate) version: Version,
-    /// What `cuptiGetVersion` answers, where that is not the version's own number.
+    /// The result of `cuptiGetVersion`, if it is not the version's own number.
     pub(crate) number: Option<u32>,
-    pub(crate) wishes: Wishes,
+    pub(crate) overrides: Overrides,
     pub(crate) subscribed: bool,
     pub(crate) callback: Option<(Callback, User)>,
     pub(crate) callbacks: Option<(Request, Complete)>,
-    /// The client gives zeroed buffers.
+    /// The client provides zeroed buffers.
     pub(crate) zeroed: bool,
     pub(crate) enabled: Enabled,
     /// External ids by thread and kind, innermost last.
     pub(crate) pushed: BTreeMap<(u64, u32), Vec<u64>>,
     pub(crate) buffers: Buffers,
-    /// Records that were dropped since the client last asked.
+    /// Records dropped since the client last asked.
     pub(crate) dropped: u64,
     /// The correlation id of the last call.
     pub(crate) correlation: u32,
-    /// Between two flushes of the library's own, in ns of the driver's clock; 0 for none.
+    /// The period of automatic flushes, in ns of the driver's clock; 0 for none.
     pub(crate) period: u64,
     pub(crate) last_flush: u64,
 }
 
-/// What a test wants to go otherwise than it does by itself.
-pub(crate) struct Wishes {
+/// Deviations from the normal behaviour that a test has asked for.
+pub(crate) struct Overrides {
     pub(crate) order: Order,
-    /// At most so many records in a buffer, 0 for what fits.
+    /// Limit of records per buffer; 0 for as many as fit.
     pub(crate) split: usize,
-    /// Launches appear as calls of the runtime.
+    /// Launches are reported as runtime calls.
     pub(crate) runtime_launches: bool,
-    /// Records to drop: their kind, 0 for any, and how many of it come before.
+    /// Records to drop: their kind (0 for any), and how many of that kind to pass before.
     pub(crate) drops: Vec<(u32, u64)>,
-    /// Kernels with wrong stamps: how many come before, and what is wrong.
+    /// Kernels with invalid time stamps: how many to pass before, and which stamps.
     pub(crate) stamps: Vec<(u64, Stamps)>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State::new());
 
-/// The state, locked. A panic under the lock was answered as UNKNOWN; the state stays in use.
+/// Locks the state. A panic under the lock has returned UNKNOWN to the client; the state remains in
+/// use.
 pub(crate) fn lock() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -60,7 +60,7 @@ pub(crate) fn lock() -> MutexGuard<'static, State> {
 pub(crate) fn thread() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     thread_local! {
-        // Without a destructor: calls from exit handlers still find it.
+        // Has no destructor, so that calls from exit handlers still find it.
         static THREAD: Cell<u64> = const { Cell::new(0) };
     }
     if THREAD.get() == 0 {
@@ -70,12 +70,12 @@ pub(crate) fn thread() -> u64 {
 }
 
 impl State {
-    /// As the library is when it is loaded.
+    /// The state after loading.
     pub(crate) const fn new() -> State {
         State {
             version: Version::Cuda13_0,
             number: None,
-            wishes: Wishes {
+            overrides: Overrides {
                 order: Order::Measured,
                 split: 0,
                 runtime_launches: false,

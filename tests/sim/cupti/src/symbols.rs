@@ -1,5 +1,4 @@
-//! The names of every exported function of CUPTI, so that counts and failures are kept in plain arrays. Must never import the
-//! library's state.
+//! The names of all exported functions of CUPTI, so that counts and failures are in plain arrays.
 
 /// Every exported `cupti*` function.
 pub(crate) const NAMES: &[&str] = &[
@@ -29,7 +28,7 @@ pub(crate) const NAMES: &[&str] = &[
 pub(crate) struct Symbol(pub(crate) usize);
 
 impl Symbol {
-    /// The function called `name`, at compile time: a name that the list lacks does not compile.
+    /// The function `name`, at compile time; a name that is not in the list does not compile.
     pub(crate) const fn named(name: &str) -> Symbol {
         let mut index = 0;
         while index < NAMES.len() {
@@ -38,10 +37,9 @@ impl Symbol {
             }
             index += 1;
         }
-        panic!("an exported function is missing in symbols::NAMES")
+        panic!("an exported function is missing from symbols::NAMES")
     }
 
-    /// The function called `name`, or none.
     pub(crate) fn find(name: &str) -> Option<Symbol> {
         NAMES.iter().position(|known| *known == name).map(Symbol)
     }

@@ -1,14 +1,13 @@
-//! What an example does: it asks for a device and nothing else, and finds libcupti by its name.
+//! An example asks only for a device, and finds libcupti by its name.
 
 use simcuda::{Device, real_or_simulated};
 
-/// Where the simulated device is taken, the simulated libcupti comes with it.
 #[test]
-fn it_comes_with_the_simulated_device() {
+fn the_simulated_device_brings_the_simulated_libcupti() {
     let Device::Simulated(sim) = real_or_simulated() else {
         return;
     };
-    // SAFETY: loaded already.
+    // SAFETY: it is already loaded, so no initializer runs.
     let library = unsafe { libloading::Library::new("libcupti.so.13") }.unwrap();
     // SAFETY: the type is that of the header.
     let timestamp = unsafe { library.get::<extern "C" fn(*mut u64) -> u32>(b"cuptiGetTimestamp") };

@@ -1,8 +1,7 @@
-//! A libcupti that lacks functions, as an older one does.
+//! A libcupti that lacks functions, like an older one.
 
 use simcupti::{InstallError, Options, install, install_with};
 
-/// dlsym does not find what is hidden, and finds everything else.
 #[test]
 fn hidden_functions_are_missing() {
     let hide = |names: &[&str]| Options {
@@ -15,10 +14,10 @@ fn hidden_functions_are_missing() {
     let cupti = install_with(&options).unwrap();
     assert!(matches!(install(), Err(InstallError::Installed)));
     assert!(install_with(&options).is_ok());
-    // SAFETY: loaded already.
+    // SAFETY: it is already loaded, so no initializer runs.
     let library = unsafe { libloading::Library::new("libcupti.so.13") }.unwrap();
     let has = |name: &str| {
-        // SAFETY: the function is only looked for.
+        // SAFETY: the function is not called.
         unsafe { library.get::<unsafe extern "C" fn()>(name.as_bytes()) }.is_ok()
     };
     assert!(!has("cuptiActivityEnableDriverApi"));

@@ -1,11 +1,11 @@
-//! What a test can have go wrong.
+//! The failures and deviations that a test can ask for.
 
 mod common;
 
 use common::*;
 use simcupti::{Order, Stamps, Version};
 
-/// The records of CUDA 12.0 are shorter, say the same, and are walked as what they are.
+/// The records of CUDA 12.0 are shorter than those of 13.0 and have the same contents.
 #[test]
 fn records_of_an_older_version_are_shorter() {
     let mut world = world();
@@ -17,10 +17,10 @@ fn records_of_an_older_version_are_shorter() {
         SYNCHRONIZATION,
         EXTERNAL,
     ];
-    // Launch, asynchronous copy, memset, allocation, and the stream's wait; freeing is not among them.
+    // Launch, asynchronous copy, memset, allocation and stream wait, without the free.
     world.enable(&kinds, &[LAUNCH, 277, 216, 598, 126]);
-    let (new, new_lengths) = work(&mut world, Version::Cuda13_0, 130_001);
-    let (old, old_lengths) = work(&mut world, Version::Cuda12_0, 18);
+    let (new, new_sizes) = work(&mut world, Version::Cuda13_0, 130_001);
+    let (old, old_sizes) = work(&mut world, Version::Cuda12_0, 18);
     assert_eq!(letters(&new), "EKAEMAECAESAEWAM");
     assert_eq!(letters(&old), letters(&new));
     let kernel = |records: &[Record]| match &records[1] {
@@ -30,22 +30,21 @@ fn records_of_an_older_version_are_shorter() {
     assert_eq!(kernel(&old), ("saxpy".into(), [128, 1, 1], 1_000));
     assert_eq!(kernel(&new), kernel(&old));
     assert_eq!(
-        new_lengths,
+        new_sizes,
         [
             24, 216, 40, 24, 128, 40, 24, 96, 40, 24, 88, 40, 24, 56, 40, 128
         ]
     );
     assert_eq!(
-        old_lengths,
+        old_sizes,
         [
             24, 208, 40, 24, 120, 40, 24, 88, 40, 24, 88, 40, 24, 40, 40, 120
         ]
     );
 }
 
-/// The version's number can be one of which nobody here has heard.
 #[test]
-fn any_version_can_be_told() {
+fn any_version_number_can_be_set() {
     let world = world();
     world.cupti.set_version_number(Version::Cuda12_0, 17);
     let mut number = 0;
@@ -53,13 +52,13 @@ fn any_version_can_be_told() {
     assert_eq!(number, 17);
 }
 
-/// The records of some work under `version`, whose number is told, and their lengths.
+/// The records of some work under `version`, and their sizes.
 fn work(world: &mut World, version: Version, number: u32) -> (Vec<Record>, Vec<usize>) {
     world.cupti.set_version(version);
-    let mut told = 0;
-    assert_eq!((world.api.version)(&mut told), 0);
-    assert_eq!(told, number);
-    lengths().clear();
+    let mut answer = 0;
+    assert_eq!((world.api.version)(&mut answer), 0);
+    assert_eq!(answer, number);
+    sizes().clear();
     world.push(3);
     world.launch(1_000);
     let mut data = world.stream.clone_htod(&[1.0_f32; 4]).unwrap();
@@ -68,12 +67,12 @@ fn work(world: &mut World, version: Version, number: u32) -> (Vec<Record>, Vec<u
     drop(data);
     assert_eq!(world.pop(), Ok(3));
     let records = world.flush(0).concat();
-    (records, std::mem::take(&mut *lengths()))
+    (records, std::mem::take(&mut *sizes()))
 }
 
-/// Buffers of one record each: an API call comes before the kernel that it launched, which is still running.
+/// With one record per buffer, a call arrives before the kernel that it launched, which still runs.
 #[test]
-fn small_buffers_tear_calls_from_their_kernels() {
+fn small_buffers_separate_calls_from_their_kernels() {
     let mut world = world();
     world.cupti.split(1);
     world.enable(&[CONCURRENT_KERNEL, EXTERNAL], &[LAUNCH]);
@@ -95,9 +94,8 @@ fn small_buffers_tear_calls_from_their_kernels() {
     assert_eq!(world.pop(), Ok(1));
 }
 
-/// Each order that a buffer's records can be made to have.
 #[test]
-fn records_stand_in_the_order_that_is_wanted() {
+fn records_have_the_requested_order() {
     let mut world = world();
     world.enable(&[CONCURRENT_KERNEL, EXTERNAL], &[LAUNCH]);
     let mut in_order = |order| {
@@ -122,9 +120,8 @@ fn records_stand_in_the_order_that_is_wanted() {
     assert_eq!(in_order(Order::KernelsReversed), ("EKAEKA".into(), back));
 }
 
-/// The record that is to be dropped is, and is counted; the others stay.
 #[test]
-fn a_record_is_dropped_by_order() {
+fn a_requested_record_is_dropped_and_counted() {
     let mut world = world();
     world.enable(&[CONCURRENT_KERNEL], &[LAUNCH]);
     world.cupti.drop_record(CONCURRENT_KERNEL, 2);
@@ -138,13 +135,12 @@ fn a_record_is_dropped_by_order() {
     assert_eq!(world.dropped(), 2);
 }
 
-/// Stamps of a kernel are zero or reversed, of the one that is meant.
 #[test]
-fn stamps_are_wrong_by_order() {
+fn requested_kernels_have_invalid_stamps() {
     let mut world = world();
     world.enable(&[CONCURRENT_KERNEL], &[]);
-    world.cupti.spoil_stamps(2, Stamps::Zero);
-    world.cupti.spoil_stamps(3, Stamps::Reversed);
+    world.cupti.corrupt_stamps(2, Stamps::Zero);
+    world.cupti.corrupt_stamps(3, Stamps::Reversed);
     let before = world.sim.now();
     for _ in 0..4 {
         world.launch(1_000);
@@ -164,9 +160,9 @@ fn stamps_are_wrong_by_order() {
     );
 }
 
-/// Any function fails at the call that is meant, and does nothing then.
+/// Any function fails at the requested call, without any effect.
 #[test]
-fn functions_fail_by_order() {
+fn requested_calls_fail() {
     let world = world();
     world
         .cupti
@@ -185,9 +181,8 @@ fn functions_fail_by_order() {
     assert_eq!(world.api.subscribe(), 0);
 }
 
-/// Calls are counted, refused ones too.
 #[test]
-fn calls_are_counted() {
+fn calls_are_counted_even_if_they_fail() {
     let world = world();
     world.cupti.reset_calls();
     assert_eq!(world.cupti.calls_by_symbol(), []);

@@ -1,12 +1,12 @@
-//! What the records say, exact to the nanosecond under the virtual clock.
+//! The contents of records, exact to the nanosecond under the virtual clock.
 
 mod common;
 
 use common::*;
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 
-/// A launch of 12.5 µs that costs its caller 700 ns: the kernel starts when the call has queued it, the call is at its own times,
-/// and the external id is the innermost one. All three have one correlation id, and each call its own.
+/// A kernel of 12.5 µs whose launch takes 700 ns: the kernel starts when the call ends, and the
+/// external id is the innermost one. All three records have the correlation id of the call.
 #[test]
 fn a_launch_is_an_external_id_a_kernel_and_a_call() {
     let mut world = world();
@@ -77,9 +77,8 @@ fn a_launch_is_an_external_id_a_kernel_and_a_call() {
     assert_eq!(world.dropped(), 0);
 }
 
-/// Registers and static shared memory are what the driver says of the kernel.
 #[test]
-fn a_kernels_resources_are_what_the_driver_says() {
+fn a_kernel_record_has_the_resources_that_the_driver_reports() {
     let mut world = world();
     world.enable(&[CONCURRENT_KERNEL], &[]);
     world.sim.set_kernel_resources("saxpy", 168, 4_096);
@@ -90,9 +89,8 @@ fn a_kernels_resources_are_what_the_driver_says() {
     assert_eq!((kernel.registers, kernel.static_shared), (168, 4_096));
 }
 
-/// A launch that the driver refuses is a call with its code, and nothing of the device's.
 #[test]
-fn a_failed_launch_is_a_call_alone() {
+fn a_failed_launch_is_a_call_without_a_kernel() {
     let mut world = world();
     world.enable(&[CONCURRENT_KERNEL], &[LAUNCH]);
     world.sim.fail("cuLaunchKernel", 1, 1, 1);
@@ -107,9 +105,8 @@ fn a_failed_launch_is_a_call_alone() {
     assert_eq!(calls(&buffers)[0].result, 1);
 }
 
-/// What a call had begun before it failed is not told.
 #[test]
-fn a_failed_allocation_gives_no_memory() {
+fn a_failed_allocation_is_a_call_without_a_memory_record() {
     let world = world();
     world.enable(&[MEMORY2], &[243]);
     // SAFETY: the simulator refuses a null pointer.
@@ -118,13 +115,14 @@ fn a_failed_allocation_gives_no_memory() {
     assert_eq!(letters(&world.flush(0).concat()), "A");
 }
 
-/// Way, kinds of memory, and whether the call was asynchronous: 1 HtoD, 2 DtoH, 8 DtoD; 1 pageable, 2 pinned, 3 device. Synchronous
-/// copies are on the null stream, 7.
+/// `kinds` holds the direction (1 HtoD, 2 DtoH, 8 DtoD), the two kinds of memory (1 pageable, 2
+/// pinned, 3 device), and whether the call was asynchronous. Synchronous copies run on the null
+/// stream, 7.
 #[test]
-fn copies_say_their_way_memory_and_size() {
+fn copies_have_direction_memory_and_size() {
     let world = world();
     let context = world.stream.context().clone();
-    // SAFETY: it is written before it is read.
+    // SAFETY: the memory is written before it is read.
     let mut pinned = unsafe { context.alloc_pinned::<f32>(LEN) }.unwrap();
     let mut pageable = vec![0.0_f32; LEN];
     let mut device = world.stream.alloc_zeros::<f32>(LEN).unwrap();
@@ -138,7 +136,7 @@ fn copies_say_their_way_memory_and_size() {
     stream.memcpy_dtoh(&device, &mut pinned).unwrap();
     stream.memcpy_dtod(&other, &mut device).unwrap();
     stream.memcpy_dtoh(&device, &mut pageable).unwrap();
-    // SAFETY: the address has room for this.
+    // SAFETY: the allocation is large enough.
     unsafe { result::memcpy_htod_sync(world.address(), &[1.0_f32]) }.unwrap();
     let copies: Vec<_> = world.flush(0).concat();
     let number = world.number(stream);
@@ -166,9 +164,9 @@ fn copies_say_their_way_memory_and_size() {
     assert_eq!(copies, expected);
 }
 
-/// A copy from one device to another is of a kind of its own, and nothing where only MEMCPY is enabled.
+/// If only MEMCPY is enabled, a copy between devices is not recorded.
 #[test]
-fn a_copy_between_devices_is_another_kind() {
+fn a_copy_between_devices_has_its_own_kind() {
     let world = world();
     let there = CudaContext::new(1).unwrap();
     let far = there.default_stream().alloc_zeros::<f32>(LEN).unwrap();
@@ -190,14 +188,13 @@ fn a_copy_between_devices_is_another_kind() {
     );
 }
 
-/// Memsets: bytes, value, and the kind of memory.
 #[test]
-fn memsets_say_their_value_and_size() {
+fn memsets_have_value_and_size() {
     let world = world();
     world.sim.set_kernel_ns("memset", 250);
     world.enable(&[MEMSET], &[]);
     let before = world.sim.now();
-    // SAFETY: so many bytes are there.
+    // SAFETY: the allocation is large enough.
     unsafe { result::memset_d8_async(world.address(), 7, 64, world.stream.cu_stream()) }.unwrap();
     // SAFETY: as above.
     unsafe { result::memset_d8_sync(world.address(), 9, 32) }.unwrap();
@@ -220,20 +217,21 @@ fn memsets_say_their_value_and_size() {
     assert_eq!(sets, [set(0, 7, 64, number, 1), set(1, 9, 32, 7, 0)]);
 }
 
-/// Memory given and taken back: 2 pinned, 3 device; only what a stream orders has a stream and is asynchronous.
+/// Kinds of memory: 2 pinned, 3 device. Only stream-ordered memory has a stream and is
+/// asynchronous.
 #[test]
-fn memory_says_what_it_is() {
+fn allocations_and_frees_have_their_kind_of_memory() {
     let world = world();
     world.enable(&[MEMORY2], &[]);
     let stream = world.stream.cu_stream();
     let at = world.sim.now();
-    // SAFETY: it is given back below, as are the next two.
+    // SAFETY: it is freed below, as are the next two.
     let pinned = unsafe { result::malloc_host(4_096, 0) }.unwrap();
     // SAFETY: as above.
     let plain = unsafe { result::malloc_sync(512) }.unwrap();
     // SAFETY: as above.
     let ordered = unsafe { result::malloc_async(stream, 256) }.unwrap();
-    // SAFETY: it came from the call of the same kind, and nobody uses it.
+    // SAFETY: it came from the matching allocation, and nobody uses it.
     unsafe { result::free_async(ordered, stream) }.unwrap();
     // SAFETY: as above.
     unsafe { result::free_sync(plain) }.unwrap();
@@ -241,7 +239,7 @@ fn memory_says_what_it_is() {
     unsafe { result::free_host(pinned) }.unwrap();
     let addresses = [pinned as u64, plain, ordered];
     let memory: Vec<_> = world.flush(0).concat();
-    let one = |index: usize, operation, kind, of: usize, bytes, asynchronous| {
+    let record = |index: usize, operation, kind, of: usize, bytes, asynchronous| {
         Record::Memory(Memory {
             operation,
             kind,
@@ -258,19 +256,20 @@ fn memory_says_what_it_is() {
         })
     };
     let expected = [
-        one(0, 1, 2, 0, 4_096, 0),
-        one(1, 1, 3, 1, 512, 0),
-        one(2, 1, 3, 2, 256, 1),
-        one(3, 2, 3, 2, 256, 1),
-        one(4, 2, 3, 1, 512, 0),
-        one(5, 2, 2, 0, 4_096, 0),
+        record(0, 1, 2, 0, 4_096, 0),
+        record(1, 1, 3, 1, 512, 0),
+        record(2, 1, 3, 2, 256, 1),
+        record(3, 2, 3, 2, 256, 1),
+        record(4, 2, 3, 1, 512, 0),
+        record(5, 2, 2, 0, 4_096, 0),
     ];
     assert_eq!(memory, expected);
 }
 
-/// Waits last as long as the caller waited: 3 for a stream, 1 for an event, 4 for a context; 2, a stream's wait, takes no time.
+/// Kinds of waits: 1 for an event, 2 a stream that waits for an event (which takes the caller no
+/// time), 3 for a stream, 4 for a context.
 #[test]
-fn waits_say_for_what_and_how_long() {
+fn waits_have_their_kind_and_duration() {
     let mut world = world();
     let other = world.stream.context().new_stream().unwrap();
     let event = world.stream.context().new_event(None).unwrap();

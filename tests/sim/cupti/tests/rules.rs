@@ -1,12 +1,11 @@
-//! How CUPTI behaves around its records. Each test is a rule that was seen on an H200 with libcupti of CUDA 13.0.
+//! Subscribers, callbacks, kinds and graphs. Each test is a rule that was observed on an H200 with
+//! libcupti of CUDA 13.0.
 
 mod common;
 
-use std::sync::atomic::Ordering;
-
 use common::*;
 
-/// One subscriber: the second is refused with 39, until the first is gone.
+/// With 39, until the first has unsubscribed.
 #[test]
 fn a_second_subscriber_is_refused() {
     let world = world();
@@ -20,7 +19,6 @@ fn a_second_subscriber_is_refused() {
     assert_eq!(world.api.subscribe(), 0);
 }
 
-/// The version, the clock and the names.
 #[test]
 fn version_clock_and_names() {
     let world = world();
@@ -41,7 +39,8 @@ fn version_clock_and_names() {
     assert_eq!(result(48), Err(1));
 }
 
-/// A function that is switched on or off while the kind DRIVER is off is not, then or later, and no answer says so.
+/// Switching a function on or off while the kind DRIVER is disabled has no effect, now or later,
+/// and is no error.
 #[test]
 fn a_function_chosen_without_its_kind_is_not_recorded() {
     let mut world = world();
@@ -64,8 +63,7 @@ fn a_function_chosen_without_its_kind_is_not_recorded() {
     assert_eq!(world.pop(), Ok(1));
 }
 
-/// With the kind on every call is recorded, until all but the wanted ones are switched off; the kind switched off and on again
-/// has all of them once more.
+/// Enabling a kind enables all its functions, also if some of them were switched off before.
 #[test]
 fn functions_are_chosen_after_their_kind() {
     let mut world = world();
@@ -75,7 +73,7 @@ fn functions_are_chosen_after_their_kind() {
         event.record(&stream).unwrap();
         world.launch(0);
         let ids = calls(&world.flush(0)).into_iter().map(|call| call.cbid);
-        // cudarc asks for and sets the current context around its own calls: 303 and 304.
+        // cudarc gets and sets the current context around its own calls: 303 and 304.
         ids.filter(|cbid| ![303, 304].contains(cbid))
             .collect::<Vec<_>>()
     };
@@ -89,9 +87,8 @@ fn functions_are_chosen_after_their_kind() {
     assert_eq!(seen(&mut world), [119, LAUNCH]);
 }
 
-/// A launch through the runtime is a RUNTIME record and no DRIVER record, with the kernel's correlation id.
 #[test]
-fn a_launch_through_the_runtime_is_in_one_of_the_two_kinds() {
+fn a_launch_through_the_runtime_is_a_runtime_record_only() {
     let mut world = world();
     world.enable(&[CONCURRENT_KERNEL, EXTERNAL], &[LAUNCH]);
     world.cupti.launch_by_runtime(true);
@@ -113,9 +110,9 @@ fn a_launch_through_the_runtime_is_in_one_of_the_two_kinds() {
     assert_eq!(letters(&world.flush(0)[0]), "K", "it was switched off");
 }
 
-/// Kinds that are not simulated are refused, and so is the kind of kernels that serializes beside the one that does not.
+/// Also refused is KERNEL, which serializes kernels, together with CONCURRENT_KERNEL.
 #[test]
-fn kinds_that_cannot_be() {
+fn unknown_kinds_are_refused() {
     let world = world();
     world.enable(&[CONCURRENT_KERNEL], &[]);
     assert_eq!((world.api.enable)(3), 14);
@@ -123,9 +120,9 @@ fn kinds_that_cannot_be() {
     assert_eq!((world.api.disable)(17), 21);
 }
 
-/// Popping an empty stack answers 18. Stacks are a thread's own.
+/// Each thread has its own stack.
 #[test]
-fn an_empty_stack_says_so() {
+fn popping_an_empty_stack_fails() {
     let world = world();
     assert_eq!(world.pop(), Err(18));
     world.push(5);
@@ -141,70 +138,17 @@ fn an_empty_stack_says_so() {
     assert_eq!((world.api.pop)(6, std::ptr::null_mut()), 1);
 }
 
-/// A flush keeps back the whole buffer of a thread for one kernel that still runs, and hands out those of other threads.
+/// A captured launch is a call without activity. A replay is one call, and one activity per node
+/// with the call's correlation id, the graph's id and the node's id.
 #[test]
-fn buffers_are_per_thread_and_kept_back_for_one_kernel() {
-    let mut world = world();
-    world.enable(&[CONCURRENT_KERNEL, EXTERNAL], &[LAUNCH]);
-    let other = world.stream.context().new_stream().unwrap();
-    world.launch(300_000);
-    world.gpu.launch_on(&other, 1_000);
-    std::thread::scope(|scope| {
-        let (gpu, other) = (&mut world.gpu, &other);
-        scope.spawn(move || gpu.launch_on(other, 2_000));
-    });
-    world.pass(10_000);
-    let buffers = world.flush(0);
-    assert_eq!(
-        buffers.iter().map(|b| letters(b)).collect::<Vec<_>>(),
-        ["KA"]
-    );
-    let kernel = &kernels(&buffers)[0];
-    assert_eq!(kernel.end - kernel.start, 2_000);
-    world.pass(290_000);
-    let buffers = world.flush(0);
-    assert_eq!(
-        buffers.iter().map(|b| letters(b)).collect::<Vec<_>>(),
-        ["KAKA"]
-    );
-    let lasted = |kernel: &Kernel| kernel.end - kernel.start;
-    assert_eq!(
-        kernels(&buffers).iter().map(lasted).collect::<Vec<_>>(),
-        [300_000, 1_000]
-    );
-}
-
-/// A forced flush hands it out: without stamps what is not over, with them what is. It does not wait, and does not come again.
-#[test]
-fn a_forced_flush_hands_out_what_is_not_over() {
-    let mut world = world();
-    world.enable(&[CONCURRENT_KERNEL], &[LAUNCH]);
-    let now = world.sim.now();
-    world.launch(1_000);
-    world.launch(300_000);
-    world.pass(5_000);
-    let kernels = kernels(&world.flush(1));
-    let stamps: Vec<_> = kernels
-        .iter()
-        .map(|kernel| (kernel.start, kernel.end))
-        .collect();
-    assert_eq!(stamps, [(now, now + 1_000), (0, 0)]);
-    assert_eq!(world.sim.now(), now + 5_000);
-    world.pass(300_000);
-    assert_eq!(world.flush(1), [] as [Vec<Record>; 0]);
-}
-
-/// In a capture a launch is its call and no activity. A replay is one call, and one activity for each node, all with the call's
-/// correlation id, the graph's number and the node's.
-#[test]
-fn a_replay_is_one_call_and_all_its_nodes() {
+fn a_replay_is_one_call_and_one_activity_per_node() {
     let mut world = world();
     world.enable(&[CONCURRENT_KERNEL, MEMSET, EXTERNAL], &[LAUNCH, 216, 514]);
     world.push(9);
     world.begin_capture();
     world.launch(1_000);
     let (address, stream) = (world.address(), world.stream.cu_stream());
-    // SAFETY: so many bytes are there.
+    // SAFETY: the allocation is large enough.
     unsafe { cudarc::driver::result::memset_d8_async(address, 1, 8, stream) }.unwrap();
     world.launch(2_000);
     let graph = world.end_capture();
@@ -237,90 +181,8 @@ fn a_replay_is_one_call_and_all_its_nodes() {
     assert_eq!(world.pop(), Ok(9));
 }
 
-/// A full buffer goes back by itself as soon as all that it tells of is over; the client's own limit of records counts too.
 #[test]
-fn a_full_buffer_goes_back_when_it_is_over() {
-    let mut world = world();
-    // Two kernels of 216 bytes, and no third.
-    SIZE.store(600, Ordering::Release);
-    world.enable(&[CONCURRENT_KERNEL], &[]);
-    for _ in 0..3 {
-        world.launch(1_000);
-    }
-    assert_eq!(
-        world.buffers(),
-        [] as [Vec<Record>; 0],
-        "it is full, and not over"
-    );
-    world.pass(3_000);
-    world.launch(1_000);
-    assert_eq!(letters(&world.buffers().concat()), "KK");
-    world.pass(1_000);
-    assert_eq!(letters(&world.flush(0).concat()), "KK");
-    MOST.store(1, Ordering::Release);
-    SIZE.store(4_096, Ordering::Release);
-    world.launch(0);
-    assert_eq!(letters(&world.buffers().concat()), "K");
-}
-
-/// Records that find no buffer are dropped and counted, and the count starts again when it is read.
-#[test]
-fn records_without_a_buffer_are_dropped_and_counted() {
-    let mut world = world();
-    world.enable(&[CONCURRENT_KERNEL], &[LAUNCH]);
-    SIZE.store(0, Ordering::Release);
-    world.launch(1_000);
-    world.launch(1_000);
-    assert_eq!((world.dropped(), world.dropped()), (4, 0));
-    SIZE.store(64, Ordering::Release);
-    world.launch(1_000);
-    assert_eq!(world.dropped(), 2, "a buffer too small for the kernel");
-    SIZE.store(4_096, Ordering::Release);
-    world.launch(1_000);
-    world.pass(10_000);
-    assert_eq!(letters(&world.flush(0).concat()), "KA");
-    assert_eq!(world.dropped(), 0);
-}
-
-/// The walk ends with 12. A null buffer is 1, and what is no whole record 21.
-#[test]
-fn the_walk_ends() {
-    let world = world();
-    let mut record = std::ptr::null_mut();
-    let mut buffer = [0_u64; 8];
-    buffer[0] = u64::from(DRIVER);
-    let start: *mut u8 = buffer.as_mut_ptr().cast();
-    assert_eq!((world.api.next)(start, 0, &mut record), 12);
-    assert_eq!((world.api.next)(std::ptr::null_mut(), 8, &mut record), 1);
-    assert_eq!((world.api.next)(start, 39, &mut record), 21);
-    assert_eq!((world.api.next)(start, 40, &mut record), 0);
-    assert_eq!(record, start);
-    assert_eq!((world.api.next)(start, 40, &mut record), 12);
-    assert_eq!(
-        (world.api.next)(start, 64, &mut record),
-        21,
-        "kind 0 follows"
-    );
-}
-
-/// Asked to flush from time to time, the library does so by itself.
-#[test]
-fn it_flushes_by_itself_where_it_is_asked_to() {
-    let mut world = world();
-    world.enable(&[CONCURRENT_KERNEL], &[]);
-    assert_eq!((world.api.flush_period)(1), 0);
-    world.launch(1_000);
-    world.pass(500_000);
-    world.stream.synchronize().unwrap();
-    assert_eq!(world.buffers(), [] as [Vec<Record>; 0]);
-    world.pass(500_000);
-    world.stream.synchronize().unwrap();
-    assert_eq!(letters(&world.buffers().concat()), "K");
-}
-
-/// Watching changes no time: the same calls take as long with everything enabled.
-#[test]
-fn watching_takes_no_time() {
+fn recording_does_not_change_the_simulated_time() {
     let mut world = world();
     let lasts = |world: &mut World| {
         let before = world.sim.now();
@@ -346,33 +208,9 @@ fn watching_takes_no_time() {
     assert_eq!(lasts(&mut world), 3_000);
 }
 
-/// Told that buffers come zeroed, the library leaves that to the client. What it does with one that is not, as this client's are
-/// not, is not known: here it takes none.
+/// Only for enabled functions. The correlation id is that of the call's activities.
 #[test]
-fn buffers_have_to_be_zeroed_once_the_client_says_that_they_are() {
-    let mut world = world();
-    let set = |attribute, yes: u8| {
-        let mut size = 1;
-        (world.api.set_attribute)(attribute, &mut size, &yes)
-    };
-    assert_eq!((set(5, 1), set(999, 1)), (0, 1));
-    world.enable(&[CONCURRENT_KERNEL], &[]);
-    let kernels = |world: &mut World| {
-        world.launch(1_000);
-        world.pass(1_000);
-        let records: usize = world.flush(0).iter().map(Vec::len).sum();
-        (records, world.dropped())
-    };
-    assert_eq!(kernels(&mut world), (0, 1));
-    let mut size = 1;
-    assert_eq!((world.api.set_attribute)(5, &mut size, &0), 0);
-    assert_eq!(kernels(&mut world), (1, 0));
-}
-
-/// The subscriber is called back as a call begins and as it returns, for the functions that it asked for; by the call's id it finds
-/// what the call had run.
-#[test]
-fn calls_are_told_as_they_begin_and_as_they_return() {
+fn the_subscriber_is_called_at_entry_and_exit() {
     let mut world = world();
     let enable = world.api.enable_callback;
     assert_eq!(enable(1, world.subscriber, 1, LAUNCH), 0);
@@ -388,17 +226,17 @@ fn calls_are_told_as_they_begin_and_as_they_return() {
     let began = world.sim.now();
     world.launch(1_000);
     world.pass(1_000);
-    let told = world.told();
-    let [enter, leave] = told[..] else {
-        panic!("{told:?}")
+    let callbacks = world.callbacks();
+    let [enter, leave] = callbacks[..] else {
+        panic!("{callbacks:?}")
     };
-    let launch = |site, time, answer| Told {
+    let launch = |site, time, result| ReceivedCallback {
         site,
         domain: 1,
         cbid: LAUNCH,
         correlation: enter.correlation,
         time,
-        answer,
+        result,
     };
     assert_eq!(enter, launch(0, began, None));
     assert_eq!(leave, launch(1, began + 300, Some(0)));
@@ -406,5 +244,5 @@ fn calls_are_told_as_they_begin_and_as_they_return() {
     assert_eq!(kernel, enter.correlation);
     assert_eq!(enable(0, world.subscriber, 1, LAUNCH), 0);
     world.launch(1_000);
-    assert_eq!(world.told(), []);
+    assert_eq!(world.callbacks(), []);
 }

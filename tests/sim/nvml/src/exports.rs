@@ -1,6 +1,5 @@
-//! The functions of NVML, by its header `nvml.h`, and those by which a test steers them.
-//!
-//! Must never import the loading side.
+//! The functions of NVML, as `nvml.h` declares them, and the functions by which a test controls
+//! them.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -13,18 +12,18 @@ const NOT_FOUND: u32 = 6;
 const SM: u32 = 1;
 
 static REASONS: AtomicU64 = AtomicU64::new(0);
-static CLOCK: AtomicU32 = AtomicU32::new(crate::Simulated::HIGHEST);
-static ANSWER: AtomicU32 = AtomicU32::new(SUCCESS);
+static CLOCK: AtomicU32 = AtomicU32::new(crate::Simulated::MAX_CLOCK);
+static RESULT: AtomicU32 = AtomicU32::new(SUCCESS);
 /// `nvmlInit` less `nvmlShutdown`.
 static OPEN: AtomicU32 = AtomicU32::new(0);
-/// What a handle of the device points at.
+/// The target of the device's handle.
 static DEVICE: u8 = 0;
 
 #[unsafe(no_mangle)]
-extern "C" fn simnvml_set(reasons: u64, clock: u32, answer: u32) {
+extern "C" fn simnvml_set(reasons: u64, clock: u32, result: u32) {
     REASONS.store(reasons, SeqCst);
     CLOCK.store(clock, SeqCst);
-    ANSWER.store(answer, SeqCst);
+    RESULT.store(result, SeqCst);
 }
 
 #[unsafe(no_mangle)]
@@ -52,12 +51,12 @@ unsafe extern "C" fn nvmlDeviceGetHandleByUUID(
     if OPEN.load(SeqCst) == 0 {
         return UNINITIALIZED;
     }
-    // SAFETY: the caller hands over a C string.
+    // SAFETY: the caller passes a C string.
     let uuid = unsafe { CStr::from_ptr(uuid) };
     if uuid.to_bytes() != crate::Simulated::UUID.as_bytes() {
         return NOT_FOUND;
     }
-    // SAFETY: the caller hands over a place for the handle.
+    // SAFETY: the caller passes a valid place for the handle.
     unsafe { device.write((&raw const DEVICE).cast()) };
     SUCCESS
 }
@@ -67,8 +66,8 @@ unsafe extern "C" fn nvmlDeviceGetCurrentClocksThrottleReasons(
     device: *const c_void,
     reasons: *mut u64,
 ) -> u32 {
-    // SAFETY: the caller hands over a place for the answer.
-    unsafe { answer(device, reasons, REASONS.load(SeqCst)) }
+    // SAFETY: the caller passes a valid place for the value.
+    unsafe { write_value(device, reasons, REASONS.load(SeqCst)) }
 }
 
 #[unsafe(no_mangle)]
@@ -80,8 +79,8 @@ unsafe extern "C" fn nvmlDeviceGetClockInfo(
     if kind != SM {
         return INVALID_ARGUMENT;
     }
-    // SAFETY: the caller hands over a place for the answer.
-    unsafe { answer(device, clock, CLOCK.load(SeqCst)) }
+    // SAFETY: the caller passes a valid place for the value.
+    unsafe { write_value(device, clock, CLOCK.load(SeqCst)) }
 }
 
 #[unsafe(no_mangle)]
@@ -93,22 +92,22 @@ unsafe extern "C" fn nvmlDeviceGetMaxClockInfo(
     if kind != SM {
         return INVALID_ARGUMENT;
     }
-    // SAFETY: the caller hands over a place for the answer.
-    unsafe { answer(device, clock, crate::Simulated::HIGHEST) }
+    // SAFETY: the caller passes a valid place for the value.
+    unsafe { write_value(device, clock, crate::Simulated::MAX_CLOCK) }
 }
 
-/// Writes `value` where the device is ours and no failure was set.
+/// Writes `value` if the device is the simulated one and no failure was set.
 ///
 /// # Safety
-/// `place` can be written.
-unsafe fn answer<T>(device: *const c_void, place: *mut T, value: T) -> u32 {
+/// `place` must be valid for a write.
+unsafe fn write_value<T>(device: *const c_void, place: *mut T, value: T) -> u32 {
     if device != (&raw const DEVICE).cast() {
         return INVALID_ARGUMENT;
     }
-    let answer = ANSWER.load(SeqCst);
-    if answer == SUCCESS {
-        // SAFETY: by this function's own condition.
+    let result = RESULT.load(SeqCst);
+    if result == SUCCESS {
+        // SAFETY: the caller upholds the contract.
         unsafe { place.write(value) };
     }
-    answer
+    result
 }

@@ -1,4 +1,4 @@
-//! The activity API: what is recorded, and the buffers that the records come in.
+//! The activity API: which records are enabled, and the buffers that hold them.
 
 use super::cupti_functions;
 use crate::abi::{Bytes, Complete, Out, Request};
@@ -17,7 +17,7 @@ cupti_functions! {
         Ok(())
     }
 
-    /// Of all attributes that the client gives zeroed buffers.
+    /// Only the attribute for zeroed buffers is simulated.
     fn cuptiActivitySetAttribute(attribute: u32, size: Out<usize>, value: Bytes) {
         let mut bytes = 0;
         size.exchange(|given| {
@@ -35,7 +35,7 @@ cupti_functions! {
     fn cuptiActivityEnable(kind: u32) {
         driver::now()?;
         state::lock().enabled.enable(kind)?;
-        driver::watch(Some(collect::seen))
+        driver::watch(Some(collect::on_driver_call))
     }
 
     fn cuptiActivityDisable(kind: u32) {
@@ -47,7 +47,7 @@ cupti_functions! {
         if nothing { driver::watch(None) } else { Ok(()) }
     }
 
-    /// Numbers that no function has are taken.
+    /// Unknown callback ids are accepted.
     fn cuptiActivityEnableDriverApi(cbid: u32, enable: u8) {
         state::lock().enabled.choose(kinds::DRIVER, cbid, enable != 0);
         Ok(())
@@ -59,7 +59,8 @@ cupti_functions! {
         Ok(())
     }
 
-    /// Does not wait for the device. Forced, it hands out what is not over too, without its stamps.
+    /// Does not wait for the device. A forced flush also returns unfinished records, without time
+    /// stamps.
     fn cuptiActivityFlushAll(flags: u32) {
         buffers::flush(driver::now()?, flags & FORCED != 0);
         Ok(())
@@ -74,7 +75,8 @@ cupti_functions! {
         Ok(())
     }
 
-    /// The record behind the one given, or the first. MAX_LIMIT_REACHED at the end, INVALID_KIND where no whole record stands.
+    /// The record after the given one, or the first. MAX_LIMIT_REACHED at the end, INVALID_KIND if
+    /// there is no complete record.
     fn cuptiActivityGetNextRecord(buffer: Bytes, valid: usize, record: Out<Bytes>) {
         if buffer.is_null() {
             return Err(Code::INVALID_PARAMETER);
@@ -83,7 +85,7 @@ cupti_functions! {
             let at = match former.is_null() {
                 true => 0,
                 false => {
-                    let at = former.behind(buffer).ok_or(Code::INVALID_PARAMETER)?;
+                    let at = former.offset_from(buffer).ok_or(Code::INVALID_PARAMETER)?;
                     at + length(buffer, at, valid)?
                 }
             };
@@ -95,16 +97,16 @@ cupti_functions! {
         })
     }
 
-    /// Since the last call; context and stream are looked at by no version of today.
+    /// Since the last call. No present version uses context and stream.
     fn cuptiActivityGetNumDroppedRecords(_context: usize, _stream: u32, dropped: Out<usize>) {
         let mut state = state::lock();
-        dropped.put(state.dropped as usize)?;
+        dropped.write(state.dropped as usize)?;
         state.dropped = 0;
         Ok(())
     }
 }
 
-/// The length of the whole record at `at`.
+/// The size of the complete record at offset `at`.
 fn length(buffer: Bytes, at: usize, valid: usize) -> Answer<usize> {
     if at + 4 > valid {
         return Err(Code::INVALID_KIND);

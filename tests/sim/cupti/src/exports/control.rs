@@ -1,5 +1,6 @@
-//! The control functions behind [`crate::Cupti`]: `dlsym` finds them in the loaded library. A text is NUL-terminated; a function
-//! whose symbol is unknown answers [`UNKNOWN`] or false.
+//! The control functions behind [`crate::Cupti`], which finds them in the loaded library by
+//! `dlsym`. Texts are NUL-terminated. A function returns [`UNKNOWN`] or false if its symbol is
+//! unknown.
 
 use crate::abi::Text;
 use crate::control::{Order, Stamps};
@@ -8,11 +9,14 @@ use crate::state::State;
 use crate::symbols::Symbol;
 use crate::{driver, fault, state};
 
-/// What a count answers for a name that no exported function has.
+/// The count of a function that is not exported.
 const UNKNOWN: u64 = u64::MAX;
 
 macro_rules! control_functions {
-    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block)*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block
+    )*) => {$(
         $(#[$doc])*
         // SAFETY: the prefix makes the name this crate's own.
         #[unsafe(no_mangle)]
@@ -30,14 +34,14 @@ control_functions! {
     }
 
     fn simcupti_fail(symbol: Text, nth: u64, times: u64, code: u32) -> bool {
-        find(symbol).map(|symbol| fault::order(symbol, nth, times, code)).is_some()
+        find(symbol).map(|symbol| fault::request_failure(symbol, nth, times, code)).is_some()
     }
 
     fn simcupti_clear_failures() {
-        fault::clear_orders();
+        fault::clear_failures();
     }
 
-    /// The layout, and what `cuptiGetVersion` answers, 0 for the layout's own number.
+    /// The layout, and the result of `cuptiGetVersion`; 0 for the layout's own number.
     fn simcupti_set_version(version: Version, number: u32) {
         let mut state = state::lock();
         state.version = version;
@@ -45,28 +49,28 @@ control_functions! {
     }
 
     fn simcupti_split(records: usize) {
-        state::lock().wishes.split = records;
+        state::lock().overrides.split = records;
     }
 
     fn simcupti_set_order(order: Order) {
-        state::lock().wishes.order = order;
+        state::lock().overrides.order = order;
     }
 
     fn simcupti_drop_record(kind: u32, nth: u64) {
-        state::lock().wishes.drops.push((kind, nth.saturating_sub(1)));
+        state::lock().overrides.drops.push((kind, nth.saturating_sub(1)));
     }
 
-    fn simcupti_spoil_stamps(nth: u64, stamps: Stamps) {
-        state::lock().wishes.stamps.push((nth.saturating_sub(1), stamps));
+    fn simcupti_corrupt_stamps(nth: u64, stamps: Stamps) {
+        state::lock().overrides.stamps.push((nth.saturating_sub(1), stamps));
     }
 
     fn simcupti_launch_by_runtime(by_runtime: bool) {
-        state::lock().wishes.runtime_launches = by_runtime;
+        state::lock().overrides.runtime_launches = by_runtime;
     }
 
-    /// Everything as it is when the library is loaded, the version excepted. The client's buffers are not given back.
+    /// Resets everything except the version. The client's buffers are not returned.
     fn simcupti_reset() {
-        fault::clear_orders();
+        fault::clear_failures();
         fault::reset_calls();
         {
             let mut state = state::lock();
@@ -74,7 +78,7 @@ control_functions! {
             *state = State::new();
             (state.version, state.number) = (version, number);
         }
-        // Without a driver nobody was told of anything.
+        // Fails without a driver, where nothing was watched.
         let _ = driver::watch(None);
     }
 }

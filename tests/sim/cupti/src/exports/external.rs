@@ -1,4 +1,4 @@
-//! External correlation ids: a stack for each thread and kind.
+//! External correlation ids: one stack per thread and kind.
 
 use super::cupti_functions;
 use crate::abi::Out;
@@ -10,23 +10,23 @@ const KINDS: std::ops::RangeInclusive<u32> = 1..=5;
 
 cupti_functions! {
     fn cuptiActivityPushExternalCorrelationId(kind: u32, id: u64) {
-        known(kind)?;
+        check_kind(kind)?;
         state::lock().pushed.entry((thread(), kind)).or_default().push(id);
         Ok(())
     }
 
-    /// QUEUE_EMPTY where nothing is pushed. The popped id is an optional output.
+    /// QUEUE_EMPTY if nothing is pushed. The popped id is an optional output.
     fn cuptiActivityPopExternalCorrelationId(kind: u32, last: Out<u64>) {
-        known(kind)?;
+        check_kind(kind)?;
         let mut state = state::lock();
         let ids = state.pushed.get_mut(&(thread(), kind));
         let popped = ids.and_then(Vec::pop).ok_or(Code::QUEUE_EMPTY)?;
-        last.put_if_given(popped);
+        last.write_if_given(popped);
         Ok(())
     }
 }
 
-fn known(kind: u32) -> Answer {
+fn check_kind(kind: u32) -> Answer {
     match KINDS.contains(&kind) {
         true => Ok(()),
         false => Err(Code::INVALID_PARAMETER),

@@ -10,33 +10,34 @@ use crate::callbacks::{DRIVER_API, RUNTIME_API};
 use crate::codes::{self, Code};
 use crate::{callbacks, collect, driver, state};
 
-/// The one `CUpti_SubscriberHandle` that is ever given out.
+/// The only `CUpti_SubscriberHandle`.
 const SUBSCRIBER: usize = 0x5afe;
 
 cupti_functions! {
     fn cuptiGetVersion(version: Out<u32>) {
         let state = state::lock();
-        version.put(state.number.unwrap_or(state.version.number()))
+        version.write(state.number.unwrap_or(state.version.number()))
     }
 
     /// NOT_INITIALIZED without a simulated driver.
     fn cuptiGetTimestamp(timestamp: Out<u64>) {
-        timestamp.put(callbacks::now()?)
+        timestamp.write(callbacks::now()?)
     }
 
-    /// Who is second gets MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED.
+    /// A second subscriber gets MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED.
     fn cuptiSubscribe(subscriber: Out<usize>, callback: Option<Callback>, user: User) {
         let mut state = state::lock();
         if state.subscribed {
             return Err(Code::MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
         }
-        subscriber.put(SUBSCRIBER)?;
+        subscriber.write(SUBSCRIBER)?;
         state.subscribed = true;
         state.callback = callback.map(|callback| (callback, user));
         Ok(())
     }
 
-    /// Numbers that no function has are INVALID_PARAMETER, as are domains other than those of the driver and the runtime.
+    /// INVALID_PARAMETER for unknown callback ids, and for domains other than the driver and the
+    /// runtime.
     fn cuptiEnableCallback(enable: u32, subscriber: usize, domain: u32, number: u32) {
         let list = match domain {
             DRIVER_API => cbid::DRIVER,
@@ -49,12 +50,12 @@ cupti_functions! {
             if subscriber != SUBSCRIBER || !state.subscribed {
                 return Err(Code::INVALID_PARAMETER);
             }
-            state.enabled.listen(domain, number, enable != 0);
+            state.enabled.set_callback(domain, number, enable != 0);
         }
-        driver::watch(Some(collect::seen))
+        driver::watch(Some(collect::on_driver_call))
     }
 
-    /// What is enabled stays so, callbacks excepted.
+    /// Disables only the callbacks.
     fn cuptiUnsubscribe(subscriber: usize) {
         let mut state = state::lock();
         if subscriber != SUBSCRIBER || !state.subscribed {
@@ -67,16 +68,16 @@ cupti_functions! {
 
     fn cuptiGetResultString(result: u32, text: Out<*const c_char>) {
         let name = codes::name(result).ok_or(Code::INVALID_PARAMETER)?;
-        text.put(name.as_ptr())
+        text.write(name.as_ptr())
     }
 
-    /// Of the functions that are simulated.
+    /// Only for simulated functions.
     fn cuptiGetCallbackName(domain: u32, number: u32, name: Out<*const c_char>) {
         let list = match domain {
             DRIVER_API => cbid::DRIVER,
             RUNTIME_API => cbid::RUNTIME,
             _ => return Err(Code::INVALID_PARAMETER),
         };
-        name.put(cbid::name(list, number).ok_or(Code::INVALID_PARAMETER)?.as_ptr())
+        name.write(cbid::name(list, number).ok_or(Code::INVALID_PARAMETER)?.as_ptr())
     }
 }

@@ -1,4 +1,4 @@
-//! The records, parsed by the offsets that compiling against CUPTI's headers gives.
+//! Records, parsed by the offsets from compiling against CUPTI's headers.
 
 use std::ffi::{CStr, c_char};
 
@@ -35,7 +35,7 @@ pub(crate) struct Kernel {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Copy {
-    /// Way, memory it reads, memory it writes, flags.
+    /// Direction, source memory, destination memory, flags.
     pub(crate) kinds: [u8; 4],
     pub(crate) bytes: u64,
     pub(crate) start: u64,
@@ -47,12 +47,12 @@ pub(crate) struct Copy {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Peer {
-    /// As a copy's.
+    /// As of a copy.
     pub(crate) kinds: [u8; 4],
     pub(crate) bytes: u64,
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// The one it reads, the one it writes.
+    /// Source and destination.
     pub(crate) devices: [u32; 2],
     pub(crate) correlation: u32,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Set {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Memory {
-    /// 1 given, 2 taken back.
+    /// 1 allocation, 2 free.
     pub(crate) operation: u32,
     pub(crate) kind: u32,
     pub(crate) correlation: u32,
@@ -113,7 +113,7 @@ pub(crate) struct External {
 }
 
 impl Record {
-    /// The record at `at`, which `cuptiActivityGetNextRecord` gave.
+    /// The record at `at`, from `cuptiActivityGetNextRecord`.
     pub(super) fn parse(at: *const u8) -> Record {
         let n16 = |offset: usize| u16::from_ne_bytes(read(at, offset));
         let n32 = |offset: usize| u32::from_ne_bytes(read(at, offset));
@@ -254,7 +254,7 @@ pub(crate) fn calls(buffers: &[Vec<Record>]) -> Vec<Call> {
 fn read<const N: usize>(at: *const u8, offset: usize) -> [u8; N] {
     let mut bytes = [0; N];
     for (index, byte) in bytes.iter_mut().enumerate() {
-        // SAFETY: the record is longer than the furthest offset that is asked for.
+        // SAFETY: every offset that is read lies inside the record.
         let place = unsafe { at.add(offset + index) };
         // SAFETY: as above.
         *byte = unsafe { place.read() };
@@ -264,6 +264,6 @@ fn read<const N: usize>(at: *const u8, offset: usize) -> [u8; N] {
 
 fn text(address: u64) -> String {
     let text = address as *const c_char;
-    // SAFETY: a kernel's name is a text that is never taken away.
+    // SAFETY: a kernel's name is a text that is never freed.
     unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_owned()
 }
