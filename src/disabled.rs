@@ -21,8 +21,9 @@ impl StreamRef<'_> {
     /// A stream by its `CUstream` and `CUcontext`, which are ignored.
     ///
     /// # Safety
-    /// As with the feature `enable`: both handles must be valid. The stream must stay valid until every
-    /// span that was given it has ended, the context until the times of these spans have been read.
+    /// As with the feature `enable`: both handles must be valid. The stream must stay valid until
+    /// every span that was given it has ended, the context until the times of these spans have been
+    /// read.
     #[must_use]
     pub unsafe fn from_raw(_stream: *mut c_void, _context: *mut c_void) -> Self {
         Self(PhantomData)
@@ -41,10 +42,12 @@ impl<T: ?Sized> From<Arc<T>> for StreamRef<'_> {
     }
 }
 
-/// A value that knows the CUDA stream its work goes to. Without the feature `enable`, nothing asks for it.
+/// A value that knows the CUDA stream its work goes to. Without the feature `enable`, nothing asks
+/// for it.
 ///
-/// cudarc's own types implement it only with the feature `enable`, because cudarc is not built without
-/// it. A generic function of a library takes `impl Into<StreamRef<'_>>` to accept them in both builds.
+/// cudarc's own types implement it only with the feature `enable`, because cudarc is not built
+/// without it. A generic function of a library takes `impl Into<StreamRef<'_>>` to accept them in
+/// both builds.
 pub trait HasStream {
     /// The stream, or `None` if this value has none at present.
     fn stream_ref(&self) -> Option<StreamRef<'_>>;
@@ -79,7 +82,8 @@ macro_rules! pointers {
 }
 pointers!(&T, &mut T, Arc<T>, Rc<T>, Box<T>);
 
-/// A captured graph. Without the feature `enable` it passes everything on to the graph that it was made from.
+/// A captured graph. Without the feature `enable` it passes everything on to the graph that it was
+/// made from.
 #[derive(Clone, Debug)]
 pub struct Graph<G>(G);
 
@@ -93,7 +97,8 @@ impl<G> Graph<G> {
     /// A graph of any library. The handles are ignored.
     ///
     /// # Safety
-    /// As with the feature `enable`: both handles must be valid until `owner` is dropped or taken back.
+    /// As with the feature `enable`: both handles must be valid until `owner` is dropped or taken
+    /// back.
     #[must_use]
     pub unsafe fn from_raw(owner: G, _graph: *mut c_void, _exec: *mut c_void) -> Self {
         Self(owner)

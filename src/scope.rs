@@ -1,13 +1,16 @@
-//! [`scope!`](crate::scope!), the attribute's counterpart for part of a function. Generates the same code as the attribute
-//! does, so it goes by the same rules: absolute paths, hygienic locals, every item in a block of its own.
+//! [`scope!`](crate::scope!), the attribute's counterpart for a part of a function. It generates the
+//! attribute's code and follows the same rules: absolute paths, hygienic locals, items in a block.
 
-/// Profiles the rest of the enclosing block under a name: `scope!("name")`, or `scope!("name", stream)` to say which stream
-/// the work goes to. Without one it is the enclosing span's stream, or that of [`with_stream`](crate::with_stream).
+/// Profiles the rest of the enclosing block under a name: `scope!("name")`, or
+/// `scope!("name", stream)` if the work has its own stream. Without one it takes the stream of the
+/// enclosing span, or of [`with_stream`](crate::with_stream).
 ///
-/// The name is a constant `&'static str`. The stream is anything that implements [`HasStream`](crate::HasStream); the
-/// expression is evaluated only while gpuprof is on for this name. Scopes nest, and several may stand in one block.
+/// The name is a constant `&'static str`. The stream is anything that implements
+/// [`HasStream`](crate::HasStream); the expression is evaluated only while gpuprof measures this
+/// name. Scopes nest, and one block may have several.
 ///
-/// Not across an `.await`: the scope belongs to the thread it began on. Give the part a function of its own instead.
+/// A scope must not extend across an `.await`, because it belongs to the thread on which it began.
+/// Move that part into a function instead.
 ///
 /// ```
 /// fn step() {
@@ -29,9 +32,10 @@ macro_rules! scope {
         $crate::__scope!($name, $stream);
     };
     ($($other:tt)*) => {
-        ::core::compile_error!(
-            "scope! takes a name, and a stream if the work has its own: `scope!(\"name\")`, `scope!(\"name\", stream)`"
-        );
+        ::core::compile_error!(::core::concat!(
+            "scope! takes a name, and a stream if the work has its own: ",
+            "`scope!(\"name\")`, `scope!(\"name\", stream)`"
+        ));
     };
 }
 
@@ -50,7 +54,7 @@ macro_rules! __scope {
     };
     ($name:expr, $stream:expr) => {
         let mut __gpuprof_scope = $crate::__private::Span::off();
-        // `match` keeps a stream that a call returned by value alive until the span has begun.
+        // With `match`, a stream that an expression returns by value lives until the span has begun.
         $crate::__scope_span!($name, site => match &$stream {
             stream => __gpuprof_scope.enter(
                 site,
@@ -107,10 +111,11 @@ macro_rules! __scope {
     };
 }
 
-/// The name, refused while compiling if NVTX could not show it.
+/// The name, if NVTX can show it.
 ///
 /// # Panics
-/// When it is empty or contains a NUL character; [`scope!`](crate::scope!) calls this in constants only.
+/// If the name is empty or contains a NUL character. [`scope!`](crate::scope!) calls this in
+/// constants only, where a panic is a compile error.
 #[doc(hidden)]
 #[must_use]
 pub const fn __scope_name(name: &'static str) -> &'static str {

@@ -1,14 +1,15 @@
-//! Reads the arguments of the attribute as they are written: which ones, in which form. Whether they make sense is
-//! [`crate::validate`]'s question; a list with a slip in it still yields all its other arguments.
+//! Parses the attribute's argument list: names, and the form of what follows each. A list with an
+//! error in it still yields all its other arguments.
 
-use crate::errors::Mistakes;
+use crate::accepted;
+use crate::errors::Errors;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Error, Expr, Result, Token, token};
 
-/// One argument as written.
-pub(crate) struct Raw {
+/// One argument as written, unchecked.
+pub(crate) struct RawArgument {
     pub(crate) key: Ident,
     pub(crate) form: Form,
 }
@@ -21,19 +22,19 @@ pub(crate) enum Form {
     Value(Box<Expr>),
     /// `(…)`, which no argument takes.
     List(token::Paren),
-    /// `=` and something that is no expression; the mistake is recorded.
-    Broken,
+    /// `=` and something that is not an expression; the error is recorded.
+    Invalid,
 }
 
-/// Splits the list; what cannot be read is a mistake and is skipped up to the next comma.
-pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Vec<Raw> {
+/// Splits the list. Whatever cannot be parsed is an error and is skipped up to the next comma.
+pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Vec<RawArgument> {
     let list = |input: ParseStream| {
         let mut found = Vec::new();
         while !input.is_empty() {
-            let read = argument(input, mistakes);
-            found.extend(mistakes.take(read));
+            let read = argument(input, errors);
+            found.extend(errors.record(read));
             if !input.is_empty() && !input.peek(Token![,]) {
-                mistakes.push(input.error("expected `,` between arguments"));
+                errors.push(input.error("expected `,` between arguments"));
                 skip_to_comma(input)?;
             }
             input.parse::<Option<Token![,]>>()?;
@@ -44,11 +45,11 @@ pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Vec<Raw> {
     Parser::parse2(list, tokens).unwrap_or_default()
 }
 
-fn argument(input: ParseStream, mistakes: &mut Mistakes) -> Result<Raw> {
+fn argument(input: ParseStream, errors: &mut Errors) -> Result<RawArgument> {
     if !input.peek(syn::Ident::peek_any) {
         let error = input.error(format!(
             "expected the name of an argument; accepted: {}",
-            crate::validate::accepted(None)
+            accepted::list(None)
         ));
         skip_to_comma(input)?;
         return Err(error);
@@ -56,7 +57,7 @@ fn argument(input: ParseStream, mistakes: &mut Mistakes) -> Result<Raw> {
     let key = input.call(Ident::parse_any)?;
     let form = if input.peek(Token![=]) {
         let equals: Token![=] = input.parse()?;
-        value(input, &key, equals, mistakes)?
+        value(input, &key, equals, errors)?
     } else if input.peek(token::Paren) {
         let content;
         let paren = syn::parenthesized!(content in input);
@@ -65,26 +66,21 @@ fn argument(input: ParseStream, mistakes: &mut Mistakes) -> Result<Raw> {
     } else {
         Form::Word
     };
-    Ok(Raw { key, form })
+    Ok(RawArgument { key, form })
 }
 
-fn value(
-    input: ParseStream,
-    key: &Ident,
-    equals: Token![=],
-    mistakes: &mut Mistakes,
-) -> Result<Form> {
+fn value(input: ParseStream, key: &Ident, equals: Token![=], errors: &mut Errors) -> Result<Form> {
     if input.is_empty() || input.peek(Token![,]) {
         let what = format!("expected a value after `{key} =`");
-        mistakes.push(Error::new(equals.span, what));
-        return Ok(Form::Broken);
+        errors.push(Error::new(equals.span, what));
+        return Ok(Form::Invalid);
     }
     match input.parse::<Expr>() {
         Ok(value) => Ok(Form::Value(Box::new(value))),
         Err(error) => {
-            mistakes.push(error);
+            errors.push(error);
             skip_to_comma(input)?;
-            Ok(Form::Broken)
+            Ok(Form::Invalid)
         }
     }
 }

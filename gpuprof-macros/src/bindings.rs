@@ -1,17 +1,17 @@
-//! Finds what a function's parameters bind, in order: the values that may carry a stream. Only looks at signatures.
+//! Finds the names that a function's parameters bind, in order: the values that may have a stream.
 
 use proc_macro2::Ident;
 use syn::{Attribute, FnArg, Pat, Signature};
 
 /// One name that the body can use, `self` included.
 pub(crate) struct Binding {
-    /// The `#[cfg]`s of its parameter: without the parameter there is nothing to look at.
+    /// The `#[cfg]`s of its parameter, without which the name does not exist.
     pub(crate) cfgs: Vec<Attribute>,
     pub(crate) ident: Ident,
 }
 
 /// Every name bound by the parameters, the receiver first.
-pub(crate) fn of(signature: &Signature) -> Vec<Binding> {
+pub(crate) fn bindings(signature: &Signature) -> Vec<Binding> {
     let mut found = Vec::new();
     for input in &signature.inputs {
         let (attrs, mut idents) = match input {
@@ -34,7 +34,8 @@ pub(crate) fn of(signature: &Signature) -> Vec<Binding> {
     found
 }
 
-/// `_`, literals and paths bind nothing; all sides of `a | b` bind the same, so the first will do.
+/// `_`, literals and paths bind nothing. All sides of `a | b` bind the same names, so the first
+/// suffices.
 fn in_pattern(pattern: &Pat) -> Vec<Ident> {
     match pattern {
         Pat::Ident(name) => {
@@ -64,10 +65,10 @@ fn in_patterns<'a>(patterns: impl Iterator<Item = &'a Pat>) -> Vec<Ident> {
 mod tests {
     #[test]
     fn every_binding_is_found_in_order() {
-        let signature = "fn f(mut self: Box<Self>, a: A, _: B, (ref b, [c, .., 3]): C, S { d, e: Some(f), .. }: S, \
-                         g @ (h, _): D, (V(i) | W(i)): E, &r#type: &F)";
+        let signature = "fn f(mut self: Box<Self>, a: A, _: B, (ref b, [c, .., 3]): C, \
+                         S { d, e: Some(f), .. }: S, g @ (h, _): D, (V(i) | W(i)): E, &r#type: &F)";
         let signature: syn::Signature = syn::parse_str(signature).unwrap();
-        let found: Vec<String> = super::of(&signature)
+        let found: Vec<String> = super::bindings(&signature)
             .iter()
             .map(|found| found.ident.to_string())
             .collect();

@@ -1,21 +1,23 @@
-//! Walks the items of an annotated `mod` or `impl` block, nested blocks and the default methods of traits included, and
-//! leaves alone what is not a function with a body, what cannot be profiled (`const fn`) and what has its own attribute.
+//! Expands the functions of an annotated `mod` or `impl` block, nested blocks and the default
+//! methods of traits included. Leaves out `const fn`, functions without a body and items with their
+//! own attribute.
 
 use crate::args::{self, Form};
-use crate::errors::Mistakes;
+use crate::errors::Errors;
 use crate::expand;
 use crate::item::{Container, Function, Item};
-use crate::validate::{Args, is_gpu_profile};
-use proc_macro2::{TokenStream, TokenTree};
-use quote::ToTokens;
+use crate::validate::is_gpu_profile;
+use crate::values::Args;
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote_spanned};
 use syn::parse::{ParseStream, Parser};
-use syn::{Attribute, Expr, Meta, Result};
+use syn::{Attribute, Expr, Meta, Path, Result};
 
-/// The block with every function of it profiled as `args` say. Without `args`, only the marks that belong to the block
-/// (`#[gpu_profile(skip)]`) are taken away.
+/// The block with each of its functions expanded by `args`. Without `args`, only the marks that
+/// belong to the block (`#[gpu_profile(skip)]`) are removed.
 ///
 /// # Errors
-/// Where an item or a signature cannot be read.
+/// If an item or a signature cannot be parsed.
 pub(crate) fn functions(container: Container, args: Option<&Args>) -> Result<TokenStream> {
     let walk = |input: ParseStream| {
         let mut body = TokenStream::new();
@@ -23,7 +25,7 @@ pub(crate) fn functions(container: Container, args: Option<&Args>) -> Result<Tok
             inner.to_tokens(&mut body);
         }
         while !input.is_empty() {
-            body.extend(one(input.parse()?, args)?);
+            body.extend(expand_item(input.parse()?, args)?);
         }
         Ok(body)
     };
@@ -31,13 +33,13 @@ pub(crate) fn functions(container: Container, args: Option<&Args>) -> Result<Tok
     Ok(Item::Container(container.with_body(body)).into_token_stream())
 }
 
-fn one(mut item: Item, args: Option<&Args>) -> Result<TokenStream> {
+fn expand_item(mut item: Item, args: Option<&Args>) -> Result<TokenStream> {
     let args = match mark(&item) {
         Mark::Own(index) => {
             if let Some(path) = args.and_then(|args| args.krate.as_ref()) {
                 let attribute = &mut item.attrs_mut()[index];
                 if !names_crate(attribute) {
-                    *attribute = expand::with_crate(attribute, path);
+                    *attribute = with_crate(attribute, path);
                 }
             }
             return Ok(item.into_token_stream());
@@ -51,18 +53,19 @@ fn one(mut item: Item, args: Option<&Args>) -> Result<TokenStream> {
     match (item, args) {
         (Item::Container(block), args) => functions(block, args),
         (Item::Function(function), Some(args)) if function.sig.constness.is_none() => {
-            let args = fitting(args, &function);
+            let args = args_for(args, &function);
             Ok(expand::function(*function, &args))
         }
         (item, _) => Ok(item.into_token_stream()),
     }
 }
 
-/// What an item inside the block says about itself; the index is that of the attribute that says it.
+/// An item's own attribute, by its index.
 enum Mark {
     None,
-    /// Its own `#[gpu_profile(…)]`, which wins and which the compiler expands later.
+    /// `#[gpu_profile(…)]`, which replaces the block's and which the compiler expands later.
     Own(usize),
+    /// `#[gpu_profile(skip)]`
     Skip(usize),
 }
 
@@ -70,7 +73,7 @@ fn mark(item: &Item) -> Mark {
     let Some(index) = item.attrs().iter().position(is_gpu_profile) else {
         return Mark::None;
     };
-    // On anything else `skip` means nothing; left in place it reports that itself.
+    // `skip` on anything else is an error, which the attribute reports itself if it stays there.
     let can_skip = !matches!(item, Item::Other(_));
     match &item.attrs()[index].meta {
         Meta::List(list) if can_skip && is_skip(&list.tokens) => Mark::Skip(index),
@@ -79,7 +82,7 @@ fn mark(item: &Item) -> Mark {
 }
 
 fn is_skip(tokens: &TokenStream) -> bool {
-    match &args::parse(tokens.clone(), &mut Mistakes::default())[..] {
+    match &args::parse(tokens.clone(), &mut Errors::default())[..] {
         [only] => only.key == "skip" && matches!(only.form, Form::Word),
         _ => false,
     }
@@ -87,16 +90,38 @@ fn is_skip(tokens: &TokenStream) -> bool {
 
 fn names_crate(attribute: &Attribute) -> bool {
     match &attribute.meta {
-        Meta::List(list) => args::parse(list.tokens.clone(), &mut Mistakes::default())
+        Meta::List(list) => args::parse(list.tokens.clone(), &mut Errors::default())
             .iter()
             .any(|argument| argument.key == "crate"),
         _ => false,
     }
 }
 
-/// The block's arguments as far as they fit this function: one without `self` has no `self.stream`, and an asynchronous
-/// one goes into no graph.
-fn fitting(args: &Args, function: &Function) -> Args {
+/// The attribute with `crate = path` added.
+fn with_crate(attribute: &Attribute, krate: &Path) -> Attribute {
+    let site = Span::mixed_site();
+    let arguments = match &attribute.meta {
+        Meta::List(list) => list.tokens.clone(),
+        _ => TokenStream::new(),
+    };
+    let ends = arguments.clone().into_iter().last();
+    let comma = match ends {
+        Some(TokenTree::Punct(end)) if end.as_char() == ',' => None,
+        Some(_) => Some(quote_spanned!(site=> ,)),
+        None => None,
+    };
+    let path = attribute.path();
+    let mut changed = attribute.clone();
+    let meta = quote_spanned!(site=> #path(#arguments #comma crate = #krate));
+    if let Ok(meta) = syn::parse2(meta) {
+        changed.meta = meta;
+    }
+    changed
+}
+
+/// The block's arguments that apply to this function: one without `self` has no `self.stream`, and
+/// an asynchronous one cannot be captured into a graph.
+fn args_for(args: &Args, function: &Function) -> Args {
     let mut args = args.clone();
     let takes_self = function.sig.receiver().is_some();
     args.stream = args

@@ -1,13 +1,12 @@
-//! Collects what is wrong with one attribute, so that all of it is reported at once. Knows nothing of what is parsed.
+//! Collects the errors of one attribute, so that all of them are reported at once.
 
 use proc_macro2::TokenStream;
 use syn::{Error, Result};
 
-/// Everything found wrong so far.
 #[derive(Default)]
-pub(crate) struct Mistakes(Option<Error>);
+pub(crate) struct Errors(Option<Error>);
 
-impl Mistakes {
+impl Errors {
     pub(crate) fn push(&mut self, error: Error) {
         match &mut self.0 {
             Some(all) => all.combine(error),
@@ -15,8 +14,8 @@ impl Mistakes {
         }
     }
 
-    /// The value, or `None` and one mistake more.
-    pub(crate) fn take<T>(&mut self, result: Result<T>) -> Option<T> {
+    /// The value; or `None`, and the error is recorded.
+    pub(crate) fn record<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }
 
@@ -24,8 +23,9 @@ impl Mistakes {
         self.0.is_none()
     }
 
-    /// The item with a compile error for each mistake after it: the item stays, so nothing that uses it fails as well.
-    pub(crate) fn beside(self, item: TokenStream) -> TokenStream {
+    /// The item, followed by a compile error for each error. The item is still emitted, so that
+    /// code that uses it does not fail as well.
+    pub(crate) fn append_to(self, item: TokenStream) -> TokenStream {
         let mut tokens = item;
         tokens.extend(self.0.map(|errors| errors.to_compile_error()));
         tokens

@@ -1,21 +1,22 @@
-//! Writes the profiled function: the only place where code is generated. Works on checked arguments alone.
+//! Writes the profiled function from checked arguments.
 //!
-//! The generated code meets names it cannot foresee (`mod std`, `enum Option`, `type u64`, a parameter called like one of
-//! ours), so it says `::core::…` or goes through `gpuprof::__private`, gives its locals the hygiene of `mixed_site`, and
-//! ends every literal in its type. What it needs of `__private`: `inventory`, `Entry`, `Meta`, `Site`, `type_name_of`,
-//! `StatedWork`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `ProbeYes`, `ProbeNo`, `Streams`, `stream_of`, `stated`, `Span`,
-//! `AsyncSpan`, `instrument`.
+//! The user's code may define names that the generated code would otherwise refer to (`mod std`,
+//! `enum Option`, `type u64`, a parameter with the name of a local). The generated code therefore
+//! uses `::core::…` or `gpuprof::__private` paths, gives its locals `mixed_site` hygiene, and
+//! suffixes literals. It uses these items of `__private`: `inventory`, `Entry`, `Meta`, `Site`,
+//! `type_name_of`, `Work`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `ProbeYes`, `ProbeNo`,
+//! `Streams`, `stream_of`, `stated`, `Span`, `AsyncSpan`, `instrument`.
 
-use crate::bindings::{self, Binding};
-use crate::future_fn::{self, Tail};
+use crate::future_fn::{self, FutureTail};
 use crate::item::{Function, Item};
-use crate::rewrite::{inferable, typed};
-use crate::validate::Args;
-use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
+use crate::rewrite::{with_integer_type, without_impl_trait};
+use crate::streams::streams;
+use crate::values::Args;
+use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, Meta, Path, ReturnType, Type, UnOp};
+use syn::{Attribute, Expr, ReturnType, Type};
 
 /// The function with its body inside a span.
 pub(crate) fn function(mut function: Function, args: &Args) -> TokenStream {
@@ -44,28 +45,6 @@ pub(crate) fn function(mut function: Function, args: &Args) -> TokenStream {
     quote_spanned!(site=> #[allow(clippy::items_after_statements)] #item)
 }
 
-/// The attribute with `crate = path` added.
-pub(crate) fn with_crate(attribute: &Attribute, krate: &Path) -> Attribute {
-    let site = Span::mixed_site();
-    let arguments = match &attribute.meta {
-        Meta::List(list) => list.tokens.clone(),
-        _ => TokenStream::new(),
-    };
-    let ends = arguments.clone().into_iter().last();
-    let comma = match ends {
-        Some(TokenTree::Punct(end)) if end.as_char() == ',' => None,
-        Some(_) => Some(quote_spanned!(site=> ,)),
-        None => None,
-    };
-    let path = attribute.path();
-    let mut changed = attribute.clone();
-    let meta = quote_spanned!(site=> #path(#arguments #comma crate = #krate));
-    if let Ok(meta) = syn::parse2(meta) {
-        changed.meta = meta;
-    }
-    changed
-}
-
 /// Whether the function is asynchronous, in either form.
 pub(crate) fn is_async(function: &Function) -> bool {
     let (_, body) = split(function.body.stream());
@@ -77,7 +56,7 @@ enum Kind {
     Plain,
     Async,
     /// Not `async`, but its last expression makes a future.
-    Future(Tail),
+    Future(FutureTail),
 }
 
 fn private(args: &Args) -> TokenStream {
@@ -88,7 +67,7 @@ fn private(args: &Args) -> TokenStream {
     }
 }
 
-/// The inner attributes, which must stay first, and the statements.
+/// The inner attributes, which must come first, and the statements.
 fn split(body: TokenStream) -> (TokenStream, TokenStream) {
     let parse = |input: ParseStream| {
         let mut inner = TokenStream::new();
@@ -102,8 +81,8 @@ fn split(body: TokenStream) -> (TokenStream, TokenStream) {
         .unwrap_or((TokenStream::new(), body))
 }
 
-/// The statement that opens the span. Its items stand in a block of their own, outside of any `async` block, so that
-/// the path that `type_name` gives is the function's own.
+/// The statement that begins the span. Its items are in a block of their own, outside of any
+/// `async` block, so that `type_name` gives the path of the function itself.
 fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
     let site = Span::mixed_site();
     let private = private(args);
@@ -121,7 +100,7 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
         #private::inventory::submit! { #private::Entry(&__GPUPROF_SITE) }
     };
     let enter = match kind {
-        // Begun where it stays: moving it costs as much as a clock read.
+        // Begun in place, because moving the span costs as much as a clock read.
         Kind::Plain => {
             let begin = begin(quote_spanned!(site=> __gpuprof_span.enter));
             return quote_spanned! {site=>
@@ -138,7 +117,7 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
             };
         }
         Kind::Async => quote_spanned!(site=> new),
-        // Called now, polled later or never.
+        // Called now, and polled later or never.
         Kind::Future(_) => quote_spanned!(site=> later),
     };
     let begin = begin(quote_spanned!(site=> #private::AsyncSpan::#enter));
@@ -158,7 +137,7 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
 
 fn meta(private: &TokenStream, function: &Function, args: &Args, is_async: bool) -> TokenStream {
     let site = Span::mixed_site();
-    // `line!()` would give the line of the attribute, for every function of a block the same.
+    // `line!()` would give the line of the attribute, the same for every function of a block.
     let line = Literal::u32_suffixed(function.sig.ident.span().unwrap().line() as u32);
     let name = option(args.name.as_ref());
     let category = option(args.category.as_ref());
@@ -191,93 +170,6 @@ fn option(value: Option<impl ToTokens>) -> TokenStream {
     }
 }
 
-/// What a stream closure needs declared before it, and the body of that closure.
-fn streams(private: &TokenStream, function: &Function, args: &Args) -> (TokenStream, TokenStream) {
-    let site = Span::mixed_site();
-    if let Some(streams) = &args.stream {
-        return stated_streams(private, function, streams);
-    }
-    let bindings = if args.cpu {
-        Vec::new()
-    } else {
-        bindings::of(&function.sig)
-    };
-    if bindings.is_empty() {
-        return (
-            TokenStream::new(),
-            quote_spanned!(site=> #private::Streams::Inherit),
-        );
-    }
-    // The probes stand outside of the closure, as what they give is borrowed from them.
-    let mut slots = TokenStream::new();
-    let mut answers = TokenStream::new();
-    for (index, Binding { cfgs, ident }) in bindings.iter().enumerate() {
-        let probe = Ident::new(&format!("probe{index}"), site);
-        slots.extend(quote_spanned!(site=> #(#cfgs)* let #probe = &#private::Probe(&#ident);));
-        answers.extend(quote_spanned! {site=>
-            #(#cfgs)*
-            if let ::core::option::Option::Some(stream) = #probe.gpuprof_stream() {
-                return #private::Streams::One(stream);
-            }
-        });
-    }
-    let search = quote_spanned! {site=> {
-        use #private::{ProbeNo as _, ProbeYes as _};
-        #answers
-        #private::Streams::Inherit
-    }};
-    (slots, search)
-}
-
-fn stated_streams(
-    private: &TokenStream,
-    function: &Function,
-    streams: &[Expr],
-) -> (TokenStream, TokenStream) {
-    let site = Span::mixed_site();
-    let parameters = bindings::of(&function.sig);
-    let mut slots = TokenStream::new();
-    let mut found = Vec::new();
-    for (index, stream) in streams.iter().enumerate() {
-        let here = site.located_at(stream.span());
-        let value = if is_place(stream) {
-            quote_spanned!(here=> &(#stream))
-        } else {
-            // A call may return the stream by value: it needs a place that outlives the closure.
-            let slot = Ident::new(&format!("slot{index}"), here);
-            slots.extend(quote_spanned!(site=> let #slot = ::core::cell::OnceCell::new();));
-            quote_spanned!(here=> #slot.get_or_init(|| #stream))
-        };
-        let parameter = is_one_of(stream, &parameters);
-        found.push(quote_spanned!(here=> #private::stream_of(#value, #parameter)));
-    }
-    let streams = quote_spanned!(site=> #private::stated([#(#found),*]));
-    (slots, streams)
-}
-
-/// Whether the expression is a place, which can be borrowed, not a value, which lives no longer than the expression.
-fn is_place(expression: &Expr) -> bool {
-    match expression {
-        Expr::Path(_) => true,
-        Expr::Field(field) => is_place(&field.base),
-        Expr::Index(index) => is_place(&index.expr),
-        Expr::Unary(unary) => matches!(unary.op, UnOp::Deref(_)) && is_place(&unary.expr),
-        Expr::Paren(inner) => is_place(&inner.expr),
-        Expr::Group(inner) => is_place(&inner.expr),
-        _ => false,
-    }
-}
-
-fn is_one_of(expression: &Expr, parameters: &[Binding]) -> bool {
-    match expression {
-        Expr::Path(path) => path
-            .path
-            .get_ident()
-            .is_some_and(|ident| parameters.iter().any(|binding| binding.ident == *ident)),
-        _ => false,
-    }
-}
-
 fn work(private: &TokenStream, args: &Args) -> TokenStream {
     let site = Span::mixed_site();
     if args.bytes.is_none() && args.flops.is_none() && args.items.is_none() {
@@ -285,7 +177,7 @@ fn work(private: &TokenStream, args: &Args) -> TokenStream {
     }
     let amount = |value: &Option<Expr>| {
         option(value.as_ref().map(|value| {
-            let value = typed(value, false);
+            let value = with_integer_type(value, false);
             quote_spanned!(site.located_at(value.span())=> #private::Amount::amount(#value))
         }))
     };
@@ -301,7 +193,7 @@ fn payload(private: &TokenStream, args: &Args) -> TokenStream {
     let site = Span::mixed_site();
     match &args.payload {
         Some(value) => {
-            let value = typed(value, true);
+            let value = with_integer_type(value, true);
             quote_spanned!(site.located_at(value.span())=> #private::IntoPayload::payload(#value))
         }
         None => quote_spanned!(site=> #private::Payload::None),
@@ -313,7 +205,7 @@ fn in_async(private: &TokenStream, output: &ReturnType, body: &TokenStream) -> T
     let site = Span::mixed_site();
     let output = match output {
         ReturnType::Default => quote_spanned!(site=> ()),
-        // Nothing can be said about a block that never ends, but that what follows it is not reached.
+        // A block of type `!` has no type to give; the code after it is unreachable.
         ReturnType::Type(_, output) if matches!(**output, Type::Never(_)) => {
             return quote_spanned! {site=>
                 #[allow(unreachable_code)]
@@ -323,9 +215,9 @@ fn in_async(private: &TokenStream, output: &ReturnType, body: &TokenStream) -> T
                 }
             };
         }
-        ReturnType::Type(_, output) => inferable(output.to_token_stream()),
+        ReturnType::Type(_, output) => without_impl_trait(output.to_token_stream()),
     };
-    // The dead `return` tells the block its type, which `?` and closures in the body may depend on.
+    // The unreachable `return` fixes the block's type, which `?` and closures in the body may need.
     quote_spanned! {site=>
         #private::instrument(__gpuprof_span, async move {
             if false {
@@ -336,10 +228,11 @@ fn in_async(private: &TokenStream, output: &ReturnType, body: &TokenStream) -> T
     }
 }
 
-/// The body of a function that returns a future: the span opens when the function is called and travels with it.
-fn around_future(private: &TokenStream, tail: Tail) -> TokenStream {
+/// The body of a function that returns a future. The span begins when the function is called and
+/// moves into the future.
+fn around_future(private: &TokenStream, tail: FutureTail) -> TokenStream {
     let site = Span::mixed_site();
-    let Tail {
+    let FutureTail {
         before,
         wrapper,
         future,

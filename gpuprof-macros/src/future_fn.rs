@@ -1,12 +1,12 @@
-//! Recognizes plain functions that are asynchronous all the same, because what they return is a future made in their
-//! last expression: `Box::pin(async move { … })`, which is what `async_trait` writes, or `async move { … }` in a
-//! function that returns `impl Future`. Works on tokens; bodies are never parsed.
+//! Recognizes functions without `async` whose last expression is a future: `Box::pin(async move { …
+//! })`, which is what `async_trait` writes, or `async move { … }` in a function that returns `impl
+//! Future`. Works on tokens; bodies are never parsed.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::{ReturnType, Type, TypeParamBound};
 
-/// A body in two parts.
-pub(crate) struct Tail {
+/// A body, divided at the future in its last expression.
+pub(crate) struct FutureTail {
     /// The statements before the last expression.
     pub(crate) before: TokenStream,
     /// `Box::pin`, with its path; `None` for a bare block.
@@ -18,25 +18,25 @@ pub(crate) struct Tail {
 /// The call around the block.
 pub(crate) struct Wrapper {
     pub(crate) path: TokenStream,
-    /// The parentheses of the call as they were, for their span.
+    /// The parentheses of the call, for their span.
     pub(crate) parens: Group,
 }
 
 /// The future in the tail of a body, if the tail is one.
-pub(crate) fn tail(body: &TokenStream, output: &ReturnType) -> Option<Tail> {
+pub(crate) fn tail(body: &TokenStream, output: &ReturnType) -> Option<FutureTail> {
     let tokens: Vec<TokenTree> = body.clone().into_iter().collect();
     match tokens.last()? {
         TokenTree::Group(parens) if parens.delimiter() == Delimiter::Parenthesis => {
-            boxed(&tokens, parens)
+            boxed_block(&tokens, parens)
         }
-        TokenTree::Group(block) if block.delimiter() == Delimiter::Brace => {
-            returns_future(output).then(|| bare(&tokens)).flatten()
-        }
+        TokenTree::Group(block) if block.delimiter() == Delimiter::Brace => returns_future(output)
+            .then(|| bare_block(&tokens))
+            .flatten(),
         _ => None,
     }
 }
 
-fn boxed(tokens: &[TokenTree], parens: &Group) -> Option<Tail> {
+fn boxed_block(tokens: &[TokenTree], parens: &Group) -> Option<FutureTail> {
     let mut future: Vec<TokenTree> = parens.stream().into_iter().collect();
     if future.last().is_some_and(|token| is_punct(token, ',')) {
         future.pop();
@@ -51,7 +51,7 @@ fn boxed(tokens: &[TokenTree], parens: &Group) -> Option<Tail> {
         .filter(|token| !is_punct(token, ':'))
         .collect();
     let pins = matches!(names[..], [.., of, name] if is_word(of, "Box") && is_word(name, "pin"));
-    (pins && at_statement(&tokens[..start])).then(|| Tail {
+    (pins && at_statement(&tokens[..start])).then(|| FutureTail {
         before: tokens[..start].iter().cloned().collect(),
         wrapper: Some(Wrapper {
             path: tokens[start..end].iter().cloned().collect(),
@@ -61,16 +61,16 @@ fn boxed(tokens: &[TokenTree], parens: &Group) -> Option<Tail> {
     })
 }
 
-fn bare(tokens: &[TokenTree]) -> Option<Tail> {
+fn bare_block(tokens: &[TokenTree]) -> Option<FutureTail> {
     let start = async_block(tokens)?;
-    at_statement(&tokens[..start]).then(|| Tail {
+    at_statement(&tokens[..start]).then(|| FutureTail {
         before: tokens[..start].iter().cloned().collect(),
         wrapper: None,
         future: tokens[start..].iter().cloned().collect(),
     })
 }
 
-/// Where the `async {}` or `async move {}` begins that these tokens end with.
+/// The index of the `async {}` or `async move {}` that these tokens end with.
 fn async_block(tokens: &[TokenTree]) -> Option<usize> {
     match tokens {
         [before @ .., word, moves, TokenTree::Group(block)]
@@ -89,7 +89,7 @@ fn async_block(tokens: &[TokenTree]) -> Option<usize> {
     }
 }
 
-/// Where the path begins that ends before `end`.
+/// The index of the path that ends before `end`.
 fn path_start(tokens: &[TokenTree], end: usize) -> usize {
     let in_path = |token: &TokenTree| matches!(token, TokenTree::Ident(_)) || is_punct(token, ':');
     let length = tokens[..end]
@@ -100,7 +100,7 @@ fn path_start(tokens: &[TokenTree], end: usize) -> usize {
     end - length
 }
 
-/// Whether a new expression can begin here, so that what follows is not part of a larger one.
+/// Whether a new expression can begin after these tokens.
 fn at_statement(before: &[TokenTree]) -> bool {
     match before.last() {
         None => true,

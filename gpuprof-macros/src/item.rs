@@ -1,5 +1,5 @@
-//! Reads what the attribute stands on, and no more of it than needed: signatures are parsed, bodies stay tokens, so a
-//! body may use syntax that no parser here knows. Must not look at the attribute's arguments.
+//! Parses the annotated item, and no more of it than needed: signatures are parsed and bodies stay
+//! tokens, so that a body may use syntax that `syn` does not know.
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -42,10 +42,10 @@ pub(crate) enum Kind {
     Trait,
 }
 
-/// Anything else, kept as it is.
+/// Anything else, unchanged.
 pub(crate) struct Other {
     pub(crate) attrs: Vec<Attribute>,
-    /// The token that says what it is.
+    /// `struct`, `use` and so on.
     pub(crate) keyword: TokenTree,
     /// Everything but the attributes.
     pub(crate) tokens: TokenStream,
@@ -70,7 +70,7 @@ impl Item {
 }
 
 impl Container {
-    /// The same block around other items; the braces keep their place in the source.
+    /// The same block around other items, with the span of its braces.
     pub(crate) fn with_body(mut self, items: TokenStream) -> Container {
         let mut body = Group::new(Delimiter::Brace, items);
         body.set_span(self.body.span());
@@ -145,7 +145,7 @@ fn function(input: ParseStream, attrs: Vec<Attribute>, vis: Visibility) -> Resul
     })))
 }
 
-/// The braces and what is in them, also where macro_rules passed them on as `$body`.
+/// The braces and their content, also if macro_rules passed them on as `$body`.
 fn block(input: ParseStream) -> Result<Group> {
     let content;
     let braces = syn::braced!(content in input);
@@ -164,7 +164,7 @@ fn keyword(input: ParseStream) -> Result<TokenTree> {
         if qualifier && ahead.peek(LitStr) {
             ahead.parse::<LitStr>()?;
         }
-        // `const X`, `extern crate`, `extern "C" {`, `auto!{}`: the word was the keyword after all.
+        // `const X`, `extern crate`, `extern "C" {`, `auto!{}`: the word is the keyword.
         if !qualifier || !(ahead.peek(syn::Ident::peek_any)) {
             return Ok(token);
         }
@@ -185,8 +185,8 @@ fn has_body(input: ParseStream) -> Result<bool> {
     Ok(until_body(&input.fork())?.is_some())
 }
 
-/// Takes everything before the block that ends an item, and stands before that block; `None` if `;` or the end comes
-/// first. Blocks in generic arguments (`<{ N + 1 }>`) are no end.
+/// Takes everything before the block that ends an item; `None` if `;` or the end comes first. A
+/// block in generic arguments (`<{ N + 1 }>`) does not end the item.
 fn until_body(input: ParseStream) -> Result<Option<TokenStream>> {
     let mut taken = TokenStream::new();
     let mut angles = Angles::default();
@@ -204,7 +204,7 @@ fn until_body(input: ParseStream) -> Result<Option<TokenStream>> {
     Ok(None)
 }
 
-/// Takes an item of no interest, to its `;` or its block.
+/// Takes an item that is not profiled, to its `;` or its block.
 fn other(
     input: ParseStream,
     attrs: Vec<Attribute>,

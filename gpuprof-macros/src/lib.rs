@@ -1,9 +1,11 @@
-//! The attribute `#[gpu_profile]` of gpuprof, which re-exports and documents it. Use the crate `gpuprof`.
+//! The attribute `#[gpu_profile]` of gpuprof, which re-exports and documents it. Use the crate
+//! `gpuprof`.
 //!
-//! The way of an annotated item: `args` and `item` parse, `validate` checks, `container` walks blocks of functions,
-//! `expand` writes the result. This file only passes on what one stage hands to the next. Nothing in this crate may know
-//! how spans are measured: it writes names of `gpuprof::__private` and no more.
+//! The stages: `args` and `item` parse; `validate` checks, with `values` for each value and
+//! `accepted` for the table of arguments; `container` walks blocks of functions; `expand` and
+//! `streams` write the result.
 
+mod accepted;
 mod args;
 mod bindings;
 mod container;
@@ -12,13 +14,16 @@ mod expand;
 mod future_fn;
 mod item;
 mod rewrite;
+mod streams;
 mod suggest;
 mod validate;
+mod values;
 
-use errors::Mistakes;
+use errors::Errors;
 use proc_macro2::TokenStream;
 
-/// Profiles a function, or every function of an inline `mod` or an `impl` block. The crate `gpuprof` has the manual.
+/// Profiles a function, or every function of an inline `mod` or an `impl` block. The crate
+/// `gpuprof` has the manual.
 #[proc_macro_attribute]
 pub fn gpu_profile(
     arguments: proc_macro::TokenStream,
@@ -28,26 +33,27 @@ pub fn gpu_profile(
 }
 
 fn profile(arguments: TokenStream, annotated: TokenStream) -> TokenStream {
-    let mut mistakes = Mistakes::default();
-    let raw = args::parse(arguments, &mut mistakes);
-    let item = mistakes.take(syn::parse2::<item::Item>(annotated.clone()));
-    let place = item
+    let mut errors = Errors::default();
+    let written = args::parse(arguments, &mut errors);
+    let item = errors.record(syn::parse2::<item::Item>(annotated.clone()));
+    let target = item
         .as_ref()
-        .and_then(|item| validate::place(item, &mut mistakes));
-    let args = validate::arguments(raw, place, &mut mistakes);
+        .and_then(|item| validate::target(item, &mut errors));
+    let args = validate::arguments(&written, target, &mut errors);
     if let Some(item::Item::Function(function)) = &item {
-        validate::fits(&args, expand::is_async(function), &mut mistakes);
+        validate::check_kind(&args, expand::is_async(function), &mut errors);
     }
 
+    let measures = errors.is_empty() && cfg!(feature = "enable");
     let expanded = match item {
+        // Also without spans: the marks inside the block have to go.
         Some(item::Item::Container(container)) => {
-            let wanted = (mistakes.is_empty() && cfg!(feature = "enable")).then_some(&args);
-            mistakes.take(container::functions(container, wanted))
+            errors.record(container::functions(container, measures.then_some(&args)))
         }
-        Some(item::Item::Function(function)) if mistakes.is_empty() && cfg!(feature = "enable") => {
+        Some(item::Item::Function(function)) if measures => {
             Some(expand::function(*function, &args))
         }
         _ => None,
     };
-    mistakes.beside(expanded.unwrap_or(annotated))
+    errors.append_to(expanded.unwrap_or(annotated))
 }

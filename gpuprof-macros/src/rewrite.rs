@@ -1,13 +1,13 @@
-//! Small changes to what the user wrote, where the generated code puts it into a place that the compiler treats
-//! differently. Knows nothing of spans.
+//! Small changes to the user's expressions and types, for places where the compiler treats them
+//! differently.
 
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Expr, Lit, LitInt, Token};
 
-/// Gives integers a type where the expression is made of bare integers alone, which would be `i32` and overflow:
-/// `u64`, or `i64` where they may be `signed`.
-pub(crate) fn typed(expression: &Expr, signed: bool) -> Expr {
+/// Gives the integers of an expression a type if all its literals are integers without one, which
+/// would be `i32` and overflow: `u64`, or `i64` if they may be `signed`.
+pub(crate) fn with_integer_type(expression: &Expr, signed: bool) -> Expr {
     let mut expression = expression.clone();
     let mut literals = Vec::new();
     if bare_integers(&mut expression, &mut literals) {
@@ -20,7 +20,7 @@ pub(crate) fn typed(expression: &Expr, signed: bool) -> Expr {
     expression
 }
 
-/// Collects the literals; false if there is anything else than integers without a type.
+/// Collects the literals; false if the expression contains anything but integers without a type.
 fn bare_integers<'a>(expression: &'a mut Expr, literals: &mut Vec<&'a mut LitInt>) -> bool {
     match expression {
         Expr::Lit(literal) => match &mut literal.lit {
@@ -39,8 +39,8 @@ fn bare_integers<'a>(expression: &'a mut Expr, literals: &mut Vec<&'a mut LitInt
     }
 }
 
-/// A type with each `impl Trait` in it left to inference, as expressions cannot name those.
-pub(crate) fn inferable(output: TokenStream) -> TokenStream {
+/// The type with `_` for each `impl Trait` in it, because an expression cannot name those.
+pub(crate) fn without_impl_trait(output: TokenStream) -> TokenStream {
     let mut kept = TokenStream::new();
     let mut tokens = output.into_iter().peekable();
     let mut after_dash = false;
@@ -63,7 +63,7 @@ pub(crate) fn inferable(output: TokenStream) -> TokenStream {
                 Token![_](word.span()).to_tokens(&mut kept);
             }
             TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), inferable(group.stream()));
+                let mut inner = Group::new(group.delimiter(), without_impl_trait(group.stream()));
                 inner.set_span(group.span());
                 kept.extend([TokenTree::Group(inner)]);
             }
@@ -82,7 +82,7 @@ fn sign(token: &TokenTree) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::{inferable, typed};
+    use super::{with_integer_type, without_impl_trait};
     use quote::ToTokens;
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
             ("impl Fn() -> u8", "_"),
             ("[fn(u8) -> &'a str; { N }]", "[fn(u8) -> &'a str; { N }]"),
         ] {
-            let tokens = inferable(written.parse().unwrap()).to_string();
+            let tokens = without_impl_trait(written.parse().unwrap()).to_string();
             let wanted: proc_macro2::TokenStream = wanted.parse().unwrap();
             assert_eq!(tokens.replace(' ', ""), wanted.to_string().replace(' ', ""));
         }
@@ -111,7 +111,8 @@ mod tests {
             ("4 * x.len()", false, "4*x.len()"),
             ("2.5", true, "2.5"),
         ] {
-            let tokens = typed(&syn::parse_str(written).unwrap(), signed).to_token_stream();
+            let tokens =
+                with_integer_type(&syn::parse_str(written).unwrap(), signed).to_token_stream();
             assert_eq!(tokens.to_string().replace(' ', ""), wanted);
         }
     }

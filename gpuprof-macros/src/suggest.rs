@@ -1,6 +1,7 @@
-//! Finds the word that a misspelled one was meant to be. Plain text; knows nothing of arguments.
+//! Suggests the known word that is nearest to a misspelled one.
 
-/// The known word that was probably meant: at most two letters off, and less than half of them.
+/// The nearest known word, if at most two edits, and fewer than half of its letters, are between
+/// them.
 pub(crate) fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|known| (distance(written, known), known))
@@ -9,7 +10,8 @@ pub(crate) fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -
         .map(|(_, known)| known)
 }
 
-/// Edits from one word to the other, where two swapped neighbours are one edit.
+/// Edits from one word to the other; swapping two neighbours is one edit (optimal string
+/// alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
