@@ -1,7 +1,7 @@
-//! Profiles Rust CUDA programs by attribute. At exit a table shows, for each annotated function, how
-//! often it ran, how long the GPU and the CPU took, how wide the spread was, and what limits it. Under
-//! `nsys profile` the same functions are NVTX ranges. gpuprof never synchronizes, and a program behaves
-//! with it as it does without.
+//! Profiles Rust CUDA programs by attribute. At exit a table shows, for each annotated function,
+//! how often it ran, how long the GPU and the CPU took, how wide the spread was, and what limits
+//! it. Under `nsys profile` the same functions are NVTX ranges. gpuprof never synchronizes, and a
+//! program behaves with it as it does without.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -45,14 +45,15 @@
 //!   arguments carry none.
 //! - [`Graph`]: a captured graph; each replay counts as a call of the functions that were captured.
 //! - [`HasStream`]: makes the attribute find the stream in your own types.
-//! - [`snapshot`], [`collect`], [`reset`], [`Session`]: the numbers inside the program, as [`Profile`].
+//! - [`snapshot`], [`collect`], [`reset`], [`Session`]: the numbers inside the program, as
+//!   [`Profile`].
 //! - [`step`], [`Schedule`], [`on_profile_ready`]: some steps of a long run instead of all of it.
 //! - `docs/` in the repository: reading the table, sampling, limits, cost.
 //!
 //! # Kernels inside functions
 //!
-//! With `GPUPROF_CUPTI=on` the report also shows the kernels, copies and CUDA calls inside the spans, the
-//! kernels below each function, and findings. A function then has three times:
+//! With `GPUPROF_CUPTI=on` the report also shows the kernels, copies and CUDA calls inside the
+//! spans, the kernels below each function, and findings. A function then has three times:
 //!
 //! ```text
 //!            entry                   return
@@ -67,34 +68,36 @@
 //!
 //! - CPU time: from entry to return on the host.
 //! - GPU span: from an event on the function's stream at entry to one at its return, gaps included.
-//! - GPU busy: the time in which at least one kernel, copy or memset of the function, or of a function
-//!   nested in it, was running.
+//! - GPU busy: the time in which at least one kernel, copy or memset of the function, or of a
+//!   function nested in it, was running.
 //!
-//! This needs libcupti, from the CUDA toolkit or by `pip install nvidia-cuda-cupti`, and makes launches
-//! slower. If libcupti is unavailable (not found, too old, in use by another profiler such as nsys or
-//! ncu), the report says so in one line and contains no CUPTI sections.
+//! This needs libcupti, from the CUDA toolkit or by `pip install nvidia-cuda-cupti`, and makes
+//! launches slower. If libcupti is unavailable (not found, too old, in use by another profiler such
+//! as nsys or ncu), the report says so in one line and contains no CUPTI sections.
 //!
-//! A kernel belongs to the innermost annotated function around its launch on the launching thread. The
-//! kernels of a graph belong to the function around the graph's launch. Kernels that a library launches
-//! from its own thread, as burn and cubecl do, belong to no function and are summed as unattributed. In
-//! the [`Profile`] these data are [`profile::GpuActivity`], [`profile::KernelStats`],
-//! [`profile::CopyStats`], [`profile::ApiStats`] and [`profile::Finding`].
+//! A kernel belongs to the innermost annotated function around its launch on the launching thread.
+//! The kernels of a graph belong to the function around the graph's launch. Kernels that a library
+//! launches from its own thread, as burn and cubecl do, belong to no function and are summed as
+//! unattributed. In the [`Profile`] these data are [`profile::GpuActivity`],
+//! [`profile::KernelStats`], [`profile::CopyStats`], [`profile::ApiStats`] and
+//! [`profile::Finding`].
 //!
 //! # Cargo features
 //!
-//! - `enable` (default): measure. Without it the attribute checks its arguments and returns the function
-//!   untouched, the whole interface is present as no-ops, and neither cudarc nor nvtx is built. A library
-//!   depends with `default-features = false` and leaves the choice to the final program.
-//! - `nvtx` (default): ranges for Nsight Systems, through NVIDIA's crate `nvtx`, which needs libclang to
-//!   build. Implies `enable`.
-//! - `cupti`: demangled kernel names and GPU clocks (NVML) for what `GPUPROF_CUPTI=on` records. Implies
-//!   `enable`.
+//! - `enable` (default): measure. Without it the attribute checks its arguments and returns the
+//!   function untouched, the whole interface is present as no-ops, and neither cudarc nor nvtx is
+//!   built. A library depends with `default-features = false` and leaves the choice to the final
+//!   program.
+//! - `nvtx` (default): ranges for Nsight Systems, through NVIDIA's crate `nvtx`, which needs
+//!   libclang to build. Implies `enable`.
+//! - `cupti`: demangled kernel names and GPU clocks (NVML) for what `GPUPROF_CUPTI=on` records.
+//!   Implies `enable`.
 //!
 //! # Settings
 //!
-//! Every setting is an environment variable, such as `GPUPROF_REPORT=tree` or `GPUPROF_CUPTI=on`, and
-//! most are also a method of [`SessionBuilder`]. `docs/settings.md` in the repository lists all of them.
-//! A wrong value gives one line on standard error and the default.
+//! Every setting is an environment variable, such as `GPUPROF_REPORT=tree` or `GPUPROF_CUPTI=on`,
+//! and most are also a method of [`SessionBuilder`]. `docs/settings.md` in the repository lists all
+//! of them. A wrong value gives one line on standard error and the default.
 
 #[cfg(not(feature = "enable"))]
 mod disabled;
@@ -115,9 +118,9 @@ pub use implementation::{
 
 /// Profiles a function, or every function of an inline `mod` or an `impl` block.
 ///
-/// It goes on functions, methods (inherent, in trait impls, default methods), `async fn`, `unsafe fn`,
-/// `extern "C"`, generic functions and functions that return `impl Trait`. Early returns, `?`, panics
-/// and cancelled futures end the span like a normal return.
+/// It goes on functions, methods (inherent, in trait impls, default methods), `async fn`, `unsafe
+/// fn`, `extern "C"`, generic functions and functions that return `impl Trait`. Early returns, `?`,
+/// panics and cancelled futures end the span like a normal return.
 ///
 /// # Arguments
 ///
@@ -136,17 +139,17 @@ pub use implementation::{
 ///
 /// Without `name` the path is shown: `module::Type::function` or `<Type as Trait>::function`.
 ///
-/// Expressions see the function's parameters. They are evaluated at entry, and only if their value is
-/// used: not if gpuprof is off or the function is filtered out. They cannot use `?`, `return` or
+/// Expressions see the function's parameters. They are evaluated at entry, and only if their value
+/// is used: not if gpuprof is off or the function is filtered out. They cannot use `?`, `return` or
 /// `.await`.
 ///
 /// # Which stream
 ///
 /// 1. `stream = EXPR`, a value with [`HasStream`]. The parameters are then not searched.
-/// 2. The first parameter, `self` included, whose type has a stream: `&CudaStream`, `Arc<CudaStream>`,
-///    `CudaSlice`, `CudaView`, `CudaViewMut`; your own types with [`HasStream`], and generic parameters
-///    bound by it; references, smart pointers and `Option`s of all these. The names that a pattern binds
-///    count as parameters: `(a, b): (u32, &CudaSlice<f32>)`.
+/// 2. The first parameter, `self` included, whose type has a stream: `&CudaStream`,
+///    `Arc<CudaStream>`, `CudaSlice`, `CudaView`, `CudaViewMut`; your own types with [`HasStream`],
+///    and generic parameters bound by it; references, smart pointers and `Option`s of all these.
+///    The names that a pattern binds count as parameters: `(a, b): (u32, &CudaSlice<f32>)`.
 /// 3. The stream of the enclosing span, or of [`with_stream`].
 /// 4. None. The function has CPU time only, and the report says how to give it a stream.
 ///
@@ -155,12 +158,13 @@ pub use implementation::{
 /// # Blocks
 ///
 /// On an inline `mod` or an `impl` block the arguments `stream`, `cpu`, `graph`, `sample`, `color`,
-/// `category` and `crate` apply to every function in it, including nested modules, `impl` blocks and
-/// default methods of traits. Not profiled are `const fn`, `extern` declarations, functions that macros
-/// make, and items with a `#[gpu_profile(…)]` of their own, which replaces the block's. A `stream` that
-/// mentions `self` does not apply to functions without `self`. A `crate` path must be valid in nested
-/// modules too, so begin it with `crate::` or `::`. A module in a file of its own (`mod name;`) can
-/// neither be annotated nor be in such a block, because the compiler does not pass files to attributes.
+/// `category` and `crate` apply to every function in it, including nested modules, `impl` blocks
+/// and default methods of traits. Not profiled are `const fn`, `extern` declarations, functions
+/// that macros make, and items with a `#[gpu_profile(…)]` of their own, which replaces the block's.
+/// A `stream` that mentions `self` does not apply to functions without `self`. A `crate` path must
+/// be valid in nested modules too, so begin it with `crate::` or `::`. A module in a file of its
+/// own (`mod name;`) can neither be annotated nor be in such a block, because the compiler does not
+/// pass files to attributes.
 ///
 /// ```
 /// # use gpuprof::gpu_profile;
@@ -179,22 +183,23 @@ pub use implementation::{
 ///
 /// # Asynchronous functions
 ///
-/// CPU time is the time inside polls. The span of an `async fn` begins at its first poll. A function
-/// without `async` is measured in the same way if its last expression is `Box::pin(async move { … })`,
-/// which is what `async_trait` writes, or `async move { … }` with the return type `impl Future`; its span
-/// begins when the function is called.
+/// CPU time is the time inside polls. The span of an `async fn` begins at its first poll. A
+/// function without `async` is measured in the same way if its last expression is `Box::pin(async
+/// move { … })`, which is what `async_trait` writes, or `async move { … }` with the return type
+/// `impl Future`; its span begins when the function is called.
 ///
 /// # Graphs
 ///
-/// A function does not run while its stream is being captured. Such a call is counted as captured and
-/// adds nothing to the graph. With the argument `graph` it adds two event records to the graph, and a
-/// graph that is launched through [`Graph`] times the function at every replay; the row then counts
-/// replays instead of captures. Outside a capture the argument has no effect. It cannot be used on an
-/// asynchronous function or with several streams.
+/// A function does not run while its stream is being captured. Such a call is counted as captured
+/// and adds nothing to the graph. With the argument `graph` it adds two event records to the graph,
+/// and a graph that is launched through [`Graph`] times the function at every replay; the row then
+/// counts replays instead of captures. Outside a capture the argument has no effect. It cannot be
+/// used on an asynchronous function or with several streams.
 ///
 /// # Limits
 ///
-/// A `const fn` cannot be profiled. On a `trait`, the attribute goes on the methods that have a body.
+/// A `const fn` cannot be profiled. On a `trait`, the attribute goes on the methods that have a
+/// body.
 pub use gpuprof_macros::gpu_profile;
 
 /// What generated code uses; not public.

@@ -1,5 +1,6 @@
-//! [`scope!`](crate::scope!), the attribute's counterpart for a part of a function. It generates the
-//! attribute's code and follows the same rules: absolute paths, hygienic locals, items in a block.
+//! [`scope!`](crate::scope!), the attribute's counterpart for a part of a function. It generates
+//! the attribute's code and follows the same rules: absolute paths, hygienic locals, items in a
+//! block.
 
 /// Profiles the rest of the enclosing block under a name: `scope!("name")`, or
 /// `scope!("name", stream)` if the work has its own stream. Without one it takes the stream of the
@@ -54,11 +55,15 @@ macro_rules! __scope {
     };
     ($name:expr, $stream:expr) => {
         let mut __gpuprof_scope = $crate::__private::Span::off();
-        // With `match`, a stream that an expression returns by value lives until the span has begun.
+        // With `match`, a stream that an expression returns by value lives until the span has
+        // begun.
         $crate::__scope_span!($name, site => match &$stream {
             stream => __gpuprof_scope.enter(
                 site,
-                || $crate::__private::stated([$crate::__private::stream_of(stream, false)]),
+                || {
+                    let stream = $crate::__private::stream_of(stream, false);
+                    $crate::__private::stated([stream])
+                },
                 || $crate::__private::StatedWork::NONE,
                 || $crate::__private::Payload::None,
             ),
