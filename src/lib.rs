@@ -95,9 +95,33 @@
 //!
 //! # Settings
 //!
-//! Every setting is an environment variable, such as `GPUPROF_REPORT=tree` or `GPUPROF_CUPTI=on`,
-//! and most are also a method of [`SessionBuilder`]. `docs/settings.md` in the repository lists all
-//! of them. A wrong value gives one line on standard error and the default.
+//! Every setting is an environment variable, and most are also a method of [`SessionBuilder`]. A
+//! wrong value gives one line on standard error, which lists what is accepted, and the default
+//! applies.
+//!
+//! - `GPUPROF`: measure; emit NVTX ranges only; do nothing. Takes on, nvtx or off; default: `on`.
+//! - `GPUPROF_REPORT`: what is written at exit; PATH takes `{pid}`, `{rank}` and `{exe}`. Takes
+//!   none, or a comma list of table, tree and `json=PATH`; default: `table`.
+//! - `GPUPROF_SORT`: the order of the rows. Takes gpu, cpu, calls, max or name; default: `gpu`.
+//! - `GPUPROF_LIMIT`: how many rows each table shows; the others are summed in one row. Takes a
+//!   number of rows, 0 for all; default: `30`.
+//! - `GPUPROF_FILTER`: only functions whose name matches are measured; the others cost nothing.
+//!   Takes a regular expression; default: all functions.
+//! - `GPUPROF_SAMPLE`: which calls are timed on the GPU: all, one in N at random, or a rate that
+//!   gpuprof chooses for each function (sampling). Takes a whole number N from 1, for 1 call in N,
+//!   or auto; default: `1`; auto with `GPUPROF_CUPTI=on`.
+//! - `GPUPROF_SCHEDULE`: which steps of a long run are measured. Takes
+//!   `wait,warmup,active[,repeat]` in steps of `gpuprof::step()`, at least one of them active;
+//!   default: all steps.
+//! - `GPUPROF_EXIT_WAIT`: how long exit waits, at most, for pending GPU work. Takes a duration such
+//!   as 500ms or 2s; default: `2s`.
+//! - `GPUPROF_SIGNALS`: on SIGINT and SIGTERM, write the report before the process ends. Takes off
+//!   or on; default: `off`.
+//! - `GPUPROF_CHECKPOINT`: the interval at which the JSON files are rewritten. Takes a number of
+//!   seconds from 0.01, such as 10, or off; default: `off`.
+//! - `GPUPROF_CUPTI`: record kernels inside functions. Takes off or on; default: `off`.
+//! - `GPUPROF_CUPTI_LIBRARY`: which libcupti to open. Takes a path; default: a search in the usual
+//!   places.
 
 #[cfg(not(feature = "enable"))]
 mod disabled;
@@ -214,3 +238,27 @@ struct Readme;
 
 #[doc(hidden)]
 pub use scope::__scope_name;
+
+#[cfg(test)]
+mod tests {
+    use gpuprof_report::variables::VARIABLES;
+
+    #[test]
+    fn the_documentation_describes_every_setting_as_the_table_does() {
+        let lines = include_str!("lib.rs").lines();
+        let words: Vec<&str> = lines
+            .filter_map(|line| line.strip_prefix("//! "))
+            .flat_map(str::split_whitespace)
+            .collect();
+        let page = words.join(" ").replace('`', "");
+        for variable in VARIABLES {
+            let entry = format!(
+                "- {}: {}. Takes {}; default: {}.",
+                variable.name, variable.meaning, variable.accepts, variable.default
+            );
+            assert!(page.contains(&entry), "src/lib.rs lacks: {entry}");
+        }
+        let entries = page.matches("- GPUPROF").count();
+        assert_eq!(entries, VARIABLES.len());
+    }
+}
