@@ -114,7 +114,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Measures only the active steps of this schedule; see [`step`].
+    /// Measures only the active steps of this schedule; see [`step`](crate::step).
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.settings.schedule = Some(schedule);
         self
