@@ -1,23 +1,21 @@
-//! The one clock of gpuprof: raw ticks while a span runs, nanoseconds only when it is booked.
-//!
-//! It stands behind one cell, so that a test can drive time. Must not import anything of gpuprof's.
+//! The clock: raw ticks while a span runs, nanoseconds only when it is recorded. A test can replace
+//! it.
 
 use std::sync::OnceLock;
 
-/// An event record that takes longer than this has not worked but waited: recording takes some microseconds, and blocks when
-/// the stream's queue is full, as the next launch would have.
+/// Recording an event takes a few microseconds. If it takes longer than this, it waited because the
+/// stream's queue was full, and the next launch would have waited instead.
 const LONG_NS: u64 = 50_000;
 
-/// Where time comes from.
 enum Source {
-    /// The processor's counter. Making it calibrates the counter (10 to 20 ms, at most 200 ms): once a process, and only
-    /// when something is measured.
+    /// The processor's time stamp counter. It is calibrated once per process, if anything is
+    /// measured, which takes 10 to 20 ms and at most 200 ms.
     Counter {
         clock: quanta::Clock,
-        /// Its ticks in [`LONG_NS`].
+        /// [`LONG_NS`] in ticks.
         long: u64,
     },
-    /// A test's, in nanoseconds.
+    /// A test's clock, in nanoseconds.
     Driven(extern "C" fn() -> u64),
 }
 
@@ -40,7 +38,7 @@ fn calibrated() -> Source {
     }
 }
 
-/// The time in raw ticks. Only differences mean anything; see [`ns`].
+/// The time in raw ticks. Only differences are meaningful; see [`ns`].
 #[inline]
 pub(crate) fn now() -> u64 {
     match source() {
@@ -49,7 +47,7 @@ pub(crate) fn now() -> u64 {
     }
 }
 
-/// A difference of two [`now`] in nanoseconds.
+/// A difference of two results of [`now`] in nanoseconds.
 #[inline]
 pub(crate) fn ns(ticks: u64) -> u64 {
     match source() {
@@ -58,7 +56,7 @@ pub(crate) fn ns(ticks: u64) -> u64 {
     }
 }
 
-/// Whether a difference of two [`now`] is more than [`LONG_NS`]: without the multiplication that its nanoseconds take.
+/// Whether a difference of two results of [`now`] exceeds [`LONG_NS`], without converting it.
 #[inline]
 pub(crate) fn is_long(ticks: u64) -> bool {
     match source() {
@@ -67,7 +65,8 @@ pub(crate) fn is_long(ticks: u64) -> bool {
     }
 }
 
-/// The time from one [`now`] to a later one in nanoseconds; 0 if it is earlier, as clocks of two processors may have it.
+/// The time from `start` to `end` in nanoseconds; 0 if `end` is earlier, which the clocks of two
+/// processors can cause.
 #[inline]
 pub(crate) fn ns_between(start: u64, end: u64) -> u64 {
     match source() {
@@ -76,9 +75,8 @@ pub(crate) fn ns_between(start: u64, end: u64) -> u64 {
     }
 }
 
-/// Replaces the clock by one that answers nanoseconds. Works only before the first span.
-///
-/// Returns whether it took effect.
+/// Replaces the clock by one that returns nanoseconds, before the first span. Returns whether it
+/// took effect.
 pub fn drive(now: extern "C" fn() -> u64) -> bool {
     SOURCE.set(Source::Driven(now)).is_ok()
 }

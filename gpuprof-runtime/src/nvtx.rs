@@ -1,7 +1,7 @@
-//! Ranges for Nsight Systems and every other NVTX tool: one domain, names registered once, attributes encoded once.
+//! Ranges for Nsight Systems and other NVTX tools: one domain, names registered once, attributes
+//! encoded once.
 //!
-//! With no tool attached the first call finds that out and everything after it is one load. Must not import collector,
-//! gpu or stats.
+//! The first call finds out whether a tool is attached. If none is, every later call is one load.
 
 #[cfg(feature = "nvtx")]
 pub(crate) use with_nvtx::{OpenRange, SiteRange};
@@ -27,7 +27,7 @@ pub enum Payload {
     F32(f32),
 }
 
-/// How a site's ranges are shown; asked for once a site.
+/// How a site's ranges are shown. Evaluated once per site.
 #[cfg_attr(not(feature = "nvtx"), allow(dead_code))]
 pub(crate) struct RangeAttributes<'a> {
     pub(crate) name: &'a str,
@@ -47,11 +47,12 @@ mod with_nvtx {
     use super::{Payload, RangeAttributes};
     use gpuprof_report::sanitize;
 
-    /// Characters of a name that a tool is given: tables cut them earlier, but here nothing else tells two generic
-    /// functions apart.
-    const LONGEST: usize = 1_000;
+    /// Characters of a name that a tool receives: more than in tables, because only the name
+    /// distinguishes two generic functions there.
+    const MAX_NAME_LENGTH: usize = 1_000;
 
-    /// The domain `gpuprof`, never destroyed, and the categories named in it so far; a category's id is its place + 1.
+    /// The domain `gpuprof`, which is never destroyed, and its categories so far. A category's id
+    /// is its index + 1.
     struct Domain {
         handle: sys::DomainHandle,
         categories: Mutex<Vec<&'static str>>,
@@ -68,8 +69,8 @@ mod with_nvtx {
     impl Domain {
         fn category(&self, name: &'static str) -> u32 {
             let mut categories = self.categories.lock();
-            if let Some(at) = categories.iter().position(|known| *known == name) {
-                return at as u32 + 1;
+            if let Some(index) = categories.iter().position(|known| *known == name) {
+                return index as u32 + 1;
             }
             categories.push(name);
             let id = categories.len() as u32;
@@ -78,23 +79,24 @@ mod with_nvtx {
         }
     }
 
-    /// A name as every output shows it: tools print these to terminals and pages too. NVTX takes C strings, and a NUL,
-    /// which would end one early, is among what is spelled out.
+    /// A name as every output shows it, because tools print it to terminals and pages as well. A
+    /// NUL, which would end the C string early, is among the characters that are escaped.
     fn c_string(text: &str) -> CString {
-        CString::new(sanitize::short(text, LONGEST).into_owned()).unwrap_or_default()
+        CString::new(sanitize::short(text, MAX_NAME_LENGTH).into_owned()).unwrap_or_default()
     }
 
-    /// What NVTX knows of one site.
+    /// The ranges of one site.
     pub(crate) struct SiteRange {
-        /// `None` inside: no tool is attached.
+        /// `Some(None)`: no tool is attached.
         encoded: OnceLock<Option<Encoded>>,
     }
 
     struct Encoded(sys::EventAttributes);
 
-    // SAFETY: the attributes are plain values and a handle to a registered string, which NVTX lets every thread use.
+    // SAFETY: the attributes are plain values and a handle to a registered string, which NVTX lets
+    // every thread use.
     unsafe impl Send for Encoded {}
-    // SAFETY: as above; nobody changes them after they are made.
+    // SAFETY: as above; they are not changed after their creation.
     unsafe impl Sync for Encoded {}
 
     impl fmt::Debug for SiteRange {
@@ -139,7 +141,8 @@ mod with_nvtx {
             self.encoded.get_or_init(|| encode(&attributes())).is_some()
         }
 
-        /// Opens a range that this thread closes, in order. The return value of the call says nothing under nsys.
+        /// Opens a range that this thread closes, in order. NVTX's return value is meaningless
+        /// under nsys.
         #[inline]
         pub(crate) fn push<'a>(
             &self,
@@ -177,7 +180,7 @@ mod with_nvtx {
             matches!(self, Self::None)
         }
 
-        /// Closes the range; to be done once.
+        /// Closes the range. To be called once.
         #[inline]
         pub(crate) fn close(&self) {
             match self {
@@ -195,7 +198,7 @@ mod with_nvtx {
         let registered =
             sys::domain_register_string_ascii(domain.handle, &c_string(attributes.name)).into();
         let message = sys::MessageValue { registered };
-        // Without a tool NVTX registers nothing and answers null.
+        // Without a tool NVTX registers nothing and returns null.
         if registered.is_null() {
             return None;
         }

@@ -1,4 +1,5 @@
-//! A call site: the static of an annotated function, which exists whether or not the function is called.
+//! A call site: the static of an annotated function, which exists whether or not the function is
+//! called.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
@@ -8,8 +9,8 @@ use crate::nvtx::{OpenRange, Payload, RangeAttributes};
 /// What the attribute states about a function, all of it known at compile time.
 #[derive(Debug)]
 pub struct Meta {
-    /// Returns the type name of an item nested in the annotated function, which contains the function's
-    /// path.
+    /// Returns the type name of an item nested in the annotated function, which contains the
+    /// function's path.
     pub path: fn() -> &'static str,
     /// `name = "…"`.
     pub name: Option<&'static str>,
@@ -90,7 +91,8 @@ impl SiteFlags {
 /// Whether the spans of a site do anything, in the byte that each call loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Interest {
-    /// To be decided at the next call: the site was never called, or the settings have changed since.
+    /// To be decided at the next call: the site was never called, or the settings have changed
+    /// since.
     Undecided,
     Never,
     Always(SiteFlags),
@@ -240,7 +242,8 @@ impl Site {
         range
     }
 
-    /// No tool is attached, and tools attach at the first NVTX call or never: later calls need not ask.
+    /// No tool is attached, and tools attach at the first NVTX call or never: later calls need not
+    /// ask.
     #[cold]
     fn disable_nvtx(&self) {
         let bits = self.interest.load(Relaxed);
@@ -298,8 +301,8 @@ fn without_crate(path: &str, krate: &str) -> String {
     shown
 }
 
-/// Turns `module::<impl other::Type>::function`, the compiler's name of an inherent method outside its
-/// type's module, into `other::Type::function`.
+/// Turns `module::<impl other::Type>::function`, the compiler's name of an inherent method outside
+/// its type's module, into `other::Type::function`.
 fn inherent_impl_as_type(path: &str) -> String {
     let Some((_, tail)) = path.split_once("<impl ") else {
         return path.to_owned();

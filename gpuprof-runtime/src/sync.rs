@@ -1,7 +1,7 @@
-//! The atomics of what gpuprof itself shares between threads without a lock: std's, or in a test built with `--cfg loom`
-//! those of loom, which tries every order that the memory model allows.
+//! Atomics for data that threads share without a lock: those of std, or those of loom in a test
+//! built with `--cfg loom`, which tries every order that the memory model allows.
 //!
-//! Only for code with a loom test; statics cannot be made of these. Must not import anything of gpuprof's.
+//! Only for code with a loom test. Loom's atomics cannot be used in statics.
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::{
@@ -14,8 +14,9 @@ pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, fence},
 };
 
-/// Runs a test in every order of its threads, and requires that there is more than one: loom 0.7.2 finds no other where a
-/// spawned thread stores what it has loaded before, so the reader must be the spawned one (its issue 392).
+/// Runs a test in every order of its threads, and requires that there is more than one. Loom 0.7.2
+/// finds only one if the spawned thread stores a value that it has loaded (its issue 392), so the
+/// reader must be the spawned thread.
 #[cfg(all(test, loom))]
 pub(crate) fn in_every_order(test: impl Fn() + Sync + Send + 'static) {
     use std::sync::{Arc, atomic};
@@ -26,6 +27,6 @@ pub(crate) fn in_every_order(test: impl Fn() + Sync + Send + 'static) {
         test();
     });
     let runs = runs.load(atomic::Ordering::Relaxed);
-    assert!(runs > 1, "nothing was tried");
+    assert!(runs > 1, "only one order was tried");
     println!("{runs} orders");
 }

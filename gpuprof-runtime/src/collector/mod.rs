@@ -1,5 +1,5 @@
-//! The one global: the sites that were called, the counters of all threads, GPU timing, CUPTI, and the
-//! current measuring window.
+//! The one global: the sites that were called, the counters of all threads, GPU timing, CUPTI, and
+//! the current measuring window.
 //!
 //! A span comes here only when it meets something for the first time.
 
@@ -9,6 +9,7 @@ mod schedule;
 mod steps;
 mod threads;
 mod window;
+mod window_totals;
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
@@ -19,7 +20,8 @@ use parking_lot::Mutex;
 pub(crate) use self::first_stream::{note_stream, set_on_first_stream};
 use self::steps::Steps;
 use self::threads::Threads;
-use self::window::{LateTotals, Window, WindowState, WindowTotals};
+use self::window::{Window, WindowState};
+use self::window_totals::{LateTotals, WindowTotals};
 use crate::clock;
 use crate::cupti;
 use crate::gpu::Timing;
@@ -129,7 +131,8 @@ impl Collector {
         self.gpu.forget_failures();
         self.calls_after_thread_exit.store(0, Relaxed);
         nvml::reset();
-        // The first read of the clock takes milliseconds: a program that is not measured is spared it.
+        // The first read of the clock takes milliseconds: a program that is not measured is spared
+        // it.
         window.began = window.measures().then(clock::now);
         window.began_at = SystemTime::now();
         window.cupti = cupti::counts().unwrap_or_default();
@@ -138,11 +141,12 @@ impl Collector {
         }
     }
 
-    /// Begins the next window. Returns the totals of the one that ends, and what has arrived for the window
-    /// kept before it.
+    /// Begins the next window. Returns the totals of the one that ends, and what has arrived for
+    /// the window kept before it.
     fn next_window(&self, window: &Window, policy: LatePolicy) -> (WindowTotals, LateTotals) {
-        // Before the epoch moves: a call that ends in between counts in the new window, and only its sample
-        // is late, which shows as untimed. In the other order it would have a GPU time and no call.
+        // Before the epoch moves: a call that ends in between counts in the new window, and only
+        // its sample is late, which shows as untimed. In the other order it would have a GPU time
+        // and no call.
         let counters = self.threads.lock().next_window();
         let (gpu, late_gpu) = self.gpu.next_window(policy);
         let (cupti, late_cupti) = self.cupti.next_window(epoch::current(), policy);
@@ -159,8 +163,8 @@ impl Collector {
         (totals, late)
     }
 
-    /// The settings of the open window. `None`: there is none, or the lock could not be taken within
-    /// `limit`.
+    /// The settings of the open window. `None`: there is none, or the lock could not be taken
+    /// within `limit`.
     pub(crate) fn settings(&self, limit: Duration) -> Option<Arc<Settings>> {
         self.window.try_lock_for(limit)?.settings().cloned()
     }
@@ -172,8 +176,8 @@ impl Collector {
 
     /// Decides whether the spans of `site` do anything, and stores the answer in it.
     pub(crate) fn decide(&self, site: &'static Site) -> bool {
-        // Held until the answer is stored: a window that opens meanwhile would find the answer of the one
-        // before.
+        // Held until the answer is stored: a window that opens meanwhile would find the answer of
+        // the one before.
         let window = self.window.lock();
         let measures = |settings: &Arc<Settings>| settings.measures(site.name());
         if window.settings().is_some_and(measures) {

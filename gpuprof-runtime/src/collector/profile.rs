@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::Collector;
 use super::steps::Steps;
-use super::window::{LateTotals, Window, WindowTotals};
+use super::window::Window;
+use super::window_totals::{LateTotals, WindowTotals};
 use crate::clock;
 use crate::cupti;
 use crate::gpu::Driver;
@@ -45,8 +46,8 @@ impl Collector {
         window: &Window,
         limit: Duration,
     ) -> Option<(WindowTotals, LateTotals, cupti::SymbolTable)> {
-        // GPU times first: a call is recorded before its sample is submitted, so there is no GPU time
-        // without its call.
+        // GPU times first: a call is recorded before its sample is submitted, so there is no GPU
+        // time without its call.
         let (gpu, late_gpu) = self.gpu.stats(limit)?;
         let attributed = self.cupti.attributed(limit)?;
         let totals = WindowTotals {

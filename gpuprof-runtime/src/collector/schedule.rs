@@ -1,8 +1,8 @@
 //! The steps of a schedule: its cycles are measured one by one and added up.
 //!
-//! Nothing here waits for the GPU. The times of a cycle's last calls arrive while the program goes on, so
-//! a cycle is closed at the first step at which they are all there, at the latest when the next one
-//! begins to measure. Times that arrive later still count in the sum of all cycles.
+//! Nothing here waits for the GPU. The times of a cycle's last calls arrive while the program goes
+//! on, so a cycle is closed at the first step at which they are all there, at the latest when the
+//! next one begins to measure. Times that arrive later still count in the sum of all cycles.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use gpuprof_report::schedule::Phase;
 /// How long a step waits for a lock. Locks are held for milliseconds at most.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long closing a cycle waits for CUPTI's finished records to be read, which takes far less than a
-/// millisecond.
+/// How long closing a cycle waits for CUPTI's finished records to be read, which takes far less
+/// than a millisecond.
 const READ_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The note of a cycle that was closed before its records were read.
-const NOT_READ: &str = "CUPTI's records were not all read within 100 ms of the cycle's end: kernels of it may be \
-     missing here, and count in the sum of all cycles";
+const NOT_READ: &str = "CUPTI's records were not all read within 100 ms of the cycle's end: \
+     kernels of it may be missing here, and count in the sum of all cycles";
 
 impl Collector {
     /// Makes one step. Returns the profile of a cycle once it is complete.
@@ -37,8 +37,8 @@ impl Collector {
         let closed = closes.then(|| self.close(&mut window)).flatten();
         if after != before {
             let begins = after.phase != Phase::Wait;
-            // Discards a warm-up, and calls that ended in a pause. If a cycle was closed just now, the next
-            // window has begun already.
+            // Discards a warm-up, and calls that ended in a pause. If a cycle was closed just now,
+            // the next window has begun already.
             if begins && !closes {
                 self.next_window(&window, LatePolicy::KeepPrevious);
             }

@@ -1,6 +1,6 @@
 //! Where a window is in its schedule, and what its cycles have measured.
 
-use super::window::WindowTotals;
+use super::window_totals::WindowTotals;
 use crate::clock;
 use crate::cupti;
 use gpuprof_report::profile::ScheduleSteps;
@@ -19,7 +19,8 @@ pub(super) struct Steps {
     closed_cycles: u64,
     /// Finished active steps of the cycle that is still open.
     open_steps: u64,
-    /// When the last active step of the open cycle ended, in clock ticks. `None`: there are more to come.
+    /// When the last active step of the open cycle ended, in clock ticks. `None`: there are more to
+    /// come.
     ended: Option<u64>,
     /// CUPTI's counts when the latest cycle began.
     cupti: cupti::CollectionCounts,

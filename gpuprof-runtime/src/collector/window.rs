@@ -1,4 +1,4 @@
-//! The measuring window: its settings, since when it is open, and its totals.
+//! The measuring window: its settings, and since when it is open.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -8,8 +8,6 @@ use crate::clock;
 use crate::cupti;
 use crate::settings::{Mode, Settings};
 use crate::site::SiteFlags;
-use crate::stats::gpu_totals::GpuTotals;
-use crate::stats::totals::Totals;
 
 /// What is being measured, and since when.
 #[derive(Debug)]
@@ -83,35 +81,5 @@ impl Window {
         self.began.map_or(0, |began| {
             clock::ns_between(began, ended.unwrap_or_else(clock::now))
         })
-    }
-}
-
-/// What was measured in one window, or in several.
-#[derive(Clone, Debug, Default)]
-pub(super) struct WindowTotals {
-    pub(super) counters: Totals,
-    pub(super) gpu: GpuTotals,
-    pub(super) cupti: cupti::WindowTables,
-    pub(super) wall_ns: u64,
-}
-
-/// What has arrived for an earlier window that still counts.
-#[derive(Debug, Default)]
-pub(super) struct LateTotals {
-    pub(super) gpu: GpuTotals,
-    pub(super) cupti: cupti::WindowTables,
-}
-
-impl WindowTotals {
-    pub(super) fn add_late(&mut self, late: &LateTotals) {
-        self.gpu.merge(&late.gpu);
-        self.cupti.merge(&late.cupti);
-    }
-
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.counters.merge(&other.counters);
-        self.gpu.merge(&other.gpu);
-        self.cupti.merge(&other.cupti);
-        self.wall_ns += other.wall_ns;
     }
 }

@@ -1,7 +1,7 @@
 //! Calls of profiled functions as CUPTI's records are attributed to them: by id.
 //!
-//! The open calls of a thread are frames of its [`FrameStack`](crate::gpu::frame_stack). Only the id of
-//! the innermost one is stored here, for the CUDA calls that the thread makes.
+//! The open calls of a thread are frames of its [`FrameStack`](crate::gpu::frame_stack). Only the
+//! id of the innermost one is stored here, for the CUDA calls that the thread makes.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -20,8 +20,8 @@ const ID_BLOCK: u64 = 1024;
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    /// The id of the innermost open call; 0 for none. Not in the frame stack, because CUPTI calls back
-    /// while that is borrowed.
+    /// The id of the innermost open call; 0 for none. Not in the frame stack, because CUPTI calls
+    /// back while that is borrowed.
     static INNERMOST: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -95,8 +95,9 @@ pub(crate) fn site_of(call: u64) -> u32 {
 }
 
 impl ProfiledCall {
-    /// Begins a call of `site` inside the open calls `enclosing`, of which the innermost comes first.
-    /// `None` if CUPTI does not run in this process, or the program has more than a million sites.
+    /// Begins a call of `site` inside the open calls `enclosing`, of which the innermost comes
+    /// first. `None` if CUPTI does not run in this process, or the program has more than a million
+    /// sites.
     pub(crate) fn begin(
         site: &Site,
         ids: &mut ReservedIds,

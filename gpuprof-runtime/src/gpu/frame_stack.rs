@@ -95,7 +95,8 @@ impl<G> FrameStack<G> {
         let position = self.frames.iter().position(|(known, _)| *known == token)?;
         let (_, frame) = self.frames.remove(position);
         if frame.call.is_some() {
-            // A call inside that is still open is closed with it: the parent of its records is gone.
+            // A call inside that is still open is closed with it: the parent of its records is
+            // gone.
             for (_, inner) in self.frames.iter_mut().skip(position) {
                 inner.call = None;
             }

@@ -38,7 +38,7 @@ pub(super) fn complete(profile: &mut Profile) {
     profile.commands = findings::commands(profile, cfg!(feature = "nvtx"));
     let diagnostics = &mut profile.diagnostics;
     let all = diagnostics.calls + diagnostics.replays;
-    diagnostics.overhead_ns += overhead::cpu_cost_ns(diagnostics.calls);
+    diagnostics.overhead_ns += overhead::span_overhead_ns(diagnostics.calls);
     diagnostics.overhead_ns_per_call = (diagnostics.overhead_ns + all / 2).checked_div(all);
 }
 

@@ -1,5 +1,5 @@
-//! Spans of async functions. Their CPU time is the sum of the polls, on whatever threads they run; the
-//! wall time is measured separately.
+//! Spans of async functions. Their CPU time is the sum of the polls, on whatever threads they run;
+//! the wall time is measured separately.
 //!
 //! The GPU events are recorded at the first poll and at the end. The thread on which the future
 //! completes or is dropped records the call.
@@ -98,8 +98,8 @@ impl AsyncSpan {
         span
     }
 
-    /// A call of `site` that begins at the first poll of a future made now. The future holds no borrow of
-    /// what the closures borrow.
+    /// A call of `site` that begins at the first poll of a future made now. The future holds no
+    /// borrow of what the closures borrow.
     pub fn later<'a>(
         site: &'static Site,
         streams: impl FnOnce() -> Streams<'a>,

@@ -1,6 +1,6 @@
 //! `Graph`: a captured graph whose replays count as calls of the functions in it.
 //!
-//! gpuprof cannot see a launch that is not made through this. At the level of `span`; must not import report.
+//! Launches that are not made through it are not counted.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -18,9 +18,10 @@ use crate::stats::path_counters::PathCounters;
 
 /// A captured graph, launched through gpuprof so that each replay counts.
 ///
-/// Functions marked `#[gpu_profile(graph)]` leave two event records in the graph that they are captured to. Every
-/// [`launch`](Self::launch) is then one call of such a function for each time that it was captured, timed on the GPU, and
-/// counted under the span around the launch. Nothing is waited for, and cudarc's own result is returned as it is.
+/// A function marked `#[gpu_profile(graph)]` adds two event records to the graph that its stream is
+/// captured to. Every [`launch`](Self::launch) then counts as one call of the function for each
+/// time that it was captured: timed on the GPU, and nested in the span around the launch. Launching
+/// does not wait, and cudarc's result is returned unchanged.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -39,40 +40,44 @@ use crate::stats::path_counters::PathCounters;
 /// # }
 /// ```
 ///
-/// gpuprof knows what was captured until its `Graph` is dropped, and of captured graphs that are no `Graph` yet the last ones: at
-/// most 4,096 calls of a context are timed in graphs. A graph from raw handles that is still launched after its `Graph` is
-/// dropped could record times that are not its own: take it back by [`into_inner`](Self::into_inner) instead.
+/// Captured calls are tracked until their `Graph` is dropped. Captures that were never wrapped in a
+/// `Graph` are tracked until newer ones evict them: at most 4,096 calls per context are timed in
+/// graphs. Do not launch a graph from raw handles after its `Graph` is dropped, because its event
+/// records may then overwrite those of other calls: take the graph back by
+/// [`into_inner`](Self::into_inner) instead.
 ///
-/// What is launched on a stream that is being captured becomes part of another graph, and is not counted; nor is a graph
-/// looked into that is part of this one. gpuprof sees that capture by the streams of the marked calls: at least one of these
-/// must be on the stream that the graph is launched on, or a launch that is captured is counted as if it ran. A marked call must
-/// have its stream from an `Arc<CudaStream>`, as a `CudaSlice` has; given a `&CudaStream` it is counted as captured and no more. A
-/// graph for launches from the device, and the body of a conditional node, take no
-/// event records: functions captured for these must not be marked.
+/// A launch on a stream that is being captured becomes part of another graph and is not counted.
+/// Child graphs of this graph are not timed. The capture is detected by the streams of the marked
+/// calls: at least one of them must be on the stream that the graph is launched on, or a captured
+/// launch is counted as if it ran. A marked call must have its stream from an `Arc<CudaStream>`, as
+/// a `CudaSlice` has; with a `&CudaStream` it is only counted as captured. Graphs for device
+/// launches and the bodies of conditional nodes accept no event records: functions that are
+/// captured to them must not be marked.
 pub struct Graph<G = CudaGraph> {
-    // First, so that it is destroyed before the events that it records are given back.
+    // First, so that it is destroyed before the events that it records return to their pool.
     graph: G,
-    known: Mutex<Known>,
+    captured: Mutex<CapturedCalls>,
 }
 
-/// What a graph has of gpuprof's.
-struct Known {
+/// The captured calls of a graph.
+struct CapturedCalls {
     replays: Replays,
     /// Of each captured call.
     sites: Vec<Option<&'static Site>>,
 }
 
-/// What one launch does for one captured call, and where that is counted.
-type Armed = Option<(&'static PathCounters, Replay)>;
+/// The replay of one captured call by one launch, and the node that counts it.
+type PreparedReplay = Option<(&'static PathCounters, Replay)>;
 
 impl Graph<CudaGraph> {
-    /// Takes over a graph as cudarc makes it.
+    /// Wraps a graph of cudarc.
     #[must_use]
     pub fn new(graph: CudaGraph) -> Self {
-        let known = Known::of(graph.cu_graph() as usize, graph.cu_graph_exec() as usize);
+        let captured =
+            CapturedCalls::new(graph.cu_graph() as usize, graph.cu_graph_exec() as usize);
         Self {
             graph,
-            known: Mutex::new(known),
+            captured: Mutex::new(captured),
         }
     }
 
@@ -97,50 +102,52 @@ impl Graph<CudaGraph> {
         self.graph.cu_graph()
     }
 
-    /// [`CudaGraph::cu_graph_exec`]. A launch by this handle is not seen.
+    /// [`CudaGraph::cu_graph_exec`]. A launch by this handle is not counted.
     pub fn cu_graph_exec(&self) -> sys::CUgraphExec {
         self.graph.cu_graph_exec()
     }
 }
 
 impl<G> Graph<G> {
-    /// A graph of another library or another version of cudarc, by its `CUgraph` and the `CUgraphExec` made from that.
-    /// Launch it by [`launch_with`](Self::launch_with).
+    /// Wraps a graph of another library or another version of cudarc, by its `CUgraph` and the
+    /// `CUgraphExec` instantiated from it. Launch it by [`launch_with`](Self::launch_with).
     ///
     /// # Safety
-    /// Both handles must be valid until `owner` is dropped, or by [`into_inner`](Self::into_inner) taken back, and no other
-    /// thread may use them while this one calls a method of the `Graph`.
+    /// Both handles must be valid until `owner` is dropped or taken back by
+    /// [`into_inner`](Self::into_inner), and no other thread may use them while this one calls a
+    /// method of the `Graph`.
     #[must_use]
     pub unsafe fn from_raw(owner: G, graph: *mut c_void, exec: *mut c_void) -> Self {
         Self {
             graph: owner,
-            known: Mutex::new(Known::of(graph as usize, exec as usize)),
+            captured: Mutex::new(CapturedCalls::new(graph as usize, exec as usize)),
         }
     }
 
-    /// Counts the one launch that `launch` makes, where its result is `Ok`. For a graph from raw handles its stream must not
-    /// be under capture: nothing would run, and what is then counted is not true.
+    /// Runs `launch`, which launches the graph once, and counts the launch if the result is `Ok`.
+    /// The stream that a graph from raw handles is launched on must not be in capture: the launch
+    /// would be counted although nothing runs.
     ///
     /// # Errors
     /// Those of `launch`.
     pub fn launch_with<T, E>(&self, launch: impl FnOnce(&G) -> Result<T, E>) -> Result<T, E> {
-        let mut known = self.known.lock();
-        if known.sites.is_empty() {
-            drop(known);
+        let mut captured = self.captured.lock();
+        if captured.sites.is_empty() {
+            drop(captured);
             return launch(&self.graph);
         }
-        let armed = with_thread(|thread| known.arm(thread));
+        let prepared = with_thread(|thread| captured.prepare_launch(thread));
         let launched = launch(&self.graph);
         if launched.is_ok() {
-            with_thread(|thread| book(thread, known.replays.by_end(), armed));
+            with_thread(|thread| record_replays(thread, captured.replays.by_end(), prepared));
         }
         launched
     }
 
-    /// The graph again. Launches of it are not seen any more, unless it is made a `Graph` again.
+    /// Returns the graph. Its launches are not counted any more, unless it is wrapped again.
     #[must_use]
     pub fn into_inner(self) -> G {
-        self.known.into_inner().replays.give_up();
+        self.captured.into_inner().replays.give_up();
         self.graph
     }
 }
@@ -157,8 +164,8 @@ impl<G> fmt::Debug for Graph<G> {
     }
 }
 
-impl Known {
-    fn of(graph: usize, exec: usize) -> Self {
+impl CapturedCalls {
+    fn new(graph: usize, exec: usize) -> Self {
         let replays = Replays::of(&collector().gpu, graph, exec);
         let sites = replays.sites().map(|(site, _)| collector().site(site));
         Self {
@@ -167,29 +174,30 @@ impl Known {
         }
     }
 
-    /// Makes the graph ready for a launch on this thread.
-    fn arm(&mut self, thread: &ThreadState) -> Vec<Armed> {
+    /// Prepares the graph for a launch on this thread.
+    fn prepare_launch(&mut self, thread: &ThreadState) -> Vec<PreparedReplay> {
         let nodes = self.nodes(thread);
         let paths: Vec<_> = nodes
             .iter()
             .map(|node| node.map(|node| node.path))
             .collect();
-        let armed = measure_overhead(thread, clock::now(), |gpu| {
+        let prepared = measure_overhead(thread, clock::now(), |gpu| {
             self.replays.arm(&collector().gpu, gpu, &paths)
         });
-        let Some((armed, _)) = armed else {
-            // The thread is ending: nobody could hand the times over.
+        let Some((prepared, _)) = prepared else {
+            // The thread is ending, and could not submit the samples.
             self.replays.park_all();
             return Vec::new();
         };
         nodes
             .into_iter()
-            .zip(armed)
+            .zip(prepared)
             .map(|(node, replay)| node.zip(replay))
             .collect()
     }
 
-    /// Where each call counts: under the span around the launch, by the calls that it was captured inside of.
+    /// The node of each captured call: nested in the span around the launch and in the calls that
+    /// it was captured in.
     fn nodes(&self, thread: &ThreadState) -> Vec<Option<&'static PathCounters>> {
         let callers: Vec<_> = self.replays.sites().map(|(_, caller)| caller).collect();
         let mut nodes: Vec<Option<&'static PathCounters>> = Vec::with_capacity(callers.len());
@@ -219,15 +227,15 @@ impl Known {
     }
 }
 
-/// Books the replays of a launch, in the order of their ends.
-fn book(thread: &ThreadState, by_end: Vec<usize>, mut armed: Vec<Armed>) {
+/// Records the replays of a launch, in the order in which they end.
+fn record_replays(thread: &ThreadState, by_end: Vec<usize>, mut prepared: Vec<PreparedReplay>) {
     measure_overhead(thread, clock::now(), |gpu| {
         let writer = thread.writer();
         for at in by_end {
-            let Some((node, replay)) = armed.get_mut(at).and_then(Option::take) else {
+            let Some((node, replay)) = prepared.get_mut(at).and_then(Option::take) else {
                 continue;
             };
-            // Booked before the sample is on its way, as calls are.
+            // Recorded before the sample is submitted, as calls are.
             if !node.record_replay(replay.outcome, &replay.work, writer) {
                 count_dropped(thread, NodeError::ThreadEnded);
                 continue;

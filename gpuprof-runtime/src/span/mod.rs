@@ -61,8 +61,8 @@ impl Span {
         }
     }
 
-    /// Begins a call of `site`, in a span that is [`off`](Self::off). A closure runs only if its result
-    /// is used.
+    /// Begins a call of `site`, in a span that is [`off`](Self::off). A closure runs only if its
+    /// result is used.
     #[inline]
     pub fn enter<'a>(
         &mut self,

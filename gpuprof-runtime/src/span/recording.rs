@@ -1,5 +1,5 @@
-//! The steps that spans, futures and graph launches share: the GPU events around a call, its record in
-//! the counters, and what these cost.
+//! The steps that spans, futures and graph launches share: the GPU events around a call, its record
+//! in the counters, and what these cost.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -25,8 +25,8 @@ pub(super) fn count_dropped(thread: &ThreadState, error: NodeError) {
 }
 
 /// Runs `f` on the thread's GPU state and counts the time since `before` as overhead. Returns the
-/// result with the clock at the end. `None`: the thread is ending, or the state is in use further up
-/// the stack, which only broken nesting can cause.
+/// result with the clock at the end. `None`: the thread is ending, or the state is in use further
+/// up the stack, which only broken nesting can cause.
 #[inline]
 pub(super) fn measure_overhead<R>(
     thread: &ThreadState,
@@ -38,8 +38,8 @@ pub(super) fn measure_overhead<R>(
         let after = clock::now();
         let took = after.saturating_sub(before);
         let set_up = gpu.take_set_up();
-        // Recording an event takes microseconds. If it took longer, the stream's queue was full, and
-        // the next launch would have waited as well.
+        // Recording an event takes microseconds. If it took longer, the stream's queue was full,
+        // and the next launch would have waited as well.
         let stalled = clock::is_long(took);
         thread.count(
             |counters| match set_up {
@@ -70,8 +70,8 @@ pub(super) fn begin_gpu_timing(
         graph: site.meta.graph,
     };
     let open = timing.begin(gpu, streams, place, is_async);
-    // Only once a stream exists: before that CUDA may not be initialized, and the driver would register
-    // its exit handler after ours.
+    // Only once a stream exists: before that CUDA may not be initialized, and the driver would
+    // register its exit handler after ours.
     if open.is_some() {
         collector::note_stream();
     }
@@ -104,8 +104,8 @@ pub(super) fn record_with_frame(
             // It has done nothing yet: each replay does its work.
             call.work = &StatedWork::NONE;
         }
-        // The call is recorded before its sample is submitted, so that no profile has a GPU time without
-        // its call.
+        // The call is recorded before its sample is submitted, so that no profile has a GPU time
+        // without its call.
         let recorded = node.record(&call, writer);
         if let Ok(open) = ended {
             timing.hand_in(gpu, open, call.work);

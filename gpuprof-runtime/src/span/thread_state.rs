@@ -1,8 +1,9 @@
-//! The state of one thread: its position in the call tree, its counters, and its part of GPU timing.
+//! The state of one thread: its position in the call tree, its counters, and its part of GPU
+//! timing.
 //!
-//! There are two thread-locals: one without a destructor, which is available at any time at the cost of
-//! a few instructions, and one with a destructor, for what must be returned when the thread ends. Only
-//! the owning thread writes.
+//! There are two thread-locals: one without a destructor, which is available at any time at the
+//! cost of a few instructions, and one with a destructor, for what must be returned when the thread
+//! ends. Only the owning thread writes.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,8 +23,8 @@ thread_local! {
     static EXIT_GUARD: ThreadExitGuard = ThreadExitGuard { gpu: RefCell::new(GpuThread::new()) };
 }
 
-/// Entries of the cache of nodes: one for each slot that a (parent, site) pair hashes to, the pair used
-/// last. A program spends its time in far fewer.
+/// Entries of the cache of nodes: one for each slot that a (parent, site) pair hashes to, the pair
+/// used last. A program spends its time in far fewer.
 const CACHE_SLOTS: usize = 64;
 
 /// See the module.
@@ -42,8 +43,8 @@ pub(crate) struct ThreadState {
 }
 
 /// The innermost open span: its path and its depth. One word, because it is stored and loaded again
-/// within nanoseconds: two halves stored separately and loaded together would defeat the processor's
-/// store forwarding, which costs half a clock read.
+/// within nanoseconds: two halves stored separately and loaded together would defeat the
+/// processor's store forwarding, which costs half a clock read.
 #[derive(Clone, Copy, Debug)]
 struct Position(u64);
 
@@ -180,8 +181,8 @@ impl ThreadState {
         self.has_gpu.get()
     }
 
-    /// Runs `f` on the thread's GPU state. `None`: the thread is ending, or `f` would run inside itself,
-    /// which only broken nesting can cause.
+    /// Runs `f` on the thread's GPU state. `None`: the thread is ending, or `f` would run inside
+    /// itself, which only broken nesting can cause.
     #[inline]
     pub(super) fn with_gpu<R>(&self, f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
         let run = |guard: &ThreadExitGuard| {

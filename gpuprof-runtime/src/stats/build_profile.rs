@@ -1,5 +1,5 @@
-//! From counters to the plain [`Profile`]: its functions, its call tree, and the diagnostics that counters
-//! give.
+//! From counters to the plain [`Profile`]: its functions, its call tree, and the diagnostics that
+//! counters give.
 
 use rustc_hash::FxHashMap;
 

@@ -1,5 +1,5 @@
-//! The call tree with its GPU times: what was measured on each path, the GPU time nested in it, and the
-//! factors that sampling multiplies both by.
+//! The call tree with its GPU times: what was measured on each path, the GPU time nested in it, and
+//! the factors that sampling multiplies both by.
 
 use rustc_hash::FxHashMap;
 
@@ -149,17 +149,17 @@ fn set_scales(nodes: &mut [CallTreeNode<'_>]) {
     }
 }
 
-/// Reduces the scales of the paths nested in one node so that they fit into its total. Each is estimated
-/// by its own number of calls, so by chance the parts can come out larger than the whole. Outer nodes
-/// come first, so that the paths nested in the inner ones follow.
+/// Reduces the scales of the paths nested in one node so that they fit into its total. Each is
+/// estimated by its own number of calls, so by chance the parts can come out larger than the whole.
+/// Outer nodes come first, so that the paths nested in the inner ones follow.
 fn clamp_to_parent(nodes: &mut [CallTreeNode<'_>], siblings: &[NestedPath]) {
     let enclosing = siblings.first().map_or(ROOT, |path| path.enclosing_timed);
     let Some(parent) = nodes.get(enclosing as usize).filter(|_| enclosing != ROOT) else {
         return;
     };
     let limit = parent.measured_ns() as f64 * parent.scale;
-    // If the parts are larger than the whole before any weighting, futures ran concurrently, and chance
-    // does not explain it.
+    // If the parts are larger than the whole before any weighting, futures ran concurrently, and
+    // chance does not explain it.
     let read: u64 = parent.gpu.iter().map(|(_, gpu)| gpu.read_ns).sum();
     if siblings.iter().map(|path| path.read_ns).sum::<u64>() > read {
         return;
@@ -182,8 +182,8 @@ fn clamp_to_parent(nodes: &mut [CallTreeNode<'_>], siblings: &[NestedPath]) {
     }
 }
 
-/// Adds the time of a path to all nodes above it, up to the span that includes it in its own time. If that
-/// span was not timed after all, up to the next one that was, which may include it as well.
+/// Adds the time of a path to all nodes above it, up to the span that includes it in its own time.
+/// If that span was not timed after all, up to the next one that was, which may include it as well.
 fn add_nested(nodes: &mut [CallTreeNode<'_>], nested: &NestedPath) {
     let Some(node) = nodes.get(nested.path as usize) else {
         return;
@@ -202,8 +202,8 @@ fn add_nested(nodes: &mut [CallTreeNode<'_>], nested: &NestedPath) {
     }
 }
 
-/// Adds the times of paths that are nested in no timed span to all nodes above each. One pass from the
-/// bottom up, because a deep recursion can have such a time at every level.
+/// Adds the times of paths that are nested in no timed span to all nodes above each. One pass from
+/// the bottom up, because a deep recursion can have such a time at every level.
 fn add_outermost(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
     let mut carried = vec![0.0; nodes.len()];
     for path in nested.iter().filter(|path| path.enclosing_timed == ROOT) {
@@ -227,7 +227,8 @@ fn add_outermost(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
     }
 }
 
-/// Marks the node that shares some streams with a path nested in it, and all nodes above that count both.
+/// Marks the node that shares some streams with a path nested in it, and all nodes above that count
+/// both.
 fn mark_overlap(nodes: &mut [CallTreeNode<'_>], nested: &NestedPath) {
     let overlapping = nested.partly_overlaps;
     if overlapping == ROOT {

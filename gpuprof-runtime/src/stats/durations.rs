@@ -115,8 +115,8 @@ impl AtomicDurations {
         if ns > self.max.load(Relaxed) {
             self.max.store(ns, Relaxed);
         }
-        // From a signed integer this is one instruction, from an unsigned one eight; no duration has
-        // the highest bit.
+        // From a signed integer this is one instruction, from an unsigned one eight; no duration
+        // has the highest bit.
         let ns = ns as i64 as f64;
         add_f64(&self.squares, ns * ns);
     }

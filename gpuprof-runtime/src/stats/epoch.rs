@@ -16,14 +16,14 @@ pub(crate) fn begin_next() -> u32 {
     CURRENT.fetch_add(1, Ordering::AcqRel).wrapping_add(1)
 }
 
-/// The thread that records a call, and the window it records in. A counter whose last record has another
-/// mark is written for the first time by this thread or in this window.
+/// The thread that records a call, and the window it records in. A counter whose last record has
+/// another mark is written for the first time by this thread or in this window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WriterEpoch(u64);
 
 impl WriterEpoch {
-    /// `owner` is [`WriterEpoch::owner`] of the thread's number, or 0 for a thread that has detached from its
-    /// counters.
+    /// `owner` is [`WriterEpoch::owner`] of the thread's number, or 0 for a thread that has
+    /// detached from its counters.
     #[inline]
     pub(crate) fn new(owner: u64, epoch: u32) -> Self {
         Self(owner | u64::from(epoch))

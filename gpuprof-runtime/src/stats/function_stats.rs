@@ -1,4 +1,5 @@
-//! One function of a profile: its counts, times, estimates and GPU activity, over all of its call paths.
+//! One function of a profile: its counts, times, estimates and GPU activity, over all of its call
+//! paths.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -60,9 +61,9 @@ pub(super) fn function(
     let failed: u64 = gpu_totals().map(|(_, gpu)| gpu.failed).sum();
     let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     let untimed = untimed_reasons(&all, timed, failed);
-    // Idle time needs a span for every busy time. The work of a replay belongs to the call around the
-    // graph's launch; one of two devices may be busy while the other is idle; and a call that was to be
-    // timed and was not has busy time and no span.
+    // Idle time needs a span for every busy time. The work of a replay belongs to the call around
+    // the graph's launch; one of two devices may be busy while the other is idle; and a call that
+    // was to be timed and was not has busy time and no span.
     let has_idle =
         all.counts.replays == 0 && devices.len() == 1 && failed == 0 && untimed.unfinished == 0;
     let self_ns = all.cpu.total.saturating_sub(all.cpu.nested);
@@ -173,7 +174,8 @@ fn gpu_stats(
     if all.calls == 0 {
         return None;
     }
-    // Divides by the mean weight, which gives the sums of the timed calls alone if all weigh the same.
+    // Divides by the mean weight, which gives the sums of the timed calls alone if all weigh the
+    // same.
     let unweighted = read as f64 / all.calls as f64;
     let of_timed = |sum: Option<f64>| sum.map(|sum| sum * unweighted);
     let mut histogram = Histogram::default();
@@ -197,8 +199,8 @@ fn gpu_stats(
 
 /// The uncertainty of a total on one device or on all. `None`: no call was sampled out.
 ///
-/// A total from too few clusters has an interval as wide as itself, except for its calls of weight 1. On
-/// several devices the widths are added, which holds whatever their correlation.
+/// A total from too few clusters has an interval as wide as itself, except for its calls of weight
+/// 1. On several devices the widths are added, which holds whatever their correlation.
 fn estimate(
     inputs: &ProfileInputs<'_>,
     site: u32,
@@ -225,7 +227,8 @@ fn estimate(
         let clusters = &inputs.gpu.clusters;
         let half = clusters.half_width(site, ordinal, RatioEstimate { factor, ratio });
         let uncertain = sample.calls.saturating_sub(sample.certain) as f64 / sample.calls as f64;
-        // The interval of a total that was clamped to its parent's still includes the unclamped one.
+        // The interval of a total that was clamped to its parent's still includes the unclamped
+        // one.
         half.unwrap_or(unclamped * uncertain) + (unclamped - clamped)
     };
     let half: f64 = totals.iter().map(half_width).sum();
@@ -245,8 +248,8 @@ fn span_stats(
     if all.calls == 0 {
         return SpanStats::default();
     }
-    // The extremes of a call that ended in this window may be recorded in the one before. The histogram
-    // then has them to 1/16.
+    // The extremes of a call that ended in this window may be recorded in the one before. The
+    // histogram then has them to 1/16.
     let (min_ns, max_ns) = match all.min <= all.max {
         true => (all.min, all.max),
         false => {
@@ -256,8 +259,8 @@ fn span_stats(
         }
     };
     let quantile = |share| histogram.quantile(share, min_ns, max_ns);
-    // Subtracting an earlier window from the sum of squares rounds, and no standard deviation exceeds half
-    // the range.
+    // Subtracting an earlier window from the sum of squares rounds, and no standard deviation
+    // exceeds half the range.
     let stddev = all.stddev().round() as u64;
     let stddev_ns = stddev.min((max_ns - min_ns).div_ceil(2));
     SpanStats {

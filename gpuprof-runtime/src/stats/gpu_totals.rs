@@ -8,8 +8,8 @@ use super::path_ids::ROOT;
 use super::sampling::{ClusterSums, SamplingDraw};
 use gpuprof_report::histogram::Histogram;
 
-/// GPU times of one path on one device. Under sampling each call counts with its weight, except in the
-/// fields that say unweighted.
+/// GPU times of one path on one device. Under sampling each call counts with its weight, except in
+/// the fields that say unweighted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GpuPathTotals {
     pub(crate) times: Durations,
@@ -23,10 +23,12 @@ pub(crate) struct GpuPathTotals {
     pub(crate) calls: u64,
     /// Of these, the calls of weight 1.
     pub(crate) certain: u64,
-    /// The part of `times` of calls that are not nested in a call of the same site on the same stream.
+    /// The part of `times` of calls that are not nested in a call of the same site on the same
+    /// stream.
     pub(crate) outermost_ns: u64,
-    /// Time outside the timed spans nested directly on the same stream, which are weighted by their own
-    /// sampling. Under sampling a single call can contribute less than 0: only the sum is meaningful.
+    /// Time outside the timed spans nested directly on the same stream, which are weighted by their
+    /// own sampling. Under sampling a single call can contribute less than 0: only the sum is
+    /// meaningful.
     pub(crate) self_ns: i64,
     /// Calls of which not every time could be read, unweighted.
     pub(crate) failed: u64,
@@ -58,7 +60,8 @@ pub(crate) struct TimedCall {
     pub(crate) device: u32,
     /// Whether `device` is the call's first, on which the call itself is counted.
     pub(crate) counts: bool,
-    /// The nearest enclosing timed span on the same single stream; [`ROOT`], as in the next two, for none.
+    /// The nearest enclosing timed span on the same single stream; [`ROOT`], as in the next two,
+    /// for none.
     pub(crate) parent: u32,
     /// The nearest enclosing timed span on all of its streams.
     pub(crate) enclosing_timed: u32,
@@ -133,8 +136,8 @@ impl GpuTotals {
             .record_of(draw.weight, ns);
     }
 
-    /// Subtracts the weighted time of a nested span, which became known late, from the self time of a call
-    /// that is already added.
+    /// Subtracts the weighted time of a nested span, which became known late, from the self time of
+    /// a call that is already added.
     pub(crate) fn subtract_from_self(&mut self, path: u32, device: u32, ns: u64) {
         if let Some(node) = self.nodes.get_mut(&(path, device)) {
             node.self_ns -= ns.cast_signed();

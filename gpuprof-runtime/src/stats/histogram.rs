@@ -1,5 +1,5 @@
-//! Histograms that one thread writes and others read. The published crates of this kind take a lock, or
-//! cannot be read while another thread writes.
+//! Histograms that one thread writes and others read. The published crates of this kind take a
+//! lock, or cannot be read while another thread writes.
 
 use std::array;
 use std::ptr;

@@ -1,4 +1,5 @@
-//! Counters with one writer, read by another thread and handed on to the next, in every order that the memory model allows.
+//! Counters with one writer, read by another thread and continued by the next, in every order that
+//! the memory model allows.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -13,7 +14,7 @@ use crate::sync::in_every_order;
 use gpuprof_report::histogram::Histogram;
 
 const NS: u64 = 16;
-const CHILDREN: u64 = 3;
+const NESTED: u64 = 3;
 
 fn node() -> Arc<PathCounters> {
     Arc::new(PathCounters::new(1, SiteCounters::leaked(false)))
@@ -24,14 +25,14 @@ fn writer(thread: u32) -> WriterEpoch {
 }
 
 fn record(node: &PathCounters, thread: u32) {
-    assert!(node.record_time(NS, CHILDREN, writer(thread)));
+    assert!(node.record_time(NS, NESTED, writer(thread)));
 }
 
 #[test]
 fn a_reader_sees_all_fields_of_one_moment() {
     in_every_order(|| {
         let node = node();
-        // What is only done at first is over.
+        // The first record, which does more, is over.
         record(&node, 1);
         let reader = thread::spawn({
             let node = Arc::clone(&node);
@@ -40,7 +41,7 @@ fn a_reader_sees_all_fields_of_one_moment() {
                 let cpu = data.cpu;
                 assert!((1..=2).contains(&cpu.calls));
                 assert_eq!(cpu.total, NS * cpu.calls);
-                assert_eq!(cpu.children, CHILDREN * cpu.calls);
+                assert_eq!(cpu.children, NESTED * cpu.calls);
                 assert_eq!(cpu.squares, (NS * NS * cpu.calls) as f64);
                 assert_eq!((cpu.min, cpu.max), (NS, NS));
             }
@@ -52,21 +53,21 @@ fn a_reader_sees_all_fields_of_one_moment() {
 }
 
 #[test]
-fn the_next_thread_goes_on_with_the_counters_of_one_that_ended() {
+fn the_next_thread_continues_the_counters_of_one_that_ended() {
     in_every_order(|| {
         let node = node();
         let free = Arc::new(Mutex::new(Vec::new()));
         let next = thread::spawn({
             let free = Arc::clone(&free);
             move || {
-                let adopted: Option<Arc<PathCounters>> = free.lock().unwrap().pop();
-                adopted.iter().map(|node| record(node, 2)).count() as u64
+                let taken: Option<Arc<PathCounters>> = free.lock().unwrap().pop();
+                taken.iter().map(|node| record(node, 2)).count() as u64
             }
         });
         record(&node, 1);
         free.lock().unwrap().push(Arc::clone(&node));
-        // A span in a destructor that runs after that, which still finds the node.
-        assert!(!node.record_time(NS, CHILDREN, WriterEpoch::new(0, 1)));
+        // A span in a destructor that runs later still finds the node.
+        assert!(!node.record_time(NS, NESTED, WriterEpoch::new(0, 1)));
         let recorded = 1 + next.join().unwrap();
         let data = node.try_read(1).unwrap();
         assert_eq!((data.cpu.calls, data.cpu.total), (recorded, NS * recorded));
@@ -85,23 +86,23 @@ fn a_histogram_only_ever_grows_for_a_reader() {
     in_every_order(|| {
         let node = node();
         record(&node, 1);
-        let told = Arc::new(AtomicU64::new(0));
+        let recorded = Arc::new(AtomicU64::new(0));
         let count = |node: &PathCounters| {
             let mut histogram = Histogram::default();
             node.site.cpu.add_to(&mut histogram);
             histogram.buckets().map(|(.., count)| count).sum::<u64>()
         };
         let reader = thread::spawn({
-            let (node, told) = (Arc::clone(&node), Arc::clone(&told));
+            let (node, recorded) = (Arc::clone(&node), Arc::clone(&recorded));
             move || {
-                let known = 1 + told.load(Acquire);
+                let known = 1 + recorded.load(Acquire);
                 let read = count(&node);
                 assert!((known..=2).contains(&read));
                 assert!((read..=2).contains(&count(&node)));
             }
         });
         node.site.cpu.record(NS);
-        told.store(1, Release);
+        recorded.store(1, Release);
         reader.join().unwrap();
         assert_eq!(count(&node), 2);
     });

@@ -1,14 +1,15 @@
 //! The limit of the memory that counters take.
 //!
-//! Counters are never freed, so without a limit a program of many functions on many threads would use
-//! ever more memory.
+//! Counters are never freed, so without a limit a program of many functions on many threads would
+//! use ever more memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Bytes that the counters of all threads may take: enough for 10,000 functions on 64 threads. A
-/// function takes about 1,000 bytes on a thread, and about 450 more for each further path that it is
-/// called on. Past the limit, calls on paths that are new to their thread are counted as dropped, and
-/// durations in buckets that a thread has not filled before are omitted from its percentiles and counted.
+/// function takes about 1,000 bytes on a thread, and about 450 more for each further path that it
+/// is called on. Past the limit, calls on paths that are new to their thread are counted as
+/// dropped, and durations in buckets that a thread has not filled before are omitted from its
+/// percentiles and counted.
 pub(crate) const MAX_COUNTER_BYTES: usize = 1 << 30;
 
 /// Bytes that the allocator adds to a block.

@@ -1,9 +1,9 @@
 //! The counters of one thread for one call path, with one writer and any number of readers.
 //!
-//! The writer takes no lock and uses no locked instruction. A reader gets all fields of one moment by
-//! a sequence number, which is odd while the writer is inside. Counters are never freed: when their
-//! thread ends, the next thread to begin continues to write them, so that spans can hold them without
-//! reference counts.
+//! The writer takes no lock and uses no locked instruction. A reader gets all fields of one moment
+//! by a sequence number, which is odd while the writer is inside. Counters are never freed: when
+//! their thread ends, the next thread to begin continues to write them, so that spans can hold them
+//! without reference counts.
 
 use std::array;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
@@ -67,7 +67,8 @@ impl PathCounters {
         }
     }
 
-    /// Records an ended call of which only the CPU time is known. Only the owning thread may call this.
+    /// Records an ended call of which only the CPU time is known. Only the owning thread may call
+    /// this.
     ///
     /// Returns whether it was recorded: a thread that has detached from its counters may not.
     #[inline]
@@ -75,7 +76,8 @@ impl PathCounters {
         self.change(writer, || self.add_time(cpu_ns, nested_ns))
     }
 
-    /// Records an ended call, as [`record_time`](Self::record_time) does, with everything known of it.
+    /// Records an ended call, as [`record_time`](Self::record_time) does, with everything known of
+    /// it.
     #[inline]
     pub(crate) fn record(&self, call: &CallRecord<'_>, writer: WriterEpoch) -> bool {
         self.change(writer, || {
@@ -105,8 +107,8 @@ impl PathCounters {
 
     #[inline]
     fn change(&self, writer: WriterEpoch, add: impl FnOnce()) -> bool {
-        // Nothing is written, not even the sequence number, before it is known that this thread may:
-        // the next owner may be writing already.
+        // Nothing is written, not even the sequence number, before it is known that this thread
+        // may: the next owner may be writing already.
         if self.last_writer.load(Relaxed) != writer.bits() && !self.begin_record(writer) {
             return false;
         }

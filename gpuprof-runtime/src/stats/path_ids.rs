@@ -1,5 +1,5 @@
-//! Call paths, numbered for the whole process: threads, the resolver and the report name a node of the
-//! call tree by its path's number.
+//! Call paths, numbered for the whole process: threads, the resolver and the report name a node of
+//! the call tree by its path's number.
 //!
 //! A path is added when a thread first enters a site from a given path. After that only its number
 //! travels.
@@ -9,8 +9,9 @@ use rustc_hash::FxHashMap;
 /// The path of code outside every span.
 pub(crate) const ROOT: u32 = 0;
 
-/// Paths of a process; calls on further paths are counted as dropped. A path takes about 50 bytes here,
-/// and its counters on each thread that takes it: a runaway recursion ends at some 30 MB a thread.
+/// Paths of a process; calls on further paths are counted as dropped. A path takes about 50 bytes
+/// here, and its counters on each thread that takes it: a runaway recursion ends at some 30 MB a
+/// thread.
 const MAX_PATHS: usize = 1 << 16;
 
 /// One path: a site, called on another path.

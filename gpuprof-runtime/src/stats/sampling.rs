@@ -2,15 +2,15 @@
 //!
 //! Sampling draws once for an outermost span and all spans nested in it, so nested calls are no
 //! independent sample: the spread comes from the sums over each such cluster. A site's own `sample`
-//! draws again within a cluster. Only sums of squares and products are stored, so memory does not grow
-//! with the number of calls.
+//! draws again within a cluster. Only sums of squares and products are stored, so memory does not
+//! grow with the number of calls.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// The latest clusters, to which more calls may be added: at least this many are stored, at most twice as
-/// many. That many clusters may follow while a sample waits for the GPU; a call that comes later still
-/// counts as another cluster.
+/// The latest clusters, to which more calls may be added: at least this many are stored, at most
+/// twice as many. That many clusters may follow while a sample waits for the GPU; a call that comes
+/// later still counts as another cluster.
 const RECENT_CLUSTERS: usize = 4_096;
 
 /// The 0.975 quantile of Student's t for 1, 2, … degrees of freedom.
@@ -51,7 +51,8 @@ pub(crate) struct ClusterSums {
 /// By device. There is almost always one.
 type ByDevice<T> = SmallVec<[(u32, T); 1]>;
 
-/// Sums of one site. `u` is the weighted time of a cluster on a device, `v` its weighted number of calls.
+/// Sums of one site. `u` is the weighted time of a cluster on a device, `v` its weighted number of
+/// calls.
 #[derive(Clone, Debug, Default)]
 struct SiteSums {
     clusters: u64,
@@ -107,8 +108,8 @@ impl ClusterSums {
                 Cluster::default()
             })
         });
-        // Squares and products grow by what the call adds to its cluster's, so that no cluster has to be
-        // closed: (x + d)² − x² = d (2 x + d).
+        // Squares and products grow by what the call adds to its cluster's, so that no cluster has
+        // to be closed: (x + d)² − x² = d (2 x + d).
         if counts {
             sums.vv += between * weight * (2.0 * cluster.v + weight) + within * weight * weight;
             for &(device, u) in &cluster.u {
@@ -146,15 +147,15 @@ impl ClusterSums {
         }
     }
 
-    /// Half the width of the 95 % interval of a site's total on a device, in ns. `None`: fewer than two
-    /// clusters were timed.
+    /// Half the width of the 95 % interval of a site's total on a device, in ns. `None`: fewer than
+    /// two clusters were timed.
     ///
-    /// The variance of a ratio estimator under cluster sampling (Cochran, Sampling Techniques, 3rd ed.,
-    /// chapters 9A and 11), for draws that are made for each span independently (Särndal, Swensson,
-    /// Wretman, Model Assisted Survey Sampling, chapters 4 and 5). With `e = u − ratio · v` of a cluster
-    /// and of a single call it is `Σ clusters (1 − p₁) e² + Σ calls p₁ (1 − p₂) e²`, where a cluster is
-    /// timed with probability p₁ and a call in it with p₂. The quantile is Student's, because the spread
-    /// itself is only estimated.
+    /// The variance of a ratio estimator under cluster sampling (Cochran, Sampling Techniques, 3rd
+    /// ed., chapters 9A and 11), for draws that are made for each span independently (Särndal,
+    /// Swensson, Wretman, Model Assisted Survey Sampling, chapters 4 and 5). With `e = u − ratio ·
+    /// v` of a cluster and of a single call it is `Σ clusters (1 − p₁) e² + Σ calls p₁ (1 − p₂)
+    /// e²`, where a cluster is timed with probability p₁ and a call in it with p₂. The quantile is
+    /// Student's, because the spread itself is only estimated.
     pub(super) fn half_width(
         &self,
         site: u32,
@@ -181,9 +182,9 @@ impl SiteSums {
     }
 }
 
-/// The sample of a site. The calls that could have been timed are counted, so the total is that count
-/// times the weighted mean of the timed ones (Hájek's estimator). It is made over the whole function and
-/// not by path: a path that was never drawn is then represented by the others.
+/// The sample of a site. The calls that could have been timed are counted, so the total is that
+/// count times the weighted mean of the timed ones (Hájek's estimator). It is made over the whole
+/// function and not by path: a path that was never drawn is then represented by the others.
 #[derive(Default)]
 pub(super) struct SiteSample {
     /// Calls that could have been timed.
@@ -215,8 +216,8 @@ fn on<T: Default>(list: &mut ByDevice<T>, device: u32, change: impl FnOnce(&mut 
     }
 }
 
-/// The 0.975 quantile of Student's t. Beyond the table by its expansion (Abramowitz, Stegun, 26.7.5),
-/// which is accurate to 0.003.
+/// The 0.975 quantile of Student's t. Beyond the table by its expansion (Abramowitz, Stegun,
+/// 26.7.5), which is accurate to 0.003.
 fn t975(freedom: u64) -> f64 {
     let listed = usize::try_from(freedom - 1)
         .ok()

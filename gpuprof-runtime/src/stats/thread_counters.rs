@@ -1,8 +1,8 @@
 //! The counters of one thread, as other threads see them.
 //!
-//! They are never freed. A thread that ends leaves them to the next thread that begins, with all that is
-//! counted in them: so nothing has to be added up when a thread ends, and memory is proportional to the
-//! number of threads that run at once.
+//! They are never freed. A thread that ends leaves them to the next thread that begins, with all
+//! that is counted in them: so nothing has to be added up when a thread ends, and memory is
+//! proportional to the number of threads that run at once.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -45,8 +45,8 @@ const ENTRY_BYTES: usize =
 const NODE_BYTES: usize = size_of::<PathCounters>() + 2 * align_of::<PathCounters>() + ENTRY_BYTES;
 
 impl ThreadCounters {
-    /// The node of `site` called on the path `parent`, made now if it is new on this thread. `None`: there
-    /// is no room for it.
+    /// The node of `site` called on the path `parent`, made now if it is new on this thread.
+    /// `None`: there is no room for it.
     pub(crate) fn node(
         &self,
         paths: &Mutex<CallPaths>,
@@ -60,7 +60,8 @@ impl ThreadCounters {
             return *node;
         }
         let node = self.add_node(paths, memory, parent, site, is_async);
-        // A refusal is remembered while there is room for that. After that it is found out each time.
+        // A refusal is remembered while there is room for that. After that it is found out each
+        // time.
         if node.is_some() || memory.reserve(ENTRY_BYTES) {
             known.insert((parent, site), node);
         }

@@ -11,10 +11,8 @@ pub(crate) const SIZES: [&str; 7] = [
     "xtask/src/",
 ];
 
-pub(crate) const CIRCLES: [&str; 4] = [
+pub(crate) const CIRCLES: [&str; 2] = [
     "gpuprof-report/src/findings/",
-    "gpuprof-runtime/src/collector/",
-    "gpuprof-runtime/src/stats/",
     "xtask/src/needs/",
 ];
 
