@@ -120,6 +120,18 @@ impl ProfiledCall {
     }
 }
 
+#[cfg(test)]
+impl ProfiledCall {
+    pub(crate) fn with_id(id: u64) -> Self {
+        Self {
+            id,
+            parent: 0,
+            is_outermost: true,
+            is_first: false,
+        }
+    }
+}
+
 /// Makes `call` the one that CUDA calls of this thread are attributed to.
 #[inline]
 pub(crate) fn set_innermost(call: Option<ProfiledCall>) {

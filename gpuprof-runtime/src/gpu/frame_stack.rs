@@ -110,6 +110,7 @@ impl<G> FrameStack<G> {
 #[cfg(test)]
 mod tests {
     use super::{Frame, FrameStack};
+    use crate::cupti::call_stack::{ProfiledCall, innermost};
 
     fn frame(gpu: Option<u32>) -> Frame<u32> {
         Frame { gpu, call: None }
@@ -119,7 +120,7 @@ mod tests {
     fn frames_are_taken_in_any_order_and_once() {
         let mut stack = FrameStack::new();
         let tokens = [1, 2, 3].map(|gpu| stack.push(frame(Some(gpu))));
-        let taken = [1, 0, 1, 2].map(|at| stack.take(tokens[at]).and_then(|frame| frame.gpu));
+        let taken = [1, 0, 1, 2].map(|index| stack.take(tokens[index]).and_then(|frame| frame.gpu));
         assert_eq!(taken, [Some(2), Some(1), None, Some(3)]);
         assert!(!stack.is_on_gpu());
     }
@@ -133,5 +134,22 @@ mod tests {
         assert_eq!(stack.gpu().collect::<Vec<_>>(), [(1, &7)]);
         assert!(stack.take(outer).is_some() && stack.is_on_gpu());
         assert!(stack.take(inner).is_some() && !stack.is_on_gpu());
+    }
+
+    #[test]
+    fn a_call_that_ends_before_the_calls_in_it_closes_them() {
+        let call = |id| Frame {
+            gpu: None,
+            call: Some(ProfiledCall::with_id(id)),
+        };
+        let mut stack: FrameStack<u32> = FrameStack::new();
+        let [outer, middle, inner] = [1, 2, 3].map(|id| stack.push(call(id)));
+        assert_eq!(innermost(), 3);
+        assert!(stack.take(middle).is_some());
+        assert_eq!(innermost(), 1);
+        // Its call was closed with the one around it.
+        assert!(stack.take(inner).is_none());
+        assert!(stack.take(outer).is_some());
+        assert_eq!(innermost(), 0);
     }
 }

@@ -11,10 +11,7 @@ pub(crate) const SIZES: [&str; 7] = [
     "xtask/src/",
 ];
 
-pub(crate) const CIRCLES: [&str; 2] = [
-    "gpuprof-report/src/findings/",
-    "xtask/src/needs/",
-];
+pub(crate) const CIRCLES: [&str; 2] = ["gpuprof-report/src/findings/", "xtask/src/needs/"];
 
 pub(crate) fn has(list: &[&str], file: &str) -> bool {
     list.iter().any(|start| file.starts_with(start))
