@@ -1,9 +1,10 @@
 //! Promise: an NVTX tool sees the calls that the report counts, by name, nested as they were, with all the attribute says.
 //!
-//! `cargo xtask nsys test` runs these scenarios under Nsight Systems too (`xtask/src/nsys/checks.rs`): it expects what
-//! `attributes` says, and of `calls` that `fails` calls `inner` once.
+//! `nsight` runs these scenarios under Nsight Systems too: it expects what `attributes` passes, and
+//! that `fails` of `calls` calls `inner` once.
 
 mod checks;
+mod nsight;
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -18,7 +19,7 @@ use support::suite::Module;
 const MODULE: Module = Module::new(module_path!(), &[checks::TESTS]).with_program(program);
 
 fn main() -> ExitCode {
-    support::suite::run(&[MODULE])
+    support::suite::run(&[MODULE, nsight::MODULE])
 }
 
 #[gpu_profile(cpu)]

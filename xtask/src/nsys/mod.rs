@@ -1,77 +1,58 @@
-//! `cargo xtask nsys`: Nsight Systems, unpacked into the target folder, and what it must see of gpuprof.
+//! `cargo xtask nsys`: Nsight Systems, unpacked into the target folder.
 //!
-//! Why NVIDIA's own tool and not only our recorder (`tests/nvtx-recorder`): users look at its reports, and it
-//! interprets what it receives. Why unpacked: installing its packages drags NVIDIA driver libraries in and can break a
-//! machine that has NVIDIA's own. Must never import: test, demo, sim, ptx.
+//! Installing its packages would install NVIDIA driver libraries too, which can break a machine that
+//! has NVIDIA's own. `tests/suite/nvtx/nsight` compares its reports with gpuprof's.
 
-mod calls;
-mod checks;
-mod export;
-mod ranges;
+mod profile;
 mod sources;
-mod tool;
 mod unpack;
 
-use std::env;
-
-pub(crate) use checks::{Checked, check};
-use tool::Nsys;
+use std::path::PathBuf;
 
 use crate::needs::{self, Need};
-use crate::workspace::Workspace;
+use crate::workspace::{self, Workspace};
 
 const USAGE: &str = "usage: cargo xtask nsys [setup | test | profile PROGRAM [ARG]...]";
 
-/// Unpacks Nsight Systems; then holds its reports against gpuprof's, or profiles a program.
+/// Tells the tests where Nsight Systems is.
+const FOLDER: &str = "GPUPROF_TEST_NSYS";
+
+/// Unpacks Nsight Systems; then compares its reports with gpuprof's, or profiles a program.
 ///
 /// # Errors
-/// A text for the user: a wrong argument, why Nsight Systems cannot be had, or what did not hold.
+/// A text for the user: a wrong argument, why Nsight Systems cannot be had, or what failed.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         [] | ["setup"] => {
-            let workspace = Workspace::load()?;
-            println!("{}", unpack::ensure(&workspace.target)?.nsys.display());
+            println!(
+                "{}",
+                unpack::ensure(&Workspace::load()?.target)?.nsys.display()
+            );
             Ok(())
         }
         ["test"] => test(),
-        ["profile", program, rest @ ..] if !program.starts_with('-') => profile(program, rest),
+        ["profile", program, rest @ ..] if !program.starts_with('-') => profile::run(program, rest),
         _ => Err(USAGE.into()),
     }
 }
 
-fn test() -> Result<(), String> {
-    needs::ensure(&[Need::CCompiler, Need::Libclang])?;
-    let mut failed = 0;
-    match check(&Workspace::load()?)? {
-        Checked::Untested(why) => return Err(why),
-        Checked::Programs(programs) => {
-            for (what, result) in programs {
-                match result {
-                    Ok(seen) => println!("{what}: {seen}"),
-                    Err(error) => {
-                        failed += 1;
-                        println!("FAILED: {what}: {error}");
-                    }
-                }
-            }
-        }
-    }
-    match failed {
-        0 => Ok(()),
-        _ => Err("Nsight Systems does not see what gpuprof reports".into()),
-    }
+/// Unpacks Nsight Systems and returns the variable that tells the tests where it is.
+///
+/// # Errors
+/// A text for the user: why it cannot be had here.
+pub(crate) fn test_variable(workspace: &Workspace) -> Result<(&'static str, PathBuf), String> {
+    Ok((FOLDER, unpack::ensure(&workspace.target)?.folder))
 }
 
-/// Records the ranges of a program into `PROGRAM.nsys-rep` in the current folder and prints their summary.
-fn profile(program: &str, arguments: &[&str]) -> Result<(), String> {
-    let workspace = Workspace::load()?;
-    let nsys = Nsys::new(unpack::ensure(&workspace.target)?);
-    let stem = program.rsplit('/').next().unwrap_or(program);
-    let here =
-        env::current_dir().map_err(|error| format!("there is no current folder: {error}"))?;
-    let report = nsys.profile_on_terminal(program, arguments, &here.join(stem))?;
-    nsys.summary(&report)?;
-    println!("open it with: nsys-ui {}", report.display());
-    Ok(())
+fn test() -> Result<(), String> {
+    needs::ensure(&[Need::CCompiler, Need::Libclang])?;
+    let (name, folder) = test_variable(&Workspace::load()?)?;
+    let packages = ["--workspace", "--exclude", "switched-off"];
+    let mut examples = workspace::cargo(["build", "--examples"]);
+    workspace::succeed(examples.args(packages))?;
+    let mut test = workspace::cargo(["test", "--test", "nvtx"]);
+    test.args(packages).args(["--", "nsight"]);
+    workspace::neutral(&mut test);
+    workspace::succeed(test.env(name, folder))
 }

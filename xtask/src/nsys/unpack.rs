@@ -1,7 +1,7 @@
 //! Brings Nsight Systems into `target/nsys/`, and changes nothing outside it.
 //!
 //! Why not `apt install`: its packages depend on NVIDIA driver libraries, which can displace the machine's own. apt-get
-//! runs with sources and state of its own, needs no root, and dpkg only unpacks. Must never import: tool, checks.
+//! runs with sources and state of its own, needs no root, and dpkg only unpacks.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -37,8 +37,8 @@ pub(super) struct Unpacked {
     pub(super) importer: PathBuf,
     /// For `LD_LIBRARY_PATH` of the importer.
     pub(super) libraries: PathBuf,
-    /// For reports of tests.
-    pub(super) reports: PathBuf,
+    /// What holds all of it.
+    pub(super) folder: PathBuf,
 }
 
 /// Unpacks it, unless that was done before.
@@ -52,7 +52,7 @@ pub(super) fn ensure(target: &Path) -> Result<Unpacked, String> {
         nsys: root.join("x86_64-linux-gnu/nsight-systems/target-linux-x64/nsys"),
         importer: root.join("nsight-systems/host-linux-x64/QdstrmImporter"),
         libraries: root.join("x86_64-linux-gnu"),
-        reports: folder.join("reports"),
+        folder: folder.clone(),
     };
     // Written last: what was interrupted has none.
     let stamp = folder.join("unpacked");
@@ -65,7 +65,6 @@ pub(super) fn ensure(target: &Path) -> Result<Unpacked, String> {
         }
         fs::write(&stamp, PACKAGES.join("\n")).map_err(|error| at(&stamp, &error))?;
     }
-    fs::create_dir_all(&unpacked.reports).map_err(|error| at(&unpacked.reports, &error))?;
     Ok(unpacked)
 }
 

@@ -1,14 +1,14 @@
 //! `cargo xtask test`: everything the project promises, run in one command.
 //!
-//! Why not `cargo test`: features unify within one build, so the switched-off build and the other
-//! feature sets each need their own; the PTX and the oldest toolchain are no cargo tests at all; and
-//! nothing may be skipped unseen. Must never import: demo, sim.
+//! `cargo test` is not enough: features unify within one build, so the switched-off build and the
+//! other feature sets need builds of their own; the PTX and the oldest toolchain are no cargo tests;
+//! and no test may be skipped unseen.
 
-mod harness;
+mod counts;
 mod msrv;
-mod parts;
 
 use std::env;
+use std::process::Command;
 use std::time::Instant;
 
 use crate::needs::{self, Need};
@@ -16,6 +16,7 @@ use crate::nsys;
 use crate::outside;
 use crate::ptx;
 use crate::workspace::{self, Workspace};
+use counts::Counts;
 use msrv::Verdict;
 
 /// What the run came to.
@@ -51,21 +52,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         everything(&workspace, &mut outcome)
     });
     step("the switched-off build, with every example", || {
-        outcome.tests(&["-p", "switched-off", "--all-targets"], true);
+        outcome.run(tests(&["-p", "switched-off", "--all-targets"]));
     });
     step("the facade without NVTX", || {
-        outcome.tests(
-            &[
-                "-p",
-                "gpuprof",
-                "-p",
-                "gpuprof-examples",
-                "--no-default-features",
-                "--features",
-                "gpuprof/enable",
-            ],
-            false,
-        );
+        outcome.run(tests(&[
+            "-p",
+            "gpuprof",
+            "-p",
+            "gpuprof-examples",
+            "--no-default-features",
+            "--features",
+            "gpuprof/enable",
+        ]));
     });
     step(
         "a program outside the workspace, in every feature set",
@@ -76,16 +74,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             );
         },
     );
-    step("Nsight Systems against gpuprof's own report", || {
-        nsight_systems(&workspace, &mut outcome)
-    });
     step("the PTX of kernels/ against its source", || {
         outcome.check("the PTX", ptx::run(&["--check".into()]))
     });
     step("the oldest toolchain", || {
         oldest_toolchain(&workspace, &running, &mut outcome)
     });
-    outcome.tell()
+    outcome.print()
 }
 
 /// Runs one part under a heading and says how long it took.
@@ -98,32 +93,23 @@ fn step(title: &str, run: impl FnOnce()) {
 
 /// Every test of every package but `switched-off`, whose features would unify with the others'.
 fn everything(workspace: &Workspace, outcome: &mut Outcome) {
-    let seen = outcome.tests(&["--workspace", "--exclude", "switched-off"], false);
-    let expected: Vec<_> = workspace
-        .tests
-        .iter()
-        .filter(|test| test.package != "switched-off")
-        .cloned()
-        .collect();
-    outcome
-        .problems
-        .extend(parts::missing(&parts::PARTS, &expected, &seen));
+    let mut command = tests(&["--workspace", "--exclude", "switched-off"]);
+    match nsys::test_variable(workspace) {
+        Ok((name, folder)) => drop(command.env(name, folder)),
+        Err(why) => outcome.untested.push(format!("Nsight Systems: {why}")),
+    }
+    let counts = outcome.run(command);
+    let mut expected = workspace.tests.clone();
+    expected.retain(|test| test.package != "switched-off");
+    outcome.problems.extend(counts.missing(&expected));
 }
 
-/// What NVIDIA's own tool sees; where it cannot be had that is told, and in CI it is a failure.
-fn nsight_systems(workspace: &Workspace, outcome: &mut Outcome) {
-    match nsys::check(workspace) {
-        Ok(nsys::Checked::Programs(programs)) => {
-            for (what, result) in programs {
-                match result {
-                    Ok(seen) => println!("{what}: {seen}"),
-                    Err(error) => outcome.problems.push(format!("{what}: {error}")),
-                }
-            }
-        }
-        Ok(nsys::Checked::Untested(why)) => outcome.untested.push(why),
-        Err(error) => outcome.problems.push(format!("Nsight Systems: {error}")),
-    }
+/// `cargo test` without what the user's environment could change.
+fn tests(arguments: &[&str]) -> Command {
+    let mut command = workspace::cargo(["test", "--no-fail-fast"]);
+    command.args(arguments);
+    workspace::neutral(&mut command);
+    command
 }
 
 fn oldest_toolchain(workspace: &Workspace, running: &str, outcome: &mut Outcome) {
@@ -143,35 +129,27 @@ fn oldest_toolchain(workspace: &Workspace, running: &str, outcome: &mut Outcome)
 }
 
 impl Outcome {
-    /// Runs `cargo test` and adds what it did; with `some`, at least one test must have run.
-    fn tests(&mut self, arguments: &[&str], some: bool) -> Vec<harness::Binary> {
-        let mut command = workspace::cargo(["test", "--no-fail-fast"]);
-        command.args(arguments);
-        workspace::neutral(&mut command);
+    /// Runs a `cargo test` and adds its counts. At least one test must run.
+    fn run(&mut self, command: Command) -> Counts {
         let shown = workspace::shown(&command);
-        let (seen, content) = match harness::run(command) {
-            Ok(result) => result,
-            Err(error) => {
-                self.problems.push(error);
-                return Vec::new();
-            }
-        };
-        let passed: u64 = seen.iter().map(|binary| binary.passed).sum();
-        let failed: u64 = seen.iter().map(|binary| binary.failed).sum();
-        self.passed += passed;
-        self.failed += failed;
-        self.problems.extend(parts::ignored(&seen));
-        if !content && failed == 0 {
+        let (mut counts, content) = counts::run(command).unwrap_or_else(|error| {
+            self.problems.push(error);
+            (Counts::default(), true)
+        });
+        self.passed += counts.passed;
+        self.failed += counts.failed;
+        self.problems.append(&mut counts.ignored);
+        if !content && counts.failed == 0 {
             self.problems
                 .push(format!("`{shown}` failed besides its tests"));
         }
-        if some && passed + failed == 0 {
+        if counts.passed + counts.failed == 0 {
             self.problems.push(format!("`{shown}` ran no test"));
         }
-        seen
+        counts
     }
 
-    /// Adds a check that is no test.
+    /// Adds a check that is no cargo test.
     fn check(&mut self, what: &str, result: Result<(), String>) {
         match result {
             Ok(()) => println!("{what}: as it should be"),
@@ -180,7 +158,7 @@ impl Outcome {
     }
 
     /// Prints what is wrong and the closing line. A check that failed counts as one failure there.
-    fn tell(mut self) -> Result<(), String> {
+    fn print(mut self) -> Result<(), String> {
         println!();
         for line in &self.untested {
             println!("NOT TESTED ON THIS MACHINE: {line}");

@@ -1,8 +1,7 @@
-//! A report of Nsight Systems as its JSON export has it: the ranges of gpuprof's domain, and nsys's own remarks.
+//! The JSON export of an Nsight Systems report: the ranges of gpuprof's domain, and nsys's remarks.
 //!
-//! One event per line; the first line is the table of strings. Numbers of 64 bits are strings. The event types are those
-//! of `ENUM_NSYS_EVENT_TYPE` in nsys's documentation of its exports.
-//! Must never import: tool, calls, checks.
+//! One event per line; the first line is the table of strings. Numbers of 64 bits are strings. The
+//! event types are those of `ENUM_NSYS_EVENT_TYPE` in nsys's documentation of its exports.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +44,7 @@ pub(super) struct Range {
     pub(super) payload: Option<String>,
 }
 
-/// What nsys says of the profile itself.
+/// What nsys says about the profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Remark {
     /// `Info`, `Warning`, `Error`.
@@ -59,7 +58,7 @@ pub(super) struct Report {
     /// The ranges of gpuprof's domain.
     pub(super) ranges: Vec<Range>,
     /// How many ranges other domains have.
-    pub(super) elsewhere: usize,
+    pub(super) in_other_domains: usize,
     pub(super) remarks: Vec<Remark>,
 }
 
@@ -97,7 +96,7 @@ impl Report {
                     let incomplete = || format!("nsys export: an incomplete range: {event}");
                     report.ranges.push(range.ok_or_else(incomplete)?);
                 } else {
-                    report.elsewhere += 1;
+                    report.in_other_domains += 1;
                 }
             }
         }
@@ -146,9 +145,16 @@ fn nanoseconds(value: &Value) -> Option<i64> {
     value.as_str()?.parse().ok()
 }
 
-#[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use support::tests;
+
     use super::*;
+
+    pub(crate) const TESTS: &[(&str, fn())] = tests![
+        ranges_carry_what_the_attribute_said,
+        other_domains_are_counted_only,
+        other_text_is_refused,
+    ];
 
     const EXPORT: &str = r#"{"data":["Info","green","waits"]}
 {"Type":49,"DiagnosticEvent":{"Source":"Analysis","Level":"Info","Text":"Profiling has started."}}
@@ -159,7 +165,6 @@ mod tests {
 {"Type":59,"NvtxEvent":{"Type":59,"Timestamp":"5","GlobalTid":"7","EndTimestamp":"6","Text":"theirs","DomainId":"0"}}
 "#;
 
-    #[test]
     fn ranges_carry_what_the_attribute_said() {
         let report = Report::read(EXPORT).expect("an export");
         let green = Range {
@@ -185,14 +190,12 @@ mod tests {
         assert_eq!(report.ranges, [green, waits]);
     }
 
-    #[test]
     fn other_domains_are_counted_only() {
         let report = Report::read(EXPORT).expect("an export");
-        assert_eq!((report.elsewhere, report.remarks.len()), (1, 1));
+        assert_eq!((report.in_other_domains, report.remarks.len()), (1, 1));
     }
 
-    #[test]
-    fn what_is_no_export_is_refused() {
+    fn other_text_is_refused() {
         for text in ["", "nothing", "{}\n"] {
             assert!(Report::read(text).is_err(), "{text}");
         }

@@ -1,13 +1,12 @@
-//! The ranges of a report as calls: which stood inside which, thread by thread.
+//! The ranges of a report as calls with their callers, thread by thread.
 //!
-//! nsys gives intervals; a pushed range lies inside another where its interval does, on the same thread.
-//! Must never import: tool, calls, checks.
+//! nsys gives intervals; a pushed range is nested in another if its interval is, on the same thread.
 
 use std::collections::BTreeMap;
 
 use super::export::{Range, Style};
 
-/// How many calls each chain of callers had, over all threads. The last of a chain is the function itself.
+/// How many calls each chain of callers had, over all threads. The last of a chain is the function.
 pub(super) type Chains = BTreeMap<Vec<String>, u64>;
 
 /// How many calls each function had.
@@ -61,11 +60,18 @@ pub(super) fn started(ranges: &[Range]) -> Counts {
     counts
 }
 
-#[cfg(test)]
 pub(super) mod tests {
+    use support::tests;
+
     use super::*;
 
-    pub(crate) fn range(name: &str, style: Style, thread: &str, start: i64, end: i64) -> Range {
+    pub(crate) const TESTS: &[(&str, fn())] = tests![
+        intervals_on_one_thread_nest,
+        started_ranges_are_in_no_chain,
+        open_and_overlapping_ranges_are_errors,
+    ];
+
+    fn range(name: &str, style: Style, thread: &str, start: i64, end: i64) -> Range {
         Range {
             name: name.into(),
             style,
@@ -82,7 +88,6 @@ pub(super) mod tests {
         names.iter().map(ToString::to_string).collect()
     }
 
-    #[test]
     fn intervals_on_one_thread_nest() {
         use Style::PushPop as P;
         let ranges = [
@@ -102,7 +107,6 @@ pub(super) mod tests {
         assert_eq!(chains(&ranges), Ok(expected));
     }
 
-    #[test]
     fn started_ranges_are_in_no_chain() {
         let ranges = [
             range("waits", Style::StartEnd, "1", 0, 100),
@@ -112,8 +116,7 @@ pub(super) mod tests {
         assert_eq!(started(&ranges), Counts::from([("waits".into(), 1)]));
     }
 
-    #[test]
-    fn what_cannot_be_calls_is_told() {
+    fn open_and_overlapping_ranges_are_errors() {
         let mut ranges = [
             range("a", Style::PushPop, "1", 0, 10),
             range("b", Style::PushPop, "1", 5, 15),

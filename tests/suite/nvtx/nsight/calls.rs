@@ -1,6 +1,6 @@
-//! The calls that gpuprof's JSON reports, held against the ranges of the same run.
+//! The calls that gpuprof's JSON reports, compared with the ranges of the same run.
 //!
-//! Must never import: tool, checks; and not gpuprof: the document is what users get.
+//! The JSON is read without gpuprof's types: the document is what users get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use super::ranges::{Chains, Counts};
 
-/// How many differences are told.
-const SHOWN: usize = 12;
+/// How many differences are shown.
+const MAX_SHOWN: usize = 12;
 
 /// The calls of one run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Calls {
     /// Chains without an async function.
     plain: Chains,
-    /// Chains below an async function, each without what stands above it: the thread that polls a future need not be
-    /// the one on which its first poll ran, so what encloses it there is open.
+    /// Chains below an async function, each without its callers: the thread that polls a future need
+    /// not be the one that polled it first, so its enclosing ranges there are unknown.
     polled: Chains,
     /// The async functions.
     started: Counts,
@@ -31,10 +31,10 @@ impl Calls {
     pub(super) fn read(text: &str) -> Result<Calls, String> {
         let document: Value =
             serde_json::from_str(text).map_err(|error| format!("gpuprof's JSON: {error}"))?;
-        Calls::of(&document).ok_or_else(|| "gpuprof's JSON lacks a field".into())
+        Calls::from_document(&document).ok_or_else(|| "gpuprof's JSON lacks a field".into())
     }
 
-    fn of(document: &Value) -> Option<Calls> {
+    fn from_document(document: &Value) -> Option<Calls> {
         let functions = document["functions"].as_array()?;
         let mut asynchronous = BTreeSet::new();
         for (index, function) in functions.iter().enumerate() {
@@ -66,7 +66,7 @@ impl Calls {
             }
             chains.insert(node["id"].as_u64()?, (chain, polled));
         }
-        // A node in which no call has ended stands there for its children.
+        // A node in which no call has ended is there for its children.
         calls.plain.retain(|_, count| *count > 0);
         calls.polled.retain(|_, count| *count > 0);
         calls.started.retain(|_, count| *count > 0);
@@ -79,16 +79,16 @@ impl Calls {
         chains.chain(self.started.values()).sum()
     }
 
-    /// Whether ranges are these calls, no more and no less: the names, the counts, and who called whom.
+    /// Whether ranges are exactly these calls: the names, the counts, and the callers.
     ///
     /// # Errors
-    /// One line per difference, the first [`SHOWN`].
+    /// One line per difference, the first [`MAX_SHOWN`].
     pub(super) fn compare(&self, chains: &Chains, started: &Counts) -> Result<(), String> {
         let mut left = chains.clone();
         let mut lines = Vec::new();
         for (chain, &calls) in &self.plain {
             let seen = left.remove(chain).unwrap_or_default();
-            // What is too many may be calls below a future that this thread polled at that very place.
+            // The rest may be calls below a future that this thread polled at the same place.
             let rest = seen.saturating_sub(calls);
             if rest > 0 {
                 left.insert(chain.clone(), rest);
@@ -129,9 +129,9 @@ impl Calls {
                 lines.push(difference(&[name], of(&self.started), of(started)));
             }
         }
-        // One range too many shifts all that follow; the first lines tell enough.
-        let more = lines.len().saturating_sub(SHOWN);
-        lines.truncate(SHOWN);
+        // One range too many shifts all that follow; the first lines say enough.
+        let more = lines.len().saturating_sub(MAX_SHOWN);
+        lines.truncate(MAX_SHOWN);
         if more > 0 {
             lines.push(format!("and {more} more"));
         }
@@ -147,9 +147,16 @@ fn difference(chain: &[String], calls: u64, ranges: u64) -> String {
     format!("{}: {calls} calls, {ranges} ranges", chain.join(" > "))
 }
 
-#[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use support::tests;
+
     use super::*;
+
+    pub(crate) const TESTS: &[(&str, fn())] = tests![
+        a_complete_report_agrees,
+        a_missing_range_is_a_difference,
+        a_range_too_many_is_a_difference,
+    ];
 
     fn chain(names: &[&str]) -> Vec<String> {
         names.iter().map(ToString::to_string).collect()
@@ -159,13 +166,20 @@ mod tests {
     fn calls() -> Calls {
         let node = |id: u64, parent: Option<u64>, function: u64, calls: u64| {
             let name = ["main_loop", "step", "load", "request", "copy"][function as usize];
-            serde_json::json!({"id": id, "parent": parent, "name": name, "function": function, "calls": calls})
+            serde_json::json!({
+                "id": id, "parent": parent, "name": name, "function": function, "calls": calls
+            })
         };
         let function = |is_async: bool| serde_json::json!({"is_async": is_async});
         let document = serde_json::json!({
-            "functions": [function(false), function(false), function(false), function(true), function(false)],
-            "tree": [node(0, None, 0, 1), node(1, Some(0), 1, 3), node(2, Some(1), 2, 3), node(3, Some(0), 3, 2),
-                node(4, Some(3), 4, 2), node(5, Some(4), 2, 2), node(6, None, 2, 4)],
+            "functions": [
+                function(false), function(false), function(false), function(true), function(false),
+            ],
+            "tree": [
+                node(0, None, 0, 1), node(1, Some(0), 1, 3), node(2, Some(1), 2, 3),
+                node(3, Some(0), 3, 2), node(4, Some(3), 4, 2), node(5, Some(4), 2, 2),
+                node(6, None, 2, 4),
+            ],
         });
         Calls::read(&document.to_string()).expect("complete")
     }
@@ -186,15 +200,13 @@ mod tests {
         (chains.into(), Counts::from([("request".into(), 2)]))
     }
 
-    #[test]
     fn a_complete_report_agrees() {
         let (chains, started) = seen();
         assert_eq!(calls().compare(&chains, &started), Ok(()));
         assert_eq!(calls().count(), 17);
     }
 
-    #[test]
-    fn what_is_missing_is_told() {
+    fn a_missing_range_is_a_difference() {
         let (mut chains, started) = seen();
         chains.insert(chain(&["main_loop", "step", "load"]), 2);
         chains.remove(&chain(&["copy", "load"]));
@@ -203,13 +215,13 @@ mod tests {
         assert_eq!(calls().compare(&chains, &started), Err(expected.into()));
     }
 
-    #[test]
-    fn what_is_elsewhere_or_too_much_is_told() {
+    fn a_range_too_many_is_a_difference() {
         let (mut chains, mut started) = seen();
         chains.insert(chain(&["load"]), 5);
         chains.insert(chain(&["step"]), 1);
         started.clear();
-        let expected = "load: 4 calls, 5 ranges\n  step: 0 calls, 1 ranges\n  async request: 2 calls, 0 ranges";
+        let expected = "load: 4 calls, 5 ranges\n  step: 0 calls, 1 ranges\n  \
+                        async request: 2 calls, 0 ranges";
         assert_eq!(calls().compare(&chains, &started), Err(expected.into()));
     }
 }
