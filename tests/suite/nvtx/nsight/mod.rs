@@ -191,8 +191,7 @@ fn run(
     environment: &[(&str, &str)],
     options: &[&str],
 ) -> Result<Report, String> {
-    let stem = folder.path("report");
-    let report = Report::read(&nsys.export(program, environment, options, &stem)?)?;
+    let report = Report::read(&nsys.export(program, environment, options, folder)?)?;
     match report.in_other_domains {
         0 => Ok(report),
         more => Err(format!("{more} ranges outside the domain gpuprof")),

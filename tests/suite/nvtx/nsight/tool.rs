@@ -4,17 +4,24 @@
 //! them.
 
 use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use support::program::Folder;
 
 /// Names the folder into which `cargo xtask nsys` unpacks, `target/nsys`.
 const FOLDER: &str = "GPUPROF_TEST_NSYS";
 
 /// Many times what any program under test takes on a busy machine.
-const TIME_LIMIT: Duration = Duration::from_secs(300);
+const TIME_LIMIT: Duration = Duration::from_secs(150);
+/// How many sessions this process has had: one that still ends keeps its name.
+static SESSIONS: AtomicU32 = AtomicU32::new(0);
+/// How often nsys is asked for a report.
+const TRIES: u32 = 3;
 
 /// The ranges and nothing else: sampling needs a permission of the machine, and once hung the end of
 /// nsys.
@@ -32,74 +39,100 @@ pub(super) struct Nsys {
     importer: PathBuf,
     /// For `LD_LIBRARY_PATH` of the importer.
     libraries: PathBuf,
+    /// Locked: sessions at the same time reset each other's connections.
+    _turn: File,
 }
 
 impl Nsys {
-    /// Where `cargo xtask test` has unpacked it; `None` in another run of the tests.
+    /// Where `cargo xtask test` has unpacked it, when no other test uses it; `None` in another run of
+    /// the tests.
     pub(super) fn unpacked() -> Option<Nsys> {
-        let root = Path::new(&env::var_os(FOLDER)?).join("root/usr/lib");
+        let folder = PathBuf::from(env::var_os(FOLDER)?);
+        let turn = File::create(folder.join("turn")).expect("a file");
+        turn.lock().expect("a lock");
+        let root = folder.join("root/usr/lib");
         let libraries = root.join("x86_64-linux-gnu");
         Some(Nsys {
             nsys: libraries.join("nsight-systems/target-linux-x64/nsys"),
             importer: root.join("nsight-systems/host-linux-x64/QdstrmImporter"),
             libraries,
+            _turn: turn,
         })
     }
 
-    /// Profiles `program` into files named `stem`; returns the exported report as JSON lines.
+    /// Profiles `program` into `folder`; returns the exported report as JSON lines. nsys 2022.4 loses
+    /// a session now and then on a busy machine, with another error each time: it is asked again.
     ///
     /// # Errors
-    /// The program failed under nsys, nsys did not end, or the report cannot be read.
+    /// Each time the program failed under nsys, nsys did not end, or there is no report.
     pub(super) fn export(
         &self,
         program: &Path,
         environment: &[(&str, &str)],
         options: &[&str],
-        stem: &Path,
+        folder: &Folder,
     ) -> Result<String, String> {
-        let mut command = self.recording(options, stem);
-        command.arg(program).envs(environment.iter().copied());
-        // Nothing that the program or nsys leaves running may hold our pipes.
-        let log = stem.with_extension("log");
-        let file = fs::File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
-        let copy = file.try_clone().map_err(|error| error.to_string())?;
-        command.stdin(Stdio::null()).stdout(file).stderr(copy);
-        let ended = self.run(command)?;
-        if !ended.success() {
-            let said = fs::read_to_string(&log).unwrap_or_default();
-            return Err(format!("nsys profile: {ended}\n{}", said.trim_end()));
+        let mut errors = Vec::new();
+        for _ in 0..TRIES {
+            let session = SESSIONS.fetch_add(1, Ordering::Relaxed);
+            let session = format!("gpuprof-{}-{session}", std::process::id());
+            let stem = folder.path(&session);
+            let recorded = self.record(program, environment, options, &session, &stem);
+            match recorded.and_then(|()| self.read(&stem)) {
+                Ok(report) => return Ok(report),
+                Err(error) => errors.push(error),
+            }
         }
+        Err(errors.join("\n"))
+    }
+
+    /// Records a session and waits for nsys. Past the limit the session is ended by its name, because
+    /// the daemon is no child of this process.
+    fn record(
+        &self,
+        program: &Path,
+        environment: &[(&str, &str)],
+        options: &[&str],
+        session: &str,
+        stem: &Path,
+    ) -> Result<(), String> {
+        // A file: whatever the program or nsys leaves running may hold a pipe open.
+        let log = stem.with_extension("log");
+        let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let copy = file.try_clone().map_err(|error| error.to_string())?;
+        let mut command = Command::new(&self.nsys);
+        command.args(RANGES).args(options);
+        command
+            .args(["--session-new", session, "--output"])
+            .arg(stem);
+        command.arg(program).envs(environment.iter().copied());
+        command.stdin(Stdio::null()).stdout(file).stderr(copy);
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("cannot run nsys: {error}"))?;
+        let Some(status) = wait(&mut child)? else {
+            let mut shutdown = Command::new(&self.nsys);
+            shutdown.args(["shutdown", "--kill=sigkill", "--session", session]);
+            let shut_down = quietly(&mut shutdown);
+            child.kill().map_err(|error| error.to_string())?;
+            child.wait().map_err(|error| error.to_string())?;
+            return shut_down.and(Err(format!("nsys did not end within {TIME_LIMIT:?}")));
+        };
+        if !status.success() {
+            let output = fs::read_to_string(&log).unwrap_or_default();
+            return Err(format!("nsys profile: {status}\n{}", output.trim_end()));
+        }
+        Ok(())
+    }
+
+    /// The export of the report at `stem`.
+    fn read(&self, stem: &Path) -> Result<String, String> {
         let report = self.import(stem)?;
         let json = stem.with_extension("json-lines");
         let mut export = self.with_libraries(&self.nsys);
         export.args(["export", "--type=json", "--force-overwrite=true", "-o"]);
         quietly(export.arg(&json).arg(&report))?;
         fs::read_to_string(&json).map_err(|error| format!("{}: {error}", json.display()))
-    }
-
-    fn recording(&self, options: &[&str], stem: &Path) -> Command {
-        let mut command = Command::new(&self.nsys);
-        command.args(RANGES).args(options);
-        command.arg("--session-new").arg(session());
-        command.arg("--output").arg(stem);
-        command
-    }
-
-    /// Waits for nsys. Past the limit its session is ended by name, because the daemon is no child of
-    /// this process.
-    fn run(&self, mut command: Command) -> Result<ExitStatus, String> {
-        let mut child = command
-            .spawn()
-            .map_err(|error| format!("cannot run nsys: {error}"))?;
-        if let Some(status) = wait(&mut child)? {
-            return Ok(status);
-        }
-        let mut shutdown = Command::new(&self.nsys);
-        shutdown.args(["shutdown", "--kill=sigkill", "--session"]);
-        let shut_down = quietly(shutdown.arg(session()));
-        child.kill().map_err(|error| error.to_string())?;
-        child.wait().map_err(|error| error.to_string())?;
-        shut_down.and(Err(format!("nsys did not end within {TIME_LIMIT:?}")))
     }
 
     /// The report at `stem`; imported here if nsys did not find its importer, as Debian's 2022.4
@@ -128,11 +161,6 @@ impl Nsys {
         command.env("LD_LIBRARY_PATH", &self.libraries);
         command
     }
-}
-
-/// The name of the sessions of this process, which has one at a time.
-fn session() -> String {
-    format!("gpuprof-{}", std::process::id())
 }
 
 /// Runs a command to its end; its standard error is part of the error.
