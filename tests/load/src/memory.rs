@@ -1,8 +1,8 @@
 //! How much memory this process holds.
 
-use std::fs;
+use std::{fs, io};
 
-/// Resident bytes, added up page by page: the running total that the system also keeps may be off by megabytes.
+/// Resident bytes, added up page by page: the running total of the system may be off by megabytes.
 pub(crate) fn resident() -> u64 {
     let rollup = fs::read_to_string("/proc/self/smaps_rollup").expect("Linux tells");
     let line = rollup.lines().find_map(|line| line.strip_prefix("Rss:"));
@@ -10,6 +10,18 @@ pub(crate) fn resident() -> u64 {
     kib.and_then(|kib| kib.trim().parse::<u64>().ok())
         .expect("a number of kB")
         << 10
+}
+
+/// Has the allocator keep what it once had from the system, for the rest of the process.
+///
+/// It would return free memory whenever it likes, also in the warm-up, and ask for it again later:
+/// growth that nobody caused.
+pub(crate) fn keep_freed() -> io::Result<()> {
+    // SAFETY: the parameter is one of glibc's, and no other thread runs yet.
+    match unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX) } {
+        0 => Err(io::Error::other("mallopt refused M_TRIM_THRESHOLD")),
+        _ => Ok(()),
+    }
 }
 
 /// Resident memory since a moment.

@@ -16,6 +16,10 @@ use support::{Gpu, assert_consistent};
 
 /// More than one thread can have under way, and one context, while a slow host makes them.
 const MORE_THAN_FIT: u64 = 30_000;
+/// Less than one thread's queue to the resolver holds.
+const FITS: u64 = 2_000;
+/// A context has 16,384 pairs of events.
+const NEARLY_ALL_PAIRS: u64 = 16_000;
 
 #[gpu_profile]
 fn launch(stream: &Arc<CudaStream>, gpu: &Gpu, ns: u64) {
@@ -34,12 +38,43 @@ fn device() -> Gpu {
     Gpu::new(sim, 0)
 }
 
-/// Leaves the device behind once by [`MORE_THAN_FIT`] calls, so that everything that fills up has been full, and lets it catch
-/// up. Gives how many of them were timed.
-fn warm_up(gpu: &Gpu, session: &Session) -> Result<u64, String> {
-    (0..MORE_THAN_FIT).for_each(|_| launch(&gpu.stream, gpu, 50_000));
-    gpu.context.synchronize().expect("synchronize");
-    settle(session).map(|profile| profile.diagnostics.timed_calls)
+/// What the warm-up came to.
+struct WarmUp {
+    calls: u64,
+    timed: u64,
+}
+
+/// Makes calls behind a long kernel until nearly all pairs of events wait for it, and lets the
+/// device catch up: whatever a call can fill has then been full, and has all its memory.
+///
+/// On a busy machine the resolver takes long to make that many events, so the kernel gets longer.
+fn warm_up(gpu: &Gpu, session: &Session) -> Result<WarmUp, String> {
+    const TRIES: u32 = 5;
+    for attempt in 0..TRIES {
+        let long = Duration::from_secs(1 << attempt);
+        let end = Instant::now() + long;
+        launch(&gpu.stream, gpu, long.as_nanos() as u64);
+        let is_full = loop {
+            (0..FITS).for_each(|_| launch(&gpu.stream, gpu, 100));
+            if session.snapshot().diagnostics.untimed.unfinished >= NEARLY_ALL_PAIRS {
+                break true;
+            }
+            if Instant::now() > end {
+                break false;
+            }
+            // The resolver's turn.
+            thread::sleep(Duration::from_millis(1));
+        };
+        gpu.context.synchronize().expect("synchronize");
+        let diagnostics = settle(session)?.diagnostics;
+        if is_full {
+            return Ok(WarmUp {
+                calls: diagnostics.calls,
+                timed: diagnostics.timed_calls,
+            });
+        }
+    }
+    Err("the device was never left behind".to_owned())
 }
 
 /// `Err` where of `calls` with GPU work fewer than `percent` in a hundred were timed: that the rest is counted is not enough
@@ -117,21 +152,38 @@ fn accounted(profile: &Profile, gpu_calls: u64) -> Result<String, String> {
 pub(super) fn spans(form: Form) -> Result<Seen, String> {
     let gpu = device();
     let session = session();
-    let (before, timed_before) = (MORE_THAN_FIT, warm_up(&gpu, &session)?);
+    let before = warm_up(&gpu, &session)?;
+    // In the short form the program waits for the resolver, which a busy machine may hold up: every
+    // call is timed then. In the full form one thread that does nothing else can be a little faster
+    // than the resolver.
+    let (burst, bursts, percent) = form.pick((FITS, 25, 100), (100_000, 100, 75));
+    let make = |bursts: u64| {
+        for _ in 0..bursts {
+            (0..burst).for_each(|_| launch(&gpu.stream, &gpu, 100));
+            if form == Form::Short {
+                gpu.context.synchronize().expect("synchronize");
+                settle(&session)?;
+            }
+        }
+        Ok::<(), String>(())
+    };
+    // What a snapshot takes is taken once.
+    make(1)?;
     let since = Since::now();
-    let calls = form.pick(50_000, 10_000_000);
-    (0..calls).for_each(|_| launch(&gpu.stream, &gpu, 100));
+    make(bursts)?;
+    let calls = burst * (1 + bursts);
     let growth = since.growth();
     gpu.context.synchronize().expect("synchronize");
     settle(&session)?;
     let (profile, took) = report(&session)?;
     assert_consistent(&profile);
-    same("calls", profile.diagnostics.calls, before + calls)?;
-    let what = accounted(&profile, before + calls)?;
-    // One thread that does nothing else can be a little faster than the resolver.
-    enough(profile.diagnostics.timed_calls - timed_before, calls, 75)?;
+    let all = before.calls + calls;
+    same("calls", profile.diagnostics.calls, all)?;
+    let what = accounted(&profile, all)?;
+    let timed = profile.diagnostics.timed_calls - before.timed;
+    enough(timed, calls, percent)?;
     Ok(Seen {
-        calls: before + calls,
+        calls: all,
         what: format!("{what}; report in {took:.1?}"),
         memory: Memory::flat(growth),
     })
@@ -142,7 +194,7 @@ pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
     const THREADS: u64 = 64;
     let gpu = device();
     let session = session();
-    let timed_before = warm_up(&gpu, &session)?;
+    let warm_up = warm_up(&gpu, &session)?;
     // Each thread's queue takes its memory when it first comes round, at 4,096 timed calls: one thread after another, and
     // in bursts that leave nothing untimed.
     const BURST: u64 = 20;
@@ -188,11 +240,11 @@ pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
     let (profile, took) = report(&session)?;
     assert_consistent(&profile);
     let each = THREADS * (before + calls);
-    let gpu_calls = MORE_THAN_FIT + each;
+    let gpu_calls = warm_up.calls + each;
     same("calls", profile.diagnostics.calls, gpu_calls + each)?;
     let what = accounted(&profile, gpu_calls)?;
     // All their calls share the events of one context, and its one resolver.
-    enough(profile.diagnostics.timed_calls - timed_before, each, 40)?;
+    enough(profile.diagnostics.timed_calls - warm_up.timed, each, 40)?;
     Ok(Seen {
         calls: gpu_calls + each,
         what: format!("{what}; report in {took:.1?}"),
@@ -219,7 +271,7 @@ pub(super) fn short_lived_threads(form: Form) -> Result<Seen, String> {
         }
     };
     let (before, threads) = form.pick((800, 3_200), (500_000, 1_000_000));
-    let timed_before = warm_up(&gpu, &session)?;
+    let warm_up = warm_up(&gpu, &session)?;
     make(before);
     drop(session.snapshot());
     let since = Since::now();
@@ -230,7 +282,7 @@ pub(super) fn short_lived_threads(form: Form) -> Result<Seen, String> {
     let (profile, took) = report(&session)?;
     assert_consistent(&profile);
     let all = before + threads;
-    same("calls", profile.diagnostics.calls, MORE_THAN_FIT + all)?;
+    same("calls", profile.diagnostics.calls, warm_up.calls + all)?;
     let seen: u32 = profile
         .functions
         .iter()
@@ -238,15 +290,15 @@ pub(super) fn short_lived_threads(form: Form) -> Result<Seen, String> {
         .sum();
     // The warm-up was one more.
     same("threads", u64::from(seen), all + 1)?;
-    let what = accounted(&profile, MORE_THAN_FIT + all / AT_ONCE)?;
+    let what = accounted(&profile, warm_up.calls + all / AT_ONCE)?;
     // Each has a queue of its own, with one call in it.
     enough(
-        profile.diagnostics.timed_calls - timed_before,
+        profile.diagnostics.timed_calls - warm_up.timed,
         all / AT_ONCE,
         99,
     )?;
     Ok(Seen {
-        calls: MORE_THAN_FIT + all,
+        calls: warm_up.calls + all,
         what: format!(
             "{} threads, all counted; {what}; report in {took:.1?}",
             grouped(all)
@@ -290,7 +342,7 @@ pub(super) fn starved(form: Form) -> Result<Seen, String> {
     processor::share_one()?;
     let gpu = device();
     let session = session();
-    warm_up(&gpu, &session)?;
+    let warm_up = warm_up(&gpu, &session)?;
     processor::only_when_idle(RESOLVER, true)?;
     let calls = form.pick(50_000, 1_000_000);
     let over = AtomicBool::new(false);
@@ -310,7 +362,7 @@ pub(super) fn starved(form: Form) -> Result<Seen, String> {
     gpu.context.synchronize().expect("synchronize");
     let profile = settle(&session)?;
     assert_consistent(&profile);
-    let all = MORE_THAN_FIT + calls;
+    let all = warm_up.calls + calls;
     let what = accounted(&profile, all)?;
     if profile.diagnostics.untimed.queue_full == 0 {
         return Err(format!("the resolver kept up: {what}"));
