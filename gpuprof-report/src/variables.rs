@@ -19,9 +19,8 @@ pub struct Variable {
     pub builder: Option<&'static str>,
 }
 
-/// The settings, for code that handles each of them.
+/// The settings. Exhaustive: the code that reads them must handle each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "`VARIABLES` describes each")]
 pub enum Setting {
     Mode,
@@ -37,6 +36,9 @@ pub enum Setting {
     Cupti,
     CuptiLibrary,
 }
+
+/// Names the libcupti to open. It is read when CUPTI starts, for sessions of the program as well.
+pub const CUPTI_LIBRARY: &str = "GPUPROF_CUPTI_LIBRARY";
 
 /// Every setting, in the order of the documentation.
 pub const VARIABLES: [Variable; 12] = [
@@ -87,7 +89,7 @@ pub const VARIABLES: [Variable; 12] = [
         accepts: "a whole number N from 1, for 1 call in N, or auto",
         meaning: "which calls are timed on the GPU: all, one in N at random, or a rate that \
                   gpuprof chooses for each function (sampling)",
-        builder: Some("sample"),
+        builder: Some("sampling"),
     },
     Variable {
         setting: Setting::Schedule,
@@ -132,7 +134,7 @@ pub const VARIABLES: [Variable; 12] = [
     },
     Variable {
         setting: Setting::CuptiLibrary,
-        name: "GPUPROF_CUPTI_LIBRARY",
+        name: CUPTI_LIBRARY,
         default: "a search in the usual places",
         accepts: "a path",
         meaning: "which libcupti to open",

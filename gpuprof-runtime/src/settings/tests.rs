@@ -1,8 +1,9 @@
-//! What each variable is read as, and what a wrong one is told.
+//! Reading each setting, and the message for a value that is not understood.
 
 use super::{Mode, Output, Sampling, from_env};
 use gpuprof_report::schedule::Schedule;
 use gpuprof_report::settings::Sort;
+use gpuprof_report::variables::VARIABLES;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -140,4 +141,21 @@ fn a_hostile_value_stays_one_short_line() {
     assert!(problems[0].len() < 300 && !problems[0].contains(['\n', '\x1b']));
     let (_, problems) = read(&[(&format!("GPUPROF_\x1b[31m\n{}", "x".repeat(1 << 20)), "on")]);
     assert!(problems[0].len() < 400 && !problems[0].contains(['\n', '\x1b']));
+}
+
+#[test]
+fn the_documented_defaults_are_the_defaults() {
+    for variable in VARIABLES {
+        // Others say in words what applies without a value.
+        if let "on" | "table" | "gpu" | "30" | "2s" | "off" = variable.default {
+            let (settings, problems) = read(&[(variable.name, variable.default)]);
+            assert_eq!(problems, Vec::<String>::new(), "{}", variable.name);
+            assert_eq!(
+                format!("{settings:?}"),
+                format!("{:?}", super::Settings::default()),
+                "{}",
+                variable.name
+            );
+        }
+    }
 }

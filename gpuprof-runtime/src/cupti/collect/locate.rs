@@ -5,9 +5,7 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
-/// Names the only libcupti to try. Read here instead of in the settings, so that it also applies to
-/// sessions that the program opens itself.
-const LIBRARY_VARIABLE: &str = "GPUPROF_CUPTI_LIBRARY";
+use gpuprof_report::variables::CUPTI_LIBRARY;
 
 const NAMES: [&str; 3] = ["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
 
@@ -19,9 +17,9 @@ pub(crate) struct Candidate {
     pub(crate) only_if_loaded: bool,
 }
 
-/// The library that the user named.
+/// The only library to try, if the user names one.
 pub(crate) fn user_choice() -> Option<String> {
-    let path = env::var(LIBRARY_VARIABLE).ok()?;
+    let path = env::var(CUPTI_LIBRARY).ok()?;
     let path = path.trim();
     (!path.is_empty()).then(|| path.to_owned())
 }

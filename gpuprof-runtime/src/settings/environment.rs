@@ -1,0 +1,166 @@
+//! Reads the settings from environment variables.
+//!
+//! A wrong value is reported in one line and leaves the default; it never stops the program.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use regex_lite::Regex;
+
+use super::{Mode, Output, Sampling, Schedule, Settings};
+use gpuprof_report::sanitize;
+use gpuprof_report::variables::{Setting, VARIABLES, Variable};
+
+/// Prefixes of variables that belong to the simulated device and the tests.
+const FOREIGN: [&str; 2] = ["GPUPROF_SIM", "GPUPROF_TEST_"];
+
+/// The settings, and one line for each value that is not understood.
+pub(crate) fn from_env(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> (Settings, Vec<String>) {
+    let mut settings = Settings::default();
+    let mut problems = Vec::new();
+    for (name, value) in variables {
+        let name = name.to_string_lossy();
+        if !(name == "GPUPROF" || name.starts_with("GPUPROF_"))
+            || FOREIGN.iter().any(|prefix| name.starts_with(prefix))
+        {
+            continue;
+        }
+        let Some(value) = value.to_str() else {
+            problems.push(format!(
+                "{} is not valid UTF-8; using the default",
+                shown_name(&name)
+            ));
+            continue;
+        };
+        let Some(variable) = VARIABLES.iter().find(|variable| variable.name == name) else {
+            if !value.trim().is_empty() {
+                problems.push(unknown(&name));
+            }
+            continue;
+        };
+        if let Err(detail) = settings.set(variable.setting, value.trim()) {
+            problems.push(wrong(variable, value.trim(), &detail));
+        }
+    }
+    if settings.mode == Mode::Nvtx && cfg!(not(feature = "nvtx")) {
+        problems
+            .push("GPUPROF=nvtx has no effect: gpuprof is built without its feature nvtx".into());
+    }
+    (settings, problems)
+}
+
+fn unknown(name: &str) -> String {
+    let names = VARIABLES.map(|variable| variable.name).join(", ");
+    format!(
+        "{} is no setting of gpuprof; these are: {names}",
+        shown_name(name)
+    )
+}
+
+fn wrong(variable: &Variable, value: &str, NotUnderstood(detail): &NotUnderstood) -> String {
+    let Variable { name, accepts, .. } = variable;
+    let value = sanitize::quoted(value, MAX_SHOWN);
+    format!("{name}={value} is not understood: it takes {accepts}{detail}; using the default")
+}
+
+/// A value that a setting does not take, with what to add to the message.
+struct NotUnderstood(String);
+
+impl Settings {
+    fn set(&mut self, setting: Setting, value: &str) -> Result<(), NotUnderstood> {
+        if value.is_empty() {
+            return Ok(());
+        }
+        let wrong = || NotUnderstood(String::new());
+        match setting {
+            Setting::Mode => self.mode = mode(value).ok_or_else(wrong)?,
+            Setting::Report => self.outputs = outputs(value).ok_or_else(wrong)?,
+            Setting::Sort => self.sort = value.parse().map_err(|_| wrong())?,
+            Setting::Limit => {
+                let rows = value.parse().map_err(|_| wrong())?;
+                self.limit = NonZeroUsize::new(rows);
+            }
+            Setting::Filter => {
+                let filter = Regex::new(value);
+                let filter = filter.map_err(|error| NotUnderstood(format!(" ({error})")))?;
+                self.filter = Some(filter);
+            }
+            Setting::Sample => self.sampling = Some(Sampling::parse(value).ok_or_else(wrong)?),
+            Setting::Schedule => self.schedule = Some(Schedule::parse(value).ok_or_else(wrong)?),
+            Setting::ExitWait => {
+                self.exit_wait = humantime::parse_duration(value).map_err(|_| wrong())?;
+            }
+            Setting::Signals => self.signals = switch(value).ok_or_else(wrong)?,
+            Setting::Checkpoint => {
+                self.checkpoint = match value {
+                    "off" => None,
+                    _ => Some(interval(value).ok_or_else(wrong)?),
+                };
+            }
+            Setting::Cupti => self.cupti = switch(value).ok_or_else(wrong)?,
+            // Read when CUPTI starts, for sessions of the program as well.
+            Setting::CuptiLibrary => {}
+        }
+        Ok(())
+    }
+}
+
+fn switch(value: &str) -> Option<bool> {
+    match value {
+        "on" | "1" => Some(true),
+        "off" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn mode(value: &str) -> Option<Mode> {
+    match value {
+        "on" | "1" => Some(Mode::On),
+        "nvtx" => Some(Mode::Nvtx),
+        "off" | "0" => Some(Mode::Off),
+        _ => None,
+    }
+}
+
+fn outputs(value: &str) -> Option<Vec<Output>> {
+    if value == "none" {
+        return Some(Vec::new());
+    }
+    let output = |item: &str| match item.trim() {
+        "table" => Some(Output::Table),
+        "tree" => Some(Output::Tree),
+        item => match item.split_once('=') {
+            Some(("json", path)) if !path.is_empty() => Some(Output::Json(absolute(path))),
+            _ => None,
+        },
+    };
+    value.split(',').map(output).collect()
+}
+
+/// The absolute path: the program may change its working directory later.
+fn absolute(path: &str) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path))
+}
+
+/// Seconds as a number, or a duration such as `500ms`.
+fn interval(value: &str) -> Option<Duration> {
+    const MIN: Duration = Duration::from_millis(10);
+    let seconds = value.parse::<f64>().ok();
+    let interval = match seconds {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        None => humantime::parse_duration(value).ok(),
+    };
+    interval.filter(|interval| *interval >= MIN)
+}
+
+/// Characters of a name or value that a message shows.
+const MAX_SHOWN: usize = 60;
+
+fn shown_name(name: &str) -> Cow<'_, str> {
+    sanitize::short(name, MAX_SHOWN)
+}
