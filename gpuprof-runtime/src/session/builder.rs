@@ -16,12 +16,12 @@ use gpuprof_report::profile::Profile;
 use gpuprof_report::schedule::Schedule;
 use gpuprof_report::settings::{SessionError, Sort};
 
-/// A measuring window with settings of its own, for programs that do not want the environment's.
+/// A measuring window with its own settings, for programs that do not use the environment's.
 ///
-/// It counts from zero, alone: while it is open nothing else is measured. After
-/// [`finish`](Self::finish) annotated functions cost next to nothing until the next session. One
-/// that is still open when the process ends is reported then. What the environment's window had
-/// measured before the first session is reported at exit as well.
+/// It counts from zero, and nothing else is measured while it is open. After
+/// [`finish`](Self::finish), annotated functions cost next to nothing until the next session begins.
+/// A session that is still open when the process ends is reported then. So is what the environment's
+/// window had measured before the first session.
 ///
 /// ```
 /// # use gpuprof_runtime as gpuprof;
@@ -42,7 +42,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session's settings, to begin with the defaults; the environment has no say in them.
+    /// Begins with the default settings; the environment does not change them.
     pub fn builder() -> SessionBuilder {
         SessionBuilder {
             settings: Settings::default(),
@@ -50,7 +50,7 @@ impl Session {
         }
     }
 
-    /// What this session has measured up to now; see [`snapshot`].
+    /// What this session has measured so far; see [`snapshot`].
     #[must_use]
     pub fn snapshot(&self) -> Profile {
         snapshot()
@@ -80,7 +80,7 @@ impl Drop for Session {
     }
 }
 
-/// Settings of a [`Session`] to be.
+/// The settings of a [`Session`] before it starts.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is measured before `start`"]
 pub struct SessionBuilder {
@@ -95,7 +95,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Measures only functions whose shown name matches this regular expression.
+    /// Measures only functions whose reported name matches this regular expression.
     pub fn filter(mut self, pattern: impl Into<String>) -> Self {
         self.filter = Some(pattern.into());
         self
@@ -120,39 +120,38 @@ impl SessionBuilder {
         self
     }
 
-    /// Records kernels, copies and CUDA calls through CUPTI, as `GPUPROF_CUPTI=on` does. It starts
-    /// with the first session that asks for it and then runs for the rest of the process. Where it
-    /// cannot be had, and without gpuprof's feature `cupti`, a note in the profile's trust says
-    /// why.
+    /// Records kernels, copies and CUDA calls through CUPTI, as `GPUPROF_CUPTI=on` does. CUPTI starts
+    /// with the first session that asks for it and then runs for the rest of the process. If it is
+    /// unavailable, a note in the profile's diagnostics says why.
     pub fn cupti(mut self, on: bool) -> Self {
         self.settings.cupti = on;
         self
     }
 
-    /// The order of rows in what is written if the process ends while the session is open.
+    /// The order of rows in the report that is written if the process ends during the session.
     pub fn sort(mut self, sort: Sort) -> Self {
         self.settings.sort = sort;
         self
     }
 
-    /// The number of rows shown there, `None` for all; default 30.
+    /// The number of rows in that report, `None` for all; default 30.
     pub fn limit(mut self, rows: Option<NonZeroUsize>) -> Self {
         self.settings.limit = rows;
         self
     }
 
-    /// What is written if the process ends while the session is open; default the table.
+    /// The outputs of that report; default the table.
     pub fn outputs(mut self, outputs: impl IntoIterator<Item = Output>) -> Self {
         self.settings.outputs = outputs.into_iter().collect();
         self
     }
 
-    /// Begins to measure. If something was measured before, by the environment's settings, this
-    /// first waits for the GPU times of that, at most `GPUPROF_EXIT_WAIT`.
+    /// Starts measuring. If the environment's window was open, this first waits for its GPU times, at
+    /// most `GPUPROF_EXIT_WAIT`.
     ///
     /// # Errors
-    /// [`SessionError::Open`] while another session is open, [`SessionError::Filter`] for a pattern
-    /// that is no regular expression.
+    /// [`SessionError::Open`] if another session is open, [`SessionError::Filter`] if the filter is not
+    /// a regular expression.
     pub fn start(mut self) -> Result<Session, SessionError> {
         if let Some(pattern) = &self.filter {
             let filter = Regex::new(pattern).map_err(|error| SessionError::Filter(error.into()))?;

@@ -1,4 +1,4 @@
-//! A profile to where its settings say: standard error and files.
+//! Writes a profile to the outputs of its settings: standard error and files.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,15 @@ use crate::settings::{Output, Settings};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::{json, sanitize, table};
 
-/// How much of a path is repeated to the user.
-const LONGEST_PATH: usize = 200;
+/// Characters of a path that a message shows.
+const MAX_PATH: usize = 200;
 
-/// Whether there is anything to report: a process in which no span ran prints nothing.
+/// Whether a span ran: if none did, the process prints nothing.
 pub(super) fn has_content(profile: &Profile) -> bool {
     profile.diagnostics.calls + profile.diagnostics.replays + profile.diagnostics.dropped > 0
 }
 
-/// Writes one output. A file that cannot be written goes to standard error instead, so that nothing
-/// is lost.
+/// Writes one output. If a file cannot be written, its content goes to standard error instead.
 pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
     let mut text = Vec::new();
     let options = terminal::options(settings.sort, settings.limit);
@@ -33,7 +32,7 @@ pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
                 Ok(()) => return,
                 Err(error) => writeln!(
                     text,
-                    "gpuprof: cannot write {} ({error}): the report stands above instead",
+                    "gpuprof: cannot write {} ({error}): the report is above instead",
                     shown(&path)
                 ),
             }
@@ -65,5 +64,5 @@ pub(super) fn fill_in(path: &Path) -> PathBuf {
 
 /// A path within a message.
 pub(super) fn shown(path: &Path) -> String {
-    sanitize::quoted(&path.to_string_lossy(), LONGEST_PATH)
+    sanitize::quoted(&path.to_string_lossy(), MAX_PATH)
 }

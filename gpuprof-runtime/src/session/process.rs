@@ -1,12 +1,12 @@
-//! Which process a profile is of: program, machine, rank.
+//! The facts of this process: program, machine, rank.
 
 use crate::os;
 use gpuprof_report::profile::Profile;
 
-/// Variables in which launchers tell a process its rank, in the order they are asked.
+/// Variables in which launchers set the rank of a process, in the order in which they are read.
 const RANK_VARIABLES: [&str; 4] = ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"];
 
-/// Fills in what does not come from measuring.
+/// Adds them to a profile.
 pub(crate) fn fill(profile: &mut Profile) {
     profile.program = program();
     profile.pid = std::process::id();
@@ -14,7 +14,7 @@ pub(crate) fn fill(profile: &mut Profile) {
     profile.rank = rank();
 }
 
-/// File name of the program.
+/// The program's file name.
 pub(crate) fn program() -> String {
     let exe = std::env::current_exe()
         .ok()
@@ -23,7 +23,7 @@ pub(crate) fn program() -> String {
         .unwrap_or_else(|| "program".to_owned())
 }
 
-/// Rank of the process in its job.
+/// The rank of the process in its job.
 pub(crate) fn rank() -> Option<u32> {
     RANK_VARIABLES
         .iter()

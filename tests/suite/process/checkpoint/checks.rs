@@ -202,7 +202,7 @@ fn what_cannot_be_written_is_said_once() {
     assert!(
         remarks[0].starts_with("gpuprof: cannot write the checkpoint \"/dev/null/report.json\"")
     );
-    assert!(remarks[1].ends_with("the report stands above instead"));
+    assert!(remarks[1].ends_with("the report is above instead"));
 }
 
 fn where_no_span_ran_there_is_no_file() {
