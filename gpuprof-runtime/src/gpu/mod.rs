@@ -6,16 +6,20 @@ mod driver;
 mod events;
 mod frame;
 pub(crate) mod frame_stack;
+mod gpu_thread;
 mod graph;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod nesting;
 mod resolver;
+mod sampling;
 mod stream;
 mod timer;
 
 pub(crate) use driver::table::Driver;
 pub use driver::table::replace as replace_functions;
-pub(crate) use frame::{GpuThread, Open};
+pub(crate) use frame::Open;
+pub(crate) use gpu_thread::GpuThread;
 pub(crate) use graph::replay::{Replay, Replays};
 pub(crate) use stream::resolve::Held;
 pub use stream::resolve::Streams;

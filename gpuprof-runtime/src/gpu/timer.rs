@@ -1,12 +1,12 @@
 //! GPU timing as spans use it: whether to time this call, the two events, the hand-over.
 //!
-//! Runs on the user's threads, so nothing here waits for the GPU or for the resolver. Must not import span or report.
+//! Runs on the user's threads, so nothing here waits for the GPU or for the resolver.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
 use crossbeam_utils::CachePadded;
@@ -17,11 +17,13 @@ use crate::gpu::driver::handles;
 use crate::gpu::driver::table::Driver;
 use crate::gpu::events::pools::Contexts;
 use crate::gpu::events::record;
-use crate::gpu::frame::{Around, GpuThread, Open, Own, State};
+use crate::gpu::frame::{Open, State};
+use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::graph::capture::Captures;
-use crate::gpu::resolver;
-use crate::gpu::resolver::channel::{self, Progress, Receiver, Sample, Sender};
+use crate::gpu::nesting::Around;
+use crate::gpu::resolver::channel::{self, Progress, Receiver, Sample};
 use crate::gpu::resolver::handshake::Doze;
+use crate::gpu::sampling::Own;
 use crate::gpu::stream::resolve::{Held, Lane};
 use crate::settings::Sampling;
 use crate::stats::call::{GpuOutcome, StatedWork, UntimedReason};
@@ -36,14 +38,14 @@ pub(crate) struct Timing {
     pub(super) contexts: Contexts,
     pub(super) captures: Captures,
     pub(super) announce: SegQueue<Receiver>,
-    rings: Mutex<Vec<Weak<Progress>>>,
+    pub(super) rings: Mutex<Vec<Weak<Progress>>>,
     /// Apart from what spans read: the resolver takes it for each sample.
     totals: CachePadded<Mutex<Windowed<GpuTotals>>>,
     pub(super) devices: Mutex<Vec<Device>>,
     /// Time 1 call in this many; 0: as the rates say.
     pub(super) sample: AtomicU32,
     rates: Rates,
-    resolver: OnceLock<Option<thread::Thread>>,
+    pub(super) resolver: OnceLock<Option<thread::Thread>>,
     pub(super) doze: Doze,
     /// Somebody waits for the resolver: it must not sleep long.
     pub(super) hurry: AtomicBool,
@@ -149,8 +151,8 @@ impl Timing {
         };
         let chosen = thread.choose(sample, own);
         if sample > 1 || own.is_sampled() || !chosen.yes {
-            // An estimate speaks for calls that could have been timed, and counts stay exact; so this is asked whether the call was chosen
-            // or not.
+            // An estimate speaks for calls that could have been timed, and counts stay exact; so
+            // this is asked whether the call was chosen or not.
             if let Err(outcome) = record::check(Driver::get(), &open.lanes) {
                 open.state = self.refused(thread, &open, place, outcome);
                 return Some(open);
@@ -214,7 +216,8 @@ impl Timing {
         Ok(())
     }
 
-    /// Records the end event: [`hand_in`](Self::hand_in) gives the call to the resolver once it is booked.
+    /// Records the end event: [`hand_in`](Self::hand_in) gives the call to the resolver once it is
+    /// booked.
     #[inline]
     pub(crate) fn end(
         &'static self,
@@ -321,76 +324,8 @@ impl Timing {
         self.doze.rouse(|| self.wake());
     }
 
-    /// Opens a thread's ring.
-    pub(super) fn open_ring(&self) -> Sender {
-        let (sender, progress) = Sender::open(&self.announce);
-        let mut rings = self.rings.lock();
-        rings.retain(|ring| ring.strong_count() > 0);
-        rings.push(Arc::downgrade(&progress));
-        sender
-    }
-
-    #[inline]
-    pub(super) fn has_resolver(&'static self) -> bool {
-        let resolver = self.resolver.get_or_init(|| resolver::thread::spawn(self));
-        resolver.is_some() && !self.refused.load(Relaxed)
-    }
-
-    pub(super) fn wake(&self) {
-        if let Some(Some(resolver)) = self.resolver.get() {
-            resolver.unpark();
-        }
-    }
-
-    /// Waits until everything submitted so far is resolved, at most `limit`.
-    pub(crate) fn wait(&self, limit: Duration) {
-        if !matches!(self.resolver.get(), Some(Some(_))) {
-            return;
-        }
-        // No deadline at all where the limit is beyond what a clock can tell.
-        let began = Instant::now();
-        // An event floor that does not come is no reason to keep a program from ending.
-        let floor_limit = limit.min(Duration::from_millis(100));
-        let Some(rings) = self.under_way(limit) else {
-            return;
-        };
-        let mut pause = Duration::from_micros(20);
-        self.hurry.store(true, Relaxed);
-        loop {
-            let waited = began.elapsed();
-            let samples_done = rings
-                .iter()
-                .all(|(ring, target)| ring.resolved() >= *target)
-                || waited >= limit;
-            let floors_done = !self.probing() || waited >= floor_limit;
-            if (samples_done && floors_done) || Driver::get().has_ended() {
-                break;
-            }
-            self.wake();
-            thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(1));
-        }
-        self.hurry.store(false, Relaxed);
-    }
-
-    /// Every ring, and how many samples it had been given by now. The lock is not held beyond this: a thread's first GPU span
-    /// wants it.
-    fn under_way(&self, limit: Duration) -> Option<Vec<(Arc<Progress>, u64)>> {
-        let rings = self.rings.try_lock_for(limit)?;
-        let rings = rings.iter().filter_map(Weak::upgrade);
-        Some(
-            rings
-                .map(|ring| (Arc::clone(&ring), ring.submitted()))
-                .collect(),
-        )
-    }
-
-    fn probing(&self) -> bool {
-        // In this order: the resolver counts the probe before it takes the context off its list.
-        self.contexts.has_new() || self.probes.load(Relaxed) > 0
-    }
-
-    /// What is resolved of the current window, and late of the one kept; `None` when the lock is not to be had within `limit`.
+    /// What is resolved of the current window, and late of the one kept; `None` when the lock is
+    /// not to be had within `limit`.
     pub(crate) fn stats(&self, limit: Duration) -> Option<(GpuTotals, GpuTotals)> {
         Some(self.totals().try_lock_for(limit)?.clone().into_totals())
     }
@@ -408,15 +343,6 @@ impl Timing {
         if let Some(driver) = Driver::met() {
             driver.forget_failures();
         }
-    }
-
-    /// Whether everything submitted so far is resolved. Never waits; a lock that is not to be had counts as no.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.under_way(Duration::ZERO).is_some_and(|rings| {
-            rings
-                .iter()
-                .all(|(ring, target)| ring.resolved() >= *target)
-        })
     }
 
     pub(crate) fn devices(&self, limit: Duration) -> Vec<Device> {

@@ -2,7 +2,8 @@
 
 use crate::gpu::driver::table::Driver;
 use crate::gpu::events::pool::{NoPair, Pair, within};
-use crate::gpu::frame::{GpuThread, Pairs};
+use crate::gpu::frame::Pairs;
+use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::stream::resolve::{Lane, Lanes};
 use crate::stats::call::{GpuOutcome, UntimedReason};
 

@@ -1,4 +1,5 @@
-//! The way of a sample from the thread that ended a span to the resolver: one wait-free ring per thread.
+//! The way of a sample from the thread that ended a span to the resolver: one wait-free ring per
+//! thread.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,8 +20,8 @@ use crate::stats::call::StatedWork;
 use crate::stats::gpu_totals::TimedCall;
 use crate::sync::AtomicU64;
 
-/// Samples that one thread can have under way; one that states work takes the room of two. A call past it goes untimed and is
-/// counted.
+/// Samples that one thread can have under way; one that states work takes the room of two. A call
+/// past it goes untimed and is counted.
 const RING: usize = 4_096;
 /// Samples that come through a ring between two looks of the resolver's before these are too few.
 pub(in crate::gpu) const CROWDED: u64 = RING as u64 / 8;
@@ -31,7 +32,8 @@ pub(crate) struct Recorded {
     pub(crate) context: Arc<ThreadContext>,
     pub(crate) pair: Pair,
     pub(crate) stream: Stream,
-    /// Keeps the context of a replay until the events are read; spans hand theirs over once for many.
+    /// Keeps the context of a replay until the events are read; spans hand theirs over once for
+    /// many.
     pub(in crate::gpu) held: Kept<CudaContext>,
 }
 
@@ -209,7 +211,8 @@ impl Sender {
         )
     }
 
-    /// Whether a sample on so many lanes fits, with what has to be handed over before it and the work that it states.
+    /// Whether a sample on so many lanes fits, with what has to be handed over before it and the
+    /// work that it states.
     #[inline]
     pub(crate) fn has_room(&self, lanes: usize, work: &StatedWork) -> bool {
         self.room() > lanes + usize::from(!work.is_none())
@@ -235,7 +238,8 @@ impl Sender {
         owner: Arc<CudaContext>,
     ) {
         let hold = Message::Hold(Arc::clone(context), Kept::new(owner));
-        // There is room. Were there none, the samples would not be held, and their contexts be asked for.
+        // There is room. Were there none, the samples would not be held, and their contexts be
+        // asked for.
         let _ = self.ring.push(hold);
     }
 

@@ -1,17 +1,20 @@
-//! What becomes of a sample that the GPU is done with: its times are read and booked, and its events go back.
+//! What becomes of a sample that the GPU is done with: its times are read and booked, and its
+//! events go back.
 //!
-//! On the resolver's thread. Must not import the resolver, span, collector or report.
+//! On the resolver's thread.
+
+use smallvec::{SmallVec, smallvec};
 
 use crate::gpu::child_time::Enclosing;
-use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
-use crate::gpu::resolver::channel::{Pairs, Sample};
-use crate::gpu::resolver::durations::durations;
+use crate::gpu::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed, NOT_READY};
+use crate::gpu::events::pool::within;
+use crate::gpu::resolver::channel::{Pairs, Recorded, Sample};
 use crate::gpu::timer::Timing;
 use crate::stats::call::StatedWork;
 use crate::stats::gpu_totals::{GpuTotals, TimedCall};
 
-/// The sample is not complete after all: its stream was destroyed with work queued, and a newer stream, which is ahead, has its
-/// address.
+/// The sample is not complete after all: its stream was destroyed with work queued, and a newer
+/// stream, which is ahead, has its address.
 pub(in crate::gpu) struct NotYet;
 
 /// Reads the times of a completed sample, books them, and gives its events back.
@@ -93,8 +96,8 @@ fn tell_rates(timing: &Timing, sample: &Sample, ns: u64) {
     }
 }
 
-/// The enclosing call on the same stream must not count this time as its own. It usually resolves later; a future that
-/// moved between threads may have been quicker.
+/// The enclosing call on the same stream must not count this time as its own. It usually resolves
+/// later; a future that moved between threads may have been quicker.
 fn tell_enclosing(stats: &mut GpuTotals, sample: &Sample, durations: &[(u32, u64)]) {
     if let (Some(enclosing), [(device, ns)]) = (&sample.enclosing, durations) {
         let parent = sample.call.parent;
@@ -103,4 +106,53 @@ fn tell_enclosing(stats: &mut GpuTotals, sample: &Sample, durations: &[(u32, u64
             stats.subtract_from_self(parent, *device, ns.saturating_mul(u64::from(draw.weight)));
         }
     }
+}
+
+/// Whether the GPU has passed the pair's end event.
+pub(in crate::gpu) fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
+    let context = &recorded.context;
+    let query = || driver.is_complete(recorded.pair.end);
+    let lives = context.check(driver, recorded.is_held());
+    let answer = lives.and_then(|()| within(driver, context.handle, query).flatten());
+    answer.inspect_err(|&failed| context.note(failed))
+}
+
+/// Times by device. Almost always one, which then takes no allocation.
+type Times = SmallVec<[(u32, u64); 1]>;
+
+/// First start to last end on each device; all of them or none.
+fn durations(driver: &Driver, recorded: &[Recorded]) -> Result<Times, Failed> {
+    if let [one] = recorded {
+        return Ok(smallvec![(one.context.device, elapsed(driver, one, one)?)]);
+    }
+    let mut devices: Vec<u32> = recorded.iter().map(|one| one.context.device).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    let longest_on = |device: u32| {
+        let here = || {
+            recorded
+                .iter()
+                .filter(move |one| one.context.device == device)
+        };
+        let spans = here().flat_map(|from| here().map(move |to| elapsed(driver, from, to)));
+        spans
+            .reduce(|a, b| a.and_then(|a| b.map(|b| a.max(b))))
+            .unwrap_or(Ok(0))
+    };
+    devices
+        .into_iter()
+        .map(|device| Ok((device, longest_on(device)?)))
+        .collect()
+}
+
+fn elapsed(driver: &Driver, from: &Recorded, to: &Recorded) -> Result<u64, Failed> {
+    let context = &from.context;
+    let read = || driver.elapsed_ns(from.pair.start, to.pair.end);
+    let lives = |one: &Recorded| one.context.check(driver, one.is_held());
+    let both = lives(from).and_then(|()| lives(to));
+    if both == Err(Failed(CONTEXT_IS_DESTROYED)) {
+        driver.count_ended_context();
+    }
+    let answer = both.and_then(|()| within(driver, context.handle, read).flatten());
+    answer.inspect_err(|&failed| context.note(failed))
 }

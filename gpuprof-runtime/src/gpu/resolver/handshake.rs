@@ -1,5 +1,5 @@
-//! How a span's thread and the resolver agree without a lock: when the resolver sleeps, and how long
-//! it holds the context that pending samples need.
+//! How a span's thread and the resolver agree without a lock: when the resolver sleeps, and how
+//! long it holds the context that pending samples need.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -7,9 +7,10 @@ use crate::sync::{AtomicBool, AtomicU8};
 
 /// Whether the resolver has nothing to do and may be asleep.
 ///
-/// A span looks at the flag after its sample is in the ring; the resolver looks at the rings after it
-/// has set the flag. There is no fence between the two, which would be a locked instruction in every
-/// span: both may see the earlier state, and the resolver then sleeps on until its park times out.
+/// A span looks at the flag after its sample is in the ring; the resolver looks at the rings after
+/// it has set the flag. There is no fence between the two, which would be a locked instruction in
+/// every span: both may see the earlier state, and the resolver then sleeps on until its park times
+/// out.
 #[derive(Debug)]
 pub(in crate::gpu) struct Doze(AtomicBool);
 

@@ -2,8 +2,8 @@
 
 pub(in crate::gpu) mod channel;
 pub(in crate::gpu) mod complete;
-pub(in crate::gpu) mod durations;
 pub(in crate::gpu) mod event_overhead;
+mod handle;
 pub(in crate::gpu) mod handshake;
 pub(in crate::gpu) mod queue;
 pub(in crate::gpu) mod thread;

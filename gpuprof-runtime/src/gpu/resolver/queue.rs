@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use crate::gpu::driver::table::Driver;
 use crate::gpu::resolver::channel::Sample;
-use crate::gpu::resolver::durations::has_passed;
+use crate::gpu::resolver::complete::has_passed;
 
 /// Where they lie, until they are taken: as many places as were ever needed at a time.
 pub(in crate::gpu) struct Store<T> {

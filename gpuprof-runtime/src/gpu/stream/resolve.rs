@@ -9,7 +9,7 @@ use crate::gpu::driver::handles;
 use crate::gpu::driver::table::Driver;
 use crate::gpu::events::pool::Life;
 use crate::gpu::events::thread_context::ThreadContext;
-use crate::gpu::frame::GpuThread;
+use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::stream::stream_ref::StreamRef;
 use crate::gpu::timer::Timing;

@@ -1,0 +1,109 @@
+//! How a call lies in the timed spans around it, on its streams and in the graph that it is
+//! captured into.
+
+use std::sync::Arc;
+
+use crate::gpu::child_time::Inside;
+use crate::gpu::frame::{Open, State};
+use crate::gpu::gpu_thread::GpuThread;
+use crate::gpu::graph::capture::Inside as InsideGraph;
+use crate::gpu::stream::resolve::{Lane, Lanes};
+use crate::stats::path_ids::ROOT;
+
+/// How a call lies in the timed spans around it.
+#[derive(Debug)]
+pub(super) struct Around {
+    /// The nearest on the same single stream: its path, where the time goes that it must not count
+    /// as its own, and the product of the weights of the spans between.
+    pub(super) subtract: Option<(u32, Arc<Inside>, u32)>,
+    /// The nearest on all streams of the call: its time holds the call's. [`ROOT`], as in the next,
+    /// for none.
+    pub(super) enclosing_timed: u32,
+    /// The nearest on some of them that nothing can be taken from: where streams overlap, times do
+    /// not add up.
+    pub(super) partly_overlaps: u32,
+}
+
+impl Around {
+    /// There are none.
+    pub(super) const NONE: Self = Self {
+        subtract: None,
+        enclosing_timed: ROOT,
+        partly_overlaps: ROOT,
+    };
+}
+
+impl GpuThread {
+    /// How a call on these streams lies in the spans around it.
+    #[inline]
+    pub(super) fn around(&mut self, lanes: &Lanes) -> Around {
+        let single = match lanes {
+            Lanes::One(lane) => Some(lane),
+            Lanes::Many(_) => None,
+        };
+        let mut around = Around::NONE;
+        let mut at = None;
+        for (position, open) in self.frames.gpu().rev() {
+            if !open.is_timed() {
+                continue;
+            }
+            if single.is_some_and(|lane| open.times_alone(lane)) {
+                if around.enclosing_timed == ROOT {
+                    around.enclosing_timed = open.path;
+                }
+                at = Some(position);
+                break;
+            }
+            let mut lanes = lanes.as_slice().iter();
+            if around.partly_overlaps == ROOT && lanes.clone().any(|lane| open.lanes.has(lane)) {
+                around.partly_overlaps = open.path;
+            }
+            if around.enclosing_timed == ROOT && lanes.all(|lane| open.lanes.has(lane)) {
+                around.enclosing_timed = open.path;
+            }
+        }
+        around.subtract = at.and_then(|at| self.subtract(at));
+        around
+    }
+
+    fn subtract(&mut self, at: usize) -> Option<(u32, Arc<Inside>, u32)> {
+        let between = self
+            .frames
+            .gpu()
+            .rev()
+            .take_while(|(position, _)| *position > at);
+        let weights = between.filter_map(|(_, open)| open.chosen);
+        let weight = weights.fold(1_u32, |product, chosen| product.saturating_mul(chosen.own));
+        let open = self.frames.gpu_mut(at)?;
+        let inside = open.inside.get_or_insert_default();
+        Some((open.path, Arc::clone(inside), weight))
+    }
+
+    /// Whether a call of `site` is being timed on all of these streams.
+    #[inline]
+    pub(super) fn is_inside(&self, lanes: &Lanes, site: u32) -> bool {
+        let on_all = |open: &Open| lanes.as_slice().iter().all(|lane| open.lanes.has(lane));
+        let mut frames = self.frames.gpu();
+        frames.any(|(_, open)| open.site == site && open.is_timed() && on_all(open))
+    }
+
+    /// Where a call of `site` on `lane` stands among the calls that `capture` has under way on this
+    /// thread.
+    pub(super) fn inside_capture(&self, capture: u64, lane: &Lane, site: u32) -> InsideGraph {
+        let in_graph = self.frames.gpu().rev().filter_map(|(_, open)| {
+            let State::InGraph(in_graph) = &open.state else {
+                return None;
+            };
+            in_graph.is_of(capture).then_some((in_graph.at, &**open))
+        });
+        let at = |(at, _): (usize, &Open)| at;
+        let on_lane = |(_, open): &(usize, &Open)| open.lanes.has(lane);
+        InsideGraph {
+            caller: in_graph.clone().next().map(at),
+            enclosing: in_graph.clone().find(on_lane).map(at),
+            outermost: !in_graph
+                .clone()
+                .any(|(at, open)| open.site == site && on_lane(&(at, open))),
+        }
+    }
+}
