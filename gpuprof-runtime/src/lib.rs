@@ -1,7 +1,8 @@
 //! The run time of gpuprof. Programs use the crate `gpuprof`, which re-exports what is public here.
 //!
-//! The way of a call: `span` (guard) → the thread's counters (`stats`) and, with a stream, `gpu` (events, resolver) →
-//! `collector` (the one global) → [`profile`] (plain data) → `report` (outputs), at `exit` or when asked.
+//! A call goes from `span` (its guard) to the thread's counters in `stats` and, with a stream, through
+//! `gpu` (events, resolver). The `collector`, the one global, makes a [`profile::Profile`] of them,
+//! which `session` hands to the program, or writes as a report at exit.
 
 // The profiled program must never fail because of gpuprof.
 #![cfg_attr(

@@ -19,9 +19,9 @@ use gpuprof_report::settings::{SessionError, Sort};
 /// A measuring window with its own settings, for programs that do not use the environment's.
 ///
 /// It counts from zero, and nothing else is measured while it is open. After
-/// [`finish`](Self::finish), annotated functions cost next to nothing until the next session begins.
-/// A session that is still open when the process ends is reported then. So is what the environment's
-/// window had measured before the first session.
+/// [`finish`](Self::finish), annotated functions cost next to nothing until the next session
+/// begins. A session that is still open when the process ends is reported then. So is what the
+/// environment's window had measured before the first session.
 ///
 /// ```
 /// # use gpuprof_runtime as gpuprof;
@@ -120,9 +120,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Records kernels, copies and CUDA calls through CUPTI, as `GPUPROF_CUPTI=on` does. CUPTI starts
-    /// with the first session that asks for it and then runs for the rest of the process. If it is
-    /// unavailable, a note in the profile's diagnostics says why.
+    /// Records kernels, copies and CUDA calls through CUPTI, as `GPUPROF_CUPTI=on` does. CUPTI
+    /// starts with the first session that asks for it and then runs for the rest of the process. If
+    /// it is unavailable, a note in the profile's diagnostics says why.
     pub fn cupti(mut self, on: bool) -> Self {
         self.settings.cupti = on;
         self
@@ -146,12 +146,12 @@ impl SessionBuilder {
         self
     }
 
-    /// Starts measuring. If the environment's window was open, this first waits for its GPU times, at
-    /// most `GPUPROF_EXIT_WAIT`.
+    /// Starts measuring. If the environment's window was open, this first waits for its GPU times,
+    /// at most `GPUPROF_EXIT_WAIT`.
     ///
     /// # Errors
-    /// [`SessionError::Open`] if another session is open, [`SessionError::Filter`] if the filter is not
-    /// a regular expression.
+    /// [`SessionError::Open`] if another session is open, [`SessionError::Filter`] if the filter is
+    /// not a regular expression.
     pub fn start(mut self) -> Result<Session, SessionError> {
         if let Some(pattern) = &self.filter {
             let filter = Regex::new(pattern).map_err(|error| SessionError::Filter(error.into()))?;

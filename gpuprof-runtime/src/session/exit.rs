@@ -80,8 +80,8 @@ fn register_handler() {
     }
 }
 
-/// Turns every site off in a forked child, which reports nothing: a span could wait for a lock whose
-/// holder was not forked. Takes no lock itself.
+/// Turns every site off in a forked child, which reports nothing: a span could wait for a lock
+/// whose holder was not forked. Takes no lock itself.
 unsafe extern "C" fn disable_all_sites() {
     for entry in inventory::iter::<Entry> {
         entry.0.disable();

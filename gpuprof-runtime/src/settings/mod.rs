@@ -54,8 +54,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Which calls are timed on the GPU. With CUPTI, whose records add nothing to the GPU's time, the
-    /// default also keeps event overhead near nothing.
+    /// Which calls are timed on the GPU. With CUPTI, whose records add nothing to the GPU's time,
+    /// the default also keeps event overhead near nothing.
     pub(crate) fn sampling(&self, runs_cupti: bool) -> Sampling {
         let default = match self.cupti && runs_cupti {
             true => Sampling::Auto,

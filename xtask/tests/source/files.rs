@@ -18,7 +18,7 @@ pub(crate) fn oversized(repository: &Path) -> Vec<String> {
             .strip_prefix(repository)
             .expect("a file of the repository");
         let file = file.display().to_string();
-        if unfinished::has(&unfinished::SIZES, &file) {
+        if unfinished::has(unfinished::SIZES, &file) {
             continue;
         }
         let lines = text.lines().count();
