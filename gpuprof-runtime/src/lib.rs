@@ -1,8 +1,8 @@
 //! The run time of gpuprof. Programs use the crate `gpuprof`, which re-exports what is public here.
 //!
-//! A call goes from `span` (its guard) to the thread's counters in `stats` and, with a stream, through
-//! `gpu` (events, resolver). The `collector`, the one global, makes a [`profile::Profile`] of them,
-//! which `session` hands to the program, or writes as a report at exit.
+//! A call goes from `span` (its guard) to the thread's counters in `stats` and, with a stream,
+//! through `gpu` (events, resolver). The `collector`, the one global, makes a [`profile::Profile`]
+//! of them, which `session` hands to the program, or writes as a report at exit.
 
 // The profiled program must never fail because of gpuprof.
 #![cfg_attr(
