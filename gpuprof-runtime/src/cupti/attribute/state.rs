@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::correlate::{Attributed, Correlator};
 use super::symbols::SymbolTable;
@@ -22,6 +22,9 @@ use crate::stats::windowed::LatePolicy;
 /// How long a thread of the program waits for the reader, which holds the lock for milliseconds at
 /// most. In a forked child the lock may be held forever.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Ended calls that the reader processes before it releases the lock.
+const ENDED_CALLS_PER_LOCK: usize = 4_096;
 
 #[derive(Debug, Default)]
 pub(crate) struct Attribution {
@@ -107,7 +110,20 @@ impl Sink for &'static Attribution {
     }
 
     fn on_buffers_read(&mut self) {
-        self.take_ended_calls(&mut self.correlator.lock());
+        // In batches, so that other threads wait for milliseconds even if the queue is full.
+        let mut left = self.ended_calls.len();
+        loop {
+            let mut correlator = self.correlator.lock();
+            let batch = left.min(ENDED_CALLS_PER_LOCK);
+            self.ended_calls
+                .drain_some(batch, |ended| correlator.end_call(ended));
+            left -= batch;
+            if left == 0 {
+                correlator.add_dropped_calls(self.ended_calls.take_dropped());
+                return;
+            }
+            MutexGuard::unlock_fair(correlator);
+        }
     }
 
     fn on_flushed(&mut self) {

@@ -264,3 +264,43 @@ fn sort(kernels: &mut [KernelStats], copies: &mut [CopyStats], api: &mut [ApiSta
         order.then_with(|| a.name.cmp(&b.name))
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use gpuprof_report::profile::{Cupti, Profile};
+
+    use super::write_to_profile;
+    use crate::cupti::attribute::symbols::SymbolTable;
+    use crate::cupti::attribute::tables::WindowTables;
+    use crate::cupti::collect::record::{Activity, ActivitySpan, KernelRecord};
+
+    #[test]
+    fn kernel_names_are_readable_or_a_note_names_the_feature() {
+        let kernel = KernelRecord {
+            span: ActivitySpan::default(),
+            symbol: "_Z4axpyi".into(),
+            grid: [1; 3],
+            block: [1; 3],
+            registers: 0,
+            static_shared_bytes: 0,
+            dynamic_shared_bytes: 0,
+        };
+        let (mut tables, mut symbols) = (WindowTables::default(), SymbolTable::default());
+        let symbol = symbols.number_of(&Activity::Kernel(kernel.clone()));
+        tables.add_kernel(None, symbol, &kernel);
+        let mut profile = Profile {
+            cupti: Some(Cupti::default()),
+            ..Profile::default()
+        };
+        write_to_profile(&mut profile, &tables, &symbols);
+        let names: Vec<&str> = profile.kernels.iter().map(|kernel| &*kernel.name).collect();
+        let notes = &profile.diagnostics.notes;
+        match cfg!(feature = "cupti") {
+            true => assert_eq!((names, notes.len()), (vec!["axpy"], 0)),
+            false => {
+                assert_eq!((names, notes.len()), (vec!["_Z4axpyi"], 1));
+                assert!(notes[0].contains("without its feature cupti"));
+            }
+        }
+    }
+}

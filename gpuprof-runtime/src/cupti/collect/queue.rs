@@ -15,7 +15,7 @@ pub(crate) const CAPACITY: usize = 1 << 18;
 pub(crate) struct BoundedQueue<T> {
     // Not an `ArrayQueue`, which would allocate its whole capacity at once.
     queue: SegQueue<T>,
-    /// Items dropped since the last [`drain`](Self::drain).
+    /// Items dropped since the last [`take_dropped`](Self::take_dropped).
     dropped: AtomicU64,
 }
 
@@ -50,13 +50,28 @@ impl<T> BoundedQueue<T> {
         self.dropped.fetch_add(1, Relaxed);
     }
 
-    /// Passes the queued items to `each`; returns how many were dropped since the last call.
-    pub(crate) fn drain(&self, mut each: impl FnMut(T)) -> u64 {
-        // Only as many as there are now, because the program may push forever.
-        for _ in 0..self.queue.len() {
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Passes the items that are queued now to `each`; returns how many were dropped since the last
+    /// [`take_dropped`](Self::take_dropped).
+    pub(crate) fn drain(&self, each: impl FnMut(T)) -> u64 {
+        // Not those pushed meanwhile, because the program may push forever.
+        self.drain_some(self.len(), each);
+        self.take_dropped()
+    }
+
+    /// Passes at most `max` items to `each`.
+    pub(crate) fn drain_some(&self, max: usize, mut each: impl FnMut(T)) {
+        for _ in 0..max {
             let Some(item) = self.queue.pop() else { break };
             each(item);
         }
+    }
+
+    /// How many items were dropped since the last call.
+    pub(crate) fn take_dropped(&self) -> u64 {
         self.dropped.swap(0, Relaxed)
     }
 }
