@@ -172,8 +172,11 @@ fn the_confidence_interval_is_that_of_a_random_sample() {
 
 fn without_sampling_nothing_is_an_estimate() {
     let w = world();
-    for n in [0, 1] {
-        let session = session(n);
+    for sampling in [Sampling::EveryCall, one_in(1)] {
+        let session = Session::builder()
+            .sampling(sampling)
+            .start()
+            .expect("start");
         (0..100).for_each(|_| parent(&w, &w.gpu.stream, 1));
         always(&w, &w.gpu.stream);
         let profile = w.finish(session);
