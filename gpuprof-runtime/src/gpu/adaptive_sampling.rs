@@ -1,8 +1,9 @@
-//! How many calls of a function one timed call stands for, where gpuprof chooses by itself: events
-//! are to take the GPU next to nothing, and few calls are timed all the same.
+//! Adaptive sampling: chooses a rate per function that keeps event overhead below a fixed share of
+//! its GPU time, and still times a few calls of each.
 //!
-//! Each call is draw on its own with what holds when it begins and counts as often as that, so
-//! totals stay unbiased while the rate changes. Spans read; the resolver writes.
+//! Each call is drawn at random at the rate that holds when it begins, and is weighted by that
+//! rate, so that totals stay unbiased while the rate changes. Spans read the rates; the resolver
+//! writes them.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

@@ -1,7 +1,8 @@
-//! GPU time that spans inside a call have taken, so that the call does not count it as its own.
+//! GPU time of nested spans, which a call subtracts to get its self time.
 //!
-//! Spans make it and share it. The resolver adds to it and reads it; whether its call has a time is
-//! written once, by the resolver or, for a call that never got there, by the thread that ends it.
+//! Spans create and share it. The resolver adds the nested times and reads the sum. Whether the
+//! call has a time of its own is written once: by the resolver or, for a call that never got there,
+//! by the thread that ends it.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 

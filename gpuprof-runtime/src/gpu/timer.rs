@@ -1,6 +1,7 @@
-//! GPU timing as spans use it: whether to time this call, the two events, the hand-over.
+//! GPU timing as spans use it: decides whether to time a call, records its two events, and submits
+//! it to the resolver.
 //!
-//! Runs on the user's threads, so nothing here waits for the GPU or for the resolver.
+//! Runs on the program's threads: nothing here waits for the GPU or for the resolver.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};

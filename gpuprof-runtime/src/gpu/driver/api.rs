@@ -1,4 +1,4 @@
-//! The driver calls gpuprof makes, one method each, over the table of [`Driver`].
+//! Safe wrappers of the driver functions that gpuprof calls, one method each on [`Driver`].
 
 use std::ffi::{CStr, c_int, c_uint};
 use std::ptr;

@@ -1,4 +1,4 @@
-//! What a device is and could reach at best, from its attributes.
+//! The properties of a device, and the peak rates that follow from them.
 
 use crate::gpu::driver::handles;
 use crate::gpu::driver::table::{Driver, Failed};

@@ -1,5 +1,5 @@
-//! The driver's handles as plain numbers: opaque to gpuprof, never dereferenced, and so free to
-//! travel between threads.
+//! The driver's handles as plain numbers. gpuprof never dereferences one, so they may move between
+//! threads.
 
 use std::ffi::c_int;
 

@@ -1,4 +1,4 @@
-//! The CUDA driver: its functions, their safe wrappers, and what it says about a device.
+//! The CUDA driver: its table of functions, their safe wrappers, and device properties.
 
 pub(in crate::gpu) mod api;
 pub(in crate::gpu) mod device;

@@ -1,8 +1,8 @@
 //! gpuprof's own table of driver functions, resolved from the library that cudarc has loaded.
 //!
-//! Not through cudarc's functions: some exist only under some versions' bindings, a missing symbol
-//! panics there, and the safe wrappers take the error cudarc keeps for the user, synchronize, or
-//! bind contexts. Every failure is counted here.
+//! cudarc's functions are not used: some exist only in the bindings of some CUDA versions, a
+//! missing symbol panics there, and the safe wrappers consume the error that cudarc stores for the
+//! user, synchronize, or bind contexts. Every failure is counted here.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;

@@ -1,7 +1,7 @@
-//! One CUDA context as gpuprof sees it: its pool of events, its device, and whether it is still
-//! there.
+//! One CUDA context: its pool of events, its device, and whether it still exists.
 //!
-//! gpuprof holds a context only while samples of it are pending; the pool itself hangs on a `Weak`.
+//! gpuprof owns a context only while samples of it are pending; the pool itself has a `Weak`
+//! reference.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};

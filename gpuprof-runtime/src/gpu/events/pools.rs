@@ -1,7 +1,6 @@
-//! The contexts of the process as spans meet them: which one a stream belongs to, and which are
-//! over.
+//! The contexts of the process: to which one a stream belongs, and which have ended.
 //!
-//! Spans wait for its lock at their first stream of a context; the resolver never does.
+//! A span takes the lock at its first stream of a context; the resolver never does.
 
 use std::sync::Arc;
 use std::time::Duration;

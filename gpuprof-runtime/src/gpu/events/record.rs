@@ -1,4 +1,5 @@
-//! The driver calls around a span: is the stream being captured, then the event.
+//! The driver calls around a span: asks whether the stream is being captured, then records the
+//! event.
 
 use crate::gpu::driver::table::Driver;
 use crate::gpu::events::pool::{NoPair, Pair, within};

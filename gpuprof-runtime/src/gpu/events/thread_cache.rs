@@ -1,4 +1,4 @@
-//! The contexts that one thread has met, with event pairs of each for its spans to come.
+//! The contexts that one thread has used, with event pairs of each for its next spans.
 //!
 //! A span finds its context here without a lock.
 

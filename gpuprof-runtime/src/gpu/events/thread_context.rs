@@ -1,8 +1,8 @@
-//! A context as one thread has met it, and how the resolver comes to hold it while samples of that
+//! A context as used by one thread, and how the resolver comes to own it while samples of that
 //! thread are pending.
 //!
-//! Threads share no counter here: to count who holds the context itself, at each span and from each
-//! thread, would cost as much as an event record does.
+//! Threads share no reference count: incrementing one for each span, from every thread, would cost
+//! as much as recording an event.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};

@@ -1,5 +1,5 @@
-//! The captured calls that an executable graph holds, and the event pairs that their nodes record
-//! into.
+//! The captured calls that an executable graph contains, and the event pairs that their nodes
+//! record.
 
 use std::sync::Arc;
 

@@ -1,11 +1,12 @@
-//! Calls of functions marked `graph` that were captured: their two events stand in the graph, and
-//! every replay of it records them.
+//! Captured calls of functions marked `graph`: their two events are nodes of the graph, and every
+//! replay records them.
 //!
-//! Nobody tells when the last of a graph, its instances and their launches is gone. A user object
-//! of the driver's would, but a stream takes only a few launches of a graph that owns one before
-//! the next one waits (28 to 56 on an H200 with driver 580.159). So the events that a capture once
-//! used are never used for anything that is read, and go into another capture when the graph's
-//! [`Graph`](crate::Graph) is dropped, or, where it never became one, when events run out.
+//! The driver does not report when the last use of a graph, its instances and their launches has
+//! ended. A user object would, but a stream accepts only a few launches of a graph that owns one
+//! before the next launch waits (28 to 56 on an H200 with driver 580.159). Therefore events that a
+//! capture once used are never used for anything that is read. They are reused for another capture
+//! when the graph's [`Graph`](crate::Graph) is dropped or, if it was never wrapped in one, when
+//! events run out.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

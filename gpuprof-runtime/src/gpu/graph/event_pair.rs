@@ -1,8 +1,8 @@
-//! Event pairs that graphs record, and where they go when nothing refers to them any more.
+//! Event pairs that graphs record, and what happens to them when nothing refers to them any more.
 //!
-//! A pair of a replay is read, and goes back to the pool of its context. A pair that any graph may
-//! record at any time, because it was captured or the driver would not take it out, must never be
-//! read: it is of use for captures alone, whose own events nobody reads.
+//! Replay pairs are read and returned to the pool. A pair that some graph may still record at any
+//! time, because it was captured or because the driver refused to replace it, is poisoned: it is
+//! reused for captures only and never read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};

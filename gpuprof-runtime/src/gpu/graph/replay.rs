@@ -1,9 +1,9 @@
-//! Timing the replays of a graph: each launch gets event pairs of its own, so that launches under
-//! way keep theirs, and nothing waits.
+//! Times the replays of a graph. Each launch gets event pairs of its own, so that launches in
+//! flight keep theirs and nothing waits.
 //!
-//! Before a launch the nodes that record events are given fresh pairs, by two driver calls for each
-//! captured call; a call that is not to be timed this time gets back the pair it was captured with,
-//! which nobody reads.
+//! Before a launch the nodes that record events receive fresh pairs, by two driver calls for each
+//! captured call. A call that is not timed this time receives the pair it was captured with, which
+//! is never read.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};

@@ -1,5 +1,4 @@
-//! The way of a sample from the thread that ended a span to the resolver: one wait-free ring per
-//! thread.
+//! Sends samples from the thread that ended a span to the resolver: one wait-free ring per thread.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,7 +1,5 @@
-//! What becomes of a sample that the GPU is done with: its times are read and booked, and its
-//! events go back.
-//!
-//! On the resolver's thread.
+//! Completes a sample that the GPU has finished: reads its times, adds them to the totals, and
+//! returns its events to the pool. Runs on the resolver's thread.
 
 use smallvec::{SmallVec, smallvec};
 

@@ -1,4 +1,5 @@
-//! The event floor: what a pair of events with nothing between them reads on a device.
+//! Event overhead: the time that an event pair with nothing between its events measures on a
+//! device.
 
 use std::sync::Arc;
 

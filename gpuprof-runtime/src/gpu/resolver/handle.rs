@@ -1,4 +1,4 @@
-//! The resolver as other threads see it: started, woken, waited for.
+//! How other threads start the resolver, wake it, and wait for it.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};

@@ -1,8 +1,9 @@
-//! Samples that wait at the resolver for the GPU.
+//! Samples that wait at the resolver for the GPU, one queue per thread and stream.
 //!
-//! All backlogs together hold no more than their contexts have pairs, but each can hold any share
-//! of it for a while. With room of its own each would keep that of its fullest moment, as many
-//! times over as there are threads. So the samples lie in one store, and a backlog knows where.
+//! All queues together hold no more samples than their contexts have event pairs, but each may hold
+//! any share of them for a while. If each had storage of its own, it would keep that of its fullest
+//! moment, times the number of threads. Therefore all samples are in one store, and a queue holds
+//! indices.
 
 use std::collections::VecDeque;
 

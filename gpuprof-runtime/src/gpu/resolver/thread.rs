@@ -1,8 +1,8 @@
-//! The one background thread: it learns which events the GPU has passed, reads their times and
-//! gives the events back.
+//! The resolver's thread: asks which events the GPU has passed, reads their times and returns them
+//! to the pool.
 //!
-//! In RELAXED capture mode, so that its queries never disturb a capture. It holds no lock that a
-//! span needs, and holds contexts only through the samples still pending.
+//! It runs in RELAXED capture mode, so that its queries never disturb a capture. It holds no lock
+//! that a span needs, and it owns contexts only through pending samples.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

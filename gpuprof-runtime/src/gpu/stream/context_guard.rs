@@ -1,9 +1,9 @@
-//! Streams and contexts that gpuprof may be the last to let go of, as where a call drops its own
+//! Streams and contexts that gpuprof may be the last to drop, for example if a call drops its own
 //! stream before it ends.
 //!
 //! cudarc makes a context current on the thread that drops the last handle of it or of its stream.
-//! In the program's own hands that happens where the program says; at a span's end it would
-//! overrule what the thread has made current since.
+//! In the program's own code that is visible; at the end of a span it would replace the context
+//! that the thread has made current since.
 
 use std::sync::{Arc, Weak};
 

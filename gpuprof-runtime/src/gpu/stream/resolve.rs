@@ -1,5 +1,5 @@
-//! From what a caller hands over to what events need: streams with their context, and how they are
-//! kept alive.
+//! Resolves what a caller passes to what events need: streams with their contexts, and what keeps
+//! them alive.
 
 use std::sync::Arc;
 
