@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 fn loom() -> Result<(), String> {
     println!("\n== every order of what threads share, by loom");
     let mut command = workspace::cargo(["test", "--release", "--package", "gpuprof-runtime"]);
-    command.args(["--features", "enable", "--lib", "loom_tests"]);
+    command.args(["--lib", "loom_tests"]);
     command.env("RUSTFLAGS", "--cfg loom");
     workspace::succeed(&mut command)
 }
