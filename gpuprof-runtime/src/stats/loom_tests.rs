@@ -41,7 +41,7 @@ fn a_reader_sees_all_fields_of_one_moment() {
                 let cpu = data.cpu;
                 assert!((1..=2).contains(&cpu.calls));
                 assert_eq!(cpu.total, NS * cpu.calls);
-                assert_eq!(cpu.children, NESTED * cpu.calls);
+                assert_eq!(cpu.nested, NESTED * cpu.calls);
                 assert_eq!(cpu.squares, (NS * NS * cpu.calls) as f64);
                 assert_eq!((cpu.min, cpu.max), (NS, NS));
             }
