@@ -44,10 +44,17 @@ const PARKED: Duration = Duration::from_millis(100);
 /// Idle lanes (streams that may never come back) kept before they are thrown out.
 const LANES_KEPT: usize = 256;
 
-/// Starts the thread. `None` where the system has none left; calls then go untimed.
+/// Starts the thread. If that fails, calls go untimed for the rest of the process.
 pub(in crate::gpu) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
-    let handle = os::thread::spawn("gpuprof-resolver", move || Resolver::new(timing).run()).ok()?;
-    Some(handle.thread().clone())
+    match os::thread::spawn("gpuprof-resolver", move || Resolver::new(timing).run()) {
+        Ok(handle) => Some(handle.thread().clone()),
+        Err(error) => {
+            let line =
+                format!("gpuprof: could not start a thread: {error}; calls are not GPU-timed\n");
+            os::fd::stderr(line.as_bytes());
+            None
+        }
+    }
 }
 
 struct Ring {
