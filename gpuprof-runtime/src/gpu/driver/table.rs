@@ -84,9 +84,9 @@ macro_rules! driver_table {
                         missing.push([$($symbol),+][0]);
                     }
                 )+
+                type Simulator = unsafe extern "C" fn();
                 // SAFETY: only asked for, never called.
-                let simulator: Option<unsafe extern "C" fn()> =
-                    unsafe { find(library, &[SIMULATOR_SYMBOL]) };
+                let simulator = unsafe { find::<Simulator>(library, &[SIMULATOR_SYMBOL]) };
                 Self {
                     $($field,)+
                     simulated: simulator.is_some(),
