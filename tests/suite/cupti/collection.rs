@@ -25,7 +25,7 @@ fn on_the_cpu() {}
 
 fn program(scenario: &str) -> ExitCode {
     let w = world();
-    let cupti = support::cupti_orders::install();
+    let cupti = support::cupti_from_environment::install();
     let count = std::env::var(COUNT).map_or(4, |count| count.parse().expect("a number"));
     match scenario {
         "launches" => {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Graph, gpu_profile};
-use support::captured::{capture, launch, model};
 use support::cupti::{Tier, busy, cupti, kernels, tier, work};
 use support::function;
+use support::graph_capture::{capture, launch, model};
 use support::suite::Module;
 use support::tests;
 

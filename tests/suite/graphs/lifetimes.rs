@@ -6,7 +6,7 @@ use std::thread;
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::{CudaGraph, CudaStream};
 use gpuprof::{Graph, gpu_profile};
-use support::captured::{MODE, around, capture, launch, layer, model};
+use support::graph_capture::{MODE, around, capture, launch, layer, model};
 use support::suite::Module;
 use support::tests;
 use support::{World, function, gpu, gpu_times, world};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Graph, gpu_profile};
-use support::captured::{around, capture, launch, layer, model};
+use support::graph_capture::{around, capture, launch, layer, model};
 use support::suite::Module;
 use support::tests;
 use support::{World, function, gpu, gpu_times, node, one_in, world};

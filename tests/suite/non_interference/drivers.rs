@@ -11,7 +11,7 @@ use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError};
 use gpuprof::{Graph, gpu_profile};
 use simcuda::Sim;
-use support::driver_calls::Raw;
+use support::raw_driver::Raw;
 use support::suite::Module;
 
 pub(crate) const MODULE: Module =

@@ -3,7 +3,7 @@
 //! nodes without it.
 
 use gpuprof::{Graph, gpu_profile};
-use support::captured::{capture, launch, model};
+use support::graph_capture::{capture, launch, model};
 use support::suite::Module;
 use support::tests;
 use support::{World, cpu_times, gpu_times, world};

@@ -9,7 +9,7 @@ use std::thread;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Graph, Profile, Schedule, Session, gpu_profile};
-use support::captured::{capture, launch, layer, model};
+use support::graph_capture::{capture, launch, layer, model};
 use support::suite::Module;
 use support::tests;
 use support::{World, assert_consistent, cpu_times, function, gpu_times, until, world};

@@ -8,16 +8,16 @@
 // Test helpers: their names say what they are.
 #![allow(missing_docs)]
 
-pub mod captured;
 pub mod consistency;
 pub mod cupti;
-pub mod cupti_orders;
-pub mod driver_calls;
+pub mod cupti_from_environment;
 pub mod executor;
 pub mod exit_matrix;
 pub mod foreign_context;
+pub mod graph_capture;
 pub mod profiles;
 pub mod program;
+pub mod raw_driver;
 pub mod suite;
 mod world;
 

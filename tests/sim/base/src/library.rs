@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-mod hide;
+mod elf;
 
 /// Why a simulated library could not be loaded.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ pub fn load(path: &Path, hidden: &[String]) -> Result<Library, LoadError> {
     if hidden.is_empty() {
         open(path)
     } else {
-        hide::load_without(path, hidden)
+        elf::load_without(path, hidden)
     }
 }
 

@@ -8,9 +8,9 @@ use crate::clock::StandStill;
 use crate::codes::Code;
 use crate::durations::Way;
 use crate::event::Mark;
+use crate::executor::Task;
 use crate::graph::Graph;
 use crate::kernels::Launch;
-use crate::queue::Task;
 use crate::state::State;
 use crate::stream::thread;
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use crate::abi::{Answer, Handle};
 use crate::codes::Code;
+use crate::handle_table;
 use crate::state::State;
 use crate::stream::Stream;
-use crate::table;
 
 /// Primary contexts have the handle `PRIMARY + ordinal`, the same each time they come to life: like the
 /// real driver's, so that who keys by handle alone is found out. `cuCtxGetId` tells the lives apart.
@@ -150,7 +150,7 @@ impl State {
 
     /// A new context that is not the device's primary one.
     pub(crate) fn create_context(&mut self, device: u32) -> Handle {
-        let number = if table::reuses_handles() {
+        let number = if handle_table::reuses_handles() {
             (1..).find(|number| !self.contexts.contains_key(&(CREATED | number << 4)))
         } else {
             None
@@ -179,7 +179,7 @@ impl State {
         self.contexts.insert(handle, context);
     }
 
-    /// Ends context `handle` with everything made in it. Only for [`crate::queue::drain_then`].
+    /// Ends context `handle` with everything made in it. Only for [`crate::executor::drain_then`].
     pub(crate) fn destroy_context(&mut self, handle: Handle) {
         self.contexts.remove(&handle);
         self.streams.retain(|stream| stream.context != handle);

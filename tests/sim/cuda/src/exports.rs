@@ -1,7 +1,6 @@
 //! The C functions of the library: the driver API and the control functions of [`crate::Sim`]. Each one
 //! checks its arguments and calls the state's methods; nothing else in the crate has a C name.
 
-mod absent;
 mod context;
 mod control;
 mod device;
@@ -10,6 +9,7 @@ mod graph;
 mod memory;
 mod module;
 mod stream;
+mod unsupported;
 
 /// Defines exported driver functions. Each is counted, delayed and failed by order, and cannot unwind; see
 /// [`crate::fault::call`]; whoever watches is told of it. A queue that has grown too long is worked off afterwards.
@@ -22,7 +22,7 @@ macro_rules! driver_functions {
         #[allow(non_snake_case, clippy::too_many_arguments)]
         extern "C" fn $name($($arg: $type),*) -> i32 {
             const SYMBOL: $crate::symbols::Symbol = $crate::symbols::Symbol::named(stringify!($name));
-            let code = $crate::watch::call(SYMBOL, || {
+            let code = $crate::observer::call(SYMBOL, || {
                 $crate::fault::call(SYMBOL, || {
                     if $crate::fault::declared_unsafe(SYMBOL) {
                         $crate::state::ready()?.unsafe_call()?;
@@ -30,7 +30,7 @@ macro_rules! driver_functions {
                     $body
                 })
             });
-            $crate::queue::relieve();
+            $crate::executor::relieve();
             $crate::graph::relieve();
             code
         }

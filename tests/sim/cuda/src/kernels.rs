@@ -6,14 +6,14 @@ use crate::abi::Answer;
 use crate::codes::Code;
 
 mod convolution;
-mod foreign;
+mod cudarc_examples;
 mod matrix;
 mod network;
+mod no_op;
 mod spin;
 mod transformer;
-mod unknown;
 
-pub(crate) use unknown::no_op;
+pub(crate) use no_op::no_op;
 
 /// Where the host finds `len` bytes at a device address; ILLEGAL_ADDRESS outside every allocation.
 pub(crate) type Reach<'a> = &'a dyn Fn(u64, usize) -> Answer<*mut u8>;
@@ -56,7 +56,7 @@ static KERNELS: &[Kernel] = &[
         run: saxpy,
         work: saxpy_work,
     },
-    foreign::SIN,
+    cudarc_examples::SIN,
     convolution::DOUBLE,
     convolution::SINGLE,
     convolution::TILED,

@@ -27,6 +27,7 @@
 
 mod abi;
 mod capture;
+mod capture_rules;
 mod clock;
 mod codes;
 mod context;
@@ -34,23 +35,22 @@ mod control;
 mod device;
 mod durations;
 mod event;
+mod executor;
 mod exports;
 mod fault;
 mod graph;
+mod handle_table;
 mod kernels;
-mod legacy;
+mod legacy_stream;
 mod load;
 mod memory;
 mod module;
+mod observer;
 mod probe;
-mod prohibited;
-mod queue;
-mod room;
 mod state;
 mod stream;
+mod stream_queue;
 mod symbols;
-mod table;
-mod watch;
 
 pub use control::Sim;
 pub use load::{InstallError, Options, install, install_with};

@@ -4,7 +4,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 
-use simbase::watch::{self, Place};
+use simbase::activity::{self, Place};
 
 use crate::abi::{Answer, Handle};
 use crate::codes::Code;
@@ -191,9 +191,9 @@ impl Memory {
     pub(crate) fn place(&self, address: u64) -> Option<Place> {
         let (start, block) = self.block(address)?;
         let memory = match block.kind {
-            Kind::Device => watch::Memory::Device,
-            Kind::Managed => watch::Memory::Managed,
-            Kind::Pinned => watch::Memory::Pinned,
+            Kind::Device => activity::Memory::Device,
+            Kind::Managed => activity::Memory::Managed,
+            Kind::Pinned => activity::Memory::Pinned,
         };
         let device = block.device;
         (address - start < block.size.max(1) as u64).then_some(Place { memory, device })

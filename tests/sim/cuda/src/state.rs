@@ -10,13 +10,13 @@ use crate::codes::Code;
 use crate::context::Context;
 use crate::durations::Durations;
 use crate::event::{Event, Gone};
+use crate::executor::Queue;
 use crate::graph::{Graph, NodeOf, UserObject};
+use crate::handle_table::Table;
 use crate::memory::Memory;
 use crate::module::{Function, Module};
-use crate::queue::Queue;
+use crate::observer::Seen;
 use crate::stream::Stream;
-use crate::table::Table;
-use crate::watch::Seen;
 
 /// Everything the driver knows.
 pub(crate) struct State {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::{Answer, Handle};
 use crate::codes::Code;
-use crate::room::Unfinished;
 use crate::state::State;
+use crate::stream_queue::Unfinished;
 
 /// `CU_STREAM_LEGACY`, also what a null handle means.
 const LEGACY: Handle = 1;

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use simbase::watch::Call;
+use simbase::activity::Call;
 
 use crate::abi::{Callback, CallbackData, User};
 use crate::codes::Answer;

@@ -2,8 +2,8 @@
 //! activities that the call causes, the call itself. Never calls the client while the state is
 //! locked.
 
+use simbase::activity::{Activity, Call, What};
 use simbase::cbid;
-use simbase::watch::{Activity, Call, What};
 
 use crate::callbacks::{DRIVER_API, Notification, RUNTIME_API};
 use crate::kinds::{self, Enabled};

@@ -3,8 +3,8 @@
 
 use std::sync::OnceLock;
 
+use simbase::activity::{NOW, WATCH, Watcher};
 use simbase::library::loaded;
-use simbase::watch::{NOW, WATCH, Watcher};
 
 use crate::codes::{Answer, Code};
 
@@ -42,7 +42,7 @@ fn driver() -> Answer<&'static Driver> {
 
 fn find(name: &str) -> Option<Driver> {
     let library = loaded(name)?;
-    // SAFETY: `simbase::watch` documents the type, and both packages are built together.
+    // SAFETY: `simbase::activity` documents the type, and both packages are built together.
     let now = *unsafe { library.get(NOW) }.ok()?;
     // SAFETY: as above.
     let watch = *unsafe { library.get(WATCH) }.ok()?;

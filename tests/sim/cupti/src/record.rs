@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 
-use simbase::watch::{Activity, Memory, Place, What};
+use simbase::activity::{Activity, Memory, Place, What};
 
 use crate::control::Stamps;
 use crate::kinds;

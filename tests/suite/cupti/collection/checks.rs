@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gpuprof::Profile;
 use gpuprof::profile::Cupti;
-use support::cupti_orders::ORDERS;
+use support::cupti_from_environment::ORDERS;
 use support::program::{Ended, Program};
 use support::tests;
 

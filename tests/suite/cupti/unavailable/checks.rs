@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gpuprof::Profile;
 use libloading::os::unix::Library;
-use support::cupti_orders::ORDERS;
+use support::cupti_from_environment::ORDERS;
 use support::program::{Ended, Program};
 use support::tests;
 

@@ -3,7 +3,7 @@
 //! It shows what only a whole process can: its end, its settings, its driver. Each run has a time
 //! limit from outside.
 
-mod running;
+mod process;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -19,7 +19,7 @@ use gpuprof::Profile;
 
 use crate::suite;
 
-pub use running::{Ended, Running, ready};
+pub use process::{Ended, Running, ready};
 
 /// Names the scenario; `GPUPROF_TEST_` variables are no settings.
 pub const SCENARIO: &str = "GPUPROF_TEST_SCENARIO";

@@ -1,12 +1,12 @@
 //! Primary Context Management and Context Management of the driver API reference.
 
-use simbase::watch::On;
+use simbase::activity::On;
 
 use super::driver_functions;
 use crate::abi::{Answer, Handle, Host, Out};
 use crate::codes::Code;
 use crate::context::{self, primary};
-use crate::{clock, queue, state, watch};
+use crate::{clock, executor, observer, state};
 
 driver_functions! {
     fn cuDevicePrimaryCtxRetain(out: Out<Handle>, device: i32) {
@@ -27,7 +27,7 @@ driver_functions! {
             }
             handle
         };
-        queue::drain_then(|| state::lock().release_primary(handle));
+        executor::drain_then(|| state::lock().release_primary(handle));
         Ok(())
     }
 
@@ -113,8 +113,8 @@ driver_functions! {
             state.unsafe_call()?;
             (current, state.context_tail(current))
         };
-        queue::settle(current, tail)?;
-        watch::waited(On::Context, current, None, begun);
+        executor::settle(current, tail)?;
+        observer::waited(On::Context, current, None, begun);
         Ok(())
     }
 
@@ -166,6 +166,6 @@ driver_functions! {
 
 /// Works the queue off and ends the context. Its stored error, if any, ends with it.
 fn end(handle: Handle) -> Answer {
-    queue::drain_then(|| state::lock().destroy_context(handle));
+    executor::drain_then(|| state::lock().destroy_context(handle));
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! The control functions behind [`crate::Sim`]: `dlsym` finds them in the loaded library. A text is
 //! NUL-terminated; a function whose symbol is unknown answers [`UNKNOWN`] or false.
 
-use simbase::watch::Watcher;
+use simbase::activity::Watcher;
 
 use crate::abi::Text;
 use crate::symbols::Symbol;
-use crate::{clock, fault, load, state, watch};
+use crate::{clock, fault, load, observer, state};
 
 /// What a count answers for a name that no exported function has.
 const UNKNOWN: u64 = u64::MAX;
@@ -87,7 +87,7 @@ control_functions! {
     }
 
     fn simcuda_reuse_handles(reuse: bool) {
-        crate::table::reuse_handles(reuse);
+        crate::handle_table::reuse_handles(reuse);
     }
 
     fn simcuda_declare_unsafe(symbol: Text, potentially: bool) -> bool {
@@ -100,7 +100,7 @@ control_functions! {
 
     /// Tells `watcher` of every call that begins from now on; none tells nobody.
     fn simcuda_watch(watcher: Option<Watcher>) {
-        watch::set(watcher);
+        observer::set(watcher);
     }
 
     fn simcuda_set_kernel_resources(kernel: Text, registers: u32, static_shared: u32) -> bool {

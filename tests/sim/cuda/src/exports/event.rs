@@ -1,13 +1,13 @@
 //! Event Management of the driver API reference.
 
-use simbase::watch::On;
+use simbase::activity::On;
 
 use super::driver_functions;
 use crate::abi::{Answer, Handle, Out};
 use crate::capture::Node;
 use crate::codes::Code;
 use crate::event::{Event, Mark};
-use crate::{clock, queue, room, state, watch};
+use crate::{clock, executor, observer, state, stream_queue};
 
 /// `CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS`.
 const FLAGS: u32 = 7;
@@ -59,7 +59,7 @@ driver_functions! {
             }
             context
         };
-        queue::settle(context, 0)
+        executor::settle(context, 0)
     }
 
     fn cuEventSynchronize(event: Handle) {
@@ -71,8 +71,8 @@ driver_functions! {
             state.unsafe_call()?;
             (context, stamp(state.event(event)?))
         };
-        queue::settle(context, until)?;
-        watch::waited(On::Event, context, Some(event), begun);
+        executor::settle(context, until)?;
+        observer::waited(On::Event, context, Some(event), begun);
         Ok(())
     }
 
@@ -91,7 +91,7 @@ driver_functions! {
 /// only marks the place; an external one becomes a node and is refused elsewhere (ILLEGAL_STATE, as an H200 with driver
 /// 580.159 answers).
 fn record(event: Handle, stream: Handle, flags: u32) -> Answer {
-    let mut state = room::ready(stream)?;
+    let mut state = stream_queue::ready(stream)?;
     state.not_gone(event);
     state.current()?;
     let context = state.event(event)?.context;

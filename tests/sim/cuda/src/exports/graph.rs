@@ -4,7 +4,7 @@ use super::driver_functions;
 use crate::abi::{Destructor, Handle, Host, Out};
 use crate::capture::Node;
 use crate::codes::Code;
-use crate::{room, state};
+use crate::{state, stream_queue};
 
 /// The four `CUDA_GRAPH_INSTANTIATE_FLAG_*`.
 const FLAGS: u64 = 15;
@@ -21,7 +21,7 @@ driver_functions! {
 
     /// Replays the nodes. On a capturing stream the graph is captured as one node.
     fn cuGraphLaunch(executable: Handle, stream: Handle) {
-        let mut state = room::ready_for(stream, |state| state.launch_operations(executable))?;
+        let mut state = stream_queue::ready_for(stream, |state| state.launch_operations(executable))?;
         let stream = state.stream_of_current(stream)?;
         state.replay(executable, stream)
     }

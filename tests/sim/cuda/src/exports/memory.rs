@@ -5,9 +5,9 @@ use crate::abi::{Answer, Handle, Host, Out};
 use crate::capture::Node;
 use crate::codes::Code;
 use crate::device::MEMORY_BYTES;
+use crate::executor::{self, Task};
 use crate::memory::Kind;
-use crate::queue::{self, Task};
-use crate::{room, state};
+use crate::{state, stream_queue};
 
 /// `CUmemLocation`, passed by value.
 #[repr(C)]
@@ -108,7 +108,7 @@ driver_functions! {
             state.note_memory(current, None, false, address, len);
             state.queue.push(current, Task::Free { address, len });
         }
-        queue::drain();
+        executor::drain();
         Ok(())
     }
 
@@ -132,7 +132,7 @@ driver_functions! {
     fn cuMemcpyDtoHAsync_v2(target: Host, source: u64, len: usize, stream: Handle) {
         match issue(stream, Node::Download { target, source, len })? {
             Some((context, tail)) if !state::lock().memory.is_pinned(target.address()) => {
-                queue::settle(context, tail)
+                executor::settle(context, tail)
             }
             _ => Ok(()),
         }
@@ -195,7 +195,7 @@ fn allocate(size: usize, kind: Kind) -> Answer<u64> {
 
 /// Puts `node` on the stream and gives the stream's context and tail, or none where it was captured.
 fn issue(stream: Handle, node: Node) -> Answer<Option<(Handle, u64)>> {
-    let mut state = room::ready(stream)?;
+    let mut state = stream_queue::ready(stream)?;
     state.current()?;
     let stream = state.stream(stream)?;
     for (address, len) in touched(&node) {
@@ -210,7 +210,7 @@ fn issue(stream: Handle, node: Node) -> Answer<Option<(Handle, u64)>> {
 fn issue_and_wait(node: Node) -> Answer {
     state::ready()?.unsafe_call()?;
     match issue(0, node)? {
-        Some((context, tail)) => queue::settle(context, tail),
+        Some((context, tail)) => executor::settle(context, tail),
         None => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use crate::capture::Node;
 use crate::codes::Code;
 use crate::kernels::{self, Kernel, Launch};
 use crate::module::{Function, Names, attribute, entries};
-use crate::{device, queue, room, state};
+use crate::{device, executor, state, stream_queue};
 
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
 const DYNAMIC_SHARED: i32 = 8;
@@ -48,7 +48,7 @@ driver_functions! {
             state.modules.get(module)?;
             state.unsafe_call()?;
         }
-        queue::drain();
+        executor::drain();
         state::ready()?.unload_module(module)
     }
 
@@ -91,7 +91,7 @@ driver_functions! {
         extra: Host,
     ) {
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-        let mut state = room::ready(stream)?;
+        let mut state = stream_queue::ready(stream)?;
         let stream = state.stream_of_current(stream)?;
         let function = state.functions.get(function)?;
         if function.context != state.current()? {

@@ -1,12 +1,12 @@
 //! Stream Management of the driver API reference.
 
-use simbase::watch::On;
+use simbase::activity::On;
 
 use super::driver_functions;
 use crate::abi::{Handle, Out};
 use crate::codes::Code;
 use crate::stream::NON_BLOCKING;
-use crate::{clock, prohibited, queue, state, watch};
+use crate::{capture_rules, clock, executor, observer, state};
 
 /// `CU_EVENT_WAIT_EXTERNAL`.
 const WAIT_EXTERNAL: u32 = 1;
@@ -52,8 +52,8 @@ driver_functions! {
             resolved = stream;
             (state.streams.get(stream)?.context, state.ended(stream)?)
         };
-        queue::settle(context, tail)?;
-        watch::waited(On::Stream, context, Some(resolved), begun);
+        executor::settle(context, tail)?;
+        observer::waited(On::Stream, context, Some(resolved), begun);
         Ok(())
     }
 
@@ -72,7 +72,7 @@ driver_functions! {
             }
             state.streams.get(stream)?.context
         };
-        queue::settle(context, 0)
+        executor::settle(context, 0)
     }
 
     fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: u32) {
@@ -154,7 +154,7 @@ driver_functions! {
 
     fn cuThreadExchangeStreamCaptureMode(mode: Out<i32>) {
         drop(state::ready()?);
-        mode.exchange(prohibited::exchange_mode)
+        mode.exchange(capture_rules::exchange_mode)
     }
 
     fn cuStreamGetCtx(stream: Handle, out: Out<Handle>) {

@@ -4,7 +4,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use simbase::watch::{Activity, Call, Memory, NONE, NULL_STREAM, Name, On, Place, Watcher, What};
+use simbase::activity::{
+    Activity, Call, Memory, NONE, NULL_STREAM, Name, On, Place, Watcher, What,
+};
 
 use crate::abi::Handle;
 use crate::capture::Node;
