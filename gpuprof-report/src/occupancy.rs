@@ -21,25 +21,21 @@ struct Limits {
 }
 
 impl Limits {
-    /// `None`: the device does not tell, or is of a kind that the calculation is not known for.
-    fn of(device: &Device) -> Option<Self> {
+    /// `None` if the driver does not report a limit, or the calculation is not known for the
+    /// compute capability.
+    fn for_device(device: &Device) -> Option<Self> {
         let (major, minor) = device.compute_capability.split_once('.')?;
         let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
-        let told = [
-            device.threads_per_sm,
-            device.blocks_per_sm,
-            device.registers_per_sm,
-            device.shared_bytes_per_sm,
-        ];
-        let is_known = matches!(major, 5..=10 | 12) && told.iter().all(|limit| *limit > 0);
-        is_known.then_some(Self {
+        let is_known = matches!(major, 5..=10 | 12);
+        let limit = |limit: Option<u32>| limit.filter(|_| is_known);
+        Some(Self {
             major,
             minor,
-            threads: device.threads_per_sm,
-            blocks: device.blocks_per_sm,
-            registers: device.registers_per_sm,
-            shared_bytes: device.shared_bytes_per_sm,
-            reserved_bytes: device.reserved_shared_bytes_per_block,
+            threads: limit(device.threads_per_sm)?,
+            blocks: limit(device.blocks_per_sm)?,
+            registers: limit(device.registers_per_sm)?,
+            shared_bytes: limit(device.shared_bytes_per_sm)?,
+            reserved_bytes: device.reserved_shared_bytes_per_block.unwrap_or(0),
         })
     }
 
@@ -84,7 +80,7 @@ struct Block {
 
 /// Resident warps in those that a multiprocessor can hold; `None` where that is not to be known, or nothing fits.
 fn occupancy(device: &Device, kernel: &KernelStats) -> Option<f64> {
-    let limits = Limits::of(device)?;
+    let limits = Limits::for_device(device)?;
     let threads = kernel
         .block
         .iter()

@@ -42,6 +42,7 @@ pub enum Output {
     derive(Serialize, Deserialize),
     serde(rename_all = "snake_case")
 )]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Sampling {
     /// Every call.

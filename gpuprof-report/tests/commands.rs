@@ -7,9 +7,11 @@ use gpuprof_report::table::{TableOptions, functions};
 use profiles::quickstart;
 
 fn with_commands() -> Profile {
-    let command = |what: &str, line: &str| Command {
-        what: what.into(),
-        line: line.into(),
+    let command = |what: &str, line: &str| {
+        let mut command = Command::default();
+        command.what = what.into();
+        command.line = line.into();
+        command
     };
     let mut profile = quickstart();
     profile.cupti = Some(Default::default());

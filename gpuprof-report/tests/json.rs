@@ -3,7 +3,7 @@
 mod profiles;
 
 use gpuprof_report::json;
-use gpuprof_report::profile::{Function, GpuActivity, Profile, SpanStats, Throttle};
+use gpuprof_report::profile::{Bucket, Function, GpuActivity, Profile, SpanStats, Throttle};
 use profiles::{
     convolution, digits, graphs, partly_timed, quickstart, training, trouble, without_gpu,
     without_stream,
@@ -29,12 +29,10 @@ fn extreme() -> Profile {
     let mut profile = trouble();
     profile.wall_ns = u64::MAX;
     for function in &mut profile.functions {
-        let longest = SpanStats {
-            total_ns: u64::MAX,
-            max_ns: u64::MAX,
-            stddev_ns: u64::MAX,
-            ..SpanStats::default()
-        };
+        let mut longest = SpanStats::default();
+        longest.total_ns = u64::MAX;
+        longest.max_ns = u64::MAX;
+        longest.stddev_ns = u64::MAX;
         (function.cpu, function.bytes) = (longest, Some(f64::MAX));
         // Not a number has no place in JSON and becomes null.
         function.flops = Some(f64::NAN);
@@ -86,7 +84,7 @@ fn broken_documents_are_refused() {
         ("/functions/0/cpu/p95_ns", Value::Null),
         ("/functions/0/gpu/timed_calls", json!(1.5)),
         ("/functions/0/gpu/total_ns", json!(-3)),
-        ("/functions/0/gpu/histogram/0/count", json!(0)),
+        ("/functions/0/gpu/histogram/0/1", json!(0)),
         ("/functions/0/gpu_by_device/0/ordinal", json!(-1)),
         ("/functions/0/untimed/queue_full", json!("none")),
         ("/functions/0/untimed/crossed_reset", json!(-1)),
@@ -142,16 +140,18 @@ fn add_kernel_tier(profile: &mut Profile) {
     profile.functions[0].activity.copies = seen.copies.clone();
     (profile.cupti, profile.kernels, profile.copies) = (seen.cupti, seen.kernels, seen.copies);
     (profile.api, profile.findings) = (seen.api, seen.findings);
-    profile.throttled = vec![Throttle {
-        device: 0,
-        reasons: vec!["power cap".into()],
-        sm_clock_mhz: 1_350,
-        max_sm_clock_mhz: 1_980,
+    profile.throttled = vec![{
+        let mut throttle = Throttle::default();
+        throttle.device = 0;
+        throttle.reasons = vec!["power cap".into()];
+        throttle.sm_clock_mhz = Some(1_350);
+        throttle.max_sm_clock_mhz = Some(1_980);
+        throttle
     }];
 }
 
 /// One object of every kind that a document may hold, of [`everything`].
-const OBJECTS: [&str; 26] = [
+const OBJECTS: [&str; 25] = [
     "",
     "/devices/0",
     "/cupti",
@@ -171,7 +171,6 @@ const OBJECTS: [&str; 26] = [
     "/functions/0/wall",
     "/functions/0/gpu",
     "/functions/0/gpu/estimate",
-    "/functions/0/gpu/histogram/0",
     "/functions/0/gpu_by_device/0",
     "/functions/0/untimed",
     "/tree/0",
@@ -241,14 +240,15 @@ fn a_document_from_before_the_kernel_tier_reads_as_one_without_it() {
         expected.functions[at].activity = GpuActivity::default();
     }
     let (kept, none) = (expected.clone(), Profile::default());
-    expected = Profile {
-        cupti: none.cupti,
-        kernels: none.kernels,
-        copies: none.copies,
-        api: none.api,
-        throttled: none.throttled,
-        findings: none.findings,
-        ..kept
+    expected = {
+        let mut profile = kept;
+        profile.cupti = none.cupti;
+        profile.kernels = none.kernels;
+        profile.copies = none.copies;
+        profile.api = none.api;
+        profile.throttled = none.throttled;
+        profile.findings = none.findings;
+        profile
     };
     assert_eq!(serde_json::from_value::<Profile>(older).unwrap(), expected);
 }
@@ -347,6 +347,36 @@ fn expanded<'a>(rules: &[&'a Value], schema: &'a Value) -> Vec<&'a Value> {
         }
     }
     all
+}
+
+/// A histogram with `n` filled buckets and four-digit counts.
+fn histogram(n: u32) -> Vec<Bucket> {
+    let bucket = |index| Bucket {
+        index: 200 + index,
+        count: 1_000 + u64::from(index),
+    };
+    (0..n).map(bucket).collect()
+}
+
+fn compact_bytes(function: &Function) -> usize {
+    serde_json::to_string(function).unwrap().len()
+}
+
+#[test]
+fn a_function_with_fifty_filled_buckets_takes_at_most_1500_bytes() {
+    let mut on_cpu = without_stream().functions.remove(0);
+    on_cpu.cpu.histogram = histogram(50);
+    let bytes = compact_bytes(&on_cpu);
+    assert!(bytes <= 1_500, "{bytes} bytes");
+
+    // Statistics of the GPU, in all and by device, add their other fields twice.
+    let mut on_gpu = quickstart().functions.remove(0);
+    on_gpu.cpu.histogram = histogram(20);
+    let gpu = on_gpu.gpu.as_mut().unwrap();
+    gpu.times.histogram = histogram(15);
+    on_gpu.gpu_by_device[0].gpu = gpu.clone();
+    let bytes = compact_bytes(&on_gpu);
+    assert!(bytes <= 2_150, "{bytes} bytes");
 }
 
 #[test]

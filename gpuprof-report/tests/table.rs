@@ -327,13 +327,14 @@ fn a_profile_without_a_call_prints_nothing() {
 #[test]
 fn a_deep_recursion_stays_readable() {
     let mut profile = quickstart();
-    let node = |id: u32| gpuprof_report::profile::TreeNode {
-        id,
-        parent: id.checked_sub(1),
-        name: "quickstart::recurse".into(),
-        calls: 1,
-        cpu_total_ns: u64::from(200_000 - id),
-        ..Default::default()
+    let node = |id: u32| {
+        let mut node = gpuprof_report::profile::TreeNode::default();
+        node.id = id;
+        node.parent = id.checked_sub(1);
+        node.name = "quickstart::recurse".into();
+        node.calls = 1;
+        node.cpu_total_ns = u64::from(200_000 - id);
+        node
     };
     profile.tree = (0..20_000).map(node).collect();
     let all = limited(0, Some(80));

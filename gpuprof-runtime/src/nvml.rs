@@ -46,7 +46,7 @@ pub(crate) fn reset() {
 mod query {
     use std::ffi::OsStr;
 
-    use gpuprof_report::profile::{Device, Throttle};
+    use gpuprof_report::profile::{Device, Throttle, ThrottleReason};
     use nvml_wrapper::Nvml;
     use nvml_wrapper::bitmasks::device::ThrottleReasons;
     use nvml_wrapper::enum_wrappers::device::Clock;
@@ -57,16 +57,25 @@ mod query {
 
     /// The reasons that lower clocks under load, by their names in the report. Omitted are an idle
     /// device, clocks that a user set, and the display's clock.
-    const REASONS: [(ThrottleReasons, &str); 6] = [
-        (ThrottleReasons::HW_SLOWDOWN, "hardware slowdown"),
+    const REASONS: [(ThrottleReasons, ThrottleReason); 6] = [
+        (
+            ThrottleReasons::HW_SLOWDOWN,
+            ThrottleReason::HardwareSlowdown,
+        ),
         (
             ThrottleReasons::HW_THERMAL_SLOWDOWN,
-            "hardware thermal slowdown",
+            ThrottleReason::HardwareThermalSlowdown,
         ),
-        (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, "power brake"),
-        (ThrottleReasons::SW_THERMAL_SLOWDOWN, "thermal slowdown"),
-        (ThrottleReasons::SW_POWER_CAP, "power cap"),
-        (ThrottleReasons::SYNC_BOOST, "sync boost"),
+        (
+            ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN,
+            ThrottleReason::PowerBrake,
+        ),
+        (
+            ThrottleReasons::SW_THERMAL_SLOWDOWN,
+            ThrottleReason::ThermalSlowdown,
+        ),
+        (ThrottleReasons::SW_POWER_CAP, ThrottleReason::PowerCap),
+        (ThrottleReasons::SYNC_BOOST, ThrottleReason::SyncBoost),
     ];
 
     /// NVML, opened, and the devices it has reported as throttled.
@@ -112,16 +121,18 @@ mod query {
         fn query(&self, device: &Device) -> Option<Throttle> {
             let found = self.nvml.device_by_uuid(device.uuid.as_str()).ok()?;
             let now = found.current_throttle_reasons().ok()?;
-            let reasons: Vec<String> = REASONS
+            let reasons: Vec<ThrottleReason> = REASONS
                 .iter()
                 .filter(|(reason, _)| now.contains(*reason))
-                .map(|(_, name)| (*name).to_owned())
+                .map(|(_, reason)| *reason)
                 .collect();
-            (!reasons.is_empty()).then(|| Throttle {
-                device: device.ordinal,
-                reasons,
-                sm_clock_mhz: found.clock_info(Clock::SM).unwrap_or(0),
-                max_sm_clock_mhz: found.max_clock_info(Clock::SM).unwrap_or(0),
+            (!reasons.is_empty()).then(|| {
+                let mut throttle = Throttle::default();
+                throttle.device = device.ordinal;
+                throttle.reasons = reasons;
+                throttle.sm_clock_mhz = found.clock_info(Clock::SM).ok();
+                throttle.max_sm_clock_mhz = found.max_clock_info(Clock::SM).ok();
+                throttle
             })
         }
 
@@ -141,12 +152,8 @@ mod query {
                 }
             }
             known.max_sm_clock_mhz = known.max_sm_clock_mhz.max(new.max_sm_clock_mhz);
-            // 0 is an unknown clock, so any other replaces it.
-            if new.sm_clock_mhz > 0
-                && (known.sm_clock_mhz == 0 || new.sm_clock_mhz < known.sm_clock_mhz)
-            {
-                known.sm_clock_mhz = new.sm_clock_mhz;
-            }
+            let clocks = [known.sm_clock_mhz, new.sm_clock_mhz];
+            known.sm_clock_mhz = clocks.into_iter().flatten().min();
         }
     }
 }

@@ -5,7 +5,7 @@
 #![cfg(feature = "cupti")]
 
 use gpuprof_runtime::nvml::Clocks;
-use gpuprof_runtime::profile::{Device, Throttle};
+use gpuprof_runtime::profile::{Device, Throttle, ThrottleReason};
 use simnvml::{Simulated, State};
 
 const IDLE: u64 = 1;
@@ -13,11 +13,10 @@ const POWER_CAP: u64 = 4;
 const THERMAL: u64 = 0x20;
 
 fn device(ordinal: u32, uuid: &str) -> Device {
-    Device {
-        ordinal,
-        uuid: uuid.into(),
-        ..Device::default()
-    }
+    let mut device = Device::default();
+    device.ordinal = ordinal;
+    device.uuid = uuid.into();
+    device
 }
 
 fn state(reasons: u64, sm_clock: u32) -> State {
@@ -52,11 +51,13 @@ fn reasons_add_up_and_the_lowest_clock_stays_until_it_is_forgotten() {
         simulated.set(state(reasons, clock));
         clocks.sample(&devices);
     }
-    let expected = [Throttle {
-        device: 1,
-        reasons: vec!["power cap".into(), "thermal slowdown".into()],
-        sm_clock_mhz: 1_200,
-        max_sm_clock_mhz: Simulated::MAX_CLOCK,
+    let expected = [{
+        let mut throttle = Throttle::default();
+        throttle.device = 1;
+        throttle.reasons = vec![ThrottleReason::PowerCap, ThrottleReason::ThermalSlowdown];
+        throttle.sm_clock_mhz = Some(1_200);
+        throttle.max_sm_clock_mhz = Some(Simulated::MAX_CLOCK);
+        throttle
     }];
     assert_eq!(clocks.throttled(), expected);
 

@@ -4,7 +4,7 @@
 
 use super::facts::{self, Candidate, Facts};
 use super::rule::{Rule, Threshold, Unit};
-use crate::profile::{CopyStats, Finding, Function};
+use crate::profile::{CopyStats, Finding, FindingRule, Function};
 use crate::table;
 
 const COPY_SHARE: Threshold = Threshold {
@@ -39,7 +39,7 @@ const COPY_BYTES: Threshold = Threshold {
 
 /// Copies between host and device take long.
 pub(super) static HOST_COPIES: Rule = Rule {
-    id: "host-copies",
+    id: FindingRule::HostCopies,
     title: "Copies between host and device",
     when: "A function's copies between host and device take a good part of the time, and most of them are from or to pageable \
            memory or blocking, or they take a very large part. Its weight is their time.",
@@ -141,7 +141,7 @@ const OVERLAP_SHARE: Threshold = Threshold {
 
 /// Copies wait for kernels and kernels for copies.
 pub(super) static ONE_STREAM: Rule = Rule {
-    id: "one-stream",
+    id: FindingRule::OneStream,
     title: "Everything of a call on one stream",
     when: "Each call of a function has all its work on one stream, kernels and copies in several pieces, and for a good part of the \
            copies' time no kernel of any function ran. Its weight is the smaller of the time of the copies without a kernel and the time \

@@ -163,7 +163,7 @@ pub(super) fn copy_ns<'c>(copies: impl IntoIterator<Item = &'c CopyStats>) -> u6
 
 /// Whether they go between host and device.
 pub(super) fn to_or_from_host(copies: &CopyStats) -> bool {
-    matches!(copies.kind.as_str(), "HtoD" | "DtoH" | "HtoA" | "AtoH")
+    copies.kind.is_between_host_and_device()
 }
 
 /// `part` of `whole` in percent, in words.

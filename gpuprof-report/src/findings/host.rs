@@ -4,7 +4,7 @@
 
 use super::facts::{self, Candidate, Facts};
 use super::rule::{Rule, Threshold, Unit};
-use crate::profile::{ApiStats, Finding, Function};
+use crate::profile::{ApiKind, ApiStats, Finding, FindingRule, Function};
 use crate::sanitize;
 
 const WAITS: Threshold = Threshold {
@@ -23,7 +23,7 @@ const WAIT_SHARE: Threshold = Threshold {
 
 /// A function that launches work also waits for it.
 pub(super) static SYNCHRONIZATION: Rule = Rule {
-    id: "synchronization",
+    id: FindingRule::Synchronization,
     title: "Synchronization inside a function",
     when: "A function that is not marked `cpu` and has GPU work, its own or of functions inside, calls a function of CUDA that waits \
            for the GPU. One that is marked `cpu` waits on purpose. Its weight is the time in these calls, in which the GPU may \
@@ -40,7 +40,7 @@ fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
         if function.cpu_only || (work.activities == 0 && work.kernels.is_empty()) {
             return None;
         }
-        let waits: Vec<&ApiStats> = work.api.iter().filter(|call| call.kind == "sync").collect();
+        let waits: Vec<&ApiStats> = work.api.iter().filter(|call| call.kind == ApiKind::Sync).collect();
         let ns = waits.iter().fold(0_u64, |sum, call| sum.saturating_add(call.times.total_ns));
         let calls = waits.iter().fold(0_u64, |sum, call| sum.saturating_add(call.times.calls));
         let longest = waits.iter().max_by_key(|call| call.times.total_ns)?;
@@ -95,7 +95,7 @@ const FIRST_CALLS: Threshold = Threshold {
 
 /// A first call took far longer than the rest.
 pub(super) static FIRST_CALL: Rule = Rule {
-    id: "first-call",
+    id: FindingRule::FirstCall,
     title: "Slow first call",
     when: "The first call of a function that makes CUDA calls took far longer on the CPU than half of its calls. Its weight is what \
            it took beyond the median.",
@@ -137,7 +137,7 @@ fn first_call_of(
         && FIRST_LONG.reached(beyond as f64)
         && FIRST_CALLS.reached(function.calls as f64);
     told.then(|| {
-        let modules = api().filter(|call| call.kind == "module");
+        let modules = api().filter(|call| call.kind == ApiKind::Module);
         let (ns, calls) = modules.fold((0_u64, 0_u64), |(ns, calls), call| {
             (
                 ns.saturating_add(call.times.total_ns),

@@ -4,7 +4,7 @@
 
 use super::facts::{self, Candidate, Facts};
 use super::rule::{Rule, Threshold, Unit};
-use crate::profile::{Device, Finding, Function, KernelStats};
+use crate::profile::{Device, Finding, FindingRule, Function, KernelStats};
 
 const DOMINANT: Threshold = Threshold {
     what: "its share of the time of all kernels, copies and memsets",
@@ -22,7 +22,7 @@ const DOMINANT_CALLS: Threshold = Threshold {
 
 /// One kernel takes most of the GPU's time.
 pub(super) static ONE_KERNEL: Rule = Rule {
-    id: "one-kernel",
+    id: FindingRule::OneKernel,
     title: "Dominated by one kernel",
     when: "One kernel takes most of the GPU's kernel, copy and memset time. Its weight is that kernel's whole time.",
     advice: "Start with this kernel: nothing else can win as much. The ncu command looks inside it.",
@@ -105,7 +105,7 @@ const BELIEVED: Threshold = Threshold {
 
 /// The GPU waits for launches.
 pub(super) static LAUNCH_BOUND: Rule = Rule {
-    id: "launch-bound",
+    id: FindingRule::LaunchBound,
     title: "Launch-bound",
     when: "For a good part of a function's GPU spans the GPU has nothing of it to do, a little for each of many tiny kernels, \
            which are not launched through a graph. Its weight is this idle time. Whether the GPU does something else meanwhile is \
@@ -258,7 +258,7 @@ const UNDERUSED_CALLS: Threshold = Threshold {
 
 /// A kernel does not fill the GPU.
 pub(super) static UNDERUSED: Rule = Rule {
-    id: "underused-gpu",
+    id: FindingRule::UnderusedGpu,
     title: "Underused GPU",
     when: "A kernel that takes a good part of the time has fewer blocks than the device has multiprocessors, all of them on one \
            stream, or a low theoretical occupancy. Its weight is the kernel's time for the part of the device that it leaves empty.",
@@ -295,7 +295,8 @@ fn small_grid(
     device: &Device,
 ) -> Option<Finding> {
     let blocks: u64 = kernel.grid.iter().map(|n| u64::from(*n)).product();
-    let filled = blocks as f64 / f64::from(device.sm_count);
+    let multiprocessors = device.sm_count?;
+    let filled = blocks as f64 / f64::from(multiprocessors);
     // On several streams they may fill the device together.
     let small = blocks > 0 && filled <= SMALL_GRID.value && kernel.streams <= 1;
     small.then(|| {
@@ -303,7 +304,7 @@ fn small_grid(
             "the kernel {} has {} for {} multiprocessors{}; {} on average, {} of the GPU's kernel and copy time.",
             facts::kernel_name(kernel),
             facts::counted(blocks, "block", "blocks"),
-            device.sm_count,
+            multiprocessors,
             shapes(kernel),
             facts::ns(kernel.times.mean_ns),
             facts::percent(kernel.times.total_ns, facts.activity_ns),

@@ -4,7 +4,7 @@
 
 use super::facts::{self, Candidate, Facts};
 use super::rule::{Rule, Threshold, Unit};
-use crate::profile::{Finding, Function, Throttle};
+use crate::profile::{Finding, FindingRule, Function, Throttle};
 use crate::table;
 
 const SPREAD_TIMES: Threshold = Threshold {
@@ -37,7 +37,7 @@ const SPREAD_SHARE: Threshold = Threshold {
 
 /// Some calls take far longer than others.
 pub(super) static SPREAD: Rule = Rule {
-    id: "wide-spread",
+    id: FindingRule::WideSpread,
     title: "Wide spread",
     when: "The slowest hundredth of a function's calls takes many times the median on the GPU. Its weight is what all its calls took \
            beyond the median.",
@@ -101,7 +101,7 @@ const OUTSIDE_NUMBER: Threshold = Threshold {
 
 /// GPU time that belongs to no profiled function.
 pub(super) static OUTSIDE: Rule = Rule {
-    id: "outside",
+    id: FindingRule::Outside,
     title: "GPU time outside any profiled function",
     when: "A good part of the GPU's time was launched outside every profiled function. Its weight is that time.",
     advice: "Annotate what launches it. A framework that launches from a thread of its own (burn does) is always outside: there the \
@@ -137,7 +137,7 @@ const SLOWED: Threshold = Threshold {
 
 /// A device ran below its clocks.
 pub(super) static THROTTLED: Rule = Rule {
-    id: "clocks-throttled",
+    id: FindingRule::ClocksThrottled,
     title: "Clocks throttled",
     when: "NVML gave a reason for lower clocks (slowdown by the hardware or the driver for heat or power, or the power limit), and the \
            SM clock was well below its highest. Asked now and then, so a short one can be missed. Its weight is the device's kernel \
@@ -156,10 +156,15 @@ fn throttled(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 fn throttled_device(rule: &Rule, facts: &Facts<'_>, throttle: &Throttle) -> Option<Finding> {
-    let (clock, highest) = (throttle.sm_clock_mhz, throttle.max_sm_clock_mhz);
+    let (clock, highest) = (throttle.sm_clock_mhz?, throttle.max_sm_clock_mhz?);
     let missing = 1.0 - f64::from(clock) / f64::from(highest.max(1));
-    let told = clock > 0 && !throttle.reasons.is_empty() && SLOWED.reached(missing);
-    told.then(|| {
+    let is_slowed = !throttle.reasons.is_empty() && SLOWED.reached(missing);
+    is_slowed.then(|| {
+        let reasons: Vec<&str> = throttle
+            .reasons
+            .iter()
+            .map(|reason| reason.as_str())
+            .collect();
         let kernels = facts.profile.kernels.iter();
         let ns = kernels
             .filter(|kernel| kernel.device == throttle.device)
@@ -169,7 +174,7 @@ fn throttled_device(rule: &Rule, facts: &Facts<'_>, throttle: &Throttle) -> Opti
         let evidence = format!(
             "device {} was seen at {clock} of {highest} MHz ({}).",
             throttle.device,
-            throttle.reasons.join(", "),
+            reasons.join(", "),
         );
         rule.finding(None, (ns as f64 * missing) as u64, evidence)
     })

@@ -4,7 +4,7 @@
 
 use super::facts::{self, Facts};
 use super::rule::{Rule, Threshold, Unit};
-use crate::profile::{Device, Finding, Function, KernelStats};
+use crate::profile::{Device, Finding, FindingRule, Function, KernelStats};
 use crate::sanitize;
 
 const RATED_SHARE: Threshold = Threshold {
@@ -45,7 +45,7 @@ const LOW_RATE: Threshold = Threshold {
 
 /// A function is far from both peaks.
 pub(super) static ROOFLINE: Rule = Rule {
-    id: "below-roofline",
+    id: FindingRule::BelowRoofline,
     title: "Below the roofline",
     when: "A function that states bytes or flops and whose own time is kernels is far below both the memory bandwidth and the \
            single-precision peak of its device while its kernels run, and is not suspected of double precision. (The table's % peak \
@@ -194,7 +194,7 @@ const NOT_MEMORY: Threshold = Threshold {
 
 /// A function may compute in double precision.
 pub(super) static DOUBLE: Rule = Rule {
-    id: "double-precision-suspect",
+    id: FindingRule::DoublePrecisionSuspect,
     title: "Double precision, perhaps by mistake",
     when: "A function states flops, and one of two signs says that it may compute in double precision. Either another function \
            states the same work per call, launches a kernel of the same grid, block and shared memory, and is faster by no more than \

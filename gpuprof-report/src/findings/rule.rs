@@ -1,13 +1,13 @@
 //! What a rule is made of. Must not import a rule.
 
 use super::facts::Facts;
-use crate::profile::Finding;
+use crate::profile::{Finding, FindingRule};
 
 /// A rule: what it looks for, from which figures on it speaks, and what it advises.
 #[derive(Debug)]
 pub struct Rule {
     /// Stands in [`Finding::rule`], and never changes.
-    pub id: &'static str,
+    pub id: FindingRule,
     /// What it looks for, in a few words.
     pub title: &'static str,
     /// When it speaks, and what its weight is.
@@ -69,7 +69,7 @@ impl Rule {
         evidence: String,
     ) -> Finding {
         Finding {
-            rule: self.id.to_owned(),
+            rule: self.id,
             function: function.map(str::to_owned),
             weight_ns,
             evidence,

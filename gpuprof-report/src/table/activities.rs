@@ -10,7 +10,7 @@ use super::functions::{hints, others};
 use super::grid::{Column, Grid, Label};
 use super::number::{self, Number};
 use super::words::{BOLD, LOUD, Words};
-use crate::profile::{ApiStats, CopyStats, DurationStats, KernelStats, Profile};
+use crate::profile::{ApiStats, CopyKind, CopyStats, DurationStats, KernelStats, Profile};
 use crate::sanitize;
 
 /// What the grids below the function table left out: said once for all of them.
@@ -105,7 +105,7 @@ impl<'a> Activity<'a> {
         });
         let copies = copies.iter().map(|copies| Self {
             copies: Some(copies),
-            ..Self::new(name(&copy_name(&copies.kind), copies.device), &copies.times)
+            ..Self::new(name(&copy_name(copies.kind), copies.device), &copies.times)
         });
         let mut rows: Vec<Self> = kernels.chain(copies).collect();
         rows.sort_by(|a, b| {
@@ -160,10 +160,10 @@ impl<'a> Activity<'a> {
 }
 
 /// As nvprof wrote it, so that no kernel can bear the same name.
-fn copy_name(kind: &str) -> String {
+fn copy_name(kind: CopyKind) -> String {
     match kind {
-        "memset" => "[CUDA memset]".to_owned(),
-        kind => format!("[CUDA memcpy {}]", sanitize::name(kind)),
+        CopyKind::Memset => "[CUDA memset]".to_owned(),
+        kind => format!("[CUDA memcpy {kind}]"),
     }
 }
 

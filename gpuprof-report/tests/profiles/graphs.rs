@@ -30,10 +30,8 @@ pub(crate) fn graphs() -> Profile {
         gpu(4_096, 815 * US, 12_288 * US),
         [None; 3],
     );
-    let token = Function {
-        untimed_calls: 0,
-        ..token
-    };
+    let mut token = token;
+    token.untimed_calls = 0;
     let functions = vec![attention, decode, unseen, token];
     let mut profile = profile("llm", 3_600 * MS, vec![h200(0)], functions);
     let below = |mut node: TreeNode, replays| {

@@ -6,65 +6,63 @@ use super::{MS, US, function, gpu, h200, on_gpu, profile};
 
 fn durations(calls: u64, mean_ns: u64) -> DurationStats {
     let p = |percent: u64| mean_ns * percent / 100;
-    DurationStats {
-        calls,
-        total_ns: calls * mean_ns,
-        mean_ns,
-        min_ns: p(93),
-        max_ns: p(161),
-        p50_ns: p(98),
-        p99_ns: p(134),
-    }
+    let mut stats = DurationStats::default();
+    stats.calls = calls;
+    stats.total_ns = calls * mean_ns;
+    stats.mean_ns = mean_ns;
+    stats.min_ns = p(93);
+    stats.max_ns = p(161);
+    stats.p50_ns = p(98);
+    stats.p99_ns = p(134);
+    stats
 }
 
 fn kernel(name: &str, calls: u64, mean_ns: u64, shape: [[u32; 3]; 2]) -> KernelStats {
-    KernelStats {
-        name: name.into(),
-        full_name: format!("void {name}(float const*, float const*, float*, int)"),
-        symbol: format!("_Z{}{name}PKfS0_Pfi", name.len()),
-        times: durations(calls, mean_ns),
-        launch_latency: durations(calls, 4_300),
-        grid: shape[0],
-        block: shape[1],
-        shapes: 1,
-        registers: 32,
-        occupancy: Some(1.0),
-        streams: 1,
-        ..KernelStats::default()
-    }
+    let mut kernel = KernelStats::default();
+    kernel.name = name.into();
+    kernel.full_name = format!("void {name}(float const*, float const*, float*, int)");
+    kernel.symbol = format!("_Z{}{name}PKfS0_Pfi", name.len());
+    kernel.times = durations(calls, mean_ns);
+    kernel.launch_latency = durations(calls, 4_300);
+    kernel.grid = shape[0];
+    kernel.block = shape[1];
+    kernel.shapes = 1;
+    kernel.registers = 32;
+    kernel.occupancy = Some(1.0);
+    kernel.streams = 1;
+    kernel
 }
 
 fn copies(kind: &str, calls: u64, mean_ns: u64, bytes: u64) -> CopyStats {
-    CopyStats {
-        kind: kind.into(),
-        times: durations(calls, mean_ns),
-        bytes: calls * bytes,
-        pageable_calls: calls,
-        pageable_ns: calls * mean_ns,
-        blocking_calls: calls,
-        exposed_ns: Some(calls * mean_ns),
-        streams: 1,
-        ..CopyStats::default()
-    }
+    let mut copies = CopyStats::default();
+    copies.kind = kind.into();
+    copies.times = durations(calls, mean_ns);
+    copies.bytes = calls * bytes;
+    copies.pageable_calls = calls;
+    copies.pageable_ns = calls * mean_ns;
+    copies.blocking_calls = calls;
+    copies.exposed_ns = Some(calls * mean_ns);
+    copies.streams = 1;
+    copies
 }
 
 fn api(name: &str, kind: &str, calls: u64, mean_ns: u64) -> ApiStats {
-    ApiStats {
-        name: name.into(),
-        kind: kind.into(),
-        times: durations(calls, mean_ns),
-        failed: 0,
-    }
+    let mut stats = ApiStats::default();
+    stats.name = name.into();
+    stats.kind = kind.into();
+    stats.times = durations(calls, mean_ns);
+    stats.failed = 0;
+    stats
 }
 
 fn finding(rule: &str, function: Option<&str>, evidence: &str, advice: &str) -> Finding {
-    Finding {
-        rule: rule.into(),
-        function: function.map(Into::into),
-        weight_ns: MS,
-        evidence: evidence.into(),
-        advice: advice.into(),
-    }
+    let mut finding = Finding::default();
+    finding.rule = rule.into();
+    finding.function = function.map(Into::into);
+    finding.weight_ns = MS;
+    finding.evidence = evidence.into();
+    finding.advice = advice.into();
+    finding
 }
 
 /// What a function's own kernels and copies leave behind, in `calls` outermost calls without a function inside.
@@ -79,18 +77,21 @@ fn with_work(
         kernels.chain(copies.iter().map(|copies| &copies.times))
     };
     let busy: u64 = own().map(|times| times.total_ns).sum();
-    function.activity = GpuActivity {
-        busy_ns: Some(busy),
-        idle_ns: (function.gpu.as_ref()).map(|gpu| gpu.times.total_ns.saturating_sub(busy)),
-        busy_calls: function.calls,
-        activities: own().map(|times| times.calls).sum(),
-        launches,
-        work_streams: 1,
-        launch_latency: (launches > 0).then(|| durations(launches, 4_300)),
-        first_call_ns: Some(7 * MS),
-        api: vec![api("cuLaunchKernel", "launch", launches, 3_900)],
-        kernels,
-        copies,
+    function.activity = {
+        let mut activity = GpuActivity::default();
+        activity.busy_ns = Some(busy);
+        activity.idle_ns =
+            (function.gpu.as_ref()).map(|gpu| gpu.times.total_ns.saturating_sub(busy));
+        activity.busy_calls = function.calls;
+        activity.activities = own().map(|times| times.calls).sum();
+        activity.launches = launches;
+        activity.work_streams = 1;
+        activity.launch_latency = (launches > 0).then(|| durations(launches, 4_300));
+        activity.first_call_ns = Some(7 * MS);
+        activity.api = vec![api("cuLaunchKernel", "launch", launches, 3_900)];
+        activity.kernels = kernels;
+        activity.copies = copies;
+        activity
     };
     function
 }
@@ -102,13 +103,14 @@ fn gathered(mut profile: Profile, outside: Vec<KernelStats>, api: Vec<ApiStats>)
         profile.copies.extend(function.activity.copies.clone());
     }
     let times = || outside.iter().map(|kernel| &kernel.times);
-    profile.cupti = Some(Cupti {
-        version: 130_001,
-        library: "libcupti.so.13".into(),
-        records: 12_345,
-        unattributed: times().map(|times| times.calls).sum(),
-        unattributed_ns: times().map(|times| times.total_ns).sum(),
-        ..Cupti::default()
+    profile.cupti = Some({
+        let mut cupti = Cupti::default();
+        cupti.version = 130_001;
+        cupti.library = "libcupti.so.13".into();
+        cupti.records = 12_345;
+        cupti.unattributed = times().map(|times| times.calls).sum();
+        cupti.unattributed_ns = times().map(|times| times.total_ns).sum();
+        cupti
     });
     profile.kernels.extend(outside);
     profile.api = api;
@@ -155,11 +157,9 @@ pub(crate) fn convolution() -> Profile {
     (run.activity.launches, run.activity.activities) = (33, 39);
     let mut check = function("check", 3, 60 * US, 180 * US);
     check.cpu_only = true;
-    let device = Device {
-        name: "simulated device".into(),
-        simulated: true,
-        ..h200(0)
-    };
+    let mut device = h200(0);
+    device.name = "simulated device".into();
+    device.simulated = true;
     let functions = vec![check, double, single, tiled, download, run, upload];
     let calls = vec![
         api("cuMemcpyDtoH_v2", "copy", 3, 204 * MS),
@@ -174,13 +174,13 @@ pub(crate) fn convolution() -> Profile {
     );
     profile.findings = vec![
         finding(
-            "double-precision",
+            "double-precision-suspect",
             Some("convolve_double"),
             "convolve_double takes 1.40 ms at 6.01 GB/s and 0.25 TFLOP/s, 3.1 % of what the device can do in single precision",
             "look for a double in the kernel: a literal without f, or an accumulator",
         ),
         finding(
-            "copy-share",
+            "host-copies",
             None,
             "copies take 2.4 % of the GPU's time, all of them from or to pageable memory",
             "use pinned memory: CudaContext::alloc_pinned",

@@ -3,6 +3,7 @@
 // Each test file uses its own part of this.
 #![allow(dead_code, unused_imports)]
 
+use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::*;
 
 mod graphs;
@@ -21,98 +22,87 @@ const MS: u64 = 1_000_000;
 /// Times whose percentiles spread around the mean as those of real kernels do.
 fn times(calls: u64, mean_ns: u64, self_ns: u64) -> SpanStats {
     let p = |percent: u64| mean_ns * percent / 100;
-    let bucket = |low, high, count| Bucket {
-        low_ns: low,
-        high_ns: high,
-        count,
-    };
-    let histogram = [
-        bucket(p(91), p(110), calls - calls / 10),
-        bucket(p(110) + 1, p(187), calls / 10),
-    ];
-    SpanStats {
-        total_ns: calls * mean_ns,
-        self_ns,
-        mean_ns,
-        min_ns: p(91),
-        max_ns: p(187),
-        stddev_ns: p(9),
-        p50_ns: p(98),
-        p90_ns: p(107),
-        p95_ns: p(113),
-        p99_ns: p(141),
-        histogram: histogram
-            .into_iter()
-            .filter(|bucket| bucket.count > 0)
-            .collect(),
-    }
+    let mut histogram = Histogram::default();
+    histogram.record_n(p(98), (calls - calls / 10) as u32);
+    histogram.record_n(p(113), (calls / 10) as u32);
+    let mut stats = SpanStats::default();
+    stats.total_ns = calls * mean_ns;
+    stats.self_ns = self_ns;
+    stats.mean_ns = mean_ns;
+    stats.min_ns = p(91);
+    stats.max_ns = p(187);
+    stats.stddev_ns = p(9);
+    stats.p50_ns = p(98);
+    stats.p90_ns = p(107);
+    stats.p95_ns = p(113);
+    stats.p99_ns = p(141);
+    stats.histogram = histogram.buckets().collect();
+    stats
 }
 
 fn gpu(calls: u64, mean_ns: u64, self_ns: u64) -> GpuSpanStats {
-    GpuSpanStats {
-        timed_calls: calls,
-        times: times(calls, mean_ns, self_ns),
-        timed_ns: calls * mean_ns,
-        ..GpuSpanStats::default()
-    }
+    let mut stats = GpuSpanStats::default();
+    stats.timed_calls = calls;
+    stats.times = times(calls, mean_ns, self_ns);
+    stats.timed_ns = calls * mean_ns;
+    stats
 }
 
 fn function(name: &str, calls: u64, cpu_mean_ns: u64, cpu_self_ns: u64) -> Function {
     let module = name.rsplit_once("::").map_or(name, |(module, _)| module);
-    Function {
-        name: name.into(),
-        module: module.into(),
-        file: "src/main.rs".into(),
-        line: 12,
-        calls,
-        threads: u32::from(calls > 0),
-        cpu: times(calls, cpu_mean_ns, cpu_self_ns),
-        ..Function::default()
-    }
+    let mut function = Function::default();
+    function.name = name.into();
+    function.module = module.into();
+    function.file = "src/main.rs".into();
+    function.line = 12;
+    function.calls = calls;
+    function.threads = u32::from(calls > 0);
+    function.cpu = times(calls, cpu_mean_ns, cpu_self_ns);
+    function
 }
 
 /// Puts a function's GPU time on device 0, with the work of one call in bytes, FLOP and items.
 fn on_gpu(mut function: Function, gpu: GpuSpanStats, work: [Option<f64>; 3]) -> Function {
     let all = |per_call: Option<f64>, calls: u64| per_call.map(|work| work * calls as f64);
     let [bytes, flops, items] = work;
-    let timed = GpuSpanStats {
-        timed_bytes: all(bytes, gpu.timed_calls),
-        timed_flops: all(flops, gpu.timed_calls),
-        timed_items: all(items, gpu.timed_calls),
-        ..gpu
-    };
+    let mut timed = gpu;
+    timed.timed_bytes = all(bytes, timed.timed_calls);
+    timed.timed_flops = all(flops, timed.timed_calls);
+    timed.timed_items = all(items, timed.timed_calls);
     function.bytes = all(bytes, function.calls);
     function.flops = all(flops, function.calls);
     function.items = all(items, function.calls);
     function.has_stream = true;
     function.untimed_calls = function.calls - timed.timed_calls;
-    function.gpu_by_device = vec![GpuByDevice {
-        ordinal: 0,
-        gpu: timed.clone(),
+    function.gpu_by_device = vec![{
+        let mut part = GpuByDevice::default();
+        part.ordinal = 0;
+        part.gpu = timed.clone();
+        part
     }];
     function.gpu = Some(timed);
     function
 }
 
 fn h200(ordinal: u32) -> Device {
-    Device {
-        ordinal,
-        name: "NVIDIA H200".into(),
-        uuid: format!("GPU-6f0c8f1e-1d2c-4f5b-9a3e-0d7b5c2a9e0{ordinal}"),
-        compute_capability: "9.0".into(),
-        sm_count: 132,
-        memory_bytes: 150_754_820_096,
-        peak_bytes_per_s: Some(4_800_000_000_000),
-        peak_flops_f32: Some(66_900_000_000_000),
-        peak_flops_f64: Some(33_500_000_000_000),
-        threads_per_sm: 2_048,
-        blocks_per_sm: 32,
-        registers_per_sm: 65_536,
-        shared_bytes_per_sm: 233_472,
-        reserved_shared_bytes_per_block: 1_024,
-        driver: "13.0".into(),
-        simulated: false,
-    }
+    let mut device = Device::default();
+    device.ordinal = ordinal;
+    device.name = "NVIDIA H200".into();
+    device.uuid = format!("GPU-6f0c8f1e-1d2c-4f5b-9a3e-0d7b5c2a9e0{ordinal}");
+    device.compute_capability = "9.0".into();
+    device.sm_count = Some(132);
+    device.memory_bytes = Some(150_754_820_096);
+    device.peak_bytes_per_s = Some(4_800_000_000_000);
+    device.peak_flops_f32 = Some(66_900_000_000_000);
+    device.peak_flops_f64 = Some(33_500_000_000_000);
+    device.threads_per_sm = Some(2_048);
+    device.blocks_per_sm = Some(32);
+    device.registers_per_sm = Some(65_536);
+    device.shared_bytes_per_sm = Some(233_472);
+    device.reserved_shared_bytes_per_block = Some(1_024);
+    device.driver = "13.0".into();
+    device.simulated = false;
+    device
 }
 
 fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Function>) -> Profile {
@@ -130,32 +120,32 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
         .iter()
         .map(|function| function.captured_calls)
         .sum();
-    Profile {
-        schema: SCHEMA.into(),
-        program: program.into(),
-        pid: 4711,
-        host: "node07".into(),
-        rank: None,
-        started_at: "2026-03-14T09:26:53Z".into(),
-        wall_ns,
-        schedule: None,
-        devices,
-        functions,
-        tree: Vec::new(),
-        diagnostics: Diagnostics {
-            event_overhead_ns: Some(1_410),
-            overhead_ns_per_call: Some(1_870),
-            overhead_ns: 1_870 * calls,
-            setup_ns: 412_000,
-            calls,
-            replays,
-            calls_with_stream,
-            timed_calls,
-            captured_calls,
-            ..Diagnostics::default()
-        },
-        ..Profile::default()
-    }
+    let mut profile = Profile::default();
+    profile.schema = SCHEMA.into();
+    profile.program = program.into();
+    profile.pid = 4711;
+    profile.host = "node07".into();
+    profile.rank = None;
+    profile.started_at = "2026-03-14T09:26:53Z".into();
+    profile.wall_ns = wall_ns;
+    profile.schedule = None;
+    profile.devices = devices;
+    profile.functions = functions;
+    profile.tree = Vec::new();
+    profile.diagnostics = {
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.event_overhead_ns = Some(1_410);
+        diagnostics.overhead_ns_per_call = Some(1_870);
+        diagnostics.overhead_ns = 1_870 * calls;
+        diagnostics.setup_ns = 412_000;
+        diagnostics.calls = calls;
+        diagnostics.replays = replays;
+        diagnostics.calls_with_stream = calls_with_stream;
+        diagnostics.timed_calls = timed_calls;
+        diagnostics.captured_calls = captured_calls;
+        diagnostics
+    };
+    profile
 }
 
 fn node(
@@ -170,20 +160,20 @@ fn node(
         Gpu::Timed(total, own) => (Some(total), Some(own), 0),
         Gpu::Inside(inside) => (None, None, inside),
     };
-    TreeNode {
-        id,
-        parent,
-        name: function.1.into(),
-        function: function.0,
-        calls,
-        replays: 0,
-        graph_calls: 0,
-        cpu_total_ns: cpu[0],
-        cpu_self_ns: cpu[1],
-        gpu_total_ns: total,
-        gpu_self_ns: own,
-        gpu_nested_ns: inside,
-    }
+    let mut node = TreeNode::default();
+    node.id = id;
+    node.parent = parent;
+    node.name = function.1.into();
+    node.function = function.0;
+    node.calls = calls;
+    node.replays = 0;
+    node.graph_calls = 0;
+    node.cpu_total_ns = cpu[0];
+    node.cpu_self_ns = cpu[1];
+    node.gpu_total_ns = total;
+    node.gpu_self_ns = own;
+    node.gpu_nested_ns = inside;
+    node
 }
 
 enum Gpu {

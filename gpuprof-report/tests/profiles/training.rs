@@ -17,14 +17,17 @@ pub(crate) fn training() -> Profile {
         gpu(118, 1_310 * US, 118),
         none,
     );
-    step.untimed = UntimedReasons {
-        sampled_out: 1_082,
-        ..UntimedReasons::default()
+    step.untimed = {
+        let mut untimed = UntimedReasons::default();
+        untimed.sampled_out = 1_082;
+        untimed
     };
     if let Some(gpu) = step.gpu.as_mut() {
         (gpu.times.total_ns, gpu.times.self_ns) = (1_572 * MS, 1_572 * MS);
-        gpu.estimate = Some(Estimate {
-            total_ci95_ns: 38 * MS,
+        gpu.estimate = Some({
+            let mut estimate = Estimate::default();
+            estimate.total_ci95_ns = 38 * MS;
+            estimate
         });
     }
     let mut captured = on_gpu(

@@ -14,34 +14,35 @@ pub(crate) fn trouble() -> Profile {
         gpu(1_989, 212 * US, 421_668 * US),
         [None; 3],
     );
-    halo.untimed = UntimedReasons {
-        cuda_error: 7,
-        pool_exhausted: 4,
-        ..UntimedReasons::default()
+    halo.untimed = {
+        let mut untimed = UntimedReasons::default();
+        untimed.cuda_error = 7;
+        untimed.pool_exhausted = 4;
+        untimed
     };
     let mut sweep = on_gpu(
         function("stencil::sweep", 4_000, 12 * US, 48 * MS),
         gpu(4_000, 905 * US, 3_620 * MS),
         [Some(2.9e9), Some(1.1e9), None],
     );
-    let half = GpuSpanStats {
-        timed_bytes: Some(2.9e9 * 2_000.0),
-        timed_flops: Some(1.1e9 * 2_000.0),
-        ..gpu(2_000, 874 * US, 1_748 * MS)
-    };
-    let other = GpuSpanStats {
-        timed_bytes: half.timed_bytes,
-        timed_flops: half.timed_flops,
-        ..gpu(2_000, 936 * US, 1_872 * MS)
-    };
+    let mut half = gpu(2_000, 874 * US, 1_748 * MS);
+    half.timed_bytes = Some(2.9e9 * 2_000.0);
+    half.timed_flops = Some(1.1e9 * 2_000.0);
+    let mut other = gpu(2_000, 936 * US, 1_872 * MS);
+    other.timed_bytes = half.timed_bytes;
+    other.timed_flops = half.timed_flops;
     sweep.gpu_by_device = vec![
-        GpuByDevice {
-            ordinal: 0,
-            gpu: half,
+        {
+            let mut part = GpuByDevice::default();
+            part.ordinal = 0;
+            part.gpu = half;
+            part
         },
-        GpuByDevice {
-            ordinal: 1,
-            gpu: other,
+        {
+            let mut part = GpuByDevice::default();
+            part.ordinal = 1;
+            part.gpu = other;
+            part
         },
     ];
     let mut run = function("stencil::run", 1, 3_204 * MS, 3_094 * MS);
@@ -55,10 +56,11 @@ pub(crate) fn trouble() -> Profile {
         .map(|name| function(&format!("stencil::unused_{name}"), 0, 0, 0));
     let mut functions = vec![evil, halo, run, sweep];
     functions.extend(never);
-    let simulated = |ordinal| Device {
-        name: "Simulated GPU".into(),
-        simulated: true,
-        ..h200(ordinal)
+    let simulated = |ordinal| {
+        let mut device = h200(ordinal);
+        device.name = "Simulated GPU".into();
+        device.simulated = true;
+        device
     };
     let mut profile = profile(
         "stencil",
@@ -67,19 +69,22 @@ pub(crate) fn trouble() -> Profile {
         functions,
     );
     profile.rank = Some(3);
-    profile.diagnostics.untimed = UntimedReasons {
-        cuda_error: 7,
-        pool_exhausted: 4,
-        ..UntimedReasons::default()
+    profile.diagnostics.untimed = {
+        let mut untimed = UntimedReasons::default();
+        untimed.cuda_error = 7;
+        untimed.pool_exhausted = 4;
+        untimed
     };
     profile.diagnostics.dropped = 12;
     profile.diagnostics.misnested = 2;
     profile.diagnostics.histogram_dropped = 1_024;
-    let error = |call: &str, code, name: &str, count| CudaError {
-        call: call.into(),
-        code,
-        name: name.into(),
-        count,
+    let error = |call: &str, code, name: &str, count| {
+        let mut error = CudaError::default();
+        error.call = call.into();
+        error.code = code;
+        error.name = name.into();
+        error.count = count;
+        error
     };
     profile.diagnostics.errors = vec![
         error("cuEventCreate", 2, "CUDA_ERROR_OUT_OF_MEMORY", 4),
@@ -103,32 +108,33 @@ pub(crate) fn partly_timed() -> Profile {
         function.untimed = untimed;
         function
     };
-    let queue_full = |calls| UntimedReasons {
-        queue_full: calls,
-        ..UntimedReasons::default()
+    let queue_full = |calls| {
+        let mut untimed = UntimedReasons::default();
+        untimed.queue_full = calls;
+        untimed
     };
     let leaf = partly("burst::leaf", 16_383, queue_full(143_617), 0);
-    let reset = UntimedReasons {
-        crossed_reset: 1,
-        no_stream: 3,
-        ..UntimedReasons::default()
-    };
+    let mut reset = UntimedReasons::default();
+    reset.crossed_reset = 1;
+    reset.no_stream = 3;
     let mut window = partly("burst::window", 40, reset, 0);
-    let half = |ordinal| GpuByDevice {
-        ordinal,
-        gpu: gpu(20, 31 * US, 620 * US),
+    let half = |ordinal| {
+        let mut part = GpuByDevice::default();
+        part.ordinal = ordinal;
+        part.gpu = gpu(20, 31 * US, 620 * US);
+        part
     };
     window.gpu_by_device = vec![half(0), half(1)];
     let graph = partly("burst::graph", 1, UntimedReasons::default(), 1);
-    let sampled_out = UntimedReasons {
-        sampled_out: 1_082,
-        ..queue_full(7)
-    };
+    let mut sampled_out = queue_full(7);
+    sampled_out.sampled_out = 1_082;
     let mut step = partly("burst::step", 118, sampled_out, 0);
     if let Some(gpu) = step.gpu.as_mut() {
         (gpu.times.total_ns, gpu.times.self_ns) = (37_200 * US, 37_200 * US);
-        gpu.estimate = Some(Estimate {
-            total_ci95_ns: 900 * US,
+        gpu.estimate = Some({
+            let mut estimate = Estimate::default();
+            estimate.total_ci95_ns = 900 * US;
+            estimate
         });
     }
     let whole = partly("burst::whole", 50, UntimedReasons::default(), 0);

@@ -130,11 +130,13 @@ impl Collector {
         diagnostics.event_overhead_ns = self.gpu.floor_ns(limit);
         let failures = driver.failures().into_iter();
         diagnostics.errors = failures
-            .map(|(call, code, name, count)| CudaError {
-                call: call.to_owned(),
-                code,
-                name,
-                count,
+            .map(|(call, code, name, count)| {
+                let mut error = CudaError::default();
+                error.call = call.to_owned();
+                error.code = code;
+                error.name = name;
+                error.count = count;
+                error
             })
             .collect();
         let required = driver.lacks();

@@ -25,10 +25,9 @@ pub(super) fn current(limit: Duration) -> Option<Profile> {
 
 /// A profile in which nothing was measured.
 pub(super) fn empty() -> Profile {
-    Profile {
-        schema: SCHEMA.to_owned(),
-        ..Profile::default()
-    }
+    let mut profile = Profile::default();
+    profile.schema = SCHEMA.to_owned();
+    profile
 }
 
 /// Adds the process, the suggested commands, and the CPU overhead of the counted spans.

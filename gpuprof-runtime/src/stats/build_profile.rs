@@ -28,13 +28,12 @@ pub(crate) fn profile(inputs: &ProfileInputs<'_>) -> Profile {
         .map(|(_, function)| function)
         .collect();
     let diagnostics = diagnostics(inputs, &functions);
-    Profile {
-        schema: SCHEMA.to_owned(),
-        functions,
-        tree,
-        diagnostics,
-        ..Profile::default()
-    }
+    let mut profile = Profile::default();
+    profile.schema = SCHEMA.to_owned();
+    profile.functions = functions;
+    profile.tree = tree;
+    profile.diagnostics = diagnostics;
+    profile
 }
 
 /// Functions with their site's id, unsorted.
@@ -85,20 +84,20 @@ fn tree(
             node.gpu.iter().map(|(_, gpu)| field(gpu)).sum::<f64>() * node.scale
         };
         let cpu = &node.totals.cpu;
-        Some(TreeNode {
-            id: index as u32,
-            parent: (node.path.parent != ROOT).then_some(node.path.parent),
-            name: inputs.sites.get(node.path.site as usize)?.name().to_owned(),
-            function: *functions.get(&node.path.site)?,
-            calls: cpu.calls,
-            replays: node.totals.counts.replays,
-            graph_calls: node.totals.counts.in_graph,
-            cpu_total_ns: cpu.total,
-            cpu_self_ns: cpu.total.saturating_sub(cpu.nested),
-            gpu_total_ns: timed.then(|| sum(|gpu| gpu.times.total as f64).round() as u64),
-            gpu_self_ns: timed.then(|| sum(|gpu| gpu.self_ns as f64).max(0.0).round() as u64),
-            gpu_nested_ns: node.nested_ns.round() as u64,
-        })
+        let mut row = TreeNode::default();
+        row.id = index as u32;
+        row.parent = (node.path.parent != ROOT).then_some(node.path.parent);
+        row.name = inputs.sites.get(node.path.site as usize)?.name().to_owned();
+        row.function = *functions.get(&node.path.site)?;
+        row.calls = cpu.calls;
+        row.replays = node.totals.counts.replays;
+        row.graph_calls = node.totals.counts.in_graph;
+        row.cpu_total_ns = cpu.total;
+        row.cpu_self_ns = cpu.total.saturating_sub(cpu.nested);
+        row.gpu_total_ns = timed.then(|| sum(|gpu| gpu.times.total as f64).round() as u64);
+        row.gpu_self_ns = timed.then(|| sum(|gpu| gpu.self_ns as f64).max(0.0).round() as u64);
+        row.gpu_nested_ns = node.nested_ns.round() as u64;
+        Some(row)
     })
     .collect()
 }
@@ -119,19 +118,18 @@ fn diagnostics(inputs: &ProfileInputs<'_>, functions: &[Function]) -> Diagnostic
         .sum();
     let totals = &inputs.totals;
     let histograms = totals.cpu.values().chain(totals.wall.values());
-    Diagnostics {
-        calls: functions.iter().map(|function| function.calls).sum(),
-        replays: functions.iter().map(|function| function.replays).sum(),
-        calls_with_stream,
-        timed_calls: functions.iter().map(timed_calls).sum(),
-        captured_calls: functions
-            .iter()
-            .map(|function| function.captured_calls)
-            .sum(),
-        untimed,
-        dropped: totals.dropped,
-        histogram_dropped: histograms.map(|histogram| histogram.dropped).sum(),
-        misnested: totals.misnested,
-        ..Diagnostics::default()
-    }
+    let mut diagnostics = Diagnostics::default();
+    diagnostics.calls = functions.iter().map(|function| function.calls).sum();
+    diagnostics.replays = functions.iter().map(|function| function.replays).sum();
+    diagnostics.calls_with_stream = calls_with_stream;
+    diagnostics.timed_calls = functions.iter().map(timed_calls).sum();
+    diagnostics.captured_calls = functions
+        .iter()
+        .map(|function| function.captured_calls)
+        .sum();
+    diagnostics.untimed = untimed;
+    diagnostics.dropped = totals.dropped;
+    diagnostics.histogram_dropped = histograms.map(|histogram| histogram.dropped).sum();
+    diagnostics.misnested = totals.misnested;
+    diagnostics
 }

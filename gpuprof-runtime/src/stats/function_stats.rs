@@ -12,20 +12,19 @@ use super::sampling::{RatioEstimate, SiteSample};
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::{
-    Bucket, Estimate, Function, GpuActivity, GpuByDevice, GpuSpanStats, SpanStats, UntimedReasons,
+    Estimate, Function, GpuActivity, GpuByDevice, GpuSpanStats, SpanStats, UntimedReasons,
 };
 
 /// A function that was never called.
 pub(super) fn uncalled(site: &Site) -> Function {
-    Function {
-        name: site.name().to_owned(),
-        module: site.meta.module.to_owned(),
-        file: site.meta.file.to_owned(),
-        line: site.meta.line,
-        cpu_only: site.meta.cpu,
-        is_async: site.meta.is_async,
-        ..Function::default()
-    }
+    let mut function = Function::default();
+    function.name = site.name().to_owned();
+    function.module = site.meta.module.to_owned();
+    function.file = site.meta.file.to_owned();
+    function.line = site.meta.line;
+    function.cpu_only = site.meta.cpu;
+    function.is_async = site.meta.is_async;
+    function
 }
 
 /// The function of the site `id`, which was called on the paths `nodes`.
@@ -53,10 +52,10 @@ pub(super) fn function(
     let mut devices: Vec<u32> = devices.into_iter().collect();
     devices.sort_unstable();
     let by_device = devices.iter().filter_map(|&ordinal| {
-        Some(GpuByDevice {
-            ordinal,
-            gpu: gpu_stats(inputs, id, nodes, Some(ordinal))?,
-        })
+        let mut part = GpuByDevice::default();
+        part.ordinal = ordinal;
+        part.gpu = gpu_stats(inputs, id, nodes, Some(ordinal))?;
+        Some(part)
     });
     let failed: u64 = gpu_totals().map(|(_, gpu)| gpu.failed).sum();
     let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
@@ -69,35 +68,34 @@ pub(super) fn function(
     let self_ns = all.cpu.total.saturating_sub(all.cpu.nested);
     // Larger only for calls that ended out of order.
     let self_ns = self_ns.min(outermost_cpu);
-    Function {
-        calls: all.cpu.calls,
-        replays: all.counts.replays,
-        threads: totals.threads.get(&id).copied().unwrap_or(0),
-        cpu: span_stats(&all.cpu, outermost_cpu, self_ns, totals.cpu.get(&id)),
-        wall: (site.meta.is_async && all.wall.calls > 0).then(|| {
-            let histogram = totals.wall.get(&id);
-            span_stats(&all.wall, outermost_wall, outermost_wall, histogram)
-        }),
-        gpu_by_device: by_device.collect(),
-        gpu_nested_ns: nested_ns.round() as u64,
-        gpu_overlaps: nodes.iter().any(|node| match all.counts.with_stream() {
-            0 => node.nested_overlaps,
-            _ => node.self_overlaps,
-        }),
-        gpu_nested_partial: nodes.iter().any(|node| node.nested_partial),
-        gpu_nested_estimated: nodes.iter().any(|node| node.nested_estimated),
-        captured_calls: all.counts.captured,
-        graph_calls: all.counts.in_graph,
-        untimed_calls: untimed.sum(),
-        untimed,
-        bytes: all.work.bytes,
-        flops: all.work.flops,
-        items: all.work.items,
-        has_stream: all.counts.with_stream() > 0,
-        activity: gpu_activity(inputs, id, gpu.as_ref().filter(|_| has_idle)),
-        gpu,
-        ..uncalled(site)
-    }
+    let mut function = uncalled(site);
+    function.calls = all.cpu.calls;
+    function.replays = all.counts.replays;
+    function.threads = totals.threads.get(&id).copied().unwrap_or(0);
+    function.cpu = span_stats(&all.cpu, outermost_cpu, self_ns, totals.cpu.get(&id));
+    function.wall = (site.meta.is_async && all.wall.calls > 0).then(|| {
+        let histogram = totals.wall.get(&id);
+        span_stats(&all.wall, outermost_wall, outermost_wall, histogram)
+    });
+    function.gpu_by_device = by_device.collect();
+    function.gpu_nested_ns = nested_ns.round() as u64;
+    function.gpu_overlaps = nodes.iter().any(|node| match all.counts.with_stream() {
+        0 => node.nested_overlaps,
+        _ => node.self_overlaps,
+    });
+    function.gpu_nested_partial = nodes.iter().any(|node| node.nested_partial);
+    function.gpu_nested_estimated = nodes.iter().any(|node| node.nested_estimated);
+    function.captured_calls = all.counts.captured;
+    function.graph_calls = all.counts.in_graph;
+    function.untimed_calls = untimed.sum();
+    function.untimed = untimed;
+    function.bytes = all.work.bytes;
+    function.flops = all.work.flops;
+    function.items = all.work.items;
+    function.has_stream = all.counts.with_stream() > 0;
+    function.activity = gpu_activity(inputs, id, gpu.as_ref().filter(|_| has_idle));
+    function.gpu = gpu;
+    function
 }
 
 /// A function's activity by CUPTI's records. Idle time is the part of the GPU span that it leaves.
@@ -127,20 +125,18 @@ fn gpu_activity(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuSpanStats
 /// Calls by why they were not timed. A call with a stream that has no reason yet is unfinished.
 fn untimed_reasons(totals: &PathTotals, timed: u64, failed: u64) -> UntimedReasons {
     let with_stream = totals.counts.with_stream();
-    let mut untimed = UntimedReasons {
-        no_stream: match with_stream {
-            0 => 0,
-            _ => (totals.cpu.calls + totals.counts.replays).saturating_sub(with_stream),
-        },
-        sampled_out: totals.untimed(UntimedReason::SampledOut),
-        pool_exhausted: totals.untimed(UntimedReason::PoolExhausted),
-        queue_full: totals.untimed(UntimedReason::QueueFull),
-        cuda_error: totals.untimed(UntimedReason::CudaError) + failed,
-        unavailable: totals.untimed(UntimedReason::Unavailable),
-        stream_unsafe: totals.untimed(UntimedReason::StreamUnsafe),
-        crossed_reset: totals.untimed(UntimedReason::CrossedReset),
-        ..UntimedReasons::default()
+    let mut untimed = UntimedReasons::default();
+    untimed.no_stream = match with_stream {
+        0 => 0,
+        _ => (totals.cpu.calls + totals.counts.replays).saturating_sub(with_stream),
     };
+    untimed.sampled_out = totals.untimed(UntimedReason::SampledOut);
+    untimed.pool_exhausted = totals.untimed(UntimedReason::PoolExhausted);
+    untimed.queue_full = totals.untimed(UntimedReason::QueueFull);
+    untimed.cuda_error = totals.untimed(UntimedReason::CudaError) + failed;
+    untimed.unavailable = totals.untimed(UntimedReason::Unavailable);
+    untimed.stream_unsafe = totals.untimed(UntimedReason::StreamUnsafe);
+    untimed.crossed_reset = totals.untimed(UntimedReason::CrossedReset);
     let explained = timed + totals.counts.captured + untimed.sum();
     untimed.unfinished = (with_stream + untimed.no_stream).saturating_sub(explained);
     untimed
@@ -186,15 +182,15 @@ fn gpu_stats(
     }
     // Recursive calls on several streams overlap, and sampling scales each depth separately.
     let self_time = self_time.clamp(0.0, total).round() as u64;
-    Some(GpuSpanStats {
-        timed_calls: calls,
-        times: span_stats(&all, total.round() as u64, self_time, Some(&histogram)),
-        estimate: estimate(inputs, site, nodes, device),
-        timed_bytes: of_timed(work.bytes),
-        timed_flops: of_timed(work.flops),
-        timed_items: of_timed(work.items),
-        timed_ns: (all.total as f64 * unweighted).round() as u64,
-    })
+    let mut stats = GpuSpanStats::default();
+    stats.timed_calls = calls;
+    stats.times = span_stats(&all, total.round() as u64, self_time, Some(&histogram));
+    stats.estimate = estimate(inputs, site, nodes, device);
+    stats.timed_bytes = of_timed(work.bytes);
+    stats.timed_flops = of_timed(work.flops);
+    stats.timed_items = of_timed(work.items);
+    stats.timed_ns = (all.total as f64 * unweighted).round() as u64;
+    Some(stats)
 }
 
 /// The uncertainty of a total on one device or on all. `None`: no call was sampled out.
@@ -232,9 +228,9 @@ fn estimate(
         half.unwrap_or(unclamped * uncertain) + (unclamped - clamped)
     };
     let half: f64 = totals.iter().map(half_width).sum();
-    Some(Estimate {
-        total_ci95_ns: half.round() as u64,
-    })
+    let mut estimate = Estimate::default();
+    estimate.total_ci95_ns = half.round() as u64;
+    Some(estimate)
 }
 
 fn span_stats(
@@ -253,8 +249,10 @@ fn span_stats(
     let (min_ns, max_ns) = match all.min <= all.max {
         true => (all.min, all.max),
         false => {
-            let first = histogram.buckets().next().map_or(0, |(low, _, _)| low);
-            let last = histogram.buckets().last().map_or(0, |(_, high, _)| high);
+            let first = histogram.buckets().next();
+            let last = histogram.buckets().next_back();
+            let first = first.map_or(0, |bucket| *bucket.bounds_ns().start());
+            let last = last.map_or(0, |bucket| *bucket.bounds_ns().end());
             (first, last)
         }
     };
@@ -263,24 +261,17 @@ fn span_stats(
     // exceeds half the range.
     let stddev = all.stddev().round() as u64;
     let stddev_ns = stddev.min((max_ns - min_ns).div_ceil(2));
-    SpanStats {
-        total_ns,
-        self_ns,
-        mean_ns: all.mean().round() as u64,
-        min_ns,
-        max_ns,
-        stddev_ns,
-        p50_ns: quantile(0.50),
-        p90_ns: quantile(0.90),
-        p95_ns: quantile(0.95),
-        p99_ns: quantile(0.99),
-        histogram: histogram
-            .buckets()
-            .map(|(low_ns, high_ns, count)| Bucket {
-                low_ns,
-                high_ns,
-                count,
-            })
-            .collect(),
-    }
+    let mut stats = SpanStats::default();
+    stats.total_ns = total_ns;
+    stats.self_ns = self_ns;
+    stats.mean_ns = all.mean().round() as u64;
+    stats.min_ns = min_ns;
+    stats.max_ns = max_ns;
+    stats.stddev_ns = stddev_ns;
+    stats.p50_ns = quantile(0.50);
+    stats.p90_ns = quantile(0.90);
+    stats.p95_ns = quantile(0.95);
+    stats.p99_ns = quantile(0.99);
+    stats.histogram = histogram.buckets().collect();
+    stats
 }

@@ -133,7 +133,7 @@ impl GpuTotals {
         self.histograms
             .entry((call.site, call.device))
             .or_default()
-            .record_of(draw.weight, ns);
+            .record_n(ns, draw.weight);
     }
 
     /// Subtracts the weighted time of a nested span, which became known late, from the self time of

@@ -6,12 +6,12 @@ use std::ptr;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use gpuprof_report::histogram::{Histogram, OCTAVES, SUBS, place};
+use gpuprof_report::histogram::{BUCKETS_PER_OCTAVE, Histogram, OCTAVES, octave_and_step};
 
 use super::memory_limit::COUNTER_MEMORY;
 use crate::sync::AtomicU64;
 
-type Octave = [AtomicU64; SUBS];
+type Octave = [AtomicU64; BUCKETS_PER_OCTAVE];
 
 /// An octave that one thread sets once, in one word: `OnceLock` takes two, and a path has many.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl AtomicHistogram {
     /// Counts one duration. Only the owning thread may call this.
     #[inline]
     pub(crate) fn record(&self, ns: u64) {
-        let (octave, sub) = place(ns);
+        let (octave, sub) = octave_and_step(ns);
         let Some(cell) = self.octaves.get(octave) else {
             return;
         };
@@ -80,7 +80,7 @@ impl AtomicHistogram {
         for (octave, cell) in self.octaves.iter().enumerate() {
             let Some(counts) = cell.get() else { continue };
             for (sub, count) in counts.iter().enumerate() {
-                into.add(octave * SUBS + sub, count.load(Relaxed));
+                into.add(octave * BUCKETS_PER_OCTAVE + sub, count.load(Relaxed));
             }
         }
         into.dropped += self.dropped.load(Relaxed);

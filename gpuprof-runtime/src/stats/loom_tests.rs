@@ -74,7 +74,7 @@ fn the_next_thread_continues_the_counters_of_one_that_ended() {
         let mut histogram = Histogram::default();
         node.site.cpu.add_to(&mut histogram);
         assert_eq!(
-            histogram.buckets().map(|(.., count)| count).sum::<u64>(),
+            histogram.buckets().map(|bucket| bucket.count).sum::<u64>(),
             recorded
         );
         assert_eq!(u64::from(node.site.threads(1)), recorded);
@@ -90,7 +90,7 @@ fn a_histogram_only_ever_grows_for_a_reader() {
         let count = |node: &PathCounters| {
             let mut histogram = Histogram::default();
             node.site.cpu.add_to(&mut histogram);
-            histogram.buckets().map(|(.., count)| count).sum::<u64>()
+            histogram.buckets().map(|bucket| bucket.count).sum::<u64>()
         };
         let reader = thread::spawn({
             let (node, recorded) = (Arc::clone(&node), Arc::clone(&recorded));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use gpuprof::profile::{ApiStats, CopyStats};
+use gpuprof::profile::{ApiKind, ApiStats, CopyStats};
 use support::cupti::{Tier, cupti, tier, work};
 use support::suite::Module;
 use support::tests;
@@ -46,7 +46,7 @@ fn call<'a>(calls: &'a [ApiStats], name: &str) -> &'a ApiStats {
 }
 
 fn copied<'a>(copies: &'a [CopyStats], kind: &str) -> &'a CopyStats {
-    let found = copies.iter().find(|copies| copies.kind == kind);
+    let found = copies.iter().find(|copies| copies.kind.as_str() == kind);
     found.unwrap_or_else(|| panic!("no {kind} in {copies:?}"))
 }
 
@@ -60,11 +60,11 @@ fn a_wait_inside_a_span_is_told_with_what_it_took() {
     let profile = t.finish(session);
     let inside = &work(&profile, "waits_inside").api;
     let wait = call(inside, "cuStreamSynchronize");
-    assert_eq!((&*wait.kind, wait.times.calls), ("sync", 2));
+    assert_eq!((wait.kind, wait.times.calls), (ApiKind::Sync, 2));
     // The kernel begins when the launch returns.
     assert_eq!(wait.times.total_ns, 2_000);
     let launch = call(inside, "cuLaunchKernel");
-    assert_eq!((&*launch.kind, launch.times.total_ns), ("launch", 100));
+    assert_eq!((launch.kind, launch.times.total_ns), (ApiKind::Launch, 100));
     assert_eq!((launch.times.mean_ns, launch.failed), (50, 0));
     assert_eq!(call(&profile.api, "cuStreamSynchronize").times.calls, 3);
 }

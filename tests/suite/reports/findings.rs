@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream, PinnedHostSlice};
+use gpuprof::profile::FindingRule;
 use gpuprof::{Profile, gpu_profile};
 use support::cupti::{Tier, tier, work};
 use support::profiles::local_name;
@@ -35,7 +36,7 @@ const MS: u64 = 1_000_000;
 fn named<'a>(profile: &'a Profile, rule: &str) -> Vec<&'a str> {
     let findings = profile.findings.iter();
     findings
-        .filter(|finding| finding.rule == rule)
+        .filter(|finding| finding.rule.as_str() == rule)
         .map(|finding| local_name(finding.function.as_deref().unwrap_or_default()))
         .collect()
 }
@@ -79,7 +80,10 @@ fn tiny_kernels_that_wait_for_their_launches() {
     };
     let bound = steps(2 * US, 6 * US);
     assert_eq!(named(&bound, "launch-bound"), ["step"]);
-    let finding = bound.findings.iter().find(|f| f.rule == "launch-bound");
+    let finding = bound
+        .findings
+        .iter()
+        .find(|f| f.rule == FindingRule::LaunchBound);
     let evidence = &finding.expect("just seen").evidence;
     assert!(
         evidence.contains("10 kernels per call, half of them of at most 2.00 µs"),

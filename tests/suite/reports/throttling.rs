@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
+use gpuprof::profile::{FindingRule, ThrottleReason};
 use gpuprof::{Profile, gpu_profile};
 use simnvml::{Simulated, State};
 use support::cupti::{Tier, tier};
@@ -35,7 +36,7 @@ fn profile(t: &Tier) -> Profile {
 
 fn findings(profile: &Profile) -> Vec<&str> {
     let findings = profile.findings.iter();
-    let throttled = findings.filter(|finding| finding.rule == "clocks-throttled");
+    let throttled = findings.filter(|finding| finding.rule == FindingRule::ClocksThrottled);
     throttled.map(|finding| finding.evidence.as_str()).collect()
 }
 
@@ -55,9 +56,9 @@ fn a_hot_device_is_told_and_an_idle_one_is_not() {
     let hot = profile(&t);
     assert_eq!(hot.throttled.len(), 1);
     let throttle = &hot.throttled[0];
-    assert_eq!((throttle.device, throttle.sm_clock_mhz), (0, 1_200));
-    assert_eq!(throttle.max_sm_clock_mhz, Simulated::MAX_CLOCK);
-    assert_eq!(throttle.reasons, ["thermal slowdown"]);
+    assert_eq!((throttle.device, throttle.sm_clock_mhz), (0, Some(1_200)));
+    assert_eq!(throttle.max_sm_clock_mhz, Some(Simulated::MAX_CLOCK));
+    assert_eq!(throttle.reasons, [ThrottleReason::ThermalSlowdown]);
     let told = findings(&hot);
     assert_eq!(told.len(), 1);
     assert!(told[0].contains("thermal slowdown"), "{}", told[0]);

@@ -263,7 +263,7 @@ fn of_03_the_pieces_on_one_stream_are_found_and_neither_those_on_three_nor_the_w
     }
     let profile = program(h200(), functions, &tree);
     assert_eq!(named("one-stream", &profile), ["on_one_stream"]);
-    let rules: Vec<String> = found(&profile).into_iter().map(|(rule, _)| rule).collect();
+    let rules: Vec<&str> = found(&profile).into_iter().map(|(rule, _)| rule).collect();
     // That the product has most of the time is so.
     assert_eq!(rules, ["one-kernel", "one-stream"]);
 }

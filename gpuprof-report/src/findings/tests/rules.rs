@@ -593,11 +593,11 @@ fn clocks_that_are_held_down_are_told() {
             device: 0,
             reasons: reasons.iter().map(|reason| (*reason).into()).collect(),
             sm_clock_mhz: clock,
-            max_sm_clock_mhz: 1_980,
+            max_sm_clock_mhz: Some(1_980),
         }];
         profile
     };
-    let profile = throttled(990, &["power cap", "thermal slowdown"]);
+    let profile = throttled(Some(990), &["power cap", "thermal slowdown"]);
     assert_eq!(
         evidence("clocks-throttled", &profile),
         "device 0 was seen at 990 of 1980 MHz (power cap, thermal slowdown)."
@@ -605,15 +605,15 @@ fn clocks_that_are_held_down_are_told() {
     let finding = the("clocks-throttled", &profile);
     assert_eq!(finding.weight_ns, 5 * MS, "half of 10 ms");
     assert!(
-        !speaks("clocks-throttled", &throttled(1_900, &["power cap"])),
+        !speaks("clocks-throttled", &throttled(Some(1_900), &["power cap"])),
         "hardly"
     );
     assert!(
-        !speaks("clocks-throttled", &throttled(990, &[])),
+        !speaks("clocks-throttled", &throttled(Some(990), &[])),
         "no reason"
     );
     assert!(
-        !speaks("clocks-throttled", &throttled(0, &["power cap"])),
+        !speaks("clocks-throttled", &throttled(None, &["power cap"])),
         "not known"
     );
 }

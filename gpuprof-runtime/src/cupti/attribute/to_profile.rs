@@ -14,7 +14,7 @@ use crate::cupti::collect::subscriber;
 use crate::stats::inputs::CuptiActivity;
 use gpuprof_report::occupancy;
 use gpuprof_report::profile::{
-    ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats, Profile,
+    self, ApiKind, ApiStats, CopyStats, DurationStats, KernelStats, Profile,
 };
 
 /// The name of all kernels beyond [`MAX_KERNEL_ROWS`].
@@ -30,15 +30,13 @@ pub(crate) fn activity_by_site(
         let entry = sites.entry(*site).or_default();
         entry.timed_busy_ns = totals.timed_busy_ns;
         entry.devices = totals.devices.count_ones();
-        entry.activity = GpuActivity {
-            busy_ns: Some(totals.busy_ns),
-            busy_calls: totals.calls,
-            activities: totals.activities,
-            launches: totals.launches,
-            work_streams: totals.streams,
-            first_call_ns: totals.first_call_ns,
-            ..GpuActivity::default()
-        };
+        let activity = &mut entry.activity;
+        activity.busy_ns = Some(totals.busy_ns);
+        activity.busy_calls = totals.calls;
+        activity.activities = totals.activities;
+        activity.launches = totals.launches;
+        activity.work_streams = totals.streams;
+        activity.first_call_ns = totals.first_call_ns;
     }
     let mut latency: FxHashMap<u32, DurationTotals> = FxHashMap::default();
     for (key, totals) in &tables.kernels {
@@ -101,14 +99,11 @@ pub(crate) fn write_to_profile(
         .collect();
     sort(&mut profile.kernels, &mut profile.copies, &mut profile.api);
     if let Some(cupti) = &mut profile.cupti {
-        *cupti = Cupti {
-            unfinished: tables.unfinished,
-            late_records: tables.late_records,
-            dropped_calls: tables.dropped_calls,
-            unattributed: tables.unattributed,
-            unattributed_ns: tables.unattributed_ns,
-            ..std::mem::take(cupti)
-        };
+        cupti.unfinished = tables.unfinished;
+        cupti.late_records = tables.late_records;
+        cupti.dropped_calls = tables.dropped_calls;
+        cupti.unattributed = tables.unattributed;
+        cupti.unattributed_ns = tables.unattributed_ns;
         if cfg!(not(feature = "cupti")) {
             profile.diagnostics.notes.push(
                 "kernel names are shown mangled and GPU clocks are omitted: gpuprof is built \
@@ -149,23 +144,23 @@ fn kernel_stats(symbols: &SymbolTable, key: KernelKey, totals: &KernelTotals) ->
         .iter()
         .max_by_key(|(shape, ns)| (*ns, Reverse(*shape)));
     let shape = shown.map(|(shape, _)| *shape).unwrap_or_default();
-    KernelStats {
-        name,
-        full_name,
-        symbol: symbol.to_owned(),
-        device: key.device,
-        times: duration_stats(&totals.times),
-        graph_calls: totals.graph_calls,
-        launch_latency: duration_stats(&totals.latency),
-        grid: shape.grid,
-        block: shape.block,
-        shapes: totals.shapes.len() as u32,
-        registers: shape.registers,
-        static_shared_bytes: shape.static_shared_bytes,
-        dynamic_shared_bytes: shape.dynamic_shared_bytes,
-        occupancy: None,
-        streams: totals.streams.count(),
-    }
+    let mut kernel = KernelStats::default();
+    kernel.name = name;
+    kernel.full_name = full_name;
+    kernel.symbol = symbol.to_owned();
+    kernel.device = key.device;
+    kernel.times = duration_stats(&totals.times);
+    kernel.graph_calls = totals.graph_calls;
+    kernel.launch_latency = duration_stats(&totals.latency);
+    kernel.grid = shape.grid;
+    kernel.block = shape.block;
+    kernel.shapes = totals.shapes.len() as u32;
+    kernel.registers = shape.registers;
+    kernel.static_shared_bytes = shape.static_shared_bytes;
+    kernel.dynamic_shared_bytes = shape.dynamic_shared_bytes;
+    kernel.occupancy = None;
+    kernel.streams = totals.streams.count();
+    kernel
 }
 
 /// The short and the full name of a kernel; without the feature `cupti` both are its symbol.
@@ -185,33 +180,33 @@ fn copy_stats(
     totals: &CopyTotals,
     tables: &WindowTables,
 ) -> CopyStats {
-    CopyStats {
-        kind: kind_name(kind).to_owned(),
-        device,
-        times: duration_stats(&totals.times),
-        bytes: totals.bytes,
-        pageable_calls: totals.pageable_calls,
-        pageable_ns: totals.pageable_ns,
-        blocking_calls: totals.blocking_calls,
-        exposed_ns: tables.has_exposed_time(device).then_some(totals.exposed_ns),
-        streams: totals.streams.count(),
-    }
+    let mut copies = CopyStats::default();
+    copies.kind = kind_of_copy(kind);
+    copies.device = device;
+    copies.times = duration_stats(&totals.times);
+    copies.bytes = totals.bytes;
+    copies.pageable_calls = totals.pageable_calls;
+    copies.pageable_ns = totals.pageable_ns;
+    copies.blocking_calls = totals.blocking_calls;
+    copies.exposed_ns = tables.has_exposed_time(device).then_some(totals.exposed_ns);
+    copies.streams = totals.streams.count();
+    copies
 }
 
-fn kind_name(kind: CopyKind) -> &'static str {
+fn kind_of_copy(kind: CopyKind) -> profile::CopyKind {
     match kind {
-        CopyKind::HtoD => "HtoD",
-        CopyKind::DtoH => "DtoH",
-        CopyKind::HtoA => "HtoA",
-        CopyKind::AtoH => "AtoH",
-        CopyKind::AtoA => "AtoA",
-        CopyKind::AtoD => "AtoD",
-        CopyKind::DtoA => "DtoA",
-        CopyKind::DtoD => "DtoD",
-        CopyKind::HtoH => "HtoH",
-        CopyKind::PtoP => "PtoP",
-        CopyKind::Memset => "memset",
-        CopyKind::Unknown => "unknown",
+        CopyKind::HtoD => profile::CopyKind::HtoD,
+        CopyKind::DtoH => profile::CopyKind::DtoH,
+        CopyKind::HtoA => profile::CopyKind::HtoA,
+        CopyKind::AtoH => profile::CopyKind::AtoH,
+        CopyKind::AtoA => profile::CopyKind::AtoA,
+        CopyKind::AtoD => profile::CopyKind::AtoD,
+        CopyKind::DtoA => profile::CopyKind::DtoA,
+        CopyKind::DtoD => profile::CopyKind::DtoD,
+        CopyKind::HtoH => profile::CopyKind::HtoH,
+        CopyKind::PtoP => profile::CopyKind::PtoP,
+        CopyKind::Memset => profile::CopyKind::Memset,
+        CopyKind::Unknown => profile::CopyKind::Unknown,
     }
 }
 
@@ -224,12 +219,12 @@ fn api_stats(function: ApiFunction, totals: &ApiTotals) -> ApiStats {
         };
         format!("{api} call {}", function.cbid)
     };
-    ApiStats {
-        name: subscriber::function_name(function).unwrap_or_else(unnamed),
-        kind: function.purpose().map_or("other", Purpose::name).to_owned(),
-        times: duration_stats(&totals.times),
-        failed: totals.failed,
-    }
+    let mut stats = ApiStats::default();
+    stats.name = subscriber::function_name(function).unwrap_or_else(unnamed);
+    stats.kind = function.purpose().map_or(ApiKind::Other, Purpose::kind);
+    stats.times = duration_stats(&totals.times);
+    stats.failed = totals.failed;
+    stats
 }
 
 fn duration_stats(totals: &DurationTotals) -> DurationStats {
@@ -238,15 +233,15 @@ fn duration_stats(totals: &DurationTotals) -> DurationStats {
     if durations.calls == 0 {
         return DurationStats::default();
     }
-    DurationStats {
-        calls: durations.calls,
-        total_ns: durations.total,
-        mean_ns: durations.mean().round() as u64,
-        min_ns,
-        max_ns,
-        p50_ns: histogram.quantile(0.50, min_ns, max_ns),
-        p99_ns: histogram.quantile(0.99, min_ns, max_ns),
-    }
+    let mut stats = DurationStats::default();
+    stats.calls = durations.calls;
+    stats.total_ns = durations.total;
+    stats.mean_ns = durations.mean().round() as u64;
+    stats.min_ns = min_ns;
+    stats.max_ns = max_ns;
+    stats.p50_ns = histogram.quantile(0.50, min_ns, max_ns);
+    stats.p99_ns = histogram.quantile(0.99, min_ns, max_ns);
+    stats
 }
 
 /// Longest total time first; equal times by name, so that the order is the same in every run.
@@ -257,7 +252,7 @@ fn sort(kernels: &mut [KernelStats], copies: &mut [CopyStats], api: &mut [ApiSta
     });
     copies.sort_by(|a, b| {
         let order = b.times.total_ns.cmp(&a.times.total_ns);
-        order.then_with(|| (&a.kind, a.device).cmp(&(&b.kind, b.device)))
+        order.then_with(|| (a.kind.as_str(), a.device).cmp(&(b.kind.as_str(), b.device)))
     });
     api.sort_by(|a, b| {
         let order = b.times.total_ns.cmp(&a.times.total_ns);
@@ -288,10 +283,8 @@ mod tests {
         let (mut tables, mut symbols) = (WindowTables::default(), SymbolTable::default());
         let symbol = symbols.number_of(&Activity::Kernel(kernel.clone()));
         tables.add_kernel(None, symbol, &kernel);
-        let mut profile = Profile {
-            cupti: Some(Cupti::default()),
-            ..Profile::default()
-        };
+        let mut profile = Profile::default();
+        profile.cupti = Some(Cupti::default());
         write_to_profile(&mut profile, &tables, &symbols);
         let names: Vec<&str> = profile.kernels.iter().map(|kernel| &*kernel.name).collect();
         let notes = &profile.diagnostics.notes;

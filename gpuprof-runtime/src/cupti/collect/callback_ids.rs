@@ -5,6 +5,7 @@
 //! event calls.
 
 use super::record::ApiFunction;
+use gpuprof_report::profile::ApiKind;
 
 /// Above every known id, with room for new ones.
 const MAX_IDS: usize = 1024;
@@ -31,18 +32,18 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// Its name in the profile.
-    pub(crate) fn name(self) -> &'static str {
+    /// Its kind in the profile.
+    pub(crate) fn kind(self) -> ApiKind {
         match self {
-            Self::Launch => "launch",
-            Self::Graph => "graph",
-            Self::Copy => "copy",
-            Self::Memset => "memset",
-            Self::Sync => "sync",
-            Self::Alloc => "alloc",
-            Self::Free => "free",
-            Self::Module => "module",
-            Self::BeginCapture | Self::EndCapture => "other",
+            Self::Launch => ApiKind::Launch,
+            Self::Graph => ApiKind::Graph,
+            Self::Copy => ApiKind::Copy,
+            Self::Memset => ApiKind::Memset,
+            Self::Sync => ApiKind::Sync,
+            Self::Alloc => ApiKind::Alloc,
+            Self::Free => ApiKind::Free,
+            Self::Module => ApiKind::Module,
+            Self::BeginCapture | Self::EndCapture => ApiKind::Other,
         }
     }
 }

@@ -45,14 +45,13 @@ pub(crate) struct CollectionCounts {
 impl CollectionCounts {
     /// What was collected after `earlier`.
     pub(crate) fn since(self, earlier: &Self) -> Cupti {
-        Cupti {
-            version: self.version,
-            library: self.library,
-            records: self.records.saturating_sub(earlier.records),
-            dropped_records: self.dropped.saturating_sub(earlier.dropped),
-            invalid_records: self.invalid.saturating_sub(earlier.invalid),
-            ..Cupti::default()
-        }
+        let mut cupti = Cupti::default();
+        cupti.version = self.version;
+        cupti.library = self.library;
+        cupti.records = self.records.saturating_sub(earlier.records);
+        cupti.dropped_records = self.dropped.saturating_sub(earlier.dropped);
+        cupti.invalid_records = self.invalid.saturating_sub(earlier.invalid);
+        cupti
     }
 }
 

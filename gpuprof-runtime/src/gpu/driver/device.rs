@@ -22,47 +22,47 @@ mod attribute {
 
 /// Everything a report says about one device. What the driver does not tell stays empty.
 pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Device {
-    let device = handles::Device(ordinal.cast_signed());
+    let handle = handles::Device(ordinal.cast_signed());
     let ask = |attribute| {
         driver
-            .attribute(attribute, device)
+            .attribute(attribute, handle)
             .ok()
             .filter(|&value| value > 0)
     };
-    let limit = |attribute| u32::try_from(ask(attribute).unwrap_or(0)).unwrap_or(0);
-    let capability = |attribute| driver.attribute(attribute, device).unwrap_or(0);
+    let limit = |attribute| u32::try_from(ask(attribute)?).ok();
+    let capability = |attribute| driver.attribute(attribute, handle).unwrap_or(0);
     let (major, minor) = (
         capability(attribute::CAPABILITY_MAJOR),
         capability(attribute::CAPABILITY_MINOR),
     );
     let sms = ask(attribute::MULTIPROCESSOR_COUNT);
     let peak_f32 = peak_flops_f32(major, minor, sms, ask(attribute::CLOCK_RATE_KHZ));
-    Device {
-        ordinal,
-        name: text(driver.device_name(device)),
-        uuid: driver
-            .device_uuid(device)
-            .map(|uuid| shown_uuid(&uuid))
-            .unwrap_or_default(),
-        compute_capability: format!("{major}.{minor}"),
-        sm_count: u32::try_from(sms.unwrap_or(0)).unwrap_or(0),
-        memory_bytes: driver.device_memory(device).unwrap_or(0),
-        peak_bytes_per_s: peak_bandwidth(
-            ask(attribute::MEMORY_CLOCK_RATE_KHZ),
-            ask(attribute::MEMORY_BUS_WIDTH_BITS),
-        ),
-        peak_flops_f32: peak_f32,
-        peak_flops_f64: peak_f32
-            .zip(ask(attribute::SINGLE_TO_DOUBLE_RATIO))
-            .map(|(peak, ratio)| peak / ratio),
-        threads_per_sm: limit(attribute::THREADS_PER_SM),
-        blocks_per_sm: limit(attribute::BLOCKS_PER_SM),
-        registers_per_sm: limit(attribute::REGISTERS_PER_SM),
-        shared_bytes_per_sm: limit(attribute::SHARED_BYTES_PER_SM),
-        reserved_shared_bytes_per_block: limit(attribute::RESERVED_SHARED_BYTES_PER_BLOCK),
-        driver: driver.version().map(shown_version).unwrap_or_default(),
-        simulated: driver.is_simulated(),
-    }
+    let mut device = Device::default();
+    device.ordinal = ordinal;
+    device.name = text(driver.device_name(handle));
+    device.uuid = driver
+        .device_uuid(handle)
+        .map(|uuid| shown_uuid(&uuid))
+        .unwrap_or_default();
+    device.compute_capability = format!("{major}.{minor}");
+    device.sm_count = sms.and_then(|sms| u32::try_from(sms).ok());
+    device.memory_bytes = driver.device_memory(handle).ok();
+    device.peak_bytes_per_s = peak_bandwidth(
+        ask(attribute::MEMORY_CLOCK_RATE_KHZ),
+        ask(attribute::MEMORY_BUS_WIDTH_BITS),
+    );
+    device.peak_flops_f32 = peak_f32;
+    device.peak_flops_f64 = peak_f32
+        .zip(ask(attribute::SINGLE_TO_DOUBLE_RATIO))
+        .map(|(peak, ratio)| peak / ratio);
+    device.threads_per_sm = limit(attribute::THREADS_PER_SM);
+    device.blocks_per_sm = limit(attribute::BLOCKS_PER_SM);
+    device.registers_per_sm = limit(attribute::REGISTERS_PER_SM);
+    device.shared_bytes_per_sm = limit(attribute::SHARED_BYTES_PER_SM);
+    device.reserved_shared_bytes_per_block = limit(attribute::RESERVED_SHARED_BYTES_PER_BLOCK);
+    device.driver = driver.version().map(shown_version).unwrap_or_default();
+    device.simulated = driver.is_simulated();
+    device
 }
 
 fn text(answer: Result<String, Failed>) -> String {

@@ -100,7 +100,7 @@ fn launches(kernels: &[KernelStats], symbol: &str) -> u64 {
 
 /// Copies of one kind, and their bytes.
 fn copied(copies: &[CopyStats], kind: &str) -> (u64, u64) {
-    let of_kind = copies.iter().filter(|copies| copies.kind == kind);
+    let of_kind = copies.iter().filter(|copies| copies.kind.as_str() == kind);
     of_kind.fold((0, 0), |(calls, bytes), copies| {
         (calls + copies.times.calls, bytes + copies.bytes)
     })

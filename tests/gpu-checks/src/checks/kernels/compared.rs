@@ -137,18 +137,21 @@ mod tests {
 
     #[test]
     fn a_missing_launch_and_a_wrong_time_are_bad() {
-        let kernel = |calls, total_ns| KernelStats {
-            symbol: "spin".into(),
-            times: DurationStats {
-                calls,
-                total_ns,
-                ..DurationStats::default()
-            },
-            ..KernelStats::default()
+        let kernel = |calls, total_ns| {
+            let mut kernel = KernelStats::default();
+            kernel.symbol = "spin".into();
+            kernel.times = {
+                let mut stats = DurationStats::default();
+                stats.calls = calls;
+                stats.total_ns = total_ns;
+                stats
+            };
+            kernel
         };
-        let profile = |kernel| Profile {
-            kernels: vec![kernel],
-            ..Profile::default()
+        let profile = |kernel| {
+            let mut profile = Profile::default();
+            profile.kernels = vec![kernel];
+            profile
         };
         let seen: Seen = [("spin".to_owned(), (2, 1e6))].into();
         let verdicts = |calls, total| {

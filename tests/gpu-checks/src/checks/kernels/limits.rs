@@ -107,7 +107,8 @@ fn row(shape: &Shape) -> Row {
         .profile
         .devices
         .first()
-        .map_or(0, |device| device.threads_per_sm);
+        .and_then(|device| device.threads_per_sm)
+        .unwrap_or(0);
     let warps = shape.threads.div_ceil(32) * 32;
     let theirs = f64::from(shape.blocks * warps) / f64::from(most);
     let ours = shape

@@ -1,0 +1,71 @@
+//! Devices and their clocks.
+
+#[cfg(feature = "json")]
+use serde::{Deserialize, Serialize};
+
+use super::kinds::ThrottleReason;
+
+/// One CUDA device.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Device {
+    /// CUDA ordinal.
+    pub ordinal: u32,
+    /// Name that the driver reports.
+    pub name: String,
+    /// `GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, as nvidia-smi prints it.
+    #[cfg_attr(
+        test,
+        schemars(regex(pattern = r"^(GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"))
+    )]
+    pub uuid: String,
+    /// For example `9.0`.
+    #[cfg_attr(test, schemars(regex(pattern = r"^[0-9]+\.[0-9]+$")))]
+    pub compute_capability: String,
+    /// Streaming multiprocessors; `None` if the driver does not report it.
+    pub sm_count: Option<u32>,
+    /// Total memory, bytes; `None` if the driver does not report it.
+    pub memory_bytes: Option<u64>,
+    /// Peak memory bandwidth, bytes per second; `None` if it cannot be computed.
+    pub peak_bytes_per_s: Option<u64>,
+    /// Peak single-precision rate, FLOP/s, a fused multiply-add counted as two; `None` if it
+    /// cannot be computed.
+    pub peak_flops_f32: Option<u64>,
+    /// Peak double-precision rate, FLOP/s, a fused multiply-add counted as two; `None` if it
+    /// cannot be computed.
+    pub peak_flops_f64: Option<u64>,
+    /// Maximum of resident threads per multiprocessor; `None` if the driver does not report it.
+    pub threads_per_sm: Option<u32>,
+    /// Maximum of resident blocks per multiprocessor; `None` if the driver does not report it.
+    pub blocks_per_sm: Option<u32>,
+    /// 32-bit registers per multiprocessor; `None` if the driver does not report it.
+    pub registers_per_sm: Option<u32>,
+    /// Shared memory per multiprocessor, bytes; `None` if the driver does not report it.
+    pub shared_bytes_per_sm: Option<u32>,
+    /// Shared memory that the driver reserves in each block, bytes; `None` if it does not report
+    /// it.
+    pub reserved_shared_bytes_per_block: Option<u32>,
+    /// CUDA version that the driver supports, for example `13.0`.
+    #[cfg_attr(test, schemars(regex(pattern = r"^[0-9]+\.[0-9]+$")))]
+    pub driver: String,
+    /// Whether this is the simulated device, whose GPU times are modelled and not measured.
+    pub simulated: bool,
+}
+
+/// A device that ran below its maximum clock, and why, as NVML reports it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Throttle {
+    /// CUDA ordinal.
+    pub device: u32,
+    /// The reasons that were seen in any sample.
+    pub reasons: Vec<ThrottleReason>,
+    /// Lowest SM clock seen together with a reason, MHz; `None` if NVML does not report it.
+    pub sm_clock_mhz: Option<u32>,
+    /// Maximum SM clock of the device, MHz; `None` if NVML does not report it.
+    pub max_sm_clock_mhz: Option<u32>,
+}

@@ -1,0 +1,137 @@
+//! Coverage, overhead and errors of a measurement.
+
+#[cfg(feature = "json")]
+use serde::{Deserialize, Serialize};
+
+use crate::settings::Sampling;
+
+/// Coverage, overhead and errors of the measurement.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Diagnostics {
+    /// Event overhead: the time that an empty event pair measures on the slowest device, ns;
+    /// `None` if it could not be measured.
+    pub event_overhead_ns: Option<u64>,
+    /// Estimated CPU overhead per call, ns, on this machine and in this run.
+    pub overhead_ns_per_call: Option<u64>,
+    /// `overhead_ns_per_call` times the calls of this profile, over all threads, ns.
+    pub overhead_ns: u64,
+    /// Time spent once, in the first calls on a context or a thread, ns: creating events, starting
+    /// the resolver. Not part of `overhead_ns`.
+    pub setup_ns: u64,
+    /// Time of event records that took over 50 µs, ns. They waited, mostly because the stream's
+    /// queue was full, and the program's next launch would have waited as long. Not part of
+    /// `overhead_ns`.
+    pub stalled_ns: u64,
+    /// Calls.
+    pub calls: u64,
+    /// Replays. They also count in the fields below.
+    pub replays: u64,
+    /// Calls of functions that had a stream in at least one call.
+    pub calls_with_stream: u64,
+    /// Of `calls_with_stream`, those that were timed on the GPU.
+    pub timed_calls: u64,
+    /// Of `calls_with_stream`, those made while their stream was being captured.
+    pub captured_calls: u64,
+    /// Of `calls_with_stream`, those neither timed nor captured, by reason.
+    pub untimed: UntimedReasons,
+    /// Which calls were to be timed on the GPU.
+    pub sampling: Sampling,
+    /// Calls that are counted in no other field: there were already 65,536 call paths, the
+    /// counters of all threads took 1 GiB, or the thread was ending.
+    pub dropped: u64,
+    /// Durations missing from the histograms because the counters of all threads took 1 GiB.
+    pub histogram_dropped: u64,
+    /// Spans that ended out of order, such as a `scope!` held across an `.await`.
+    pub misnested: u64,
+    /// The CUDA errors of gpuprof's own calls.
+    pub errors: Vec<CudaError>,
+    /// Wrong settings, functions that the driver lacks, and the like: one line each.
+    pub notes: Vec<String>,
+}
+
+/// A CUDA error and how often it occurred.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CudaError {
+    /// The driver function that gpuprof called.
+    pub call: String,
+    /// `CUresult` as a number.
+    pub code: u32,
+    /// `CUresult` by name, for example `CUDA_ERROR_OUT_OF_MEMORY`.
+    pub name: String,
+    /// Number of occurrences.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pub count: u64,
+}
+
+/// Why calls of functions that have a stream were not timed on the GPU.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct UntimedReasons {
+    /// This call found no stream, but others of the same function did.
+    pub no_stream: u64,
+    /// Not chosen by sampling.
+    pub sampled_out: u64,
+    /// Every event of the pool was in flight: the GPU is far behind the CPU.
+    pub pool_exhausted: u64,
+    /// The queue from the thread to the resolver was full.
+    pub queue_full: u64,
+    /// One of gpuprof's CUDA calls failed; [`Diagnostics::errors`] has the error.
+    pub cuda_error: u64,
+    /// The driver lacks a function that timing needs, or GPU timing was given up.
+    pub unavailable: u64,
+    /// The GPU had not finished when the profile was taken.
+    pub unfinished: u64,
+    /// The stream cannot be kept until the end of the call, or changed its thread (per-thread
+    /// stream).
+    pub stream_unsafe: u64,
+    /// The call began before a reset and ended after it, so its GPU time belongs to neither window.
+    pub crossed_reset: u64,
+}
+
+impl UntimedReasons {
+    /// The sum of all reasons.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        let Self {
+            no_stream,
+            sampled_out,
+            pool_exhausted,
+            queue_full,
+            cuda_error,
+            unavailable,
+            unfinished,
+            stream_unsafe,
+            crossed_reset,
+        } = self;
+        no_stream
+            + sampled_out
+            + pool_exhausted
+            + queue_full
+            + cuda_error
+            + unavailable
+            + unfinished
+            + stream_unsafe
+            + crossed_reset
+    }
+
+    /// Adds `other`, reason by reason.
+    pub fn add(&mut self, other: &Self) {
+        self.no_stream += other.no_stream;
+        self.sampled_out += other.sampled_out;
+        self.pool_exhausted += other.pool_exhausted;
+        self.queue_full += other.queue_full;
+        self.cuda_error += other.cuda_error;
+        self.unavailable += other.unavailable;
+        self.unfinished += other.unfinished;
+        self.stream_unsafe += other.stream_unsafe;
+        self.crossed_reset += other.crossed_reset;
+    }
+}

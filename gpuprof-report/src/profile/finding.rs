@@ -1,0 +1,36 @@
+//! What to improve, and command lines for a closer look.
+
+#[cfg(feature = "json")]
+use serde::{Deserialize, Serialize};
+
+use super::kinds::FindingRule;
+
+/// Advice that a rule derives from the rest of the profile.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Finding {
+    /// The rule that made it.
+    pub rule: FindingRule,
+    /// Name of the function it is about; `None` for the whole program.
+    pub function: Option<String>,
+    /// The most time that it can cost, ns. Findings are sorted by it.
+    pub weight_ns: u64,
+    /// What the profile shows, with numbers.
+    pub evidence: String,
+    /// What to try.
+    pub advice: String,
+}
+
+/// A command line of another tool that shows what a profile cannot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Command {
+    /// What it shows.
+    pub what: String,
+    /// The command line, quoted for a POSIX shell, with the program by its file name alone.
+    pub line: String,
+}

@@ -1,0 +1,126 @@
+//! Annotated functions, and the call tree.
+
+#[cfg(feature = "json")]
+use serde::{Deserialize, Serialize};
+
+use super::activity::GpuActivity;
+use super::diagnostics::UntimedReasons;
+use super::span_stats::{GpuByDevice, GpuSpanStats, SpanStats};
+
+/// One annotated function or scope, over all threads and call paths.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Function {
+    /// Shown name.
+    pub name: String,
+    /// Module path, including the crate.
+    pub module: String,
+    /// Source file.
+    pub file: String,
+    /// Line in `file`.
+    pub line: u32,
+    /// Calls that ended on the CPU. Includes calls captured into a graph, but no replays.
+    pub calls: u64,
+    /// Times that the GPU ran the function as part of a graph launched through `gpuprof::Graph`.
+    pub replays: u64,
+    /// Threads on which at least one of these calls ended, or one of these replays was launched.
+    pub threads: u32,
+    /// CPU time; of an async function, the time of its polls.
+    pub cpu: SpanStats,
+    /// Time from the first poll to completion; `None` if the function is not async.
+    pub wall: Option<SpanStats>,
+    /// GPU spans on the function's stream; `None` if no call was timed.
+    pub gpu: Option<GpuSpanStats>,
+    /// The part of `gpu` on each device; empty if `gpu` is `None`.
+    pub gpu_by_device: Vec<GpuByDevice>,
+    /// GPU time of nested spans on any stream, ns: what the table shows for a function without a
+    /// stream.
+    pub gpu_nested_ns: u64,
+    /// True if nested spans used only some of this function's streams. Their time cannot be
+    /// subtracted, so `gpu.self_ns` is an upper bound. For a function without a stream: true if
+    /// `gpu_nested_ns` includes such spans and is an upper bound.
+    pub gpu_overlaps: bool,
+    /// Whether nested spans that were to be timed are missing from `gpu_nested_ns`.
+    pub gpu_nested_partial: bool,
+    /// Whether part of `gpu_nested_ns` was scaled up from a sample.
+    pub gpu_nested_estimated: bool,
+    /// Calls made while their stream was being captured into a graph.
+    pub captured_calls: u64,
+    /// Of `captured_calls`, those whose events are part of the graph, so that `replays` are timed:
+    /// `#[gpu_profile(graph)]`.
+    pub graph_calls: u64,
+    /// Calls and replays of a function with a stream that were neither timed nor captured.
+    pub untimed_calls: u64,
+    /// The reasons for `untimed_calls`, which is their sum.
+    pub untimed: UntimedReasons,
+    /// Stated bytes of all calls and replays.
+    pub bytes: Option<f64>,
+    /// Stated floating-point operations of all calls and replays.
+    pub flops: Option<f64>,
+    /// Stated items of all calls and replays.
+    pub items: Option<f64>,
+    /// Whether any call had a stream to be timed on.
+    pub has_stream: bool,
+    /// Whether the function is marked `cpu`, so that it is expected to have no stream.
+    pub cpu_only: bool,
+    /// Whether it is an `async fn`.
+    pub is_async: bool,
+    /// What CUPTI recorded during its calls.
+    #[cfg_attr(feature = "json", serde(flatten))]
+    pub activity: GpuActivity,
+}
+
+impl Function {
+    /// How often the function ran: calls and replays, without calls that were only captured.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        runs(self.calls, self.graph_calls, self.replays)
+    }
+}
+
+fn runs(calls: u64, graph_calls: u64, replays: u64) -> u64 {
+    calls.saturating_sub(graph_calls).saturating_add(replays)
+}
+
+/// A function on one call path, merged over threads.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TreeNode {
+    /// Unique in this profile.
+    pub id: u32,
+    /// `id` of the enclosing span; `None` for an outermost one.
+    pub parent: Option<u32>,
+    /// Name of the function.
+    pub name: String,
+    /// Index into `functions`.
+    pub function: u32,
+    /// Calls that ended.
+    pub calls: u64,
+    /// Replays that were launched here.
+    pub replays: u64,
+    /// Of `calls`, those whose events are part of a graph.
+    pub graph_calls: u64,
+    /// CPU time of all calls, ns.
+    pub cpu_total_ns: u64,
+    /// CPU time without nested spans, ns.
+    pub cpu_self_ns: u64,
+    /// GPU time of the timed calls, scaled up under sampling, ns; `None` if no call was timed.
+    pub gpu_total_ns: Option<u64>,
+    /// GPU time without nested spans on the same stream, ns; `None` if no call was timed.
+    pub gpu_self_ns: Option<u64>,
+    /// GPU time of the outermost nested spans of each stream, ns: what the tree shows for a node
+    /// without a stream.
+    pub gpu_nested_ns: u64,
+}
+
+impl TreeNode {
+    /// How often the function ran here: calls and replays, without calls that were only captured.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        runs(self.calls, self.graph_calls, self.replays)
+    }
+}

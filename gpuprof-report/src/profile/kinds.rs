@@ -1,0 +1,204 @@
+//! Enums of a profile that are written as words. A word from a newer version reads as `Unknown`.
+
+#[cfg(feature = "json")]
+use serde::{Deserialize, Serialize};
+
+/// An enum whose variants are written as fixed words; any other word reads as `Unknown`.
+macro_rules! words {
+    (
+        $(#[$doc:meta])*
+        $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
+        #[non_exhaustive]
+        pub enum $name {
+            $(
+                $(#[$variant_doc])*
+                #[cfg_attr(feature = "json", serde(rename = $word))]
+                $variant,
+            )*
+            /// None of the others: unknown to CUPTI, or to this version of gpuprof.
+            #[default]
+            #[cfg_attr(feature = "json", serde(other, rename = "unknown"))]
+            Unknown,
+        }
+
+        impl $name {
+            /// All variants, `Unknown` last.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)* Self::Unknown];
+
+            /// The word that stands for this variant in JSON and in tables.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                    Self::Unknown => "unknown",
+                }
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(word: &str) -> Self {
+                let mut all = Self::ALL.iter();
+                all.find(|kind| kind.as_str() == word).copied().unwrap_or_default()
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+
+words! {
+    /// The direction of a copy, or a memset, in CUPTI's terms: H is host memory, D device memory,
+    /// A a CUDA array, P another device.
+    CopyKind {
+        /// Host to device.
+        HtoD = "HtoD",
+        /// Device to host.
+        DtoH = "DtoH",
+        /// Within one device.
+        DtoD = "DtoD",
+        /// Host to host.
+        HtoH = "HtoH",
+        /// Between two devices.
+        PtoP = "PtoP",
+        /// Host to array.
+        HtoA = "HtoA",
+        /// Array to host.
+        AtoH = "AtoH",
+        /// Array to array.
+        AtoA = "AtoA",
+        /// Array to device.
+        AtoD = "AtoD",
+        /// Device to array.
+        DtoA = "DtoA",
+        /// Memory set to a value.
+        Memset = "memset",
+    }
+}
+
+impl CopyKind {
+    /// Whether the copy is between host and device.
+    #[must_use]
+    pub const fn is_between_host_and_device(self) -> bool {
+        matches!(self, Self::HtoD | Self::DtoH | Self::HtoA | Self::AtoH)
+    }
+}
+
+words! {
+    /// What a CUDA API function does.
+    ApiKind {
+        /// Launches a kernel.
+        Launch = "launch",
+        /// Launches a graph.
+        Graph = "graph",
+        /// Copies memory.
+        Copy = "copy",
+        /// Sets memory.
+        Memset = "memset",
+        /// Waits for the GPU.
+        Sync = "sync",
+        /// Allocates memory.
+        Alloc = "alloc",
+        /// Frees memory.
+        Free = "free",
+        /// Loads or unloads code, or looks up a kernel, which loads it under lazy loading.
+        Module = "module",
+        /// Anything else.
+        Other = "other",
+    }
+}
+
+words! {
+    /// Why a device ran below its maximum clock, in NVML's terms.
+    ThrottleReason {
+        /// Hardware slowdown: temperature, power brake or power draw.
+        HardwareSlowdown = "hardware slowdown",
+        /// Hardware slowdown because of temperature.
+        HardwareThermalSlowdown = "hardware thermal slowdown",
+        /// Hardware slowdown because of the external power brake.
+        PowerBrake = "power brake",
+        /// Software slowdown because of temperature.
+        ThermalSlowdown = "thermal slowdown",
+        /// The power limit was reached.
+        PowerCap = "power cap",
+        /// Clocks are held at those of the slowest GPU of a sync boost group.
+        SyncBoost = "sync boost",
+    }
+}
+
+words! {
+    /// The rule that made a finding; docs/findings.md describes each.
+    FindingRule {
+        /// Double precision, perhaps by mistake.
+        DoublePrecisionSuspect = "double-precision-suspect",
+        /// Many short kernels with idle time between them.
+        LaunchBound = "launch-bound",
+        /// Long copies between host and device.
+        HostCopies = "host-copies",
+        /// Copies and kernels that could overlap are on one stream.
+        OneStream = "one-stream",
+        /// Waits for the GPU inside a function.
+        Synchronization = "synchronization",
+        /// Kernels that do not fill the GPU.
+        UnderusedGpu = "underused-gpu",
+        /// Far below the peaks of the device.
+        BelowRoofline = "below-roofline",
+        /// One kernel takes most of the GPU time.
+        OneKernel = "one-kernel",
+        /// A first call that is far slower than the others.
+        FirstCall = "first-call",
+        /// Durations that differ widely between calls.
+        WideSpread = "wide-spread",
+        /// GPU work outside any profiled function.
+        Outside = "outside",
+        /// A device that ran below its clocks.
+        ClocksThrottled = "clocks-throttled",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ApiKind, CopyKind, FindingRule, ThrottleReason};
+
+    #[test]
+    fn each_word_reads_as_its_variant_and_any_other_as_unknown() {
+        for kind in CopyKind::ALL {
+            assert_eq!(CopyKind::from(kind.as_str()), *kind);
+        }
+        for rule in FindingRule::ALL {
+            assert_eq!(FindingRule::from(rule.as_str()), *rule);
+        }
+        assert_eq!(ApiKind::from("wait"), ApiKind::Unknown);
+        assert_eq!(ThrottleReason::from(""), ThrottleReason::Unknown);
+    }
+
+    #[cfg(feature = "json")]
+    #[test]
+    fn json_has_the_same_words() {
+        for kind in CopyKind::ALL {
+            let json = serde_json::to_string(kind).unwrap();
+            assert_eq!(json, format!("\"{kind}\""));
+            assert_eq!(serde_json::from_str::<CopyKind>(&json).unwrap(), *kind);
+        }
+        for reason in ThrottleReason::ALL {
+            let json = serde_json::to_string(reason).unwrap();
+            assert_eq!(
+                serde_json::from_str::<ThrottleReason>(&json).unwrap(),
+                *reason
+            );
+        }
+        let newer = |word| serde_json::from_str::<ApiKind>(word).unwrap();
+        assert_eq!(
+            (newer("\"sync\""), newer("\"v2\"")),
+            (ApiKind::Sync, ApiKind::Unknown)
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! Statistics of the durations of spans, on the CPU and on the GPU.
+
+#[cfg(feature = "json")]
+use serde::{Deserialize, Serialize};
+
+/// Statistics of the durations of spans.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SpanStats {
+    /// Sum over the outermost calls, ns: a call inside a call of the same function is not added
+    /// again.
+    pub total_ns: u64,
+    /// Total without the time of nested spans, ns.
+    pub self_ns: u64,
+    /// Mean of all calls, ns.
+    pub mean_ns: u64,
+    /// Shortest call, ns.
+    pub min_ns: u64,
+    /// Longest call, ns.
+    pub max_ns: u64,
+    /// Standard deviation of the calls, ns (of the population).
+    pub stddev_ns: u64,
+    /// Median, ns, from the histogram: within 1/32 of the true value.
+    pub p50_ns: u64,
+    /// 90th percentile, ns, from the histogram.
+    pub p90_ns: u64,
+    /// 95th percentile, ns, from the histogram.
+    pub p95_ns: u64,
+    /// 99th percentile, ns, from the histogram.
+    pub p99_ns: u64,
+    /// Calls by duration, in buckets that widen with it. Each item is a pair `[index, count]`.
+    /// With `o = index / 16` and `s = index % 16`, a bucket counts the durations of `index` ns if
+    /// `o` is 0, and of `(16 + s)·2^(o − 1)` to `(17 + s)·2^(o − 1) − 1` ns otherwise; bucket 639
+    /// also counts all longer ones. Empty buckets are omitted.
+    pub histogram: Vec<Bucket>,
+}
+
+/// One bucket of a histogram, in JSON the pair `[index, count]`.
+///
+/// [`Bucket::bounds_ns`] gives the durations that it counts; the module
+/// [`histogram`](crate::histogram) has the formula.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "json",
+    derive(Serialize, Deserialize),
+    serde(from = "(u32, u64)", into = "(u32, u64)")
+)]
+pub struct Bucket {
+    /// Number of the bucket, 0 to 639.
+    pub index: u32,
+    /// Calls in it, never 0. Under sampling a timed call counts once for each call that it stands
+    /// for.
+    pub count: u64,
+}
+
+impl From<(u32, u64)> for Bucket {
+    fn from((index, count): (u32, u64)) -> Self {
+        Self { index, count }
+    }
+}
+
+impl From<Bucket> for (u32, u64) {
+    fn from(bucket: Bucket) -> Self {
+        (bucket.index, bucket.count)
+    }
+}
+
+/// Statistics of GPU spans: event-to-event times on the function's stream, which are not kernel
+/// times.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct GpuSpanStats {
+    /// Calls and replays whose event pair was read.
+    pub timed_calls: u64,
+    /// The durations. Under sampling, `total_ns` and `self_ns` are estimates for all calls.
+    #[cfg_attr(feature = "json", serde(flatten))]
+    pub times: SpanStats,
+    /// Uncertainty of `total_ns` and `self_ns` if they were scaled up from a sample.
+    pub estimate: Option<Estimate>,
+    /// Stated bytes of the timed calls, for rates. If these stand for different numbers of calls,
+    /// as under automatic sampling, this and the next three are weighted means times
+    /// `timed_calls`.
+    pub timed_bytes: Option<f64>,
+    /// Stated floating-point operations of the timed calls.
+    pub timed_flops: Option<f64>,
+    /// Stated items of the timed calls.
+    pub timed_items: Option<f64>,
+    /// Sum of the durations of all timed calls, nested ones included, ns: the divisor of rates.
+    /// Never scaled up.
+    pub timed_ns: u64,
+}
+
+/// Uncertainty of a total that was scaled up from a sample.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Estimate {
+    /// Half the width of the 95 % confidence interval of `total_ns`, ns. It accounts for calls
+    /// that were sampled together, inside one sampled call.
+    pub total_ci95_ns: u64,
+}
+
+/// GPU spans of one function on one device.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct GpuByDevice {
+    /// CUDA ordinal, as in `devices`.
+    pub ordinal: u32,
+    /// The same statistics as the function's.
+    #[cfg_attr(feature = "json", serde(flatten))]
+    pub gpu: GpuSpanStats,
+}
