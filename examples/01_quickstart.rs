@@ -1,8 +1,9 @@
 //! saxpy, `y = a * x + y`: what one attribute per function shows.
 //!
 //! Run `cargo run --release --example 01_quickstart`; the table comes on standard error at exit.
-//! Look at `saxpy`: on a GPU its CPU time is far below its GPU time, for it returns once the kernel is
-//! queued. Two flops for twelve bytes: memory limits it, see its GB/s. `download` is where the host waits.
+//! Look at `saxpy`: on a GPU its CPU time is far below its GPU time, for it returns once the kernel
+//! is queued. Two flops for twelve bytes: memory limits it, see its GB/s. `download` is where the
+//! host waits.
 
 use std::{error::Error, sync::Arc};
 

@@ -2,13 +2,13 @@
 //!
 //! Run `cargo run --release --example 02_convolution`; the table comes on standard error at exit.
 //!
-//! Look at the GPU time of `convolve_double` against `convolve_single`: both state the same bytes and flops,
-//! but the first adds up in a `double` by mistake. The result is right, so no test finds it; the
-//! TFLOP/s of its row shows it. How much it costs is a matter of the device: GeForce-class
-//! GPUs have one double-precision unit for 64 or 32 single-precision ones, those of the A100 and H100
-//! class one for two. `convolve_tiled` then reads from shared memory what the other two read from the
-//! cache. `run_version` is the parent of all three: its self time on the GPU is the check's launch, the
-//! warm-up, and what the GPU waits for the host in between.
+//! Look at the GPU time of `convolve_double` against `convolve_single`: both state the same bytes
+//! and flops, but the first adds up in a `double` by mistake. The result is right, so no test finds
+//! it; the TFLOP/s of its row shows it. How much it costs is a matter of the device: GeForce-class
+//! GPUs have one double-precision unit for 64 or 32 single-precision ones, those of the A100 and
+//! H100 class one for two. `convolve_tiled` then reads from shared memory what the other two read
+//! from the cache. `run_version` is the parent of all three: its self time on the GPU is the
+//! check's launch, the warm-up, and what the GPU waits for the host in between.
 
 use std::error::Error;
 use std::io::Cursor;
@@ -105,7 +105,8 @@ fn run_version(
     let mut part = Convolution::new(stream, &f, version.geometry, &input.part, &input.mask)?;
     let mut whole = Convolution::new(stream, &f, version.geometry, &input.whole, &input.mask)?;
 
-    // These two by `launch`: no small image and no first launch widens the spread of the version's row.
+    // These two by `launch`: no small image and no first launch widens the spread of the version's
+    // row.
     part.launch(stream)?;
     let error = check(&download(stream, &part.result)?, &input.expected);
     println!("{kernel}: relative error {error:.1e}");
@@ -242,7 +243,8 @@ impl<'a> Convolution<'a> {
         let mut launch = stream.launch_builder(self.f);
         launch.arg(&self.image.pixels).arg(self.mask);
         launch.arg(&mut self.result).arg(&height).arg(&width);
-        // SAFETY: these are the kernel's parameters, and image and result hold height * width pixels.
+        // SAFETY: these are the kernel's parameters, and image and result hold height * width
+        // pixels.
         unsafe {
             launch.launch(LaunchConfig {
                 grid_dim: self.geometry.grid,
@@ -276,8 +278,8 @@ fn decode(file: &[u8]) -> Result<Image<Vec<f32>>, Box<dyn Error>> {
     })
 }
 
-/// A Gaussian that sums to 1. It is off centre and wider than high, so that a mask that is mirrored or
-/// transposed by mistake gives another picture.
+/// A Gaussian that sums to 1. It is off centre and wider than high, so that a mask that is mirrored
+/// or transposed by mistake gives another picture.
 fn gaussian() -> Vec<f32> {
     let weight = |n: usize| {
         let k = (n / MASK) as f64 - RADIUS as f64 - 0.5;

@@ -1,13 +1,15 @@
-//! A matrix product in pieces, copied in, computed and copied out: on one stream, then on three that overlap.
+//! A matrix product in pieces, copied in, computed and copied out: on one stream, then on three
+//! that overlap.
 //!
 //! Run `cargo run --release --example 03_streams`; the table comes on standard error at exit.
 //!
-//! Look at the GPU total of `on_three_streams` against `on_one_stream`: the same pieces, the same bytes, but while
-//! one stream computes another copies. A span of several streams reaches from the first start to the last end. The
-//! CPU time of `multiply` and `copy_out` is a small part of their GPU time: the host's memory is page-locked, so
-//! that copies are queued like launches, and all waiting is in `wait`. (The simulated device reads the source of
-//! `copy_in` at once, which takes its host's time.) On a GPU the pieces of the second run may take longer
-//! each, as they share the device: that is the price of the shorter whole.
+//! Look at the GPU total of `on_three_streams` against `on_one_stream`: the same pieces, the same
+//! bytes, but while one stream computes another copies. A span of several streams reaches from the
+//! first start to the last end. The CPU time of `multiply` and `copy_out` is a small part of their
+//! GPU time: the host's memory is page-locked, so that copies are queued like launches, and all
+//! waiting is in `wait`. (The simulated device reads the source of `copy_in` at once, which takes
+//! its host's time.) On a GPU the pieces of the second run may take longer each, as they share the
+//! device: that is the price of the shorter whole.
 
 use std::error::Error;
 use std::sync::Arc;

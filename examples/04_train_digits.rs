@@ -2,11 +2,11 @@
 //!
 //! Run `cargo run --release --example 04_train_digits`; the table comes on standard error at exit.
 //!
-//! Look at how `step` divides: `forward`, `backward` and `update` are its children, the kernels theirs, and
-//! `GPUPROF_REPORT=tree` shows them nested. The kernels of so small a network take a few µs each, so that most
-//! rows carry `!`: there a span's own events are a good part of what it reads. `step` does enough per
-//! call to be trusted. The backward pass needs more `transpose` and more products than the forward pass:
-//! compare their GPU totals.
+//! Look at how `step` divides: `forward`, `backward` and `update` are its children, the kernels
+//! theirs, and `GPUPROF_REPORT=tree` shows them nested. The kernels of so small a network take a
+//! few µs each, so that most rows carry `!`: there a span's own events are a good part of what it
+//! reads. `step` does enough per call to be trusted. The backward pass needs more `transpose` and
+//! more products than the forward pass: compare their GPU totals.
 
 #[path = "digits/gpu.rs"]
 mod gpu;
@@ -172,7 +172,8 @@ impl Network {
     }
 }
 
-/// How many samples the logits read right, and how far they are from the host's own in double precision.
+/// How many samples the logits read right, and how far they are from the host's own in double
+/// precision.
 #[gpu_profile(cpu, items = samples.len())]
 fn check(network: &[Vec<f32>; 4], samples: &[Sample], logits: &[f32]) -> (usize, f64) {
     let [w1, b1, w2, b2] = network;

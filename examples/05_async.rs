@@ -1,11 +1,13 @@
-//! A server's shape: requests that copy in, compute, wait and copy out, several in flight, each on a stream of its own.
+//! A server's shape: requests that copy in, compute, wait and copy out, several in flight, each on
+//! a stream of its own.
 //!
 //! Run `cargo run --release --example 05_async`; the table comes on standard error at exit.
 //!
-//! Look at `request`: an `async fn` is one call however often it was polled and on whatever thread. Its CPU time is what
-//! the polls took, for while a request waits its thread polls another; the wall time, from first poll to
-//! last, stands below the table. Its GPU span holds what the stream did for the request and the time until the
-//! timer let the task see that it was done: the self time of `request` is such gaps. `layer` is the work itself.
+//! Look at `request`: an `async fn` is one call however often it was polled and on whatever thread.
+//! Its CPU time is what the polls took, for while a request waits its thread polls another; the
+//! wall time, from first poll to last, stands below the table. Its GPU span holds what the stream
+//! did for the request and the time until the timer let the task see that it was done: the self
+//! time of `request` is such gaps. `layer` is the work itself.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -161,7 +163,8 @@ fn download(
     stream.memcpy_dtoh(from, to)
 }
 
-/// Ends when all that the stream has been given is done; between two looks the thread does something else.
+/// Ends when all that the stream has been given is done; between two looks the thread does
+/// something else.
 #[gpu_profile(cpu)]
 async fn finished(stream: &Arc<CudaStream>) -> Result<(), DriverError> {
     let event = stream.record_event(None)?;

@@ -1,13 +1,14 @@
-//! A solver whose steps are so small that launching them costs more than running them: captured into a graph once,
-//! then replayed.
+//! A solver whose steps are so small that launching them costs more than running them: captured
+//! into a graph once, then replayed.
 //!
 //! Run `cargo run --release --example 07_graph`; the table comes on standard error at exit.
 //!
-//! Look at `step`. It is marked `graph`, so the calls that were captured left two event records each in the graph, and
-//! `gpuprof::Graph` launches that: its row counts the calls that ran on their own and, at every replay, each step in the
-//! graph. Its longest and its median time tell the two apart: what is gone in the graph is the launching. The lines below
-//! the table say how many calls were captured and how often they were replayed. `add_constant` is not marked: its captured calls
-//! leave nothing in the graph, and their replays are part of `step` alone.
+//! Look at `step`. It is marked `graph`, so the calls that were captured left two event records
+//! each in the graph, and `gpuprof::Graph` launches that: its row counts the calls that ran on
+//! their own and, at every replay, each step in the graph. Its longest and its median time tell the
+//! two apart: what is gone in the graph is the launching. The lines below the table say how many
+//! calls were captured and how often they were replayed. `add_constant` is not marked: its captured
+//! calls leave nothing in the graph, and their replays are part of `step` alone.
 
 use std::error::Error;
 use std::mem::swap;
@@ -29,13 +30,15 @@ const SYSTEMS: usize = 16;
 /// Steps of one replay; even, so that a replay ends where it began.
 const STEPS: usize = 20;
 const REPLAYS: usize = 20;
-/// The largest relative error after all steps. One replay more or less is off by a hundred times as much.
+/// The largest relative error after all steps. One replay more or less is off by a hundred times as
+/// much.
 const TOLERANCE: f64 = 2e-5;
 
 fn main() -> Result<(), Box<dyn Error>> {
     simcuda::real_or_simulated();
     let context = CudaContext::new(0)?;
-    // SAFETY: one stream does everything, in order. Events of cudarc's own from before the capture would spoil it.
+    // SAFETY: one stream does everything, in order. Events of cudarc's own from before the capture
+    // would spoil it.
     unsafe { context.disable_event_tracking() };
     // Not the default stream: that one cannot be captured.
     let stream = context.new_stream()?;
@@ -157,7 +160,8 @@ fn config(geometry: Geometry) -> LaunchConfig {
     }
 }
 
-/// A matrix whose rows sum to 0.99, so that the iteration converges slowly and every step counts, and a constant.
+/// A matrix whose rows sum to 0.99, so that the iteration converges slowly and every step counts,
+/// and a constant.
 fn system() -> (Vec<f32>, Vec<f32>) {
     let weight = |n: usize| 1.0 + (n * 31 % 17) as f64;
     let row = |i: usize| (0..SIDE).map(move |j| weight(i * SIDE + j));

@@ -1,6 +1,4 @@
 //! Which rows there are, and under which setting each is measured.
-//!
-//! Must never import: anything of this crate.
 
 /// One of the two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! Instructions per call, counted by valgrind: the same on every run, also where times are not.
 //!
-//! Counted is the warm loop alone, and two runs of different length are subtracted. Read it as a comparison of two
-//! states of this code, not as what a span costs: valgrind shows programs a processor without an invariant counter, so
-//! gpuprof's clock there is the system's, which takes some sixty instructions more per read than a TSC does.
+//! Counted is the warm loop alone, and two runs of different length are subtracted. Read it as a
+//! comparison of two states of this code, not as what a span costs: valgrind shows programs a
+//! processor without an invariant counter, so gpuprof's clock there is the system's, which takes
+//! some sixty instructions more per read than a TSC does.
 
 use std::process::Command;
 
@@ -46,7 +47,8 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
         println!("{line}");
     }
     println!(
-        "under valgrind, where clocks are the system's: compare states of the code, not rows with rows"
+        "under valgrind, where clocks are the system's: \
+         compare states of the code, not rows with rows"
     );
     Ok(())
 }

@@ -1,15 +1,16 @@
-//! What is called many times without a GPU: the bare calls, and gpuprof's spans around the same body.
+//! What is called many times without a GPU: the bare calls, and gpuprof's spans around the same
+//! body.
 //!
-//! Every row is one function that is never inlined, and all are called by one loop, so that rows differ by what stands in
-//! the function alone. Must never import: peers, driver.
+//! Every row is one function that is never inlined, and all are called by one loop, so that rows
+//! differ by what stands in the function alone.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use gpuprof::gpu_profile;
 
-/// Calls `function` so often. One loop for all rows, at one place in the program: two copies of a loop of a nanosecond can
-/// differ by half of that for where they lie alone.
+/// Calls `function` so often. One loop for all rows, at one place in the program: two copies of a
+/// loop of a nanosecond can differ by half of that for where they lie alone.
 #[inline(never)]
 pub(crate) fn repeat(function: Function, calls: u64) {
     let function = black_box(function);

@@ -29,7 +29,8 @@ impl Programs {
         Ok(Self { on, off })
     }
 
-    /// A command under this setting, and nothing else of gpuprof's or the peers' in its environment.
+    /// A command under this setting, and nothing else of gpuprof's or the peers' in its
+    /// environment.
     ///
     /// # Errors
     /// The program is not built.

@@ -1,11 +1,9 @@
 //! What was measured, as plain data: the JSON is this, and table and promises are made from it.
-//!
-//! Must never import: driver, worker.
 
 use serde::Serialize;
 
 use crate::machine::Machine;
-use crate::promises::Promise;
+use crate::verdict::Promise;
 
 /// Everything that one run found.
 #[derive(Debug, Serialize)]
@@ -72,8 +70,9 @@ pub(crate) struct OwnCost {
     pub(crate) name: &'static str,
     pub(crate) calls: u64,
     pub(crate) simulated_device: bool,
-    /// What the program takes with gpuprof less what it takes without, per call in ns, by round: CPU time, or wall time
-    /// where calls launch, as threads of the driver and of gpuprof then run beside the program's own.
+    /// What the program takes with gpuprof less what it takes without, per call in ns, by round:
+    /// CPU time, or wall time where calls launch, as threads of the driver and of gpuprof then run
+    /// beside the program's own.
     pub(crate) outside_ns: Vec<f64>,
     /// `diagnostics.overhead_ns` of the same runs, per call in ns.
     pub(crate) told_ns: Vec<f64>,

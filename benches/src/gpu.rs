@@ -1,7 +1,7 @@
 //! A tiny kernel launched bare, between two events recorded by hand, and in an annotated function.
 //!
-//! Launches and events go to the driver without cudarc's own tracking between, so that rows differ by what stands around
-//! the launch alone. Must never import: peers, driver.
+//! Launches and events go to the driver without cudarc's own tracking between, so that rows differ
+//! by what stands around the launch alone.
 
 use std::ffi::{CString, c_void};
 use std::hint::black_box;
@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 use gpuprof::gpu_profile;
 
-/// Launches between two waits: below the depth at which a stream makes its caller wait (about 1,024).
+/// Launches between two waits: below the depth at which a stream makes its caller wait (about
+/// 1,024).
 pub(crate) const BLOCK: u64 = 200;
 
 /// Elements that a launch works on.

@@ -1,10 +1,11 @@
 //! What gpuprof costs: the benchmark behind `cargo xtask bench`.
 //!
-//! Why a program of its own and no harness: settings such as `GPUPROF=off` and the switched-off build hold for a whole
-//! process, yet rows must be measured in turn, so that a machine that slows down slows all of them. So the program
-//! starts itself once per setting and asks those workers round by round.
+//! Why a program of its own and no harness: settings such as `GPUPROF=off` and the switched-off
+//! build hold for a whole process, yet rows must be measured in turn, so that a machine that slows
+//! down slows all of them. So the program starts itself once per setting and asks those workers
+//! round by round.
 //!
-//! A library only so that `cost` and `cost-off` are one source. Must never be a dependency of anything.
+//! A library only so that `cost` and `cost-off` are one source.
 
 mod cases;
 mod count;
@@ -20,6 +21,7 @@ mod promises;
 mod run;
 mod subject;
 mod table;
+mod verdict;
 mod worker;
 
 use std::process::ExitCode;

@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn versions_are_read_from_the_lock_file() {
-        let lock = "[[package]]\nname = \"a\"\nversion = \"1.2\"\n\n[[package]]\nname = \"a\"\nversion = \"1.3\"\n";
+        let lock = "[[package]]\nname = \"a\"\nversion = \"1.2\"\n\n\
+                    [[package]]\nname = \"a\"\nversion = \"1.3\"\n";
         assert_eq!(version(lock, "a"), Some("1.3"));
         assert_eq!(version(lock, "b"), None);
         assert!(version(LOCK, "hotpath").is_some());

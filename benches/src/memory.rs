@@ -1,6 +1,6 @@
 //! What a worker allocates and keeps.
 //!
-//! The allocator counts only while it is told to: a row's time must not hold the counting. Must never import: driver.
+//! The allocator counts only while it is told to: a row's time must not hold the counting.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -61,7 +61,8 @@ pub(crate) fn counted() -> (u64, u64) {
     (ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed))
 }
 
-/// Resident memory of this process in bytes, less pages of files: these come and go with what code happens to run.
+/// Resident memory of this process in bytes, less pages of files: these come and go with what code
+/// happens to run.
 ///
 /// # Errors
 /// `/proc` cannot be read.

@@ -1,5 +1,5 @@
-//! gpuprof's word about its own cost, held against a measurement from outside: the same program, with gpuprof and
-//! built without it, from its start to its end.
+//! gpuprof's word about its own cost, held against a measurement from outside: the same program,
+//! with gpuprof and built without it, from its start to its end.
 
 use std::path::Path;
 use std::process::Stdio;

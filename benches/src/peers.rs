@@ -1,6 +1,7 @@
-//! What people would otherwise put on their functions, each set up as its documentation says and around the same body.
+//! What people would otherwise put on their functions, each set up as its documentation says and
+//! around the same body.
 //!
-//! Each peer gets a worker of its own, since each has threads of its own. Must never import: gpu, driver.
+//! Each peer gets a worker of its own, since each has threads of its own.
 
 use std::sync::Once;
 
@@ -50,8 +51,8 @@ impl Reporter for Forget {
     }
 }
 
-/// Spans below a root: one that sampled nothing would be no span. fastrace drops what passes 10,240 spans of one
-/// parent, so the root is renewed well before, and its own cost is spread over these.
+/// Spans below a root: one that sampled nothing would be no span. fastrace drops what passes 10,240
+/// spans of one parent, so the root is renewed well before, and its own cost is spread over these.
 fn fastrace_loop(calls: u64) {
     const SPANS_OF_A_ROOT: u64 = 1_000;
     static SET_UP: Once = Once::new();
@@ -87,7 +88,8 @@ fn tracing_loop(calls: u64) {
     repeat(tracing_spanned, calls);
 }
 
-/// Hands over what a peer still holds back, so that its threads do that work now and not in the next row's time.
+/// Hands over what a peer still holds back, so that its threads do that work now and not in the
+/// next row's time.
 pub(crate) fn hand_over(row: &str) {
     if row == "fastrace" {
         fastrace::flush();

@@ -1,57 +1,22 @@
 //! What gpuprof promises about its cost, held against what was measured.
 //!
-//! Times are judged and never fail the program: a busy machine is no defect. Memory does, for it does not depend on how
-//! busy the machine is. Must never import: driver, worker.
-
-use serde::Serialize;
+//! Times are judged and never fail the program: a busy machine is no defect. Memory does, for it
+//! does not depend on how busy the machine is.
 
 use crate::figures::{Memory, Outcome, OwnCost, paired, ratio, time};
+use crate::verdict::{Promise, Verdict};
 
-/// One promise and what became of it.
-#[derive(Debug, Serialize)]
-pub(crate) struct Promise {
-    pub(crate) what: String,
-    pub(crate) measured: String,
-    pub(crate) wanted: String,
-    pub(crate) verdict: Verdict,
-    /// Whether breaking it makes the program fail.
-    pub(crate) strict: bool,
-}
-
-/// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Verdict {
-    /// As wanted.
-    Good,
-    /// Not as wanted.
-    Bad,
-    /// Nothing can be held against this figure: a short run, the simulated device.
-    Told,
-    /// It was not measured; the remarks say why.
-    Missing,
-}
-
-impl Verdict {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Bad => "BAD",
-            Self::Told => "told",
-            Self::Missing => "missing",
-        }
-    }
-}
-
-/// Octaves of a histogram of durations: each is allocated at the first call that lasts so long, and when a machine makes a
-/// call wait for it is the machine's choice. Nothing else may be allocated after warming up, whatever the number of calls.
+/// Octaves of a histogram of durations: each is allocated at the first call that lasts so long, and
+/// when a machine makes a call wait for it is the machine's choice. Nothing else may be allocated
+/// after warming up, whatever the number of calls.
 const OCTAVES: u64 = 40;
 
-/// The most that resident memory may grow after warming up, bytes: what one more touched page here and there comes to.
+/// The most that resident memory may grow after warming up, bytes: what one more touched page here
+/// and there comes to.
 const GROWTH: i128 = 64 << 10;
 
-/// The most that reads of the clock on two threads may take over one, on a machine that has two cores for them. Above, the
-/// machine is not quiet enough to say how anything scales.
+/// The most that reads of the clock on two threads may take over one, on a machine that has two
+/// cores for them. Above, the machine is not quiet enough to say how anything scales.
 const QUIET: f64 = 1.1;
 
 /// Every promise, judged.
@@ -74,8 +39,9 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
     let ratio_of = |above, below| Some(ratio(ns(above, 1)?, ns(below, 1)?));
     let scaling = |name| Some(ratio(ns(name, 2)?, ns(name, 1)?));
     let over = |name, nothing| Some(paired(ns(name, 1)?, ns(nothing, 1)?, |a, b| a - b));
-    // Reads of the clock need nothing from each other: where they slow each other down, two cores were not to be had.
-    // Those of `Instant`, as they take about as long as a span and so meet as much of what else the machine does.
+    // Reads of the clock need nothing from each other: where they slow each other down, two cores
+    // were not to be had. Those of `Instant`, as they take about as long as a span and so meet as
+    // much of what else the machine does.
     let busy = scaling("instant").is_none_or(|ratio| ratio > QUIET);
     let times = |x: f64| format!("{x:.2} ×");
     let apart = |x: f64| format!("{x:+.1} ns");
@@ -131,7 +97,8 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
             1.5,
             &apart,
         ),
-        // The instructions are compared in tests/switched-off; this is what the loop around them varies by.
+        // The instructions are compared in tests/switched-off; this is what the loop around them
+        // varies by.
         at_most(
             "feature off over nothing",
             over("switched-off", "nothing-there"),
@@ -147,7 +114,8 @@ fn kept(memory: &Memory) -> [Promise; 2] {
         threads => format!("{threads} threads"),
     };
     let judged = |good| if good { Verdict::Good } else { Verdict::Bad };
-    // A driver's memory is not gpuprof's, and its growth no promise; it allocates apart from what is counted.
+    // A driver's memory is not gpuprof's, and its growth no promise; it allocates apart from what
+    // is counted.
     let driver = memory.gpu;
     let what = if driver { "launches: " } else { "" };
     [

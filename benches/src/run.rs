@@ -8,7 +8,8 @@ use crate::driver::{Programs, Worker, numbers};
 use crate::figures::{Memory, Outcome, Quartiles, Time, ratio, time};
 use crate::machine::Machine;
 use crate::outside;
-use crate::promises::{Verdict, judge};
+use crate::promises::judge;
+use crate::verdict::Verdict;
 
 mod show;
 

@@ -1,6 +1,4 @@
 //! Draws aligned columns and breaks texts into lines, as a terminal has room for them.
-//!
-//! Must never import: anything of this crate.
 
 /// A column.
 pub(crate) struct Column {

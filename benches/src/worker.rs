@@ -1,4 +1,5 @@
-//! One process under one setting: it answers requests, one line each, until its standard input ends.
+//! One process under one setting: it answers requests, one line each, until its standard input
+//! ends.
 //!
 //! | request | answer |
 //! |---|---|
@@ -7,7 +8,7 @@
 //! | `device` | `ok real` or `ok simulated` |
 //! | `switched` | `ok on` or `ok off` |
 //!
-//! Anything that fails is `error TEXT`. Must never import: driver.
+//! Anything that fails is `error TEXT`.
 
 use std::io::{BufRead, Write};
 use std::sync::Barrier;
@@ -40,7 +41,8 @@ pub(crate) fn serve() -> Result<(), String> {
     Ok(())
 }
 
-/// Runs one row on this thread and nothing else; the first calls, which are slow, apart from the others.
+/// Runs one row on this thread and nothing else; the first calls, which are slow, apart from the
+/// others.
 ///
 /// # Errors
 /// There is no such row, or its device cannot be used.
@@ -114,7 +116,8 @@ fn warm(row: &str, calls: u64) -> Result<Runner, String> {
     Ok(run)
 }
 
-/// Allocations and resident memory of `calls` calls, shared among the threads, the first `warm` of each apart.
+/// Allocations and resident memory of `calls` calls, shared among the threads, the first `warm` of
+/// each apart.
 fn keep(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<String, String> {
     let share = (calls / threads).saturating_sub(warm_up).max(1);
     let gate = Barrier::new(threads as usize + 1);
@@ -147,8 +150,8 @@ fn keep(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<String, Str
     })
 }
 
-/// Waits until the threads that a row has in the background have done their work, so that it does not fall into the
-/// time of the next row, in another process.
+/// Waits until the threads that a row has in the background have done their work, so that it does
+/// not fall into the time of the next row, in another process.
 fn settle(row: &str) {
     const LONGEST: u32 = 100;
     // Longer than the pauses these threads make: hotpath's collects every 50 ms.

@@ -1,5 +1,5 @@
-//! Promise: the benchmark runs to its end wherever the tests do, and its table has every row. It measures nothing here: one
-//! quick round, unoptimized.
+//! Promise: the benchmark runs to its end wherever the tests do, and its table has every row. It
+//! measures nothing here: one quick round, unoptimized.
 
 use std::process::{Command, Output};
 

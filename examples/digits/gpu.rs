@@ -1,5 +1,5 @@
-//! The kernels of `04_train_digits.rs` as functions on matrices. Apart from the training, so that each can be read
-//! alone. Must never import: anything of digits.
+//! The kernels of `04_train_digits.rs` as functions on matrices. Apart from the training, so that
+//! each can be read alone.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ pub(crate) struct Parameter {
     pub(crate) velocity: Matrix,
 }
 
-/// The stream and the kernels. It knows its stream, so that functions that are given it are timed there.
+/// The stream and the kernels. It knows its stream, so that functions that are given it are timed
+/// there.
 pub(crate) struct Gpu {
     pub(crate) stream: Arc<CudaStream>,
     kernels: HashMap<&'static str, CudaFunction>,
@@ -223,7 +224,8 @@ impl Gpu {
             block_dim: geometry.block,
             shared_mem_bytes: 0,
         };
-        // SAFETY: each method above pushes its kernel's parameters, with sizes that its matrices have.
+        // SAFETY: each method above pushes its kernel's parameters, with sizes that its matrices
+        // have.
         unsafe { launch.launch(config) }.map(drop)
     }
 }

@@ -1,5 +1,4 @@
-//! The digits of `04_train_digits.rs`, and the random numbers that order them. Must never import: anything that
-//! knows of a GPU.
+//! The digits of `04_train_digits.rs`, and the random numbers that order them.
 
 use std::error::Error;
 use std::io::Read;

@@ -1,28 +1,30 @@
-//! The CUDA kernels of gpuprof's examples and tests: source, PTX, launch geometry, and the work of a launch.
+//! The CUDA kernels of gpuprof's examples and tests: source, PTX, launch geometry, and the work of
+//! a launch.
 //!
 //! Why it exists: examples, tests, the simulated device and the benchmarks must run and count the
-//! same kernels. Must never import: cudarc, or any other crate of this workspace; whoever launches turns a
-//! [`Geometry`] into its own launch type.
+//! same kernels.
 //!
 //! `cargo xtask ptx` makes the PTX from the source, and `cargo xtask ptx --check` compares the two.
 //!
+//! Arguments without a type are `float*`:
+//!
 //! | kernel | signature |
 //! |---|---|
-//! | [`SAXPY`] | `(unsigned n, float a, const float* x, float* y)` |
-//! | [`CONVOLVE_DOUBLE`], [`CONVOLVE_SINGLE`], [`CONVOLVE_TILED`] | `(const float* image, const float* mask, float* result, int height, int width)` |
-//! | [`MATMUL_NAIVE`], [`MATMUL_TILED`] | `(const float* a, const float* b, float* result, int m, int n, int k)` |
-//! | [`TRANSPOSE`] | `(const float* matrix, float* result, int height, int width)` |
-//! | [`REDUCE_SUM`] | `(const float* x, float* partial, unsigned n)` |
-//! | [`COLUMN_SUMS`] | `(const float* matrix, float* sums, int rows, int columns)` |
-//! | [`BIAS`], [`BIAS_RELU`] | `(const float* bias, float* x, int rows, int columns)` |
-//! | [`RELU_BACKWARD`] | `(const float* y, float* gradient, unsigned n)` |
-//! | [`SOFTMAX_CROSS_ENTROPY`] | `(const float* logits, const int* labels, float* losses, float* gradient, int rows, int columns)` |
-//! | [`SGD`] | `(unsigned n, float rate, float momentum, const float* gradient, float* velocity, float* weights)` |
+//! | [`SAXPY`] | `(unsigned n, float a, x, y)` |
+//! | [`CONVOLVE_DOUBLE`], `_SINGLE`, `_TILED` | `(image, mask, result, int height, int width)` |
+//! | [`MATMUL_NAIVE`], [`MATMUL_TILED`] | `(a, b, result, int m, int n, int k)` |
+//! | [`TRANSPOSE`] | `(matrix, result, int height, int width)` |
+//! | [`REDUCE_SUM`] | `(x, partial, unsigned n)` |
+//! | [`COLUMN_SUMS`] | `(matrix, sums, int rows, int columns)` |
+//! | [`BIAS`], [`BIAS_RELU`] | `(bias, x, int rows, int columns)` |
+//! | [`RELU_BACKWARD`] | `(y, gradient, unsigned n)` |
+//! | [`SOFTMAX_CROSS_ENTROPY`] | `(logits, int* labels, losses, gradient, int rows, int columns)` |
+//! | [`SGD`] | `(unsigned n, float rate, float momentum, gradient, velocity, weights)` |
 //! | [`SPIN`] | `(unsigned long long ns)` |
-//! | [`EMBED`] | `(const int* tokens, const float* table, const float* positions, float* result, int rows, int length, int columns)` |
-//! | [`LAYER_NORM`] | `(const float* x, const float* gain, const float* bias, float* result, int columns)` |
-//! | [`CAUSAL_SOFTMAX`] | `(float* scores, float scale, int length)` |
-//! | [`MERGE_HEADS`] | `(const float* heads, float* result, int count, int rows, int width)` |
+//! | [`EMBED`] | `(int* tokens, table, positions, result, int rows, int length, int columns)` |
+//! | [`LAYER_NORM`] | `(x, gain, bias, result, int columns)` |
+//! | [`CAUSAL_SOFTMAX`] | `(scores, float scale, int length)` |
+//! | [`MERGE_HEADS`] | `(heads, result, int count, int rows, int width)` |
 
 mod matrix;
 mod network;
@@ -53,7 +55,8 @@ pub const CONVOLVE_DOUBLE: &str = "convolve_double";
 pub const CONVOLVE_SINGLE: &str = "convolve_single";
 /// Name of the convolution with tile and mask in shared memory.
 pub const CONVOLVE_TILED: &str = "convolve_tiled";
-/// Name of the kernel that keeps one thread busy for so many ns of the device's global timer, and does nothing else.
+/// Name of the kernel that keeps one thread busy for so many ns of the device's global timer, and
+/// does nothing else.
 pub const SPIN: &str = "spin";
 
 /// Rows, and columns, of the convolutions' mask.
@@ -94,19 +97,22 @@ const fn linear(n: u32) -> Geometry {
     }
 }
 
-/// Bytes that [`SAXPY`] must move for `n` elements: it reads `x` and `y` and writes `y`, four bytes each.
+/// Bytes that [`SAXPY`] must move for `n` elements: it reads `x` and `y` and writes `y`, four bytes
+/// each.
 #[must_use]
 pub const fn saxpy_bytes(n: usize) -> u64 {
     12 * n as u64
 }
 
-/// Floating-point operations of [`SAXPY`] on `n` elements: one multiplication and one addition each.
+/// Floating-point operations of [`SAXPY`] on `n` elements: one multiplication and one addition
+/// each.
 #[must_use]
 pub const fn saxpy_flops(n: usize) -> u64 {
     2 * n as u64
 }
 
-/// Geometry of [`CONVOLVE_DOUBLE`] and [`CONVOLVE_SINGLE`]: 16×16 threads in a block, one result each.
+/// Geometry of [`CONVOLVE_DOUBLE`] and [`CONVOLVE_SINGLE`]: 16×16 threads in a block, one result
+/// each.
 #[must_use]
 pub const fn convolution_geometry(height: u32, width: u32) -> Geometry {
     Geometry {
@@ -115,8 +121,8 @@ pub const fn convolution_geometry(height: u32, width: u32) -> Geometry {
     }
 }
 
-/// Geometry of [`CONVOLVE_TILED`]: 32×8 threads in a block, eight results of one column each, so that a
-/// block makes 64 rows by 32 columns. The kernel is compiled for this block only.
+/// Geometry of [`CONVOLVE_TILED`]: 32×8 threads in a block, eight results of one column each, so
+/// that a block makes 64 rows by 32 columns. The kernel is compiled for this block only.
 #[must_use]
 pub const fn convolution_tiled_geometry(height: u32, width: u32) -> Geometry {
     Geometry {
@@ -125,15 +131,16 @@ pub const fn convolution_tiled_geometry(height: u32, width: u32) -> Geometry {
     }
 }
 
-/// Bytes that a convolution must move at least: image and mask read once, the result written once, four
-/// bytes per value. Caches that miss move more; a GB/s from this is the useful part of the traffic.
+/// Bytes that a convolution must move at least: image and mask read once, the result written once,
+/// four bytes per value. Caches that miss move more; a GB/s from this is the useful part of the
+/// traffic.
 #[must_use]
 pub const fn convolution_bytes(height: usize, width: usize) -> u64 {
     4 * (2 * height as u64 * width as u64 + (MASK * MASK) as u64)
 }
 
-/// Floating-point operations that a convolution needs: one multiplication and one addition for each pair of
-/// a result and a mask element that falls inside the image.
+/// Floating-point operations that a convolution needs: one multiplication and one addition for each
+/// pair of a result and a mask element that falls inside the image.
 ///
 /// In the middle of an image that is 338 per result. At the edges it is fewer; the zeros that
 /// [`CONVOLVE_TILED`] multiplies out there are not counted as work.
@@ -142,8 +149,8 @@ pub const fn convolution_flops(height: usize, width: usize) -> u64 {
     2 * pairs(height as u64) * pairs(width as u64)
 }
 
-/// Pairs of positions in a line of `n` that lie at most [`RADIUS`] apart, ordered: `n` at distance zero and
-/// twice `n - d` at each distance `d`.
+/// Pairs of positions in a line of `n` that lie at most [`RADIUS`] apart, ordered: `n` at distance
+/// zero and twice `n - d` at each distance `d`.
 const fn pairs(n: u64) -> u64 {
     let mut sum = n;
     let mut distance = 1;

@@ -1,7 +1,6 @@
 //! Matrix products, the transpose and sums: names, PTX, launch geometry, and the work of a launch.
 //!
-//! Why it exists: these are what most programs are made of, and each is limited by something else. Must never
-//! import: anything but this crate's [`Geometry`].
+//! Why it exists: these are what most programs are made of, and each is limited by something else.
 
 use crate::{Geometry, linear};
 
@@ -32,8 +31,8 @@ pub const COLUMN_SUMS: &str = "column_sums";
 /// The most partial sums that [`reduce_sum_geometry`] asks for.
 pub const MOST_PARTIAL_SUMS: u32 = 1024;
 
-/// Geometry of [`MATMUL_NAIVE`] and [`MATMUL_TILED`] for a result of `m` rows and `n` columns: 16×16 threads in
-/// a block, one result each. The tiled kernel is compiled for this block only.
+/// Geometry of [`MATMUL_NAIVE`] and [`MATMUL_TILED`] for a result of `m` rows and `n` columns:
+/// 16×16 threads in a block, one result each. The tiled kernel is compiled for this block only.
 #[must_use]
 pub const fn matmul_geometry(m: u32, n: u32) -> Geometry {
     Geometry {
@@ -42,23 +41,23 @@ pub const fn matmul_geometry(m: u32, n: u32) -> Geometry {
     }
 }
 
-/// Bytes that a product of `m`×`k` by `k`×`n` must move at least: both factors read once, the result written
-/// once, four bytes per value.
+/// Bytes that a product of `m`×`k` by `k`×`n` must move at least: both factors read once, the
+/// result written once, four bytes per value.
 #[must_use]
 pub const fn matmul_bytes(m: usize, n: usize, k: usize) -> u64 {
     let (m, n, k) = (m as u64, n as u64, k as u64);
     4 * (m * k + k * n + m * n)
 }
 
-/// Floating-point operations of a product of `m`×`k` by `k`×`n`: a multiplication and an addition for each
-/// result and each of its `k` terms.
+/// Floating-point operations of a product of `m`×`k` by `k`×`n`: a multiplication and an addition
+/// for each result and each of its `k` terms.
 #[must_use]
 pub const fn matmul_flops(m: usize, n: usize, k: usize) -> u64 {
     2 * m as u64 * n as u64 * k as u64
 }
 
-/// Geometry of [`TRANSPOSE`] for a matrix of `height` rows: 32×8 threads in a block that turns 32×32 elements.
-/// The kernel is compiled for this block only.
+/// Geometry of [`TRANSPOSE`] for a matrix of `height` rows: 32×8 threads in a block that turns
+/// 32×32 elements. The kernel is compiled for this block only.
 #[must_use]
 pub const fn transpose_geometry(height: u32, width: u32) -> Geometry {
     Geometry {
@@ -67,14 +66,16 @@ pub const fn transpose_geometry(height: u32, width: u32) -> Geometry {
     }
 }
 
-/// Bytes that [`TRANSPOSE`] must move: each element read and written, four bytes each. It computes nothing.
+/// Bytes that [`TRANSPOSE`] must move: each element read and written, four bytes each. It computes
+/// nothing.
 #[must_use]
 pub const fn transpose_bytes(height: usize, width: usize) -> u64 {
     8 * height as u64 * width as u64
 }
 
-/// Geometry of [`REDUCE_SUM`] on `n` elements: 256 threads in a block, at most [`MOST_PARTIAL_SUMS`] blocks, each
-/// with at least one element per thread where `n` allows. There are as many partial sums as blocks.
+/// Geometry of [`REDUCE_SUM`] on `n` elements: 256 threads in a block, at most
+/// [`MOST_PARTIAL_SUMS`] blocks, each with at least one element per thread where `n` allows. There
+/// are as many partial sums as blocks.
 #[must_use]
 pub const fn reduce_sum_geometry(n: u32) -> Geometry {
     let blocks = n.div_ceil(256);
@@ -107,7 +108,8 @@ pub const fn column_sums_geometry(columns: u32) -> Geometry {
     linear(columns)
 }
 
-/// Bytes that [`COLUMN_SUMS`] must move: the matrix read, one sum per column written, four bytes each.
+/// Bytes that [`COLUMN_SUMS`] must move: the matrix read, one sum per column written, four bytes
+/// each.
 #[must_use]
 pub const fn column_sums_bytes(rows: usize, columns: usize) -> u64 {
     4 * (rows as u64 + 1) * columns as u64

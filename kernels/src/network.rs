@@ -1,7 +1,7 @@
-//! What a small network needs besides products and sums: names, PTX, launch geometry, and the work of a launch.
+//! What a small network needs besides products and sums: names, PTX, launch geometry, and the work
+//! of a launch.
 //!
-//! Why it exists: `examples/04_train_digits.rs` trains with these. Must never import: anything but this crate's
-//! [`Geometry`].
+//! Why it exists: `examples/04_train_digits.rs` trains with these.
 
 use crate::{Geometry, linear};
 
@@ -21,8 +21,8 @@ pub const SOFTMAX_CROSS_ENTROPY: &str = "softmax_cross_entropy";
 /// Name of the kernel that updates weights by stochastic gradient descent with momentum.
 pub const SGD: &str = "sgd";
 
-/// Geometry of [`BIAS`], [`BIAS_RELU`], [`RELU_BACKWARD`] and [`SGD`] on `n` elements: 256 threads in a block,
-/// one element each.
+/// Geometry of [`BIAS`], [`BIAS_RELU`], [`RELU_BACKWARD`] and [`SGD`] on `n` elements: 256 threads
+/// in a block, one element each.
 #[must_use]
 pub const fn elements_geometry(n: u32) -> Geometry {
     linear(n)
@@ -34,32 +34,37 @@ pub const fn softmax_geometry(rows: u32) -> Geometry {
     linear(rows)
 }
 
-/// Bytes that [`BIAS`] and [`BIAS_RELU`] must move: each element read and written, the bias read once.
+/// Bytes that [`BIAS`] and [`BIAS_RELU`] must move: each element read and written, the bias read
+/// once.
 #[must_use]
 pub const fn bias_bytes(rows: usize, columns: usize) -> u64 {
     4 * (2 * rows as u64 + 1) * columns as u64
 }
 
-/// Floating-point operations of [`BIAS`] and [`BIAS_RELU`]: one addition per element; a comparison is none.
+/// Floating-point operations of [`BIAS`] and [`BIAS_RELU`]: one addition per element; a comparison
+/// is none.
 #[must_use]
 pub const fn bias_flops(rows: usize, columns: usize) -> u64 {
     rows as u64 * columns as u64
 }
 
-/// Bytes that [`RELU_BACKWARD`] moves on `n` elements at most: the result read, the gradient read and written.
+/// Bytes that [`RELU_BACKWARD`] moves on `n` elements at most: the result read, the gradient read
+/// and written.
 #[must_use]
 pub const fn relu_backward_bytes(n: usize) -> u64 {
     12 * n as u64
 }
 
-/// Bytes that [`SOFTMAX_CROSS_ENTROPY`] must move: logits read, gradient written, label and loss of each row.
+/// Bytes that [`SOFTMAX_CROSS_ENTROPY`] must move: logits read, gradient written, label and loss of
+/// each row.
 #[must_use]
 pub const fn softmax_bytes(rows: usize, columns: usize) -> u64 {
     8 * rows as u64 * (columns as u64 + 1)
 }
 
-/// Floating-point operations of [`SOFTMAX_CROSS_ENTROPY`]: per element two subtractions, an exponential, an
-/// addition and two divisions, counted as one each; per row a logarithm and two subtractions.
+/// Floating-point operations of [`SOFTMAX_CROSS_ENTROPY`]: per element two subtractions, an
+/// exponential, an addition and two divisions, counted as one each; per row a logarithm and two
+/// subtractions.
 ///
 /// The kernel takes each exponential twice rather than store it; that is not counted as work.
 #[must_use]
@@ -67,7 +72,8 @@ pub const fn softmax_flops(rows: usize, columns: usize) -> u64 {
     rows as u64 * (6 * columns as u64 + 3)
 }
 
-/// Bytes that [`SGD`] must move for `n` weights: gradient, velocity and weight read, the last two written.
+/// Bytes that [`SGD`] must move for `n` weights: gradient, velocity and weight read, the last two
+/// written.
 #[must_use]
 pub const fn sgd_bytes(n: usize) -> u64 {
     20 * n as u64

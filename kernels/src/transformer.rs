@@ -1,8 +1,7 @@
-//! What a decoder-only transformer needs besides products and biases: names, PTX, launch geometry, and the work of a
-//! launch.
+//! What a decoder-only transformer needs besides products and biases: names, PTX, launch geometry,
+//! and the work of a launch.
 //!
-//! Why it exists: the GPU pack measures gpuprof in a program of the size that people write. Must never import: anything but
-//! this crate's [`Geometry`].
+//! Why it exists: the GPU pack measures gpuprof in a program of the size that people write.
 
 use crate::{Geometry, linear};
 
@@ -20,14 +19,15 @@ pub const CAUSAL_SOFTMAX: &str = "causal_softmax";
 /// Name of the kernel that puts the heads' columns beside each other.
 pub const MERGE_HEADS: &str = "merge_heads";
 
-/// Geometry of [`EMBED`] and [`MERGE_HEADS`] for `n` results: 256 threads in a block, one result each.
+/// Geometry of [`EMBED`] and [`MERGE_HEADS`] for `n` results: 256 threads in a block, one result
+/// each.
 #[must_use]
 pub const fn results_geometry(n: u32) -> Geometry {
     linear(n)
 }
 
-/// Geometry of [`LAYER_NORM`] and [`CAUSAL_SOFTMAX`] on `rows` rows: a block of 256 threads each. The kernels are compiled
-/// for this block only, and make as many rows as there are blocks.
+/// Geometry of [`LAYER_NORM`] and [`CAUSAL_SOFTMAX`] on `rows` rows: a block of 256 threads each.
+/// The kernels are compiled for this block only, and make as many rows as there are blocks.
 #[must_use]
 pub const fn rows_geometry(rows: u32) -> Geometry {
     Geometry {
@@ -36,7 +36,8 @@ pub const fn rows_geometry(rows: u32) -> Geometry {
     }
 }
 
-/// Bytes that [`EMBED`] must move: a token of each row, and of each result two terms read and the sum written.
+/// Bytes that [`EMBED`] must move: a token of each row, and of each result two terms read and the
+/// sum written.
 #[must_use]
 pub const fn embed_bytes(rows: usize, columns: usize) -> u64 {
     4 * rows as u64 * (3 * columns as u64 + 1)
@@ -48,7 +49,8 @@ pub const fn layer_norm_bytes(rows: usize, columns: usize) -> u64 {
     8 * (rows as u64 + 1) * columns as u64
 }
 
-/// Bytes that [`CAUSAL_SOFTMAX`] must move for `matrices` of `length` rows: what is not later read, all of it written.
+/// Bytes that [`CAUSAL_SOFTMAX`] must move for `matrices` of `length` rows: what is not later read,
+/// all of it written.
 #[must_use]
 pub const fn causal_softmax_bytes(matrices: usize, length: usize) -> u64 {
     let length = length as u64;

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: what gpuprof costs, as one table.
 //!
-//! Why not `cargo bench`: the benchmark is two programs, one of them built without gpuprof, and cargo would build only the
-//! first. Must never import: test, needs' inner modules; the programs measure, this only builds and starts them.
+//! Why not `cargo bench`: the benchmark is two programs, one of them built without gpuprof, and
+//! cargo would build only the first.
 
 use crate::needs::{self, Need};
 use crate::workspace::{self, Workspace};
@@ -21,11 +21,12 @@ const BUILDS: [&[&str]; 2] = [
     ],
 ];
 
-/// Builds both programs and runs the benchmark; with `--instructions` it counts instructions per call under valgrind.
+/// Builds both programs and runs the benchmark; with `--instructions` it counts instructions per
+/// call under valgrind.
 ///
 /// # Errors
-/// A text for the user: a wrong argument, something missing that may not be installed, or the benchmark's failure, which
-/// is broken memory promises and never times.
+/// A text for the user: a wrong argument, something missing that may not be installed, or the
+/// benchmark's failure, which is broken memory promises and never times.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let program = program_arguments(arguments)?;
     needs::ensure(&[Need::CCompiler, Need::Libclang])?;
@@ -35,8 +36,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         workspace::succeed(&mut command)?;
     }
     let folder = Workspace::load()?.target.join("release");
-    // Not through cargo, which would set variables that programs under test may see. A relative path given to
-    // `--json` is the caller's.
+    // Not through cargo, which would set variables that programs under test may see. A relative
+    // path given to `--json` is the caller's.
     let mut cost = std::process::Command::new(folder.join("cost"));
     cost.args(program).arg("--off").arg(folder.join("cost-off"));
     workspace::succeed(&mut cost)

@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: from a fresh clone to the table in one command.
 //!
-//! Why: it is the first thing a newcomer runs. Must never import: test.
+//! Why: it is the first thing a newcomer runs.
 
 use crate::needs::{self, Need};
 use crate::workspace::{self, Workspace};

@@ -1,7 +1,7 @@
 //! `cargo xtask`: what a person runs on this repository.
 //!
 //! Why not shell scripts: it must work on a machine that has Rust, a C compiler and nothing else.
-//! Must never import: gpuprof or cudarc. Fetching what their build needs is one of its tasks.
+//! Fetching what their build needs is one of its tasks.
 
 mod bench;
 mod demo;
@@ -23,20 +23,21 @@ cargo xtask COMMAND
 
   demo [EXAMPLE]        run an example (02_convolution) and end with its table; needs no GPU
   test                  run every test of the repository; a test that did not run is a failure
-  bench [--short]       measure what gpuprof costs, as one table; --instructions counts under valgrind
+  bench [--short]       measure what gpuprof costs; --instructions counts under valgrind
   build-cost [FEATURE]  measure what gpuprof adds to a cold debug build of a cudarc program
-  sanitize [loom | thread]  hold what threads share against loom and ThreadSanitizer (needs rustup's nightly)
+  sanitize [loom | thread]
+                        check what threads share by loom and ThreadSanitizer (needs a nightly)
   sim -- PROGRAM [ARG]  run a cudarc program on the simulated device
-  nsys                  unpack Nsight Systems into the target folder (600 MB; Debian, Ubuntu, x86_64)
-  nsys test             run every example under it and hold its report against gpuprof's
+  nsys                  unpack Nsight Systems into the target folder (600 MB; Debian, x86_64)
+  nsys test             run every example under it and compare its reports with gpuprof's
   nsys profile PROGRAM  record the NVTX ranges of a program into PROGRAM.nsys-rep and sum them up
   setup                 get what demo and test need from outside, and nothing else
-  gpu-pack              build target/gpu-pack: every check, for a machine with a GPU and without Rust
-  reliability [SECTION] run the reliability tests at length and renew the tables of docs/reliability.md
+  gpu-pack              build target/gpu-pack: every check, for a machine without Rust
+  reliability [SECTION] run the reliability tests at length and renew docs/reliability.md
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
 
-demo, test, bench, gpu-pack and setup install what is missing where they may (Debian and Ubuntu, as root or with
-passwordless sudo), say so first, and else say exactly what to run.";
+demo, test, bench, gpu-pack and setup install what is missing if they may (Debian and Ubuntu, as
+root or with passwordless sudo) and say so first; otherwise they say exactly what to run.";
 
 fn main() -> ExitCode {
     if outside::cost::is_rustc_wrapper() {

@@ -1,9 +1,8 @@
 //! `cargo xtask ptx`: makes the checked-in PTX of `kernels/` from its CUDA C.
 //!
-//! Why it exists: neither users nor CI have `nvcc`, so the PTX is checked in, and one fixed compiler
-//! must be able to make it again to the byte. That compiler is NVRTC, which PyPI carries as a wheel and
-//! which needs no GPU. Must never import: cudarc or any crate of gpuprof; a stale PTX must not stop
-//! the program that mends it from building.
+//! Why it exists: neither users nor CI have `nvcc`, so the PTX is checked in, and one fixed
+//! compiler must be able to make it again to the byte. That compiler is NVRTC, which PyPI carries
+//! as a wheel and which needs no GPU.
 
 use std::env;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -96,7 +95,8 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// One line on how the checked-in PTX differs from what its source gives now; `None` if it does not.
+/// One line on how the checked-in PTX differs from what its source gives now; `None` if it does
+/// not.
 fn disagreement(source: &Path, file: &Path, wanted: &str, root: &Path) -> Option<String> {
     let (source, name) = (shown(source, root), shown(file, root));
     let found = match fs::read_to_string(file) {
@@ -115,8 +115,8 @@ fn disagreement(source: &Path, file: &Path, wanted: &str, root: &Path) -> Option
     ))
 }
 
-/// Unpacks the wheel that `requirement` pins into `folder`, unless it is there already, and gives the
-/// path of the compiler's library.
+/// Unpacks the wheel that `requirement` pins into `folder`, unless it is there already, and gives
+/// the path of the compiler's library.
 fn fetch(requirement: &Path, folder: &Path) -> Result<PathBuf, String> {
     let pinned = fs::read_to_string(requirement)
         .map_err(|e| format!("cannot read {}: {e}", requirement.display()))?;
@@ -212,7 +212,8 @@ struct Nvrtc {
 
 impl Nvrtc {
     fn load(path: &Path) -> Result<Self, String> {
-        // SAFETY: NVIDIA's library, checked against its pinned hash; loading it runs its initializers only.
+        // SAFETY: NVIDIA's library, checked against its pinned hash; loading it runs its
+        // initializers only.
         let library = unsafe { Library::new(path) }
             .map_err(|e| format!("cannot load {}: {e}", path.display()))?;
         Ok(Self {

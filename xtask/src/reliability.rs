@@ -1,7 +1,8 @@
-//! `cargo xtask reliability`: what the reliability tests see, as the tables of `docs/reliability.md`.
+//! `cargo xtask reliability`: what the reliability tests see, as the tables of
+//! `docs/reliability.md`.
 //!
-//! Why: a test says that a promise holds; a reader wants to see what happens. The tables come from the tests' own code,
-//! so that none can say what no test has seen. Must never import: demo, nsys.
+//! Why: a test says that a promise holds; a reader wants to see what happens. The tables come from
+//! the tests' own code, so that none can say what no test has seen.
 
 use std::fs;
 use std::process::Command;
@@ -40,7 +41,8 @@ const SECTIONS: [Section; 3] = [
     Section {
         name: "exit",
         source: Source::Rows {
-            head: "| way to end | status | as without gpuprof | report | standard output | took |\n|---|---|---|---|---|---|",
+            head: "| way to end | status | as without gpuprof | report | standard output | took |\n\
+                   |---|---|---|---|---|---|",
             tests: &["process"],
         },
     },
@@ -67,8 +69,8 @@ const SECTIONS: [Section; 3] = [
 /// Runs the tests of each section, or of one, prints their tables and writes them into the page.
 ///
 /// # Errors
-/// A text for the user: a section that does not exist, something missing that may not be installed, or a test that
-/// failed. The page then stays as it was.
+/// A text for the user: a section that does not exist, something missing that may not be installed,
+/// or a test that failed. The page then stays as it was.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let wanted = |section: &&Section| match arguments {
         [] => true,

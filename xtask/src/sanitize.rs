@@ -1,7 +1,8 @@
-//! `cargo xtask sanitize`: what threads share, in every order with loom and as it really runs under ThreadSanitizer.
+//! `cargo xtask sanitize`: what threads share, in every order with loom and as it really runs under
+//! ThreadSanitizer.
 //!
-//! Why not part of `test`: ThreadSanitizer needs a nightly toolchain with the source of the standard library, and builds all
-//! of it again. Must never import: demo, sim, test.
+//! Why not part of `test`: ThreadSanitizer needs a nightly toolchain with the source of the
+//! standard library, and builds all of it again.
 
 use std::process::Command;
 
@@ -10,7 +11,8 @@ use crate::workspace::{self, Workspace};
 
 const USAGE: &str = "usage: cargo xtask sanitize [loom | thread]";
 
-/// The only target that is instrumented: build scripts and macros, which run while building, stay as they are.
+/// The only target that is instrumented: build scripts and macros, which run while building, stay
+/// as they are.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Tests of the facade that would show nothing here.
@@ -31,7 +33,8 @@ const RUSTFLAGS: &str = "-Zsanitizer=thread -Clink-arg=-Wl,--export-dynamic-symb
 /// Runs both, or the one that is named.
 ///
 /// # Errors
-/// A text for the user: a wrong argument, no nightly toolchain, a failed test, or a report of ThreadSanitizer's.
+/// A text for the user: a wrong argument, no nightly toolchain, a failed test, or a report of
+/// ThreadSanitizer's.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     needs::ensure(&[Need::CCompiler, Need::Libclang])?;
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {

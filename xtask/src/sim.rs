@@ -1,7 +1,7 @@
 //! `cargo xtask sim`: runs any cudarc program on the simulated device, unchanged.
 //!
-//! Why: to see what a program does without a GPU, and to hold the simulator against programs that know
-//! nothing of it. Must never import: simcuda; it is built here and only its file is used.
+//! Why: to see what a program does without a GPU, and to hold the simulator against programs that
+//! know nothing of it.
 
 use std::env;
 use std::fs;

@@ -1,7 +1,7 @@
 //! The repository as cargo sees it: where it is, what it holds, and how to call cargo in it.
 //!
-//! Why `cargo metadata` and not paths: a user may have moved the target folder, and the list of tests
-//! must be cargo's own. Must never import: any other module of xtask.
+//! Why `cargo metadata` and not paths: a user may have moved the target folder, and the list of
+//! tests must be cargo's own.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,11 @@
 //! Which C library a program needs: the newest version that its symbols name.
 //!
-//! Why read it: the pack is linked against the glibc of the machine that builds it, and an older one refuses it with a
-//! message that helps nobody. Must never import: any other module of xtask.
+//! Why read it: the pack is linked against the glibc of the machine that builds it, and an older
+//! one refuses it with a message that helps nobody.
 
-/// The newest `GLIBC_major.minor` in the version names of `image`; (0, 0) where there is none. Version names stand in the
-/// string table between NULs (System V ABI, Symbol Versioning), so they are found without reading the headers.
+/// The newest `GLIBC_major.minor` in the version names of `image`; (0, 0) where there is none.
+/// Version names stand in the string table between NULs (System V ABI, Symbol Versioning), so they
+/// are found without reading the headers.
 pub(super) fn newest_glibc(image: &[u8]) -> (u32, u32) {
     image
         .split(|byte| *byte == 0)

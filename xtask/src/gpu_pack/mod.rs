@@ -1,7 +1,8 @@
-//! `cargo xtask gpu-pack`: one folder that runs on a machine with an NVIDIA driver and no Rust toolchain.
+//! `cargo xtask gpu-pack`: one folder that runs on a machine with an NVIDIA driver and no Rust
+//! toolchain.
 //!
-//! Why: machines with a GPU are rented by the hour and have nothing of ours on them; what is carried there must be small,
-//! complete and known to work. Must never import: gpuprof or cudarc; the programs check, this only packs them.
+//! Why: machines with a GPU are rented by the hour and have nothing of ours on them; what is
+//! carried there must be small, complete and known to work.
 
 mod elf;
 
@@ -14,8 +15,9 @@ use crate::needs::{self, Need};
 use crate::workspace::{self, Workspace};
 
 const USAGE: &str = "usage: cargo xtask gpu-pack
-  builds target/gpu-pack: the checks, the examples, the benchmark, the simulated driver and libcupti, and run.sh,
-  stripped, at most 48 MiB. Copy that folder to a machine with an NVIDIA driver and run run.sh there; run.sh --help says more.";
+  builds target/gpu-pack: the checks, the examples, the benchmark, the simulated driver and
+  libcupti, and run.sh; at most 48 MiB. Copy that folder to a machine with an NVIDIA driver and run
+  run.sh there; run.sh --help says more.";
 
 /// What starts everything; the pack's glibc stands in it in place of [`GLIBC`].
 const RUN: &str = include_str!("run.sh");
@@ -26,7 +28,8 @@ const LIMIT: u64 = 48 << 20;
 /// One build and what of it is packed besides the examples.
 struct Build {
     arguments: &'static [&'static str],
-    /// Its folder below the pack's own target folder: what switches a feature off must not rebuild everything else.
+    /// Its folder below the pack's own target folder: what switches a feature off must not rebuild
+    /// everything else.
     folder: &'static str,
     /// Paths below the profile's folder.
     files: &'static [&'static str],
@@ -77,7 +80,8 @@ const BUILDS: [Build; 2] = [
 /// Builds the pack.
 ///
 /// # Errors
-/// A text for the user: something missing that may not be installed, a build that fails, a pack that is too large.
+/// A text for the user: something missing that may not be installed, a build that fails, a pack
+/// that is too large.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if !arguments.is_empty() {
         return Err(USAGE.into());

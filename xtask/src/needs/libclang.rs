@@ -1,8 +1,8 @@
 //! Finds libclang where the build of the crate nvtx will look for it.
 //!
-//! Why by the rules of the crate clang-sys (`build/common.rs`, `build/dynamic.rs` of 1.9) and not by a
-//! package's name: the answer must be the build's own. It opens the library by file, so neither
-//! `ldconfig` nor `pkg-config` counts. Must never import: the other modules of xtask.
+//! Why by the rules of the crate clang-sys (`build/common.rs`, `build/dynamic.rs` of 1.9) and not
+//! by a package's name: the answer must be the build's own. It opens the library by file, so
+//! neither `ldconfig` nor `pkg-config` counts.
 
 use std::env;
 use std::ffi::OsStr;
@@ -29,7 +29,8 @@ pub(super) enum Found {
     /// The library alone, as Debian's `libclang1` brings it for editors and doxygen: then the build
     /// stops at `'stddef.h' file not found`.
     NoHeaders,
-    /// `LIBCLANG_PATH` is set and there is no libclang there; installing one elsewhere would not help.
+    /// `LIBCLANG_PATH` is set and there is no libclang there; installing one elsewhere would not
+    /// help.
     WrongPath,
     /// No library.
     Nothing,

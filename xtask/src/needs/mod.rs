@@ -1,8 +1,8 @@
 //! What a command needs from the machine, and how it gets there.
 //!
-//! Why: one command must lead from a clone to the table, and a failed build of somebody else's crate is
-//! no message. The decision is a function of plain facts ([`System`], what is missing), so that it is
-//! tested for machines we do not have. Must never import: demo, test, sim, ptx.
+//! Why: one command must lead from a clone to the table, and a failed build of somebody else's
+//! crate is no message. The decision is a function of plain facts ([`System`], what is missing), so
+//! that it is tested for machines we do not have.
 
 mod libclang;
 mod system;
@@ -58,13 +58,16 @@ impl Need {
     /// A text for the user where no package could mend it.
     fn missing(self) -> Result<bool, String> {
         match self {
-            Need::CCompiler => Ok(!runs(env::var("CC").as_deref().unwrap_or("cc"), &["--version"])),
+            Need::CCompiler => Ok(!runs(
+                env::var("CC").as_deref().unwrap_or("cc"),
+                &["--version"],
+            )),
             Need::Pip => Ok(!runs("python3", &["-m", "pip", "--version"])),
             Need::Libclang => match Search::here().run() {
                 Found::Complete => Ok(false),
                 Found::NoHeaders | Found::Nothing => Ok(true),
                 Found::WrongPath => Err(
-                    "LIBCLANG_PATH is set, but there is no libclang.so there: correct it or unset it".into(),
+                    "LIBCLANG_PATH is set, but has no libclang.so: correct it or unset it".into(),
                 ),
             },
         }

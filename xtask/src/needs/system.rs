@@ -1,7 +1,6 @@
 //! What kind of machine this is, and its package manager.
 //!
 //! Why facts and not answers: [`super::plan`] decides, and its tests make machines up.
-//! Must never import: libclang.
 
 use std::fs;
 use std::path::Path;
@@ -90,8 +89,8 @@ impl System {
     }
 }
 
-/// Installs packages with apt-get. The package lists are fetched first where there are none, as in a
-/// fresh container, and once more when the lists were too old to install from.
+/// Installs packages with apt-get. The package lists are fetched first where there are none, as in
+/// a fresh container, and once more when the lists were too old to install from.
 pub(super) fn install(packages: &[&str], sudo: bool) -> Result<(), String> {
     let install = || {
         let mut command = apt_get(sudo, &["install", "--yes", "--no-install-recommends"]);

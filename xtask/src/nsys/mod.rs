@@ -1,7 +1,7 @@
 //! `cargo xtask nsys`: Nsight Systems, unpacked into the target folder.
 //!
-//! Installing its packages would install NVIDIA driver libraries too, which can break a machine that
-//! has NVIDIA's own. `tests/suite/nvtx/nsight` compares its reports with gpuprof's.
+//! Installing its packages would install NVIDIA driver libraries too, which can break a machine
+//! that has NVIDIA's own. `tests/suite/nvtx/nsight` compares its reports with gpuprof's.
 
 mod profile;
 mod sources;

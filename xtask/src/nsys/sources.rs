@@ -1,8 +1,8 @@
 //! The machine's own apt sources with one component more, as text.
 //!
-//! Why from the machine: its mirror and its keys are what works and is trusted here; this project names neither. Only
-//! the distribution's own entries are taken, so that nobody else's repository can fail or offer a package of that name.
-//! Must never import: any other module of xtask.
+//! Why from the machine: its mirror and its keys are what works and is trusted here; this project
+//! names neither. Only the distribution's own entries are taken, so that nobody else's repository
+//! can fail or offer a package of that name.
 
 /// A distribution whose repositories hold Nsight Systems.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,8 @@ impl Distribution {
         })
     }
 
-    /// The entries of a one-line file (`sources.list`, `*.list`) that are the distribution's, with the component.
+    /// The entries of a one-line file (`sources.list`, `*.list`) that are the distribution's, with
+    /// the component.
     pub(super) fn one_line(&self, text: &str) -> String {
         let mut out = String::new();
         for line in text.lines() {
@@ -200,7 +201,8 @@ Suites: bookworm
 Components: main
 ";
         assert_eq!(bookworm().paragraphs(text), "");
-        let lines = "deb http://other.example/x cloud-bookworm main\ndeb-src http://m.example/d bookworm main\n";
+        let lines = "deb http://other.example/x cloud-bookworm main\n\
+                     deb-src http://m.example/d bookworm main\n";
         assert_eq!(bookworm().one_line(lines), "");
     }
 

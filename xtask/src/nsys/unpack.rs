@@ -1,7 +1,8 @@
 //! Brings Nsight Systems into `target/nsys/`, and changes nothing outside it.
 //!
-//! Why not `apt install`: its packages depend on NVIDIA driver libraries, which can displace the machine's own. apt-get
-//! runs with sources and state of its own, needs no root, and dpkg only unpacks.
+//! Why not `apt install`: its packages depend on NVIDIA driver libraries, which can displace the
+//! machine's own. apt-get runs with sources and state of its own, needs no root, and dpkg only
+//! unpacks.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -25,7 +26,8 @@ const PACKAGES: [&str; 9] = [
 ];
 
 /// Why it may not be had, and what helps, at the end of each message.
-const ELSEWHERE: &str = "Nsight Systems is taken from the distribution's own packages, on x86_64 with Debian \
+const ELSEWHERE: &str = "Nsight Systems is taken from the distribution's own packages, \
+on x86_64 with Debian \
 (non-free) or Ubuntu (multiverse), over the network; run `cargo xtask nsys setup` there";
 
 /// Where its parts are.
@@ -76,7 +78,8 @@ fn fetch(folder: &Path) -> Result<(), String> {
     let distribution = Distribution::of(&os_release)
         .ok_or_else(|| format!("this is neither Debian nor Ubuntu; {ELSEWHERE}"))?;
     println!(
-        "unpacking Nsight Systems from {} into {} (170 MB to fetch, 600 MB unpacked); the system stays as it is",
+        "unpacking Nsight Systems from {} into {} (170 MB to fetch, 600 MB unpacked); \
+         the system is not changed",
         distribution.component,
         folder.display()
     );
@@ -137,7 +140,8 @@ impl Apt {
             "APT::Sandbox::User=root".into(),
             "Acquire::Languages=none".into(),
             "Acquire::Retries=2".into(),
-            // An update that reached nothing would else succeed, and the packages be called unknown.
+            // An update that reached nothing would else succeed, and the packages be called
+            // unknown.
             "APT::Update::Error-Mode=any".into(),
         ];
         Ok(Apt { options })
@@ -166,7 +170,8 @@ impl Apt {
     }
 }
 
-/// The distribution's entries of each file of apt's sources, by the names that the private ones get.
+/// The distribution's entries of each file of apt's sources, by the names that the private ones
+/// get.
 fn own_sources(distribution: &Distribution) -> Vec<(String, String)> {
     let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
     if let Ok(entries) = fs::read_dir("/etc/apt/sources.list.d") {

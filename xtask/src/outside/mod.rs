@@ -10,9 +10,10 @@ use std::process::Command;
 
 use crate::workspace;
 
-/// The features that CONTRIBUTING.md asks of a user's cudarc: none of gpuprof's choosing.
+/// cudarc as in the README: for any CUDA version, opened at run time.
 const CUDARC: &str = r#"cudarc = { version = "0.19.6", default-features = false, features = [
-    "std", "driver", "fallback-dynamic-loading", "cuda-version-from-build-system", "fallback-latest",
+    "std", "driver", "fallback-dynamic-loading", "cuda-version-from-build-system",
+    "fallback-latest",
 ] }"#;
 
 const MAIN: &str = r#"
@@ -38,7 +39,8 @@ struct Program {
 }
 
 impl Program {
-    /// Writes the program into `folder`: with gpuprof and these of its features, or with cudarc alone.
+    /// Writes the program into `folder`: with gpuprof and these of its features, or with cudarc
+    /// alone.
     fn write(folder: &Path, features: Option<&[&str]>) -> Result<Program, String> {
         let failed = |error| format!("{}: {error}", folder.display());
         let root = workspace::root();

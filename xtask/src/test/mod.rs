@@ -1,8 +1,8 @@
 //! `cargo xtask test`: everything the project promises, run in one command.
 //!
 //! `cargo test` is not enough: features unify within one build, so the switched-off build and the
-//! other feature sets need builds of their own; the PTX and the oldest toolchain are no cargo tests;
-//! and no test may be skipped unseen.
+//! other feature sets need builds of their own; the PTX and the oldest toolchain are no cargo
+//! tests; and no test may be skipped unseen.
 
 mod counts;
 mod msrv;

@@ -1,7 +1,7 @@
 //! Holds the promise `rust-version` of the workspace against a toolchain of that version.
 //!
 //! Why not only CI's own toolchain: the promise is about the oldest one, and whoever runs the tests
-//! usually has a newer one. Must never import: harness, needs, ptx.
+//! usually has a newer one.
 
 use std::process::Command;
 
@@ -38,7 +38,8 @@ pub(super) fn check(workspace: &Workspace, running: &str) -> Result<Verdict, Str
         .any(|line| has_version(line, &toolchain))
     {
         println!(
-            "installing the toolchain {toolchain} with rustup: it is the oldest that gpuprof promises to build with"
+            "installing the toolchain {toolchain} with rustup: \
+             it is the oldest that gpuprof promises to build with"
         );
         let mut install = Command::new("rustup");
         install.args([
@@ -104,7 +105,8 @@ fn full_version(version: &str) -> String {
     format!("{version}{}", ".0".repeat(missing))
 }
 
-/// Whether a line of `rustup toolchain list`, such as `1.95.0-x86_64-unknown-linux-gnu`, is that version.
+/// Whether a line of `rustup toolchain list`, such as `1.95.0-x86_64-unknown-linux-gnu`, is that
+/// version.
 fn has_version(line: &str, version: &str) -> bool {
     line.strip_prefix(version)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', ' ']))

@@ -2,8 +2,6 @@
 //! its two uses, when the restructuring is done.
 
 pub(crate) const SIZES: &[&str] = &[
-    "benches/",
-    "examples/",
     "gpuprof-report/",
     "gpuprof-runtime/src/collector/",
     "gpuprof-runtime/src/span/",
@@ -14,9 +12,7 @@ pub(crate) const SIZES: &[&str] = &[
     "gpuprof-runtime/src/site.rs",
     "gpuprof-runtime/src/sync.rs",
     "gpuprof-runtime/tests/",
-    "kernels/",
     "tests/",
-    "xtask/src/",
 ];
 
 pub(crate) const CIRCLES: &[&str] = &["gpuprof-report/src/findings/", "xtask/src/needs/"];
