@@ -180,7 +180,7 @@ fn the_null_stream_beside_the_capture_of_a_blocking_one() {
             });
             lent(&null, || other.kernel(null.stream, 900).expect("launch"));
         });
-        other.synchronize(other.stream).expect("synchronize");
+        other.synchronize().expect("synchronize");
         w.cpu(1_000);
         let profile = w.finish(session);
         assert_eq!(gpu_times(&profile, "lent"), (1, 900, 900), "{mode:?}");

@@ -34,7 +34,7 @@ fn a_faulty_kernel_breaks_its_own_context_alone() {
     let session = w.session();
     let broken = Err(CUDA_ERROR_ILLEGAL_ADDRESS);
     around(&lent, || other.fault(other.stream).expect("launch"));
-    let answer = other.synchronize(other.stream).map_err(|error| error.0);
+    let answer = other.synchronize().map_err(|error| error.0);
     assert_eq!(answer, broken, "the program sees it first");
     (0..10).for_each(|_| around(&lent, || ()));
     let launched = other.kernel(other.stream, 1).map_err(|error| error.0);

@@ -126,7 +126,7 @@ fn the_event_floor_is_shown_and_not_subtracted() {
     lent(&stream, || {
         other.kernel(other.stream, 5_000).expect("launch")
     });
-    other.synchronize(other.stream).expect("synchronize");
+    other.synchronize().expect("synchronize");
     let profile = w.finish(session);
     w.sim.set_event_ns(0);
     assert_eq!(profile.diagnostics.event_overhead_ns, Some(400));

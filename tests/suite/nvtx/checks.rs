@@ -23,7 +23,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
 
 /// Runs `scenario` under the recorder.
 fn recorded(scenario: &str) -> (Profile, Vec<Call>) {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("report.json");
     let program = Program::new(scenario).env("GPUPROF_REPORT", format!("json={}", path.display()));
     let (ended, calls) = program.recorded();

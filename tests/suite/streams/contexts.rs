@@ -53,7 +53,7 @@ fn two_contexts_of_one_device_have_events_of_their_own() {
             other.kernel(other.stream, 3_000).expect("launch");
             on(&w.gpu, &w.gpu.stream, 50_000);
         });
-        other.synchronize(other.stream).expect("synchronize");
+        other.synchronize().expect("synchronize");
     }
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "around"), (2, 6_000, 6_000));
@@ -163,7 +163,7 @@ fn a_raw_context_at_the_address_of_one_that_is_gone_is_another() {
                 other.kernel(other.stream, ns).expect("launch");
             });
         }
-        other.synchronize(other.stream).expect("synchronize");
+        other.synchronize().expect("synchronize");
         drop(gpuprof::collect());
         other.destroy();
     }
@@ -191,7 +191,7 @@ fn a_raw_context_that_ends_before_its_times_are_read_loses_them_and_no_more() {
     let lent = other.lend(other.stream, true);
     w.sim.reset_calls();
     around(&lent, || other.kernel(other.stream, 700).expect("launch"));
-    other.synchronize(other.stream).expect("synchronize");
+    other.synchronize().expect("synchronize");
     let profile = w.finish(session);
     w.sim.reuse_handles(false);
     let function = function(&profile, "around");
@@ -213,7 +213,7 @@ fn raw_contexts_that_have_ended_pile_up_nothing() {
         around(&other.lend(other.stream, true), || {
             other.kernel(other.stream, 1_000).expect("launch");
         });
-        other.synchronize(other.stream).expect("synchronize");
+        other.synchronize().expect("synchronize");
         drop(gpuprof::collect());
         other.destroy();
     };
@@ -249,9 +249,9 @@ fn the_null_stream_waits_for_blocking_streams_as_ever() {
             other.kernel(null, 1_000).expect("launch");
         });
     });
-    other.synchronize(other.stream).expect("synchronize");
+    other.synchronize().expect("synchronize");
     assert_eq!(w.sim.now(), began, "a non-blocking stream takes no part");
-    other.synchronize(null).expect("synchronize");
+    other.synchronize_null_stream().expect("synchronize");
     assert_eq!(w.sim.now() - began, 41_000);
     let profile = w.finish(session);
     // The pair's own start waits as the kernel does.
@@ -282,7 +282,7 @@ fn a_lent_stream_is_what_it_says() {
         let _same = lent.stream_ref();
         around(&lent, || other.kernel(other.stream, 700).expect("launch"));
     });
-    other.synchronize(other.stream).expect("synchronize");
+    other.synchronize().expect("synchronize");
     let profile = w.finish(session);
     // One stream however it is lent: the inner call's time is part of the outer one's.
     let around = gpu(&profile, "around");

@@ -83,10 +83,16 @@ impl Other {
         })
     }
 
-    /// Waits for one of its streams.
-    pub fn synchronize(&self, stream: sys::CUstream) -> Result<(), DriverError> {
+    /// Waits for its stream.
+    pub fn synchronize(&self) -> Result<(), DriverError> {
         // SAFETY: the stream is alive.
-        self.inside(|| unsafe { result::stream::synchronize(stream) })
+        self.inside(|| unsafe { result::stream::synchronize(self.stream) })
+    }
+
+    /// Waits for the null stream of the context.
+    pub fn synchronize_null_stream(&self) -> Result<(), DriverError> {
+        // SAFETY: the null stream is always valid.
+        self.inside(|| unsafe { result::stream::synchronize(std::ptr::null_mut()) })
     }
 
     /// Ends the context with everything in it, whatever is still to come there.

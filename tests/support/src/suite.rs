@@ -147,7 +147,7 @@ fn run_apart(test: &str, shows_output: bool) -> Result<(), Failed> {
         };
     }
     // A file, because a process that outlives the test would keep a pipe open.
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("output");
     let output = File::create(&path).expect("the target folder can be written");
     let errors = output.try_clone().expect("a descriptor");

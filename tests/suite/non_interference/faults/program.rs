@@ -264,11 +264,7 @@ fn raw_streams(sim: Sim, gpu: &Gpu) -> Answer<()> {
         let other = Other::new(sim)?;
         let lent = other.lend(other.stream, tells_context);
         let answers = [(); 2].map(|()| around(&lent, || other.kernel(other.stream, KERNEL_NS)));
-        tell(
-            gpu,
-            "another context",
-            (answers, other.synchronize(other.stream)),
-        );
+        tell(gpu, "another context", (answers, other.synchronize()));
     }
     Ok(())
 }

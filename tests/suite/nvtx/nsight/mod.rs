@@ -112,7 +112,7 @@ fn async_calls_are_the_ranges_of_the_report() {
 
 /// The ranges of one run are the calls of gpuprof's JSON.
 fn same_calls(nsys: &Nsys, program: &Path, environment: &[(&str, &str)]) -> Result<(), String> {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let json = folder.path("profile.json");
     let setting = format!("json={}", json.display());
     let environment = [environment, &[("GPUPROF_REPORT", setting.as_str())]].concat();
@@ -144,7 +144,7 @@ fn no_error(report: &Report) -> Result<(), String> {
 fn colours_categories_and_payloads_arrive() {
     with_nsys(|nsys| {
         let environment = [(SCENARIO, "attributes"), ("GPUPROF_REPORT", "none")];
-        let report = run(nsys, &Folder::new(), &this_program(), &environment, &[])?;
+        let report = run(nsys, &Folder::create(), &this_program(), &environment, &[])?;
         let ranges: Vec<_> = report.ranges.iter().map(attributes_of).collect();
         assert_eq!(ranges, ATTRIBUTES);
         no_error(&report)
@@ -169,7 +169,7 @@ fn a_capture_range_is_one_call() {
         ];
         let report = run(
             nsys,
-            &Folder::new(),
+            &Folder::create(),
             &this_program(),
             &environment,
             &options,

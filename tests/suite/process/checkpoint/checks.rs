@@ -84,7 +84,7 @@ fn a_kill_at_any_moment_leaves_a_whole_file_of_the_last_interval() {
 
 /// Runs the program, kills it at a random moment and looks at its file.
 fn killed() -> Left {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let (path, age) = (folder.path("report.json"), folder.path("age"));
     let program = Program::new("ticking")
         .env("GPUPROF_CHECKPOINT", INTERVAL.as_secs_f64().to_string())
@@ -124,7 +124,7 @@ fn random_up_to(longest: Duration) -> Duration {
 
 /// Runs `scenario` with a checkpoint every 50 ms and gives what is in its file at the end.
 fn run(scenario: &str) -> (Ended, Profile) {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("report.json");
     let ended = Program::new(scenario)
         .env("GPUPROF_CHECKPOINT", "50ms")
@@ -164,7 +164,7 @@ fn queued_gpu_work_is_counted_and_not_waited_for() {
 }
 
 fn a_path_counts_from_where_the_program_began() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let ended = Program::new("elsewhere")
         .folder(&folder)
         .env("GPUPROF_CHECKPOINT", "0.05")
@@ -206,7 +206,7 @@ fn what_cannot_be_written_is_said_once() {
 }
 
 fn where_no_span_ran_there_is_no_file() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let report = format!("json={}", folder.path("report.json").display());
     let ended = Program::new("no span")
         .env("GPUPROF_CHECKPOINT", "0.05")

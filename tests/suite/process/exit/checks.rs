@@ -168,7 +168,7 @@ fn asking_for_the_report_changes_nothing() {
 fn a_forked_child_reports_nothing() {
     let (_, profile) = played("a child by fork, without exec", "fork");
     assert_eq!(function(&profile, "work").calls, 1);
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("{pid}.json");
     let ended = Program::new("fork")
         .env("GPUPROF_REPORT", format!("json={}", path.display()))
@@ -204,7 +204,7 @@ fn what_ends_at_once_loses_the_report_and_nothing_else() {
 }
 
 fn a_process_without_a_span_prints_nothing() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let report = format!("table,tree,json={}", folder.path("report.json").display());
     let ended = Program::new("no span").env("GPUPROF_REPORT", report).run();
     assert_eq!(

@@ -24,7 +24,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
 
 /// Runs `scenario` by `run` with the JSON in a file, and without gpuprof, and checks that the ends are the same.
 fn same_end(way: &str, scenario: &str, run: fn(Program) -> Ended) -> Ended {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("report.json");
     let report = format!("table,json={}", path.display());
     let with = run(Program::new(scenario).env("GPUPROF_REPORT", report));
@@ -97,7 +97,7 @@ fn from_a_panic_hook() {
 }
 
 fn a_child_by_fork_and_exec_reports_for_itself() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let report = format!("table,json={}", folder.path("{pid}.json").display());
     let with = Program::new("fork and exec")
         .env("GPUPROF_REPORT", report)

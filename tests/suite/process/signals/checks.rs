@@ -27,7 +27,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
 
 /// Runs `scenario` with gpuprof on signals and without gpuprof, sends `signals`, and checks that the ends are the same.
 fn signalled(way: &str, scenario: &str, signals: &[i32]) -> Ended {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("report.json");
     let run = |program: Program| {
         let running = program.start().until_ready();

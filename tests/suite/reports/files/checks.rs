@@ -63,7 +63,7 @@ fn mode(path: &Path) -> u32 {
 
 fn permissions_are_the_umasks_but_nobody_else_may_write() {
     for (scenario, wanted) in [("umask 0", 0o644), ("umask 77", 0o600)] {
-        let folder = Folder::new();
+        let folder = Folder::create();
         let path = folder.path("report.json");
         let report = format!("json={}", path.display());
         run(Program::new(scenario).env("GPUPROF_REPORT", report));
@@ -72,7 +72,7 @@ fn permissions_are_the_umasks_but_nobody_else_may_write() {
 }
 
 fn what_was_closed_to_others_stays_closed() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("report.json");
     for (before, after) in [
         (0o600, 0o600),
@@ -96,7 +96,7 @@ fn umask() -> u32 {
 }
 
 fn a_reader_of_the_old_report_reads_it_to_its_end() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("report.json");
     fs::write(&path, "the old report").expect("written");
     let mut reader = File::open(&path).expect("there");
@@ -109,7 +109,7 @@ fn a_reader_of_the_old_report_reads_it_to_its_end() {
 }
 
 fn a_symlink_is_replaced_and_not_followed() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let (path, victim) = (folder.path("report.json"), folder.path("victim"));
     for content in [Some("precious"), None] {
         let _ = fs::remove_file(&path);
@@ -131,7 +131,7 @@ fn a_symlink_is_replaced_and_not_followed() {
 }
 
 fn a_folder_is_refused_and_nothing_is_lost() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("report.json");
     fs::create_dir(&path).expect("a folder");
     assert_shown_instead(&run(to(&path)), "is a directory");
@@ -140,7 +140,7 @@ fn a_folder_is_refused_and_nothing_is_lost() {
 }
 
 fn one_path_that_fails_leaves_the_others() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let report = format!(
         "json={},table,json={}",
         folder.path("nowhere/report.json").display(),
@@ -156,7 +156,7 @@ fn one_path_that_fails_leaves_the_others() {
 
 fn a_full_device_and_a_limit_on_files_leave_the_old_report() {
     assert_shown_instead(&run(to(Path::new("/dev/full"))), "No space left on device");
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("report.json");
     fs::write(&path, "the old report").expect("written");
     let report = format!("json={}", path.display());
@@ -174,7 +174,7 @@ fn pipe_at(path: &Path) {
 }
 
 fn a_pipe_with_a_reader_gets_the_report() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("pipe");
     pipe_at(&path);
     // Without this flag the open would wait for a writer.
@@ -192,7 +192,7 @@ fn a_pipe_with_a_reader_gets_the_report() {
 }
 
 fn a_pipe_without_a_reader_keeps_nobody() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("pipe");
     pipe_at(&path);
     assert_shown_instead(&run(to(&path)), "nobody reads from it");
@@ -217,7 +217,7 @@ fn standard_output_may_be_asked_for() {
 }
 
 fn standard_output_in_a_file_goes_on_where_it_was() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("output");
     fs::write(&path, "before\n").expect("written");
     let mut output = OpenOptions::new().write(true).open(&path).expect("there");

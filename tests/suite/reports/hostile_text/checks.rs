@@ -93,7 +93,7 @@ fn names_do_no_harm_in_table_and_tree() {
 }
 
 fn names_stand_whole_in_the_json() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("report.json");
     let report = format!("json={}", path.display());
     let ended = run(Program::new("names").env("GPUPROF_REPORT", report));
@@ -132,7 +132,7 @@ fn called(folder: &Folder, name: &str) -> Program {
 }
 
 fn a_program_may_be_called_anything() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     for name in [
         "\x1b[2J\r\ngpuprof: forged\u{202e}\u{9b}31m",
         "{pid}{exe}",
@@ -141,7 +141,7 @@ fn a_program_may_be_called_anything() {
     ] {
         let ended = run(called(&folder, name));
         assert_eq!(ended.reports(), 1, "{}", ended.stderr);
-        let reports = Folder::new();
+        let reports = Folder::create();
         let report = format!("json={}", reports.path("of-{exe}").display());
         let ended =
             run(called(&folder, &format!("{}z", &name[..name.len() - 1]))
@@ -159,7 +159,7 @@ fn a_program_may_be_called_anything() {
 }
 
 fn a_path_may_hold_anything() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let name = "a\x1b[2J\r\ngpuprof: forged\u{202e}\u{9b}31m\"'<b>&\\.json";
     let report = |path: &Path| format!("json={}", path.display());
     let ended = run(Program::new("names").env("GPUPROF_REPORT", report(&folder.path(name))));

@@ -71,7 +71,7 @@ fn without_settings_there_is_the_table() {
 
 fn off_and_nvtx_measure_nothing() {
     for mode in ["off", "nvtx"] {
-        let folder = Folder::new();
+        let folder = Folder::create();
         let report = format!("table,tree,json={}", folder.path("report.json").display());
         let ended = run(Program::new("work")
             .env("GPUPROF", mode)
@@ -106,7 +106,7 @@ fn outputs_are_a_list() {
         );
         assert_eq!(ended.reports(), usize::from(table) + usize::from(tree));
     }
-    let folder = Folder::new();
+    let folder = Folder::create();
     let (a, b) = (folder.path("a.json"), folder.path("b.json"));
     let ended = work(
         "GPUPROF_REPORT",
@@ -117,7 +117,7 @@ fn outputs_are_a_list() {
 }
 
 fn paths_are_filled_in() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let report = format!("json={}", folder.path("{exe}-{rank}-{pid}.json").display());
     let ended = run(Program::new("work")
         .env("GPUPROF_REPORT", &report)
@@ -130,7 +130,7 @@ fn paths_are_filled_in() {
     let exe = std::env::current_exe().expect("a test has a path");
     assert_eq!(exe.file_name(), Some(OsStr::new(&profile.program)));
 
-    let folder = Folder::new();
+    let folder = Folder::create();
     work(
         "GPUPROF_REPORT",
         format!("json={}", folder.path("{rank}.json").display()),
@@ -184,7 +184,7 @@ pub(super) fn validate(text: &str) {
 }
 
 fn the_json_holds_to_its_schema() {
-    let folder = Folder::new();
+    let folder = Folder::create();
     let path = folder.path("report.json");
     for (variable, value) in [
         ("GPUPROF", "on"),

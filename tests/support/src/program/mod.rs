@@ -159,7 +159,7 @@ impl Program {
 
     /// Runs it with the table on standard error and the JSON in a file, and reads that.
     pub fn profiled(self) -> (Ended, Profile) {
-        let folder = Folder::new();
+        let folder = Folder::create();
         let path = folder.path("report.json");
         let ended = self
             .env("GPUPROF_REPORT", format!("table,json={}", path.display()))
@@ -170,7 +170,7 @@ impl Program {
 
     /// Runs it with the NVTX recorder injected and gives the NVTX calls it made.
     pub fn recorded(self) -> (Ended, Vec<nvtx_recorder::Call>) {
-        let folder = Folder::new();
+        let folder = Folder::create();
         let log = folder.path("nvtx.jsonl");
         let program = self.env("NVTX_INJECTION64_PATH", nvtx_recorder::library());
         let ended = program.env(nvtx_recorder::LOG, &log).run();
@@ -194,7 +194,7 @@ pub fn read_profile(path: &Path, ended: &Ended) -> Profile {
 pub struct Folder(PathBuf);
 
 impl Folder {
-    pub fn new() -> Self {
+    pub fn create() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("process-{}-{count}", std::process::id());

@@ -58,7 +58,7 @@ impl Running {
         limit: Duration,
         stderr: impl Read + Send + 'static,
     ) -> Self {
-        let folder = Folder::new();
+        let folder = Folder::create();
         command.env(READY, folder.path("ready"));
         let shown = format!("{command:?}");
         let began = Instant::now();
