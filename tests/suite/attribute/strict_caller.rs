@@ -24,7 +24,11 @@ use gpuprof::{gpu_profile, scope};
 use support::suite::Module;
 use support::tests;
 
-pub(super) const MODULE: Module =
+#[expect(
+    clippy::redundant_pub_crate,
+    reason = "rustc asks for a restricted item"
+)]
+pub(crate) const MODULE: Module =
     Module::new(module_path!(), &[tests![strict_callers_compile_and_run,]]);
 
 /// Its items come first in the body, its parameters are of every kind.

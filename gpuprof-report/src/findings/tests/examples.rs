@@ -195,7 +195,7 @@ fn the_training_step_of_04_is_launch_bound_and_nothing_around_or_inside_it() {
         training(h200(), 2_200, 492 * US, 10 * US),
         training(simulated(), 2_050, 144 * US, 5_700),
     ] {
-        assert_eq!(found(&profile), [("launch-bound".into(), "step".into())]);
+        assert_eq!(found(&profile), [("launch-bound", "step".into())]);
     }
     let text = evidence(
         "launch-bound",
@@ -225,7 +225,7 @@ fn the_copies_of_01_are_found_and_saxpy_is_not() {
         function("download", 1, 52_800 * US).copied([pageable("DtoH", 1, 52_000 * US, 67_100_000)]),
     ];
     let profile = program(h200(), functions, &[]);
-    let expected = ["download", "upload"].map(|function| ("host-copies".into(), function.into()));
+    let expected = ["download", "upload"].map(|function| ("host-copies", function.into()));
     assert_eq!(found(&profile), expected);
 }
 
