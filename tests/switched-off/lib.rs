@@ -1,5 +1,6 @@
-//! A library as a user would write it that leaves measuring to the final program: it uses all of gpuprof's interface
-//! without the feature `enable`. That it compiles is the first test; `tests/` has the others.
+//! A library as a user would write it that leaves measuring to the final program: it uses all of
+//! gpuprof's interface without the feature `enable`. That it compiles is the first test; `tests/`
+//! has the others.
 //!
 //! Mistakes in arguments are found here too:
 //!

@@ -7,7 +7,8 @@ use crate::check::World;
 pub(crate) const HELP: &str = "\
 gpu-checks [OPTION]...    make every check and run the examples, each in a process of its own
 gpu-checks list           the checks and what they hold
-gpu-checks check NAME     make one check in this process; its rows are the last line of standard output
+gpu-checks check NAME     make one check in this process; its rows are the last
+                          line of standard output
 gpu-checks machine        what the driver has, as JSON
 
   --out DIR       write gpu-pack.json, gpu-pack.md and examples.txt there

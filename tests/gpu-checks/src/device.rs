@@ -1,6 +1,8 @@
-//! What checks run on: the device that was asked for, a context, and two kernels of known effect and length.
+//! What checks run on: the device that was asked for, a context, and two kernels of known effect
+//! and length.
 //!
-//! Nothing here is annotated: a check annotates what it is about. Must never import: checks, runner.
+//! Nothing here is annotated: a check annotates what it is about. Must never import: checks,
+//! runner.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -14,7 +16,8 @@ use crate::check::World;
 /// Finds the device before cudarc does, which cannot change its mind later.
 ///
 /// # Errors
-/// A text for the user: no device answers and none may be simulated, or the simulator cannot be loaded.
+/// A text for the user: no device answers and none may be simulated, or the simulator cannot be
+/// loaded.
 pub(crate) fn open(world: &World) -> Result<(), String> {
     if world.simulated {
         simcuda::install().map_err(|error| format!("the simulated device: {error}"))?;
@@ -46,8 +49,8 @@ pub(crate) struct Gpu {
 }
 
 impl Gpu {
-    /// With cudarc's own event tracking off, and both kernels launched once: what a check launches is all that stands on
-    /// its streams.
+    /// With cudarc's own event tracking off, and both kernels launched once: what a check launches
+    /// is all that stands on its streams.
     ///
     /// # Errors
     /// The driver's.
@@ -74,7 +77,8 @@ impl Gpu {
         Ok(gpu)
     }
 
-    /// Launches each kernel once: drivers load a kernel's code at its first launch, which no check is about.
+    /// Launches each kernel once: drivers load a kernel's code at its first launch, which no check
+    /// is about.
     fn warm_up(&self) -> Result<(), DriverError> {
         let stream = self.context.default_stream();
         let x = stream.alloc_zeros(1)?;

@@ -1,4 +1,5 @@
-//! The examples, run as anybody runs them: each must end well and with its table, and all tables are kept.
+//! The examples, run as anybody runs them: each must end well and with its table, and all tables
+//! are kept.
 //!
 //! Must never import: checks, or anything of CUDA's.
 
@@ -75,7 +76,8 @@ fn row(name: &str, ended: &Ended, simulated: bool) -> Row {
     Row::held(name, measured, WANTED, true)
 }
 
-/// Programs with two digits and an underscore before their name, by name; cargo's copies bear a hash after a hyphen.
+/// Programs with two digits and an underscore before their name, by name; cargo's copies bear a
+/// hash after a hyphen.
 fn find(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<_> = entries.map(|entry| entry.path()).collect();

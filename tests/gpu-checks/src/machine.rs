@@ -1,5 +1,5 @@
-//! Which machine this is. The driver's own answers come from a process of their own: the one that runs the checks must
-//! stay as it is where the driver hangs.
+//! Which machine this is. The driver's own answers come from a process of their own: the one that
+//! runs the checks must stay as it is where the driver hangs.
 
 use std::fs;
 
@@ -43,8 +43,8 @@ pub(crate) fn this(world: &World) -> Result<Machine, String> {
     })
 }
 
-/// The version in the kernel module's own words, for example `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06
-/// Release Build`.
+/// The version in the kernel module's own words, for example `NVRM version: NVIDIA UNIX x86_64
+/// Kernel Module  580.65.06 Release Build`.
 fn driver_version(text: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with("NVRM version"))?;
     let is_version = |word: &&str| {
@@ -73,7 +73,8 @@ mod tests {
             "UNIX Open Kernel Module for x86_64 ",
         ] {
             let text = format!(
-                "NVRM version: NVIDIA {module} 580.65.06  Release Build  (a@b)\nGCC version: 12.3.0\n"
+                "NVRM version: NVIDIA {module} 580.65.06  Release Build  (a@b)\nGCC version: \
+                 12.3.0\n"
             );
             assert_eq!(driver_version(&text).as_deref(), Some("580.65.06"));
         }

@@ -1,7 +1,7 @@
 //! `gpu-checks`: what gpuprof promises, held against the driver that is there.
 //!
-//! The GPU pack runs it on a machine with a GPU and no Rust toolchain; CI runs it on the simulated device, so that the pack
-//! is known to work before it is carried anywhere.
+//! The GPU pack runs it on a machine with a GPU and no Rust toolchain; CI runs it on the simulated
+//! device, so that the pack is known to work before it is carried anywhere.
 
 mod arguments;
 mod check;

@@ -1,7 +1,7 @@
 //! Running a program to its end or its time limit, with its output kept.
 //!
-//! Why not `Command::output`: it waits for ever, and also for a grandchild that keeps the pipes open.
-//! Must never import: checks, or anything of CUDA's.
+//! Why not `Command::output`: it waits for ever, and also for a grandchild that keeps the pipes
+//! open. Must never import: checks, or anything of CUDA's.
 
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How much longer than a program its output may take to arrive: only a grandchild can hold it back.
+/// How much longer than a program its output may take to arrive: only a grandchild can hold it
+/// back.
 const REST: Duration = Duration::from_secs(1);
 
-/// What the caller's environment must not decide: gpuprof's settings, tools that come between, launches that wait.
+/// What the caller's environment must not decide: gpuprof's settings, tools that come between,
+/// launches that wait.
 const FOREIGN: [&str; 3] = ["NVTX_INJECTION64_PATH", "CUDA_LAUNCH_BLOCKING", "NO_COLOR"];
 
 /// A program that was run.
@@ -53,7 +55,8 @@ pub(crate) fn neutral(command: &mut Command) {
     }
 }
 
-/// A shell that runs the pack in the background has it ignore SIGINT, and what it starts would inherit that.
+/// A shell that runs the pack in the background has it ignore SIGINT, and what it starts would
+/// inherit that.
 fn begin_with_default_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         // SAFETY: no handler is installed; this program wants what is the default.
@@ -69,7 +72,8 @@ pub(crate) fn run(command: Command, limit: Duration) -> io::Result<Ended> {
     watch(command, limit, |_, _| ())
 }
 
-/// The same; again and again until it ends `meanwhile` gets its id and what it has written to standard output so far.
+/// The same; again and again until it ends `meanwhile` gets its id and what it has written to
+/// standard output so far.
 ///
 /// # Errors
 /// It could not be started or waited for.

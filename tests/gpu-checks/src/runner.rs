@@ -1,7 +1,8 @@
-//! A whole run: every check in a process of its own, the examples, and the files that say what came of it.
+//! A whole run: every check in a process of its own, the examples, and the files that say what came
+//! of it.
 //!
-//! Why processes: a hang or a crash costs one row, and each check finds a driver that nobody has used.
-//! Must never import: cudarc. Whoever starts the checks must not need a driver that works.
+//! Why processes: a hang or a crash costs one row, and each check finds a driver that nobody has
+//! used. Must never import: cudarc. Whoever starts the checks must not need a driver that works.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,9 @@
-//! Promise: what the GPU pack runs works before it is carried to a GPU. Every check is made on the simulated device, with
-//! small counts; a row that is not as wanted, and a check that says nothing, fail here.
+//! Promise: what the GPU pack runs works before it is carried to a GPU. Every check is made on the
+//! simulated device, with small counts; a row that is not as wanted, and a check that says nothing,
+//! fail here.
 //!
-//! The examples are left out: `tests/suite/reports/examples.rs` runs them, and who tests this package alone has not built them.
+//! The examples are left out: `tests/suite/reports/examples.rs` runs them, and who tests this
+//! package alone has not built them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,10 @@
-//! gpuprof under load, on the simulated device: each scene prints what it saw as one row of a table.
+//! gpuprof under load, on the simulated device: each scene prints what it saw as one row of a
+//! table.
 //!
-//! `load` runs all scenes at full size, each in a process of its own, as memory and counters are the process's;
-//! `load SCENE` runs one, `load --short` less of each. It exits with 1 if one does not hold. With `GPUPROF_TEST_MATRIX` set it
-//! prints the rows without the head, for a page that has its own.
+//! `load` runs all scenes at full size, each in a process of its own, as memory and counters are
+//! the process's; `load SCENE` runs one, `load --short` less of each. It exits with 1 if one does
+//! not hold. With `GPUPROF_TEST_MATRIX` set it prints the rows without the head, for a page that
+//! has its own.
 
 mod memory;
 mod scene;

@@ -50,7 +50,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Growth after warm-up. A mebibyte is what an allocator and the test's own machinery may come to.
+    /// Growth after warm-up. A mebibyte is what an allocator and the test's own machinery may come
+    /// to.
     pub(crate) fn flat(growth: u64) -> Self {
         Self {
             growth,
@@ -86,7 +87,8 @@ impl Scene {
                 let since = memory.since;
                 let calls = grouped(*calls);
                 println!(
-                    "| {title} | {calls} | {what} | +{grew:.1} MiB {since}, {allowed} allowed | held |"
+                    "| {title} | {calls} | {what} | +{grew:.1} MiB {since}, {allowed} allowed | \
+                     held |"
                 );
             }
             Err(why) => println!("| {title} | – | {why} | – | **failed** |"),

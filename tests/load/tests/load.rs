@@ -1,6 +1,6 @@
-//! Promise: under load nothing is lost without a count, memory stays flat after warm-up and under its ceiling, and the
-//! report is quick. The short form of each scene but `ceiling`, which has none; `cargo run --release -p load` plays all at
-//! full size.
+//! Promise: under load nothing is lost without a count, memory stays flat after warm-up and under
+//! its ceiling, and the report is quick. The short form of each scene but `ceiling`, which has
+//! none; `cargo run --release -p load` plays all at full size.
 
 use std::env;
 use std::process::Command;

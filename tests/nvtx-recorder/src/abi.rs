@@ -6,7 +6,8 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// `nvtxDomainHandle_t` and `nvtxStringHandle_t`: opaque to the program, so a number of ours fits in.
+/// `nvtxDomainHandle_t` and `nvtxStringHandle_t`: opaque to the program, so a number of ours fits
+/// in.
 pub(crate) type Handle = *mut c_void;
 
 /// `wchar_t` on Linux: one UTF-32 unit.
@@ -56,7 +57,8 @@ pub(crate) union Message {
     pub(crate) registered: Handle,
 }
 
-/// `nvtxEventAttributes_v2`. The payload is kept as its eight bytes; `payload_type` says how to read them.
+/// `nvtxEventAttributes_v2`. The payload is kept as its eight bytes; `payload_type` says how to
+/// read them.
 #[repr(C)]
 pub(crate) struct EventAttributes {
     pub(crate) version: u16,

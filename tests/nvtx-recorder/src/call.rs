@@ -1,7 +1,7 @@
 //! What one recorded NVTX call looks like: the plain data between the log and the tests.
 //!
-//! Why a room of its own: the injected library writes it and the test process reads it, and both must
-//! mean the same. Must never import: the other modules of this package.
+//! Why a room of its own: the injected library writes it and the test process reads it, and both
+//! must mean the same. Must never import: the other modules of this package.
 
 use serde::{Deserialize, Serialize};
 
@@ -62,20 +62,23 @@ pub struct Call {
     pub domain: Option<String>,
     /// The message of a range or mark, or the name given; registered strings as their text.
     pub name: Option<String>,
-    /// Whether the message came as a registered string, which is what nsys's capture ranges look for.
+    /// Whether the message came as a registered string, which is what nsys's capture ranges look
+    /// for.
     pub registered: bool,
     /// Colour as 0xAARRGGBB.
     pub color: Option<u32>,
     /// Category id; `None` where NVTX's 0, "no category", arrived.
     pub category: Option<u32>,
-    /// Payload value. `None` without a payload, and for a NaN or an infinity, which JSON cannot hold.
+    /// Payload value. `None` without a payload, and for a NaN or an infinity, which JSON cannot
+    /// hold.
     pub payload: Option<serde_json::Number>,
     /// Payload type; `None` without a payload.
     pub payload_type: Option<PayloadType>,
-    /// The range of [`Op::Start`] and [`Op::End`], unique in the process; the thread of [`Op::NameThread`].
+    /// The range of [`Op::Start`] and [`Op::End`], unique in the process; the thread of
+    /// [`Op::NameThread`].
     pub id: Option<u64>,
-    /// Depth of [`Op::Push`] and [`Op::Pop`] on this thread in this domain: 0 is the outermost range,
-    /// −1 a pop without a push. `None` once the thread is being torn down.
+    /// Depth of [`Op::Push`] and [`Op::Pop`] on this thread in this domain: 0 is the outermost
+    /// range, −1 a pop without a push. `None` once the thread is being torn down.
     pub level: Option<i32>,
 }
 

@@ -12,7 +12,8 @@ use crate::names;
 /// Copies what `attributes` says into `call`; a null pointer says nothing.
 ///
 /// # Safety
-/// `attributes` is null or points to valid `nvtxEventAttributes_v2`, whose message is what its type says.
+/// `attributes` is null or points to valid `nvtxEventAttributes_v2`, whose message is what its type
+/// says.
 pub(crate) unsafe fn describe(call: &mut Call, attributes: *const EventAttributes) {
     // SAFETY: null or valid, by the caller's word.
     let Some(attributes) = (unsafe { attributes.as_ref() }) else {
@@ -53,7 +54,8 @@ unsafe fn message(attributes: &EventAttributes) -> Option<String> {
     }
 }
 
-/// The payload by the numbers of `nvtxPayloadType_t`; a 32-bit value stands in the first four bytes.
+/// The payload by the numbers of `nvtxPayloadType_t`; a 32-bit value stands in the first four
+/// bytes.
 fn payload(kind: i32, bytes: [u8; 8]) -> (Option<PayloadType>, Option<Number>) {
     let [a, b, c, d, ..] = bytes;
     let low = [a, b, c, d];

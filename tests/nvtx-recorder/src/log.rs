@@ -1,8 +1,8 @@
 //! The log file: one JSON line per call, on disk when the call returns.
 //!
-//! Why no buffer: programs under test end by `exit`, by a signal or by abort, and the log must be whole
-//! each time. One `write` to a file opened for appending is atomic among threads and forked children.
-//! Must never import: domain_calls, global_calls.
+//! Why no buffer: programs under test end by `exit`, by a signal or by abort, and the log must be
+//! whole each time. One `write` to a file opened for appending is atomic among threads and forked
+//! children. Must never import: domain_calls, global_calls.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

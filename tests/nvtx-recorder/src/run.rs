@@ -47,7 +47,8 @@ pub fn library() -> PathBuf {
 /// The calls in a log, in the order in which they were made.
 ///
 /// # Panics
-/// When the file cannot be read (a program that made no NVTX call leaves none) or a line is no [`Call`].
+/// When the file cannot be read (a program that made no NVTX call leaves none) or a line is no
+/// [`Call`].
 #[must_use]
 pub fn read(path: impl AsRef<Path>) -> Vec<Call> {
     let path = path.as_ref();

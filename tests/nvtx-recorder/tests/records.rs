@@ -1,7 +1,7 @@
 //! The recorder writes down what NVIDIA's own `nvtx` crate says, and nothing else.
 //!
-//! Each test runs itself in a second process with the recorder injected: NVTX takes the library once
-//! per process, at its first call.
+//! Each test runs itself in a second process with the recorder injected: NVTX takes the library
+//! once per process, at its first call.
 
 use std::process::Command;
 
@@ -10,7 +10,8 @@ use nvtx::sys::{self, EventAttributes, MessageType, PayloadType as Kind, ffi};
 use nvtx_recorder::{Call, LOG, Op, PayloadType, record};
 use serde_json::Number;
 
-/// In the second process: makes the calls and gives `None`. In the first: runs the second, gives its calls.
+/// In the second process: makes the calls and gives `None`. In the first: runs the second, gives
+/// its calls.
 fn calls_of(test: &str, make: impl FnOnce()) -> Option<Vec<Call>> {
     if std::env::var_os(LOG).is_some() {
         make();

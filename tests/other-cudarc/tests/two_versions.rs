@@ -1,4 +1,5 @@
-//! Promise: a stream of another version of cudarc is timed by its raw handles, beside this version's on the same context.
+//! Promise: a stream of another version of cudarc is timed by its raw handles, beside this
+//! version's on the same context.
 
 use std::sync::Arc;
 

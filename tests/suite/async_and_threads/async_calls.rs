@@ -1,4 +1,5 @@
-//! Promise: an async call is one call: its polls add up, its wall time stands apart, wherever and however it is polled.
+//! Promise: an async call is one call: its polls add up, its wall time stands apart, wherever and
+//! however it is polled.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -360,7 +361,8 @@ fn what_runs_on_another_threads_stream_is_not_taken_from_the_time_here() {
     drop(future);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "launches"), (3, 21_300, 21_300));
-    // Of its own stream: 1,300 inside and 50,000 outside. The other 20,000 have nothing to do with that.
+    // Of its own stream: 1,300 inside and 50,000 outside. The other 20,000 have nothing to do with
+    // that.
     assert_eq!(gpu_times(&profile, "around_launches"), (1, 51_300, 50_000));
 }
 

@@ -1,4 +1,5 @@
-//! Promise: a function that returns a boxed future is a call from that future's first poll on, and none if it is never polled.
+//! Promise: a function that returns a boxed future is a call from that future's first poll on, and
+//! none if it is never polled.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,5 @@
-//! Promise: calls are counted and timed once, on whatever threads and under whatever runtime they run.
+//! Promise: calls are counted and timed once, on whatever threads and under whatever runtime they
+//! run.
 
 mod async_calls;
 mod boxed_futures;

@@ -1,4 +1,5 @@
-//! Promise: a future that is polled millions of times is one call, of exact times, and its polls take no memory.
+//! Promise: a future that is polled millions of times is one call, of exact times, and its polls
+//! take no memory.
 
 use std::fs;
 use std::pin::pin;

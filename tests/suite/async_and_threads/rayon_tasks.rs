@@ -1,5 +1,5 @@
-//! Promise: under rayon every call counts once, a span is inside the one in which its thread was, also where that one only
-//! waited and the call is another task's, and no time counts twice.
+//! Promise: under rayon every call counts once, a span is inside the one in which its thread was,
+//! also where that one only waited and the call is another task's, and no time counts twice.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
@@ -127,8 +127,8 @@ fn waiting(_stream: &Arc<CudaStream>, inside: impl FnOnce()) {
     inside();
 }
 
-/// Both halves of a join, on two threads; the right half does not end before the left half's thread, which waits for it, has
-/// run `task`.
+/// Both halves of a join, on two threads; the right half does not end before the left half's
+/// thread, which waits for it, has run `task`.
 fn joined<'scope>(
     w: &'scope World,
     scope: &rayon::Scope<'scope>,
@@ -219,7 +219,8 @@ fn a_recursion_over_all_threads_counts_every_call_once() {
         (profile.diagnostics.misnested, profile.diagnostics.dropped),
         (0, 0)
     );
-    // One function: the top and what is inside, however the threads took the halves from each other.
+    // One function: the top and what is inside, however the threads took the halves from each
+    // other.
     let top: Vec<_> = (profile.tree.iter())
         .filter(|node| node.parent.is_none())
         .collect();

@@ -66,7 +66,8 @@ fn open_while(p: &Place, entered: &Sender<()>, go_on: &Receiver<()>) {
     p.sim.advance(10);
 }
 
-/// Runs one thread after another, so that the shared clock is everybody's own. Returns when the GPU is through.
+/// Runs one thread after another, so that the shared clock is everybody's own. Returns when the GPU
+/// is through.
 fn in_turn(p: &Place, threads: u64) {
     let streams: Vec<_> = (0..threads).map(|_| p.gpu.another_stream()).collect();
     for (stream, ns) in streams.iter().zip((100..).step_by(100)) {
@@ -191,7 +192,8 @@ fn a_detached_thread_counts_before_and_after_its_end() {
         }
     }));
     finished.recv().expect("the thread answers");
-    // It may be ending at this very moment; its counters pass from one place to the other, and are never in both.
+    // It may be ending at this very moment; its counters pass from one place to the other, and are
+    // never in both.
     for _ in 0..1_000 {
         let now = session.snapshot();
         assert_eq!(cpu_times(&now, "work"), (1, 101, 100));
@@ -300,7 +302,8 @@ fn counts_stay_exact_without_any_order_between_threads() {
     let calls = THREADS as u64 * CALLS;
     assert_eq!((work.calls, work.threads), (calls, THREADS as u32));
     assert_eq!(function(&profile, "inner").calls, calls);
-    // All of them could be under way at once: each thread has room for 4 096, the context for 16 384.
+    // All of them could be under way at once: each thread has room for 4 096, the context for 16
+    // 384.
     assert_eq!(
         gpu(&profile, "work").timed_calls,
         calls,

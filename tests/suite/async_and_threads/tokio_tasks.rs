@@ -1,5 +1,6 @@
-//! Promise: on tokio's worker threads an async call is one call with its own times and its own place, also where it is joined,
-//! loses a `select!`, runs out of time, or goes on on another worker.
+//! Promise: on tokio's worker threads an async call is one call with its own times and its own
+//! place, also where it is joined, loses a `select!`, runs out of time, or goes on on another
+//! worker.
 
 use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
@@ -228,7 +229,8 @@ async fn elsewhere() {
                 thread::yield_now();
             }
         }));
-        // Ready to go on at once, behind the task above. (tokio's own `yield_now` waits until its worker has nothing to do.)
+        // Ready to go on at once, behind the task above. (tokio's own `yield_now` waits until its
+        // worker has nothing to do.)
         let mut yielded = false;
         poll_fn(|cx| match std::mem::replace(&mut yielded, true) {
             true => Poll::Ready(()),

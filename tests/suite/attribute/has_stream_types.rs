@@ -1,4 +1,5 @@
-//! Promise: a user's own type that implements `HasStream` gives its stream to its methods, in every form of `self`.
+//! Promise: a user's own type that implements `HasStream` gives its stream to its methods, in every
+//! form of `self`.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -21,7 +22,8 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// Every call below takes this long on its stream, by the CPU time that passes between the events of an idle stream.
+/// Every call below takes this long on its stream, by the CPU time that passes between the events
+/// of an idle stream.
 const NS: u64 = 1_000;
 
 /// A user's type that owns its stream.

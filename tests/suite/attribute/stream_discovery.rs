@@ -1,4 +1,5 @@
-//! Promise: the stream is found in whatever argument carries it, the first one that does, and nowhere else.
+//! Promise: the stream is found in whatever argument carries it, the first one that does, and
+//! nowhere else.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// Every call below takes this long on its stream, by the CPU time that passes between the events of an idle stream.
+/// Every call below takes this long on its stream, by the CPU time that passes between the events
+/// of an idle stream.
 const NS: u64 = 1_000;
 
 #[gpu_profile]
@@ -192,7 +194,8 @@ fn what_carries_no_stream_is_cpu_only() {
     let w = world();
     let s = &w.gpu.stream;
     let session = w.session();
-    // `_` binds nothing; a generic parameter without the bound has no stream as far as the attribute sees.
+    // `_` binds nothing; a generic parameter without the bound has no stream as far as the
+    // attribute sees.
     underscore(&w, s);
     unbound(&w, s);
     optional(&w, None);

@@ -1,5 +1,5 @@
-//! Callers that turn every lint on hear nothing of what the attribute and `scope!` generate: `cargo clippy` over this
-//! target is the test, and running it shows that the functions still work.
+//! Callers that turn every lint on hear nothing of what the attribute and `scope!` generate: `cargo
+//! clippy` over this target is the test, and running it shows that the functions still work.
 
 #![forbid(unsafe_code)]
 #![deny(

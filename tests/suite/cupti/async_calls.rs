@@ -1,5 +1,5 @@
-//! Promise: what an async function launches in any of its polls, on any thread, is its own; what others launch between its polls is
-//! not.
+//! Promise: what an async function launches in any of its polls, on any thread, is its own; what
+//! others launch between its polls is not.
 
 use std::pin::pin;
 use std::sync::Arc;

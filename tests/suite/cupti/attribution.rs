@@ -1,5 +1,5 @@
-//! Promise: a kernel belongs to the innermost profiled function around its launch, whatever that has of a stream and on whatever
-//! thread; what ran outside of all is told as such.
+//! Promise: a kernel belongs to the innermost profiled function around its launch, whatever that
+//! has of a stream and on whatever thread; what ran outside of all is told as such.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -172,7 +172,8 @@ fn what_ran_outside_is_told_as_such() {
     assert_eq!(kernels(&profile, "inner"), [("saxpy", 1, 1_000)]);
 }
 
-/// A panic ends spans, and one that is never dropped ends with the next around it: what comes after is outside of both.
+/// A panic ends spans, and one that is never dropped ends with the next around it: what comes after
+/// is outside of both.
 fn spans_that_end_out_of_turn_leave_nothing_behind() {
     let t = tier();
     let session = t.session();

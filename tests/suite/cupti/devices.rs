@@ -1,4 +1,5 @@
-//! Promise: work is told by device, and idle time only where a span and what ran can be set against each other.
+//! Promise: work is told by device, and idle time only where a span and what ran can be set against
+//! each other.
 
 use std::sync::Arc;
 

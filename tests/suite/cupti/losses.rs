@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use support::cupti::{Tier, all_kernels, busy, cupti, kernels, tier, work};
+use support::cupti::{Tier, busy, cupti, kernels, tier, work};
 use support::suite::Module;
 use support::tests;
 use support::{function, until};
@@ -62,8 +62,9 @@ fn what_comes_when_only_a_sum_is_left_is_late() {
     let (long, short) = (t.gpu.another_stream(), t.gpu.another_stream());
     let session = t.session();
     two_streams(&t, &long, &short, 80_000);
-    // All but what waits in one buffer with the long one, which is not over.
-    until(|| all_kernels(&session.snapshot()).0 > 70_000);
+    // All but what waits in one buffer with the long one, which is not over, belong to their call:
+    // a record that was read may still wait for the other record of its launch.
+    until(|| work(&session.snapshot(), "two_streams").launches > 70_000);
     let profile = t.finish_whatever(session);
     // The long one, and the short ones that came with it.
     let late = cupti(&profile).late_records;
@@ -88,7 +89,8 @@ fn what_comes_when_its_call_is_closed_is_late() {
     assert_eq!(busy(&profile, "one"), (1_000_000, 1, 1, 1));
 }
 
-/// What nobody waits for any more is counted all the same: a kernel whose record was dropped, long ago.
+/// What nobody waits for any more is counted all the same: a kernel whose record was dropped, long
+/// ago.
 fn what_was_waited_for_long_enough_is_unfinished() {
     let t = tier();
     let session = t.session();

@@ -1,4 +1,5 @@
-//! Promise: in whatever order and in whatever buffers records come the tables are the same, and what is missing is counted.
+//! Promise: in whatever order and in whatever buffers records come the tables are the same, and
+//! what is missing is counted.
 
 use std::sync::Arc;
 

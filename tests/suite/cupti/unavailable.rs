@@ -1,4 +1,5 @@
-//! Promise: where CUPTI cannot be had, one line says why and what to do, and everything else is as without it.
+//! Promise: where CUPTI cannot be had, one line says why and what to do, and everything else is as
+//! without it.
 
 mod checks;
 

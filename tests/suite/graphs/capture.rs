@@ -1,4 +1,5 @@
-//! Promise: graph capture succeeds with spans running, the graph is the user's alone, and every call says what became of it.
+//! Promise: graph capture succeeds with spans running, the graph is the user's alone, and every
+//! call says what became of it.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -137,7 +138,8 @@ fn a_capture_succeeds_in_each_mode_with_spans_on_another_thread() {
             let graph = capture(&captured, mode, || {
                 spans_elsewhere();
                 model(w, &captured);
-                // The clock reaches what was launched there: the resolver has much to read while the capture goes on.
+                // The clock reaches what was launched there: the resolver has much to read while
+                // the capture goes on.
                 w.cpu(1_000_000);
                 until(|| w.sim.calls("cuEventElapsedTime_v2") >= 400);
                 spans_elsewhere();
@@ -279,7 +281,8 @@ fn the_null_stream_beside_a_capture() {
     });
     assert_eq!(duration(&w, &captured, &graph), 1_000);
     let profile = w.finish(session);
-    // Timed where the driver lets it be asked, else counted as captured; it never spoils the capture.
+    // Timed where the driver lets it be asked, else counted as captured; it never spoils the
+    // capture.
     let around = function(&profile, "around");
     let timed = around.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     assert_eq!(timed + around.captured_calls, 1);

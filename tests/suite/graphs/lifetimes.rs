@@ -1,4 +1,5 @@
-//! Promise: whatever becomes of a graph, its launches or the driver, no replay's time is another's, and nothing is kept.
+//! Promise: whatever becomes of a graph, its launches or the driver, no replay's time is another's,
+//! and nothing is kept.
 
 use std::sync::Arc;
 use std::thread;
@@ -36,7 +37,8 @@ const REPLAYS: u64 = 4_096;
 /// A graph that one thread at a time uses.
 struct Moved(Graph);
 
-// SAFETY: the simulated driver's graphs may be used by any one thread, and the tests use them one after another.
+// SAFETY: the simulated driver's graphs may be used by any one thread, and the tests use them one
+// after another.
 unsafe impl Send for Moved {}
 
 impl Moved {
@@ -131,7 +133,8 @@ fn a_driver_that_refuses_to_swap_events_costs_times_and_nothing_else() {
             w.gpu.context.synchronize().expect("synchronize");
             support::until(|| session.snapshot().diagnostics.timed_calls == 1);
         }
-        // The second of the two: the nodes then belong to different pairs, one of which may still be read.
+        // The second of the two: the nodes then belong to different pairs, one of which may still
+        // be read.
         w.sim.fail("cuGraphExecEventRecordNodeSetEvent", 2, 1, 801);
         launch(&w, &graph, 2_000);
         launch(&w, &graph, 4_000);

@@ -1,4 +1,5 @@
-//! Promise: a capture is left alone whatever the driver counts as unsafe, and a span that could spoil it asks nothing first.
+//! Promise: a capture is left alone whatever the driver counts as unsafe, and a span that could
+//! spoil it asks nothing first.
 
 use std::ptr;
 use std::sync::Arc;
@@ -109,7 +110,8 @@ fn nothing_rests_on_what_documents_leave_open() {
         let former = Graph::new(former.expect("a graph"));
         former.launch().expect("launch");
         drop(former);
-        // More at once than the pool holds: events are made during the capture, on the thread that captures.
+        // More at once than the pool holds: events are made during the capture, on the thread that
+        // captures.
         nested(&w, &free, 200);
         // Contexts that are met for the first time now.
         for (other, tells_context) in &others {

@@ -1,5 +1,5 @@
-//! Promise: a program does the same with gpuprof as without: no call more that waits, no error more or less, no result
-//! and no state changed.
+//! Promise: a program does the same with gpuprof as without: no call more that waits, no error more
+//! or less, no result and no state changed.
 
 use std::sync::Arc;
 use std::thread;
@@ -28,7 +28,8 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// What spans, and the resolver for them, may call. None of these waits, and none changes what the user can see.
+/// What spans, and the resolver for them, may call. None of these waits, and none changes what the
+/// user can see.
 const ALLOWED: [&str; 25] = [
     "cuCtxGetCurrent",
     "cuCtxGetDevice",
@@ -53,7 +54,8 @@ const ALLOWED: [&str; 25] = [
     "cuStreamGetCtx",
     "cuStreamIsCapturing",
     "cuThreadExchangeStreamCaptureMode",
-    // When the resolver happens to hold the last handle of an earlier test's context, cudarc ends that on its thread.
+    // When the resolver happens to hold the last handle of an earlier test's context, cudarc ends
+    // that on its thread.
     "cuCtxSetCurrent",
     "cuDevicePrimaryCtxRelease_v2",
 ];
@@ -77,7 +79,8 @@ impl Program {
         }
     }
 
-    /// An everyday program: several streams and threads, copies, events, a graph, synchronization of its own.
+    /// An everyday program: several streams and threads, copies, events, a graph, synchronization
+    /// of its own.
     fn run(&self) -> Result<Vec<f32>, DriverError> {
         let x = self.stream.clone_htod(&[1.0_f32, 2.0, 3.0, 4.0])?;
         let mut y = self.stream.clone_htod(&[10.0_f32, 20.0, 30.0, 40.0])?;

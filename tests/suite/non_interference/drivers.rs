@@ -1,6 +1,8 @@
-//! Promise: whatever the driver lacks or refuses, the program runs as without gpuprof and the report says what is missing.
+//! Promise: whatever the driver lacks or refuses, the program runs as without gpuprof and the
+//! report says what is missing.
 
 mod checks;
+mod failures;
 
 use std::any::Any;
 use std::panic;
@@ -15,7 +17,7 @@ use support::raw_driver::Raw;
 use support::suite::Module;
 
 pub(crate) const MODULE: Module =
-    Module::new(module_path!(), &[checks::TESTS]).with_program(program);
+    Module::new(module_path!(), &[checks::TESTS, failures::TESTS]).with_program(program);
 
 const HIDE: &str = "GPUPROF_TEST_HIDE";
 const FAIL: &str = "GPUPROF_TEST_FAIL";

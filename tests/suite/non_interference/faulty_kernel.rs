@@ -1,5 +1,6 @@
-//! Promise: after a fault of a kernel the program gets its own errors, gpuprof gives that context up at once, and other contexts
-//! are timed on. Alone in its process: such an error lasts, also in gpuprof's report.
+//! Promise: after a fault of a kernel the program gets its own errors, gpuprof gives that context
+//! up at once, and other contexts are timed on. Alone in its process: such an error lasts, also in
+//! gpuprof's report.
 
 use std::sync::Arc;
 

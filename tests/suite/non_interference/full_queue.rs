@@ -1,6 +1,6 @@
-//! Promise: an event record that waits because the stream's queue is full is told apart from what gpuprof costs: the program's
-//! next launch would have waited there. And a stream takes as many launches of a graph through gpuprof as it does of the same
-//! nodes without it.
+//! Promise: an event record that waits because the stream's queue is full is told apart from what
+//! gpuprof costs: the program's next launch would have waited there. And a stream takes as many
+//! launches of a graph through gpuprof as it does of the same nodes without it.
 
 use gpuprof::{Graph, gpu_profile};
 use support::graph_capture::{capture, launch, model};
@@ -16,7 +16,8 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// What a stream takes behind the kernel that runs before a call waits, as on the device that the simulated one is modelled on.
+/// What a stream takes behind the kernel that runs before a call waits, as on the device that the
+/// simulated one is modelled on.
 const BEHIND: u32 = 1_021;
 /// Longer than a record works, so that it is told to have waited.
 const KERNEL_NS: u64 = 100_000;

@@ -1,4 +1,5 @@
-//! Promise: a span keeps its stream and context until its end and no longer, and goes untimed where it cannot.
+//! Promise: a span keeps its stream and context until its end and no longer, and goes untimed where
+//! it cannot.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -27,7 +28,8 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// Every call below takes this long on its stream, by the CPU time that passes between the events of an idle stream.
+/// Every call below takes this long on its stream, by the CPU time that passes between the events
+/// of an idle stream.
 const NS: u64 = 1_000;
 
 /// With a second device that nobody else uses: its context ends when a test lets go of it.
@@ -157,7 +159,8 @@ fn what_is_open_keeps_its_context_and_what_was_met_does_not() {
     drop(w.finish(session));
 }
 
-/// Drops the last handle of its stream, and of that stream's context, and then goes on in another one.
+/// Drops the last handle of its stream, and of that stream's context, and then goes on in another
+/// one.
 #[gpu_profile]
 fn moves_on(stream: Arc<CudaStream>, to: &CudaContext) {
     drop(stream);
@@ -321,7 +324,8 @@ fn an_argument_may_own_the_last_handle_of_its_stream_and_context() {
     let destroyed = w.sim.calls("cuStreamDestroy_v2");
     let session = w.session();
     consumes_the_last(slice, &w);
-    // Its last owner inside is gone; the span kept the stream to its end, and the sample the context.
+    // Its last owner inside is gone; the span kept the stream to its end, and the sample the
+    // context.
     let profile = w.finish(session);
     assert_eq!(
         gpu_times(&profile, "consumes_the_last"),
@@ -365,7 +369,8 @@ fn a_call_that_ends_after_its_threads_own_state_gives_its_events_back() {
     w.warm_up(|| arc_ref(&w, &w.gpu.stream));
     let session = w.session();
     let leave_open = || {
-        // Before the thread's first span, so that it goes after all that gpuprof keeps of the thread.
+        // Before the thread's first span, so that it goes after all that gpuprof keeps of the
+        // thread.
         LEFT.with(|left| left.borrow_mut().take());
         let stream = Arc::clone(&w.gpu.stream);
         let mut future = Box::pin(async move { waits_for_ever(&stream).await });

@@ -67,8 +67,9 @@ fn totals_and_self_times_of_nested_calls() {
         gpu(&profile, "outer").times.total_ns + 2 * 7_000
     );
     let (_, outer_total, outer_self) = gpu_times(&profile, "outer");
-    // First round: 5 000 from its own kernel, begun 1 000 after the start event, and 14 000 from inside. Second round: the
-    // stream is busy until its start event, so the 1 000 before the kernel are not in the pair.
+    // First round: 5 000 from its own kernel, begun 1 000 after the start event, and 14 000 from
+    // inside. Second round: the stream is busy until its start event, so the 1 000 before the
+    // kernel are not in the pair.
     assert_eq!((outer_total, outer_self), (20_000 + 19_000, 6_000 + 5_000));
 
     // The same by place: `inner` from `outer` and from `driver` apart.
@@ -198,7 +199,8 @@ fn a_function_without_stream_shows_the_sum_of_the_spans_inside() {
         second_kernel(&w, &b, || ());
     });
     let profile = w.finish(session);
-    // 101 000 on a, 10 000 on b; the inner call of the same function is inside the outer one already.
+    // 101 000 on a, 10 000 on b; the inner call of the same function is inside the outer one
+    // already.
     let both = function(&profile, "without_stream");
     assert_eq!((both.calls, both.gpu_nested_ns), (2, 111_000));
     assert_eq!(cpu_times(&profile, "without_stream"), (2, 14, 14));
@@ -240,7 +242,8 @@ fn what_a_call_on_several_streams_holds_counts_once_above_it() {
         });
     });
     let profile = w.finish(session);
-    // Stream b: 5 000, 100 000 and 60. Stream a: 3 000 and 40, and nothing until b has come that far.
+    // Stream b: 5 000, 100 000 and 60. Stream a: 3 000 and 40, and nothing until b has come that
+    // far.
     assert_eq!(gpu_times(&profile, "on_both"), (1, 105_060, 105_060));
     assert_eq!(gpu_times(&profile, "third_kernel"), (1, 100_000, 100_000));
     // From where a is to where b ends.

@@ -1,4 +1,5 @@
-//! Promise: in recursive functions totals count the outermost calls alone, self times and calls every one.
+//! Promise: in recursive functions totals count the outermost calls alone, self times and calls
+//! every one.
 
 use std::sync::Arc;
 
@@ -84,7 +85,8 @@ fn direct_recursion() {
     assert_eq!(cpu_times(&profile, "direct"), (4, 40, 40));
     let cpu = &function(&profile, "direct").cpu;
     assert_eq!((cpu.min_ns, cpu.max_ns, cpu.mean_ns), (10, 30, 18));
-    // The kernels follow each other without a gap. First call: the CPU was 10 ns late for an idle stream.
+    // The kernels follow each other without a gap. First call: the CPU was 10 ns late for an idle
+    // stream.
     let gpu = gpu(&profile, "direct");
     assert_eq!(gpu_times(&profile, "direct"), (4, 3_010 + 1_000, 4_010));
     assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (1_000, 3_010));
@@ -152,7 +154,8 @@ fn on_the_same_several_streams_only_the_outermost_counts() {
     let session = w.session();
     both_streams(&w, &a, &b, 2);
     let profile = w.finish(session);
-    // b is the longer: 6 000 in all. The inner call begins when a has done 1 000 and ends with b, after 5 000.
+    // b is the longer: 6 000 in all. The inner call begins when a has done 1 000 and ends with b,
+    // after 5 000.
     let gpu = gpu(&profile, "both_streams");
     assert_eq!((gpu.timed_calls, gpu.times.total_ns), (2, 6_000));
     assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (5_000, 6_000));

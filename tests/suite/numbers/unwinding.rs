@@ -1,4 +1,5 @@
-//! Promise: a span ends with its function or block, whatever way that is left, and the spans after it nest right.
+//! Promise: a span ends with its function or block, whatever way that is left, and the spans after
+//! it nest right.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};

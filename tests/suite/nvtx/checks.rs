@@ -1,4 +1,5 @@
-//! The tests of `nvtx.rs`: each holds what the NVTX recorder wrote down against what the attribute said and the JSON says.
+//! The tests of `nvtx.rs`: each holds what the NVTX recorder wrote down against what the attribute
+//! said and the JSON says.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Promise: an NVTX tool sees the calls that the report counts, by name, nested as they were, with all the attribute says.
+//! Promise: an NVTX tool sees the calls that the report counts, by name, nested as they were, with
+//! all the attribute says.
 //!
 //! `nsight` runs these scenarios under Nsight Systems too: it expects what `attributes` passes, and
 //! that `fails` of `calls` calls `inner` once.

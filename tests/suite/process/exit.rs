@@ -1,4 +1,5 @@
-//! Promise: however a process ends, the report comes once, to standard error alone, and the exit status is the program's own.
+//! Promise: however a process ends, the report comes once, to standard error alone, and the exit
+//! status is the program's own.
 
 mod checks;
 mod hard;
@@ -124,8 +125,8 @@ fn program(scenario: &str) -> ExitCode {
             unsafe { libc::close(libc::STDERR_FILENO) };
         }
         "broken" => {
-            // What Rust's start-up changed for this process; programs set it back to end quietly in a pipe.
-            // SAFETY: the default action is no function of this program.
+            // What Rust's start-up changed for this process; programs set it back to end quietly in
+            // a pipe. SAFETY: the default action is no function of this program.
             unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
             work();
             return ExitCode::from(6);
@@ -277,7 +278,8 @@ thread_local! {
 static STOPPED: AtomicBool = AtomicBool::new(false);
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
-/// A clock that holds a thread up where it looks at it, which for one that makes a profile is under the lock of the window.
+/// A clock that holds a thread up where it looks at it, which for one that makes a profile is under
+/// the lock of the window.
 extern "C" fn stopping_clock() -> u64 {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
     if STOPS.get() {

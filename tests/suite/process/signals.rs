@@ -1,5 +1,6 @@
-//! Promise: with `GPUPROF_SIGNALS=on` SIGINT and SIGTERM print the report first and end the process as they would have, and
-//! whoever else takes these signals (tokio, ctrlc, signal-hook, the program itself) sees no difference.
+//! Promise: with `GPUPROF_SIGNALS=on` SIGINT and SIGTERM print the report first and end the process
+//! as they would have, and whoever else takes these signals (tokio, ctrlc, signal-hook, the program
+//! itself) sees no difference.
 
 mod checks;
 

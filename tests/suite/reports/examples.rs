@@ -1,4 +1,5 @@
-//! Promise: who runs the examples sees the table, marked as simulated where it is, and the JSON says the same.
+//! Promise: who runs the examples sees the table, marked as simulated where it is, and the JSON
+//! says the same.
 
 use std::path::PathBuf;
 
@@ -21,7 +22,8 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// The example that cargo built for this run of the tests, in the folder beside the one of this test.
+/// The example that cargo built for this run of the tests, in the folder beside the one of this
+/// test.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test

@@ -1,5 +1,6 @@
-//! Promise: a report file is whole or not there, replaces what was there, is nobody else's to write, and never goes through
-//! somebody's symlink; what is no file (a pipe, standard output, `/dev/null`) works as users expect.
+//! Promise: a report file is whole or not there, replaces what was there, is nobody else's to
+//! write, and never goes through somebody's symlink; what is no file (a pipe, standard output,
+//! `/dev/null`) works as users expect.
 
 mod checks;
 
@@ -34,7 +35,8 @@ fn set_umask(mask: libc::mode_t) {
     unsafe { libc::umask(mask) };
 }
 
-/// No file of this process may grow beyond so many bytes; who tries is ended by a signal, unless it is blocked.
+/// No file of this process may grow beyond so many bytes; who tries is ended by a signal, unless it
+/// is blocked.
 fn limit_files(bytes: u64) {
     let limit = libc::rlimit {
         rlim_cur: bytes,

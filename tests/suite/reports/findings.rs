@@ -1,7 +1,8 @@
-//! Promise: each finding is made by a program that does what it is about, and not by one that does it right.
+//! Promise: each finding is made by a program that does what it is about, and not by one that does
+//! it right.
 //!
-//! The thresholds are tested on profiles in gpuprof-runtime; here whole programs run, through the attribute, on the simulated
-//! device and its libcupti.
+//! The thresholds are tested on profiles in gpuprof-runtime; here whole programs run, through the
+//! attribute, on the simulated device and its libcupti.
 
 use std::sync::Arc;
 
@@ -214,7 +215,8 @@ fn pieces_of_calls_that_take_turns_on_streams() {
         assert_eq!(work(&run, "pieces").work_streams, 1);
         (copies.exposed_ns, named(&run, "one-stream").len())
     };
-    // The next call's first copy begins in the middle of a kernel: only the very first copy has none beside it.
+    // The next call's first copy begins in the middle of a kernel: only the very first copy has
+    // none beside it.
     assert_eq!(turns(&|| t.cpu(70 * US)), (Some(40 * US), 0));
     // Each call when the one before is over: on whatever stream, nothing overlaps.
     assert_eq!(turns(&|| t.settle()), (Some(4 * 8 * 40 * US), 1));
@@ -259,7 +261,8 @@ fn stated_work_against_the_peaks() {
             }
         })
     };
-    // 100 µs at the simulated device's peaks: 32 MB, 814 MFLOP in single and 25.4 MFLOP in double precision.
+    // 100 µs at the simulated device's peaks: 32 MB, 814 MFLOP in single and 25.4 MFLOP in double
+    // precision.
     let slow = stating(1_000_000, 10_000_000);
     assert_eq!(named(&slow, "below-roofline"), ["rated"]);
     assert_eq!(named(&slow, "double-precision-suspect"), nobody());

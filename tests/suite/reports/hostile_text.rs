@@ -1,5 +1,6 @@
-//! Promise: whatever stands in a name, a path, a program's name or a setting (control characters, terminal escapes, line
-//! breaks, quotes, markup, direction marks, a megabyte of text), no output lets it do harm.
+//! Promise: whatever stands in a name, a path, a program's name or a setting (control characters,
+//! terminal escapes, line breaks, quotes, markup, direction marks, a megabyte of text), no output
+//! lets it do harm.
 
 mod checks;
 
@@ -11,12 +12,15 @@ use support::suite::Module;
 pub(crate) const MODULE: Module =
     Module::new(module_path!(), &[checks::TESTS, checks::NVTX_TESTS]).with_program(program);
 
-/// Clears the screen, sets the title, forges a report, turns its direction, hides. (A NUL does not compile.)
-const EVIL: &str = "a\x1b[2J\x1b]0;t\x07\r\ngpuprof: forged · wall 1 s\u{202e}\u{9b}31m\u{200b}\u{e0041}\"'<b>&\\z";
+/// Clears the screen, sets the title, forges a report, turns its direction, hides. (A NUL does not
+/// compile.)
+const EVIL: &str = "a\x1b[2J\x1b]0;t\x07\r\ngpuprof: forged · wall 1 s\
+    \u{202e}\u{9b}31m\u{200b}\u{e0041}\"'<b>&\\z";
 
 #[gpu_profile(
     cpu,
-    name = "a\x1b[2J\x1b]0;t\x07\r\ngpuprof: forged · wall 1 s\u{202e}\u{9b}31m\u{200b}\u{e0041}\"'<b>&\\z",
+    name = "a\x1b[2J\x1b]0;t\x07\r\ngpuprof: forged · wall 1 s\
+        \u{202e}\u{9b}31m\u{200b}\u{e0041}\"'<b>&\\z",
     category = "\x1b[2J\u{202e}c"
 )]
 fn evil() {}

@@ -1,4 +1,5 @@
-//! Promise: every environment variable does what the documentation says; a wrong value costs one line, never the program.
+//! Promise: every environment variable does what the documentation says; a wrong value costs one
+//! line, never the program.
 
 mod checks;
 mod wrong;
@@ -48,7 +49,8 @@ fn program(scenario: &str) -> ExitCode {
     let w = world();
     let stream = &w.gpu.stream;
     match scenario {
-        // Each order of the rows is another one; the stream is always busy, so a pair reads its kernel alone.
+        // Each order of the rows is another one; the stream is always busy, so a pair reads its
+        // kernel alone.
         "work" => {
             (0..2).for_each(|_| backward(&w, stream));
             (0..4).for_each(|_| forward(&w, stream));
@@ -80,7 +82,8 @@ fn program(scenario: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// 10,000 ns each, as the call begins with its kernel's launch and each step waits for the kernel's end.
+/// 10,000 ns each, as the call begins with its kernel's launch and each step waits for the kernel's
+/// end.
 fn seven_steps(w: &World, stream: &Arc<CudaStream>) {
     (0..7).for_each(|_| {
         forward(w, stream);

@@ -1,5 +1,6 @@
-//! Promise: where gpuprof itself chooses how many calls are timed, functions of few or of long calls are timed at each of them, those
-//! of many short calls so rarely that events take next to nothing, and the totals are as sure as they say.
+//! Promise: where gpuprof itself chooses how many calls are timed, functions of few or of long
+//! calls are timed at each of them, those of many short calls so rarely that events take next to
+//! nothing, and the totals are as sure as they say.
 
 use std::sync::Arc;
 
@@ -194,7 +195,8 @@ fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
     );
     let truth = first * 40_000 + (calls - first) * 10_000;
     let half = gpu.estimate.as_ref().expect("a sample").total_ci95_ns;
-    // All that differs was timed at each call, before there was a sample: what is left is that weights are drawn.
+    // All that differs was timed at each call, before there was a sample: what is left is that
+    // weights are drawn.
     assert!(half < truth / 100, "{half} of {truth}");
     assert!(
         gpu.times.total_ns.abs_diff(truth) < truth / 200,
@@ -245,7 +247,8 @@ fn inside_a_sampled_call_no_more_are_left_out_than_have_to_be() {
     assert!(own.abs_diff(calls * 200_000) < calls * 40_000, "{own}");
 }
 
-/// Seeded runs, and how many intervals must hold the truth: a true 95 % interval gives fewer once in 800.
+/// Seeded runs, and how many intervals must hold the truth: a true 95 % interval gives fewer once
+/// in 800.
 const RUNS: u64 = 200;
 const WANTED: u32 = 180;
 

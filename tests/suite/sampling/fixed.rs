@@ -1,4 +1,5 @@
-//! Promise: under sampling counts stay exact, parents and children are timed together, and estimates are marked.
+//! Promise: under sampling counts stay exact, parents and children are timed together, and
+//! estimates are marked.
 
 use std::sync::Arc;
 
@@ -219,7 +220,8 @@ fn sampling_of_a_span_between_weighs_what_is_inside_it() {
     let session = w.session();
     w.gpu.kernel_on(&a, 1_000_000);
     for _ in 0..400 {
-        // The one between is on another stream and sampled; what is inside it is on the first again.
+        // The one between is on another stream and sampled; what is inside it is on the first
+        // again.
         around(&a, || rarely_around(&b, || child(&w, &a)));
     }
     let profile = w.finish(session);
@@ -317,7 +319,8 @@ fn a_function_called_once_from_each_of_many_places_is_estimated_over_all_of_them
     }
     let profile = w.finish(session);
     let sampled = gpu(&profile, "from-everywhere");
-    // 102 ± 9 of 512 are timed, most places not at all; all calls last the same, so the total has no error.
+    // 102 ± 9 of 512 are timed, most places not at all; all calls last the same, so the total has
+    // no error.
     assert!(sampled.timed_calls.abs_diff(102) < 8 * 9);
     assert_eq!(sampled.times.total_ns, 51_200);
     assert!(sampled.estimate.is_some());
@@ -326,7 +329,8 @@ fn a_function_called_once_from_each_of_many_places_is_estimated_over_all_of_them
 fn a_loop_whose_period_is_the_samplings_does_not_mislead_it() {
     let w = world();
     let session = session(4);
-    // Every fourth call takes 10,000 ns, the others 100: 10.3 ms in all. Every fourth call timed would give 40 or 0.4.
+    // Every fourth call takes 10,000 ns, the others 100: 10.3 ms in all. Every fourth call timed
+    // would give 40 or 0.4.
     for _ in 0..4 {
         keep_busy(&w);
         for call in 0..1_000 {

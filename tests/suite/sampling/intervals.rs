@@ -1,5 +1,5 @@
-//! Promise: the 95 % interval of an estimated total holds the true total as often as it says, whatever the load looks like;
-//! and what is estimated inside a call is never more than the call.
+//! Promise: the 95 % interval of an estimated total holds the true total as often as it says,
+//! whatever the load looks like; and what is estimated inside a call is never more than the call.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// Seeded runs of each load, and how many intervals must hold the truth: a true 95 % interval gives fewer once in 800.
+/// Seeded runs of each load, and how many intervals must hold the truth: a true 95 % interval gives
+/// fewer once in 800.
 const RUNS: u64 = 200;
 const WANTED: u32 = 180;
 
@@ -91,7 +92,8 @@ fn durations(load: Load, random: &mut Rng) -> Vec<(u64, Vec<u64>)> {
             Load::Periodic => 1,
         };
         let own = scale * random.u64(500..1_500);
-        // Spans inside one call are alike, as they are in real programs: they are not a sample of their own.
+        // Spans inside one call are alike, as they are in real programs: they are not a sample of
+        // their own.
         let inside = (0..random.u64(1..8)).map(|_| scale * random.u64(50..150));
         (own, inside.collect())
     });

@@ -1,5 +1,5 @@
-//! Promise: contexts that are not cudarc's are timed with events of their own, and the null stream's order stays as it is
-//! without gpuprof.
+//! Promise: contexts that are not cudarc's are timed with events of their own, and the null
+//! stream's order stays as it is without gpuprof.
 
 use std::ptr;
 use std::sync::Arc;
@@ -134,7 +134,8 @@ fn the_resolver_fills_the_pool_of_a_context_that_returned() {
         let second = Gpu::new(w.sim, 1);
         w.sim.reset_calls();
         let make = "cuEventCreate";
-        // Nothing completes, so that more and more are in flight until the resolver, too, makes some.
+        // Nothing completes, so that more and more are in flight until the resolver, too, makes
+        // some.
         until(|| {
             on(&second, &second.stream, 10);
             std::thread::sleep(Duration::from_micros(50));
@@ -266,7 +267,8 @@ fn gpuprofs_own_stream_takes_no_part_in_the_null_streams_order() {
     other.kernel(ptr::null_mut(), 1_000_000).expect("launch");
     w.sim.reset_calls();
     around(&other.lend(other.stream, true), || ());
-    // The event floor is read and its stream put away while the null stream is busy and no time passes.
+    // The event floor is read and its stream put away while the null stream is busy and no time
+    // passes.
     until(|| w.sim.calls("cuStreamDestroy_v2") > 0);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "around"), (1, 0, 0));

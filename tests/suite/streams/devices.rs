@@ -1,4 +1,5 @@
-//! Promise: each device's times stand apart, no time is ever taken across devices, and the user's current context stays.
+//! Promise: each device's times stand apart, no time is ever taken across devices, and the user's
+//! current context stays.
 
 use std::sync::Arc;
 use std::thread;
@@ -174,7 +175,8 @@ fn a_call_on_two_devices_is_one_call_timed_on_each() {
     let (w, second) = two();
     let gpus = [&w.gpu, &second];
     let session = w.session();
-    // The second device is busy: a time from one device's start to the other's end would read 59 000.
+    // The second device is busy: a time from one device's start to the other's end would read 59
+    // 000.
     second.kernel(50_000);
     on_two_devices(gpus, &w.gpu.stream, &second.stream, [2_000, 9_000]);
     w.sim.advance(100_000);

@@ -2,10 +2,16 @@
 
 mod contexts;
 mod devices;
+mod inherited;
 mod spans;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    support::suite::run(&[contexts::MODULE, devices::MODULE, spans::MODULE])
+    support::suite::run(&[
+        contexts::MODULE,
+        devices::MODULE,
+        inherited::MODULE,
+        spans::MODULE,
+    ])
 }

@@ -1,14 +1,14 @@
-//! Promise: each call is timed on its own stream or streams, wherever that stream comes from, and on no other.
+//! Promise: each call is timed on its own stream or streams, wherever that stream comes from, and
+//! on no other.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
 use cudarc::driver::CudaStream;
-use gpuprof::{gpu_profile, scope, with_stream};
+use gpuprof::gpu_profile;
 use support::suite::Module;
 use support::tests;
-use support::{World, cpu_times, function, gpu, gpu_times, node, world};
+use support::{World, function, gpu, gpu_times, world};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -23,12 +23,6 @@ pub(crate) const MODULE: Module = Module::new(
         the_null_stream_has_two_names_and_is_one_stream,
         a_function_that_switches_streams_is_timed_on_the_one_it_was_given,
         the_per_thread_stream_is_each_threads_own,
-        a_function_without_stream_inherits_the_enclosing_spans,
-        of_several_streams_the_first_is_inherited,
-        with_stream_gives_its_stream_to_the_spans_inside_and_to_no_other,
-        with_stream_inside_a_span_is_no_node_and_takes_no_time,
-        with_stream_ends_when_its_body_panics,
-        a_scope_with_a_stream_gives_it_on,
         streams_made_and_dropped_one_after_another_are_told_apart,
         a_sum_of_what_is_inside_says_that_it_lacks_calls,
         the_time_inside_a_span_that_goes_untimed_at_its_end_is_in_the_sums_above,
@@ -57,16 +51,6 @@ fn around(_stream: &Arc<CudaStream>, inside: impl FnOnce()) {
 }
 
 #[gpu_profile]
-fn inherits(launch: impl FnOnce()) {
-    launch();
-}
-
-#[gpu_profile]
-fn inherits_too(launch: impl FnOnce()) {
-    launch();
-}
-
-#[gpu_profile]
 fn has_none(launch: impl FnOnce()) {
     launch();
 }
@@ -92,7 +76,8 @@ fn several_streams_are_timed_from_the_first_start_to_the_last_end() {
     on_both(&w, &a, &b, (2_000, 7_000));
     on_both(&w, &a, &b, (9_000, 1_000));
     let profile = w.finish(session);
-    // The second call begins on a at 2 000 and on b at 7 000; it ends on a at 11 000, on b at 8 000.
+    // The second call begins on a at 2 000 and on b at 7 000; it ends on a at 11 000, on b at 8
+    // 000.
     let gpu = gpu(&profile, "on_both");
     assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (7_000, 9_000));
     assert_eq!(gpu_times(&profile, "on_both"), (2, 16_000, 16_000));
@@ -226,130 +211,6 @@ fn the_per_thread_stream_is_each_threads_own() {
     assert_eq!(gpu_times(&profile, "on_another"), (1, 3_000, 3_000));
     assert_eq!(gpu_times(&profile, "on"), (1, 2_000, 2_000));
     assert_eq!(gpu_times(&profile, "around"), (1, 2_000, 0));
-}
-
-fn a_function_without_stream_inherits_the_enclosing_spans() {
-    let w = world();
-    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
-    let session = w.session();
-    around(&a, || {
-        inherits(|| {
-            w.gpu.kernel_on(&a, 1_000);
-            w.gpu.kernel_on(&b, 30_000);
-            // And on, from one that has inherited itself.
-            inherits_too(|| w.gpu.kernel_on(&a, 200));
-        });
-    });
-    has_none(|| w.gpu.kernel_on(&a, 5_000));
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "inherits"), (1, 1_200, 1_000));
-    assert_eq!(gpu_times(&profile, "inherits_too"), (1, 200, 200));
-    assert_eq!(gpu_times(&profile, "around"), (1, 1_200, 0));
-    assert!(!function(&profile, "has_none").has_stream);
-}
-
-fn of_several_streams_the_first_is_inherited() {
-    let w = world();
-    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
-    let session = w.session();
-    {
-        #[gpu_profile(stream = [a, b])]
-        fn on_both_around(a: &Arc<CudaStream>, b: &Arc<CudaStream>, inside: impl FnOnce()) {
-            inside();
-        }
-        on_both_around(&a, &b, || {
-            inherits(|| {
-                w.gpu.kernel_on(&a, 1_000);
-                w.gpu.kernel_on(&b, 30_000);
-            });
-        });
-    }
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "inherits"), (1, 1_000, 1_000));
-}
-
-fn with_stream_gives_its_stream_to_the_spans_inside_and_to_no_other() {
-    let w = world();
-    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
-    let session = w.session();
-    let launch = || {
-        w.gpu.kernel_on(&a, 1_000);
-        w.gpu.kernel_on(&b, 20_000);
-    };
-    with_stream(&a, || {
-        inherits(launch);
-        with_stream(&b, || inherits_too(launch));
-        // The outer one again.
-        inherits(launch);
-        // What has a stream of its own keeps it.
-        on(&w, &b, 300);
-    });
-    has_none(launch);
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "inherits"), (2, 2_000, 2_000));
-    assert_eq!(gpu_times(&profile, "inherits_too"), (1, 20_000, 20_000));
-    assert_eq!(gpu_times(&profile, "on"), (1, 300, 300));
-    assert!(!function(&profile, "has_none").has_stream);
-}
-
-fn with_stream_inside_a_span_is_no_node_and_takes_no_time() {
-    let w = world();
-    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
-    let session = w.session();
-    around(&a, || {
-        w.cpu(10);
-        with_stream(&b, || {
-            w.cpu(20);
-            inherits(|| {
-                w.cpu(40);
-                w.gpu.kernel_on(&a, 1_000);
-                w.gpu.kernel_on(&b, 5_000);
-            });
-        });
-        with_stream(&a, || inherits_too(|| w.gpu.kernel_on(&a, 100)));
-    });
-    let profile = w.finish(session);
-    assert_eq!(cpu_times(&profile, "around"), (1, 70, 30));
-    // 70 before the first kernel of the idle stream; only what ran on a is subtracted.
-    assert_eq!(gpu_times(&profile, "around"), (1, 1_170, 1_070));
-    assert_eq!(gpu_times(&profile, "inherits"), (1, 5_040, 5_040));
-    assert_eq!(gpu_times(&profile, "inherits_too"), (1, 100, 100));
-    assert_eq!(node(&profile, &["around", "inherits"]).calls, 1);
-    assert_eq!(profile.tree.len(), 3);
-}
-
-fn with_stream_ends_when_its_body_panics() {
-    let w = world();
-    let session = w.session();
-    let panicking = AssertUnwindSafe(|| {
-        with_stream(&w.gpu.stream, || {
-            inherits(|| w.gpu.kernel(1_000));
-            panic!("on purpose");
-        });
-    });
-    catch_unwind(panicking).expect_err("it panics");
-    has_none(|| ());
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "inherits"), (1, 1_000, 1_000));
-    assert!(!function(&profile, "has_none").has_stream);
-    assert_eq!(profile.diagnostics.misnested, 0);
-}
-
-fn a_scope_with_a_stream_gives_it_on() {
-    let w = world();
-    let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
-    let session = w.session();
-    around(&a, || {
-        scope!("scope on b", &b);
-        inherits(|| w.gpu.kernel_on(&b, 600));
-        scope!("scope on b too");
-        w.gpu.kernel_on(&b, 50);
-    });
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "scope on b"), (1, 650, 0));
-    assert_eq!(gpu_times(&profile, "scope on b too"), (1, 50, 50));
-    assert_eq!(gpu_times(&profile, "inherits"), (1, 600, 600));
-    assert_eq!(gpu_times(&profile, "around").2, 0);
 }
 
 fn streams_made_and_dropped_one_after_another_are_told_apart() {

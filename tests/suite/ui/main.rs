@@ -1,7 +1,7 @@
-//! Every form that the attribute accepts compiles, runs and gives what it gave before; every mistake is a message that
-//! says what is accepted, at the token that is wrong.
+//! Promise: every form that the attribute accepts compiles and runs as before; every mistake is a
+//! message at the wrong token that says what is accepted.
 //!
-//! After a change of wording: `TRYBUILD=overwrite cargo test --test attribute_ui`, and read the difference.
+//! After a change of wording: `TRYBUILD=overwrite cargo test --test ui`, and read the difference.
 
 #[test]
 fn accepted_forms_compile_and_run_and_mistakes_are_explained() {

@@ -99,7 +99,8 @@ fn a_call_that_a_reset_falls_into_counts_once_when_it_ends() {
     assert_eq!(node(&first, &["around"]).calls, 0);
     assert_eq!(node(&first, &["around", "step"]).calls, 1);
     let second = w.finish(session);
-    // All of its time: 1 000 and 30, the steps' 100 and 7, and 1 000 that the test waited for the GPU.
+    // All of its time: 1 000 and 30, the steps' 100 and 7, and 1 000 that the test waited for the
+    // GPU.
     assert_eq!(cpu_times(&second, "around"), (1, 2_137, 2_030));
     assert_eq!(cpu_times(&second, "step"), (1, 7, 7));
     // Its GPU time, and what of that was spent inside, would belong to both windows.
@@ -227,7 +228,8 @@ fn many_windows_add_up() {
     // 100 rounds: fourteen times 0 + 1 + … + 6, and 0 + 1.
     assert_eq!((calls, cpu, timed), (295, 2_950, 295));
     assert_eq!(items, 295.0);
-    // Each round's first call finds the stream idle: 10 ns of the CPU are in its pair. Rounds without calls have none.
+    // Each round's first call finds the stream idle: 10 ns of the CPU are in its pair. Rounds
+    // without calls have none.
     let rounds_with_calls = 100 - 15;
     assert_eq!(gpu_ns, 295 * 100 + rounds_with_calls * 10);
     drop(session);
@@ -278,7 +280,8 @@ fn a_failure_whose_effect_lasts_is_told_in_every_window() {
     gpuprof::reset();
     step(&w, &w.gpu.stream, 100);
     let profile = w.finish(session);
-    // The context was given up before the reset, and the reader must know why nothing is timed after it.
+    // The context was given up before the reset, and the reader must know why nothing is timed
+    // after it.
     assert_eq!(function(&profile, "step").untimed.unavailable, 1);
     let errors: Vec<_> = profile
         .diagnostics

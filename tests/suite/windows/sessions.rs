@@ -1,4 +1,5 @@
-//! Promise: sessions one after another are apart, each with its own filter, sampling and mode, and one at a time.
+//! Promise: sessions one after another are apart, each with its own filter, sampling and mode, and
+//! one at a time.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Whatever the attribute accepts when it measures, it accepts switched off, and the functions do the same.
+//! Whatever the attribute accepts when it measures, it accepts switched off, and the functions do
+//! the same.
 
 // The files are programs of their own as well, where everything is public or private.
 #![allow(unreachable_pub)]

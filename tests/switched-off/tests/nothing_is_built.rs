@@ -1,4 +1,5 @@
-//! Switched off, gpuprof costs a library no dependency but the attribute itself, and every example still compiles.
+//! Switched off, gpuprof costs a library no dependency but the attribute itself, and every example
+//! still compiles.
 
 use std::path::Path;
 use std::process::Command;

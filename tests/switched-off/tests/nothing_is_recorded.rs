@@ -1,4 +1,5 @@
-//! Switched off, gpuprof records nothing and evaluates nothing, and the program runs as it would without.
+//! Switched off, gpuprof records nothing and evaluates nothing, and the program runs as it would
+//! without.
 
 use gpuprof::Profile;
 use std::task::{Context, Poll, Waker};

@@ -1,7 +1,8 @@
-//! Promise: switched off, the attribute and `scope!` add no instruction. The same source is compiled with and without
-//! them, optimized, and the two assemblies are the same text.
+//! Promise: switched off, the attribute and `scope!` add no instruction. The same source is
+//! compiled with and without them, optimized, and the two assemblies are the same text.
 //!
-//! Compiled apart rather than as twins in one program, where the compiler folds equal functions into one.
+//! Compiled apart rather than as twins in one program, where the compiler folds equal functions
+//! into one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

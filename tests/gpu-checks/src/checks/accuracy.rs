@@ -1,5 +1,5 @@
-//! What gpuprof's GPU times are worth: held against event pairs written by hand around the same launches, against each other,
-//! and (in `ncu`) against Nsight Compute.
+//! What gpuprof's GPU times are worth: held against event pairs written by hand around the same
+//! launches, against each other, and (in `ncu`) against Nsight Compute.
 
 mod floor;
 mod ncu;
@@ -39,7 +39,8 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         name: "kernel-time",
-        promise: "GPU spans of kernels of over 100 µs are within 2 % of Nsight Compute's durations.",
+        promise: "GPU spans of kernels of over 100 µs are within 2 % of Nsight Compute's \
+            durations.",
         limit: Duration::from_secs(300),
         run: ncu::kernel_time,
     },
@@ -51,7 +52,8 @@ const WANTED: f64 = 0.02;
 const LONG_NS: f64 = 100_000.0;
 /// Two records more, of about a microsecond each, stand in a span around a pair.
 const VERY_LONG_NS: f64 = 250_000.0;
-/// The resolution of events by the driver's reference (cuEventElapsedTime), ns: as much may a part read beyond its whole.
+/// The resolution of events by the driver's reference (cuEventElapsedTime), ns: as much may a part
+/// read beyond its whole.
 const RESOLUTION_NS: f64 = 500.0;
 /// Half a bucket of the histogram that percentiles come from, as docs/reading-the-table.md says.
 const BUCKET: f64 = 1.0 / 32.0;
@@ -75,7 +77,8 @@ fn pair_around(stream: &CudaStream, kernel: &Kernel, pair: Pair) -> Answer {
     pair.end(stream)
 }
 
-/// Kernels by name: three whose length is given, one that memory limits and one that arithmetic limits.
+/// Kernels by name: three whose length is given, one that memory limits and one that arithmetic
+/// limits.
 fn subjects(stream: &Arc<CudaStream>, world: &World) -> Answer<Vec<(&'static str, Kernel)>> {
     let (elements, side) = match world.simulated {
         // Its results are computed on the host.
@@ -95,7 +98,8 @@ fn subjects(stream: &Arc<CudaStream>, world: &World) -> Answer<Vec<(&'static str
 #[derive(Clone, Copy)]
 enum State<'a> {
     Idle,
-    /// This is queued first, so that start, kernel and end stand in the queue before any of them begins.
+    /// This is queued first, so that start, kernel and end stand in the queue before any of them
+    /// begins.
     Busy(&'a Kernel),
 }
 

@@ -1,8 +1,8 @@
-//! Promise: gpuprof adds no call that waits. Spans on a stream whose kernel runs for seconds end at once, and so does a look
-//! at the profile.
+//! Promise: gpuprof adds no call that waits. Spans on a stream whose kernel runs for seconds end at
+//! once, and so does a look at the profile.
 //!
-//! The driver itself blocks a caller whose stream's queue is full. How much fits is measured first, without any span, and
-//! the spans stay well below it.
+//! The driver itself blocks a caller whose stream's queue is full. How much fits is measured first,
+//! without any span, and the spans stay well below it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,7 +44,8 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
 fn measure(world: &World) -> Result<Vec<Row>, DriverError> {
     let gpu = Gpu::new()?;
     let (busy, free) = (gpu.context.new_stream()?, gpu.context.new_stream()?);
-    // Twice the half that is asked for below; modelled time is the host's, on which a short run must not stand or fall.
+    // Twice the half that is asked for below; modelled time is the host's, on which a short run
+    // must not stand or fall.
     let length = Duration::from_secs(if world.short { 1 } else { 2 });
     let room = room(&gpu, &busy)?;
     let spans = SPANS.min(room / OPERATIONS / 2);
@@ -130,7 +131,8 @@ fn calls(what: &str, profile: &Profile, spans: usize, finished: bool) -> Row {
         let timed = function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
         let untimed = &function.untimed;
         good &= function.calls == expected as u64 && timed + untimed.sum() == function.calls;
-        // Behind a kernel that runs on nothing can have finished but the first call, which may not have been read yet.
+        // Behind a kernel that runs on nothing can have finished but the first call, which may not
+        // have been read yet.
         good &= if finished {
             timed == function.calls
         } else {

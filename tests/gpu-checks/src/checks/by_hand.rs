@@ -1,8 +1,8 @@
-//! What a programmer would write without gpuprof: event pairs and launches straight from the driver. Accuracy and cost are
-//! held against these.
+//! What a programmer would write without gpuprof: event pairs and launches straight from the
+//! driver. Accuracy and cost are held against these.
 //!
-//! The functions are resolved once, as gpuprof resolves its own, so that neither side pays for finding them.
-//! Must never import gpuprof.
+//! The functions are resolved once, as gpuprof resolves its own, so that neither side pays for
+//! finding them. Must never import gpuprof.
 
 use std::ffi::{CString, c_uint, c_void};
 use std::ptr;
@@ -52,7 +52,8 @@ fn calls() -> &'static Calls {
         record: unsafe { find(["cuEventRecord"; 2]) },
         // SAFETY: the declaration of the driver's API.
         synchronize: unsafe { find(["cuEventSynchronize"; 2]) },
-        // SAFETY: the declaration of the driver's API, the same under both names. Drivers before 12.8 lack the first.
+        // SAFETY: the declaration of the driver's API, the same under both names. Drivers before
+        // 12.8 lack the first.
         elapsed: unsafe { find(["cuEventElapsedTime_v2", "cuEventElapsedTime"]) },
     })
 }
@@ -127,7 +128,8 @@ impl Pair {
     }
 }
 
-/// One kernel with its arguments, ready to be launched any number of times with nothing but the driver's own call.
+/// One kernel with its arguments, ready to be launched any number of times with nothing but the
+/// driver's own call.
 pub(crate) struct Kernel {
     function: sys::CUfunction,
     geometry: Geometry,
@@ -138,7 +140,8 @@ pub(crate) struct Kernel {
     _buffers: Vec<CudaSlice<f32>>,
 }
 
-// SAFETY: what the pointers point to is never written again, and the driver lets every thread use its handles.
+// SAFETY: what the pointers point to is never written again, and the driver lets every thread use
+// its handles.
 unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
@@ -174,7 +177,8 @@ impl Kernel {
         Kernel::new(ptx, name, geometry, buffers, arguments)
     }
 
-    /// The kernel `name` in the context that is current. The arguments are its own, each in the first bytes of a number.
+    /// The kernel `name` in the context that is current. The arguments are its own, each in the
+    /// first bytes of a number.
     fn new(
         ptx: &str,
         name: &str,
@@ -205,7 +209,8 @@ impl Kernel {
     #[inline]
     pub(crate) fn launch(&self, stream: &CudaStream) -> Answer {
         let Geometry { grid, block } = self.geometry;
-        // SAFETY: the arguments are the kernel's, its buffers are as long as they say, and the driver only reads the pointers.
+        // SAFETY: the arguments are the kernel's, its buffers are as long as they say, and the
+        // driver only reads the pointers.
         unsafe {
             sys::cuLaunchKernel(
                 self.function,

@@ -1,7 +1,8 @@
-//! Promise: a capture succeeds in each mode while other threads run spans as fast as they can, its graph does what the
-//! program captured, and annotated functions inside it are counted.
+//! Promise: a capture succeeds in each mode while other threads run spans as fast as they can, its
+//! graph does what the program captured, and annotated functions inside it are counted.
 //!
-//! This is where other watchers of the GPU break programs: a query by a helper thread spoils a GLOBAL capture.
+//! This is where other watchers of the GPU break programs: a query by a helper thread spoils a
+//! GLOBAL capture.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -18,7 +19,8 @@ use crate::device::{Gpu, while_doing};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "capture",
-    promise: "Captures succeed in each mode while other threads run spans, and their graphs compute what they should.",
+    promise: "Captures succeed in each mode while other threads run spans, and their graphs \
+        compute what they should.",
     limit: Duration::from_secs(180),
     run,
 }];
@@ -58,7 +60,8 @@ fn meanwhile(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<(), DriverError> {
 struct Outcome {
     captured: usize,
     right: usize,
-    /// Additions that were captured after at least one whole span of another thread inside the same capture.
+    /// Additions that were captured after at least one whole span of another thread inside the same
+    /// capture.
     beside: usize,
     /// The first thing that went wrong.
     error: Option<String>,
@@ -116,7 +119,8 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// Spans as fast as they go until told to stop; the first of them meets gpuprof's set-up while others capture.
+/// Spans as fast as they go until told to stop; the first of them meets gpuprof's set-up while
+/// others capture.
 fn spans_until(
     gpu: &Gpu,
     stream: &Arc<CudaStream>,
@@ -186,7 +190,8 @@ fn row(mode: &str, outcome: &Outcome, times: usize, spans: u64) -> Row {
     Row::held(
         format!("{times} captures in {mode} mode beside {THREADS} threads with spans"),
         format!(
-            "{} whole, {} replays right, {error}; {spans} spans meanwhile, some in {} of {waits} waits",
+            "{} whole, {} replays right, {error}; {spans} spans meanwhile, some in {} of {waits} \
+             waits",
             outcome.captured, outcome.right, outcome.beside
         ),
         format!("{times} whole, {times} right, no error, spans in every wait"),

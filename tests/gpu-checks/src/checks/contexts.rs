@@ -1,4 +1,5 @@
-//! Promise: every context has events of its own, and no time is taken across devices. In `lives`: contexts that come and go.
+//! Promise: every context has events of its own, and no time is taken across devices. In `lives`:
+//! contexts that come and go.
 
 mod lives;
 
@@ -22,13 +23,15 @@ use crate::runner::itself;
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "contexts",
-        promise: "Spans in contexts that are not the primary one are timed there, and leave the current context as it is.",
+        promise: "Spans in contexts that are not the primary one are timed there, and leave the \
+            current context as it is.",
         limit: Duration::from_secs(60),
         run: two_contexts,
     },
     Check {
         name: "context-lives",
-        promise: "Contexts that come and go, with times pending too, lose no time, are let go of, and leave no memory behind.",
+        promise: "Contexts that come and go, with times pending too, lose no time, are let go of, \
+            and leave no memory behind.",
         limit: Duration::from_secs(300),
         run: lives::run,
     },
@@ -75,7 +78,8 @@ fn not_primary() -> Result<Arc<CudaContext>, DriverError> {
     let mut handle = ptr::null_mut();
     // SAFETY: the handle is writable; no parameters, no flags.
     unsafe { sys::cuCtxCreate_v4(&mut handle, ptr::null_mut(), 0, DEVICE) }.result()?;
-    // Making it has pushed it onto this thread's stack, which would grow; cudarc sets what it needs.
+    // Making it has pushed it onto this thread's stack, which would grow; cudarc sets what it
+    // needs.
     let mut popped = ptr::null_mut();
     // SAFETY: the handle is writable.
     unsafe { sys::cuCtxPopCurrent_v2(&mut popped) }.result()?;
@@ -257,7 +261,8 @@ fn by_device(what: &str, profile: &Profile, name: &str, calls: u64, spun: [u64; 
         what,
         shown.join("; "),
         format!(
-            "device 0: {calls} timed, {} ms; device 1: {calls} timed, {} ms; each within 2 % + 20 µs, no error",
+            "device 0: {calls} timed, {} ms; device 1: {calls} timed, {} ms; each within 2 % + 20 \
+             µs, no error",
             spun[0] / MS,
             spun[1] / MS
         ),

@@ -1,7 +1,8 @@
 //! What a GPU span costs the program's own thread, against the same driver calls written by hand.
 //!
-//! Launches and records wait where a stream's queue is full (about a thousand deep), and whoever waits measures the GPU. So
-//! each block of calls fits the queue, and the stream is synchronized between blocks, outside the measured time.
+//! Launches and records wait where a stream's queue is full (about a thousand deep), and whoever
+//! waits measures the GPU. So each block of calls fits the queue, and the stream is synchronized
+//! between blocks, outside the measured time.
 
 mod gate;
 mod plan;
@@ -14,7 +15,8 @@ use plan::{Measured, Plan, Way};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "span-cost",
-    promise: "A GPU span costs at most 1.15 times the same driver calls written by hand, and the report says what.",
+    promise: "A GPU span costs at most 1.15 times the same driver calls written by hand, and the \
+        report says what.",
     limit: Duration::from_secs(300),
     run: span_cost,
 }];
@@ -104,8 +106,8 @@ fn times(measured: &Measured, ways: &[Way]) -> String {
     ways.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What the report says that gpuprof cost a call, against what calls took longer with it. A report is of all calls: half of
-/// them had no launch.
+/// What the report says that gpuprof cost a call, against what calls took longer with it. A report
+/// is of all calls: half of them had no launch.
 fn own_cost(world: &World, plan: &Plan, measured: &Measured, launches: &[f64]) -> Row {
     let said = measured
         .profile

@@ -1,7 +1,8 @@
 //! What the driver answers where its documents say nothing, and what its calls cost.
 //!
-//! gpuprof rests on some of these answers: those are wanted, and the check fails where a driver gives others. The rest is
-//! told, for whoever builds on it next. No span is open here but where one is asked about.
+//! gpuprof rests on some of these answers: those are wanted, and the check fails where a driver
+//! gives others. The rest is told, for whoever builds on it next. No span is open here but where
+//! one is asked about.
 
 mod calls;
 mod capturing;
@@ -23,7 +24,8 @@ use crate::device::Gpu;
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "capture-rules",
-        promise: "The calls that gpuprof makes beside a GLOBAL capture are answered and leave it whole.",
+        promise: "The calls that gpuprof makes beside a GLOBAL capture are answered and leave it \
+            whole.",
         limit: Duration::from_secs(60),
         run: capturing::run,
     },
@@ -53,7 +55,8 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         name: "graph-costs",
-        promise: "Giving a graph other events to record waits for no launch; what launches cost, and how many a queue holds.",
+        promise: "Giving a graph other events to record waits for no launch; what launches cost, \
+            and how many a queue holds.",
         limit: Duration::from_secs(120),
         run: replays::run,
     },
@@ -84,7 +87,8 @@ const BUSY: Duration = Duration::from_millis(400);
 /// A call that takes this long has waited. Above what a scheduler takes away, and below [`BUSY`].
 const WAITED: Duration = Duration::from_millis(30);
 
-/// How often `operation` can be put on `stream` behind a kernel that runs before it waits for that kernel; at most `enough`.
+/// How often `operation` can be put on `stream` behind a kernel that runs before it waits for that
+/// kernel; at most `enough`.
 ///
 /// # Errors
 /// The driver's.

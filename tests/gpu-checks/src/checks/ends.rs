@@ -1,7 +1,9 @@
-//! Promise: also where a process is ended from outside, or forks, its report is there and right: after a signal that gpuprof was
-//! asked to take, from the checkpoint after one that nobody can take, and in the parent of a child without exec.
+//! Promise: also where a process is ended from outside, or forks, its report is there and right:
+//! after a signal that gpuprof was asked to take, from the checkpoint after one that nobody can
+//! take, and in the parent of a child without exec.
 //!
-//! The check `exit` has the ends that a process takes by itself. Each end here is a process of its own as well.
+//! The check `exit` has the ends that a process takes by itself. Each end here is a process of its
+//! own as well.
 
 mod checkpoint;
 mod fork;
@@ -27,7 +29,8 @@ use crate::runner::itself;
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "signals",
-        promise: "SIGINT and SIGTERM print the report first, with kernels running, and end the process as they would.",
+        promise: "SIGINT and SIGTERM print the report first, with kernels running, and end the \
+            process as they would.",
         limit: Duration::from_secs(120),
         run,
     },
@@ -39,7 +42,8 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         name: "fork",
-        promise: "A child without exec ends as it does without gpuprof, reports nothing, and leaves the parent's report right.",
+        promise: "A child without exec ends as it does without gpuprof, reports nothing, and \
+            leaves the parent's report right.",
         limit: Duration::from_secs(120),
         run: fork::run,
     },

@@ -1,5 +1,6 @@
-//! Promise: what is measured of a part tells of the whole: under sampling the total lies in the interval that is shown, and under
-//! a schedule the active steps count and no others, each call of them timed.
+//! Promise: what is measured of a part tells of the whole: under sampling the total lies in the
+//! interval that is shown, and under a schedule the active steps count and no others, each call of
+//! them timed.
 
 mod schedule;
 
@@ -22,13 +23,15 @@ use crate::runner::itself;
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "sampling",
-        promise: "With GPUPROF_SAMPLE the counts are exact and the intervals hold the total that all calls have.",
+        promise: "With GPUPROF_SAMPLE the counts are exact and the intervals hold the total that \
+            all calls have.",
         limit: Duration::from_secs(180),
         run: sampling,
     },
     Check {
         name: "schedule",
-        promise: "Under a schedule the active steps count and no others, and every call of them is timed.",
+        promise: "Under a schedule the active steps count and no others, and every call of them is \
+            timed.",
         limit: Duration::from_secs(60),
         run: schedule::run,
     },
@@ -43,11 +46,14 @@ const SAMPLE: u64 = 10;
 const WINDOWS: usize = 10;
 /// So many hold it but once in ten thousand runs.
 const ENOUGH: usize = 6;
-/// No total is further away than so many half widths, five standard deviations: once in a million windows.
+/// No total is further away than so many half widths, five standard deviations: once in a million
+/// windows.
 const FAR: f64 = 2.5;
-/// How many calls may wait for the GPU: fewer than the driver's queues hold and gpuprof has events for.
+/// How many calls may wait for the GPU: fewer than the driver's queues hold and gpuprof has events
+/// for.
 const QUEUED: u64 = 250;
-/// How long the kernel runs behind which these are queued, in ns; doubled where the host was too slow, up to the other.
+/// How long the kernel runs behind which these are queued, in ns; doubled where the host was too
+/// slow, up to the other.
 const HOLD: u64 = 20_000_000;
 const LONGEST_HOLD: u64 = 16 * HOLD;
 
@@ -118,8 +124,9 @@ fn sampled(world: &World) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes the calls, as many at a time as may wait, each time behind a kernel; whether all were queued before it was over. An
-/// idle stream would be the host's time, and not the same in any two windows.
+/// Makes the calls, as many at a time as may wait, each time behind a kernel; whether all were
+/// queued before it was over. An idle stream would be the host's time, and not the same in any two
+/// windows.
 fn window(gpu: &Gpu, stream: &Arc<CudaStream>, hold: u64, calls: u64) -> Result<bool, DriverError> {
     let mut busy = true;
     for first in (0..calls).step_by(QUEUED as usize) {

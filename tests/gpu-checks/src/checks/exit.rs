@@ -1,7 +1,8 @@
-//! Promise: however a process ends, with work queued on the GPU, the report comes once, accounts for every call, leaves the
-//! exit status as it is and waits no longer than it was told to.
+//! Promise: however a process ends, with work queued on the GPU, the report comes once, accounts
+//! for every call, leaves the exit status as it is and waits no longer than it was told to.
 //!
-//! Each end is a process of its own, which says when it leaves; what comes after that is gpuprof's and the driver's.
+//! Each end is a process of its own, which says when it leaves; what comes after that is gpuprof's
+//! and the driver's.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +22,8 @@ use crate::runner::itself;
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "exit",
-    promise: "The report comes at every end with GPU work queued, within the exit wait, and changes no status.",
+    promise: "The report comes at every end with GPU work queued, within the exit wait, and \
+        changes no status.",
     limit: Duration::from_secs(240),
     run,
 }];
@@ -56,7 +58,8 @@ pub(crate) const SCENES: &[Scene] = &[
 
 /// Annotated launches before the end.
 const CALLS: u64 = 2_000;
-/// Of these, how many stand behind a kernel that runs when the process leaves. Few enough for every driver's queue.
+/// Of these, how many stand behind a kernel that runs when the process leaves. Few enough for every
+/// driver's queue.
 const BEHIND: u64 = 100;
 /// That kernel's length in ns: over long before the exit waits are.
 const SHORT: u64 = 150_000_000;

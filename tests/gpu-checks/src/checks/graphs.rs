@@ -1,5 +1,5 @@
-//! Promise: a function marked `graph` is counted and timed at every replay, several launches under way or not; and captures in
-//! GLOBAL mode succeed ten thousand times beside threads with spans.
+//! Promise: a function marked `graph` is counted and timed at every replay, several launches under
+//! way or not; and captures in GLOBAL mode succeed ten thousand times beside threads with spans.
 
 mod storm;
 
@@ -21,13 +21,15 @@ use crate::device::{Gpu, while_doing};
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "graphs",
-        promise: "Functions marked `graph` are counted and timed at every replay, also while others are under way.",
+        promise: "Functions marked `graph` are counted and timed at every replay, also while \
+            others are under way.",
         limit: Duration::from_secs(60),
         run,
     },
     Check {
         name: "graph-queue",
-        promise: "A stream takes as many launches through gpuprof before one waits as it takes past it.",
+        promise: "A stream takes as many launches through gpuprof before one waits as it takes \
+            past it.",
         limit: Duration::from_secs(60),
         run: queue,
     },
@@ -46,7 +48,8 @@ const MODEL: u64 = 100_000;
 const LAYERS: u64 = 2;
 /// The resolution of events by the driver's reference (cuEventElapsedTime), in ns.
 const RESOLUTION_NS: u64 = 500;
-/// What may pass on a busy stream between the records around a launch and those inside its graph, in ns.
+/// What may pass on a busy stream between the records around a launch and those inside its graph,
+/// in ns.
 const LAUNCH_NS: u64 = 100_000;
 
 #[gpu_profile(graph, name = "layer")]
@@ -79,11 +82,13 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
     let doing = while_doing("a graph");
     let gpu = Gpu::new().map_err(&doing)?;
     let stream = &gpu.context.new_stream().map_err(&doing)?;
-    // A stream takes 113 such launches, and as many event records of the program's own beside them (`graph-queue`).
+    // A stream takes 113 such launches, and as many event records of the program's own beside them
+    // (`graph-queue`).
     let launches = if world.short { 5 } else { 80 };
     let mut rows = Vec::new();
 
-    // Captured before any session: an instantiation has no place behind a kernel, and between sessions nothing is measured.
+    // Captured before any session: an instantiation has no place behind a kernel, and between
+    // sessions nothing is measured.
     let graph = Graph::new(captured(&gpu, stream).map_err(&doing)?);
     let mut graphs = Vec::new();
     for _ in 0..queued::TRIES {
@@ -108,8 +113,8 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// How many launches a stream takes before one waits: of a graph that is launched through gpuprof, and of one with the same
-/// nodes that it has no part in.
+/// How many launches a stream takes before one waits: of a graph that is launched through gpuprof,
+/// and of one with the same nodes that it has no part in.
 fn queue(_: &World) -> Result<Vec<Row>, String> {
     const ENOUGH: usize = 2_500;
     let doing = while_doing("launches of a graph");
@@ -124,7 +129,8 @@ fn queue(_: &World) -> Result<Vec<Row>, String> {
     drop(session.finish());
     let theirs = replays::room(&gpu, stream, MODEL_NODES)?;
     Ok(vec![Row::held(
-        "launches that a stream takes before one waits: through gpuprof, and of the same nodes without it",
+        "launches that a stream takes before one waits: through gpuprof, and of the same nodes \
+         without it",
         format!("{ours} and {theirs}"),
         "as many, give or take 1",
         ours.abs_diff(theirs) <= 1,
@@ -149,7 +155,8 @@ fn replays(launches: u64) -> [Wanted; 2] {
     ]
 }
 
-/// The same launches by gpuprof and by a pair of events around each of them, which are outside of the graph.
+/// The same launches by gpuprof and by a pair of events around each of them, which are outside of
+/// the graph.
 fn beside_pairs(
     gpu: &Gpu,
     stream: &Arc<CudaStream>,

@@ -1,7 +1,9 @@
-//! Promise: with `GPUPROF_CUPTI=on` every kernel, copy and CUDA call is counted, belongs to the function around it, and takes the
-//! time that other tools say it takes; the program goes on as without.
+//! Promise: with `GPUPROF_CUPTI=on` every kernel, copy and CUDA call is counted, belongs to the
+//! function around it, and takes the time that other tools say it takes; the program goes on as
+//! without.
 //!
-//! The program under test is a process of its own, because CUPTI stays in a process for good, and other tools run it as well.
+//! The program under test is a process of its own, because CUPTI stays in a process for good, and
+//! other tools run it as well.
 
 mod compared;
 mod cost;
@@ -23,13 +25,15 @@ use crate::{process, runner};
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "kernels",
-        promise: "Kernels, copies and graph replays are counted exactly, under the function around their launch.",
+        promise: "Kernels, copies and graph replays are counted exactly, under the function around \
+            their launch.",
         limit: Duration::from_secs(90),
         run: counted,
     },
     Check {
         name: "kernels-tools",
-        promise: "Kernel counts and times are those that Nsight Compute and Nsight Systems see, where they are.",
+        promise: "Kernel counts and times are those that Nsight Compute and Nsight Systems see, \
+            where they are.",
         limit: Duration::from_secs(300),
         run: compared::run,
     },
@@ -41,7 +45,8 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         name: "kernels-ends",
-        promise: "Under another profiler and at an end with work queued the program goes on, and what is missing is told.",
+        promise: "Under another profiler and at an end with work queued the program goes on, and \
+            what is missing is told.",
         limit: Duration::from_secs(180),
         run: ends::run,
     },

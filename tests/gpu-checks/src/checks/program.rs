@@ -1,7 +1,8 @@
-//! gpuprof in a program of the size that people write: a decoder-only transformer that reads sequences of tokens, with its
-//! products made by cuBLAS where that can be loaded.
+//! gpuprof in a program of the size that people write: a decoder-only transformer that reads
+//! sequences of tokens, with its products made by cuBLAS where that can be loaded.
 //!
-//! It runs in processes of its own with gpuprof on and off, which must not differ in a bit of what they compute.
+//! It runs in processes of its own with gpuprof on and off, which must not differ in a bit of what
+//! they compute.
 
 mod model;
 mod products;
@@ -20,7 +21,8 @@ use model::{Model, Shape};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "transformer",
-    promise: "In a real program every call is counted and timed, wholes are no shorter than their parts, and no result changes.",
+    promise: "In a real program every call is counted and timed, wholes are no shorter than their \
+        parts, and no result changes.",
     limit: Duration::from_secs(240),
     run: transformer,
 }];
@@ -180,7 +182,8 @@ fn same_results(on: &[Played], off: &[Played]) -> Row {
         .clone()
         .filter(|run| Some(run.checksum) != reference)
         .count();
-    // Normalized activations and weights of unit variance: a model that computes nothing, or overflows, is elsewhere.
+    // Normalized activations and weights of unit variance: a model that computes nothing, or
+    // overflows, is elsewhere.
     let sound = all
         .clone()
         .all(|run| (1e-3..1e3).contains(&run.mean_magnitude));

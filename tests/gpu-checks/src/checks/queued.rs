@@ -1,5 +1,5 @@
-//! Spans whose times are known: spin kernels that are queued while another one still holds their streams up, so that no idle
-//! gap of a slow host is in them. And the rows about such spans.
+//! Spans whose times are known: spin kernels that are queued while another one still holds their
+//! streams up, so that no idle gap of a slow host is in them. And the rows about such spans.
 //!
 //! The same on the simulated device, whose kernels last as long as they are told.
 
@@ -14,12 +14,14 @@ use gpuprof::{Profile, Session};
 use crate::check::Row;
 use crate::device::{Gpu, while_doing};
 
-/// How long the kernel runs that holds the streams up, at the first try; each further one doubles it.
+/// How long the kernel runs that holds the streams up, at the first try; each further one doubles
+/// it.
 const HOLD: Duration = Duration::from_millis(50);
 /// On a host that is so slow that even the longest hold is over too early, nothing can be said.
 pub(super) const TRIES: u32 = 6;
 
-/// A step of the device's timer, by which a spin kernel may be shorter than it was told; and the events' own resolution.
+/// A step of the device's timer, by which a spin kernel may be shorter than it was told; and the
+/// events' own resolution.
 const SHORTER_NS: u64 = 2_000;
 /// What two records and a launch may add to a kernel's time on a stream that has work.
 const LONGER_NS: u64 = 20_000;
@@ -29,13 +31,15 @@ pub(super) fn longest(ns: u64) -> u64 {
     ns + ns / 50 + LONGER_NS
 }
 
-/// Whether a span reads as a spin kernel of `spun` should, or as several that last so long together.
+/// Whether a span reads as a spin kernel of `spun` should, or as several that last so long
+/// together.
 pub(super) fn as_spun(read: u64, spun: u64) -> bool {
     (spun.saturating_sub(SHORTER_NS)..=longest(spun)).contains(&read)
 }
 
-/// Measures what `queue` puts onto `streams` while all of these are held up; it is told for how many ns. Streams of one
-/// context begin together. `queue` is called again, in a new session, where the host was too slow.
+/// Measures what `queue` puts onto `streams` while all of these are held up; it is told for how
+/// many ns. Streams of one context begin together. `queue` is called again, in a new session, where
+/// the host was too slow.
 ///
 /// # Errors
 /// The driver's, as a text; or the host is too slow.
@@ -86,7 +90,8 @@ fn held(
     Ok(early)
 }
 
-/// What is wanted of one function: how often it ran, and the kernels of its shortest and its longest call, in ns.
+/// What is wanted of one function: how often it ran, and the kernels of its shortest and its
+/// longest call, in ns.
 pub(super) struct Wanted {
     pub(super) name: &'static str,
     pub(super) runs: u64,
@@ -94,7 +99,8 @@ pub(super) struct Wanted {
     pub(super) longest: u64,
 }
 
-/// That every run of every function was timed, each time as long as its kernel, and no call of gpuprof's failed.
+/// That every run of every function was timed, each time as long as its kernel, and no call of
+/// gpuprof's failed.
 pub(super) fn row(what: impl Into<String>, profile: &Profile, wanted: &[Wanted]) -> Row {
     let mut measured = Vec::new();
     let mut told = Vec::new();

@@ -1,4 +1,5 @@
-//! How much longer whole programs take with gpuprof: one of launches back to back, which is the worst case, and an example.
+//! How much longer whole programs take with gpuprof: one of launches back to back, which is the
+//! worst case, and an example.
 //!
 //! Each run is a process of its own, because gpuprof's settings hold for a process.
 
@@ -21,7 +22,8 @@ use crate::{device, process, runner};
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "slow-down",
-        promise: "Switched off, gpuprof costs nothing; switched on, every launch is timed or counted as not.",
+        promise: "Switched off, gpuprof costs nothing; switched on, every launch is timed or \
+            counted as not.",
         limit: Duration::from_secs(300),
         run: slow_down,
     },
@@ -245,7 +247,8 @@ fn accounted(way: &str, launches: u64, all_diagnostics: &[&Diagnostics]) -> [Row
     let shown = most.map_or("no run".into(), |diagnostics| {
         let untimed = &diagnostics.untimed;
         format!(
-            "{} timed, {} left out by sampling, {} with no event free, {} with a full queue to the resolver, {} otherwise",
+            "{} timed, {} left out by sampling, {} with no event free, {} with a full queue to the \
+             resolver, {} otherwise",
             diagnostics.timed_calls,
             untimed.sampled_out,
             untimed.pool_exhausted,

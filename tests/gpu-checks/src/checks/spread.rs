@@ -1,4 +1,5 @@
-//! Many measurements of one thing as a few numbers, and how rows show them. Must never import anything that measures.
+//! Many measurements of one thing as a few numbers, and how rows show them. Must never import
+//! anything that measures.
 
 use crate::check::{Row, World};
 

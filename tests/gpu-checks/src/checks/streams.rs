@@ -1,5 +1,5 @@
-//! Promise: each call is timed on its own stream or streams and on no other, whatever kind of stream that is and wherever
-//! gpuprof has it from.
+//! Promise: each call is timed on its own stream or streams and on no other, whatever kind of
+//! stream that is and wherever gpuprof has it from.
 //!
 //! Every span holds a kernel of known length, and is queued while its stream is held up.
 
@@ -18,7 +18,8 @@ use crate::device::{Gpu, while_doing};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "streams",
-    promise: "Calls are timed on their own stream or streams of every kind: null, per-thread, forked, borrowed, raw, several.",
+    promise: "Calls are timed on their own stream or streams of every kind: null, per-thread, \
+        forked, borrowed, raw, several.",
     limit: Duration::from_secs(60),
     run,
 }];
@@ -68,7 +69,8 @@ struct Raw {
 
 impl HasStream for Raw {
     fn stream_ref(&self) -> Option<StreamRef<'_>> {
-        // SAFETY: stream and context are alive until the check ends, and it reads every time before that.
+        // SAFETY: stream and context are alive until the check ends, and it reads every time before
+        // that.
         Some(unsafe { StreamRef::from_raw(self.stream, self.context) })
     }
 }
@@ -158,7 +160,8 @@ fn raw_handles(gpu: &Gpu, own: &Arc<CudaStream>, calls: u64) -> Result<Vec<Row>,
     Ok(rows)
 }
 
-/// One handle, and a stream of its own on each thread. The other thread lives until everything is read.
+/// One handle, and a stream of its own on each thread. The other thread lives until everything is
+/// read.
 fn per_thread(gpu: &Gpu, calls: u64) -> Result<Row, String> {
     let stream = &gpu.context.per_thread_stream();
     let profile = thread::scope(|scope| {
@@ -188,7 +191,8 @@ fn per_thread(gpu: &Gpu, calls: u64) -> Result<Row, String> {
 /// From the first start to the last end: the longer stream's time, whichever that is.
 fn two_streams(gpu: &Gpu, a: &Arc<CudaStream>, b: &Arc<CudaStream>) -> Result<Row, String> {
     let profile = measured(&[(gpu, a), (gpu, b)], |_| {
-        // The second call begins on a at 2 ms and on b at 7 ms; it ends on a at 11 ms, on b at 8 ms.
+        // The second call begins on a at 2 ms and on b at 7 ms; it ends on a at 11 ms, on b at 8
+        // ms.
         on_both(gpu, a, b, [2_000_000, 7_000_000])?;
         on_both(gpu, a, b, [9_000_000, 1_000_000])
     })?;

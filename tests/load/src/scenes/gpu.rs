@@ -29,8 +29,8 @@ fn launch(stream: &Arc<CudaStream>, gpu: &Gpu, ns: u64) {
 #[gpu_profile(cpu)]
 fn on_cpu() {}
 
-/// A device whose events take no time of their own, so that it keeps up with any host, and whose queues never hold the
-/// program up: it is gpuprof's own queues that are to fill.
+/// A device whose events take no time of their own, so that it keeps up with any host, and whose
+/// queues never hold the program up: it is gpuprof's own queues that are to fill.
 fn device() -> Gpu {
     let sim = simcuda::install().expect("the simulated driver is built");
     sim.set_event_ns(0);
@@ -77,8 +77,8 @@ fn warm_up(gpu: &Gpu, session: &Session) -> Result<WarmUp, String> {
     Err("the device was never left behind".to_owned())
 }
 
-/// `Err` where of `calls` with GPU work fewer than `percent` in a hundred were timed: that the rest is counted is not enough
-/// where the device keeps up.
+/// `Err` where of `calls` with GPU work fewer than `percent` in a hundred were timed: that the rest
+/// is counted is not enough where the device keeps up.
 fn enough(timed: u64, calls: u64, percent: u64) -> Result<(), String> {
     match timed * 100 >= calls * percent {
         true => Ok(()),
@@ -195,8 +195,8 @@ pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
     let gpu = device();
     let session = session();
     let warm_up = warm_up(&gpu, &session)?;
-    // Each thread's queue takes its memory when it first comes round, at 4,096 timed calls: one thread after another, and
-    // in bursts that leave nothing untimed.
+    // Each thread's queue takes its memory when it first comes round, at 4,096 timed calls: one
+    // thread after another, and in bursts that leave nothing untimed.
     const BURST: u64 = 20;
     let (before, calls) = form.pick((BURST, 20), (5_000, 40_000));
     let turn = Mutex::new(());
@@ -248,8 +248,9 @@ pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
     Ok(Seen {
         calls: gpu_calls + each,
         what: format!("{what}; report in {took:.1?}"),
-        // Calls that wait for their GPU times lie in a store that the warm-up has filled. Where each of them lies the resolver
-        // knows thread by thread: 4 bytes for each of 16,384 pairs of events, should they all be one thread's.
+        // Calls that wait for their GPU times lie in a store that the warm-up has filled. Where
+        // each of them lies the resolver knows thread by thread: 4 bytes for each of 16,384 pairs
+        // of events, should they all be one thread's.
         memory: Memory {
             allowed: THREADS * (64 << 10),
             ..Memory::flat(growth)

@@ -13,8 +13,8 @@ use support::assert_consistent;
 /// What the counters of all threads may take, as documented.
 const CEILING: u64 = 1 << 30;
 
-/// Call chains of a process, as documented, but for that of code outside every span and that of gpuprof's look at its own
-/// cost.
+/// Call chains of a process, as documented, but for that of code outside every span and that of
+/// gpuprof's look at its own cost.
 const PATHS: u64 = 65_536 - 2;
 
 /// Every function on each of 64 threads that live at once.
@@ -64,7 +64,8 @@ pub(super) fn ceiling(_: Form) -> Result<Seen, String> {
     let since = Since::now();
     let together = Barrier::new(THREADS);
     let every: Vec<Function> = all().collect();
-    // As many paths as there may be, or nearly: one for each that calls and one for each that it calls.
+    // As many paths as there may be, or nearly: one for each that calls and one for each that it
+    // calls.
     let callers = PATHS as usize / (every.len() + 1);
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -193,7 +194,8 @@ pub(super) fn recursion(form: Form) -> Result<Seen, String> {
     Ok(Seen {
         calls,
         what: format!(
-            "1,000 deep: every call counted; {} deep: {} dropped, each counted; report in {took:.1?}",
+            "1,000 deep: every call counted; {} deep: {} dropped, each counted; report in \
+             {took:.1?}",
             grouped(RUNAWAY),
             grouped(dropped)
         ),

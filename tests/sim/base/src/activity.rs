@@ -1,15 +1,17 @@
-//! What the simulated driver tells whoever watches it: every API call once it is over, with what the call had the device do. These
-//! types cross from one loaded library to another, so all of them are C types. Must never say how CUPTI writes it down.
+//! What the simulated driver tells whoever watches it: every API call once it is over, with what
+//! the call had the device do. These types cross from one loaded library to another, so all of them
+//! are C types. Must never say how CUPTI writes it down.
 
 use std::marker::PhantomData;
 
-/// The name of the driver's function that sets the watcher: `extern "C" fn(Option<Watcher>)`, none for nobody.
+/// The name of the driver's function that sets the watcher: `extern "C" fn(Option<Watcher>)`, none
+/// for nobody.
 pub const WATCH: &[u8] = b"simcuda_watch";
 /// The name of the driver's clock: `extern "C" fn() -> u64`, in ns.
 pub const NOW: &[u8] = b"simcuda_now";
 
-/// Who is told. It runs on the calling thread, after the call's work and before its return, and may be called by several threads
-/// at once. It must not call the driver, the clock excepted.
+/// Who is told. It runs on the calling thread, after the call's work and before its return, and may
+/// be called by several threads at once. It must not call the driver, the clock excepted.
 pub type Watcher = extern "C" fn(&Call<'_>);
 
 /// One API call that is over.
@@ -73,7 +75,8 @@ pub struct Activity {
     pub context: u32,
     /// The stream's number, [`NONE`] where there is none.
     pub stream: u32,
-    /// The node of a graph that it is: the graph's number in the upper half and the node's in the lower, from 0; 0 outside graphs.
+    /// The node of a graph that it is: the graph's number in the upper half and the node's in the
+    /// lower, from 0; 0 outside graphs.
     pub node: u64,
     /// What it is.
     pub what: What,

@@ -1,5 +1,5 @@
-//! The types that cross the C boundary, so that every raw pointer of a caller is checked and read or
-//! written in one place. Must never import driver state.
+//! The types that cross the C boundary, so that every raw pointer of a caller is checked and read
+//! or written in one place. Must never import driver state.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -81,8 +81,8 @@ impl Destructor {
 #[repr(transparent)]
 pub(crate) struct Host(pub(crate) *mut c_void);
 
-// SAFETY: the address alone crosses threads; who follows it holds the caller's promise that the memory
-// stays valid until the operation has run.
+// SAFETY: the address alone crosses threads; who follows it holds the caller's promise that the
+// memory stays valid until the operation has run.
 unsafe impl Send for Host {}
 
 impl Host {
@@ -106,8 +106,8 @@ impl Host {
 
     /// Copies `len` bytes from `source` to here.
     pub(crate) fn fill_from(self, source: *const u8, len: usize) {
-        // SAFETY: the C caller promises `len` writable bytes here, and `source` comes from the memory
-        // map, which checked `len`. `copy` allows the two to overlap.
+        // SAFETY: the C caller promises `len` writable bytes here, and `source` comes from the
+        // memory map, which checked `len`. `copy` allows the two to overlap.
         unsafe { std::ptr::copy(source, self.0.cast::<u8>(), len) };
     }
 }
@@ -123,10 +123,11 @@ impl Params {
         self.0.is_null()
     }
 
-    /// Appends the bytes of parameter `index`, of which the kernel's signature says that it has `size`.
+    /// Appends the bytes of parameter `index`, of which the kernel's signature says that it has
+    /// `size`.
     pub(crate) fn append(self, index: usize, size: usize, to: &mut Vec<u8>) -> Answer {
-        // SAFETY: the C caller gives one pointer per parameter of the kernel, and `index` is below their
-        // number.
+        // SAFETY: the C caller gives one pointer per parameter of the kernel, and `index` is below
+        // their number.
         let slot = unsafe { self.0.add(index) };
         // SAFETY: as above, the slot holds a pointer.
         let value = unsafe { slot.read() };
@@ -156,7 +157,8 @@ impl Text {
         Ok(text.to_string_lossy().into_owned())
     }
 
-    /// The first four bytes, to tell a binary image (not NUL-terminated) from PTX text. Stops at a NUL.
+    /// The first four bytes, to tell a binary image (not NUL-terminated) from PTX text. Stops at a
+    /// NUL.
     pub(crate) fn magic(self) -> Answer<[u8; 4]> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);

@@ -1,5 +1,6 @@
-//! Stream capture (API reference, Stream Management; programming guide, Creating a Graph Using Stream Capture): what a
-//! capturing stream makes of the calls on it. The graphs themselves are in `graph`.
+//! Stream capture (API reference, Stream Management; programming guide, Creating a Graph Using
+//! Stream Capture): what a capturing stream makes of the calls on it. The graphs themselves are in
+//! `graph`.
 
 use std::collections::BTreeSet;
 
@@ -63,8 +64,9 @@ pub(crate) enum Node {
 }
 
 impl State {
-    /// The capture that `stream`, about to be used, is part of; STREAM_CAPTURE_INVALIDATED when it is spoilt.
-    /// STREAM_CAPTURE_IMPLICIT for the legacy stream beside a capturing blocking one, whose capture it spoils.
+    /// The capture that `stream`, about to be used, is part of; STREAM_CAPTURE_INVALIDATED when it
+    /// is spoilt. STREAM_CAPTURE_IMPLICIT for the legacy stream beside a capturing blocking one,
+    /// whose capture it spoils.
     pub(crate) fn capture_of(&mut self, stream: Handle) -> Answer<Option<u64>> {
         let capture = self.membership(stream);
         if capture == Err(Code::STREAM_CAPTURE_IMPLICIT) {
@@ -85,8 +87,9 @@ impl State {
         }
     }
 
-    /// `CU_STREAM_CAPTURE_STATUS_*` of `stream`: 0 none, 1 active, 2 invalidated. Asking spoils nothing, also
-    /// where the answer is STREAM_CAPTURE_IMPLICIT (API reference, cuStreamIsCapturing).
+    /// `CU_STREAM_CAPTURE_STATUS_*` of `stream`: 0 none, 1 active, 2 invalidated. Asking spoils
+    /// nothing, also where the answer is STREAM_CAPTURE_IMPLICIT (API reference,
+    /// cuStreamIsCapturing).
     pub(crate) fn capture_status(&self, stream: Handle) -> Answer<i32> {
         match self.membership(stream) {
             Ok(capture) => Ok(i32::from(capture.is_some())),
@@ -102,7 +105,8 @@ impl State {
         }
     }
 
-    /// Before `stream` is destroyed: ends the capture that began on it, spoils one that spread to it.
+    /// Before `stream` is destroyed: ends the capture that began on it, spoils one that spread to
+    /// it.
     pub(crate) fn abandon_capture(&mut self, stream: Handle) {
         let Some(id) = self
             .streams
@@ -140,8 +144,8 @@ impl State {
         members.for_each(|stream| stream.capture = None);
     }
 
-    /// Starts a capture on `stream`. The legacy stream cannot be captured: STREAM_CAPTURE_UNSUPPORTED; a
-    /// stream that captures already is ILLEGAL_STATE.
+    /// Starts a capture on `stream`. The legacy stream cannot be captured:
+    /// STREAM_CAPTURE_UNSUPPORTED; a stream that captures already is ILLEGAL_STATE.
     pub(crate) fn begin_capture(&mut self, stream: Handle, mode: i32) -> Answer {
         if !(GLOBAL..=RELAXED).contains(&mode) {
             return Err(Code::INVALID_VALUE);
@@ -169,9 +173,9 @@ impl State {
         Ok(())
     }
 
-    /// Ends the capture on `stream` and gives its graph. ILLEGAL_STATE where none is going on, and as the
-    /// codes say: UNMATCHED on another stream than its origin, WRONG_THREAD unless relaxed, INVALIDATED,
-    /// UNJOINED.
+    /// Ends the capture on `stream` and gives its graph. ILLEGAL_STATE where none is going on, and
+    /// as the codes say: UNMATCHED on another stream than its origin, WRONG_THREAD unless relaxed,
+    /// INVALIDATED, UNJOINED.
     pub(crate) fn end_capture(&mut self, stream: Handle) -> Answer<Handle> {
         let id = self
             .streams
@@ -215,8 +219,8 @@ impl State {
         Ok(())
     }
 
-    /// Queues `node` on `stream`: modelled time and deferred work. `number` is the node's where a graph runs, else 0; a child
-    /// graph's nodes have that of the node they are in.
+    /// Queues `node` on `stream`: modelled time and deferred work. `number` is the node's where a
+    /// graph runs, else 0; a child graph's nodes have that of the node they are in.
     pub(crate) fn enqueue(&mut self, stream: Handle, node: Node, number: u64) -> Answer {
         let what = self.watched_as(&node, stream);
         let (ns, task) = match node {
@@ -287,8 +291,9 @@ impl State {
         Ok(())
     }
 
-    /// Makes `stream` wait for `event`. A captured event draws the stream into its capture, or joins what
-    /// the capture had forked; MERGE of two captures and a dependency on work outside (ISOLATION) spoil it.
+    /// Makes `stream` wait for `event`. A captured event draws the stream into its capture, or
+    /// joins what the capture had forked; MERGE of two captures and a dependency on work outside
+    /// (ISOLATION) spoil it.
     pub(crate) fn wait_event(&mut self, stream: Handle, event: Handle) -> Answer {
         let mark = self.events.get(event)?.mark;
         match (self.capture_of(stream)?, mark) {

@@ -1,6 +1,7 @@
-//! What captures prohibit: potentially unsafe calls by mode and thread, waiting for and asking about what is captured
-//! (API reference, cuThreadExchangeStreamCaptureMode; programming guide, Prohibited and Unhandled Operations).
-//! A prohibited call answers an error and spoils the capture. Must never change a graph.
+//! What captures prohibit: potentially unsafe calls by mode and thread, waiting for and asking
+//! about what is captured (API reference, cuThreadExchangeStreamCaptureMode; programming guide,
+//! Prohibited and Unhandled Operations). A prohibited call answers an error and spoils the capture.
+//! Must never change a graph.
 
 use std::cell::Cell;
 
@@ -25,8 +26,8 @@ pub(crate) fn exchange_mode(mode: i32) -> Answer<i32> {
 }
 
 impl State {
-    /// The rule for potentially unsafe calls (API reference, cuThreadExchangeStreamCaptureMode): while a
-    /// capture that the thread's mode must respect is going on, the call answers
+    /// The rule for potentially unsafe calls (API reference, cuThreadExchangeStreamCaptureMode):
+    /// while a capture that the thread's mode must respect is going on, the call answers
     /// STREAM_CAPTURE_UNSUPPORTED and spoils it.
     pub(crate) fn unsafe_call(&mut self) -> Answer {
         let (mode, here) = (MODE.get(), thread());
@@ -57,7 +58,8 @@ impl State {
         }
     }
 
-    /// Refuses to wait for all of `context` while one of its streams captures, which spoils those captures.
+    /// Refuses to wait for all of `context` while one of its streams captures, which spoils those
+    /// captures.
     pub(crate) fn none_capturing(&mut self, context: Handle) -> Answer {
         let mut refused = Ok(());
         for capture in self.captures.values_mut() {
@@ -69,7 +71,8 @@ impl State {
         refused
     }
 
-    /// Refuses to wait for or ask about a captured `event`, which spoils a capture that still goes on.
+    /// Refuses to wait for or ask about a captured `event`, which spoils a capture that still goes
+    /// on.
     pub(crate) fn not_captured(&mut self, event: Handle) -> Answer {
         match self.events.get(event)?.mark {
             Mark::Captured(id, _) => {

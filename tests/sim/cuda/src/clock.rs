@@ -1,11 +1,12 @@
-//! The simulator's "now" in nanoseconds: the host's monotonic clock, or a virtual one that moves only when
-//! it is told to. Must never import driver state: it is read outside the state's lock.
+//! The simulator's "now" in nanoseconds: the host's monotonic clock, or a virtual one that moves
+//! only when it is told to. Must never import driver state: it is read outside the state's lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Where the virtual clock starts, in ns: not at 0, so that a stamp of 0 shows as the mistake it is.
+/// Where the virtual clock starts, in ns: not at 0, so that a stamp of 0 shows as the mistake it
+/// is.
 const VIRTUAL_START: u64 = 1_000_000_000;
 /// A host-clock wait shorter than this spins: a sleep would overshoot by more.
 const SPIN_NS: u64 = 60_000;
@@ -39,7 +40,8 @@ pub(crate) fn advance(ns: u64) {
     }
 }
 
-/// Returns when now is `deadline` or later: the virtual clock moves there, the host's is waited for.
+/// Returns when now is `deadline` or later: the virtual clock moves there, the host's is waited
+/// for.
 pub(crate) fn wait_until(deadline: u64) {
     if is_virtual() {
         VIRTUAL_NOW.fetch_max(deadline, Ordering::AcqRel);
@@ -58,8 +60,8 @@ pub(crate) fn wait_until(deadline: u64) {
     }
 }
 
-/// What of the host's time is not the simulator's: while the host computes a kernel's results or sets a copy's source
-/// aside, a device would not have spent that time.
+/// What of the host's time is not the simulator's: while the host computes a kernel's results or
+/// sets a copy's source aside, a device would not have spent that time.
 struct Stopped {
     since: Option<u64>,
     /// How many threads stop it.

@@ -1,5 +1,6 @@
-//! The result codes of the driver API, with their names and texts ("CUresult" in the API reference's section
-//! Data types used by CUDA driver). Must never import anything else of the driver.
+//! The result codes of the driver API, with their names and texts ("CUresult" in the API
+//! reference's section Data types used by CUDA driver). Must never import anything else of the
+//! driver.
 
 use std::ffi::CStr;
 

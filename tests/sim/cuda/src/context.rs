@@ -1,5 +1,5 @@
-//! Contexts and each thread's stack of current ones (API reference, Context Management and Primary Context
-//! Management).
+//! Contexts and each thread's stack of current ones (API reference, Context Management and Primary
+//! Context Management).
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -10,12 +10,14 @@ use crate::handle_table;
 use crate::state::State;
 use crate::stream::Stream;
 
-/// Primary contexts have the handle `PRIMARY + ordinal`, the same each time they come to life: like the
-/// real driver's, so that who keys by handle alone is found out. `cuCtxGetId` tells the lives apart.
+/// Primary contexts have the handle `PRIMARY + ordinal`, the same each time they come to life: like
+/// the real driver's, so that who keys by handle alone is found out. `cuCtxGetId` tells the lives
+/// apart.
 const PRIMARY: Handle = 0x10 << 56 | 0x1000;
 /// Other contexts have `CREATED | number << 4`.
 const CREATED: Handle = 0x10 << 56 | 1 << 40;
-/// Stack size, printf buffer, malloc heap (bytes); device runtime synchronization depth and pending launches.
+/// Stack size, printf buffer, malloc heap (bytes); device runtime synchronization depth and pending
+/// launches.
 const LIMITS: [usize; 5] = [1 << 10, 1 << 20, 8 << 20, 2, 2048];
 /// How deep a thread's stack of contexts may grow.
 const DEPTH: usize = 32;
@@ -90,8 +92,8 @@ impl State {
         self.contexts.get(&handle).ok_or(Code::INVALID_CONTEXT)
     }
 
-    /// The calling thread's current context: INVALID_CONTEXT without one, CONTEXT_IS_DESTROYED when it
-    /// has been, and its stored error where it has one.
+    /// The calling thread's current context: INVALID_CONTEXT without one, CONTEXT_IS_DESTROYED when
+    /// it has been, and its stored error where it has one.
     pub(crate) fn current(&self) -> Answer<Handle> {
         let handle = top();
         if handle == 0 {

@@ -1,5 +1,5 @@
-//! [`Sim`]: the controls of the loaded driver. Everything goes through functions that `dlsym` found in it;
-//! must never call the driver code that is linked beside it into the rlib.
+//! [`Sim`]: the controls of the loaded driver. Everything goes through functions that `dlsym` found
+//! in it; must never call the driver code that is linked beside it into the rlib.
 
 use std::ffi::{CString, c_char};
 
@@ -53,7 +53,8 @@ functions! {
     reuse_handles = b"simcuda_reuse_handles": extern "C" fn(bool),
     declare_unsafe = b"simcuda_declare_unsafe": extern "C" fn(*const c_char, bool) -> bool,
     shut_down = b"simcuda_shut_down": extern "C" fn(),
-    set_kernel_resources = b"simcuda_set_kernel_resources": extern "C" fn(*const c_char, u32, u32) -> bool,
+    set_kernel_resources = b"simcuda_set_kernel_resources":
+        extern "C" fn(*const c_char, u32, u32) -> bool,
     live_events = b"simcuda_live_events": extern "C" fn() -> u64,
     live_contexts = b"simcuda_live_contexts": extern "C" fn() -> u64,
 }
@@ -133,8 +134,8 @@ impl Sim {
         (self.0.reset_calls)();
     }
 
-    /// Makes the `nth` call of `symbol` from now (1-based), and the `times - 1` after it, answer the
-    /// `CUresult` `code` and do nothing else.
+    /// Makes the `nth` call of `symbol` from now (1-based), and the `times - 1` after it, answer
+    /// the `CUresult` `code` and do nothing else.
     ///
     /// # Panics
     /// As [`Sim::calls`].
@@ -150,11 +151,11 @@ impl Sim {
         (self.0.clear_failures)();
     }
 
-    /// The modelled duration in ns of every later launch of `kernel`; "" means every kernel without one of
-    /// its own, "memcpy" and "memset" mean copies and memsets.
+    /// The modelled duration in ns of every later launch of `kernel`; "" means every kernel without
+    /// one of its own, "memcpy" and "memset" mean copies and memsets.
     ///
-    /// Unless set, a kernel takes `GPUPROF_SIM_KERNEL_NS`, else 10,000 ns under the virtual clock and what a
-    /// roofline says under the host's; copies and memsets take 0 ns and the roofline.
+    /// Unless set, a kernel takes `GPUPROF_SIM_KERNEL_NS`, else 10,000 ns under the virtual clock
+    /// and what a roofline says under the host's; copies and memsets take 0 ns and the roofline.
     ///
     /// # Panics
     /// Where `kernel` holds a NUL.
@@ -162,8 +163,8 @@ impl Sim {
         (self.0.set_kernel_ns)(text(kernel).as_ptr(), ns);
     }
 
-    /// The registers of a thread and the static shared memory of a block, in bytes, that `kernel` says it has. Unless set: 32
-    /// and none, as nothing is compiled.
+    /// The registers of a thread and the static shared memory of a block, in bytes, that `kernel`
+    /// says it has. Unless set: 32 and none, as nothing is compiled.
     ///
     /// # Panics
     /// Where `kernel` holds a NUL.
@@ -171,13 +172,14 @@ impl Sim {
         (self.0.set_kernel_resources)(text(kernel).as_ptr(), registers, static_shared);
     }
 
-    /// The stream time in ns that one event record takes. Unless set: 0 under the virtual clock, 1,500
-    /// under the host's.
+    /// The stream time in ns that one event record takes. Unless set: 0 under the virtual clock,
+    /// 1,500 under the host's.
     pub fn set_event_ns(self, ns: u64) {
         (self.0.set_event_ns)(ns);
     }
 
-    /// How far a call of `symbol` advances the virtual clock, in ns, before it does its work. Unless set: 0.
+    /// How far a call of `symbol` advances the virtual clock, in ns, before it does its work.
+    /// Unless set: 0.
     ///
     /// # Panics
     /// As [`Sim::calls`].
@@ -185,27 +187,29 @@ impl Sim {
         known(symbol, (self.0.set_call_ns)(text(symbol).as_ptr(), ns));
     }
 
-    /// The step in ns that elapsed times are rounded to; 0 means exact ones. Unless set: 0 under the virtual
-    /// clock, 500 under the host's. The result is a float32 of milliseconds in any case.
+    /// The step in ns that elapsed times are rounded to; 0 means exact ones. Unless set: 0 under
+    /// the virtual clock, 500 under the host's. The result is a float32 of milliseconds in any
+    /// case.
     pub fn set_resolution_ns(self, ns: u64) {
         (self.0.set_resolution_ns)(ns);
     }
 
-    /// How many operations a stream takes behind the one that runs; the next call waits, by which the virtual clock moves
-    /// to where there is room. `u32::MAX` means no end. Unless set: no end under the virtual clock, 1,021 under the host's.
+    /// How many operations a stream takes behind the one that runs; the next call waits, by which
+    /// the virtual clock moves to where there is room. `u32::MAX` means no end. Unless set: no end
+    /// under the virtual clock, 1,021 under the host's.
     pub fn set_queue_depth(self, operations: u32) {
         (self.0.set_queue_depth)(operations);
     }
 
-    /// Gives the handles of destroyed objects out again, as a real driver does with its
-    /// addresses: who knows things by handle alone is found out. Unless set, a handle is given out once, so that a use
-    /// after the end is found out.
+    /// Gives the handles of destroyed objects out again, as a real driver does with its addresses:
+    /// who knows things by handle alone is found out. Unless set, a handle is given out once, so
+    /// that a use after the end is found out.
     pub fn reuse_handles(self, reuse: bool) {
         (self.0.reuse_handles)(reuse);
     }
 
-    /// Declares `symbol` potentially unsafe during a capture, or takes that back: for functions of which documents do
-    /// not say it. A program that is right either way passes either way.
+    /// Declares `symbol` potentially unsafe during a capture, or takes that back: for functions of
+    /// which documents do not say it. A program that is right either way passes either way.
     ///
     /// # Panics
     /// As [`Sim::calls`].
@@ -216,7 +220,8 @@ impl Sim {
         );
     }
 
-    /// Tears the driver down, as it does itself at exit: from now on every call answers DEINITIALIZED.
+    /// Tears the driver down, as it does itself at exit: from now on every call answers
+    /// DEINITIALIZED.
     pub fn shut_down(self) {
         (self.0.shut_down)();
     }

@@ -1,5 +1,5 @@
-//! What the simulated device is: a card of compute capability 7.5 whose attributes agree with each other and
-//! with the roofline that models durations. Must never import driver state.
+//! What the simulated device is: a card of compute capability 7.5 whose attributes agree with each
+//! other and with the roofline that models durations. Must never import driver state.
 
 use std::ops::RangeInclusive;
 
@@ -42,8 +42,8 @@ pub(crate) const PEAK_F64_PER_NS: f64 = PEAK_F32_PER_NS / SINGLE_TO_DOUBLE as f6
 /// Host-to-device bandwidth in bytes per ns, as PCIe 3.0 x16 gives in practice.
 pub(crate) const HOST_BYTES_PER_NS: f64 = 12.0;
 
-/// The value of `CU_DEVICE_ATTRIBUTE_*` number `attribute` on device `ordinal`; an attribute the device
-/// lacks is 0, a number that is none INVALID_VALUE (API reference, Device Management).
+/// The value of `CU_DEVICE_ATTRIBUTE_*` number `attribute` on device `ordinal`; an attribute the
+/// device lacks is 0, a number that is none INVALID_VALUE (API reference, Device Management).
 pub(crate) fn attribute(attribute: i32, ordinal: u32) -> Answer<i32> {
     let value = match attribute {
         1 => MAX_THREADS_PER_BLOCK as i32,
@@ -55,8 +55,9 @@ pub(crate) fn attribute(attribute: i32, ordinal: u32) -> Answer<i32> {
         11 => i32::MAX,    // MAX_PITCH
         12 | 82 => 65_536, // MAX_REGISTERS_PER_BLOCK, _PER_MULTIPROCESSOR
         13 => CLOCK_KHZ,
-        14 => 512,              // TEXTURE_ALIGNMENT
-        15 | 19 | 31 | 41 => 1, // GPU_OVERLAP, CAN_MAP_HOST_MEMORY, CONCURRENT_KERNELS, UNIFIED_ADDRESSING
+        14 => 512, // TEXTURE_ALIGNMENT
+        // GPU_OVERLAP, CAN_MAP_HOST_MEMORY, CONCURRENT_KERNELS, UNIFIED_ADDRESSING
+        15 | 19 | 31 | 41 => 1,
         16 => SM_COUNT,
         33 => pci_bus(ordinal),
         36 => MEMORY_CLOCK_KHZ,
@@ -66,7 +67,8 @@ pub(crate) fn attribute(attribute: i32, ordinal: u32) -> Answer<i32> {
         40 => 2, // ASYNC_ENGINE_COUNT
         75 => 7, // COMPUTE_CAPABILITY_MAJOR
         76 => 5, // COMPUTE_CAPABILITY_MINOR
-        // STREAM_PRIORITIES, GLOBAL_L1_CACHE, LOCAL_L1_CACHE, MANAGED_MEMORY, CONCURRENT_MANAGED_ACCESS
+        // STREAM_PRIORITIES, GLOBAL_L1_CACHE, LOCAL_L1_CACHE, MANAGED_MEMORY,
+        // CONCURRENT_MANAGED_ACCESS
         78 | 79 | 80 | 83 | 89 => 1,
         81 => 64 << 10, // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
         87 => SINGLE_TO_DOUBLE,

@@ -1,5 +1,6 @@
-//! How long modelled work takes: what a test set, else the environment, else a roofline of the device under
-//! the host's clock and round numbers under the virtual one. Must never import the rest of the driver state.
+//! How long modelled work takes: what a test set, else the environment, else a roofline of the
+//! device under the host's clock and round numbers under the virtual one. Must never import the
+//! rest of the driver state.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +16,8 @@ const MEMSET: &str = "memset";
 const VIRTUAL_KERNEL_NS: u64 = 10_000;
 /// Under the host's clock an event record takes this long unless something else was set.
 const HOST_EVENT_NS: u64 = 1_500;
-/// Under the host's clock elapsed times come in steps of this length unless something else was set (API
-/// reference, cuEventElapsedTime: "a resolution of around 0.5 microseconds").
+/// Under the host's clock elapsed times come in steps of this length unless something else was set
+/// (API reference, cuEventElapsedTime: "a resolution of around 0.5 microseconds").
 const HOST_RESOLUTION_NS: u64 = 500;
 /// What the device needs to start anything, in the roofline.
 const START_NS: f64 = 2_000.0;
@@ -129,8 +130,8 @@ impl Durations {
     }
 }
 
-/// Start-up plus the longest of memory, f32 and f64 time (Williams, Waterman and Patterson, "Roofline",
-/// 2009), in ns.
+/// Start-up plus the longest of memory, f32 and f64 time (Williams, Waterman and Patterson,
+/// "Roofline", 2009), in ns.
 fn roofline(work: Work) -> u64 {
     let memory = work.bytes / device::PEAK_BYTES_PER_NS;
     let single = work.f32_flops / device::PEAK_F32_PER_NS;

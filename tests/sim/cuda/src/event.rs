@@ -70,8 +70,8 @@ fn crash(what: &str) -> ! {
 }
 
 impl State {
-    /// The living event of a handle. CONTEXT_IS_DESTROYED for one whose context is gone, and the end of the process once
-    /// another context has come.
+    /// The living event of a handle. CONTEXT_IS_DESTROYED for one whose context is gone, and the
+    /// end of the process once another context has come.
     pub(crate) fn known_event(&self, handle: Handle) -> Answer<&Event> {
         let missing = match self.events.get(handle) {
             Ok(event) => return Ok(event),
@@ -93,8 +93,8 @@ impl State {
         }
     }
 
-    /// Records `event` in the resolved, not capturing `stream`: the stamp comes when the queued work has
-    /// ended, and writing it takes a little of the stream's time.
+    /// Records `event` in the resolved, not capturing `stream`: the stamp comes when the queued
+    /// work has ended, and writing it takes a little of the stream's time.
     pub(crate) fn stamp(&mut self, event: Handle, stream: Handle) -> Answer {
         let ns = self.durations.event();
         let at = self.occupy(stream, ns)?;
@@ -109,8 +109,9 @@ impl State {
         Ok(event)
     }
 
-    /// Milliseconds from `start` to `end`. INVALID_HANDLE where one was never recorded, has timing disabled
-    /// or is of another device, [`State::captured_event`] where one is captured, NOT_READY before both are complete.
+    /// Milliseconds from `start` to `end`. INVALID_HANDLE where one was never recorded, has timing
+    /// disabled or is of another device, [`State::captured_event`] where one is captured, NOT_READY
+    /// before both are complete.
     pub(crate) fn elapsed_ms(&self, start: Handle, end: Handle) -> Answer<f32> {
         let (start, end) = (self.event(start)?, self.event(end)?);
         if self.living(start.context)?.device != self.living(end.context)?.device {
@@ -138,8 +139,8 @@ impl State {
         }
     }
 
-    /// What a question to an event of capture `id` answers: CAPTURED_EVENT while that goes on, INVALID_VALUE after its
-    /// end, as on an H200 with driver 580.
+    /// What a question to an event of capture `id` answers: CAPTURED_EVENT while that goes on,
+    /// INVALID_VALUE after its end, as on an H200 with driver 580.
     pub(crate) fn captured_event(&self, id: u64) -> Code {
         if self.captures.contains_key(&id) {
             Code::CAPTURED_EVENT

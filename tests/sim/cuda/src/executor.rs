@@ -1,9 +1,9 @@
-//! Deferred work: a launch is cheap for its caller, as on a real device, and its result is computed when
-//! somebody needs it. One queue in the order of the calls serves all devices, so that copies between devices
-//! and waits across them come out right; modelled time is independent of it.
+//! Deferred work: a launch is cheap for its caller, as on a real device, and its result is computed
+//! when somebody needs it. One queue in the order of the calls serves all devices, so that copies
+//! between devices and waits across them come out right; modelled time is independent of it.
 //!
-//! The executor lock is taken before the state lock, never the other way round, and the state lock is not
-//! held while a kernel computes.
+//! The executor lock is taken before the state lock, never the other way round, and the state lock
+//! is not held while a kernel computes.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,8 @@ use crate::clock;
 use crate::kernels::Launch;
 use crate::state;
 
-/// So many operations of all streams wait before they are worked off. What a stream takes in modelled time is `room`'s.
+/// So many operations of all streams wait before they are worked off. What a stream takes in
+/// modelled time is `room`'s.
 const DEPTH: usize = 1024;
 /// Host memory that waits in the queue, in bytes, before it is worked off.
 const BYTES: usize = 256 << 20;
@@ -122,8 +123,8 @@ impl Task {
             }
             Task::Fill { target, value, len } => {
                 let target = reach(*target, *len)?;
-                // SAFETY: the memory map checked that `len` bytes lie in one allocation, which only this
-                // executor frees.
+                // SAFETY: the memory map checked that `len` bytes lie in one allocation, which only
+                // this executor frees.
                 unsafe { target.write_bytes(*value, *len) };
             }
             Task::Free { address, .. } => state::lock().memory.remove(*address),
@@ -132,14 +133,14 @@ impl Task {
     }
 }
 
-/// Computes everything that waits. A fault is stored in its context, whose later operations are dropped.
-/// Must be called without the state lock.
+/// Computes everything that waits. A fault is stored in its context, whose later operations are
+/// dropped. Must be called without the state lock.
 pub(crate) fn drain() {
     drain_then(|| ());
 }
 
-/// Computes everything that waits, then does `last` before any other thread computes: for what takes
-/// memory away. Must be called without the state lock.
+/// Computes everything that waits, then does `last` before any other thread computes: for what
+/// takes memory away. Must be called without the state lock.
 pub(crate) fn drain_then<T>(last: impl FnOnce() -> T) -> T {
     let _alone = EXECUTOR.lock().unwrap_or_else(PoisonError::into_inner);
     FULL.store(false, Ordering::Release);

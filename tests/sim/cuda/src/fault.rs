@@ -1,6 +1,6 @@
-//! What happens around every driver call: it is counted, it costs modelled time, it fails when a test asks
-//! for that, and a panic inside it becomes an error code. Must never import driver state, so that the
-//! counters can be read while another thread is inside a call.
+//! What happens around every driver call: it is counted, it costs modelled time, it fails when a
+//! test asks for that, and a panic inside it becomes an error code. Must never import driver state,
+//! so that the counters can be read while another thread is inside a call.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,8 +40,8 @@ struct Rule {
     code: i32,
 }
 
-/// Tears the driver down: from now on every call answers DEINITIALIZED (API reference, CUresult: "the CUDA driver is in
-/// the process of shutting down"). Nothing brings it back.
+/// Tears the driver down: from now on every call answers DEINITIALIZED (API reference, CUresult:
+/// "the CUDA driver is in the process of shutting down"). Nothing brings it back.
 pub(crate) fn shut_down() {
     DOWN.store(true, Ordering::Release);
 }
@@ -56,8 +56,8 @@ pub(crate) fn declare_unsafe(symbol: Symbol, potentially: bool) {
     DECLARED_UNSAFE[symbol.0].store(potentially, Ordering::Release);
 }
 
-/// Runs one driver function: counts it, lets its modelled cost pass, then fails it by order or runs `body`. After the
-/// driver's end it does nothing.
+/// Runs one driver function: counts it, lets its modelled cost pass, then fails it by order or runs
+/// `body`. After the driver's end it does nothing.
 pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> Answer) -> i32 {
     count(symbol);
     clock::advance(COSTS_NS[symbol.0].load(Ordering::Relaxed));
@@ -109,7 +109,8 @@ fn ordered_failure(symbol: Symbol) -> Option<i32> {
     failure
 }
 
-/// Orders the `nth` call of `symbol` from now (1-based) and the `times - 1` after it to answer `code`.
+/// Orders the `nth` call of `symbol` from now (1-based) and the `times - 1` after it to answer
+/// `code`.
 pub(crate) fn order(symbol: Symbol, nth: u64, times: u64, code: i32) {
     if times > 0 {
         let mut rules = rules();

@@ -1,6 +1,7 @@
-//! Graphs, what they are instantiated to, and the user objects that live as long as these (API reference, Graph Management;
-//! programming guide, CUDA User Objects). A graph is the list of its nodes in the order of their calls; a replay runs them
-//! one after another on the launching stream, also where the capture had forked.
+//! Graphs, what they are instantiated to, and the user objects that live as long as these (API
+//! reference, Graph Management; programming guide, CUDA User Objects). A graph is the list of its
+//! nodes in the order of their calls; a replay runs them one after another on the launching stream,
+//! also where the capture had forked.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,13 +47,14 @@ thread_local! {
     static DESTROYING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the calling thread is in a user object's destructor, where no driver function may be called.
+/// Whether the calling thread is in a user object's destructor, where no driver function may be
+/// called.
 pub(crate) fn in_destructor() -> bool {
     DESTROYING.get()
 }
 
-/// Takes down what nothing refers to any more; a real driver does it on a thread of its own. Must be called without the
-/// state lock.
+/// Takes down what nothing refers to any more; a real driver does it on a thread of its own. Must
+/// be called without the state lock.
 pub(crate) fn relieve() {
     if HELD.load(Ordering::Acquire) == 0 || in_destructor() {
         return;
@@ -77,15 +79,16 @@ impl Graph {
     }
 }
 
-/// The operations of a launch: each event record is one, and whatever stands between two of them is one. So an H200 took
-/// them (driver 580.159), up to ten kernels in a row.
+/// The operations of a launch: each event record is one, and whatever stands between two of them is
+/// one. So an H200 took them (driver 580.159), up to ten kernels in a row.
 fn parts(nodes: &[Node]) -> impl Iterator<Item = &[Node]> {
     let is_record = |node: &Node| matches!(node, Node::Stamp(_));
     nodes.chunk_by(move |one, next| !is_record(one) && !is_record(next))
 }
 
 impl State {
-    /// Instantiates `graph`: its nodes as they are now, and another reference to each of its objects.
+    /// Instantiates `graph`: its nodes as they are now, and another reference to each of its
+    /// objects.
     pub(crate) fn instantiate(&mut self, graph: Handle) -> Answer<Handle> {
         self.whole(graph)?;
         let graph = self.graphs.get(graph)?;
@@ -118,7 +121,8 @@ impl State {
         Ok(())
     }
 
-    /// ILLEGAL_STATE for a graph that is still being captured: it can be asked and retain objects, and nothing else.
+    /// ILLEGAL_STATE for a graph that is still being captured: it can be asked and retain objects,
+    /// and nothing else.
     pub(crate) fn whole(&self, graph: Handle) -> Answer {
         self.graphs.get(graph)?;
         let mut captures = self.captures.values();
@@ -128,7 +132,8 @@ impl State {
         }
     }
 
-    /// Replays on `stream`, after the executable's last launch. On a capturing stream it becomes one node.
+    /// Replays on `stream`, after the executable's last launch. On a capturing stream it becomes
+    /// one node.
     pub(crate) fn replay(&mut self, executable: Handle, stream: Handle) -> Answer {
         let graph = self.executables.get(executable)?;
         let (nodes, objects, until) = (graph.nodes.clone(), graph.objects.clone(), graph.until);
@@ -183,8 +188,8 @@ impl State {
         graph.nodes.get(node.index).ok_or(Code::INVALID_HANDLE)
     }
 
-    /// Has an event-record node of an executable graph record `event` in later launches. INVALID_VALUE for a node of another
-    /// graph or another kind, and an event of another context.
+    /// Has an event-record node of an executable graph record `event` in later launches.
+    /// INVALID_VALUE for a node of another graph or another kind, and an event of another context.
     pub(crate) fn set_event(&mut self, handle: Handle, node: Handle, event: Handle) -> Answer {
         let context = self.event(event)?.context;
         let node = self.nodes.get(node)?;

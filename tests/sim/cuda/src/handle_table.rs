@@ -1,6 +1,6 @@
 //! Handles for driver objects. A handle carries its object's kind and its slot's generation, so a
-//! destroyed one, one of another kind and a made-up one are all told from a living one. Must never import
-//! driver state.
+//! destroyed one, one of another kind and a made-up one are all told from a living one. Must never
+//! import driver state.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,7 +46,8 @@ impl<T> Table<T> {
         }
     }
 
-    /// Takes `value` in and gives its handle, which no object had before unless [`reuse_handles`] says otherwise.
+    /// Takes `value` in and gives its handle, which no object had before unless [`reuse_handles`]
+    /// says otherwise.
     pub(crate) fn insert(&mut self, value: T) -> Handle {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {

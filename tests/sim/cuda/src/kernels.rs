@@ -1,6 +1,6 @@
-//! The kernels that the simulator knows: their signatures, what they compute, and how much work that is.
-//! The CUDA C is in the workspace's `kernels/cuda`. Must never import driver state: memory is reached
-//! through the function that the queue's executor passes.
+//! The kernels that the simulator knows: their signatures, what they compute, and how much work
+//! that is. The CUDA C is in the workspace's `kernels/cuda`. Must never import driver state: memory
+//! is reached through the function that the queue's executor passes.
 
 use crate::abi::Answer;
 use crate::codes::Code;
@@ -39,7 +39,8 @@ pub(crate) struct Launch {
     pub(crate) shared: u32,
 }
 
-/// How much a launch does: bytes of device memory moved, flops by precision, and time spent waiting.
+/// How much a launch does: bytes of device memory moved, flops by precision, and time spent
+/// waiting.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Work {
     pub(crate) bytes: f64,
@@ -144,12 +145,13 @@ impl Launch {
         Ok(reach(address, len)?.cast())
     }
 
-    /// A copy of the `count` floats that pointer parameter `index` points to. A copy, because a caller may
-    /// pass overlapping input and output.
+    /// A copy of the `count` floats that pointer parameter `index` points to. A copy, because a
+    /// caller may pass overlapping input and output.
     fn copied(&self, index: usize, count: usize, reach: Reach<'_>) -> Answer<Vec<f32>> {
         let pointer = self.floats(index, count, reach)?;
-        // SAFETY: `reach` checked that `count` floats lie in one allocation, which only the executor that
-        // runs this kernel changes or frees; they are aligned and any bits are a float.
+        // SAFETY: `reach` checked that `count` floats lie in one allocation, which only the
+        // executor that runs this kernel changes or frees; they are aligned and any bits are a
+        // float.
         Ok(unsafe { std::slice::from_raw_parts(pointer, count) }.to_vec())
     }
 
@@ -162,8 +164,8 @@ impl Launch {
         compute: impl FnOnce(&mut [f32]),
     ) -> Answer {
         let pointer = self.floats(index, count, reach)?;
-        // SAFETY: as in `copied`; this is the only slice of it, as a kernel writes its outputs one after another and
-        // its inputs are copies.
+        // SAFETY: as in `copied`; this is the only slice of it, as a kernel writes its outputs one
+        // after another and its inputs are copies.
         compute(unsafe { std::slice::from_raw_parts_mut(pointer, count) });
         Ok(())
     }
@@ -181,7 +183,8 @@ fn saxpy(launch: &Launch, reach: Reach<'_>) -> Answer {
     launch.write(3, count, reach, |y| add_scaled(y, a, &x))
 }
 
-/// y = a*x + y. Blocks of eight with constant indices: quick even where debug builds do not optimise.
+/// y = a*x + y. Blocks of eight with constant indices: quick even where debug builds do not
+/// optimise.
 fn add_scaled(y: &mut [f32], a: f32, x: &[f32]) {
     let (x_blocks, x_rest) = x.as_chunks::<8>();
     let (y_blocks, y_rest) = y.as_chunks_mut::<8>();

@@ -1,6 +1,7 @@
-//! The legacy default stream: its order with the context's blocking streams (API reference, Stream synchronization
-//! behavior) and what it must not do beside their capture (programming guide, Prohibited and Unhandled
-//! Operations). A per-thread default stream is a blocking one. Must never decide what an operation does.
+//! The legacy default stream: its order with the context's blocking streams (API reference, Stream
+//! synchronization behavior) and what it must not do beside their capture (programming guide,
+//! Prohibited and Unhandled Operations). A per-thread default stream is a blocking one. Must never
+//! decide what an operation does.
 
 use crate::abi::{Answer, Handle};
 use crate::clock;
@@ -9,8 +10,8 @@ use crate::state::State;
 use crate::stream::Stream;
 
 impl State {
-    /// Queues `ns` of work on the resolved `stream` and gives when it starts: not before now, after what the
-    /// stream has queued, and after what the legacy stream's order puts before it.
+    /// Queues `ns` of work on the resolved `stream` and gives when it starts: not before now, after
+    /// what the stream has queued, and after what the legacy stream's order puts before it.
     pub(crate) fn occupy(&mut self, stream: Handle, ns: u64) -> Answer<u64> {
         let before = self.queued_before(stream)?;
         let start = before.max(clock::now());
@@ -18,8 +19,8 @@ impl State {
         Ok(start)
     }
 
-    /// When everything that the resolved `stream` stands for has ended: the legacy one stands for every blocking
-    /// stream of its context.
+    /// When everything that the resolved `stream` stands for has ended: the legacy one stands for
+    /// every blocking stream of its context.
     pub(crate) fn ended(&self, stream: Handle) -> Answer<u64> {
         if self.is_legacy(stream) {
             self.queued_before(stream)
@@ -28,7 +29,8 @@ impl State {
         }
     }
 
-    /// STREAM_CAPTURE_IMPLICIT where `stream` is the legacy one and a blocking stream of its context captures.
+    /// STREAM_CAPTURE_IMPLICIT where `stream` is the legacy one and a blocking stream of its
+    /// context captures.
     pub(crate) fn not_implicit(&self, stream: Handle) -> Answer {
         let context = self.streams.get(stream)?.context;
         if self.is_legacy(stream) && self.blocking(context).any(|s| s.capture.is_some()) {

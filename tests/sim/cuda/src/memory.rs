@@ -122,8 +122,8 @@ impl Memory {
         Ok(address)
     }
 
-    /// Marks the block that starts at `address` as freed by the caller and gives its size; INVALID_VALUE
-    /// where none does. [`Memory::remove`] follows in queue order.
+    /// Marks the block that starts at `address` as freed by the caller and gives its size;
+    /// INVALID_VALUE where none does. [`Memory::remove`] follows in queue order.
     pub(crate) fn release(&mut self, address: u64, pinned: bool) -> Answer<usize> {
         match self.blocks.get_mut(&address) {
             Some(block) if !block.released && (block.kind == Kind::Pinned) == pinned => {
@@ -152,8 +152,8 @@ impl Memory {
         });
     }
 
-    /// Where the host finds the `len` bytes at device address `address`; ILLEGAL_ADDRESS unless they lie in
-    /// one block.
+    /// Where the host finds the `len` bytes at device address `address`; ILLEGAL_ADDRESS unless
+    /// they lie in one block.
     pub(crate) fn resolve(&self, address: u64, len: usize) -> Answer<*mut u8> {
         let (start, block) = self.block(address).ok_or(Code::ILLEGAL_ADDRESS)?;
         let offset = (address - start) as usize;
@@ -164,8 +164,8 @@ impl Memory {
         Ok(unsafe { block.host.pointer.add(offset) })
     }
 
-    /// INVALID_VALUE unless the caller may copy to or from the `len` bytes at `address`: copies check
-    /// their arguments at the call, kernels fault when they run.
+    /// INVALID_VALUE unless the caller may copy to or from the `len` bytes at `address`: copies
+    /// check their arguments at the call, kernels fault when they run.
     pub(crate) fn check(&self, address: u64, len: usize) -> Answer {
         if len == 0 {
             return Ok(());

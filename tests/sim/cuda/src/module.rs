@@ -1,5 +1,5 @@
-//! Modules and their functions (API reference, Module Management). Nothing is compiled: a module is a list
-//! of the names that its PTX text declares.
+//! Modules and their functions (API reference, Module Management). Nothing is compiled: a module is
+//! a list of the names that its PTX text declares.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,8 @@ impl State {
         }))
     }
 
-    /// The function `name` of `module`, the same handle each time; NOT_FOUND where it declares none.
+    /// The function `name` of `module`, the same handle each time; NOT_FOUND where it declares
+    /// none.
     pub(crate) fn function(&mut self, module: Handle, name: &str) -> Answer<Handle> {
         let found = self.modules.get(module)?;
         if let Some(function) = found.functions.get(name) {
@@ -87,7 +88,8 @@ impl State {
         Ok(handle)
     }
 
-    /// Registers of a thread and static shared memory of a block, in bytes: what was set, else plausible constants.
+    /// Registers of a thread and static shared memory of a block, in bytes: what was set, else
+    /// plausible constants.
     pub(crate) fn resources(&self, kernel: &str) -> (u32, u32) {
         self.resources.get(kernel).copied().unwrap_or(RESOURCES)
     }
@@ -100,7 +102,8 @@ impl State {
     }
 }
 
-/// Registers of a thread and static shared memory of a block, in bytes, of a kernel for which nothing else was set.
+/// Registers of a thread and static shared memory of a block, in bytes, of a kernel for which
+/// nothing else was set.
 const RESOURCES: (u32, u32) = (32, 0);
 
 /// The value of `CU_FUNC_ATTRIBUTE_*` number `attribute`: plausible constants, nothing is compiled.

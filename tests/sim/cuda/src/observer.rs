@@ -1,5 +1,6 @@
-//! Tells a watcher, the simulated libcupti, of every API call and of what the device does for it. While nobody watches, a call
-//! costs one load more and nothing is written down. Must never change what a call does or how long it takes.
+//! Tells a watcher, the simulated libcupti, of every API call and of what the device does for it.
+//! While nobody watches, a call costs one load more and nothing is written down. Must never change
+//! what a call does or how long it takes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -18,8 +19,8 @@ use crate::symbols::{NAMES, Symbol};
 static WATCHED: AtomicBool = AtomicBool::new(false);
 static WATCHER: Mutex<Option<Watcher>> = Mutex::new(None);
 
-/// CUPTI's number for the first stream of a process's first context, as on an H200 with driver 580; the simulator's own number
-/// for that stream is 3, after the context and its null stream.
+/// CUPTI's number for the first stream of a process's first context, as on an H200 with driver 580;
+/// the simulator's own number for that stream is 3, after the context and its null stream.
 const FIRST_STREAM: u64 = 13 - 3;
 
 /// What calls under way had the device do so far, by the thread that calls.
@@ -72,8 +73,8 @@ pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> i32) -> i32 {
     result
 }
 
-/// Notes that the call under way has waited since `begun`, for the context or for the stream or event that `for_what` is. Must
-/// be called without the state lock.
+/// Notes that the call under way has waited since `begun`, for the context or for the stream or
+/// event that `for_what` is. Must be called without the state lock.
 pub(crate) fn waited(on: On, context: Handle, for_what: Option<Handle>, begun: u64) {
     if !watched() {
         return;
@@ -98,7 +99,8 @@ fn event_number(event: Handle) -> u32 {
 }
 
 impl State {
-    /// What a watcher is told of `node`, about to run on `stream`; none where nobody watches or it is no work of the device's.
+    /// What a watcher is told of `node`, about to run on `stream`; none where nobody watches or it
+    /// is no work of the device's.
     pub(crate) fn watched_as(&self, node: &Node, stream: Handle) -> Option<What> {
         if !watched() {
             return None;
@@ -160,7 +162,8 @@ impl State {
         }
     }
 
-    /// Notes memory that was given or taken back, where somebody watches; `stream` is the resolved one that orders it.
+    /// Notes memory that was given or taken back, where somebody watches; `stream` is the resolved
+    /// one that orders it.
     pub(crate) fn note_memory(
         &mut self,
         context: Handle,
@@ -183,7 +186,8 @@ impl State {
         self.write_down(context, stream, (now, now), 0, what);
     }
 
-    /// Notes that the resolved `stream` was told to wait for `event`, where somebody watches and it does not capture.
+    /// Notes that the resolved `stream` was told to wait for `event`, where somebody watches and it
+    /// does not capture.
     pub(crate) fn note_wait_event(&mut self, stream: Handle, event: Handle) {
         let captures = |of: &Stream| of.capture.is_some();
         if !watched() || self.streams.get(stream).is_ok_and(captures) {

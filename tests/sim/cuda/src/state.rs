@@ -1,5 +1,5 @@
-//! The one state of the loaded driver and the lock around it. Every call of every thread takes this lock, so
-//! nobody computes or waits while holding it.
+//! The one state of the loaded driver and the lock around it. Every call of every thread takes this
+//! lock, so nobody computes or waits while holding it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -43,7 +43,8 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     pub(crate) queue: Queue,
     pub(crate) durations: Durations,
-    /// Registers of a thread and static shared memory of a block, in bytes, of the kernels for which they were set.
+    /// Registers of a thread and static shared memory of a block, in bytes, of the kernels for
+    /// which they were set.
     pub(crate) resources: BTreeMap<String, (u32, u32)>,
     /// What calls under way had the device do so far, while somebody watches.
     pub(crate) seen: Seen,
@@ -98,8 +99,8 @@ impl State {
         }
     }
 
-    /// Where nobody chose the number of devices, `GPUPROF_SIM_DEVICES` does: for programs that know nothing of the
-    /// simulator.
+    /// Where nobody chose the number of devices, `GPUPROF_SIM_DEVICES` does: for programs that know
+    /// nothing of the simulator.
     pub(crate) fn count_devices(&mut self) {
         if self.configured {
             return;

@@ -62,8 +62,8 @@ impl Stream {
 }
 
 impl State {
-    /// The stream that a caller's handle means on this thread. Null, 0x1 and 0x2 need a current context;
-    /// any other handle brings its own, whose stored error is answered.
+    /// The stream that a caller's handle means on this thread. Null, 0x1 and 0x2 need a current
+    /// context; any other handle brings its own, whose stored error is answered.
     pub(crate) fn stream(&mut self, handle: Handle) -> Answer<Handle> {
         match handle {
             0 | LEGACY => {
@@ -79,8 +79,9 @@ impl State {
         }
     }
 
-    /// Like [`State::stream`], for work that the API takes only in the current context: INVALID_CONTEXT
-    /// without one, INVALID_HANDLE for a stream of another (API reference, cuLaunchKernel).
+    /// Like [`State::stream`], for work that the API takes only in the current context:
+    /// INVALID_CONTEXT without one, INVALID_HANDLE for a stream of another (API reference,
+    /// cuLaunchKernel).
     pub(crate) fn stream_of_current(&mut self, handle: Handle) -> Answer<Handle> {
         let current = self.current()?;
         let stream = self.stream(handle)?;

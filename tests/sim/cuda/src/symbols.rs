@@ -1,5 +1,5 @@
-//! The names of every exported driver function, so that counts, failures and call costs are kept in plain
-//! arrays. Must never import driver state.
+//! The names of every exported driver function, so that counts, failures and call costs are kept in
+//! plain arrays. Must never import driver state.
 
 use simbase::cbid;
 

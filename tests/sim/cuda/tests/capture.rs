@@ -45,9 +45,9 @@ fn a_captured_launch_runs_at_replay() {
     assert_eq!(stream.clone_dtoh(&y).unwrap(), [8.0; 8]);
 }
 
-/// CAPTURED_EVENT: asking for an event last recorded in a capturing stream is not permitted and spoils the capture, and
-/// asking for its time spoils nothing. After the capture's end both are INVALID_VALUE until it is recorded again. All but
-/// the code is an H200's word (driver 580.159).
+/// CAPTURED_EVENT: asking for an event last recorded in a capturing stream is not permitted and
+/// spoils the capture, and asking for its time spoils nothing. After the capture's end both are
+/// INVALID_VALUE until it is recorded again. All but the code is an H200's word (driver 580.159).
 #[test]
 fn a_captured_event_cannot_be_asked() {
     let (_sim, _turn) = virtual_clock();
@@ -80,8 +80,8 @@ fn a_captured_event_cannot_be_asked() {
     assert_eq!(elapsed(plain, captured), Ok(0.0));
 }
 
-/// cuThreadExchangeStreamCaptureMode: a GLOBAL capture forbids cuEventQuery to every thread that has not put
-/// itself in RELAXED mode; the forbidden call spoils the capture.
+/// cuThreadExchangeStreamCaptureMode: a GLOBAL capture forbids cuEventQuery to every thread that
+/// has not put itself in RELAXED mode; the forbidden call spoils the capture.
 #[test]
 fn a_global_capture_forbids_queries_of_other_threads() {
     let (_sim, _turn) = virtual_clock();
@@ -147,7 +147,8 @@ fn a_thread_local_capture_forbids_queries_of_its_thread() {
     assert!(stream.end_capture(NO_FLAGS).is_err());
 }
 
-/// Waiting for a capturing stream is refused and spoils the capture; so does a dependency on work outside.
+/// Waiting for a capturing stream is refused and spoils the capture; so does a dependency on work
+/// outside.
 #[test]
 fn a_capture_is_spoilt_by_waiting() {
     let (_sim, _turn) = virtual_clock();
@@ -207,8 +208,8 @@ fn a_capture_spreads_by_events_and_must_be_joined() {
     }
 }
 
-/// cuEventRecordWithFlags: an external record becomes a node that every replay stamps, and is refused
-/// outside a capture.
+/// cuEventRecordWithFlags: an external record becomes a node that every replay stamps, and is
+/// refused outside a capture.
 #[test]
 fn an_external_record_is_stamped_by_replays() {
     let (sim, _turn) = virtual_clock();

@@ -11,9 +11,9 @@ use cudarc::driver::sys::{
 
 const NO_FLAGS: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
 
-/// Programming guide, Prohibited and Unhandled Operations: it is invalid to synchronize a broader handle which
-/// encompasses an active stream capture, such as a device or context handle, whatever the capture's mode and
-/// the thread's.
+/// Programming guide, Prohibited and Unhandled Operations: it is invalid to synchronize a broader
+/// handle which encompasses an active stream capture, such as a device or context handle, whatever
+/// the capture's mode and the thread's.
 #[test]
 fn a_context_with_a_capture_cannot_be_waited_for() {
     let (_sim, _turn) = virtual_clock();
@@ -33,8 +33,9 @@ fn a_context_with_a_capture_cannot_be_waited_for() {
     );
 }
 
-/// Programming guide, Invalidation: further use of any streams which are being captured or captured events
-/// associated with the graph is invalid and will return an error, until stream capture is ended.
+/// Programming guide, Invalidation: further use of any streams which are being captured or captured
+/// events associated with the graph is invalid and will return an error, until stream capture is
+/// ended.
 #[test]
 fn a_spoilt_capture_refuses_all_until_its_end() {
     let (_sim, _turn) = virtual_clock();
@@ -55,8 +56,9 @@ fn a_spoilt_capture_refuses_all_until_its_end() {
     assert_eq!(record(made, &stream), Ok(()));
 }
 
-/// Programming guide, Prohibited and Unhandled Operations: invalid to merge two separate capture graphs by waiting on a
-/// captured event from a stream which is being captured and is associated with a different capture graph.
+/// Programming guide, Prohibited and Unhandled Operations: invalid to merge two separate capture
+/// graphs by waiting on a captured event from a stream which is being captured and is associated
+/// with a different capture graph.
 #[test]
 fn two_captures_cannot_merge() {
     let (_sim, _turn) = virtual_clock();
@@ -76,8 +78,8 @@ fn two_captures_cannot_merge() {
     assert!(other.end_capture(NO_FLAGS).is_err());
 }
 
-/// cuStreamEndCapture: If the mode argument to cuStreamBeginCapture was not CU_STREAM_CAPTURE_MODE_RELAXED, this call must
-/// be from the same thread as cuStreamBeginCapture.
+/// cuStreamEndCapture: If the mode argument to cuStreamBeginCapture was not
+/// CU_STREAM_CAPTURE_MODE_RELAXED, this call must be from the same thread as cuStreamBeginCapture.
 #[test]
 fn only_a_relaxed_capture_ends_on_another_thread() {
     let (_sim, _turn) = virtual_clock();
@@ -103,8 +105,9 @@ fn only_a_relaxed_capture_ends_on_another_thread() {
     }
 }
 
-/// cuStreamGetId, cuStreamGetDevice and cuStreamAttachMemAsync on a capturing stream spoil its capture in every mode; see
-/// OPEN.md for the first two, the programming guide (Prohibited and Unhandled Operations) for the third.
+/// cuStreamGetId, cuStreamGetDevice and cuStreamAttachMemAsync on a capturing stream spoil its
+/// capture in every mode; see OPEN.md for the first two, the programming guide (Prohibited and
+/// Unhandled Operations) for the third.
 #[test]
 fn some_questions_and_operations_spoil_a_capture() {
     let (_sim, _turn) = virtual_clock();
@@ -146,8 +149,8 @@ fn device(stream: sys::CUstream) -> Result<i32, CUresult> {
     Ok(device)
 }
 
-/// Beside a capture another stream tells its device, and another thread that asks for the captured one's spoils it; so on
-/// an H200 (driver 580.159).
+/// Beside a capture another stream tells its device, and another thread that asks for the captured
+/// one's spoils it; so on an H200 (driver 580.159).
 #[test]
 fn a_stream_knows_its_device() {
     let (_sim, _turn) = virtual_clock();

@@ -39,8 +39,8 @@ fn a_fresh_thread_has_no_context() {
     unsafe { result::primary_ctx::release(0) }.unwrap();
 }
 
-/// Primary Context Management: it lives until the last release, and its handles die with it. Its next life
-/// has the same handle and another id.
+/// Primary Context Management: it lives until the last release, and its handles die with it. Its
+/// next life has the same handle and another id.
 #[test]
 fn the_last_release_ends_the_primary_context() {
     let (sim, _turn) = virtual_clock();
@@ -141,10 +141,11 @@ fn create() -> sys::CUcontext {
     context
 }
 
-/// cuCtxDestroy: Destroys and cleans up all resources associated with the context, also where it is current to
-/// other threads, attempting to access [it] from those threads will result in the error
-/// CUDA_ERROR_CONTEXT_IS_DESTROYED. It pops the context of the calling thread. A primary context is not its business.
-/// So answers every question to an event of it, also to a pending one, and its destruction: an H200's word (driver 580.159).
+/// cuCtxDestroy: Destroys and cleans up all resources associated with the context, also where it is
+/// current to other threads, attempting to access [it] from those threads will result in the error
+/// CUDA_ERROR_CONTEXT_IS_DESTROYED. It pops the context of the calling thread. A primary context is
+/// not its business. So answers every question to an event of it, also to a pending one, and its
+/// destruction: an H200's word (driver 580.159).
 #[test]
 fn a_created_context_is_destroyed_with_all_in_it() {
     let (sim, _turn) = virtual_clock();
@@ -207,8 +208,9 @@ fn a_created_context_is_destroyed_with_all_in_it() {
     unsafe { result::primary_ctx::release(0) }.unwrap();
 }
 
-/// cuEventRecord: event and stream must be from the same context, also where both contexts are of one device:
-/// INVALID_HANDLE. cuStreamWaitEvent and cuEventElapsedTime go across contexts of one device.
+/// cuEventRecord: event and stream must be from the same context, also where both contexts are of
+/// one device: INVALID_HANDLE. cuStreamWaitEvent and cuEventElapsedTime go across contexts of one
+/// device.
 #[test]
 fn an_event_is_recorded_in_its_own_context_only() {
     let (_sim, _turn) = virtual_clock();
@@ -234,8 +236,8 @@ fn an_event_is_recorded_in_its_own_context_only() {
     }
 }
 
-/// Not the reference's, but every allocator's habit: what is created after an end may stand where the old one stood.
-/// cuCtxGetId, unique for the life of the program, tells contexts apart.
+/// Not the reference's, but every allocator's habit: what is created after an end may stand where
+/// the old one stood. cuCtxGetId, unique for the life of the program, tells contexts apart.
 #[test]
 fn addresses_are_used_again_when_asked_for() {
     let (sim, _turn) = virtual_clock();

@@ -1,5 +1,5 @@
-//! The driver as a program finds it that knows nothing of it, put in place by its launcher: `GPUPROF_SIM_DEVICES` says how
-//! many devices there are.
+//! The driver as a program finds it that knows nothing of it, put in place by its launcher:
+//! `GPUPROF_SIM_DEVICES` says how many devices there are.
 
 use libloading::os::unix::Library;
 

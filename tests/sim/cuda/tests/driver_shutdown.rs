@@ -21,8 +21,8 @@ fn child(test: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// CUresult, CUDA_ERROR_DEINITIALIZED: the CUDA driver is in the process of shutting down. Every call answers it,
-/// cuInit too.
+/// CUresult, CUDA_ERROR_DEINITIALIZED: the CUDA driver is in the process of shutting down. Every
+/// call answers it, cuInit too.
 #[test]
 fn after_the_end_every_call_is_deinitialized() {
     if std::env::var_os(CHILD).is_none() {
@@ -58,8 +58,8 @@ extern "C" fn registered_after() {
     println!("after cuInit: {:?}", result::ctx::get_current().map(drop));
 }
 
-/// `atexit` (C standard 7.22.4.2): handlers run in the reverse order of their registration, so only one that was
-/// registered after `cuInit` still finds the driver.
+/// `atexit` (C standard 7.22.4.2): handlers run in the reverse order of their registration, so only
+/// one that was registered after `cuInit` still finds the driver.
 #[test]
 fn the_driver_ends_between_the_exit_handlers() {
     if std::env::var_os(CHILD).is_none() {

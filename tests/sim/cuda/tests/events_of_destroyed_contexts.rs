@@ -1,5 +1,6 @@
-//! What crashes a real driver ends the process with a line that says why: an H200 (driver 580.159) took a program down that
-//! recorded an event of a context that was gone, or made any call on one once another context had come.
+//! What crashes a real driver ends the process with a line that says why: an H200 (driver 580.159)
+//! took a program down that recorded an event of a context that was gone, or made any call on one
+//! once another context had come.
 
 mod common;
 

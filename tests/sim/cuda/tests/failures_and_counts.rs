@@ -67,8 +67,8 @@ fn codes_have_names() {
     assert_eq!(name.error_string().unwrap(), c"device not ready");
 }
 
-/// The program holds a second copy of the driver's code through the rlib. The loaded library's is the one in
-/// use: by cudarc, and by whoever asks the loader for libcuda.so.
+/// The program holds a second copy of the driver's code through the rlib. The loaded library's is
+/// the one in use: by cudarc, and by whoever asks the loader for libcuda.so.
 #[test]
 fn the_loaded_library_answers() {
     let (sim, _turn) = virtual_clock();

@@ -1,5 +1,6 @@
-//! A stream takes 1,021 operations behind the one that runs; the next call waits until there is room. So an H200 did (driver
-//! 580.159); what a copy or a graph takes beside a launch is in OPEN.md.
+//! A stream takes 1,021 operations behind the one that runs; the next call waits until there is
+//! room. So an H200 did (driver 580.159); what a copy or a graph takes beside a launch is in
+//! OPEN.md.
 
 mod common;
 
@@ -58,8 +59,8 @@ fn a_launch_and_a_record_wait_for_room() {
     stream.synchronize().unwrap();
 }
 
-/// A captured launch takes no room; the graph's launch takes that of one operation, and with event records in it that of one
-/// for each of these and for each row of kernels.
+/// A captured launch takes no room; the graph's launch takes that of one operation, and with event
+/// records in it that of one for each of these and for each row of kernels.
 #[test]
 fn a_graph_is_one_operation_but_for_its_event_records() {
     graph_takes("kkkkkkkkkkkkkkkkkkkk", 1);
@@ -68,7 +69,8 @@ fn a_graph_is_one_operation_but_for_its_event_records() {
     graph_takes("rrkrkrkrr", 9);
 }
 
-/// Captures these nodes, `k` a kernel and `r` an event record, and launches the graph where it takes so many operations.
+/// Captures these nodes, `k` a kernel and `r` an event record, and launches the graph where it
+/// takes so many operations.
 fn graph_takes(nodes: &str, operations: usize) {
     const LAUNCHES: usize = 10;
     let (sim, _turn) = virtual_clock();

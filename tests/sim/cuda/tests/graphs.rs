@@ -1,4 +1,5 @@
-//! Graphs: event-record nodes, the events that they record, and objects that live as long as a graph.
+//! Graphs: event-record nodes, the events that they record, and objects that live as long as a
+//! graph.
 
 mod common;
 
@@ -78,7 +79,8 @@ unsafe fn info(
     unsafe { found(stream, status, id, graph, dependencies, number) }
 }
 
-/// A graph of one kernel between two external records, the nodes of these, and what happens inside of its capture.
+/// A graph of one kernel between two external records, the nodes of these, and what happens inside
+/// of its capture.
 fn timed(
     context: &Arc<CudaContext>,
     stream: &Arc<CudaStream>,
@@ -113,8 +115,8 @@ fn timed(
     (graph, [nodes[0], nodes[2]])
 }
 
-/// cuGraphExecEventRecordNodeSetEvent: only future launches of the executable graph are affected, launches that are
-/// enqueued or run already are not.
+/// cuGraphExecEventRecordNodeSetEvent: only future launches of the executable graph are affected,
+/// launches that are enqueued or run already are not.
 #[test]
 fn an_event_is_swapped_for_later_launches() {
     let (sim, _turn) = virtual_clock();
@@ -172,8 +174,8 @@ extern "C" fn destroy(event: *mut c_void) {
     assert_eq!(answer, Err(CUresult::CUDA_ERROR_NOT_PERMITTED));
 }
 
-/// Programming guide, CUDA User Objects: a graph's reference is copied where it is instantiated, and held until launches
-/// that are not over have finished.
+/// Programming guide, CUDA User Objects: a graph's reference is copied where it is instantiated,
+/// and held until launches that are not over have finished.
 #[test]
 fn an_object_lives_as_long_as_anything_of_its_graph() {
     let (sim, _turn) = virtual_clock();

@@ -3,8 +3,8 @@
 use cudarc::driver::{CudaContext, sys};
 use simcuda::{InstallError, Options, install_with};
 
-/// dlsym does not find what is hidden, and finds everything else; cudarc's own look-up of a missing function
-/// panics, which is why gpuprof makes its own.
+/// dlsym does not find what is hidden, and finds everything else; cudarc's own look-up of a missing
+/// function panics, which is why gpuprof makes its own.
 #[test]
 fn hidden_functions_are_missing() {
     let hide = |names: &[&str]| Options {

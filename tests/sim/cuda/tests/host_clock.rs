@@ -9,8 +9,8 @@ use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 use simcuda::{Sim, install};
 
-/// A synchronize takes as long as the modelled work, a launch does not; the pair reads 20 ms and little more,
-/// in steps of 0.5 µs.
+/// A synchronize takes as long as the modelled work, a launch does not; the pair reads 20 ms and
+/// little more, in steps of 0.5 µs.
 #[test]
 fn synchronizing_waits_for_modelled_time() {
     let sim: Sim = install().unwrap();
@@ -52,8 +52,8 @@ fn synchronizing_waits_for_modelled_time() {
     );
 }
 
-/// A stream takes 1,021 operations behind the one that runs, then a call waits for as long as that runs; so an H200 did
-/// (driver 580.159).
+/// A stream takes 1,021 operations behind the one that runs, then a call waits for as long as that
+/// runs; so an H200 did (driver 580.159).
 #[test]
 fn a_full_queue_blocks_the_caller() {
     let sim: Sim = install().unwrap();
@@ -78,8 +78,8 @@ fn a_full_queue_blocks_the_caller() {
     stream.synchronize().unwrap();
 }
 
-/// The simulator sets the source of a copy aside at the call. A device would not spend that time, so the pair around
-/// 64 MiB reads the modelled copy and what little the calls took.
+/// The simulator sets the source of a copy aside at the call. A device would not spend that time,
+/// so the pair around 64 MiB reads the modelled copy and what little the calls took.
 #[test]
 fn setting_a_copy_aside_takes_no_modelled_time() {
     let sim: Sim = install().unwrap();

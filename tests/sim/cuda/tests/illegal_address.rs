@@ -7,7 +7,8 @@ use cudarc::driver::result;
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::sys::CUresult::{CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_INVALID_HANDLE};
 
-/// CUresult: after ILLEGAL_ADDRESS the context is in an inconsistent state; later calls answer the same.
+/// CUresult: after ILLEGAL_ADDRESS the context is in an inconsistent state; later calls answer the
+/// same.
 #[test]
 fn a_kernel_past_its_memory_poisons_the_context() {
     let (_sim, _turn) = virtual_clock();

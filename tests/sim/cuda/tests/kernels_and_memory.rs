@@ -22,8 +22,8 @@ fn saxpy_computes() {
     assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
 }
 
-/// The three convolutions against the formula in f64, on a picture whose sides are no multiples of anything,
-/// with a mask without symmetry.
+/// The three convolutions against the formula in f64, on a picture whose sides are no multiples of
+/// anything, with a mask without symmetry.
 #[test]
 fn convolutions_compute() {
     let (_sim, _turn) = virtual_clock();
@@ -145,7 +145,8 @@ fn a_launch_beyond_the_limits_is_refused() {
     );
 }
 
-/// Memory beyond the device's is OUT_OF_MEMORY; what is freed is free again; a second free is INVALID_VALUE.
+/// Memory beyond the device's is OUT_OF_MEMORY; what is freed is free again; a second free is
+/// INVALID_VALUE.
 #[test]
 fn memory_is_accounted_for() {
     let (_sim, _turn) = virtual_clock();
@@ -166,7 +167,8 @@ fn memory_is_accounted_for() {
     assert_eq!(again.unwrap_err().0, CUresult::CUDA_ERROR_INVALID_VALUE);
 }
 
-/// Many more launches than a queue holds, never synchronized: memory stays bounded and results right.
+/// Many more launches than a queue holds, never synchronized: memory stays bounded and results
+/// right.
 #[test]
 fn a_long_queue_is_worked_off() {
     let (_sim, _turn) = virtual_clock();

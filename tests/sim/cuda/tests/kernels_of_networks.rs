@@ -1,4 +1,5 @@
-//! The kernels of matrices and networks compute what an independent reference in f64 does, and nothing beside it.
+//! The kernels of matrices and networks compute what an independent reference in f64 does, and
+//! nothing beside it.
 
 mod common;
 
@@ -247,7 +248,8 @@ fn bias_and_relu_compute() {
     );
 }
 
-/// The loss by its definition; the gradient by central differences of that loss, so that both formulas agree.
+/// The loss by its definition; the gradient by central differences of that loss, so that both
+/// formulas agree.
 #[test]
 fn the_loss_and_its_gradient_compute() {
     let (_sim, _turn) = virtual_clock();

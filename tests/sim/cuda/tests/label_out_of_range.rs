@@ -23,7 +23,8 @@ fn a_label_outside_the_columns_is_a_fault() {
         .arg(&mut gradient)
         .arg(&1_i32)
         .arg(&3_i32);
-    // SAFETY: the arguments are the kernel's; the label is wrong on purpose and the simulator checks it.
+    // SAFETY: the arguments are the kernel's; the label is wrong on purpose and the simulator
+    // checks it.
     unsafe { launch.launch(LaunchConfig::for_num_elems(1)) }.unwrap();
     assert_eq!(
         stream.synchronize().unwrap_err().0,

@@ -1,4 +1,5 @@
-//! The legacy default stream keeps order with blocking streams, and is out of use while one of them captures.
+//! The legacy default stream keeps order with blocking streams, and is out of use while one of them
+//! captures.
 
 mod common;
 
@@ -84,9 +85,10 @@ fn stream(flags: u32) -> usize {
     stream as usize
 }
 
-/// API reference, Stream synchronization behavior, Legacy default stream: When an action is taken in the legacy stream
-/// such as a kernel launch, the legacy stream first waits on all blocking streams, the action is queued in the
-/// legacy stream, and then all blocking streams wait on the legacy stream.
+/// API reference, Stream synchronization behavior, Legacy default stream: When an action is taken
+/// in the legacy stream such as a kernel launch, the legacy stream first waits on all blocking
+/// streams, the action is queued in the legacy stream, and then all blocking streams wait on the
+/// legacy stream.
 #[test]
 fn the_legacy_stream_waits_for_blocking_streams_and_they_for_it() {
     let (sim, _turn) = virtual_clock();
@@ -117,8 +119,8 @@ fn a_non_blocking_stream_keeps_no_order_with_it() {
     assert_eq!(device.ended(free, began), 1_000);
 }
 
-/// The same section, Per-thread default stream: it is not a non-blocking stream and will synchronize with the legacy
-/// default stream if both are used in a program.
+/// The same section, Per-thread default stream: it is not a non-blocking stream and will
+/// synchronize with the legacy default stream if both are used in a program.
 #[test]
 fn a_per_thread_stream_keeps_order_with_it() {
     let (sim, _turn) = virtual_clock();
@@ -130,8 +132,8 @@ fn a_per_thread_stream_keeps_order_with_it() {
     assert_eq!(device.ended(PER_THREAD, began), 11_300);
 }
 
-/// Programming guide, Prohibited and Unhandled Operations: the legacy stream handle at all times encompasses these
-/// other streams; asking it and an event in it asks for them too.
+/// Programming guide, Prohibited and Unhandled Operations: the legacy stream handle at all times
+/// encompasses these other streams; asking it and an event in it asks for them too.
 #[test]
 fn the_legacy_stream_stands_for_the_blocking_ones() {
     let (sim, _turn) = virtual_clock();
@@ -181,9 +183,10 @@ fn the_order_ends_at_the_context() {
     unsafe { sys::cuCtxDestroy_v2(other) }.result().unwrap();
 }
 
-/// Programming guide, Prohibited and Unhandled Operations: When any stream in the same context is being captured, and it
-/// was not created with cudaStreamNonBlocking, any attempted use of the legacy stream is invalid, asking,
-/// waiting and synchronous calls included; CUresult: STREAM_CAPTURE_IMPLICIT. The capture is spoilt.
+/// Programming guide, Prohibited and Unhandled Operations: When any stream in the same context is
+/// being captured, and it was not created with cudaStreamNonBlocking, any attempted use of the
+/// legacy stream is invalid, asking, waiting and synchronous calls included; CUresult:
+/// STREAM_CAPTURE_IMPLICIT. The capture is spoilt.
 #[test]
 fn no_use_of_it_while_a_blocking_stream_captures() {
     let (sim, _turn) = virtual_clock();
@@ -230,8 +233,9 @@ fn no_use_of_it_while_a_blocking_stream_captures() {
     }
 }
 
-/// API reference, cuStreamIsCapturing: on the legacy stream beside a capturing blocking stream it will return
-/// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT [...] The blocking stream capture is not invalidated.
+/// API reference, cuStreamIsCapturing: on the legacy stream beside a capturing blocking stream it
+/// will return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT [...] The blocking stream capture is not
+/// invalidated.
 #[test]
 fn asking_whether_it_captures_spoils_nothing() {
     let (sim, _turn) = virtual_clock();

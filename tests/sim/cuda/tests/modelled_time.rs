@@ -1,4 +1,5 @@
-//! The time model under the virtual clock, exact to the nanosecond that a float32 of milliseconds can hold.
+//! The time model under the virtual clock, exact to the nanosecond that a float32 of milliseconds
+//! can hold.
 
 mod common;
 
@@ -137,8 +138,8 @@ fn event_and_call_costs_are_modelled() {
     assert_eq!(elapsed(start, end), Ok(0.0004));
 }
 
-/// cuEventElapsedTime: INVALID_HANDLE for an event never recorded and for one without timing; cuEventQuery:
-/// an event never recorded is complete.
+/// cuEventElapsedTime: INVALID_HANDLE for an event never recorded and for one without timing;
+/// cuEventQuery: an event never recorded is complete.
 #[test]
 fn untimed_events_have_no_elapsed_time() {
     let (_sim, _turn) = virtual_clock();
@@ -158,8 +159,8 @@ fn untimed_events_have_no_elapsed_time() {
     assert_eq!(query(never), Ok(()));
 }
 
-/// API synchronization behavior: a copy to pageable memory returns when it is complete, one to page-locked
-/// memory at once.
+/// API synchronization behavior: a copy to pageable memory returns when it is complete, one to
+/// page-locked memory at once.
 #[test]
 fn copies_to_the_host_wait_for_pageable_memory_only() {
     let (sim, _turn) = virtual_clock();
@@ -215,8 +216,8 @@ fn the_per_thread_stream_is_one_per_thread() {
     assert_ne!(here, there.join().unwrap());
 }
 
-/// cuEventElapsedTime: elapsed time between two events (in milliseconds with a resolution of around 0.5
-/// microseconds). Off under the virtual clock until it is asked for.
+/// cuEventElapsedTime: elapsed time between two events (in milliseconds with a resolution of around
+/// 0.5 microseconds). Off under the virtual clock until it is asked for.
 #[test]
 fn elapsed_times_come_in_steps_when_asked_for() {
     let (sim, _turn) = virtual_clock();
@@ -237,8 +238,8 @@ fn elapsed_times_come_in_steps_when_asked_for() {
     sim.set_resolution_ns(0);
 }
 
-/// cuEventElapsedTime answers in a `float`: 24 bits of milliseconds, so that at 10 s the step is about 1 µs and
-/// at an hour 250 µs.
+/// cuEventElapsedTime answers in a `float`: 24 bits of milliseconds, so that at 10 s the step is
+/// about 1 µs and at an hour 250 µs.
 #[test]
 fn milliseconds_are_float32() {
     let (sim, _turn) = virtual_clock();
@@ -252,8 +253,9 @@ fn milliseconds_are_float32() {
     }
 }
 
-/// cuStreamDestroy: the function will return immediately and the resources [...] will be released automatically once the
-/// device has completed all work; cuCtxSynchronize waits for all preceding requested tasks, those among them.
+/// cuStreamDestroy: the function will return immediately and the resources [...] will be released
+/// automatically once the device has completed all work; cuCtxSynchronize waits for all preceding
+/// requested tasks, those among them.
 #[test]
 fn a_context_waits_for_the_work_of_a_destroyed_stream() {
     let (sim, _turn) = virtual_clock();

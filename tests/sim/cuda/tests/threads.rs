@@ -8,8 +8,8 @@ use common::{context_and_stream, event, function, record, saxpy, virtual_clock};
 use cudarc::driver::result;
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 
-/// No lock order can deadlock: threads launch, copy, record, ask, synchronize and free at once, and each sees
-/// its own results.
+/// No lock order can deadlock: threads launch, copy, record, ask, synchronize and free at once, and
+/// each sees its own results.
 #[test]
 fn threads_get_their_own_results() {
     let (_sim, _turn) = virtual_clock();
@@ -65,7 +65,8 @@ fn ask_after_main() {
     unsafe { libc::atexit(after_main) };
 }
 
-/// An exit handler runs when the main thread's thread-locals with destructors are gone; the driver answers.
+/// An exit handler runs when the main thread's thread-locals with destructors are gone; the driver
+/// answers.
 #[test]
 fn exit_handlers_can_call() {
     if std::env::var_os(CHILD).is_some() {

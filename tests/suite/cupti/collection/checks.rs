@@ -63,7 +63,8 @@ fn of_one_launch() -> u64 {
     counted(2, "").records - counted(1, "").records
 }
 
-/// Calls beside the launches: the synchronization, and at the end two buffers freed and a module unloaded.
+/// Calls beside the launches: the synchronization, and at the end two buffers freed and a module
+/// unloaded.
 const OF_THE_REST: u64 = 4;
 
 fn each_launch_leaves_the_same_records() {
@@ -105,7 +106,8 @@ fn in_many_small_buffers_and_in_any_order() {
 
 fn without_a_filter_for_calls_gpuprofs_own_stay_out() {
     let hide = "hide cuptiActivityEnableDriverApi;hide cuptiActivityEnableRuntimeApi";
-    // Outside of every span, where no call has an id of gpuprof's: with one, that comes for a call that is left out too.
+    // Outside of every span, where no call has an id of gpuprof's: with one, that comes for a call
+    // that is left out too.
     for orders in [
         "",
         hide,

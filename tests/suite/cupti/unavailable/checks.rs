@@ -43,7 +43,8 @@ fn calls(ended: &Ended, symbol: &str) -> u64 {
     ended.stderr.lines().find_map(line).unwrap_or(0)
 }
 
-/// Runs `program` and the same without CUPTI: there must be no difference but the one line that is returned.
+/// Runs `program` and the same without CUPTI: there must be no difference but the one line that is
+/// returned.
 #[track_caller]
 fn refused(program: Program) -> (Ended, String) {
     let (with, profile) = program.profiled();

@@ -1,7 +1,8 @@
-//! The tests of `drivers.rs`: each takes something from the driver and compares the program with itself without gpuprof.
+//! The tests of `drivers.rs`: each takes something from the driver and compares the program with
+//! itself without gpuprof.
 
 use gpuprof::Profile;
-use gpuprof::profile::{Diagnostics, Function};
+use gpuprof::profile::Function;
 use support::function;
 use support::program::{Ended, Program};
 use support::tests;
@@ -21,17 +22,12 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     functions_that_only_raw_streams_need,
     without_a_function_it_needs_replays_go_untimed,
     a_failure_around_a_graph_stays_gpuprofs_own,
-    out_of_memory,
-    invalid_value,
-    invalid_handle,
-    illegal_address,
-    failures_without_names_have_numbers,
-    the_driver_shuts_down_in_the_middle,
     a_driver_that_is_gone_is_left_alone,
 ];
 
-/// Every driver function that gpuprof calls; but for `cuCtxSetCurrent`, which the program calls too.
-const CALLED: [&str; 21] = [
+/// Every driver function that gpuprof calls; but for `cuCtxSetCurrent`, which the program calls
+/// too.
+pub(super) const CALLED: [&str; 21] = [
     "cuCtxGetCurrent",
     "cuCtxPushCurrent_v2",
     "cuCtxPopCurrent_v2",
@@ -99,7 +95,8 @@ fn timed(function: &Function) -> u64 {
     function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls)
 }
 
-/// What holds in every run of "rounds": the counts, the CPU side, and that a time that is shown is right.
+/// What holds in every run of "rounds": the counts, the CPU side, and that a time that is shown is
+/// right.
 fn check(profile: &Profile) {
     for (name, calls) in ["outer", "add"].into_iter().zip(CALLS) {
         let function = function(profile, name);
@@ -122,14 +119,14 @@ fn check(profile: &Profile) {
     }
 }
 
-fn rounds_with(variable: &str, value: &str) -> (Ended, Profile) {
+pub(super) fn rounds_with(variable: &str, value: &str) -> (Ended, Profile) {
     let (ended, profile) = same(|| Program::new("rounds").env(variable, value));
     assert!(ended.status.success(), "{value}: {ended:#?}");
     check(&profile);
     (ended, profile)
 }
 
-fn all_timed(profile: &Profile) -> bool {
+pub(super) fn all_timed(profile: &Profile) -> bool {
     ["outer", "add"].map(|name| timed(function(profile, name))) == CALLS
 }
 
@@ -197,7 +194,7 @@ fn nothing_is_missing_and_nothing_fails() {
 }
 
 /// The report's one line on a missing function.
-fn line_about<'a>(ended: &'a Ended, symbol: &str) -> &'a str {
+pub(super) fn line_about<'a>(ended: &'a Ended, symbol: &str) -> &'a str {
     let mut lines = ended.stderr.lines().filter(|line| line.contains(symbol));
     let (Some(line), None) = (lines.next(), lines.next()) else {
         panic!("{symbol}: {}", ended.stderr)
@@ -296,105 +293,6 @@ fn a_failure_around_a_graph_stays_gpuprofs_own() {
     }
 }
 
-fn out_of_memory() {
-    fails(2, "CUDA_ERROR_OUT_OF_MEMORY");
-}
-
-fn invalid_value() {
-    fails(1, "CUDA_ERROR_INVALID_VALUE");
-}
-
-fn invalid_handle() {
-    fails(400, "CUDA_ERROR_INVALID_HANDLE");
-}
-
-/// After this one a real context answers nothing else; gpuprof then leaves it alone.
-fn illegal_address() {
-    fails(700, "CUDA_ERROR_ILLEGAL_ADDRESS");
-}
-
-/// Fails each function at its first, second and a later call, once and from then on.
-fn fails(code: u32, name: &str) {
-    for symbol in CALLED {
-        for (nth, times) in [(1, 1), (2, 1), (7, 1), (1, u64::MAX), (4, u64::MAX)] {
-            let (ended, profile) = rounds_with(FAIL, &format!("{symbol}:{nth}:{times}:{code}"));
-            let order = format!("{symbol}:{nth}:{times}");
-            match called(&ended, symbol) >= nth {
-                true => {
-                    // That failure and none that follows from it.
-                    assert_eq!(
-                        errors(&profile.diagnostics),
-                        [(symbol, code, name)],
-                        "{order}"
-                    );
-                    assert!(
-                        line_about(&ended, "CUDA errors").contains(symbol),
-                        "{order}: {}",
-                        ended.stderr
-                    );
-                }
-                false => assert!(
-                    all_timed(&profile) && profile.diagnostics.errors.is_empty(),
-                    "{order}: {profile:#?}"
-                ),
-            }
-        }
-    }
-}
-
-/// How often the failing function had been called when the program told.
-fn called(ended: &Ended, symbol: &str) -> u64 {
-    let mut lines = ended.stderr.lines();
-    let count = lines.find_map(|line| {
-        line.strip_prefix("called ")?
-            .strip_prefix(symbol)?
-            .trim()
-            .parse()
-            .ok()
-    });
-    count.unwrap_or_else(|| panic!("{ended:#?}"))
-}
-
-fn errors(diagnostics: &Diagnostics) -> Vec<(&str, u32, &str)> {
-    diagnostics
-        .errors
-        .iter()
-        .map(|error| (&*error.call, error.code, &*error.name))
-        .collect()
-}
-
-fn failures_without_names_have_numbers() {
-    let (ended, profile) = rounds_with(
-        FAIL,
-        &format!("cuEventRecord:3:1:400,cuGetErrorName:1:{}:1", u64::MAX),
-    );
-    let errors = errors(&profile.diagnostics);
-    assert!(
-        errors.contains(&("cuEventRecord", 400, "CUresult 400")),
-        "{errors:?}"
-    );
-    assert!(
-        errors.contains(&("cuGetErrorName", 1, "CUresult 1")),
-        "{errors:?}"
-    );
-    assert!(ended.stderr.contains("CUresult 400"), "{}", ended.stderr);
-}
-
-/// The end of the driver is the end of GPU times and no error.
-fn the_driver_shuts_down_in_the_middle() {
-    for symbol in CALLED {
-        for nth in [1, 2, 7] {
-            let (ended, profile) = rounds_with(FAIL, &format!("{symbol}:{nth}:{}:4", u64::MAX));
-            assert_eq!(
-                errors(&profile.diagnostics),
-                [],
-                "{symbol}:{nth}: {}",
-                ended.stderr
-            );
-        }
-    }
-}
-
 /// A real end: every function answers DEINITIALIZED from one call to the next, the program's too.
 fn a_driver_that_is_gone_is_left_alone() {
     let (ended, profile) = same(|| Program::new("torn down"));
@@ -404,5 +302,5 @@ fn a_driver_that_is_gone_is_left_alone() {
     let outer = function(&profile, "outer");
     assert_eq!((outer.calls, timed(outer)), (2 * ROUNDS, ROUNDS));
     assert_eq!(outer.untimed.unavailable, ROUNDS, "{:?}", outer.untimed);
-    assert_eq!(errors(&profile.diagnostics), []);
+    assert_eq!(profile.diagnostics.errors, []);
 }

@@ -1,4 +1,5 @@
-//! One case of the fault matrix: which call of gpuprof's fails how, the run, and what it is held against.
+//! One case of the fault matrix: which call of gpuprof's fails how, the run, and what it is held
+//! against.
 
 use std::collections::BTreeMap;
 
@@ -34,8 +35,8 @@ const NAMES_ERRORS: &str = "cuGetErrorName";
 const DESTROYS: &str = "cuEventDestroy_v2";
 const POPS: &str = "cuCtxPopCurrent_v2";
 
-/// A thread is put in another capture mode and back by one function. Where it works on the way there and never again, nobody
-/// can bring the thread back: the one case that is left out.
+/// A thread is put in another capture mode and back by one function. Where it works on the way
+/// there and never again, nobody can bring the thread back: the one case that is left out.
 pub(crate) const TO_AND_FRO: &str = "cuThreadExchangeStreamCaptureMode";
 
 /// How many calls of a function are made to fail, each in a run of its own.
@@ -135,8 +136,9 @@ impl Case {
         }
     }
 
-    /// Whether the report may show `shown` failures where `failed` happened: what fails for good also fails between the report
-    /// and the end of the program, as the thread that reads events goes on.
+    /// Whether the report may show `shown` failures where `failed` happened: what fails for good
+    /// also fails between the report and the end of the program, as the thread that reads events
+    /// goes on.
     fn counted(&self, shown: u64, failed: u64) -> bool {
         let goes_on = self.times > 1 && shown < failed;
         shown == failed || goes_on || self.symbol == NAMES_ERRORS

@@ -23,7 +23,8 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
 /// Has a launch of a graph record into other events.
 const SWAPS: &str = "cuGraphExecEventRecordNodeSetEvent";
 
-/// Runs the cases, as many at a time as there are processors, and gives what was seen in their order.
+/// Runs the cases, as many at a time as there are processors, and gives what was seen in their
+/// order.
 fn run_all(cases: &[Case], undisturbed: &Undisturbed) -> Vec<Seen> {
     let next = AtomicUsize::new(0);
     let seen: Mutex<Vec<(usize, Seen)>> = Mutex::new(Vec::new());
@@ -184,7 +185,8 @@ pub(super) fn print() -> ExitCode {
     );
     println!("left out: `{TO_AND_FRO}` that works once and never again, which nobody can undo;");
     println!(
-        "`{LAST_RESORT}`, called only after `cuCtxPopCurrent_v2` has failed twice in a row: if it fails too, nobody can"
+        "`{LAST_RESORT}`, called only after `cuCtxPopCurrent_v2` has failed twice in a row: if it \
+         fails too, nobody can"
     );
     println!("give the thread its context back");
     wrong.iter().for_each(|wrong| println!("{wrong}"));

@@ -1,5 +1,6 @@
-//! The program of the fault matrix: an everyday mixture of what can be disturbed, which prints every answer it gets from the
-//! driver, every number it computes, and what it finds of its own state.
+//! The program of the fault matrix: an everyday mixture of what can be disturbed, which prints
+//! every answer it gets from the driver, every number it computes, and what it finds of its own
+//! state.
 
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -56,7 +57,8 @@ impl Gpu {
         })
     }
 
-    /// Queues `y = a * x + y`, by raw pointers, so that cudarc's own tracking stays out of captures.
+    /// Queues `y = a * x + y`, by raw pointers, so that cudarc's own tracking stays out of
+    /// captures.
     pub(crate) fn launch(&self, stream: &Arc<CudaStream>, a: f32) -> Answer<()> {
         let (n, (x, y)) = (LEN as u32, &self.pointers);
         let mut launch = stream.launch_builder(&self.saxpy);
@@ -243,7 +245,8 @@ fn threads(gpu: &Gpu) {
             tell(gpu, "on a thread", thread.join().expect("no panic"));
         }
     });
-    // Here and not on the threads: it passes time, which would lie between the events of the others.
+    // Here and not on the threads: it passes time, which would lie between the events of the
+    // others.
     tell(gpu, "after the threads", gpu.context.synchronize());
 }
 

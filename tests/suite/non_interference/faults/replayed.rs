@@ -1,5 +1,5 @@
-//! The part of the program that has graphs: captured with marked functions, replayed through gpuprof and past it, made part
-//! of another graph, and dropped with launches under way.
+//! The part of the program that has graphs: captured with marked functions, replayed through
+//! gpuprof and past it, made part of another graph, and dropped with launches under way.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Functions that stand between gpuprof and the driver, and between nobody else and it: each counts gpuprof's calls, and
-//! answers an error where it was told to. The program's own calls go past them.
+//! Functions that stand between gpuprof and the driver, and between nobody else and it: each counts
+//! gpuprof's calls, and answers an error where it was told to. The program's own calls go past
+//! them.
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -47,7 +48,8 @@ pub(crate) fn install(orders: Vec<Order>) {
     assert!(took_effect, "a span was before this");
 }
 
-/// Prints on standard error how often gpuprof called each function, and how many calls failed by order.
+/// Prints on standard error how often gpuprof called each function, and how many calls failed by
+/// order.
 pub(crate) fn tell() {
     for stand_in in &STAND_INS {
         let (calls, failed) = (stand_in.calls.load(SeqCst), stand_in.failed.load(SeqCst));
@@ -59,8 +61,8 @@ pub(crate) fn tell() {
         .for_each(|symbol| eprintln!("{NO_STAND_IN}{symbol}"));
 }
 
-/// Called only where popping a context has failed twice in a row. Where this fails too, nobody can give the thread back what
-/// it had: not made to fail, but it has to be seen called.
+/// Called only where popping a context has failed twice in a row. Where this fails too, nobody can
+/// give the thread back what it had: not made to fail, but it has to be seen called.
 pub(crate) const LAST_RESORT: &str = "cuCtxSetCurrent";
 
 /// Every driver function that gpuprof calls, but for the last resort.
@@ -150,7 +152,8 @@ macro_rules! stand_ins {
                     return code;
                 }
                 // SAFETY: the signature of the driver's function of this name.
-                let real: extern "C" fn($($type),*) -> c_int = unsafe { std::mem::transmute(stand_in.real()) };
+                let real: extern "C" fn($($type),*) -> c_int =
+                    unsafe { std::mem::transmute(stand_in.real()) };
                 real($($arg),*)
             })+
         }

@@ -1,5 +1,5 @@
-//! What a report may show of GPU times, whatever failed: each time is exact, and so is each sum of those that were read; where
-//! some were not, the table marks the sum.
+//! What a report may show of GPU times, whatever failed: each time is exact, and so is each sum of
+//! those that were read; where some were not, the table marks the sum.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,7 +12,8 @@ use support::program::Ended;
 use super::case::function;
 use super::program::{DEEP, KERNEL_NS};
 
-/// A function of which every time that is shown has one right value. None of them is ever inside itself.
+/// A function of which every time that is shown has one right value. None of them is ever inside
+/// itself.
 struct Exact {
     name: &'static str,
     /// The kernels of one call, and those of them that are in no span inside.
@@ -74,7 +75,8 @@ pub(crate) fn whole(profile: &Profile) -> Result<(), String> {
         let own = counted(function) * exact.own * KERNEL_NS;
         same(exact.name, "self time", gpu.times.self_ns, own)?;
     }
-    // A recursion: its total is that of the two outermost calls, a kernel for each level, all of them its callees'.
+    // A recursion: its total is that of the two outermost calls, a kernel for each level, all of
+    // them its callees'.
     let deep = function(profile, "program::deep")?;
     let gpu = deep.gpu.as_ref().ok_or("not timed")?;
     let levels = u64::from(DEEP) + 1;
@@ -113,8 +115,8 @@ fn times(exact: &Exact, function: &Function) -> Result<(), String> {
     same(exact.name, "sums", sums, (all, all))
 }
 
-/// A self time is the total less what was read of the spans inside. Only where calls of the function itself went untimed can
-/// some of that have been inside these.
+/// A self time is the total less what was read of the spans inside. Only where calls of the
+/// function itself went untimed can some of that have been inside these.
 fn own_times(exact: &Exact, function: &Function, node: &TreeNode) -> Result<(), String> {
     let (Some(all), Some(own)) = (node.gpu_total_ns, node.gpu_self_ns) else {
         return Ok(());

@@ -16,8 +16,8 @@ const MAX_SHOWN: usize = 12;
 pub(super) struct Calls {
     /// Chains without an async function.
     plain: Chains,
-    /// Chains below an async function, each without its callers: the thread that polls a future need
-    /// not be the one that polled it first, so its enclosing ranges there are unknown.
+    /// Chains below an async function, each without its callers: the thread that polls a future
+    /// need not be the one that polled it first, so its enclosing ranges there are unknown.
     polled: Chains,
     /// The async functions.
     started: Counts,

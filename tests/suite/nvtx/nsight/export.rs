@@ -30,7 +30,8 @@ pub(super) enum Style {
 pub(super) struct Range {
     pub(super) name: String,
     pub(super) style: Style,
-    /// Process and thread in one number, as nsys writes it; of a started range, the thread of its start.
+    /// Process and thread in one number, as nsys writes it; of a started range, the thread of its
+    /// start.
     pub(super) thread: String,
     /// ns since the profile's beginning.
     pub(super) start: i64,
@@ -156,14 +157,29 @@ pub(super) mod tests {
         other_text_is_refused,
     ];
 
-    const EXPORT: &str = r#"{"data":["Info","green","waits"]}
-{"Type":49,"DiagnosticEvent":{"Source":"Analysis","Level":"Info","Text":"Profiling has started."}}
-{"Type":75,"NvtxEvent":{"Type":75,"Timestamp":"1","Text":"gpuprof","GlobalTid":"7","DomainId":"2"}}
-{"Type":33,"NvtxEvent":{"Type":33,"Timestamp":"2","Category":"1","Text":"forward","GlobalTid":"7","DomainId":"2"}}
-{"Type":59,"NvtxEvent":{"Type":59,"Timestamp":"3","Category":"1","Color":4285970688,"Payload":{"UInt64Value":"18446744073709551615"},"GlobalTid":"7","EndTimestamp":"9","TextId":1,"DomainId":"2"}}
-{"Type":60,"NvtxEvent":{"Type":60,"Timestamp":"-4","Payload":{"UInt32Value":7},"GlobalTid":"7","EndGlobalTid":"8","TextId":2,"DomainId":"2"}}
-{"Type":59,"NvtxEvent":{"Type":59,"Timestamp":"5","GlobalTid":"7","EndTimestamp":"6","Text":"theirs","DomainId":"0"}}
-"#;
+    const EXPORT: &str = concat!(
+        r#"{"data":["Info","green","waits"]}"#,
+        "\n",
+        r#"{"Type":49,"DiagnosticEvent":{"Source":"Analysis","Level":"Info","#,
+        r#""Text":"Profiling has started."}}"#,
+        "\n",
+        r#"{"Type":75,"NvtxEvent":{"Type":75,"Timestamp":"1","Text":"gpuprof","#,
+        r#""GlobalTid":"7","DomainId":"2"}}"#,
+        "\n",
+        r#"{"Type":33,"NvtxEvent":{"Type":33,"Timestamp":"2","Category":"1","#,
+        r#""Text":"forward","GlobalTid":"7","DomainId":"2"}}"#,
+        "\n",
+        r#"{"Type":59,"NvtxEvent":{"Type":59,"Timestamp":"3","Category":"1","#,
+        r#""Color":4285970688,"Payload":{"UInt64Value":"18446744073709551615"},"#,
+        r#""GlobalTid":"7","EndTimestamp":"9","TextId":1,"DomainId":"2"}}"#,
+        "\n",
+        r#"{"Type":60,"NvtxEvent":{"Type":60,"Timestamp":"-4","Payload":{"UInt32Value":7},"#,
+        r#""GlobalTid":"7","EndGlobalTid":"8","TextId":2,"DomainId":"2"}}"#,
+        "\n",
+        r#"{"Type":59,"NvtxEvent":{"Type":59,"Timestamp":"5","GlobalTid":"7","#,
+        r#""EndTimestamp":"6","Text":"theirs","DomainId":"0"}}"#,
+        "\n",
+    );
 
     fn ranges_carry_what_the_attribute_said() {
         let report = Report::read(EXPORT).expect("an export");

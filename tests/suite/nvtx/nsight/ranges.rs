@@ -1,6 +1,7 @@
 //! The ranges of a report as calls with their callers, thread by thread.
 //!
-//! nsys gives intervals; a pushed range is nested in another if its interval is, on the same thread.
+//! nsys gives intervals; a pushed range is nested in another if its interval is, on the same
+//! thread.
 
 use std::collections::BTreeMap;
 

@@ -23,8 +23,8 @@ static SESSIONS: AtomicU32 = AtomicU32::new(0);
 /// How often nsys is asked for a report.
 const TRIES: u32 = 3;
 
-/// The ranges and nothing else: sampling needs a permission of the machine, and once hung the end of
-/// nsys.
+/// The ranges and nothing else: sampling needs a permission of the machine, and once hung the end
+/// of nsys.
 const RANGES: [&str; 4] = [
     "profile",
     "--trace=nvtx",
@@ -44,8 +44,8 @@ pub(super) struct Nsys {
 }
 
 impl Nsys {
-    /// Where `cargo xtask test` has unpacked it, when no other test uses it; `None` in another run of
-    /// the tests.
+    /// Where `cargo xtask test` has unpacked it, when no other test uses it; `None` in another run
+    /// of the tests.
     pub(super) fn unpacked() -> Option<Nsys> {
         let folder = PathBuf::from(env::var_os(FOLDER)?);
         let turn = File::create(folder.join("turn")).expect("a file");
@@ -60,8 +60,9 @@ impl Nsys {
         })
     }
 
-    /// Profiles `program` into `folder`; returns the exported report as JSON lines. nsys 2022.4 loses
-    /// a session now and then on a busy machine, with another error each time: it is asked again.
+    /// Profiles `program` into `folder`; returns the exported report as JSON lines. nsys 2022.4
+    /// loses a session now and then on a busy machine, with another error each time: it is asked
+    /// again.
     ///
     /// # Errors
     /// Each time the program failed under nsys, nsys did not end, or there is no report.
@@ -86,8 +87,8 @@ impl Nsys {
         Err(errors.join("\n"))
     }
 
-    /// Records a session and waits for nsys. Past the limit the session is ended by its name, because
-    /// the daemon is no child of this process.
+    /// Records a session and waits for nsys. Past the limit the session is ended by its name,
+    /// because the daemon is no child of this process.
     fn record(
         &self,
         program: &Path,

@@ -34,15 +34,17 @@ const TRIES: &str = "GPUPROF_TEST_TRIES";
 const AT_ONCE: u64 = 4;
 
 const INTERVAL: Duration = Duration::from_millis(400);
-/// What a busy machine may add beside other tests: the thread that writes the checkpoint must be given its turn. Where
-/// [`TRIES`] asks for the many that `docs/reliability.md` shows, nothing is added: a file is at most one interval old.
+/// What a busy machine may add beside other tests: the thread that writes the checkpoint must be
+/// given its turn. Where [`TRIES`] asks for the many that `docs/reliability.md` shows, nothing is
+/// added: a file is at most one interval old.
 const GRACE: Duration = Duration::from_millis(600);
 /// Far enough beyond both that a checkpoint which is not renewed is found out.
 const LONGEST_RUN: Duration = Duration::from_millis(3_000);
 
 /// What one killed process left.
 struct Left {
-    /// How much older than the process its file is; how old the process got where there is none yet.
+    /// How much older than the process its file is; how old the process got where there is none
+    /// yet.
     age: Duration,
     has_file: bool,
     /// Unfinished files beside it.
@@ -74,7 +76,8 @@ fn a_kill_at_any_moment_leaves_a_whole_file_of_the_last_interval() {
     let files = left.iter().filter(|left| left.has_file).count();
     let litter: u64 = left.iter().map(|left| left.litter).sum();
     let report = format!(
-        "{tries} tries: {files} files, all whole, the others killed before the first was due; the oldest {} ms old; \
+        "{tries} tries: {files} files, all whole, the others killed before the first was due; \
+         the oldest {} ms old; \
          {litter} unfinished files left beside them",
         oldest.as_millis()
     );
@@ -145,7 +148,8 @@ fn the_report_at_exit_replaces_it() {
 
 fn a_reset_is_seen() {
     let (ended, profile) = run("reset");
-    // Nothing was called since, so there is no table; but the file must not tell of what was before.
+    // Nothing was called since, so there is no table; but the file must not tell of what was
+    // before.
     assert_eq!((ended.reports(), profile.diagnostics.calls), (0, 0));
 }
 
@@ -184,7 +188,8 @@ fn without_a_file_to_rewrite_one_line_says_so() {
         assert_eq!(
             ended.remarks(),
             [
-                "gpuprof: GPUPROF_CHECKPOINT has no effect: GPUPROF_REPORT has no json=PATH to rewrite"
+                "gpuprof: GPUPROF_CHECKPOINT has no effect: GPUPROF_REPORT has no json=PATH to \
+                 rewrite"
             ]
         );
         let stdout = String::from_utf8(ended.stdout).expect("UTF-8");

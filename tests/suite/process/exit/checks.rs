@@ -33,8 +33,8 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     no_color_is_honoured,
 ];
 
-/// Runs `scenario` with gpuprof and without, and checks that the program can see no difference. `way` is what a reader of
-/// the exit matrix calls it.
+/// Runs `scenario` with gpuprof and without, and checks that the program can see no difference.
+/// `way` is what a reader of the exit matrix calls it.
 pub(super) fn played(way: &str, scenario: &str) -> (Ended, Profile) {
     let (with, profile) = Program::new(scenario).profiled();
     let without = Program::new(scenario).env("GPUPROF", "off").run();

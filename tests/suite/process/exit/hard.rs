@@ -1,5 +1,5 @@
-//! The tests of `exit.rs` on ends under hard conditions: standard error closed, broken or full, the driver gone, another
-//! program started.
+//! The tests of `exit.rs` on ends under hard conditions: standard error closed, broken or full, the
+//! driver gone, another program started.
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     a_child_by_fork_and_exec_reports_for_itself,
 ];
 
-/// Runs `scenario` by `run` with the JSON in a file, and without gpuprof, and checks that the ends are the same.
+/// Runs `scenario` by `run` with the JSON in a file, and without gpuprof, and checks that the ends
+/// are the same.
 fn same_end(way: &str, scenario: &str, run: fn(Program) -> Ended) -> Ended {
     let folder = Folder::create();
     let path = folder.path("report.json");

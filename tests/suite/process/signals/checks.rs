@@ -25,7 +25,8 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     a_forked_child_ends_by_the_signal,
 ];
 
-/// Runs `scenario` with gpuprof on signals and without gpuprof, sends `signals`, and checks that the ends are the same.
+/// Runs `scenario` with gpuprof on signals and without gpuprof, sends `signals`, and checks that
+/// the ends are the same.
 fn signalled(way: &str, scenario: &str, signals: &[i32]) -> Ended {
     let folder = Folder::create();
     let path = folder.path("report.json");
@@ -167,7 +168,8 @@ fn gracefully(way: &str, scenario: &str, signal: i32) {
     );
 }
 
-/// A limit that docs/settings.md states: whoever insists on the default action finds the signal taken.
+/// A limit that docs/settings.md states: whoever insists on the default action finds the signal
+/// taken.
 fn who_insists_on_the_default_is_told_that_the_signal_is_taken() {
     let ended = Program::new("ctrlc insists")
         .env("GPUPROF_SIGNALS", "on")

@@ -41,8 +41,8 @@ fn run(program: Program) -> Ended {
     ended
 }
 
-/// Checks that the report could not be written to where it should go, that one line says so, and that it stands on
-/// standard error.
+/// Checks that the report could not be written to where it should go, that one line says so, and
+/// that it stands on standard error.
 fn assert_shown_instead(ended: &Ended, why: &str) {
     let [remark] = ended.remarks()[..] else {
         panic!("{}", ended.stderr)

@@ -39,11 +39,16 @@ fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+            '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{e0000}'..='\u{e007f}'
         )
 }
 
-/// Checks what stands on standard error: lines of gpuprof's own, and nothing in them that is not just shown.
+/// Checks what stands on standard error: lines of gpuprof's own, and nothing in them that is not
+/// just shown.
 fn assert_harmless(text: &str) {
     let harmful = text.chars().find(|c| *c != '\n' && is_harmful(*c));
     assert_eq!(harmful, None, "{text}");
@@ -64,7 +69,11 @@ fn names_do_no_harm_in_table_and_tree() {
     let ended = run(names.env("GPUPROF_FILTER", r"\x1b"));
     assert_eq!((ended.reports(), ended.remarks()), (2, vec![]));
     // Spelled out in full, wherever a name is shown.
-    let evil = r#"a\u{1b}[2J\u{1b}]0;t\u{7}\r\ngpuprof: forged · wall 1 s\u{202e}\u{9b}31m\u{200b}\u{e0041}"'<b>&\z"#;
+    let evil = concat!(
+        r"a\u{1b}[2J\u{1b}]0;t\u{7}\r\ngpuprof: forged · wall 1 s",
+        r"\u{202e}\u{9b}31m\u{200b}\u{e0041}",
+        r#""'<b>&\z"#
+    );
     assert_eq!(ended.stderr.matches(evil).count(), 2, "{}", ended.stderr);
     for (name, most) in [
         (r"no\u{1b}[2J\nstream\u{2028}", 4),

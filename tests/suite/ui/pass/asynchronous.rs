@@ -1,4 +1,5 @@
-//! `async fn`, the boxed futures of `async_trait`, and functions that return a future they make in their last line.
+//! `async fn`, the boxed futures of `async_trait`, and functions that return a future made in their
+//! last line.
 
 use async_trait::async_trait;
 use gpuprof::gpu_profile;

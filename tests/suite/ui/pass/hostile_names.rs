@@ -107,7 +107,15 @@ fn __gpuprof_path() {}
 
 use ::gpuprof::gpu_profile;
 
-#[gpu_profile(bytes = 5_000_000_000 + 1, flops = 2.5, items = 1, payload = -3, color = 1, category = "c", sample = 2)]
+#[gpu_profile(
+    bytes = 5_000_000_000 + 1,
+    flops = 2.5,
+    items = 1,
+    payload = -3,
+    color = 1,
+    category = "c",
+    sample = 2
+)]
 fn plain(
     __gpuprof_span: ::core::primitive::u8,
     stream: ::core::primitive::u8,

@@ -1,5 +1,5 @@
-//! What `same_code.rs` compiles: each function plain, with `--cfg annotated` under the attribute, and with
-//! `--cfg touched` with something that must show.
+//! What `same_code.rs` compiles: each function plain, with `--cfg annotated` under the attribute,
+//! and with `--cfg touched` with something that must show.
 
 use std::future::Future;
 use std::pin::pin;

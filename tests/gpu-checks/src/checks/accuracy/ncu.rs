@@ -1,5 +1,5 @@
-//! GPU spans against the durations that Nsight Compute measures for the same launches, each in a process of its own: the
-//! tool runs kernels one by one and would be in gpuprof's spans.
+//! GPU spans against the durations that Nsight Compute measures for the same launches, each in a
+//! process of its own: the tool runs kernels one by one and would be in gpuprof's spans.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -53,8 +53,8 @@ pub(super) fn kernel_time(world: &World) -> Result<Vec<Row>, String> {
         .map(|rows| rows.concat())
 }
 
-/// The program of the comparison: prints each subject's name and spans in ns, as JSON. Each span begins on a busy stream, so
-/// that no launch is waited for inside it.
+/// The program of the comparison: prints each subject's name and spans in ns, as JSON. Each span
+/// begins on a busy stream, so that no launch is waited for inside it.
 fn durations(world: &World) -> Result<ExitCode, String> {
     device::open(world)?;
     let stream = by_hand::stream().map_err(text)?;
@@ -156,8 +156,9 @@ fn launches(csv: &str) -> Result<Vec<Launch>, String> {
         .collect()
 }
 
-/// The durations that belong to each subject's spans: launches come in pairs, of which the first only keeps the stream busy.
-/// Before them all stand launches that found out how large a subject has to be.
+/// The durations that belong to each subject's spans: launches come in pairs, of which the first
+/// only keeps the stream busy. Before them all stand launches that found out how large a subject
+/// has to be.
 fn kernels_of(launches: &[Launch], subjects: &[Named]) -> Result<Vec<Vec<f64>>, String> {
     let wanted: usize = subjects.iter().map(|(_, spans)| spans.len() + FIRST).sum();
     let first = launches.len().checked_sub(2 * wanted);
@@ -210,12 +211,17 @@ fn compared(world: &World, name: &str, spans: &[f64], kernels: &[f64]) -> [Row; 
 mod tests {
     use super::*;
 
-    const HEAD: &str = r#""ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value""#;
+    const HEAD: &str = concat!(
+        r#""ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","#,
+        r#""Block Size","Grid Size","Device","CC","Section Name","Metric Name","#,
+        r#""Metric Unit","Metric Value""#,
+    );
 
     fn line(kernel: &str, value: &str) -> String {
-        format!(
-            r#""0","1","gpu-checks","127.0.0.1","{kernel}","1","13","(1, 1, 1)","(1, 1, 1)","0","9.0","Command line profiler metrics","{METRIC}","ns","{value}""#
-        )
+        let process = r#""0","1","gpu-checks","127.0.0.1""#;
+        let launch = r#""1","13","(1, 1, 1)","(1, 1, 1)","0","9.0""#;
+        let section = r#""Command line profiler metrics""#;
+        format!(r#"{process},"{kernel}",{launch},{section},"{METRIC}","ns","{value}""#)
     }
 
     #[test]

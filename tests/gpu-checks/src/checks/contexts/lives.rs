@@ -1,4 +1,5 @@
-//! Promise: gpuprof holds a context no longer than its times are pending, and piles nothing up over the lives of contexts.
+//! Promise: gpuprof holds a context no longer than its times are pending, and piles nothing up over
+//! the lives of contexts.
 
 use std::sync::Arc;
 use std::thread;
@@ -13,7 +14,8 @@ use crate::checks::queued::{self, function};
 
 /// Spans of one life of a context.
 const SPANS: u64 = 4;
-/// How far free memory may lie below where it was, in bytes: far less than what one context takes on a GPU.
+/// How far free memory may lie below where it was, in bytes: far less than what one context takes
+/// on a GPU.
 const DRIFT: usize = 32 << 20;
 /// How long gpuprof may take to let go of a context that nobody else holds.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -125,7 +127,8 @@ fn lives(kind: &Kind, world: &World) -> Result<Vec<Row>, DriverError> {
     Ok(rows)
 }
 
-/// One life of a context: spans in it, and then it is dropped; every other time at once, with their work under way.
+/// One life of a context: spans in it, and then it is dropped; every other time at once, with their
+/// work under way.
 fn life(kind: &Kind, world: &World, round: u64) -> Result<(), DriverError> {
     // The simulated device's memory is the host's.
     let (bytes, times) = if world.simulated {

@@ -4,7 +4,8 @@ use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// A barrier that is waited for awake: a thread that the system has to wake comes tens of microseconds late.
+/// A barrier that is waited for awake: a thread that the system has to wake comes tens of
+/// microseconds late.
 pub(super) struct Gate {
     threads: usize,
     waiting: AtomicUsize,

@@ -74,8 +74,8 @@ pub(super) struct Plan {
     pub(super) shared: bool,
     /// Turns of each way.
     series: usize,
-    /// Blocks of a turn, one after another: then gpuprof's own thread reads the events of a block while the next one runs,
-    /// as it does in a program.
+    /// Blocks of a turn, one after another: then gpuprof's own thread reads the events of a block
+    /// while the next one runs, as it does in a program.
     blocks: usize,
     /// Calls of a block; with their records they are about half of what a queue holds, or less.
     calls: usize,
@@ -141,7 +141,8 @@ impl Plan {
         Ok(Measured::new(&threads.map_err(text)?, profile))
     }
 
-    /// What one thread does; gives ns per call of each way and turn. A failed thread still meets the others at the gate.
+    /// What one thread does; gives ns per call of each way and turn. A failed thread still meets
+    /// the others at the gate.
     fn thread(
         &self,
         leads: bool,
@@ -229,7 +230,8 @@ impl Measured {
         at.map_or(&[], |at| &self.ways[at])
     }
 
-    /// Two ways turn by turn: turns lie beside each other in time, so what disturbs one disturbs the other.
+    /// Two ways turn by turn: turns lie beside each other in time, so what disturbs one disturbs
+    /// the other.
     pub(super) fn together(&self, a: Way, b: Way, with: fn(f64, f64) -> f64) -> Vec<f64> {
         let turns = self.of(a).iter().zip(self.of(b));
         turns.map(|(a, b)| with(*a, *b)).collect()

@@ -1,7 +1,8 @@
 //! Driver functions by name, with their answers as numbers.
 //!
-//! Why not through cudarc: a function that a driver lacks panics there, and an answer that its bindings do not know is no
-//! value of its enum. Must never import gpuprof: what is asked here must hold without it.
+//! Why not through cudarc: a function that a driver lacks panics there, and an answer that its
+//! bindings do not know is no value of its enum. Must never import gpuprof: what is asked here must
+//! hold without it.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fmt;
@@ -60,7 +61,8 @@ macro_rules! table {
         impl Driver {
             fn resolve(library: &Library) -> Driver {
                 Driver {
-                    // SAFETY: each type below restates the CUDA driver API's declaration of the symbol of this name.
+                    // SAFETY: each type below restates the CUDA driver API's declaration of the
+                    // symbol of this name.
                     $($field: unsafe { find(library, &[$($symbol),+]) },)+
                 }
             }
@@ -68,8 +70,9 @@ macro_rules! table {
             $(
                 pub(super) fn $field(&self, $($arg: $ty),*) -> Answer {
                     let Some(function) = self.$field else { return Answer::MISSING };
-                    // SAFETY: pointers come from references of these modules; handles are the driver's own. Handles of
-                    // what is gone are passed in processes of their own, which may crash.
+                    // SAFETY: pointers come from references of these modules; handles are the
+                    // driver's own. Handles of what is gone are passed in processes of their own,
+                    // which may crash.
                     Answer(unsafe { function($($arg),*) })
                 }
             )+
@@ -78,7 +81,8 @@ macro_rules! table {
 }
 
 table! {
-    ctx_create = "cuCtxCreate_v4": fn(out: *mut Handle, parameters: Handle, flags: c_uint, device: c_int);
+    ctx_create = "cuCtxCreate_v4":
+        fn(out: *mut Handle, parameters: Handle, flags: c_uint, device: c_int);
     ctx_destroy = "cuCtxDestroy_v2": fn(context: Handle);
     ctx_get_current = "cuCtxGetCurrent": fn(out: *mut Handle);
     ctx_set_current = "cuCtxSetCurrent": fn(context: Handle);
@@ -97,21 +101,29 @@ table! {
     begin_capture = "cuStreamBeginCapture_v2": fn(stream: Handle, mode: c_int);
     end_capture = "cuStreamEndCapture": fn(stream: Handle, out: *mut Handle);
     graph_destroy = "cuGraphDestroy": fn(graph: Handle);
-    graph_instantiate = "cuGraphInstantiateWithFlags": fn(out: *mut Handle, graph: Handle, flags: u64);
+    graph_instantiate = "cuGraphInstantiateWithFlags":
+        fn(out: *mut Handle, graph: Handle, flags: u64);
     graph_launch = "cuGraphLaunch": fn(exec: Handle, stream: Handle);
     graph_exec_destroy = "cuGraphExecDestroy": fn(exec: Handle);
     graph_get_nodes = "cuGraphGetNodes": fn(graph: Handle, nodes: *mut Handle, count: *mut usize);
     graph_node_get_type = "cuGraphNodeGetType": fn(node: Handle, out: *mut c_int);
-    graph_exec_set_event = "cuGraphExecEventRecordNodeSetEvent": fn(exec: Handle, node: Handle, event: Handle);
-    graph_retain_object = "cuGraphRetainUserObject": fn(graph: Handle, object: Handle, count: c_uint, flags: c_uint);
-    object_create = "cuUserObjectCreate": fn(out: *mut Handle, data: *mut c_void, destroy: extern "C" fn(*mut c_void), count: c_uint, flags: c_uint);
+    graph_exec_set_event = "cuGraphExecEventRecordNodeSetEvent":
+        fn(exec: Handle, node: Handle, event: Handle);
+    graph_retain_object = "cuGraphRetainUserObject":
+        fn(graph: Handle, object: Handle, count: c_uint, flags: c_uint);
+    object_create = "cuUserObjectCreate":
+        fn(
+            out: *mut Handle, data: *mut c_void, destroy: extern "C" fn(*mut c_void), count: c_uint,
+            flags: c_uint
+        );
     exchange_mode = "cuThreadExchangeStreamCaptureMode": fn(mode: *mut c_int);
     event_create = "cuEventCreate": fn(out: *mut Handle, flags: c_uint);
     event_destroy = "cuEventDestroy_v2": fn(event: Handle);
     event_record = "cuEventRecord": fn(event: Handle, stream: Handle);
     event_record_with = "cuEventRecordWithFlags": fn(event: Handle, stream: Handle, flags: c_uint);
     event_query = "cuEventQuery": fn(event: Handle);
-    event_elapsed = "cuEventElapsedTime_v2" | "cuEventElapsedTime": fn(out: *mut f32, start: Handle, end: Handle);
+    event_elapsed = "cuEventElapsedTime_v2" | "cuEventElapsedTime":
+        fn(out: *mut f32, start: Handle, end: Handle);
     error_name = "cuGetErrorName": fn(code: c_int, out: *mut *const c_char);
 }
 
@@ -164,7 +176,8 @@ impl Driver {
         event
     }
 
-    /// The nodes of a graph that record an event, in the driver's order; none where it does not tell.
+    /// The nodes of a graph that record an event, in the driver's order; none where it does not
+    /// tell.
     pub(super) fn recording_nodes(&self, graph: Handle) -> Vec<Handle> {
         let mut count = 0;
         self.graph_get_nodes(graph, ptr::null_mut(), &raw mut count);

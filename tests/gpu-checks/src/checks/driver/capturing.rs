@@ -1,7 +1,9 @@
-//! What may be called while a stream is being captured in GLOBAL mode, by whom, and whether the capture survives it.
+//! What may be called while a stream is being captured in GLOBAL mode, by whom, and whether the
+//! capture survives it.
 //!
-//! No document lists the potentially unsafe calls; gpuprof's resolver and its spans make some of these calls beside captures
-//! that they know nothing of. Where gpuprof rests on an answer it is wanted; the others are told.
+//! No document lists the potentially unsafe calls; gpuprof's resolver and its spans make some of
+//! these calls beside captures that they know nothing of. Where gpuprof rests on an answer it is
+//! wanted; the others are told.
 
 use std::ffi::c_int;
 use std::sync::{Arc, Barrier};
@@ -214,7 +216,8 @@ fn row(question: &Question, cells: &[String], good: bool) -> Row {
     Row::held(what, cells.join("; "), wanted.join("; "), good)
 }
 
-/// Captures two launches, has the call made between them, and gives its answer and that of the capture's end.
+/// Captures two launches, has the call made between them, and gives its answer and that of the
+/// capture's end.
 fn ask(
     driver: &'static Driver,
     gpu: &Gpu,

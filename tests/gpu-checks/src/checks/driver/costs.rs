@@ -1,5 +1,6 @@
-//! What the event calls cost the host, how finely a pair measures, and how many operations a stream takes before its
-//! caller waits. Every figure is told, none is wanted; on the simulated device they are figures of the simulator.
+//! What the event calls cost the host, how finely a pair measures, and how many operations a stream
+//! takes before its caller waits. Every figure is told, none is wanted; on the simulated device
+//! they are figures of the simulator.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -12,10 +13,12 @@ use super::{handle, median, room};
 use crate::check::{Row, World};
 use crate::device::{Gpu, while_doing};
 
-/// Calls whose mean is one value: so many that the clock's own cost does not show, so few that no queue is full.
+/// Calls whose mean is one value: so many that the clock's own cost does not show, so few that no
+/// queue is full.
 const BATCH: usize = 100;
 const DISABLE_TIMING: u32 = 2;
-/// Events side by side, for the resolution: near enough to each other that a float32 of milliseconds holds every step.
+/// Events side by side, for the resolution: near enough to each other that a float32 of
+/// milliseconds holds every step.
 const MARKS: usize = 400;
 
 /// One row for each figure.
@@ -168,8 +171,9 @@ fn two_threads(
     Ok(median(times))
 }
 
-/// How fine elapsed times are, from events that follow each other as fast as the host records them. Their distances are
-/// whole numbers of the timer's steps, so no two distances differ by less than one.
+/// How fine elapsed times are, from events that follow each other as fast as the host records them.
+/// Their distances are whole numbers of the timer's steps, so no two distances differ by less than
+/// one.
 fn resolution(driver: &Driver, stream: &Arc<CudaStream>) -> Result<String, DriverError> {
     let events: Vec<_> = (0..MARKS).map(|_| driver.new_event(0)).collect();
     for event in &events {

@@ -1,5 +1,5 @@
-//! What events answer that were recorded on a capturing stream, outside one as if inside, never, or without timing.
-//! Nothing here is promised by anybody; gpuprof avoids each of these.
+//! What events answer that were recorded on a capturing stream, outside one as if inside, never, or
+//! without timing. Nothing here is promised by anybody; gpuprof avoids each of these.
 
 use super::calls::{Answer, Driver, Handle, open};
 use super::handle;
@@ -84,7 +84,8 @@ enum Ask {
     Elapsed,
 }
 
-/// A plain record on a stream that is being captured, what the event then answers, and what becomes of the capture.
+/// A plain record on a stream that is being captured, what the event then answers, and what becomes
+/// of the capture.
 fn on_a_capturing_stream(driver: &Driver, stream: Handle, recorded: Handle, ask: Ask) -> Row {
     let event = driver.new_event(0);
     driver.begin_capture(stream, GLOBAL);

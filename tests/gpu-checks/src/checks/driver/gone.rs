@@ -1,5 +1,5 @@
-//! An event whose context is gone: may it be asked, recorded, destroyed? Each question has a process of its own, because a
-//! crash is a possible answer.
+//! An event whose context is gone: may it be asked, recorded, destroyed? Each question has a
+//! process of its own, because a crash is a possible answer.
 
 use std::process::ExitCode;
 use std::time::Duration;

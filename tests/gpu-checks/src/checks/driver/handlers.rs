@@ -1,6 +1,8 @@
-//! Whether the driver is still there when exit handlers run: gpuprof's report needs it to read the last events.
+//! Whether the driver is still there when exit handlers run: gpuprof's report needs it to read the
+//! last events.
 //!
-//! `atexit` runs last-in first-out, so a handler that is registered after the driver's own should run before it.
+//! `atexit` runs last-in first-out, so a handler that is registered after the driver's own should
+//! run before it.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -67,7 +69,8 @@ pub(super) fn scene(world: &World) -> Result<ExitCode, String> {
     if (first, second) != (0, 0) {
         return Err("atexit refuses".into());
     }
-    // The context lives until the process ends, as that of a program that keeps it in a static does.
+    // The context lives until the process ends, as that of a program that keeps it in a static
+    // does.
     std::mem::forget((gpu, stream));
     Ok(ExitCode::SUCCESS)
 }

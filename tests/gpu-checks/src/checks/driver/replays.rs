@@ -1,8 +1,9 @@
-//! What launches of a graph cost the host, how many of them a stream takes before its caller waits, and whether giving a
-//! graph other events to record waits for its launches.
+//! What launches of a graph cost the host, how many of them a stream takes before its caller waits,
+//! and whether giving a graph other events to record waits for its launches.
 //!
-//! gpuprof gives each launch events of its own while earlier launches are under way, and promises to wait for nothing: that
-//! this call does not wait is wanted. The rest is told; on the simulated device they are figures of the simulator.
+//! gpuprof gives each launch events of its own while earlier launches are under way, and promises
+//! to wait for nothing: that this call does not wait is wanted. The rest is told; on the simulated
+//! device they are figures of the simulator.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -28,8 +29,8 @@ const MOVE: u32 = 1;
 /// Launches whose mean is one value: so few that no queue is full.
 const BATCH: u32 = 10;
 
-/// A graph, one node after the other: `k` a kernel, `r` an event record. And whether it owns a user object, as graphs do in
-/// which gpuprof has records.
+/// A graph, one node after the other: `k` a kernel, `r` an event record. And whether it owns a user
+/// object, as graphs do in which gpuprof has records.
 struct Shape {
     nodes: &'static str,
     owns: bool,
@@ -159,7 +160,10 @@ fn measure(world: &World, driver: &'static Driver) -> Result<Vec<Row>, DriverErr
         }
         let changed = graph.idle(stream, rounds, true)?;
         rows.push(Row::told(
-            format!("cuGraphExecEventRecordNodeSetEvent of {name}, and a launch after it has changed all"),
+            format!(
+                "cuGraphExecEventRecordNodeSetEvent of {name}, and a launch after it has \
+                changed all"
+            ),
             format!("{}, {}{note}", time(changed.1), time(changed.0)),
         ));
         let filled = graph.fill(&gpu, stream, enough, true)?;
@@ -241,7 +245,8 @@ impl<'a> Replayed<'a> {
         took.max().unwrap_or_default()
     }
 
-    /// The mean times of a launch and of one change before it, in ns, where no queue is full: the medians of the rounds.
+    /// The mean times of a launch and of one change before it, in ns, where no queue is full: the
+    /// medians of the rounds.
     fn idle(
         &self,
         stream: &Arc<CudaStream>,

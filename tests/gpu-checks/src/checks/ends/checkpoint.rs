@@ -1,5 +1,5 @@
-//! A process that runs spans all the time is killed at moments that have nothing to do with its checkpoints; what it had said
-//! of its calls by then is held against the file that it leaves.
+//! A process that runs spans all the time is killed at moments that have nothing to do with its
+//! checkpoints; what it had said of its calls by then is held against the file that it leaves.
 
 use std::fs;
 use std::io::Write;

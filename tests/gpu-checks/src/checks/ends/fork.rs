@@ -1,4 +1,5 @@
-//! A child by fork, without exec, once CUDA is up and has work. It may not use CUDA, and this one does not; all it does is end.
+//! A child by fork, without exec, once CUDA is up and has work. It may not use CUDA, and this one
+//! does not; all it does is end.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Steps of a program under a schedule, with work in each; those that count have shorter calls than all others, so that a call
-//! which is booked wrongly shows.
+//! Steps of a program under a schedule, with work in each; those that count have shorter calls than
+//! all others, so that a call which is booked wrongly shows.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -88,13 +88,15 @@ fn steps(profile: &Profile, cycles: &[Profile], steps: u32) -> Vec<Row> {
     let each = cycles
         .iter()
         .all(|cycle| counted(cycle) == (of_cycle, of_cycle));
-    // Spans begin with the function here, on a stream that may be idle: a call of another step is far longer still.
+    // Spans begin with the function here, on a stream that may be idle: a call of another step is
+    // far longer still.
     let gpu = function(profile, "varies").and_then(|varies| varies.gpu.as_ref());
     let mean = gpu.map_or(0, |gpu| gpu.times.p50_ns);
     vec![
         Row::held(
             format!(
-                "{CYCLES} cycles of 3 steps left alone, 1 forgotten and {active} that count, {A_STEP} calls in each"
+                "{CYCLES} cycles of 3 steps left alone, 1 forgotten and {active} that count, \
+                 {A_STEP} calls in each"
             ),
             format!(
                 "{calls} calls, {timed} timed, {} of {} steps in {} cycles; {}",

@@ -1,8 +1,9 @@
-//! Captures in GLOBAL mode, one after the other, beside threads with spans at the pace of a program that does something else
-//! as well.
+//! Captures in GLOBAL mode, one after the other, beside threads with spans at the pace of a program
+//! that does something else as well.
 //!
-//! Every second one holds a function that is marked `graph`; a few of the graphs are launched, and what they compute is
-//! looked at. The check `capture` has the other modes, and spans as fast as they go.
+//! Every second one holds a function that is marked `graph`; a few of the graphs are launched, and
+//! what they compute is looked at. The check `capture` has the other modes, and spans as fast as
+//! they go.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,7 +21,8 @@ use crate::device::{Gpu, while_doing};
 
 /// Threads with spans.
 const THREADS: usize = 2;
-/// What such a thread does between two spans, all of it sleep: spans without a pause keep others out of the driver.
+/// What such a thread does between two spans, all of it sleep: spans without a pause keep others
+/// out of the driver.
 const PACE: Duration = Duration::from_micros(300);
 /// Of how many captures one is launched. Odd, so that launches are of both kinds.
 const LAUNCHED: u64 = 25;

@@ -1,4 +1,5 @@
-//! Kernel counts and times beside those of Nsight Compute, kernel by kernel: of the program here, and of the examples.
+//! Kernel counts and times beside those of Nsight Compute, kernel by kernel: of the program here,
+//! and of the examples.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! How much longer programs take with CUPTI in gpuprof, beside what Nsight Systems' own CUDA trace makes of the same programs in
-//! the same run.
+//! How much longer programs take with CUPTI in gpuprof, beside what Nsight Systems' own CUDA trace
+//! makes of the same programs in the same run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,8 +15,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Runs of the launches each way, and of the example, which takes Nsight Systems long.
 const REPEATS: usize = 15;
 const REPEATS_OF_EXAMPLE: usize = 5;
-/// Runs of the launches fall into two groups that are one or two parts in a hundred apart, switched off as under each tool, and the
-/// same program is in one at a time and in the other at another. So the fastest are compared, which vary by so much.
+/// Runs of the launches fall into two groups that are one or two parts in a hundred apart, switched
+/// off as under each tool, and the same program is in one at a time and in the other at another. So
+/// the fastest are compared, which vary by so much.
 const NOISE: f64 = 0.005;
 
 /// One way of running a program.
@@ -50,7 +51,8 @@ pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
     let example = slowdown::example();
     if let Some(path) = example {
         let program = || Ok(example_command(&path, world));
-        // As the program itself says, without the tool's own start and end; where it says nothing, the whole process.
+        // As the program itself says, without the tool's own start and end; where it says nothing,
+        // the whole process.
         let whole = |_: &str, took: Duration| Ok(took.as_nanos() as f64);
         let name = format!("{}, the whole process", slowdown::EXAMPLE);
         let nsys = nsys.as_deref();

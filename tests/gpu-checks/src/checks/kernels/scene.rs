@@ -1,6 +1,8 @@
-//! The program under test: functions whose kernels, copies and gaps are known, a graph, and products by cuBLAS.
+//! The program under test: functions whose kernels, copies and gaps are known, a graph, and
+//! products by cuBLAS.
 //!
-//! Everything it launches, its set-up too, is launched when CUPTI already records: another tool then counts the same.
+//! Everything it launches, its set-up too, is launched when CUPTI already records: another tool
+//! then counts the same.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -123,7 +125,8 @@ pub(super) fn play(world: &World) -> Result<ExitCode, String> {
     let doing = while_doing("a launch");
     let (gpu, stream) = set_up().map_err(&doing)?;
     all(&gpu, &stream).map_err(&doing)?;
-    // SAFETY: loading cuBLAS runs its initialisers, which are meant for that. It cannot work on the simulated device.
+    // SAFETY: loading cuBLAS runs its initialisers, which are meant for that. It cannot work on the
+    // simulated device.
     if !world.simulated && unsafe { sys::is_culib_present() } {
         let blas = CudaBlas::new(Arc::clone(&stream)).map_err(|error| error.to_string())?;
         let x = stream.alloc_zeros(SIDE * SIDE).map_err(&doing)?;
@@ -264,8 +267,14 @@ pub(super) fn times(world: &World, profile: &Profile) -> Vec<Row> {
         let each = |ns: u64| time(ns as f64 / CALLS as f64);
         rows.push(Row::held(
             "a gap of 2 ms between two kernels of 200 µs, a call",
-            format!("span {}, busy {}, idle {}", each(span), each(busy), each(idle)),
-            "busy within 1 % of the kernels, idle no less than the gap less one kernel, both the span",
+            format!(
+                "span {}, busy {}, idle {}",
+                each(span),
+                each(busy),
+                each(idle)
+            ),
+            "busy within 1 % of the kernels, idle no less than the gap less one kernel, both the \
+             span",
             off(busy as f64, spins as f64).abs() <= 0.01
                 && idle + SHORT_NS * CALLS >= gaps
                 && busy + idle == span,

@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn launches_are_counted_by_kernel() {
-        let csv = "==PROF== x\n\"ID\",\"Kernel Name\",\"Metric Value\"\n\"0\",\"spin\",\"1,000\"\n\"1\",\"spin\",\"3000.5\"\n\"2\",\"saxpy\",\"7\"\n";
+        let csv = "==PROF== x\n\"ID\",\"Kernel Name\",\"Metric \
+            Value\"\n\"0\",\"spin\",\"1,000\"\n\"1\",\"spin\",\"3000.5\"\n\"2\",\"saxpy\",\"7\"\n";
         let seen = launches(csv).expect("a table");
         assert_eq!(seen.get("spin"), Some(&(2, 2000.25)));
         assert_eq!(seen.get("saxpy"), Some(&(1, 7.0)));

@@ -1,5 +1,5 @@
-//! The transformer: embedding, layers of attention and feed-forward, logits. Written as one would write it with cudarc; the
-//! attributes are all that gpuprof needs of it.
+//! The transformer: embedding, layers of attention and feed-forward, logits. Written as one would
+//! write it with cudarc; the attributes are all that gpuprof needs of it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -218,7 +218,10 @@ impl Model {
         self.logits(&x)
     }
 
-    #[gpu_profile(name = "embed", bytes = kernels::embed_bytes(tokens.len(), self.unembedding.rows))]
+    #[gpu_profile(
+        name = "embed",
+        bytes = kernels::embed_bytes(tokens.len(), self.unembedding.rows)
+    )]
     fn embed(&self, tokens: &CudaSlice<i32>) -> Result<Matrices> {
         let mut x = self.zeros(tokens.len(), self.unembedding.rows)?;
         let [rows, length, columns] = [x.rows, self.length, x.columns].map(|size| size as i32);
@@ -230,7 +233,8 @@ impl Model {
             .arg(&rows)
             .arg(&length)
             .arg(&columns);
-        // SAFETY: these are the kernel's parameters, with the sizes of the matrices; all tokens are of the vocabulary.
+        // SAFETY: these are the kernel's parameters, with the sizes of the matrices; all tokens are
+        // of the vocabulary.
         unsafe { launch.launch(config(geometry)) }?;
         Ok(x)
     }
@@ -289,7 +293,10 @@ impl Model {
         self.add(&output, x)
     }
 
-    #[gpu_profile(name = "logits", flops = kernels::matmul_flops(x.rows, self.vocabulary, x.columns))]
+    #[gpu_profile(
+        name = "logits",
+        flops = kernels::matmul_flops(x.rows, self.vocabulary, x.columns)
+    )]
     fn logits(&self, x: &Matrices) -> Result<Matrices> {
         self.products
             .multiply(&self.stream, x, &self.unembedding, false)

@@ -73,7 +73,8 @@ impl Products {
         }
     }
 
-    /// Each of `a` times each of `b`, or times its transpose; where there is one of a kind, it is a factor of all.
+    /// Each of `a` times each of `b`, or times its transpose; where there is one of a kind, it is a
+    /// factor of all.
     pub(super) fn multiply(
         &self,
         stream: &Arc<CudaStream>,

@@ -96,7 +96,8 @@ driver_functions! {
         out.put(state.living(current)?.device as i32)
     }
 
-    /// Null means the current context. A context that is gone is told as such, as on an H200 with driver 580.
+    /// Null means the current context. A context that is gone is told as such, as on an H200 with
+    /// driver 580.
     fn cuCtxGetId(handle: Handle, out: Out<u64>) {
         let state = state::ready()?;
         let handle = if handle == 0 { state.current()? } else { handle };

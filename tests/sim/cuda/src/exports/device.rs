@@ -9,7 +9,8 @@ use crate::codes::{Code, describe};
 use crate::{device, fault, state};
 
 driver_functions! {
-    /// The driver ends with the process: handlers that were registered before this call find it gone.
+    /// The driver ends with the process: handlers that were registered before this call find it
+    /// gone.
     fn cuInit(flags: u32) {
         if flags != 0 {
             return Err(Code::INVALID_VALUE);

@@ -27,8 +27,8 @@ driver_functions! {
         out.put(event)
     }
 
-    /// Legal while the event is pending; does not wait. The event goes also where its context answers a stored
-    /// error.
+    /// Legal while the event is pending; does not wait. The event goes also where its context
+    /// answers a stored error.
     fn cuEventDestroy_v2(event: Handle) {
         let mut state = state::ready()?;
         state.known_event(event)?;
@@ -87,9 +87,9 @@ driver_functions! {
     }
 }
 
-/// INVALID_HANDLE where event and stream are of different contexts. On a capturing stream a plain record
-/// only marks the place; an external one becomes a node and is refused elsewhere (ILLEGAL_STATE, as an H200 with driver
-/// 580.159 answers).
+/// INVALID_HANDLE where event and stream are of different contexts. On a capturing stream a plain
+/// record only marks the place; an external one becomes a node and is refused elsewhere
+/// (ILLEGAL_STATE, as an H200 with driver 580.159 answers).
 fn record(event: Handle, stream: Handle, flags: u32) -> Answer {
     let mut state = stream_queue::ready(stream)?;
     state.not_gone(event);

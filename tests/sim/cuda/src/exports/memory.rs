@@ -54,7 +54,8 @@ driver_functions! {
         out.put(allocate(size, Kind::Pinned)?)
     }
 
-    /// No bytes are a null address. Captured, the memory is the graph's and lives as long as its context.
+    /// No bytes are a null address. Captured, the memory is the graph's and lives as long as its
+    /// context.
     fn cuMemAllocAsync(out: Out<u64>, size: usize, stream: Handle) {
         let mut state = state::ready()?;
         let current = state.current()?;
@@ -71,7 +72,8 @@ driver_functions! {
         out.put(address)
     }
 
-    /// Work queued before may still use the memory. Captured, nothing is freed: a replay uses it again.
+    /// Work queued before may still use the memory. Captured, nothing is freed: a replay uses it
+    /// again.
     fn cuMemFreeAsync(address: u64, stream: Handle) {
         let mut state = state::ready()?;
         let current = state.current()?;
@@ -127,8 +129,8 @@ driver_functions! {
         issue_and_wait(Node::Upload { target, source, len })
     }
 
-    /// Into pageable memory it returns once the copy is complete (API synchronization behavior, Memcpy);
-    /// into page-locked memory, or captured, at once.
+    /// Into pageable memory it returns once the copy is complete (API synchronization behavior,
+    /// Memcpy); into page-locked memory, or captured, at once.
     fn cuMemcpyDtoHAsync_v2(target: Host, source: u64, len: usize, stream: Handle) {
         match issue(stream, Node::Download { target, source, len })? {
             Some((context, tail)) if !state::lock().memory.is_pinned(target.address()) => {
@@ -193,7 +195,8 @@ fn allocate(size: usize, kind: Kind) -> Answer<u64> {
     Ok(address)
 }
 
-/// Puts `node` on the stream and gives the stream's context and tail, or none where it was captured.
+/// Puts `node` on the stream and gives the stream's context and tail, or none where it was
+/// captured.
 fn issue(stream: Handle, node: Node) -> Answer<Option<(Handle, u64)>> {
     let mut state = stream_queue::ready(stream)?;
     state.current()?;

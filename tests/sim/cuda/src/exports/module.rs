@@ -143,8 +143,9 @@ driver_functions! {
     }
 }
 
-/// The block size, a multiple of the warp and at most `limit` (0: the device's), with the most threads at work, and
-/// the number of blocks that fills the device. Of equal ones the largest block.
+/// The block size, a multiple of the warp and at most `limit` (0: the device's), with the most
+/// threads at work, and the number of blocks that fills the device. Of equal ones the largest
+/// block.
 fn potential(
     block_to_shared: Option<extern "C" fn(i32) -> usize>,
     shared_bytes: usize,

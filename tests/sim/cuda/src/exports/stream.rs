@@ -29,8 +29,8 @@ driver_functions! {
         out.put(state::ready()?.create_stream(flags, priority)?)
     }
 
-    /// Queued work still runs; a capture on the stream is spoilt. The stream goes also where its context answers
-    /// a stored error.
+    /// Queued work still runs; a capture on the stream is spoilt. The stream goes also where its
+    /// context answers a stored error.
     fn cuStreamDestroy_v2(stream: Handle) {
         let mut state = state::ready()?;
         if state.is_legacy(stream) {
@@ -97,8 +97,8 @@ driver_functions! {
         status.put(state.capture_status(stream)?)
     }
 
-    /// All outputs but the status are optional, and are written for an active capture only. Dependencies are not
-    /// simulated: whoever asks for them gets NOT_SUPPORTED.
+    /// All outputs but the status are optional, and are written for an active capture only.
+    /// Dependencies are not simulated: whoever asks for them gets NOT_SUPPORTED.
     fn cuStreamGetCaptureInfo_v2(
         stream: Handle,
         status: Out<i32>,
@@ -142,8 +142,9 @@ driver_functions! {
         }
     }
 
-    /// Which stream owns managed memory decides what the host may touch when, which is not simulated.
-    /// No operation of a graph: on a capturing stream it is refused and spoils the capture.
+    /// Which stream owns managed memory decides what the host may touch when, which is not
+    /// simulated. No operation of a graph: on a capturing stream it is refused and spoils the
+    /// capture.
     fn cuStreamAttachMemAsync(stream: Handle, address: u64, len: usize, flags: u32) {
         let mut state = state::ready()?;
         let stream = state.stream(stream)?;
@@ -163,7 +164,8 @@ driver_functions! {
         out.put(state.streams.get(stream)?.context)
     }
 
-    /// On a capturing stream it is refused and spoils the capture, whatever the modes, as on an H200 with driver 580.
+    /// On a capturing stream it is refused and spoils the capture, whatever the modes, as on an
+    /// H200 with driver 580.
     fn cuStreamGetId(stream: Handle, out: Out<u64>) {
         let mut state = state::ready()?;
         let stream = state.stream(stream)?;

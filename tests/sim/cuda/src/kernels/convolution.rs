@@ -1,8 +1,9 @@
 //! The three 13x13 convolutions of the workspace's `kernels/cuda/convolution.cu`:
 //! out[i,j] = sum over k,l of mask[k,l] * image[i-k+6, j-l+6], zero outside. Part of `kernels`.
 //!
-//! The image is copied into a frame of zeros, so that no sum looks at borders, and eight results are made
-//! at once by straight-line code with constant indices: quick even where debug builds do not optimise.
+//! The image is copied into a frame of zeros, so that no sum looks at borders, and eight results
+//! are made at once by straight-line code with constant indices: quick even where debug builds do
+//! not optimise.
 
 use super::{Kernel, Launch, Reach, Work};
 use crate::abi::Answer;
@@ -106,7 +107,8 @@ macro_rules! convolution {
             let framed = Framed::new(&launch.copied(0, size, reach)?, extent);
             let mask = launch.copied(1, MASK * MASK, reach)?;
             let (mask, _) = mask.as_chunks::<MASK>();
-            let mask: Vec<[$float; MASK]> = mask.iter().map(|row| row.map(<$float>::from)).collect();
+            let mask = mask.iter().map(|row| row.map(<$float>::from));
+            let mask: Vec<[$float; MASK]> = mask.collect();
             launch.write(2, size, reach, |result| {
                 for i in 0..extent.rows {
                     let line = &mut result[i * extent.width..];
@@ -130,11 +132,21 @@ macro_rules! convolution {
         #[inline(always)]
         fn $add(sums: &mut [$float; BLOCK], weight: &[$float; MASK], window: &[f32; WINDOW]) {
             macro_rules! tap {
-                ($to:literal: $a:literal $b:literal $c:literal $d:literal $e:literal $f:literal $g:literal
+                ($to:literal: $a:literal $b:literal $c:literal $d:literal
+                    $e:literal $f:literal $g:literal
                  $h:literal $i:literal $j:literal $k:literal $l:literal $m:literal) => {
-                    sums[$to] = sums[$to] + weight[0] * window[$a] as $float + weight[1] * window[$b] as $float + weight[2] * window[$c] as $float
-                        + weight[3] * window[$d] as $float + weight[4] * window[$e] as $float + weight[5] * window[$f] as $float + weight[6] * window[$g] as $float
-                        + weight[7] * window[$h] as $float + weight[8] * window[$i] as $float + weight[9] * window[$j] as $float + weight[10] * window[$k] as $float
+                    sums[$to] = sums[$to]
+                        + weight[0] * window[$a] as $float
+                        + weight[1] * window[$b] as $float
+                        + weight[2] * window[$c] as $float
+                        + weight[3] * window[$d] as $float
+                        + weight[4] * window[$e] as $float
+                        + weight[5] * window[$f] as $float
+                        + weight[6] * window[$g] as $float
+                        + weight[7] * window[$h] as $float
+                        + weight[8] * window[$i] as $float
+                        + weight[9] * window[$j] as $float
+                        + weight[10] * window[$k] as $float
                         + weight[11] * window[$l] as $float + weight[12] * window[$m] as $float
                 };
             }
@@ -171,8 +183,8 @@ fn tiled(launch: &Launch, reach: Reach<'_>) -> Answer {
     convolve_f32(launch, &Extent::tiled(launch), reach)
 }
 
-/// A multiply and an add per tap. The plain versions read each of the window's 13 rows anew, its columns
-/// come from the cache; one write.
+/// A multiply and an add per tap. The plain versions read each of the window's 13 rows anew, its
+/// columns come from the cache; one write.
 fn single_work(launch: &Launch) -> Work {
     let results = Extent::plain(launch).results();
     let flops = 2.0 * (MASK * MASK) as f64 * results;

@@ -1,5 +1,6 @@
-//! Kernels that the workspace does not have, of programs that know nothing of it: cudarc's numbered examples. Known by name
-//! and signature; the results are computed here, none of their code is taken. Part of `kernels`.
+//! Kernels that the workspace does not have, of programs that know nothing of it: cudarc's numbered
+//! examples. Known by name and signature; the results are computed here, none of their code is
+//! taken. Part of `kernels`.
 
 use super::{Kernel, Launch, Reach, Work};
 use crate::abi::Answer;

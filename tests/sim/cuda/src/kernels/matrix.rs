@@ -1,6 +1,7 @@
-//! Matrix products, the transpose and sums of the workspace's `kernels/cuda/{matmul,transpose,reduction}.cu`.
-//! Part of `kernels`. Additions come in the order of the CUDA C, so that sums round as they do there; only the fused
-//! multiply-add of a device is two roundings here.
+//! Matrix products, the transpose and sums of the workspace's
+//! `kernels/cuda/{matmul,transpose,reduction}.cu`. Part of `kernels`. Additions come in the order
+//! of the CUDA C, so that sums round as they do there; only the fused multiply-add of a device is
+//! two roundings here.
 
 use super::{Kernel, Launch, Reach, Work, add_scaled};
 use crate::abi::Answer;
@@ -69,7 +70,8 @@ impl Product {
         }
     }
 
-    /// Two flops for each term of each result, and `reads` floats read per term of a result; one write.
+    /// Two flops for each term of each result, and `reads` floats read per term of a result; one
+    /// write.
     fn work(&self, reads: f64) -> Work {
         let results = self.rows as f64 * self.columns as f64;
         let terms = results * self.k as f64;
@@ -101,8 +103,8 @@ fn matmul(launch: &Launch, reach: Reach<'_>) -> Answer {
     })
 }
 
-/// Each warp of 16×2 threads reads for itself, two values of `a` and sixteen of `b` per term, as if no cache stood
-/// between it and the other warps.
+/// Each warp of 16×2 threads reads for itself, two values of `a` and sixteen of `b` per term, as if
+/// no cache stood between it and the other warps.
 fn naive_work(launch: &Launch) -> Work {
     Product::new(launch).work(18.0 / 32.0)
 }

@@ -1,5 +1,5 @@
-//! The kernels of the workspace's `kernels/cuda/network.cu`: bias, ReLU, softmax cross-entropy and the update.
-//! Part of `kernels`.
+//! The kernels of the workspace's `kernels/cuda/network.cu`: bias, ReLU, softmax cross-entropy and
+//! the update. Part of `kernels`.
 
 use super::{Kernel, Launch, Reach, Work};
 use crate::abi::Answer;
@@ -121,8 +121,8 @@ fn softmax_cross_entropy(launch: &Launch, reach: Reach<'_>) -> Answer {
     })
 }
 
-/// Logits read, gradient written, and a label and a loss per row; seven operations per element, the exponential
-/// that is taken twice among them, and three per row.
+/// Logits read, gradient written, and a label and a loss per row; seven operations per element, the
+/// exponential that is taken twice among them, and three per row.
 fn softmax_work(launch: &Launch) -> Work {
     let rows = launch.covered(0, launch.size(4)) as f64;
     let columns = launch.size(5) as f64;

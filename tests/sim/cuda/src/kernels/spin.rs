@@ -1,5 +1,5 @@
-//! The kernel of the workspace's `kernels/cuda/spin.cu`: it lasts as long as it is told and computes nothing.
-//! Part of `kernels`.
+//! The kernel of the workspace's `kernels/cuda/spin.cu`: it lasts as long as it is told and
+//! computes nothing. Part of `kernels`.
 
 use super::{Kernel, Work};
 

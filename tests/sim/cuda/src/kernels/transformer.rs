@@ -1,5 +1,6 @@
-//! The kernels of the workspace's `kernels/cuda/transformer.cu`: embedding, layer norm, causal softmax and the merging of
-//! heads. Part of `kernels`. Sums come in the order of the elements; a device adds them as a tree.
+//! The kernels of the workspace's `kernels/cuda/transformer.cu`: embedding, layer norm, causal
+//! softmax and the merging of heads. Part of `kernels`. Sums come in the order of the elements; a
+//! device adds them as a tree.
 
 use super::{Kernel, Launch, Reach, Work};
 use crate::abi::Answer;
@@ -7,7 +8,8 @@ use crate::abi::Answer;
 /// What keeps a row without variance from a division by zero.
 const EPSILON: f32 = 1e-5;
 
-/// (const int* tokens, const float* table, const float* positions, float* result, int rows, int length, int columns)
+/// (const int* tokens, const float* table, const float* positions, float* result, int rows, int
+/// length, int columns)
 pub(super) const EMBED: Kernel = Kernel {
     name: "embed",
     params: &[8, 8, 8, 8, 4, 4, 4],
@@ -55,7 +57,8 @@ fn embedded(launch: &Launch) -> usize {
     launch.covered(0, launch.size(4) * launch.size(6))
 }
 
-/// A token outside the table is ILLEGAL_ADDRESS where its row lies outside every allocation, as on a device.
+/// A token outside the table is ILLEGAL_ADDRESS where its row lies outside every allocation, as on
+/// a device.
 fn embed(launch: &Launch, reach: Reach<'_>) -> Answer {
     let (length, columns) = (launch.size(5), launch.size(6));
     let covered = embedded(launch);

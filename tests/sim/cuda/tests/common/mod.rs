@@ -11,7 +11,8 @@ use cudarc::driver::{
 use cudarc::nvrtc::Ptx;
 use simcuda::{Options, Sim, install_with};
 
-/// The simulator under the virtual clock, one test at a time: the tests of a file share clock and counts.
+/// The simulator under the virtual clock, one test at a time: the tests of a file share clock and
+/// counts.
 pub(crate) fn virtual_clock() -> (Sim, MutexGuard<'static, ()>) {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -24,7 +25,8 @@ pub(crate) fn virtual_clock() -> (Sim, MutexGuard<'static, ()>) {
     (sim, turn)
 }
 
-/// Context and a stream of its own on device 0, cudarc's event tracking off so that calls are ours alone.
+/// Context and a stream of its own on device 0, cudarc's event tracking off so that calls are ours
+/// alone.
 pub(crate) fn context_and_stream() -> (Arc<CudaContext>, Arc<CudaStream>) {
     let context = CudaContext::new(0).unwrap();
     // SAFETY: these tests order their streams themselves.
