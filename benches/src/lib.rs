@@ -8,21 +8,21 @@
 //! A library only so that `cost` and `cost-off` are one source.
 
 mod cases;
-mod count;
-mod cpu;
-mod driver;
-mod figures;
-mod gpu;
+mod cpu_rows;
+mod gpu_rows;
+mod instructions;
 mod machine;
 mod memory;
-mod outside;
+mod outcome;
+mod overhead;
 mod peers;
 mod promises;
+mod rows;
 mod run;
-mod subject;
 mod table;
 mod verdict;
 mod worker;
+mod worker_client;
 
 use std::process::ExitCode;
 
@@ -46,7 +46,7 @@ pub fn main() -> ExitCode {
         ["worker"] => worker::serve().map(|()| true),
         ["loop", row, calls] => worker::run_loop(row, calls).map(|()| true),
         ["count", rest @ ..] => run::Options::read(rest)
-            .and_then(|options| count::run(&options))
+            .and_then(|options| instructions::run(&options))
             .map(|()| true),
         ["--help" | "-h" | "help"] => {
             println!("{HELP}");

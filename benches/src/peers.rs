@@ -8,7 +8,7 @@ use std::sync::Once;
 use fastrace::collector::{Config, Reporter, SpanContext, SpanRecord};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
-use crate::cpu::{body, repeat};
+use crate::cpu_rows::{body, repeat};
 
 /// Makes so many calls of a row.
 pub(crate) type Loop = fn(u64);

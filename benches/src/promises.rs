@@ -3,7 +3,7 @@
 //! Times are judged and never fail the program: a busy machine is no defect. Memory does, for it
 //! does not depend on how busy the machine is.
 
-use crate::figures::{Memory, Outcome, OwnCost, paired, ratio, time};
+use crate::outcome::{Memory, Outcome, OwnCost, paired, ratio, time};
 use crate::verdict::{Promise, Verdict};
 
 /// Octaves of a histogram of durations: each is allocated at the first call that lasts so long, and

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::cases::{CASES, Case, GPU, MEMORY, MemoryCase, Setting, case};
-use crate::driver::{Programs, Worker, numbers};
-use crate::figures::{Memory, Outcome, Quartiles, Time, ratio, time};
 use crate::machine::Machine;
-use crate::outside;
+use crate::outcome::{Memory, Outcome, Quartiles, Time, ratio, time};
+use crate::overhead;
 use crate::promises::judge;
 use crate::verdict::Verdict;
+use crate::worker_client::{Programs, Worker, numbers};
 
-mod show;
+mod print;
 
 /// Threads of a row.
 pub(crate) const THREADS: [u64; 3] = [1, 2, 4];
@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
     run.memory();
     run.own_cost();
     let outcome = run.finish();
-    show::show(&outcome, options.width());
+    print::show(&outcome, options.width());
     if let Some(path) = &options.json {
         let failed = |error: String| format!("{}: {error}", path.display());
         let text =
@@ -257,7 +257,7 @@ impl<'a> Run<'a> {
             ("span", "span", 10_000_000),
             ("gpu-span", "gpu-span", 300_000),
         ] {
-            match outside::own_cost(self.programs, name, row, calls / few, rounds) {
+            match overhead::own_cost(self.programs, name, row, calls / few, rounds) {
                 Ok(mut cost) => {
                     cost.simulated_device = name == "gpu-span" && self.simulated;
                     self.outcome.own_cost.push(cost);

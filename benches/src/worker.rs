@@ -15,7 +15,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use crate::subject::{Runner, runner};
+use crate::rows::{Runner, runner};
 use crate::{memory, peers};
 
 /// Calls of each thread before the clock starts: its counters, its place in the tree, its caches.

@@ -7,14 +7,14 @@
 //! has its own.
 
 mod memory;
-mod scene;
-mod scenes;
+mod scenario;
+mod scenarios;
 
 use std::env;
 use std::process::{Command, ExitCode, Stdio};
 
-use scene::{Form, HEAD, Scene};
-use scenes::SCENES;
+use scenario::{Form, HEAD, Scene};
+use scenarios::SCENES;
 
 const SHORT: &str = "--short";
 

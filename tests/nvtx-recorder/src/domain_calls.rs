@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::{EventAttributes, Handle, WideChar};
 use crate::call::{Call, Op};
-use crate::{event, log, names};
+use crate::{event_attributes, handles, log};
 
 /// `NVTX_NO_PUSH_POP_TRACKING`: what push and pop answer where no depth is known.
 const UNTRACKED: c_int = -2;
@@ -20,7 +20,7 @@ static NEXT_RANGE: AtomicU64 = AtomicU64::new(1);
 pub(crate) unsafe extern "C" fn mark_ex(domain: Handle, attributes: *const EventAttributes) {
     let mut call = log::begin(Op::Mark, domain);
     // SAFETY: NVTX passes the program's attributes on.
-    unsafe { event::describe(&mut call, attributes) };
+    unsafe { event_attributes::describe(&mut call, attributes) };
     log::write(&call);
 }
 
@@ -30,7 +30,7 @@ pub(crate) unsafe extern "C" fn range_start_ex(
 ) -> u64 {
     let mut call = log::begin(Op::Start, domain);
     // SAFETY: NVTX passes the program's attributes on.
-    unsafe { event::describe(&mut call, attributes) };
+    unsafe { event_attributes::describe(&mut call, attributes) };
     start(call)
 }
 
@@ -54,7 +54,7 @@ pub(crate) unsafe extern "C" fn range_push_ex(
 ) -> c_int {
     let mut call = log::begin(Op::Push, domain);
     // SAFETY: NVTX passes the program's attributes on.
-    unsafe { event::describe(&mut call, attributes) };
+    unsafe { event_attributes::describe(&mut call, attributes) };
     push(call, domain)
 }
 
@@ -78,7 +78,7 @@ pub(crate) unsafe extern "C" fn name_category_a(
     name: *const c_char,
 ) {
     // SAFETY: NVTX passes the program's string on.
-    name_category(domain, category, unsafe { names::narrow(name) });
+    name_category(domain, category, unsafe { handles::narrow(name) });
 }
 
 pub(crate) unsafe extern "C" fn name_category_w(
@@ -87,7 +87,7 @@ pub(crate) unsafe extern "C" fn name_category_w(
     name: *const WideChar,
 ) {
     // SAFETY: NVTX passes the program's string on.
-    name_category(domain, category, unsafe { names::wide(name) });
+    name_category(domain, category, unsafe { handles::wide(name) });
 }
 
 /// Writes that `category` has a name.
@@ -100,12 +100,12 @@ pub(crate) fn name_category(domain: Handle, category: u32, name: Option<String>)
 
 pub(crate) unsafe extern "C" fn register_string_a(domain: Handle, text: *const c_char) -> Handle {
     // SAFETY: NVTX passes the program's string on.
-    register_string(domain, unsafe { names::narrow(text) })
+    register_string(domain, unsafe { handles::narrow(text) })
 }
 
 pub(crate) unsafe extern "C" fn register_string_w(domain: Handle, text: *const WideChar) -> Handle {
     // SAFETY: NVTX passes the program's string on.
-    register_string(domain, unsafe { names::wide(text) })
+    register_string(domain, unsafe { handles::wide(text) })
 }
 
 fn register_string(domain: Handle, text: Option<String>) -> Handle {
@@ -113,21 +113,21 @@ fn register_string(domain: Handle, text: Option<String>) -> Handle {
     call.name.clone_from(&text);
     call.registered = true;
     log::write(&call);
-    names::keep(text.unwrap_or_default())
+    handles::keep(text.unwrap_or_default())
 }
 
 pub(crate) unsafe extern "C" fn create_a(name: *const c_char) -> Handle {
     // SAFETY: NVTX passes the program's string on.
-    create(unsafe { names::narrow(name) })
+    create(unsafe { handles::narrow(name) })
 }
 
 pub(crate) unsafe extern "C" fn create_w(name: *const WideChar) -> Handle {
     // SAFETY: NVTX passes the program's string on.
-    create(unsafe { names::wide(name) })
+    create(unsafe { handles::wide(name) })
 }
 
 fn create(name: Option<String>) -> Handle {
-    let domain = names::keep(name.clone().unwrap_or_default());
+    let domain = handles::keep(name.clone().unwrap_or_default());
     let mut call = log::begin(Op::DomainCreate, domain);
     call.name = name;
     log::write(&call);

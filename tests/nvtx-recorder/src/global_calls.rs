@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 
 use crate::abi::{EventAttributes, WideChar};
 use crate::call::{Call, Op};
-use crate::{domain_calls, log, names};
+use crate::{domain_calls, handles, log};
 
 /// A call of `op` in the default domain whose message is `name`.
 fn named(op: Op, name: Option<String>) -> Call {
@@ -24,12 +24,12 @@ pub(crate) unsafe extern "C" fn mark_ex(attributes: *const EventAttributes) {
 
 pub(crate) unsafe extern "C" fn mark_a(message: *const c_char) {
     // SAFETY: NVTX passes the program's string on.
-    log::write(&named(Op::Mark, unsafe { names::narrow(message) }));
+    log::write(&named(Op::Mark, unsafe { handles::narrow(message) }));
 }
 
 pub(crate) unsafe extern "C" fn mark_w(message: *const WideChar) {
     // SAFETY: NVTX passes the program's string on.
-    log::write(&named(Op::Mark, unsafe { names::wide(message) }));
+    log::write(&named(Op::Mark, unsafe { handles::wide(message) }));
 }
 
 pub(crate) unsafe extern "C" fn range_start_ex(attributes: *const EventAttributes) -> u64 {
@@ -39,12 +39,12 @@ pub(crate) unsafe extern "C" fn range_start_ex(attributes: *const EventAttribute
 
 pub(crate) unsafe extern "C" fn range_start_a(message: *const c_char) -> u64 {
     // SAFETY: NVTX passes the program's string on.
-    domain_calls::start(named(Op::Start, unsafe { names::narrow(message) }))
+    domain_calls::start(named(Op::Start, unsafe { handles::narrow(message) }))
 }
 
 pub(crate) unsafe extern "C" fn range_start_w(message: *const WideChar) -> u64 {
     // SAFETY: NVTX passes the program's string on.
-    domain_calls::start(named(Op::Start, unsafe { names::wide(message) }))
+    domain_calls::start(named(Op::Start, unsafe { handles::wide(message) }))
 }
 
 pub(crate) unsafe extern "C" fn range_end(id: u64) {
@@ -60,14 +60,17 @@ pub(crate) unsafe extern "C" fn range_push_ex(attributes: *const EventAttributes
 pub(crate) unsafe extern "C" fn range_push_a(message: *const c_char) -> c_int {
     // SAFETY: NVTX passes the program's string on.
     domain_calls::push(
-        named(Op::Push, unsafe { names::narrow(message) }),
+        named(Op::Push, unsafe { handles::narrow(message) }),
         null_mut(),
     )
 }
 
 pub(crate) unsafe extern "C" fn range_push_w(message: *const WideChar) -> c_int {
     // SAFETY: NVTX passes the program's string on.
-    domain_calls::push(named(Op::Push, unsafe { names::wide(message) }), null_mut())
+    domain_calls::push(
+        named(Op::Push, unsafe { handles::wide(message) }),
+        null_mut(),
+    )
 }
 
 pub(crate) unsafe extern "C" fn range_pop() -> c_int {
@@ -87,12 +90,12 @@ pub(crate) unsafe extern "C" fn name_category_w(category: u32, name: *const Wide
 
 pub(crate) unsafe extern "C" fn name_thread_a(thread: u32, name: *const c_char) {
     // SAFETY: NVTX passes the program's string on.
-    name_thread(thread, unsafe { names::narrow(name) });
+    name_thread(thread, unsafe { handles::narrow(name) });
 }
 
 pub(crate) unsafe extern "C" fn name_thread_w(thread: u32, name: *const WideChar) {
     // SAFETY: NVTX passes the program's string on.
-    name_thread(thread, unsafe { names::wide(name) });
+    name_thread(thread, unsafe { handles::wide(name) });
 }
 
 /// Writes that the operating-system thread `thread` has a name.

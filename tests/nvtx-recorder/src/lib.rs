@@ -14,11 +14,11 @@
 mod abi;
 mod call;
 mod domain_calls;
-mod event;
+mod event_attributes;
 mod global_calls;
+mod handles;
 mod injection;
 mod log;
-mod names;
 mod run;
 
 pub use call::{Call, Op, PayloadType};

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use crate::abi::Handle;
 use crate::call::{Call, Op};
-use crate::names;
+use crate::handles;
 
 static FILE: OnceLock<File> = OnceLock::new();
 
@@ -40,7 +40,7 @@ pub(crate) fn begin(op: Op, domain: Handle) -> Call {
     Call::new(
         op,
         u64::try_from(thread).unwrap_or_default(),
-        names::resolve(domain),
+        handles::resolve(domain),
     )
 }
 

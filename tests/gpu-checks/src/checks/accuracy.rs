@@ -1,9 +1,9 @@
 //! What gpuprof's GPU times are worth: held against event pairs written by hand around the same
 //! launches, against each other, and (in `ncu`) against Nsight Compute.
 
-mod floor;
-mod ncu;
-mod whole;
+mod event_overhead;
+mod nested_spans;
+mod nsight_compute;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use cudarc::driver::CudaStream;
 use gpuprof::profile::GpuSpanStats;
 use gpuprof::{Profile, Session, gpu_profile};
 
-use super::by_hand::{self, Answer, Kernel, Pair};
-use super::spread::{Spread, figure, off, percent, performance, time};
+use super::raw_driver::{self, Answer, Kernel, Pair};
+use super::statistics::{Spread, figure, off, percent, performance, time};
 use crate::check::{Check, Row, World};
 
-pub(crate) use ncu::SCENES;
+pub(crate) use nsight_compute::SCENES;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -29,20 +29,20 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "parts-and-whole",
         promise: "A caller's GPU span is no shorter than the spans inside it on the same stream.",
         limit: Duration::from_secs(60),
-        run: whole::parts_and_whole,
+        run: nested_spans::parts_and_whole,
     },
     Check {
         name: "event-floor",
         promise: "The event floor in the report is what empty pairs of events read.",
         limit: Duration::from_secs(60),
-        run: floor::event_floor,
+        run: event_overhead::event_floor,
     },
     Check {
         name: "kernel-time",
         promise: "GPU spans of kernels of over 100 µs are within 2 % of Nsight Compute's \
             durations.",
         limit: Duration::from_secs(300),
-        run: ncu::kernel_time,
+        run: nsight_compute::kernel_time,
     },
 ];
 
@@ -141,7 +141,7 @@ impl Measured {
 }
 
 fn accuracy(world: &World) -> Result<Vec<Row>, String> {
-    let stream = by_hand::stream().map_err(text)?;
+    let stream = raw_driver::stream().map_err(text)?;
     let subjects = subjects(&stream, world).map_err(text)?;
     let before = Kernel::spin(100_000).map_err(text)?;
     let calls = if world.short { 5 } else { 200 };

@@ -1,7 +1,7 @@
 //! Promise: every context has events of its own, and no time is taken across devices. In `lives`:
 //! contexts that come and go.
 
-mod lives;
+mod lifetimes;
 
 use std::process::ExitCode;
 use std::ptr;
@@ -14,7 +14,7 @@ use gpuprof::profile::Function;
 use gpuprof::{Profile, Session, gpu_profile};
 
 use super::Scene;
-use super::queued::{self, Wanted, as_spun, function, measured, row};
+use super::known_durations::{self, Wanted, as_spun, function, measured, row};
 use crate::check::{Check, Row, World};
 use crate::device::{self, Gpu, while_doing};
 use crate::process;
@@ -33,7 +33,7 @@ pub(crate) const CHECKS: &[Check] = &[
         promise: "Contexts that come and go, with times pending too, lose no time, are let go of, \
             and leave no memory behind.",
         limit: Duration::from_secs(300),
-        run: lives::run,
+        run: lifetimes::run,
     },
     Check {
         name: "devices",
@@ -149,7 +149,10 @@ fn nested(primary: &Gpu, other: &Gpu, calls: u64) -> Result<Vec<Row>, DriverErro
     Ok(vec![
         Row::held(
             "spans of one context inside spans of another",
-            format!("{ran} calls, {timed} timed, {}", queued::errors(&profile)),
+            format!(
+                "{ran} calls, {timed} timed, {}",
+                known_durations::errors(&profile)
+            ),
             format!("{wanted} calls, {wanted} timed, no error"),
             (ran, timed) == (wanted, wanted) && profile.diagnostics.errors.is_empty(),
         ),
@@ -242,10 +245,10 @@ fn by_device(what: &str, profile: &Profile, name: &str, calls: u64, spun: [u64; 
         format!(
             "device {}: {}",
             part.ordinal,
-            queued::times(Some(&part.gpu))
+            known_durations::times(Some(&part.gpu))
         )
     });
-    let shown: Vec<_> = shown.chain([queued::errors(profile)]).collect();
+    let shown: Vec<_> = shown.chain([known_durations::errors(profile)]).collect();
     let right = parts
         .iter()
         .zip(0_u32..)

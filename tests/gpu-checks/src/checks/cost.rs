@@ -4,14 +4,14 @@
 //! waits measures the GPU. So each block of calls fits the queue, and the stream is synchronized
 //! between blocks, outside the measured time.
 
-mod gate;
-mod plan;
+mod barrier;
+mod launch_loops;
 
 use std::time::Duration;
 
-use super::spread::{Spread, figure, off, percent, performance, time};
+use super::statistics::{Spread, figure, off, percent, performance, time};
 use crate::check::{Check, Row, World};
-use plan::{Measured, Plan, Way};
+use launch_loops::{Measured, Plan, Way};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "span-cost",

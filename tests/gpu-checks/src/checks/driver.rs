@@ -4,13 +4,13 @@
 //! gives others. The rest is told, for whoever builds on it next. No span is open here but where
 //! one is asked about.
 
-mod calls;
-mod capturing;
-mod costs;
-mod events;
-mod gone;
-mod handlers;
-pub(super) mod replays;
+mod capture_rules;
+mod destroyed_context;
+mod event_costs;
+mod event_states;
+mod exit_handlers;
+mod functions;
+pub(super) mod graph_costs;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,59 +27,67 @@ pub(crate) const CHECKS: &[Check] = &[
         promise: "The calls that gpuprof makes beside a GLOBAL capture are answered and leave it \
             whole.",
         limit: Duration::from_secs(60),
-        run: capturing::run,
+        run: capture_rules::run,
     },
     Check {
         name: "events",
         promise: "What events answer that were not recorded as they should be.",
         limit: Duration::from_secs(60),
-        run: events::run,
+        run: event_states::run,
     },
     Check {
         name: "gone-contexts",
         promise: "What an event answers once its context is destroyed.",
         limit: Duration::from_secs(120),
-        run: gone::run,
+        run: destroyed_context::run,
     },
     Check {
         name: "exit-handlers",
         promise: "An exit handler that was registered after cuInit finds the driver alive.",
         limit: Duration::from_secs(60),
-        run: handlers::run,
+        run: exit_handlers::run,
     },
     Check {
         name: "driver-costs",
         promise: "What the event calls cost, how fine they measure, and how much a queue holds.",
         limit: Duration::from_secs(120),
-        run: costs::run,
+        run: event_costs::run,
     },
     Check {
         name: "graph-costs",
         promise: "Giving a graph other events to record waits for no launch; what launches cost, \
             and how many a queue holds.",
         limit: Duration::from_secs(120),
-        run: replays::run,
+        run: graph_costs::run,
     },
 ];
 
 /// The programs of these checks.
 pub(crate) const SCENES: &[Scene] = &[
-    ("exit-handlers", handlers::scene),
-    ("gone-query", |world| gone::scene(world, gone::QUERY)),
-    ("gone-elapsed", |world| gone::scene(world, gone::ELAPSED)),
-    ("gone-record", |world| gone::scene(world, gone::RECORD)),
-    ("gone-destroy", |world| gone::scene(world, gone::DESTROY)),
+    ("exit-handlers", exit_handlers::scene),
+    ("gone-query", |world| {
+        destroyed_context::scene(world, destroyed_context::QUERY)
+    }),
+    ("gone-elapsed", |world| {
+        destroyed_context::scene(world, destroyed_context::ELAPSED)
+    }),
+    ("gone-record", |world| {
+        destroyed_context::scene(world, destroyed_context::RECORD)
+    }),
+    ("gone-destroy", |world| {
+        destroyed_context::scene(world, destroyed_context::DESTROY)
+    }),
     ("gone-query-pending", |world| {
-        gone::scene(world, gone::QUERY_PENDING)
+        destroyed_context::scene(world, destroyed_context::QUERY_PENDING)
     }),
     ("gone-destroy-pending", |world| {
-        gone::scene(world, gone::DESTROY_PENDING)
+        destroyed_context::scene(world, destroyed_context::DESTROY_PENDING)
     }),
 ];
 
 /// The raw handle of a stream.
-fn handle(stream: &Arc<CudaStream>) -> calls::Handle {
-    stream.cu_stream() as calls::Handle
+fn handle(stream: &Arc<CudaStream>) -> functions::Handle {
+    stream.cu_stream() as functions::Handle
 }
 
 /// How long the kernel runs behind which a queue is filled.

@@ -1,7 +1,7 @@
 //! Promise: a function marked `graph` is counted and timed at every replay, several launches under
 //! way or not; and captures in GLOBAL mode succeed ten thousand times beside threads with spans.
 
-mod storm;
+mod capture_stress;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaGraph, CudaStream, DriverError};
 use gpuprof::{Graph, Profile, gpu_profile};
 
-use super::by_hand::Pair;
-use super::driver::{replays, room};
-use super::queued::{self, Wanted, function, longest, measured, row};
-use super::spread::time;
+use super::driver::{graph_costs, room};
+use super::known_durations::{self, Wanted, function, longest, measured, row};
+use super::raw_driver::Pair;
+use super::statistics::time;
 use crate::check::{Check, Row, World};
 use crate::device::{Gpu, while_doing};
 
@@ -37,7 +37,7 @@ pub(crate) const CHECKS: &[Check] = &[
         name: "capture-storm",
         promise: "Ten thousand GLOBAL captures in a row succeed beside threads with spans.",
         limit: Duration::from_secs(120),
-        run: storm::run,
+        run: capture_stress::run,
     },
 ];
 
@@ -91,7 +91,7 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
     // sessions nothing is measured.
     let graph = Graph::new(captured(&gpu, stream).map_err(&doing)?);
     let mut graphs = Vec::new();
-    for _ in 0..queued::TRIES {
+    for _ in 0..known_durations::TRIES {
         graphs.push(Graph::new(captured(&gpu, stream).map_err(&doing)?));
     }
 
@@ -127,7 +127,7 @@ fn queue(_: &World) -> Result<Vec<Row>, String> {
     let session = session.map_err(while_doing("a session"))?;
     let ours = room(&gpu, stream, ENOUGH, || graph.launch()).map_err(&doing)?;
     drop(session.finish());
-    let theirs = replays::room(&gpu, stream, MODEL_NODES)?;
+    let theirs = graph_costs::room(&gpu, stream, MODEL_NODES)?;
     Ok(vec![Row::held(
         "launches that a stream takes before one waits: through gpuprof, and of the same nodes \
          without it",
@@ -238,7 +238,7 @@ fn counts(launches: u64, profile: &Profile) -> Row {
             layer.1,
             model.0,
             model.1,
-            queued::errors(profile)
+            known_durations::errors(profile)
         ),
         format!(
             "layer: {0} replays, {0} timed; model: {launches} replays, {launches} timed; no error",

@@ -2,21 +2,21 @@
 
 mod accuracy;
 mod blocking;
-mod by_hand;
 mod capture;
 mod contexts;
 mod cost;
+mod cupti;
 mod driver;
-mod ends;
-mod estimates;
 mod exit;
 mod graphs;
-mod kernels;
-mod program;
-mod queued;
+mod known_durations;
+mod raw_driver;
+mod sampling;
 mod slowdown;
-mod spread;
+mod statistics;
 mod streams;
+mod termination;
+mod transformer;
 
 use std::process::ExitCode;
 
@@ -31,17 +31,17 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         blocking::CHECKS,
         capture::CHECKS,
         exit::CHECKS,
-        ends::CHECKS,
+        termination::CHECKS,
         streams::CHECKS,
         contexts::CHECKS,
         graphs::CHECKS,
         driver::CHECKS,
         accuracy::CHECKS,
-        estimates::CHECKS,
+        sampling::CHECKS,
         cost::CHECKS,
         slowdown::CHECKS,
-        program::CHECKS,
-        kernels::CHECKS,
+        transformer::CHECKS,
+        cupti::CHECKS,
     ];
     files.into_iter().flatten()
 }
@@ -50,14 +50,14 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
 pub(crate) fn scenes() -> impl Iterator<Item = &'static Scene> {
     let files: [&'static [Scene]; 9] = [
         exit::SCENES,
-        ends::SCENES,
+        termination::SCENES,
         contexts::SCENES,
-        estimates::SCENES,
+        sampling::SCENES,
         driver::SCENES,
         accuracy::SCENES,
         slowdown::SCENES,
-        program::SCENES,
-        kernels::SCENES,
+        transformer::SCENES,
+        cupti::SCENES,
     ];
     files.into_iter().flatten()
 }

@@ -14,8 +14,8 @@ use gpuprof::profile::Diagnostics;
 use serde::{Deserialize, Serialize};
 
 use super::Scene;
-use super::by_hand::{self, Answer, Kernel};
-use super::spread::{Spread, figure, performance};
+use super::raw_driver::{self, Answer, Kernel};
+use super::statistics::{Spread, figure, performance};
 use crate::check::{Check, Row, World};
 use crate::{device, process, runner};
 
@@ -88,7 +88,7 @@ fn back_to_back(
 ) -> Result<ExitCode, String> {
     device::open(world)?;
     let text = |error| format!("launching: {error}");
-    let stream = by_hand::stream().map_err(text)?;
+    let stream = raw_driver::stream().map_err(text)?;
     let kernel = Kernel::spin(KERNEL_NS).map_err(text)?;
     // The first ones load the kernel and make events.
     let warm = launches(world) / 100;

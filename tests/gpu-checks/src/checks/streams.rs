@@ -12,7 +12,7 @@ use std::time::Duration;
 use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{HasStream, StreamRef, gpu_profile, with_stream};
 
-use super::queued::{self, Wanted, function, measured, row};
+use super::known_durations::{self, Wanted, function, measured, row};
 use crate::check::{Check, Row, World};
 use crate::device::{Gpu, while_doing};
 
@@ -250,7 +250,7 @@ fn never_assumed(gpu: &Gpu) -> Result<Row, String> {
     let measured = format!(
         "{} calls, {}, {}",
         found.calls,
-        queued::times(found.gpu.as_ref()),
+        known_durations::times(found.gpu.as_ref()),
         if found.has_stream {
             "a stream"
         } else {

@@ -1,0 +1,94 @@
+//! gpuprof's word about its own cost, held against a measurement from outside: the same program,
+//! with gpuprof and built without it, from its start to its end.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::cases::{PLAIN, SWITCHED_OFF, Setting, case};
+use crate::outcome::OwnCost;
+use crate::worker_client::Programs;
+
+/// Runs `row` for so many calls with and without gpuprof, in turn.
+///
+/// # Errors
+/// A program is not built or fails, or its report lacks the figure.
+pub(crate) fn own_cost(
+    programs: &Programs,
+    name: &'static str,
+    row: &str,
+    calls: u64,
+    rounds: usize,
+) -> Result<OwnCost, String> {
+    let launches = case(name).is_some_and(|case| case.gpu);
+    let file = std::env::temp_dir().join(format!("gpuprof-cost-{}.json", std::process::id()));
+    let mut cost = OwnCost {
+        name,
+        calls,
+        simulated_device: false,
+        outside_ns: Vec::new(),
+        told_ns: Vec::new(),
+    };
+    for _ in 0..rounds {
+        let without = clocked(programs, &SWITCHED_OFF, row, calls, launches, None)?;
+        let with = clocked(programs, &PLAIN, row, calls, launches, Some(&file))?;
+        let apart = with.as_secs_f64() - without.as_secs_f64();
+        cost.outside_ns.push(apart * 1e9 / calls as f64);
+        cost.told_ns.push(told(&file)? / calls as f64);
+        // It lies in a folder that the system empties; that it is gone early is a courtesy.
+        let _ = std::fs::remove_file(&file);
+    }
+    Ok(cost)
+}
+
+fn clocked(
+    programs: &Programs,
+    setting: &Setting,
+    row: &str,
+    calls: u64,
+    launches: bool,
+    report: Option<&Path>,
+) -> Result<Duration, String> {
+    let mut command = programs.command(setting)?;
+    // Which device it runs on is said by the workers.
+    command
+        .args(["loop", row, &calls.to_string()])
+        .stderr(Stdio::null());
+    if let Some(path) = report {
+        command.env("GPUPROF_REPORT", format!("json={}", path.display()));
+    }
+    let (start, used) = (Instant::now(), children_cpu_time());
+    let status = command.status().map_err(|error| error.to_string())?;
+    let took = match launches {
+        true => start.elapsed(),
+        false => children_cpu_time().saturating_sub(used),
+    };
+    match status.success() {
+        true => Ok(took),
+        false => Err(format!("`cost loop {row} {calls}` failed ({status})")),
+    }
+}
+
+/// CPU time of the child processes that have ended, in user code and in the kernel.
+fn children_cpu_time() -> Duration {
+    // SAFETY: all zeros is a value of this structure of numbers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is writable.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage) };
+    let time = |of: libc::timeval| {
+        let seconds = Duration::from_secs(of.tv_sec.unsigned_abs());
+        seconds + Duration::from_micros(of.tv_usec.unsigned_abs())
+    };
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+/// `diagnostics.overhead_ns` of a report.
+fn told(file: &Path) -> Result<f64, String> {
+    let wrong = |error: String| format!("{}: {error}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let report: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let ns = report["diagnostics"]["overhead_ns"].as_f64();
+    ns.ok_or_else(|| wrong("it lacks diagnostics.overhead_ns".into()))
+}

@@ -1,0 +1,51 @@
+//! From a row's name to what runs it on one thread.
+
+use std::time::{Duration, Instant};
+
+use crate::{cpu_rows, gpu_rows, peers};
+
+/// Makes so many calls and gives how long they took.
+pub(crate) type Runner = Box<dyn FnMut(u64) -> Result<Duration, String>>;
+
+/// What runs `row` on the calling thread. GPU rows open a device, or the simulated one.
+///
+/// # Errors
+/// There is no such row, or its device cannot be used.
+pub(crate) fn runner(row: &str) -> Result<Runner, String> {
+    let failed = |error: cudarc::driver::DriverError| format!("{row}: {error}");
+    if let Some((_, call)) = gpu_rows::ROWS.iter().find(|(name, _)| *name == row) {
+        simcuda::real_or_simulated();
+        let lane = gpu_rows::Lane::new().map_err(failed)?;
+        let row = row.to_owned();
+        return Ok(Box::new(move |calls| {
+            lane.run(*call, calls)
+                .map_err(|error| format!("{row}: {error}"))
+        }));
+    }
+    if let Some((_, run)) = peers::LOOPS.iter().find(|(name, _)| *name == row) {
+        return Ok(clocked(run));
+    }
+    match cpu_rows::ROWS.iter().find(|(name, _)| *name == row) {
+        Some((_, function)) => Ok(clocked(|calls| cpu_rows::repeat(*function, calls))),
+        None => Err(format!(
+            "there is no row {row}; there are {}",
+            names().join(", ")
+        )),
+    }
+}
+
+fn clocked(run: impl Fn(u64) + 'static) -> Runner {
+    Box::new(move |calls| {
+        let start = Instant::now();
+        run(calls);
+        Ok(start.elapsed())
+    })
+}
+
+/// Every row there is.
+fn names() -> Vec<&'static str> {
+    let mut names: Vec<_> = cpu_rows::ROWS.iter().map(|(name, _)| *name).collect();
+    names.extend(peers::LOOPS.iter().map(|(name, _)| *name));
+    names.extend(gpu_rows::ROWS.iter().map(|(name, _)| *name));
+    names
+}

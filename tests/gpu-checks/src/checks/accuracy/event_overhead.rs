@@ -1,0 +1,63 @@
+//! The event floor against empty pairs written by hand.
+
+use std::time::{Duration, Instant};
+
+use cudarc::driver::CudaStream;
+use gpuprof::Session;
+
+use super::{RESOLUTION_NS, annotated, text};
+use crate::check::{Row, World};
+use crate::checks::raw_driver::{self, Kernel, Pair};
+use crate::checks::statistics::{Spread, figure, performance, time};
+
+pub(super) fn event_floor(world: &World) -> Result<Vec<Row>, String> {
+    let stream = raw_driver::stream().map_err(text)?;
+    let kernel = Kernel::spin(1_000).map_err(text)?;
+    let session = Session::builder().start().map_err(text)?;
+    annotated(&stream, &kernel).map_err(text)?;
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let floor = loop {
+        if let Some(floor) = gpuprof::collect().diagnostics.event_overhead_ns {
+            break floor as f64;
+        }
+        if Instant::now() > deadline {
+            return Err("the report has no event floor after 10 s".into());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    let _ = session.finish();
+    let empty = Spread::of(&empty_pairs(&stream, if world.short { 20 } else { 1_000 })?);
+    Ok(vec![
+        figure(
+            world,
+            "empty pairs by hand",
+            format!("{}, least {}", empty.time(), time(empty.least)),
+        ),
+        performance(
+            world,
+            "event floor in the report",
+            time(floor),
+            format!("over 0, at most {}", time(empty.median + RESOLUTION_NS)),
+            floor > 0.0 && floor <= empty.median + RESOLUTION_NS,
+        ),
+    ])
+}
+
+/// What so many pairs with nothing between them read on an idle stream, ns.
+fn empty_pairs(stream: &CudaStream, count: usize) -> Result<Vec<f64>, String> {
+    // A part of what the queue holds, so that no record waits.
+    const AT_ONCE: usize = 100;
+    let ring = Pair::ring(AT_ONCE).map_err(text)?;
+    let mut read = Vec::new();
+    while read.len() < count {
+        stream.synchronize().map_err(text)?;
+        for pair in &ring {
+            pair.start(stream).map_err(text)?;
+            pair.end(stream).map_err(text)?;
+        }
+        for pair in &ring {
+            read.push(pair.read().map_err(text)?);
+        }
+    }
+    Ok(read)
+}

@@ -1,0 +1,69 @@
+//! A caller's span against the spans inside it, on one stream.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use gpuprof::{Session, gpu_profile};
+
+use super::{RESOLUTION_NS, gpu_times, marked, text};
+use crate::check::{Row, World};
+use crate::checks::raw_driver::{self, Answer, Kernel};
+use crate::checks::statistics::{Spread, figure, time};
+
+/// Launches of a run.
+const PARTS: usize = 100;
+const WHOLE: &str = "a run";
+const PART: &str = "one of a run";
+
+#[gpu_profile(name = "a run")]
+fn whole(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
+    (0..PARTS).try_for_each(|_| part(stream, kernel))
+}
+
+#[gpu_profile(name = "one of a run")]
+fn part(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
+    kernel.launch(stream)
+}
+
+pub(super) fn parts_and_whole(world: &World) -> Result<Vec<Row>, String> {
+    let stream = raw_driver::stream().map_err(text)?;
+    let kernel = Kernel::spin(20_000).map_err(text)?;
+    let session = Session::builder().start().map_err(text)?;
+    let (mut rest, mut unequal) = (Vec::new(), 0);
+    let runs = if world.short { 2 } else { 50 };
+    for _ in 0..=runs {
+        gpuprof::reset();
+        whole(&stream, &kernel).map_err(text)?;
+        stream.synchronize().map_err(text)?;
+        let profile = gpuprof::collect();
+        let (whole, parts) = (gpu_times(&profile, WHOLE)?, gpu_times(&profile, PART)?);
+        if parts.timed_calls != PARTS as u64 {
+            return Err(format!("{} of {PARTS} launches timed", parts.timed_calls));
+        }
+        let [whole_ns, parts_ns] = [whole, parts].map(|gpu| gpu.times.total_ns);
+        unequal += u32::from(whole.times.self_ns != whole_ns.saturating_sub(parts_ns));
+        rest.push(whole_ns as f64 - parts_ns as f64);
+    }
+    // The first run loads the kernel and makes the events.
+    let rest = Spread::of(&rest[1..]);
+    let _ = session.finish();
+    let margin = PARTS as f64 * RESOLUTION_NS;
+    Ok(vec![
+        Row::held(
+            format!("span of {PARTS} launches less the sum of theirs, least of {runs} runs"),
+            marked(world, time(rest.least)),
+            format!(
+                "at least -{}: the events' resolution for each launch",
+                time(margin)
+            ),
+            rest.least >= -margin,
+        ),
+        figure(world, "the same, all runs", rest.time()),
+        Row::held(
+            "runs whose self time is not that rest",
+            unequal.to_string(),
+            "0",
+            unequal == 0,
+        ),
+    ])
+}

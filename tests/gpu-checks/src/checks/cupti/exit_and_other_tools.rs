@@ -1,0 +1,131 @@
+//! Where records cannot come: under another profiler, and at an end with kernels queued.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaStream, DriverError};
+use gpuprof::{Profile, gpu_profile};
+
+use super::{LIMIT, function, launches, nsight_tools, test_program};
+use crate::check::{Row, World};
+use crate::device::{self, Gpu, while_doing};
+use crate::{process, runner};
+
+pub(super) const QUEUED: &str = "kernels-queued";
+
+/// Kernels queued when the process leaves, all of them over in time, and the length of each.
+const LAUNCHES: u64 = 200;
+const SPIN_NS: u64 = 1_000_000;
+
+#[gpu_profile(name = "queued")]
+fn queued(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<(), DriverError> {
+    gpu.spin(stream, SPIN_NS)
+}
+
+/// Leaves with everything queued.
+pub(super) fn play(world: &World) -> Result<ExitCode, String> {
+    device::open(world)?;
+    let doing = while_doing("a launch");
+    let gpu = Gpu::new().map_err(&doing)?;
+    let stream = gpu.context.new_stream().map_err(&doing)?;
+    (0..LAUNCHES)
+        .try_for_each(|_| queued(&gpu, &stream))
+        .map_err(&doing)?;
+    // Not dropped: that would wait for the kernels, with or without gpuprof.
+    std::process::exit(0);
+}
+
+pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
+    let mut rows = vec![at_exit(world)?];
+    let beside = if world.simulated {
+        Vec::new()
+    } else {
+        vec!["ncu", "nsys"]
+    };
+    for tool in beside {
+        let what = format!("under {tool}: the program, and what gpuprof says");
+        let Some(path) = nsight_tools::find(tool) else {
+            rows.push(Row::not_here(what, format!("there is no {tool} here")));
+            continue;
+        };
+        rows.push(under(world, tool, &path, what)?);
+    }
+    Ok(rows)
+}
+
+fn at_exit(world: &World) -> Result<Row, String> {
+    let json = std::env::temp_dir().join(format!("gpu-checks-{}-queued.json", std::process::id()));
+    let mut command = runner::itself(&["play", QUEUED], world)?;
+    command.env("GPUPROF_CUPTI", "on");
+    command.env("GPUPROF_REPORT", format!("json={}", json.display()));
+    let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
+    if let Some(trouble) = ended.trouble() {
+        return Err(format!("{trouble}\n{}", ended.tail()));
+    }
+    let text = std::fs::read_to_string(&json).map_err(|error| error.to_string())?;
+    // What cannot be removed stays in the folder for such files.
+    let _ = std::fs::remove_file(&json);
+    let profile: Profile = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let Some(cupti) = &profile.cupti else {
+        let why = profile.diagnostics.notes.join("; ");
+        return Ok(Row::not_here("exit with kernels queued", why));
+    };
+    let kernels = function(&profile, "queued").map_or(0, |queued| {
+        launches(&queued.activity.kernels, kernels::SPIN)
+    });
+    Ok(Row::held(
+        format!("exit with {LAUNCHES} kernels of 1 ms queued"),
+        format!("{kernels} kernels, {} unfinished", cupti.unfinished),
+        format!("{LAUNCHES} kernels, none unfinished"),
+        (kernels, cupti.unfinished) == (LAUNCHES, 0),
+    ))
+}
+
+/// The tool has CUPTI, or lets gpuprof have it as well: then kernels are counted.
+fn under(world: &World, tool: &str, path: &std::path::Path, what: String) -> Result<Row, String> {
+    let mut command = runner::itself(&["play", test_program::NAME], world)?;
+    command.env("GPUPROF_CUPTI", "on");
+    command.env("GPUPROF_REPORT", "none");
+    let report = std::env::temp_dir().join(format!("gpu-checks-{}", std::process::id()));
+    let traced = match tool {
+        "ncu" => nsight_tools::under_ncu(path, &command),
+        _ => nsight_tools::under_nsys(path, &command, &report),
+    };
+    let profile = printed(traced).map_err(|error| format!("{tool}: {error}"))?;
+    let long = function(&profile, "long");
+    let calls = long.map_or(0, |long| long.calls);
+    let said = match &profile.cupti {
+        Some(_) => format!(
+            "CUPTI is shared: {} kernels",
+            long.map_or(0, |long| launches(&long.activity.kernels, kernels::SPIN))
+        ),
+        None => profile.diagnostics.notes.join("; "),
+    };
+    let good = calls == test_program::CALLS
+        && match profile.cupti {
+            Some(_) => {
+                long.is_some_and(|long| launches(&long.activity.kernels, kernels::SPIN) == calls)
+            }
+            None => profile.diagnostics.notes.len() == 1,
+        };
+    Ok(Row::held(
+        what,
+        format!("{calls} calls; {said}"),
+        format!(
+            "{} calls; all kernels, or one line that says why not",
+            test_program::CALLS
+        ),
+        good,
+    ))
+}
+
+/// The profile among what a tool's program prints.
+fn printed(traced: std::process::Command) -> Result<Profile, String> {
+    let ended = process::run(traced, LIMIT).map_err(|error| error.to_string())?;
+    let mut lines = ended.stdout.lines();
+    let line = lines.find(|line| line.starts_with("{\"schema\""));
+    match line {
+        Some(line) => serde_json::from_str(line).map_err(|error| error.to_string()),
+        None => Err(format!("no profile was printed: {}", ended.tail())),
+    }
+}

@@ -1,0 +1,287 @@
+//! What may be called while a stream is being captured in GLOBAL mode, by whom, and whether the
+//! capture survives it.
+//!
+//! No document lists the potentially unsafe calls; gpuprof's resolver and its spans make some of
+//! these calls beside captures that they know nothing of. Where gpuprof rests on an answer it is
+//! wanted; the others are told.
+
+use std::ffi::c_int;
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use cudarc::driver::{CudaStream, DriverError};
+
+use super::functions::{Answer, Driver, Handle, open};
+use super::handle;
+use crate::check::{Row, World};
+use crate::device::{Gpu, while_doing};
+
+const GLOBAL: c_int = 0;
+const THREAD_LOCAL: c_int = 1;
+const RELAXED: c_int = 2;
+
+/// Who calls: the capturing thread or another one, and the interaction mode it has put itself in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Caller {
+    same_thread: bool,
+    mode: c_int,
+}
+
+const fn caller(same_thread: bool, mode: c_int) -> Caller {
+    Caller { same_thread, mode }
+}
+
+const CALLERS: [(&str, Caller); 5] = [
+    ("GLOBAL", caller(false, GLOBAL)),
+    ("THREAD_LOCAL", caller(false, THREAD_LOCAL)),
+    ("RELAXED", caller(false, RELAXED)),
+    ("same thread GLOBAL", caller(true, GLOBAL)),
+    ("same thread RELAXED", caller(true, RELAXED)),
+];
+
+/// gpuprof's resolver, and the first span of a context, which makes events.
+const RESOLVER: &[Caller] = &[caller(false, RELAXED)];
+const RESOLVER_AND_FIRST_SPAN: &[Caller] = &[caller(false, RELAXED), caller(true, RELAXED)];
+/// Spans on another thread and on the capturing one, in the mode that every thread begins with.
+const SPANS: &[Caller] = &[caller(false, GLOBAL), caller(true, GLOBAL)];
+const NOBODY: &[Caller] = &[];
+
+/// What a call may be made on.
+struct Objects {
+    context: Handle,
+    /// The stream that is captured.
+    captured: Handle,
+    /// Another one.
+    other: Handle,
+    /// A recorded and completed pair on the other stream.
+    start: Handle,
+    end: Handle,
+    /// An event that is not needed any more.
+    spare: Handle,
+}
+
+/// A call, and by whom gpuprof makes it.
+struct Question {
+    call: &'static str,
+    ask: fn(&Driver, &Objects) -> Answer,
+    relied: &'static [Caller],
+}
+
+const fn question(
+    call: &'static str,
+    relied: &'static [Caller],
+    ask: fn(&Driver, &Objects) -> Answer,
+) -> Question {
+    Question { call, ask, relied }
+}
+
+const QUESTIONS: [Question; 21] = [
+    question("cuEventCreate", RESOLVER_AND_FIRST_SPAN, |driver, _| {
+        driver.event_create(&mut 0, 0)
+    }),
+    question("cuEventDestroy", RESOLVER, |driver, on| {
+        driver.event_destroy(on.spare)
+    }),
+    question("cuEventElapsedTime", RESOLVER, |driver, on| {
+        driver.event_elapsed(&mut 0.0, on.start, on.end)
+    }),
+    question("cuEventQuery", RESOLVER, |driver, on| {
+        driver.event_query(on.end)
+    }),
+    question("cuEventRecord on another stream", SPANS, |driver, on| {
+        driver.event_record(on.spare, on.other)
+    }),
+    question(
+        "cuStreamIsCapturing of the captured stream",
+        SPANS,
+        |driver, on| driver.stream_is_capturing(on.captured, &mut 0),
+    ),
+    question(
+        "cuStreamIsCapturing of another stream",
+        SPANS,
+        |driver, on| driver.stream_is_capturing(on.other, &mut 0),
+    ),
+    question(
+        "cuStreamGetCtx of the captured stream",
+        NOBODY,
+        |driver, on| driver.stream_get_ctx(on.captured, &mut 0),
+    ),
+    question("cuStreamGetCtx of another stream", SPANS, |driver, on| {
+        driver.stream_get_ctx(on.other, &mut 0)
+    }),
+    question(
+        "cuStreamGetId of the captured stream",
+        NOBODY,
+        |driver, on| driver.stream_get_id(on.captured, &mut 0),
+    ),
+    question("cuStreamGetId of another stream", NOBODY, |driver, on| {
+        driver.stream_get_id(on.other, &mut 0)
+    }),
+    question(
+        "cuStreamGetDevice of the captured stream",
+        NOBODY,
+        |driver, on| driver.stream_get_device(on.captured, &mut 0),
+    ),
+    question(
+        "cuStreamGetDevice of another stream",
+        NOBODY,
+        |driver, on| driver.stream_get_device(on.other, &mut 0),
+    ),
+    question("cuStreamQuery of another stream", NOBODY, |driver, on| {
+        driver.stream_query(on.other)
+    }),
+    question(
+        "cuStreamSynchronize of another stream",
+        NOBODY,
+        |driver, on| driver.stream_synchronize(on.other),
+    ),
+    question(
+        "cuStreamCreate and cuStreamDestroy",
+        RESOLVER,
+        |driver, _| {
+            let mut stream = 0;
+            let made = driver.stream_create(&raw mut stream, 1);
+            made.then(|| driver.stream_destroy(stream))
+        },
+    ),
+    question(
+        "cuCtxPushCurrent and cuCtxPopCurrent",
+        SPANS,
+        |driver, on| {
+            let pushed = driver.ctx_push(on.context);
+            pushed.then(|| driver.ctx_pop(&mut 0))
+        },
+    ),
+    question("cuCtxGetCurrent", SPANS, |driver, _| {
+        driver.ctx_get_current(&mut 0)
+    }),
+    question("cuCtxGetDevice", SPANS, |driver, _| {
+        driver.ctx_get_device(&mut 0)
+    }),
+    question("cuCtxGetId", SPANS, |driver, on| {
+        driver.ctx_get_id(on.context, &mut 0)
+    }),
+    question("cuThreadExchangeStreamCaptureMode", SPANS, |driver, _| {
+        let mut mode = RELAXED;
+        let there = driver.exchange_mode(&raw mut mode);
+        there.then(|| driver.exchange_mode(&raw mut mode))
+    }),
+];
+
+/// One row for each call, with what each caller got and what became of the capture.
+pub(super) fn run(_: &World) -> Result<Vec<Row>, String> {
+    let failed = while_doing("a capture");
+    let gpu = Gpu::new().map_err(&failed)?;
+    let captured = gpu.context.new_stream().map_err(&failed)?;
+    let other = gpu.context.new_stream().map_err(&failed)?;
+    let driver = open()?;
+    let mut rows = Vec::new();
+    for question in &QUESTIONS {
+        let (mut cells, mut good, mut missing) = (Vec::new(), true, false);
+        for (name, caller) in CALLERS {
+            let (answer, end) =
+                ask(driver, &gpu, &captured, &other, question, caller).map_err(&failed)?;
+            let whole = end == Answer::OK;
+            let fate = if whole { "whole" } else { "spoilt" };
+            cells.push(format!("{name}: {answer}, {fate}"));
+            // What gpuprof can do without is no trouble where it is missing.
+            missing = answer == Answer::MISSING;
+            let fine = answer == Answer::OK || missing;
+            good &= !question.relied.contains(&caller) || (whole && fine);
+        }
+        rows.push(if missing {
+            Row::not_here(what(question), Answer::MISSING.to_string())
+        } else {
+            row(question, &cells, good)
+        });
+    }
+    Ok(rows)
+}
+
+fn what(question: &Question) -> String {
+    format!("{} beside a GLOBAL capture", question.call)
+}
+
+fn row(question: &Question, cells: &[String], good: bool) -> Row {
+    let what = what(question);
+    if question.relied.is_empty() {
+        return Row::told(what, cells.join("; "));
+    }
+    let relied = CALLERS
+        .iter()
+        .filter(|(_, caller)| question.relied.contains(caller));
+    let wanted: Vec<_> = relied
+        .map(|(name, _)| format!("{name}: ok, whole"))
+        .collect();
+    Row::held(what, cells.join("; "), wanted.join("; "), good)
+}
+
+/// Captures two launches, has the call made between them, and gives its answer and that of the
+/// capture's end.
+fn ask(
+    driver: &'static Driver,
+    gpu: &Gpu,
+    captured: &Arc<CudaStream>,
+    other: &Arc<CudaStream>,
+    question: &Question,
+    caller: Caller,
+) -> Result<(Answer, Answer), DriverError> {
+    gpu.context.bind_to_thread()?;
+    let pair = [driver.new_event(0), driver.new_event(0)];
+    for event in pair {
+        driver.event_record(event, handle(other));
+    }
+    other.synchronize()?;
+    let mut context = 0;
+    driver.ctx_get_current(&raw mut context);
+    let objects = Objects {
+        context,
+        captured: handle(captured),
+        other: handle(other),
+        start: pair[0],
+        end: pair[1],
+        spare: driver.new_event(0),
+    };
+    let make = || {
+        let mut mode = caller.mode;
+        driver.exchange_mode(&raw mut mode);
+        let answer = (question.ask)(driver, &objects);
+        driver.exchange_mode(&raw mut mode);
+        answer
+    };
+    let begin = || driver.begin_capture(objects.captured, GLOBAL);
+    let answer = if caller.same_thread {
+        begin();
+        // Whether it is taken is seen at the end of the capture.
+        let _ = gpu.spin(captured, 0);
+        make()
+    } else {
+        let turn = Barrier::new(2);
+        thread::scope(|scope| {
+            let there = scope.spawn(|| {
+                driver.ctx_set_current(context);
+                turn.wait();
+                turn.wait();
+                make()
+            });
+            turn.wait();
+            begin();
+            let _ = gpu.spin(captured, 0);
+            turn.wait();
+            there.join().unwrap_or(Answer::MISSING)
+        })
+    };
+    let _ = gpu.spin(captured, 0);
+    let mut graph = 0;
+    let end = driver.end_capture(objects.captured, &raw mut graph);
+    if end == Answer::OK {
+        driver.graph_destroy(graph);
+    }
+    for event in [objects.start, objects.end, objects.spare] {
+        // The spare one may be gone already, which is then the only thing wrong with it.
+        if event != objects.spare || question.call != "cuEventDestroy" {
+            driver.event_destroy(event);
+        }
+    }
+    Ok((answer, end))
+}

@@ -1,0 +1,135 @@
+//! What events answer that were recorded on a capturing stream, outside one as if inside, never, or
+//! without timing. Nothing here is promised by anybody; gpuprof avoids each of these.
+
+use super::functions::{Answer, Driver, Handle, open};
+use super::handle;
+use crate::check::{Row, World};
+use crate::device::{Gpu, while_doing};
+
+const DISABLE_TIMING: u32 = 2;
+const RECORD_EXTERNAL: u32 = 1;
+const GLOBAL: i32 = 0;
+
+/// One row for each question.
+pub(super) fn run(_: &World) -> Result<Vec<Row>, String> {
+    let failed = while_doing("preparing");
+    let gpu = Gpu::new().map_err(&failed)?;
+    let stream = gpu.context.new_stream().map_err(&failed)?;
+    let driver = open()?;
+    let on = handle(&stream);
+    let recorded = driver.new_event(0);
+    driver.event_record(recorded, on);
+    stream.synchronize().map_err(&failed)?;
+
+    let external = driver.event_record_with(driver.new_event(0), on, RECORD_EXTERNAL);
+    let never = driver.new_event(0);
+    let untimed = driver.new_event(DISABLE_TIMING);
+    driver.event_record(untimed, on);
+    stream.synchronize().map_err(&failed)?;
+    let mut rows = vec![
+        Row::told(
+            "cuEventRecordWithFlags(EXTERNAL) outside a capture",
+            external.to_string(),
+        ),
+        Row::told(
+            "cuEventQuery of an event that was never recorded",
+            driver.event_query(never).to_string(),
+        ),
+        Row::told(
+            "cuEventElapsedTime to an event that was never recorded",
+            elapsed(driver, recorded, never),
+        ),
+        Row::told(
+            "cuEventElapsedTime to an event without timing",
+            elapsed(driver, recorded, untimed),
+        ),
+        Row::told(
+            "cuEventElapsedTime to an event that is not complete",
+            pending(driver, &gpu, &stream, recorded).map_err(&failed)?,
+        ),
+    ];
+    for ask in [Ask::Nothing, Ask::Query, Ask::Elapsed] {
+        rows.push(on_a_capturing_stream(driver, on, recorded, ask));
+    }
+    rows.push(external_inside(driver, on, recorded));
+    Ok(rows)
+}
+
+fn elapsed(driver: &Driver, start: Handle, end: Handle) -> String {
+    match driver.elapsed_ms(start, end) {
+        Ok(ms) => format!("ok, {ms} ms"),
+        Err(refused) => refused.to_string(),
+    }
+}
+
+fn pending(
+    driver: &Driver,
+    gpu: &Gpu,
+    stream: &std::sync::Arc<cudarc::driver::CudaStream>,
+    recorded: Handle,
+) -> Result<String, cudarc::driver::DriverError> {
+    let event = driver.new_event(0);
+    gpu.spin(stream, 50_000_000)?;
+    driver.event_record(event, handle(stream));
+    let answer = elapsed(driver, recorded, event);
+    stream.synchronize()?;
+    Ok(answer)
+}
+
+/// What is asked of the event before the capture ends.
+#[derive(Clone, Copy)]
+enum Ask {
+    Nothing,
+    Query,
+    Elapsed,
+}
+
+/// A plain record on a stream that is being captured, what the event then answers, and what becomes
+/// of the capture.
+fn on_a_capturing_stream(driver: &Driver, stream: Handle, recorded: Handle, ask: Ask) -> Row {
+    let event = driver.new_event(0);
+    driver.begin_capture(stream, GLOBAL);
+    let record = driver.event_record(event, stream);
+    let (what, meanwhile) = match ask {
+        Ask::Nothing => ("nothing meanwhile", String::new()),
+        Ask::Query => (
+            "cuEventQuery meanwhile",
+            format!("meanwhile {}, ", driver.event_query(event)),
+        ),
+        Ask::Elapsed => (
+            "cuEventElapsedTime meanwhile",
+            format!("meanwhile {}, ", elapsed(driver, recorded, event)),
+        ),
+    };
+    let mut graph = 0;
+    let end = driver.end_capture(stream, &raw mut graph);
+    if end == Answer::OK {
+        driver.graph_destroy(graph);
+    }
+    let later = format!(
+        "query {}, elapsed time {}",
+        driver.event_query(event),
+        elapsed(driver, recorded, event)
+    );
+    Row::told(
+        format!("cuEventRecord on a capturing stream, {what}"),
+        format!("record {record}, {meanwhile}end of capture {end}, then {later}"),
+    )
+}
+
+/// An external record inside a capture: a node of the graph, as documents say.
+fn external_inside(driver: &Driver, stream: Handle, recorded: Handle) -> Row {
+    let event = driver.new_event(0);
+    driver.begin_capture(stream, GLOBAL);
+    let record = driver.event_record_with(event, stream, RECORD_EXTERNAL);
+    let mut graph = 0;
+    let end = driver.end_capture(stream, &raw mut graph);
+    if end == Answer::OK {
+        driver.graph_destroy(graph);
+    }
+    let later = elapsed(driver, recorded, event);
+    Row::told(
+        "cuEventRecordWithFlags(EXTERNAL) inside a capture",
+        format!("record {record}, end of capture {end}, elapsed time without a replay {later}"),
+    )
+}

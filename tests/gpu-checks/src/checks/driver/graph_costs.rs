@@ -1,0 +1,353 @@
+//! What launches of a graph cost the host, how many of them a stream takes before its caller waits,
+//! and whether giving a graph other events to record waits for its launches.
+//!
+//! gpuprof gives each launch events of its own while earlier launches are under way, and promises
+//! to wait for nothing: that this call does not wait is wanted. The rest is told; on the simulated
+//! device they are figures of the simulator.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cudarc::driver::{CudaStream, DriverError};
+
+use super::functions::{Answer, Driver, Handle, open};
+use super::{BUSY, WAITED, handle};
+use crate::check::{Row, World};
+use crate::checks::statistics::time;
+use crate::device::{Gpu, while_doing};
+
+const RELAXED: c_int = 2;
+/// `CU_EVENT_RECORD_EXTERNAL`: the record becomes a node of the graph.
+const EXTERNAL: u32 = 1;
+const NOT_READY: Answer = Answer(600);
+/// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, which must be set.
+const NO_DESTRUCTOR_SYNC: u32 = 1;
+/// `CU_GRAPH_USER_OBJECT_MOVE`: the caller's reference becomes the graph's.
+const MOVE: u32 = 1;
+/// Launches whose mean is one value: so few that no queue is full.
+const BATCH: u32 = 10;
+
+/// A graph, one node after the other: `k` a kernel, `r` an event record. And whether it owns a user
+/// object, as graphs do in which gpuprof has records.
+struct Shape {
+    nodes: &'static str,
+    owns: bool,
+}
+
+const fn shape(nodes: &'static str) -> Shape {
+    Shape { nodes, owns: false }
+}
+
+const SHAPES: [Shape; 12] = [
+    shape("k"),
+    shape("kkk"),
+    shape("kkkkkkkkkk"),
+    shape("rkr"),
+    shape("rkkkr"),
+    shape("rkkkkkkkkkkr"),
+    shape("rr"),
+    shape("rkrrkrrkr"),
+    shape("rrkrkrkrr"),
+    Shape {
+        nodes: "rrkrkrkrr",
+        owns: true,
+    },
+    Shape {
+        nodes: "rkr",
+        owns: true,
+    },
+    Shape {
+        nodes: "kkk",
+        owns: true,
+    },
+];
+
+impl Shape {
+    fn records(&self) -> usize {
+        self.nodes.matches('r').count()
+    }
+
+    fn name(&self) -> String {
+        let owns = if self.owns { ", owning an object" } else { "" };
+        format!("the graph {}{owns}", self.nodes)
+    }
+}
+
+/// A graph of kernels that do nothing, and two events for each of its records.
+struct Replayed<'a> {
+    driver: &'a Driver,
+    graph: Handle,
+    exec: Handle,
+    nodes: Vec<Handle>,
+    events: [Vec<Handle>; 2],
+}
+
+/// How a queue of launches was filled.
+#[derive(Default)]
+struct Filled {
+    launches: u32,
+    /// The times of all launches and of all changes before them that did not wait, in ns.
+    launching: u64,
+    changing: u64,
+    longest_change: u64,
+    /// What ended it.
+    end: End,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum End {
+    /// As many were queued as were asked for.
+    #[default]
+    Enough,
+    LaunchWaited,
+    ChangeWaited,
+    /// The kernel in front was over.
+    Late,
+}
+
+/// Takes an object down that is nothing.
+extern "C" fn nothing(_: *mut c_void) {}
+
+pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
+    let driver = open()?;
+    measure(world, driver).map_err(while_doing("the driver"))
+}
+
+/// How many launches of a graph of such nodes (see [`Shape`]) a stream takes before one waits.
+///
+/// # Errors
+/// The driver's, as a text.
+pub(in crate::checks) fn room(
+    gpu: &Gpu,
+    stream: &Arc<CudaStream>,
+    nodes: &'static str,
+) -> Result<usize, String> {
+    const ENOUGH: u32 = 2_500;
+    let doing = while_doing("a graph of our own");
+    let graph = Replayed::new(open()?, gpu, stream, &shape(nodes)).map_err(&doing)?;
+    let filled = graph.fill(gpu, stream, ENOUGH, false).map_err(&doing)?;
+    Ok(filled.launches as usize)
+}
+
+fn measure(world: &World, driver: &'static Driver) -> Result<Vec<Row>, DriverError> {
+    let gpu = Gpu::new()?;
+    let stream = &gpu.context.new_stream()?;
+    let (rounds, enough) = if world.short { (3, 1_500) } else { (60, 2_500) };
+    let note = if world.simulated {
+        " (simulated device)"
+    } else {
+        ""
+    };
+    let mut rows = Vec::new();
+    let mut longest = 0;
+    for shape in &SHAPES {
+        let graph = Replayed::new(driver, &gpu, stream, shape)?;
+        let name = shape.name();
+        let idle = graph.idle(stream, rounds, false)?;
+        rows.push(Row::told(
+            format!("cuGraphLaunch of {name}"),
+            format!("{}{note}", time(idle.0)),
+        ));
+        let filled = graph.fill(&gpu, stream, enough, false)?;
+        rows.push(Row::told(
+            format!("launches of {name} that a stream takes before one waits"),
+            format!("{}{note}", filled.told()),
+        ));
+        if shape.records() == 0 {
+            continue;
+        }
+        let changed = graph.idle(stream, rounds, true)?;
+        rows.push(Row::told(
+            format!(
+                "cuGraphExecEventRecordNodeSetEvent of {name}, and a launch after it has \
+                changed all"
+            ),
+            format!("{}, {}{note}", time(changed.1), time(changed.0)),
+        ));
+        let filled = graph.fill(&gpu, stream, enough, true)?;
+        longest = longest.max(filled.longest_change);
+        rows.push(Row::told(
+            format!("the same where all events are changed before each launch of {name}"),
+            format!("{}{note}", filled.told()),
+        ));
+    }
+    rows.push(Row::held(
+        "longest cuGraphExecEventRecordNodeSetEvent while launches of its graph are under way",
+        format!("{}{note}", time(longest as f64)),
+        format!("less than {}", time(WAITED.as_nanos() as f64)),
+        u128::from(longest) < WAITED.as_nanos(),
+    ));
+    Ok(rows)
+}
+
+impl<'a> Replayed<'a> {
+    fn new(
+        driver: &'a Driver,
+        gpu: &Gpu,
+        stream: &Arc<CudaStream>,
+        shape: &Shape,
+    ) -> Result<Replayed<'a>, DriverError> {
+        let on = handle(stream);
+        let records = shape.records();
+        let events = [(); 2].map(|()| {
+            (0..records)
+                .map(|_| driver.new_event(0))
+                .collect::<Vec<_>>()
+        });
+        driver.begin_capture(on, RELAXED);
+        let mut unrecorded = events[0].iter();
+        for node in shape.nodes.chars() {
+            if node == 'k' {
+                gpu.spin(stream, 0)?;
+            } else if let Some(event) = unrecorded.next() {
+                driver.event_record_with(*event, on, EXTERNAL);
+            }
+        }
+        let (mut graph, mut exec) = (0, 0);
+        driver.end_capture(on, &raw mut graph);
+        if shape.owns {
+            let mut object = 0;
+            driver.object_create(
+                &raw mut object,
+                ptr::null_mut(),
+                nothing,
+                1,
+                NO_DESTRUCTOR_SYNC,
+            );
+            driver.graph_retain_object(graph, object, 1, MOVE);
+        }
+        driver.graph_instantiate(&raw mut exec, graph, 0);
+        let nodes = driver.recording_nodes(graph);
+        assert_eq!(nodes.len(), records, "every record is a node");
+        // The first launch uploads it.
+        assert_eq!(driver.graph_launch(exec, on), Answer::OK);
+        stream.synchronize()?;
+        Ok(Replayed {
+            driver,
+            graph,
+            exec,
+            nodes,
+            events,
+        })
+    }
+
+    /// Gives every record the events of the other set; the longest time that one call took.
+    fn change(&self, turn: u32) -> Duration {
+        let events = &self.events[turn as usize % 2];
+        let took = self.nodes.iter().zip(events).map(|(node, event)| {
+            let began = Instant::now();
+            let set = self.driver.graph_exec_set_event(self.exec, *node, *event);
+            assert_eq!(set, Answer::OK);
+            began.elapsed()
+        });
+        took.max().unwrap_or_default()
+    }
+
+    /// The mean times of a launch and of one change before it, in ns, where no queue is full: the
+    /// medians of the rounds.
+    fn idle(
+        &self,
+        stream: &Arc<CudaStream>,
+        rounds: u32,
+        changed: bool,
+    ) -> Result<(f64, f64), DriverError> {
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..rounds {
+            let (mut launching, mut changing) = (0, 0);
+            for turn in 0..BATCH {
+                let began = Instant::now();
+                if changed {
+                    self.change(turn);
+                }
+                let between = Instant::now();
+                self.driver.graph_launch(self.exec, handle(stream));
+                launching += between.elapsed().as_nanos();
+                changing += (between - began).as_nanos();
+            }
+            stream.synchronize()?;
+            times[0].push(launching as f64 / f64::from(BATCH));
+            let calls = f64::from(BATCH) * self.nodes.len().max(1) as f64;
+            times[1].push(changing as f64 / calls);
+        }
+        let [launching, changing] = times.map(super::median);
+        Ok((launching, changing))
+    }
+
+    /// Launches behind a kernel that runs until a call waits for it; at most `enough` times.
+    fn fill(
+        &self,
+        gpu: &Gpu,
+        stream: &Arc<CudaStream>,
+        enough: u32,
+        changed: bool,
+    ) -> Result<Filled, DriverError> {
+        let on = handle(stream);
+        let held = self.driver.new_event(0);
+        gpu.spin(stream, BUSY.as_nanos() as u64)?;
+        self.driver.event_record(held, on);
+        let mut filled = Filled::default();
+        while filled.launches < enough {
+            let began = Instant::now();
+            let longest = if changed {
+                self.change(filled.launches)
+            } else {
+                Duration::ZERO
+            };
+            let between = Instant::now();
+            filled.longest_change = filled.longest_change.max(longest.as_nanos() as u64);
+            if longest > WAITED {
+                filled.end = End::ChangeWaited;
+                break;
+            }
+            self.driver.graph_launch(self.exec, on);
+            let launching = between.elapsed();
+            if launching > WAITED {
+                filled.end = End::LaunchWaited;
+                break;
+            }
+            if self.driver.event_query(held) != NOT_READY {
+                filled.end = End::Late;
+                break;
+            }
+            filled.launches += 1;
+            filled.launching += launching.as_nanos() as u64;
+            filled.changing += (between - began).as_nanos() as u64;
+        }
+        stream.synchronize()?;
+        self.driver.event_destroy(held);
+        Ok(filled)
+    }
+}
+
+impl Drop for Replayed<'_> {
+    fn drop(&mut self) {
+        self.driver.graph_exec_destroy(self.exec);
+        self.driver.graph_destroy(self.graph);
+        for event in self.events.iter().flatten() {
+            self.driver.event_destroy(*event);
+        }
+    }
+}
+
+impl Filled {
+    fn told(&self) -> String {
+        let each = |all: u64| time(all as f64 / f64::from(self.launches.max(1)));
+        let count = match self.end {
+            End::Enough => format!("none of {} waited", self.launches),
+            End::LaunchWaited => format!("{}", self.launches),
+            End::ChangeWaited => format!("{}, then changing an event waited", self.launches),
+            End::Late => format!("none of {} waited until the kernel was over", self.launches),
+        };
+        let launching = each(self.launching);
+        if self.changing == 0 || self.longest_change == 0 {
+            return format!("{count}; {launching} each");
+        }
+        format!(
+            "{count}; {launching} each, {} for the changes before it, the longest {}",
+            each(self.changing),
+            time(self.longest_change as f64)
+        )
+    }
+}
