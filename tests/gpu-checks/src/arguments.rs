@@ -1,42 +1,40 @@
-//! The command line, as data. Must never import: anything that runs.
+//! The command line, parsed into plain data.
 
 use std::path::PathBuf;
 
-use crate::check::World;
+use crate::check::RunMode;
 
 pub(crate) const HELP: &str = "\
-gpu-checks [OPTION]...    make every check and run the examples, each in a process of its own
-gpu-checks list           the checks and what they hold
-gpu-checks check NAME     make one check in this process; its rows are the last
-                          line of standard output
-gpu-checks machine        what the driver has, as JSON
+gpu-checks [OPTION]...    run every check and example, each in a process of its own
+gpu-checks list           list the checks and their promises
+gpu-checks check NAME     run one check in this process; the last line of output is its rows
+gpu-checks machine        print driver, device and host as JSON
 
-  --out DIR       write gpu-pack.json, gpu-pack.md and examples.txt there
-  --only NAME     this check alone; may be given several times; `examples` are the examples
-  --skip NAME     all but this one; may be given several times
-  --short         as little as shows that the checks work; nothing of it is a measurement
-  --simulated     on the simulated device; without it a machine without a GPU is a failure
+  --out DIR       write gpu-pack.json, gpu-pack.md and examples.txt into DIR
+  --only NAME     run only this check; repeatable; `examples` selects the examples
+  --skip NAME     skip this check; repeatable
+  --short         the smallest counts that show that the checks work; no measurements
+  --simulated     run on the simulated device; otherwise a missing GPU is a failure
 
-The exit status is 0 where everything is as wanted.";
+The exit status is 0 if no row fails.";
 
-/// What to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Run(Run),
     List,
     Help,
-    Check(String, World),
-    Machine(World),
-    /// A program that a check runs: ends in its own way.
-    Play(String, World),
+    Check(String, RunMode),
+    Machine(RunMode),
+    /// Runs a test program of a check, which may end in any way.
+    Program(String, RunMode),
 }
 
-/// A whole run.
+/// A run of several checks, each in its own process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Run {
-    pub(crate) world: World,
+    pub(crate) run_mode: RunMode,
     pub(crate) out: Option<PathBuf>,
-    /// Nothing means everything.
+    /// Empty selects every check.
     pub(crate) only: Vec<String>,
     pub(crate) skip: Vec<String>,
 }
@@ -44,10 +42,10 @@ pub(crate) struct Run {
 /// Reads the arguments that follow the program's name.
 ///
 /// # Errors
-/// A text for the user: what cannot be used, and what can.
+/// A message for the user: the argument that is not accepted, and the help.
 pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
     let mut run = Run {
-        world: World {
+        run_mode: RunMode {
             simulated: false,
             short: false,
         },
@@ -66,21 +64,21 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
             "--out" => run.out = Some(value()?.into()),
             "--only" => run.only.push(value()?),
             "--skip" => run.skip.push(value()?),
-            "--short" => run.world.short = true,
-            "--simulated" => run.world.simulated = true,
+            "--short" => run.run_mode.short = true,
+            "--simulated" => run.run_mode.simulated = true,
             "--help" | "-h" => words = vec!["help"],
             word if !word.starts_with('-') => words.push(word),
-            _ => return Err(format!("cannot use `{argument}`\n\n{HELP}")),
+            _ => return Err(format!("unknown argument `{argument}`\n\n{HELP}")),
         }
     }
     match words[..] {
         [] => Ok(Command::Run(run)),
         ["list"] => Ok(Command::List),
         ["help", ..] => Ok(Command::Help),
-        ["machine"] => Ok(Command::Machine(run.world)),
-        ["check", name] => Ok(Command::Check(name.into(), run.world)),
-        ["play", name] => Ok(Command::Play(name.into(), run.world)),
-        _ => Err(format!("cannot use `{}`\n\n{HELP}", words.join(" "))),
+        ["machine"] => Ok(Command::Machine(run.run_mode)),
+        ["check", name] => Ok(Command::Check(name.into(), run.run_mode)),
+        ["program", name] => Ok(Command::Program(name.into(), run.run_mode)),
+        _ => Err(format!("unknown command `{}`\n\n{HELP}", words.join(" "))),
     }
 }
 
@@ -102,19 +100,19 @@ mod tests {
             (run.only, run.skip),
             (vec!["a".into(), "b".into()], vec!["c".into()])
         );
-        assert!(run.world.short && !run.world.simulated);
+        assert!(run.run_mode.short && !run.run_mode.simulated);
         assert_eq!(run.out, Some("o".into()));
     }
 
     #[test]
     fn one_check_can_be_made_alone() {
-        let world = World {
+        let run_mode = RunMode {
             simulated: true,
             short: false,
         };
         assert_eq!(
             parsed("check capture --simulated"),
-            Ok(Command::Check("capture".into(), world))
+            Ok(Command::Check("capture".into(), run_mode))
         );
     }
 

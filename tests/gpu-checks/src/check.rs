@@ -1,50 +1,49 @@
-//! What a check is: one promise, held against what is measured here.
+//! A check: one promise and how it is verified.
 
 use std::time::Duration;
 
-/// One promise, checked in a process of its own.
+/// A promise that is checked in a process of its own.
 pub(crate) struct Check {
-    /// What it is called on the command line: `capture`, `span-cost`.
+    /// Name on the command line: `capture`, `span-cost`.
     pub(crate) name: &'static str,
-    /// The promise, as one sentence.
+    /// The promise in one sentence.
     pub(crate) promise: &'static str,
-    /// After this the process is killed and the check has failed.
+    /// Time limit: the process is then killed and the check fails.
     pub(crate) limit: Duration,
-    /// Does it. An error is a check that could not be made, and fails.
-    pub(crate) run: fn(&World) -> Result<Vec<Row>, String>,
+    /// Runs the check. An error means that it could not be run, and is a failure.
+    pub(crate) run: fn(&RunMode) -> Result<Vec<Row>, String>,
 }
 
-/// Where a check runs.
+/// How a check runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct World {
-    /// Whether the device is the simulated one: what is measured there is no performance.
+pub(crate) struct RunMode {
+    /// True on the simulated device, whose times are not measurements.
     pub(crate) simulated: bool,
-    /// Whether to do as little as shows that the check works.
+    /// True for the smallest counts that show that the check works.
     pub(crate) short: bool,
 }
 
-/// One line of the outcome.
+/// One row of the result table.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Row {
-    /// What was looked at.
+    /// What was examined.
     pub(crate) what: String,
-    /// What was found, with its unit.
+    /// What was measured, with its unit.
     pub(crate) measured: String,
-    /// What is wanted; empty where the row only tells.
+    /// The accepted values; empty if nothing is promised.
     pub(crate) wanted: String,
     pub(crate) verdict: Verdict,
 }
 
-/// How a row ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
-    /// As wanted.
-    Good,
-    /// Not as wanted.
-    Bad,
-    /// Nothing was promised: a figure, or how the driver behaves.
-    Told,
-    /// Cannot be answered here; `measured` says why.
-    NotHere,
+    /// The measured value is accepted.
+    Pass,
+    /// The measured value is not accepted.
+    Fail,
+    /// Nothing is promised: a figure, or how the driver behaves.
+    Info,
+    /// Cannot be measured on this machine; `measured` gives the reason.
+    Unavailable,
 }

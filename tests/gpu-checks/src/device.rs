@@ -1,8 +1,6 @@
-//! What checks run on: the device that was asked for, a context, and two kernels of known effect
-//! and length.
+//! The device that checks run on: a context, and two kernels with a known effect and duration.
 //!
-//! Nothing here is annotated: a check annotates what it is about. Must never import: checks,
-//! runner.
+//! Nothing here is annotated: each check annotates its own functions.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -11,37 +9,35 @@ use cudarc::driver::{CudaContext, CudaFunction, CudaSlice, CudaStream};
 use cudarc::driver::{DriverError, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
 
-use crate::check::World;
+use crate::check::RunMode;
 
-/// Finds the device before cudarc does, which cannot change its mind later.
+/// Selects the device before cudarc does, because cudarc's choice is final.
 ///
 /// # Errors
-/// A text for the user: no device answers and none may be simulated, or the simulator cannot be
-/// loaded.
-pub(crate) fn open(world: &World) -> Result<(), String> {
-    if world.simulated {
-        simcuda::install().map_err(|error| format!("the simulated device: {error}"))?;
-        // For the checks that ask for CUPTI; the others never open it.
+/// A message for the user: there is no device and simulation was not requested, or the simulator
+/// cannot be loaded.
+pub(crate) fn open(run_mode: &RunMode) -> Result<(), String> {
+    if run_mode.simulated {
+        simcuda::install().map_err(|error| format!("cannot load the simulated device: {error}"))?;
+        // Only checks that use CUPTI load it.
         return simcupti::install()
             .map(drop)
-            .map_err(|error| format!("the simulated libcupti: {error}"));
+            .map_err(|error| format!("cannot load the simulated libcupti: {error}"));
     }
     match simcuda::real_or_simulated() {
         simcuda::Device::Real => Ok(()),
-        simcuda::Device::Simulated(_) => Err(
-            "no CUDA device answers here, and nothing but a device is asked for; \
-             --simulated runs on the simulated device"
-                .into(),
-        ),
+        simcuda::Device::Simulated(_) => {
+            Err("no CUDA device answers; --simulated runs on the simulated device".into())
+        }
     }
 }
 
-/// The error of a call as a check gives it on, with what was being done.
-pub(crate) fn while_doing<E: Display>(what: &str) -> impl Fn(E) -> String + '_ {
+/// Maps an error to a message that begins with the failed operation.
+pub(crate) fn failed_in<E: Display>(what: &str) -> impl Fn(E) -> String + '_ {
     move |error| format!("{what}: {error}")
 }
 
-/// A context, where nothing else is said the primary one of device 0, and the kernels.
+/// A context and the kernels.
 pub(crate) struct Gpu {
     pub(crate) context: Arc<CudaContext>,
     saxpy: CudaFunction,
@@ -49,19 +45,19 @@ pub(crate) struct Gpu {
 }
 
 impl Gpu {
-    /// With cudarc's own event tracking off, and both kernels launched once: what a check launches
-    /// is all that stands on its streams.
+    /// The primary context of device 0. cudarc's event tracking is off and both kernels have been
+    /// launched once, so that a check's streams contain only the check's own work.
     ///
     /// # Errors
-    /// The driver's.
+    /// A driver error.
     pub(crate) fn new() -> Result<Gpu, DriverError> {
         Gpu::of(CudaContext::new(0)?)
     }
 
-    /// The same of any context.
+    /// Like [`Gpu::new`] for any context.
     ///
     /// # Errors
-    /// The driver's.
+    /// A driver error.
     pub(crate) fn of(context: Arc<CudaContext>) -> Result<Gpu, DriverError> {
         // SAFETY: checks order their streams themselves.
         unsafe { context.disable_event_tracking() };
@@ -77,8 +73,7 @@ impl Gpu {
         Ok(gpu)
     }
 
-    /// Launches each kernel once: drivers load a kernel's code at its first launch, which no check
-    /// is about.
+    /// Launches each kernel once, because drivers load a kernel's code at its first launch.
     fn warm_up(&self) -> Result<(), DriverError> {
         let stream = self.context.default_stream();
         let x = stream.alloc_zeros(1)?;
@@ -91,18 +86,18 @@ impl Gpu {
     /// Keeps `stream` busy for `ns` nanoseconds.
     ///
     /// # Errors
-    /// The driver's.
+    /// A driver error.
     pub(crate) fn spin(&self, stream: &Arc<CudaStream>, ns: u64) -> Result<(), DriverError> {
         let mut launch = stream.launch_builder(&self.spin);
         launch.arg(&ns);
-        // SAFETY: this is the kernel's one parameter.
+        // SAFETY: `ns` is the kernel's only parameter.
         unsafe { launch.launch(config(kernels::spin_geometry())) }.map(drop)
     }
 
-    /// Queues `y = a * x + y`, which must be of one length.
+    /// Queues `y = a * x + y`; both slices must have the same length.
     ///
     /// # Errors
-    /// The driver's.
+    /// A driver error.
     pub(crate) fn saxpy(
         &self,
         stream: &Arc<CudaStream>,

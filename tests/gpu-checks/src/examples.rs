@@ -1,7 +1,4 @@
-//! The examples, run as anybody runs them: each must end well and with its table, and all tables
-//! are kept.
-//!
-//! Must never import: checks, or anything of CUDA's.
+//! Runs the examples: each must exit with status 0 and print its table. All output is saved.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use crate::check::Row;
 use crate::outcome::Part;
-use crate::process::{self, Ended};
+use crate::process::{self, Finished};
 
-/// What the part is called, among the names of checks.
+/// The name that selects the examples, like the name of a check.
 pub(crate) const NAME: &str = "examples";
-/// Many times what any of them takes.
+/// Far more than any example takes.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Runs every example in `folder`; gives the rows, and all they printed as one text.
+/// Runs every example in `folder`. Returns the rows and all printed text.
 pub(crate) fn run(folder: &Path, simulated: bool) -> (Part, String) {
     let began = Instant::now();
     let mut printed = String::new();
@@ -29,7 +26,7 @@ pub(crate) fn run(folder: &Path, simulated: bool) -> (Part, String) {
             .to_string_lossy()
             .into_owned();
         let mut command = Command::new(&path);
-        process::neutral(&mut command);
+        process::clear_settings(&mut command);
         if simulated {
             command.env("GPUPROF_SIM", "1");
         }
@@ -43,12 +40,12 @@ pub(crate) fn run(folder: &Path, simulated: bool) -> (Part, String) {
         }
     }
     if rows.is_empty() {
-        let missing = format!("none is in {}", folder.display());
+        let missing = format!("no example is in {}", folder.display());
         rows.push(wrong("the numbered programs", missing));
     }
     let part = Part {
         name: NAME.into(),
-        promise: "Each example ends well, checks its own result and prints its table.".into(),
+        promise: "Each example verifies its result, exits with 0 and prints its table.".into(),
         seconds: began.elapsed().as_secs_f64(),
         rows,
     };
@@ -58,11 +55,11 @@ pub(crate) fn run(folder: &Path, simulated: bool) -> (Part, String) {
 const WANTED: &str = "status 0 and a table";
 
 fn wrong(name: &str, measured: String) -> Row {
-    Row::held(name, measured, WANTED, false)
+    Row::judged(name, measured, WANTED, false)
 }
 
-fn row(name: &str, ended: &Ended, simulated: bool) -> Row {
-    if let Some(trouble) = ended.trouble() {
+fn row(name: &str, ended: &Finished, simulated: bool) -> Row {
+    if let Some(trouble) = ended.failure() {
         return wrong(name, format!("{trouble}\n{}", ended.tail()));
     }
     let head = format!("gpuprof: {name} · ");
@@ -70,14 +67,14 @@ fn row(name: &str, ended: &Ended, simulated: bool) -> Row {
         return wrong(name, format!("status 0, no table\n{}", ended.tail()));
     }
     if !simulated && ended.stderr.contains("simulated device") {
-        return wrong(name, "it found no GPU and simulated one".into());
+        return wrong(name, "no GPU was found and one was simulated".into());
     }
-    let measured = format!("status 0 and a table after {:.1?}", ended.took);
-    Row::held(name, measured, WANTED, true)
+    let measured = format!("status 0 and a table after {:.1?}", ended.elapsed);
+    Row::judged(name, measured, WANTED, true)
 }
 
-/// Programs with two digits and an underscore before their name, by name; cargo's copies bear a
-/// hash after a hyphen.
+/// Programs named with two digits and an underscore, sorted. cargo's copies have a hash after a
+/// hyphen.
 fn find(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -132,13 +129,13 @@ mod tests {
         let verdicts: Vec<_> = part.rows.iter().map(|row| row.verdict).collect();
         assert_eq!(
             verdicts,
-            [Verdict::Good, Verdict::Bad, Verdict::Bad, Verdict::Bad],
+            [Verdict::Pass, Verdict::Fail, Verdict::Fail, Verdict::Fail],
             "{part:?}"
         );
         assert!(part.rows[1].measured.contains("exit status: 1\nwrong"));
         assert!(printed.contains("==== 01_good") && printed.contains("01_good · Some GPU"));
         let (part, _) = run(&folder, true);
-        assert_eq!(part.rows[3].verdict, Verdict::Good);
+        assert_eq!(part.rows[3].verdict, Verdict::Pass);
         fs::remove_dir_all(folder).expect("ours");
     }
 
@@ -146,7 +143,7 @@ mod tests {
     fn no_example_at_all_is_wrong() {
         let folder = folder("empty", &[]);
         let (part, _) = run(&folder, false);
-        assert_eq!(part.rows[0].verdict, Verdict::Bad);
+        assert_eq!(part.rows[0].verdict, Verdict::Fail);
         fs::remove_dir_all(folder).expect("ours");
     }
 }

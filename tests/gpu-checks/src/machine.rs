@@ -1,25 +1,25 @@
-//! Which machine this is. The driver's own answers come from a process of their own: the one that
-//! runs the checks must stay as it is where the driver hangs.
+//! Queries the machine. The driver is queried in a separate process, because the process that
+//! starts the checks must continue if the driver hangs.
 
 use std::fs;
 
 use cudarc::driver::{result, sys};
 
-use crate::check::World;
+use crate::check::RunMode;
 use crate::outcome::Machine;
 
-/// Asks the driver and the system.
+/// Queries the driver and the operating system.
 ///
 /// # Errors
-/// The driver's error, where it does not answer.
-pub(crate) fn this(world: &World) -> Result<Machine, String> {
-    let failed = |error| format!("the driver does not say what it has: {error}");
+/// The driver's error.
+pub(crate) fn this(run_mode: &RunMode) -> Result<Machine, String> {
+    let failed = |error| format!("cannot query the driver: {error}");
     result::init().map_err(failed)?;
     let devices = result::device::get_count().map_err(failed)?;
     let device = result::device::get(0).map_err(failed)?;
     let name = result::device::get_name(device).map_err(failed)?;
     let mut version = 0;
-    // SAFETY: the number is writable.
+    // SAFETY: `version` is writable.
     unsafe { sys::cuDriverGetVersion(&mut version) }
         .result()
         .map_err(failed)?;
@@ -30,8 +30,8 @@ pub(crate) fn this(world: &World) -> Result<Machine, String> {
     Ok(Machine {
         device: name,
         devices: devices.max(0).cast_unsigned(),
-        simulated: world.simulated,
-        driver: if world.simulated {
+        simulated: run_mode.simulated,
+        driver: if run_mode.simulated {
             "simulated device".into()
         } else {
             driver_version(&driver.unwrap_or_default()).unwrap_or_else(|| "unknown".into())
@@ -43,8 +43,8 @@ pub(crate) fn this(world: &World) -> Result<Machine, String> {
     })
 }
 
-/// The version in the kernel module's own words, for example `NVRM version: NVIDIA UNIX x86_64
-/// Kernel Module  580.65.06 Release Build`.
+/// The version in the kernel module's text, such as `NVRM version: NVIDIA UNIX x86_64 Kernel Module
+/// 580.65.06 Release Build`.
 fn driver_version(text: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with("NVRM version"))?;
     let is_version = |word: &&str| {
@@ -56,7 +56,7 @@ fn driver_version(text: &str) -> Option<String> {
     line.split_whitespace().find(is_version).map(String::from)
 }
 
-/// The processor's name in `/proc/cpuinfo`; x86_64 alone has one there.
+/// The processor's name in `/proc/cpuinfo`; only x86_64 has one there.
 fn model(text: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
@@ -73,8 +73,8 @@ mod tests {
             "UNIX Open Kernel Module for x86_64 ",
         ] {
             let text = format!(
-                "NVRM version: NVIDIA {module} 580.65.06  Release Build  (a@b)\nGCC version: \
-                 12.3.0\n"
+                "NVRM version: NVIDIA {module} 580.65.06  Release Build  (a@b)\n\
+                 GCC version: 12.3.0\n"
             );
             assert_eq!(driver_version(&text).as_deref(), Some("580.65.06"));
         }

@@ -1,7 +1,7 @@
-//! `gpu-checks`: what gpuprof promises, held against the driver that is there.
+//! `gpu-checks`: checks gpuprof's promises on the CUDA driver of this machine.
 //!
-//! The GPU pack runs it on a machine with a GPU and no Rust toolchain; CI runs it on the simulated
-//! device, so that the pack is known to work before it is carried anywhere.
+//! The GPU pack runs it on a machine with a GPU and no Rust toolchain. CI runs it on the simulated
+//! device, to verify the pack before it is copied to a GPU machine.
 
 mod arguments;
 mod check;
@@ -17,7 +17,7 @@ mod table;
 use std::process::ExitCode;
 
 use arguments::Command;
-use check::World;
+use check::RunMode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,24 +38,24 @@ fn perform(command: Command) -> Result<ExitCode, String> {
                 println!("{:12} {}", check.name, check.promise);
             }
         }
-        Command::Machine(world) => {
-            device::open(&world)?;
-            let text = serde_json::to_string(&machine::this(&world)?);
+        Command::Machine(run_mode) => {
+            device::open(&run_mode)?;
+            let text = serde_json::to_string(&machine::this(&run_mode)?);
             println!("{}", text.map_err(|error| error.to_string())?);
         }
-        Command::Check(name, world) => {
-            let rows = serde_json::to_string(&make(&name, &world));
+        Command::Check(name, run_mode) => {
+            let rows = serde_json::to_string(&run_check(&name, &run_mode));
             println!("{}", rows.map_err(|error| error.to_string())?);
         }
-        Command::Play(name, world) => {
-            let mut scenes = checks::scenes();
-            let (_, scene) = scenes
+        Command::Program(name, run_mode) => {
+            let mut scenes = checks::test_programs();
+            let (_, program) = scenes
                 .find(|(known, _)| *known == name)
-                .ok_or_else(|| format!("there is no scene `{name}`"))?;
-            return scene(&world);
+                .ok_or_else(|| format!("unknown test program `{name}`"))?;
+            return program(&run_mode);
         }
         Command::Run(asked) => {
-            let good = runner::run(&asked)?.is_good();
+            let good = runner::run(&asked)?.has_passed();
             return Ok(if good {
                 ExitCode::SUCCESS
             } else {
@@ -66,12 +66,12 @@ fn perform(command: Command) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes the check called `name` in this process.
-fn make(name: &str, world: &World) -> Result<Vec<check::Row>, String> {
+/// Runs the check `name` in this process.
+fn run_check(name: &str, run_mode: &RunMode) -> Result<Vec<check::Row>, String> {
     let mut checks = checks::all();
     let check = checks
         .find(|check| check.name == name)
-        .ok_or_else(|| format!("there is no check `{name}`"))?;
-    device::open(world)?;
-    (check.run)(world)
+        .ok_or_else(|| format!("unknown check `{name}`"))?;
+    device::open(run_mode)?;
+    (check.run)(run_mode)
 }

@@ -1,34 +1,30 @@
-//! What a run came to, as plain data: the JSON file is this, the table is drawn from it.
-//!
-//! Must never import: anything that runs or measures.
+//! The result of a run as plain data. It is written as JSON, and the table is made from it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::check::{Row, Verdict};
 
-/// A whole run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// Version of gpuprof.
     pub(crate) gpuprof: String,
-    /// When it began, RFC 3339 in UTC.
+    /// Start of the run, RFC 3339 in UTC.
     pub(crate) date: String,
     /// The command line.
     pub(crate) command: String,
-    /// Whether counts were kept small: nothing of it is then a measurement.
+    /// True if counts were small: no figure is then a measurement.
     pub(crate) short: bool,
     pub(crate) machine: Machine,
     pub(crate) parts: Vec<Part>,
 }
 
-/// Where it ran.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
-    /// Name of device 0, as the driver gives it.
+    /// Name of device 0 from the driver.
     pub(crate) device: String,
-    /// How many devices there are.
+    /// Number of devices.
     pub(crate) devices: u32,
-    /// Whether they are simulated: then no time is a measurement.
+    /// True for simulated devices, whose times are not measurements.
     pub(crate) simulated: bool,
     /// Version of the driver, such as `580.65.06`.
     pub(crate) driver: String,
@@ -42,20 +38,20 @@ pub(crate) struct Machine {
     pub(crate) kernel: String,
 }
 
-/// One check, or the examples, with everything it found.
+/// The rows of one check, or of the examples.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Part {
     /// Name of the check.
     pub(crate) name: String,
-    /// What it holds, as a sentence.
+    /// The promise in one sentence.
     pub(crate) promise: String,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub(crate) seconds: f64,
     pub(crate) rows: Vec<Row>,
 }
 
 impl Outcome {
-    /// How many rows ended so.
+    /// The number of rows with this verdict.
     pub(crate) fn count(&self, verdict: Verdict) -> usize {
         let rows = self.parts.iter().flat_map(|part| &part.rows);
         rows.filter(|row| row.verdict == verdict).count()
@@ -63,38 +59,38 @@ impl Outcome {
 }
 
 impl Row {
-    /// What was found is what is wanted, or is not.
-    pub(crate) fn held(
+    /// A row whose measured value is accepted or not.
+    pub(crate) fn judged(
         what: impl Into<String>,
         measured: impl Into<String>,
         wanted: impl Into<String>,
-        good: bool,
+        passed: bool,
     ) -> Row {
         Row {
             what: what.into(),
             measured: measured.into(),
             wanted: wanted.into(),
-            verdict: if good { Verdict::Good } else { Verdict::Bad },
+            verdict: if passed { Verdict::Pass } else { Verdict::Fail },
         }
     }
 
-    /// A figure or an answer of which nothing was promised.
-    pub(crate) fn told(what: impl Into<String>, measured: impl Into<String>) -> Row {
+    /// A row about which nothing is promised.
+    pub(crate) fn info(what: impl Into<String>, measured: impl Into<String>) -> Row {
         Row {
             what: what.into(),
             measured: measured.into(),
             wanted: String::new(),
-            verdict: Verdict::Told,
+            verdict: Verdict::Info,
         }
     }
 
-    /// A question that cannot be asked here, and why.
-    pub(crate) fn not_here(what: impl Into<String>, why: impl Into<String>) -> Row {
+    /// A row that cannot be measured on this machine, with the reason.
+    pub(crate) fn unavailable(what: impl Into<String>, why: impl Into<String>) -> Row {
         Row {
             what: what.into(),
             measured: why.into(),
             wanted: String::new(),
-            verdict: Verdict::NotHere,
+            verdict: Verdict::Unavailable,
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Running a program to its end or its time limit, with its output kept.
+//! Runs a program until it ends or reaches a time limit, and captures its output.
 //!
-//! Why not `Command::output`: it waits for ever, and also for a grandchild that keeps the pipes
-//! open. Must never import: checks, or anything of CUDA's.
+//! `Command::output` is not used because it has no time limit and also waits for grandchildren that
+//! hold the pipes open.
 
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,34 +9,35 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How much longer than a program its output may take to arrive: only a grandchild can hold it
-/// back.
-const REST: Duration = Duration::from_secs(1);
+/// How long output may arrive after the program ended; only a grandchild can delay it.
+const OUTPUT_GRACE: Duration = Duration::from_secs(1);
 
-/// What the caller's environment must not decide: gpuprof's settings, tools that come between,
-/// launches that wait.
-const FOREIGN: [&str; 3] = ["NVTX_INJECTION64_PATH", "CUDA_LAUNCH_BLOCKING", "NO_COLOR"];
+/// Variables of the caller that would change a measurement, besides gpuprof's own settings.
+const CLEARED: [&str; 3] = ["NVTX_INJECTION64_PATH", "CUDA_LAUNCH_BLOCKING", "NO_COLOR"];
 
-/// A program that was run.
-pub(crate) struct Ended {
-    /// None where it ran past its limit and was killed.
+/// The result of a process.
+pub(crate) struct Finished {
+    /// `None` if it exceeded its time limit and was killed.
     pub(crate) status: Option<ExitStatus>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    pub(crate) took: Duration,
+    pub(crate) elapsed: Duration,
 }
 
-impl Ended {
-    /// How it ended, where that was not well: a crash, a hang, a failure.
-    pub(crate) fn trouble(&self) -> Option<String> {
+impl Finished {
+    /// A description of the failure: a crash, a time-out or a nonzero exit status.
+    pub(crate) fn failure(&self) -> Option<String> {
         match self.status {
-            None => Some(format!("killed after {:.0?}: it hung", self.took)),
+            None => Some(format!(
+                "killed after {:.0?}: it exceeded its time limit",
+                self.elapsed
+            )),
             Some(status) if status.success() => None,
             Some(status) => Some(status.to_string()),
         }
     }
 
-    /// The last lines of its standard error.
+    /// The last lines of standard error.
     pub(crate) fn tail(&self) -> String {
         const LINES: usize = 12;
         let lines: Vec<_> = self.stderr.lines().collect();
@@ -44,22 +45,22 @@ impl Ended {
     }
 }
 
-/// Takes the variables away from `command` that could change what it measures.
-pub(crate) fn neutral(command: &mut Command) {
-    begin_with_default_signals();
+/// Removes from `command` all variables that could change what it measures.
+pub(crate) fn clear_settings(command: &mut Command) {
+    restore_default_signals();
     for (name, _) in std::env::vars_os() {
         let shown = name.to_string_lossy();
-        if shown.starts_with("GPUPROF") || FOREIGN.contains(&&*shown) {
+        if shown.starts_with("GPUPROF") || CLEARED.contains(&&*shown) {
             command.env_remove(&name);
         }
     }
 }
 
-/// A shell that runs the pack in the background has it ignore SIGINT, and what it starts would
-/// inherit that.
-fn begin_with_default_signals() {
+/// Restores the default signal actions. A shell that runs the pack in the background sets SIGINT to
+/// be ignored, and child processes inherit that.
+fn restore_default_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: no handler is installed; this program wants what is the default.
+        // SAFETY: only the default action is set; no handler is installed.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }
@@ -67,13 +68,13 @@ fn begin_with_default_signals() {
 /// Runs `command` without input until it ends, or kills it after `limit`.
 ///
 /// # Errors
-/// It could not be started or waited for.
-pub(crate) fn run(command: Command, limit: Duration) -> io::Result<Ended> {
+/// The process could not be started or waited for.$
+pub(crate) fn run(command: Command, limit: Duration) -> io::Result<Finished> {
     watch(command, limit, |_, _| ())
 }
 
-/// The same; again and again until it ends `meanwhile` gets its id and what it has written to
-/// standard output so far.
+/// Like [`run`], and calls `meanwhile` repeatedly until the process ends, with the process id and
+/// its standard output so far.
 ///
 /// # Errors
 /// It could not be started or waited for.
@@ -81,7 +82,7 @@ pub(crate) fn watch(
     mut command: Command,
     limit: Duration,
     mut meanwhile: impl FnMut(u32, &str),
-) -> io::Result<Ended> {
+) -> io::Result<Finished> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -95,13 +96,13 @@ pub(crate) fn watch(
         let said = stdout.as_ref().map(Reader::so_far);
         meanwhile(id, &said.unwrap_or_default());
     })?;
-    let took = began.elapsed();
+    let elapsed = began.elapsed();
     let text = |reader: Option<Reader>| reader.map(Reader::finish).unwrap_or_default();
-    Ok(Ended {
+    Ok(Finished {
         status,
         stdout: text(stdout),
         stderr: text(stderr),
-        took,
+        elapsed,
     })
 }
 
@@ -119,13 +120,13 @@ fn wait(
             child.wait()?;
             return Ok(None);
         }
-        // Its id is its own until it has been waited for.
+        // The process id is valid until the child has been waited for.
         meanwhile();
         thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// A pipe that is emptied while the program runs.
+/// A pipe that a thread reads while the program runs.
 struct Reader {
     read: Arc<Mutex<Vec<u8>>>,
     thread: JoinHandle<()>,
@@ -145,9 +146,9 @@ impl Reader {
         Reader { read, thread }
     }
 
-    /// Everything up to the pipe's end, or what came until [`REST`] was over.
+    /// The output up to the end of the pipe, or up to [`OUTPUT_GRACE`] from now.
     fn finish(self) -> String {
-        let deadline = Instant::now() + REST;
+        let deadline = Instant::now() + OUTPUT_GRACE;
         while !self.thread.is_finished() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(1));
         }
@@ -164,7 +165,7 @@ impl Reader {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, limit: Duration) -> Ended {
+    fn shell(script: &str, limit: Duration) -> Finished {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         run(command, limit).expect("there is a shell")
@@ -174,16 +175,20 @@ mod tests {
     fn output_and_status_are_kept() {
         let ended = shell("echo out; echo err >&2; exit 3", Duration::from_secs(30));
         assert_eq!((&*ended.stdout, &*ended.stderr), ("out\n", "err\n"));
-        assert_eq!(ended.trouble().as_deref(), Some("exit status: 3"));
-        assert!(shell("exit 0", Duration::from_secs(30)).trouble().is_none());
+        assert_eq!(ended.failure().as_deref(), Some("exit status: 3"));
+        assert!(shell("exit 0", Duration::from_secs(30)).failure().is_none());
     }
 
     #[test]
     fn a_hang_ends_at_the_limit_with_what_was_said_before() {
         let ended = shell("echo begun >&2; exec sleep 60", Duration::from_millis(300));
-        assert!(ended.status.is_none() && ended.took < Duration::from_secs(30));
+        assert!(ended.status.is_none() && ended.elapsed < Duration::from_secs(30));
         assert_eq!(ended.tail(), "begun");
-        assert!(ended.trouble().is_some_and(|text| text.contains("hung")));
+        assert!(
+            ended
+                .failure()
+                .is_some_and(|text| text.contains("time limit"))
+        );
     }
 
     #[test]
@@ -209,6 +214,6 @@ mod tests {
     #[test]
     fn a_crash_is_told() {
         let ended = shell("kill -SEGV $$", Duration::from_secs(30));
-        assert!(ended.trouble().is_some_and(|text| text.contains("signal")));
+        assert!(ended.failure().is_some_and(|text| text.contains("signal")));
     }
 }

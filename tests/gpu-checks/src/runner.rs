@@ -1,8 +1,7 @@
-//! A whole run: every check in a process of its own, the examples, and the files that say what came
-//! of it.
+//! Runs every check in its own process, then the examples, and writes the result files.
 //!
-//! Why processes: a hang or a crash costs one row, and each check finds a driver that nobody has
-//! used. Must never import: cudarc. Whoever starts the checks must not need a driver that works.
+//! Separate processes limit a hang or a crash to one row and give each check a fresh driver. This
+//! process never calls the driver, so that it works even if the driver hangs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,24 +9,24 @@ use std::time::{Duration, Instant, SystemTime};
 use std::{env, fs};
 
 use crate::arguments::Run;
-use crate::check::{Check, Row, Verdict, World};
+use crate::check::{Check, Row, RunMode, Verdict};
 use crate::outcome::{Machine, Outcome, Part};
 use crate::{checks, examples, process, table};
 
-/// How long the driver may take to say what it has.
+/// Time limit for the query of the driver.
 const MACHINE_LIMIT: Duration = Duration::from_secs(60);
 
-/// Does what was asked for, prints the table and writes the files.
+/// Runs the selected checks, prints the table and writes the files.
 ///
 /// # Errors
-/// A text for the user: no device, a name that no check has, a file that cannot be written.
+/// A message for the user: no device, an unknown check name, or a file that cannot be written.
 pub(crate) fn run(asked: &Run) -> Result<Outcome, String> {
     let names: Vec<_> = checks::all().map(|check| check.name).collect();
     for name in asked.only.iter().chain(&asked.skip) {
         if !names.contains(&name.as_str()) && name != examples::NAME {
             let known = names.join(", ");
             return Err(format!(
-                "there is no check `{name}`; there are {known}, {}",
+                "unknown check `{name}`; available: {known}, {}",
                 examples::NAME
             ));
         }
@@ -40,19 +39,19 @@ pub(crate) fn run(asked: &Run) -> Result<Outcome, String> {
         gpuprof: env!("CARGO_PKG_VERSION").into(),
         date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         command: env::args().collect::<Vec<_>>().join(" "),
-        short: asked.world.short,
-        machine: machine(&asked.world)?,
+        short: asked.run_mode.short,
+        machine: machine(&asked.run_mode)?,
         parts: Vec::new(),
     };
     print!("{}", table::head(&outcome));
     for check in checks::all().filter(|check| wanted(check.name)) {
         eprintln!("{} …", check.name);
-        outcome.parts.push(part(check, &asked.world));
+        outcome.parts.push(part(check, &asked.run_mode));
     }
     let mut tables = None;
     if wanted(examples::NAME) {
         eprintln!("{} …", examples::NAME);
-        let (part, printed) = examples::run(&examples_folder()?, asked.world.simulated);
+        let (part, printed) = examples::run(&examples_folder()?, asked.run_mode.simulated);
         outcome.parts.push(part);
         tables = Some(printed);
     }
@@ -63,13 +62,18 @@ pub(crate) fn run(asked: &Run) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// This program again, with the variables of the caller that could change something taken away.
-pub(crate) fn itself(arguments: &[&str], world: &World) -> Result<Command, String> {
-    let path = env::current_exe().map_err(|error| format!("where am I: {error}"))?;
+/// A command that runs this program again, without the caller's variables that could change a
+/// measurement.
+pub(crate) fn own_command(arguments: &[&str], run_mode: &RunMode) -> Result<Command, String> {
+    let path =
+        env::current_exe().map_err(|error| format!("cannot find this program's path: {error}"))?;
     let mut command = Command::new(path);
-    process::neutral(&mut command);
+    process::clear_settings(&mut command);
     command.args(arguments);
-    for (given, flag) in [(world.simulated, "--simulated"), (world.short, "--short")] {
+    for (given, flag) in [
+        (run_mode.simulated, "--simulated"),
+        (run_mode.short, "--short"),
+    ] {
         if given {
             command.arg(flag);
         }
@@ -77,10 +81,10 @@ pub(crate) fn itself(arguments: &[&str], world: &World) -> Result<Command, Strin
     Ok(command)
 }
 
-fn machine(world: &World) -> Result<Machine, String> {
-    let ended = process::run(itself(&["machine"], world)?, MACHINE_LIMIT)
-        .map_err(|error| format!("cannot run myself: {error}"))?;
-    match ended.trouble() {
+fn machine(run_mode: &RunMode) -> Result<Machine, String> {
+    let ended = process::run(own_command(&["machine"], run_mode)?, MACHINE_LIMIT)
+        .map_err(|error| format!("cannot run this program again: {error}"))?;
+    match ended.failure() {
         Some(trouble) => Err(format!(
             "no check can run here ({trouble}):\n{}",
             ended.tail()
@@ -90,10 +94,10 @@ fn machine(world: &World) -> Result<Machine, String> {
     }
 }
 
-/// One check in its process.
-fn part(check: &Check, world: &World) -> Part {
+/// Runs one check in its process.
+fn part(check: &Check, run_mode: &RunMode) -> Part {
     let began = Instant::now();
-    let rows = itself(&["check", check.name], world)
+    let rows = own_command(&["check", check.name], run_mode)
         .and_then(|command| {
             process::run(command, check.limit).map_err(|error| format!("cannot run: {error}"))
         })
@@ -106,30 +110,37 @@ fn part(check: &Check, world: &World) -> Part {
     }
 }
 
-/// The rows that a check printed, and one more where it did not end well.
-fn rows(ended: &process::Ended) -> Vec<Row> {
+/// The rows that a check printed, and a failed row if the process failed.
+fn rows(ended: &process::Finished) -> Vec<Row> {
     let last = ended.stdout.lines().last().unwrap_or_default();
     let answer = serde_json::from_str::<Result<Vec<Row>, String>>(last);
-    if let Some(trouble) = ended.trouble() {
+    if let Some(trouble) = ended.failure() {
         let mut rows = answer.ok().and_then(Result::ok).unwrap_or_default();
         rows.push(failed(&format!("{trouble}\n{}", ended.tail())));
         return rows;
     }
     match answer {
-        Ok(Ok(rows)) if rows.is_empty() => vec![failed("it found nothing")],
+        Ok(Ok(rows)) if rows.is_empty() => vec![failed("it returned no rows")],
         Ok(Ok(rows)) => rows,
-        Ok(Err(error)) => vec![failed(&format!("cannot be made: {error}"))],
+        Ok(Err(error)) => vec![failed(&format!("cannot run: {error}"))],
         Err(error) => vec![failed(&format!("no rows: {error}\n{}", ended.tail()))],
     }
 }
 
 fn failed(how: &str) -> Row {
-    Row::held("the check itself", how, "ends well, with rows", false)
+    Row::judged(
+        "the check itself",
+        how,
+        "exits with status 0 and rows",
+        false,
+    )
 }
 
-/// Beside this program, as in the pack; in a folder of their own, as cargo builds them.
+/// The folder of the examples: beside this program in the pack, in cargo's `examples` folder
+/// otherwise.
 fn examples_folder() -> Result<PathBuf, String> {
-    let path = env::current_exe().map_err(|error| format!("where am I: {error}"))?;
+    let path =
+        env::current_exe().map_err(|error| format!("cannot find this program's path: {error}"))?;
     let here = path.parent().unwrap_or(Path::new("."));
     let own = here.join("examples");
     Ok(if own.is_dir() { own } else { here.into() })
@@ -153,9 +164,9 @@ fn write(folder: &Path, outcome: &Outcome, examples: Option<&str>) -> Result<(),
 }
 
 impl Outcome {
-    /// Whether everything is as it is wanted.
-    pub(crate) fn is_good(&self) -> bool {
-        self.count(Verdict::Bad) == 0
+    /// True if no row failed.
+    pub(crate) fn has_passed(&self) -> bool {
+        self.count(Verdict::Fail) == 0
     }
 }
 
@@ -163,18 +174,18 @@ impl Outcome {
 mod tests {
     use super::*;
 
-    fn ended(script: &str) -> process::Ended {
+    fn ended(script: &str) -> process::Finished {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         process::run(command, Duration::from_secs(30)).expect("there is a shell")
     }
 
-    const ROWS: &str = r#"{"Ok":[{"what":"a","measured":"1","wanted":"1","verdict":"good"}]}"#;
+    const ROWS: &str = r#"{"Ok":[{"what":"a","measured":"1","wanted":"1","verdict":"pass"}]}"#;
 
     #[test]
     fn the_last_line_of_a_check_is_its_rows() {
         let rows = rows(&ended(&format!("echo something else; echo '{ROWS}'")));
-        assert_eq!((rows.len(), rows[0].verdict), (1, Verdict::Good));
+        assert_eq!((rows.len(), rows[0].verdict), (1, Verdict::Pass));
     }
 
     #[test]
@@ -185,13 +196,13 @@ mod tests {
                 "exit status: 4\nwhy",
             ),
             ("echo '{\"Err\":\"no kernel\"}'".into(), "no kernel"),
-            ("echo '{\"Ok\":[]}'".into(), "nothing"),
+            ("echo '{\"Ok\":[]}'".into(), "no rows"),
             ("echo rubbish".into(), "no rows"),
         ] {
             let rows = rows(&ended(&script));
             let bad: Vec<_> = rows
                 .iter()
-                .filter(|row| row.verdict == Verdict::Bad)
+                .filter(|row| row.verdict == Verdict::Fail)
                 .collect();
             assert!(bad.len() == 1 && bad[0].measured.contains(said), "{rows:?}");
         }

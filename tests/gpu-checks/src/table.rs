@@ -1,6 +1,4 @@
-//! The run as text: one table, which is Markdown and readable as it stands.
-//!
-//! Must never import: anything that runs or measures.
+//! The result of a run as one Markdown table.
 
 use std::fmt::Write;
 
@@ -8,18 +6,18 @@ use crate::check::{Row, Verdict};
 use crate::outcome::Outcome;
 
 const HEAD: [&str; 4] = ["check", "measured", "wanted", "verdict"];
-/// Wider columns are not padded: one long answer must not push all others off the screen.
+/// Columns are padded to at most this width, so that one long cell does not widen every row.
 const WIDEST: usize = 60;
 
-/// Head, table, promises and closing line.
+/// The complete page: machine, table, promises and totals.
 pub(crate) fn markdown(outcome: &Outcome) -> String {
     let mut text = String::from("# gpuprof on this machine\n\n");
     text.push_str(&head(outcome));
     text.push('\n');
     text.push_str(&table(outcome));
-    text.push_str("\nWhat each check holds:\n\n");
+    text.push_str("\nWhat each check promises:\n\n");
     for part in &outcome.parts {
-        // A text can always be written to.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(
             text,
             "- {} ({:.1} s): {}",
@@ -30,7 +28,7 @@ pub(crate) fn markdown(outcome: &Outcome) -> String {
     text
 }
 
-/// What ran where, and what of it is no measurement.
+/// The machine and the command, and a note if the times are not measurements.
 pub(crate) fn head(outcome: &Outcome) -> String {
     let machine = &outcome.machine;
     let mut text = String::new();
@@ -89,23 +87,23 @@ pub(crate) fn table(outcome: &Outcome) -> String {
     text
 }
 
-/// How many rows ended how.
+/// The number of rows with each verdict.
 pub(crate) fn closing(outcome: &Outcome) -> String {
     format!(
-        "{} as wanted, {} not, {} told, {} not answered here",
-        outcome.count(Verdict::Good),
-        outcome.count(Verdict::Bad),
-        outcome.count(Verdict::Told),
-        outcome.count(Verdict::NotHere)
+        "{} passed, {} failed, {} for information, {} not available",
+        outcome.count(Verdict::Pass),
+        outcome.count(Verdict::Fail),
+        outcome.count(Verdict::Info),
+        outcome.count(Verdict::Unavailable)
     )
 }
 
 fn cells(part: &str, row: &Row) -> [String; 4] {
     let verdict = match row.verdict {
-        Verdict::Good => "good",
-        Verdict::Bad => "BAD",
-        Verdict::Told => "told",
-        Verdict::NotHere => "not here",
+        Verdict::Pass => "pass",
+        Verdict::Fail => "FAIL",
+        Verdict::Info => "info",
+        Verdict::Unavailable => "n/a",
     };
     [
         cell(&format!("{part}: {}", row.what)),
@@ -115,7 +113,7 @@ fn cells(part: &str, row: &Row) -> [String; 4] {
     ]
 }
 
-/// One line, without what would end a cell.
+/// The text on one line, with `|` escaped.
 fn cell(text: &str) -> String {
     let lines: Vec<_> = text
         .lines()
@@ -159,26 +157,26 @@ mod tests {
     #[test]
     fn a_row_is_one_line_of_four_cells() {
         let outcome = outcome(vec![
-            Row::held("a|b", "first\n\nsecond", "third", false),
-            Row::told("c", "d".repeat(70)),
+            Row::judged("a|b", "first\n\nsecond", "third", false),
+            Row::info("c", "d".repeat(70)),
         ]);
         let text = table(&outcome);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 4);
         assert!(lines[2].starts_with("| one: a\\|b | first / second | third "));
-        assert!(lines[2].ends_with("| BAD     |"), "{text}");
-        // The long cell does not widen the others.
+        assert!(lines[2].ends_with("| FAIL    |"), "{text}");
+        // The long cell does not widen the other columns.
         assert!(lines[2].chars().count() < 60, "{text}");
     }
 
     #[test]
     fn the_page_says_what_is_no_measurement_and_counts_the_verdicts() {
         let text = markdown(&outcome(vec![
-            Row::held("a", "1", "1", true),
-            Row::not_here("b", "one device"),
+            Row::judged("a", "1", "1", true),
+            Row::unavailable("b", "one device"),
         ]));
         assert!(text.contains("simulated device: no time here is a measurement"));
         assert!(text.contains("- one (1.2 s): It holds.\n"), "{text}");
-        assert!(text.ends_with("\n1 as wanted, 0 not, 0 told, 1 not answered here\n"));
+        assert!(text.ends_with("\n1 passed, 0 failed, 0 for information, 1 not available\n"));
     }
 }

@@ -1,9 +1,8 @@
-//! Promise: what the GPU pack runs works before it is carried to a GPU. Every check is made on the
-//! simulated device, with small counts; a row that is not as wanted, and a check that says nothing,
-//! fail here.
+//! Promise: every check of the GPU pack works on the simulated device with small counts. A failed
+//! row, and a check without rows, fail this test.
 //!
-//! The examples are left out: `tests/suite/reports/examples.rs` runs them, and who tests this
-//! package alone has not built them.
+//! The examples are skipped: `tests/suite/reports/examples.rs` runs them, and a test of this
+//! package alone does not build them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -67,19 +66,19 @@ fn every_check_holds_on_the_simulated_device() {
 
     let outcome = outcome(&out);
     let rows = rows(&outcome);
-    let bad: Vec<_> = rows
+    let failed: Vec<_> = rows
         .iter()
-        .filter(|(_, row)| row["verdict"] == "bad")
+        .filter(|(_, row)| row["verdict"] == "fail")
         .collect();
-    assert!(bad.is_empty(), "{bad:#?}");
-    let told: BTreeSet<_> = rows.iter().map(|(part, _)| (*part).to_owned()).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    let reported: BTreeSet<_> = rows.iter().map(|(part, _)| (*part).to_owned()).collect();
     let list = text(&run(gpu_checks(&["list"])).stdout);
     let listed: BTreeSet<_> = list
         .lines()
         .filter_map(|line| line.split_whitespace().next())
         .map(String::from)
         .collect();
-    assert_eq!(told, listed, "each check has at least one row");
+    assert_eq!(reported, listed, "each check has at least one row");
     assert!(listed.len() > 7, "{list}");
 
     assert_eq!(outcome["machine"]["simulated"], true);

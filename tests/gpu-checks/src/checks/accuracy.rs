@@ -1,5 +1,5 @@
-//! What gpuprof's GPU times are worth: held against event pairs written by hand around the same
-//! launches, against each other, and (in `ncu`) against Nsight Compute.
+//! Accuracy of GPU spans, compared with event pairs around the same launches, with nested spans,
+//! and (in `nsight_compute`) with Nsight Compute.
 
 mod event_overhead;
 mod nested_spans;
@@ -14,9 +14,9 @@ use gpuprof::{Profile, Session, gpu_profile};
 
 use super::raw_driver::{self, Answer, Kernel, Pair};
 use super::statistics::{Spread, figure, off, percent, performance, time};
-use crate::check::{Check, Row, World};
+use crate::check::{Check, Row, RunMode};
 
-pub(crate) use nsight_compute::SCENES;
+pub(crate) use nsight_compute::PROGRAMS;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -27,35 +27,34 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         name: "parts-and-whole",
-        promise: "A caller's GPU span is no shorter than the spans inside it on the same stream.",
+        promise: "A caller's GPU span is no shorter than its nested spans.",
         limit: Duration::from_secs(60),
         run: nested_spans::parts_and_whole,
     },
     Check {
-        name: "event-floor",
-        promise: "The event floor in the report is what empty pairs of events read.",
+        name: "event-overhead",
+        promise: "The reported event overhead equals the duration of empty event pairs.",
         limit: Duration::from_secs(60),
-        run: event_overhead::event_floor,
+        run: event_overhead::run,
     },
     Check {
         name: "kernel-time",
-        promise: "GPU spans of kernels of over 100 µs are within 2 % of Nsight Compute's \
-            durations.",
+        promise: "GPU spans of over 100 µs are within 2 % of Nsight Compute's durations.",
         limit: Duration::from_secs(300),
         run: nsight_compute::kernel_time,
     },
 ];
 
-/// The most that spans may differ from their reference.
+/// Accepted relative difference between a span and its reference.
 const WANTED: f64 = 0.02;
-/// Below this the events themselves are too much of a span for that.
+/// Shorter spans are not compared, because the events themselves are too large a share.
 const LONG_NS: f64 = 100_000.0;
-/// Two records more, of about a microsecond each, stand in a span around a pair.
+/// The minimum for a span around another event pair, which contains two more records of about 1 µs
+/// each.
 const VERY_LONG_NS: f64 = 250_000.0;
-/// The resolution of events by the driver's reference (cuEventElapsedTime), ns: as much may a part
-/// read beyond its whole.
+/// Resolution of events (cuEventElapsedTime), ns: a nested span may exceed its parent by this much.
 const RESOLUTION_NS: f64 = 500.0;
-/// Half a bucket of the histogram that percentiles come from, as docs/reading-the-table.md says.
+/// Half a histogram bucket, the error of percentiles (docs/reading-the-table.md).
 const BUCKET: f64 = 1.0 / 32.0;
 
 const ANNOTATED: &str = "by the attribute";
@@ -77,11 +76,10 @@ fn pair_around(stream: &CudaStream, kernel: &Kernel, pair: Pair) -> Answer {
     pair.end(stream)
 }
 
-/// Kernels by name: three whose length is given, one that memory limits and one that arithmetic
-/// limits.
-fn subjects(stream: &Arc<CudaStream>, world: &World) -> Answer<Vec<(&'static str, Kernel)>> {
-    let (elements, side) = match world.simulated {
-        // Its results are computed on the host.
+/// Kernels by name: three with a given duration, one limited by memory and one by arithmetic.
+fn subjects(stream: &Arc<CudaStream>, run_mode: &RunMode) -> Answer<Vec<(&'static str, Kernel)>> {
+    let (elements, side) = match run_mode.simulated {
+        // The simulated device computes results on the host, so the kernels are small.
         true => (1 << 12, 32),
         false => (1 << 27, 1536),
     };
@@ -98,8 +96,8 @@ fn subjects(stream: &Arc<CudaStream>, world: &World) -> Answer<Vec<(&'static str
 #[derive(Clone, Copy)]
 enum State<'a> {
     Idle,
-    /// This is queued first, so that start, kernel and end stand in the queue before any of them
-    /// begins.
+    /// This kernel is queued first, so that start event, kernel and end event are queued before any
+    /// of them executes.
     Busy(&'a Kernel),
 }
 
@@ -119,52 +117,52 @@ impl State<'_> {
     }
 }
 
-/// Every call by itself, ns.
+/// The duration of every single call, ns.
 #[derive(Default)]
 struct Measured {
     annotated: Vec<f64>,
     by_hand: Vec<f64>,
-    /// The span of a function, and the pair inside it.
+    /// The GPU span of a function, and the event pair inside it.
     around: Vec<f64>,
     inside: Vec<f64>,
-    /// Median and mean as the report has them.
+    /// Median and mean from the report.
     p50: f64,
     mean: f64,
 }
 
 impl Measured {
-    /// By how much each span is longer than the pair inside it.
+    /// How much longer each span is than the event pair inside it, ns.
     fn longer(&self) -> Vec<f64> {
         let calls = self.around.iter().zip(&self.inside);
         calls.map(|(around, inside)| around - inside).collect()
     }
 }
 
-fn accuracy(world: &World) -> Result<Vec<Row>, String> {
+fn accuracy(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let stream = raw_driver::stream().map_err(text)?;
-    let subjects = subjects(&stream, world).map_err(text)?;
+    let subjects = subjects(&stream, run_mode).map_err(text)?;
     let before = Kernel::spin(100_000).map_err(text)?;
-    let calls = if world.short { 5 } else { 200 };
+    let calls = if run_mode.short { 5 } else { 200 };
     let (mut rows, mut longer) = (Vec::new(), Vec::new());
     for state in [State::Idle, State::Busy(&before)] {
         for (name, kernel) in &subjects {
             let measured = measure(&stream, kernel, calls, state)?;
             let what = format!("{name}, {}, {calls} calls", state.name());
-            rows.extend(compared(world, &what, &measured));
+            rows.extend(compared(run_mode, &what, &measured));
             longer.extend(measured.longer());
         }
     }
     let least = Spread::of(&longer).least;
-    rows.push(Row::held(
+    rows.push(Row::judged(
         format!("least of the {} spans less the pair inside", longer.len()),
-        marked(world, time(least)),
+        marked(run_mode, time(least)),
         "at least -0.5 µs, the resolution of events",
         least >= -RESOLUTION_NS,
     ));
     Ok(rows)
 }
 
-/// The three ways in turn, so that whatever drifts drifts for all.
+/// Measures the three methods in turn, so that drift affects all of them equally.
 fn measure(
     stream: &Arc<CudaStream>,
     kernel: &Kernel,
@@ -176,13 +174,13 @@ fn measure(
     let mut measured = Measured::default();
     for round in 0..calls + 3 {
         if round == 3 {
-            // The first ones load the kernel and make events.
+            // The first calls load the kernel and create events.
             measured = Measured::default();
             gpuprof::reset();
         }
-        for way in 0..3 {
+        for method in 0..3 {
             before.prepare(stream).map_err(text)?;
-            match (round + way) % 3 {
+            match (round + method) % 3 {
                 0 => {
                     annotated(stream, kernel).map_err(text)?;
                     measured
@@ -211,7 +209,7 @@ fn measure(
     Ok(measured)
 }
 
-/// The span of the call that came after those `before`: what it adds to the function's total.
+/// The span of the latest call: the increase of the function's total since the calls in `before`.
 fn one_more(stream: &CudaStream, name: &str, before: &[f64]) -> Result<f64, String> {
     stream.synchronize().map_err(text)?;
     let profile = gpuprof::collect();
@@ -226,7 +224,7 @@ fn one_more(stream: &CudaStream, name: &str, before: &[f64]) -> Result<f64, Stri
     }
 }
 
-fn compared(world: &World, what: &str, measured: &Measured) -> Vec<Row> {
+fn compared(run_mode: &RunMode, what: &str, measured: &Measured) -> Vec<Row> {
     let hand = Spread::of(&measured.by_hand);
     let ours = Spread::of(&measured.annotated);
     let row = |name: &str, shown: String, apart: f64, wanted: f64| {
@@ -236,8 +234,8 @@ fn compared(world: &World, what: &str, measured: &Measured) -> Vec<Row> {
         );
         let limit = format!("within {:.1} %", 100.0 * wanted);
         match hand.median >= LONG_NS {
-            true => performance(world, what, shown, limit, apart.abs() <= wanted),
-            false => figure(world, what, shown),
+            true => performance(run_mode, what, shown, limit, apart.abs() <= wanted),
+            false => figure(run_mode, what, shown),
         }
     };
     let shown = |is: f64, reference: f64| format!("{}, by hand {}", time(is), time(reference));
@@ -260,23 +258,23 @@ fn compared(world: &World, what: &str, measured: &Measured) -> Vec<Row> {
             off(ours.median, hand.median),
             WANTED,
         ),
-        enclosed(world, what, measured),
+        enclosed(run_mode, what, measured),
     ]
 }
 
-/// A span against the pair inside the same call: it is longer, and by little.
-fn enclosed(world: &World, what: &str, measured: &Measured) -> Row {
+/// Compares a span with the event pair inside the same call: it is slightly longer.
+fn enclosed(run_mode: &RunMode, what: &str, measured: &Measured) -> Row {
     let (longer, inside) = (Spread::of(&measured.longer()), Spread::of(&measured.inside));
     let share = longer.median / inside.median;
     let what = format!("{what}: span less the pair inside the same call");
     let shown = format!("{}: {}", longer.time(), percent(share));
     match inside.median >= VERY_LONG_NS {
-        true => performance(world, what, shown, "at most 2 %", share <= WANTED),
-        false => figure(world, what, shown),
+        true => performance(run_mode, what, shown, "at most 2 %", share <= WANTED),
+        false => figure(run_mode, what, shown),
     }
 }
 
-/// GPU times of the function of this name.
+/// The GPU times of the function `name`.
 fn gpu_times<'a>(profile: &'a Profile, name: &str) -> Result<&'a GpuSpanStats, String> {
     let mut functions = profile.functions.iter();
     let function = functions.find(|function| function.name == name);
@@ -285,8 +283,8 @@ fn gpu_times<'a>(profile: &'a Profile, name: &str) -> Result<&'a GpuSpanStats, S
         .ok_or_else(|| format!("no call of `{name}` was timed: {:?}", profile.diagnostics))
 }
 
-fn marked(world: &World, figure: String) -> String {
-    match world.simulated {
+fn marked(run_mode: &RunMode, figure: String) -> String {
+    match run_mode.simulated {
         true => format!("simulated device: {figure}"),
         false => figure,
     }

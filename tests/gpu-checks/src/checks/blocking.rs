@@ -1,8 +1,8 @@
-//! Promise: gpuprof adds no call that waits. Spans on a stream whose kernel runs for seconds end at
-//! once, and so does a look at the profile.
+//! Promise: gpuprof adds no call that waits. Spans on a stream whose kernel runs for seconds return
+//! immediately, and so does a snapshot.
 //!
-//! The driver itself blocks a caller whose stream's queue is full. How much fits is measured first,
-//! without any span, and the spans stay well below it.
+//! The driver itself blocks a caller whose stream queue is full. The capacity is measured first
+//! without spans, and the spans stay well below it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use cudarc::driver::{CudaEvent, CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
 
-use crate::check::{Check, Row, World};
-use crate::device::{Gpu, while_doing};
+use crate::check::{Check, Row, RunMode};
+use crate::device::{Gpu, failed_in};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "blocking",
@@ -20,11 +20,11 @@ pub(crate) const CHECKS: &[Check] = &[Check {
     run,
 }];
 
-/// Spans on the busy stream, if the driver's queue holds as many.
+/// Spans on the busy stream, if the driver's queue has room for them.
 const SPANS: usize = 1_000;
-/// Spans on the other one.
+/// Spans on the other stream.
 const ELSEWHERE: usize = 100;
-/// What a span puts on its stream: two events and a launch.
+/// Operations of a span on its stream: two event records and a launch.
 const OPERATIONS: usize = 3;
 
 #[gpu_profile]
@@ -37,19 +37,19 @@ fn beside(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<(), DriverError> {
     gpu.spin(stream, 0)
 }
 
-fn run(world: &World) -> Result<Vec<Row>, String> {
-    measure(world).map_err(while_doing("the driver"))
+fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    measure(run_mode).map_err(failed_in("the driver"))
 }
 
-fn measure(world: &World) -> Result<Vec<Row>, DriverError> {
+fn measure(run_mode: &RunMode) -> Result<Vec<Row>, DriverError> {
     let gpu = Gpu::new()?;
     let (busy, free) = (gpu.context.new_stream()?, gpu.context.new_stream()?);
-    // Twice the half that is asked for below; modelled time is the host's, on which a short run
-    // must not stand or fall.
-    let length = Duration::from_secs(if world.short { 1 } else { 2 });
+    // Twice the accepted duration, which is half of the kernel's. Simulated time is the host's, so
+    // a short run must not depend on it.
+    let length = Duration::from_secs(if run_mode.short { 1 } else { 2 });
     let room = room(&gpu, &busy)?;
     let spans = SPANS.min(room / OPERATIONS / 2);
-    // What gpuprof does once is not what a span costs.
+    // One-time work of gpuprof is not part of a span's cost.
     behind(&gpu, &busy)?;
     beside(&gpu, &free)?;
     gpu.context.synchronize()?;
@@ -82,18 +82,18 @@ fn measure(world: &World) -> Result<Vec<Row>, DriverError> {
     };
     let (measured, good) = quick(spent, after_spans);
     let what = format!("{spans} spans behind a kernel of {length:?} and {ELSEWHERE} beside it");
-    let mut rows = vec![Row::held(what, measured, &wanted, good)];
+    let mut rows = vec![Row::judged(what, measured, &wanted, good)];
     let each = here / u32::try_from(spans.max(1)).unwrap_or(u32::MAX);
-    rows.push(Row::told(
+    rows.push(Row::info(
         "one span with its launch behind that kernel, mean",
-        if world.simulated {
+        if run_mode.simulated {
             "not measured: simulated device".into()
         } else {
             format!("{each:.1?}")
         },
     ));
     let (measured, good) = quick(looking, after_snapshot);
-    rows.push(Row::held("a snapshot meanwhile", measured, &wanted, good));
+    rows.push(Row::judged("a snapshot meanwhile", measured, &wanted, good));
     rows.push(calls("the snapshot's calls", &snapshot, spans, false));
     rows.push(calls(
         "the report's calls once the kernel is over",
@@ -104,19 +104,20 @@ fn measure(world: &World) -> Result<Vec<Row>, DriverError> {
     Ok(rows)
 }
 
-/// How many launches fit behind a running kernel before one waits, at most twice what is needed.
+/// The number of launches that fit behind a running kernel before one waits, at most twice the
+/// required number.
 fn room(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<usize, DriverError> {
     let enough = 2 * OPERATIONS * SPANS;
     super::driver::room(gpu, stream, enough, || gpu.spin(stream, 0))
 }
 
-/// Starts the kernel and gives an event behind it; returns once it runs.
+/// Starts the kernel and returns an event recorded behind it, once the kernel runs.
 fn start(gpu: &Gpu, stream: &Arc<CudaStream>, length: Duration) -> Result<CudaEvent, DriverError> {
     gpu.spin(stream, length.as_nanos() as u64)?;
     stream.record_event(None)
 }
 
-/// Every call is there, and timed or said not to be.
+/// Every call is counted as timed or with the reason why not.
 fn calls(what: &str, profile: &Profile, spans: usize, finished: bool) -> Row {
     let mut shown = Vec::new();
     let mut good = profile.diagnostics.errors.is_empty();
@@ -126,13 +127,13 @@ fn calls(what: &str, profile: &Profile, spans: usize, finished: bool) -> Row {
             .iter()
             .find(|function| function.name.ends_with(name));
         let Some(function) = found else {
-            return Row::held(what, format!("no {name}"), "both functions", false);
+            return Row::judged(what, format!("no {name}"), "both functions", false);
         };
         let timed = function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
         let untimed = &function.untimed;
         good &= function.calls == expected as u64 && timed + untimed.sum() == function.calls;
-        // Behind a kernel that runs on nothing can have finished but the first call, which may not
-        // have been read yet.
+        // Behind a running kernel only the first call can have finished, and it may not have been
+        // read yet.
         good &= if finished {
             timed == function.calls
         } else {
@@ -153,5 +154,5 @@ fn calls(what: &str, profile: &Profile, spans: usize, finished: bool) -> Row {
             "none timed behind the kernel, at most the first"
         }
     );
-    Row::held(what, shown.join("; "), wanted, good)
+    Row::judged(what, shown.join("; "), wanted, good)
 }

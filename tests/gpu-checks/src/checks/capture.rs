@@ -1,8 +1,7 @@
-//! Promise: a capture succeeds in each mode while other threads run spans as fast as they can, its
-//! graph does what the program captured, and annotated functions inside it are counted.
+//! Promise: captures succeed in each mode while other threads run spans without pause, the graph
+//! computes the captured work, and annotated functions inside a capture are counted.
 //!
-//! This is where other watchers of the GPU break programs: a query by a helper thread spoils a
-//! GLOBAL capture.
+//! A query on a helper thread invalidates a GLOBAL capture, which is how profilers break programs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -14,13 +13,12 @@ use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaSlice, CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
 
-use crate::check::{Check, Row, World};
-use crate::device::{Gpu, while_doing};
+use crate::check::{Check, Row, RunMode};
+use crate::device::{Gpu, failed_in};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "capture",
-    promise: "Captures succeed in each mode while other threads run spans, and their graphs \
-        compute what they should.",
+    promise: "Captures succeed in each mode while other threads run spans.",
     limit: Duration::from_secs(180),
     run,
 }];
@@ -31,13 +29,13 @@ const MODES: [(&str, Mode); 3] = [
     ("RELAXED", Mode::CU_STREAM_CAPTURE_MODE_RELAXED),
 ];
 
-/// Threads that run spans meanwhile.
+/// Threads that run spans during the captures.
 const THREADS: usize = 3;
 /// Elements of the captured work.
 const N: usize = 4_096;
-/// How long a capture waits for a span of another thread.
+/// How long a capture waits for another thread's span.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Additions of one graph.
+/// Additions per graph.
 const ADDITIONS: usize = 2;
 
 #[gpu_profile]
@@ -55,32 +53,32 @@ fn meanwhile(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<(), DriverError> {
     gpu.spin(stream, 0)
 }
 
-/// What one mode came to.
+/// The result of one mode.
 #[derive(Default)]
 struct Outcome {
     captured: usize,
     right: usize,
-    /// Additions that were captured after at least one whole span of another thread inside the same
+    /// Additions captured after at least one complete span of another thread within the same
     /// capture.
     beside: usize,
-    /// The first thing that went wrong.
+    /// The first failure.
     error: Option<String>,
 }
 
-fn run(world: &World) -> Result<Vec<Row>, String> {
-    let gpu = Gpu::new().map_err(while_doing("the device"))?;
-    let times = if world.short { 20 } else { 300 };
+fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let gpu = Gpu::new().map_err(failed_in("the device"))?;
+    let times = if run_mode.short { 20 } else { 300 };
     let stop = AtomicBool::new(false);
     let spans = AtomicU64::new(0);
     let mut rows = Vec::new();
-    // Made before any capture: making a stream is not what is looked at here.
+    // Created before any capture: stream creation is not what this checks.
     let streams = (0..THREADS).map(|_| gpu.context.new_stream());
     let streams = streams
         .collect::<Result<Vec<_>, _>>()
-        .map_err(while_doing("the streams"))?;
+        .map_err(failed_in("the streams"))?;
     let ready = Barrier::new(THREADS + 1);
     let profile = thread::scope(|scope| {
-        let one = |stream| {
+        let spawn = |stream| {
             let (gpu, stop, spans, ready) = (&gpu, &stop, &spans, &ready);
             scope.spawn(move || {
                 let bound = gpu.context.bind_to_thread();
@@ -89,7 +87,7 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
                 spans_until(gpu, stream, stop, spans)
             })
         };
-        let others: Vec<_> = streams.iter().map(one).collect();
+        let others: Vec<_> = streams.iter().map(spawn).collect();
         ready.wait();
         let outcomes = MODES.map(|(name, mode)| {
             let before = spans.load(Ordering::Relaxed);
@@ -101,14 +99,14 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
             other
                 .join()
                 .map_err(|_| "a thread with spans panicked".to_owned())?
-                .map_err(while_doing("a span beside the captures"))?;
+                .map_err(failed_in("a span beside the captures"))?;
         }
         for (name, outcome, spans) in outcomes {
             rows.push(row(name, &outcome, times, spans));
         }
         gpu.context
             .synchronize()
-            .map_err(while_doing("synchronizing"))?;
+            .map_err(failed_in("synchronizing"))?;
         Ok::<_, String>(gpuprof::collect())
     })?;
     rows.extend(counted(
@@ -119,7 +117,7 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// Spans as fast as they go until told to stop; the first of them meets gpuprof's set-up while
+/// Runs spans without pause until `stop` is set. The first of them runs gpuprof's set-up while
 /// others capture.
 fn spans_until(
     gpu: &Gpu,
@@ -172,7 +170,7 @@ fn try_captures(
     Ok(())
 }
 
-/// Waits, without a call to the driver, until another thread has ended a span; not for ever.
+/// Waits, without a driver call and for a limited time, until another thread has finished a span.
 fn a_span_ran(spans: &AtomicU64) -> bool {
     let (before, deadline) = (spans.load(Ordering::Relaxed), Instant::now() + PATIENCE);
     while spans.load(Ordering::Relaxed) == before {
@@ -187,14 +185,13 @@ fn a_span_ran(spans: &AtomicU64) -> bool {
 fn row(mode: &str, outcome: &Outcome, times: usize, spans: u64) -> Row {
     let error = outcome.error.as_deref().unwrap_or("no error");
     let waits = times * ADDITIONS;
-    Row::held(
+    Row::judged(
         format!("{times} captures in {mode} mode beside {THREADS} threads with spans"),
         format!(
-            "{} whole, {} replays right, {error}; {spans} spans meanwhile, some in {} of {waits} \
-             waits",
+            "{} complete, {} replays right, {error}; {spans} spans, some in {} of {waits} waits",
             outcome.captured, outcome.right, outcome.beside
         ),
-        format!("{times} whole, {times} right, no error, spans in every wait"),
+        format!("{times} complete, {times} right, no error, spans in every wait"),
         outcome.captured == times
             && outcome.right == times
             && outcome.beside == waits
@@ -202,7 +199,7 @@ fn row(mode: &str, outcome: &Outcome, times: usize, spans: u64) -> Row {
     )
 }
 
-/// Every call inside a capture is counted as captured, every one beside it as timed or not.
+/// Every call inside a capture is counted as captured, every other call as timed or untimed.
 fn counted(profile: &Profile, captured: u64, spans: u64) -> Vec<Row> {
     let function = |name: &str| {
         let mut functions = profile.functions.iter();
@@ -220,20 +217,20 @@ fn counted(profile: &Profile, captured: u64, spans: u64) -> Vec<Row> {
         .map(|error| format!("{} {} ×{}", error.call, error.name, error.count))
         .collect();
     vec![
-        Row::held(
+        Row::judged(
             "annotated calls inside the captures",
             format!("{} calls, {} captured", inside.0, inside.1),
             format!("{captured} calls, {captured} captured"),
             inside == (captured, captured),
         ),
-        Row::held(
+        Row::judged(
             "spans beside them",
             format!("{calls} calls = {timed} timed + {untimed} not"),
             format!("{spans} calls, all accounted for, some timed"),
             calls == spans && timed + untimed == calls && timed > 0,
         ),
-        Row::held(
-            "errors that gpuprof met",
+        Row::judged(
+            "errors of gpuprof's calls",
             if errors.is_empty() {
                 "none".into()
             } else {

@@ -1,5 +1,5 @@
-//! Promise: every context has events of its own, and no time is taken across devices. In `lives`:
-//! contexts that come and go.
+//! Promise: every context has its own events, and no time is measured across devices. `lifetimes`
+//! checks contexts that come and go.
 
 mod lifetimes;
 
@@ -13,39 +13,37 @@ use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 use gpuprof::profile::Function;
 use gpuprof::{Profile, Session, gpu_profile};
 
-use super::Scene;
+use super::TestProgram;
 use super::known_durations::{self, Wanted, as_spun, function, measured, row};
-use crate::check::{Check, Row, World};
-use crate::device::{self, Gpu, while_doing};
+use crate::check::{Check, Row, RunMode};
+use crate::device::{self, Gpu, failed_in};
 use crate::process;
-use crate::runner::itself;
+use crate::runner::own_command;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "contexts",
-        promise: "Spans in contexts that are not the primary one are timed there, and leave the \
-            current context as it is.",
+        promise: "Spans are timed in any context and leave the current context unchanged.",
         limit: Duration::from_secs(60),
         run: two_contexts,
     },
     Check {
         name: "context-lives",
-        promise: "Contexts that come and go, with times pending too, lose no time, are let go of, \
-            and leave no memory behind.",
+        promise: "Contexts that end, with times pending too, lose no time or memory.",
         limit: Duration::from_secs(300),
         run: lifetimes::run,
     },
     Check {
         name: "devices",
-        promise: "Times of several devices stand apart, and none is taken from one to another.",
+        promise: "Times of several devices are separate; none spans two devices.",
         limit: Duration::from_secs(90),
         run: devices,
     },
 ];
 
-pub(crate) const SCENES: &[Scene] = &[("devices", two_devices)];
+pub(crate) const PROGRAMS: &[TestProgram] = &[("devices", two_devices)];
 
-/// The device of everything here but the second one.
+/// The device of all checks here except the check of two devices.
 const DEVICE: i32 = 0;
 const MS: u64 = 1_000_000;
 #[gpu_profile(name = "in context")]
@@ -72,34 +70,34 @@ fn on_two_devices(
     gpus[1].spin(b, ns[1])
 }
 
-/// A context of its own, as no other handle has.
+/// A new non-primary context.
 fn not_primary() -> Result<Arc<CudaContext>, DriverError> {
     result::init()?;
     let mut handle = ptr::null_mut();
     // SAFETY: the handle is writable; no parameters, no flags.
     unsafe { sys::cuCtxCreate_v4(&mut handle, ptr::null_mut(), 0, DEVICE) }.result()?;
-    // Making it has pushed it onto this thread's stack, which would grow; cudarc sets what it
-    // needs.
+    // Creation has pushed the context onto this thread's stack, which would grow; cudarc sets the
+    // current context itself.
     let mut popped = ptr::null_mut();
     // SAFETY: the handle is writable.
     unsafe { sys::cuCtxPopCurrent_v2(&mut popped) }.result()?;
-    // SAFETY: it was made on this device, and nobody else will destroy it.
+    // SAFETY: the context was created on this device, and nobody else destroys it.
     unsafe { CudaContext::from_raw_context(DEVICE as usize, DEVICE, handle) }
 }
 
-fn two_contexts(world: &World) -> Result<Vec<Row>, String> {
-    let doing = while_doing("two contexts");
-    let calls = if world.short { 4 } else { 20 };
-    let primary = Gpu::new().map_err(&doing)?;
-    let other = Gpu::of(not_primary().map_err(&doing)?).map_err(&doing)?;
+fn two_contexts(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let failed = failed_in("two contexts");
+    let calls = if run_mode.short { 4 } else { 20 };
+    let primary = Gpu::new().map_err(&failed)?;
+    let other = Gpu::of(not_primary().map_err(&failed)?).map_err(&failed)?;
     let mut rows = Vec::new();
-    // One after the other: contexts take turns on a device.
+    // In sequence, because contexts take turns on a device.
     for (which, gpu) in [
         ("the primary context", &primary),
         ("another context", &other),
         ("the primary context again", &primary),
     ] {
-        let stream = &gpu.context.new_stream().map_err(&doing)?;
+        let stream = &gpu.context.new_stream().map_err(&failed)?;
         let profile = measured(&[(gpu, stream)], |_| {
             (0..calls).try_for_each(|_| on(gpu, stream, 2 * MS))
         })?;
@@ -115,15 +113,15 @@ fn two_contexts(world: &World) -> Result<Vec<Row>, String> {
             &[wanted],
         ));
     }
-    rows.extend(nested(&primary, &other, calls).map_err(&doing)?);
+    rows.extend(nested(&primary, &other, calls).map_err(&failed)?);
     Ok(rows)
 }
 
-/// Spans of one context inside spans of the other, while either of the two, or none, is current.
+/// Spans of one context inside spans of the other, with either context or none current.
 fn nested(primary: &Gpu, other: &Gpu, calls: u64) -> Result<Vec<Row>, DriverError> {
     let (a, b) = (primary.context.new_stream()?, other.context.new_stream()?);
     let session = Session::builder().start().expect("the only session");
-    let mut kept = 0;
+    let mut unchanged = 0;
     for call in 0..calls {
         let current = match call % 2 {
             0 => &primary.context,
@@ -131,7 +129,7 @@ fn nested(primary: &Gpu, other: &Gpu, calls: u64) -> Result<Vec<Row>, DriverErro
         };
         current.bind_to_thread()?;
         around(&a, || around(&b, || Ok(())))?;
-        kept += u64::from(result::ctx::get_current()? == Some(current.cu_ctx()));
+        unchanged += u64::from(result::ctx::get_current()? == Some(current.cu_ctx()));
     }
     let none = thread::scope(|scope| {
         let fresh = scope.spawn(|| {
@@ -147,7 +145,7 @@ fn nested(primary: &Gpu, other: &Gpu, calls: u64) -> Result<Vec<Row>, DriverErro
     let (ran, timed) = counts(found);
     let wanted = 2 * (calls + 1);
     Ok(vec![
-        Row::held(
+        Row::judged(
             "spans of one context inside spans of another",
             format!(
                 "{ran} calls, {timed} timed, {}",
@@ -156,11 +154,11 @@ fn nested(primary: &Gpu, other: &Gpu, calls: u64) -> Result<Vec<Row>, DriverErro
             format!("{wanted} calls, {wanted} timed, no error"),
             (ran, timed) == (wanted, wanted) && profile.diagnostics.errors.is_empty(),
         ),
-        Row::held(
+        Row::judged(
             "the current context after them",
-            format!("unchanged in {kept} of {calls}; none where there was none: {none}"),
+            format!("unchanged in {unchanged} of {calls}; none where there was none: {none}"),
             format!("unchanged in {calls} of {calls}; none where there was none: true"),
-            kept == calls && none,
+            unchanged == calls && none,
         ),
     ])
 }
@@ -172,40 +170,43 @@ fn counts(function: Option<&Function>) -> (u64, u64) {
     })
 }
 
-/// In a process of its own, for two simulated devices where nothing else is there.
-fn devices(world: &World) -> Result<Vec<Row>, String> {
-    if !world.simulated {
-        let count = CudaContext::device_count().map_err(while_doing("the devices"))?;
+/// Runs in its own process, so that a simulated driver can have two devices.
+fn devices(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    if !run_mode.simulated {
+        let count = CudaContext::device_count().map_err(failed_in("the devices"))?;
         if count < 2 {
             let why = format!("{count} device here, two are needed");
-            return Ok(vec![Row::not_here("times of two devices", why)]);
+            return Ok(vec![Row::unavailable("times of two devices", why)]);
         }
     }
-    let ended = process::run(itself(&["play", "devices"], world)?, CHECKS[2].limit)
-        .map_err(while_doing("the program with two devices"))?;
-    match ended.trouble() {
+    let ended = process::run(
+        own_command(&["program", "devices"], run_mode)?,
+        CHECKS[2].limit,
+    )
+    .map_err(failed_in("the program with two devices"))?;
+    match ended.failure() {
         Some(trouble) => Err(format!("{trouble}\n{}", ended.tail())),
         None => serde_json::from_str(ended.stdout.lines().last().unwrap_or_default())
-            .map_err(while_doing("its rows")),
+            .map_err(failed_in("its rows")),
     }
 }
 
-fn two_devices(world: &World) -> Result<ExitCode, String> {
-    if world.simulated {
+fn two_devices(run_mode: &RunMode) -> Result<ExitCode, String> {
+    if run_mode.simulated {
         let two = simcuda::Options {
             devices: 2,
             ..simcuda::Options::default()
         };
-        simcuda::install_with(&two).map_err(while_doing("two simulated devices"))?;
+        simcuda::install_with(&two).map_err(failed_in("two simulated devices"))?;
     } else {
-        device::open(world)?;
+        device::open(run_mode)?;
     }
-    let doing = while_doing("two devices");
-    let first = Gpu::new().map_err(&doing)?;
-    let second = Gpu::of(CudaContext::new(1).map_err(&doing)?).map_err(&doing)?;
-    let a = first.context.new_stream().map_err(&doing)?;
-    let b = second.context.new_stream().map_err(&doing)?;
-    let calls = if world.short { 3 } else { 20 };
+    let failed = failed_in("two devices");
+    let first = Gpu::new().map_err(&failed)?;
+    let second = Gpu::of(CudaContext::new(1).map_err(&failed)?).map_err(&failed)?;
+    let a = first.context.new_stream().map_err(&failed)?;
+    let b = second.context.new_stream().map_err(&failed)?;
+    let calls = if run_mode.short { 3 } else { 20 };
     let streams = [(&first, &a), (&second, &b)];
     let profile = measured(&streams, |_| {
         for _ in 0..calls {
@@ -233,7 +234,7 @@ fn two_devices(world: &World) -> Result<ExitCode, String> {
     ];
     println!(
         "{}",
-        serde_json::to_string(&rows).map_err(while_doing("rows"))?
+        serde_json::to_string(&rows).map_err(failed_in("rows"))?
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -260,12 +261,12 @@ fn by_device(what: &str, profile: &Profile, name: &str, calls: u64, spun: [u64; 
                 && as_spun(times.min_ns, spun)
                 && as_spun(times.max_ns, spun)
         });
-    Row::held(
+    Row::judged(
         what,
         shown.join("; "),
         format!(
-            "device 0: {calls} timed, {} ms; device 1: {calls} timed, {} ms; each within 2 % + 20 \
-             µs, no error",
+            "device 0: {calls} timed, {} ms; device 1: {calls} timed, {} ms; \
+             each within 2 % + 20 µs, no error",
             spun[0] / MS,
             spun[1] / MS
         ),

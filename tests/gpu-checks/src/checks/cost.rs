@@ -1,7 +1,8 @@
-//! What a GPU span costs the program's own thread, against the same driver calls written by hand.
+//! The cost of a GPU span on the program's own thread, compared with the same driver calls written
+//! by hand.
 //!
-//! Launches and records wait where a stream's queue is full (about a thousand deep), and whoever
-//! waits measures the GPU. So each block of calls fits the queue, and the stream is synchronized
+//! Launches and records wait if a stream's queue is full (about 1,000 entries), and a caller that
+//! waits measures the GPU. So each block of calls fits in the queue, and the stream is synchronized
 //! between blocks, outside the measured time.
 
 mod barrier;
@@ -10,34 +11,33 @@ mod launch_loops;
 use std::time::Duration;
 
 use super::statistics::{Spread, figure, off, percent, performance, time};
-use crate::check::{Check, Row, World};
-use launch_loops::{Measured, Plan, Way};
+use crate::check::{Check, Row, RunMode};
+use launch_loops::{Measured, Method, Plan};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "span-cost",
-    promise: "A GPU span costs at most 1.15 times the same driver calls written by hand, and the \
-        report says what.",
+    promise: "A GPU span costs at most 1.15 × its driver calls; reported overhead.",
     limit: Duration::from_secs(300),
     run: span_cost,
 }];
 
-/// The most that a call with a span may cost, in calls with two records by hand.
+/// Accepted cost of a call with a span, relative to a call with two records by hand.
 const WANTED: f64 = 1.15;
-/// How far the report may be off about gpuprof's own cost.
-const OWN_COST: f64 = 0.3;
+/// Accepted relative error of the reported overhead.
+const OVERHEAD: f64 = 0.3;
 
-fn span_cost(world: &World) -> Result<Vec<Row>, String> {
+fn span_cost(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for (threads, shared) in [(1, false), (2, false), (8, false), (8, true)] {
-        let plan = Plan::new(threads, shared, world.short);
-        rows.extend(found(world, &plan, &plan.measure()?));
+        let plan = Plan::new(threads, shared, run_mode.short);
+        rows.extend(found(run_mode, &plan, &plan.measure()?));
     }
     Ok(rows)
 }
 
-fn found(world: &World, plan: &Plan, measured: &Measured) -> Vec<Row> {
-    let ratio = |of: Way, to: Way| Spread::of(&measured.together(of, to, |of, to| of / to));
-    let launch = ratio(Way::Attribute, Way::ByHand);
+fn found(run_mode: &RunMode, plan: &Plan, measured: &Measured) -> Vec<Row> {
+    let ratio = |of: Method, to: Method| Spread::of(&measured.together(of, to, |of, to| of / to));
+    let launch = ratio(Method::Attribute, Method::ByHand);
     let what = format!(
         "{}, a launch with a span against one with two records",
         plan.name()
@@ -46,32 +46,32 @@ fn found(world: &World, plan: &Plan, measured: &Measured) -> Vec<Row> {
     let untimed = measured.profile.diagnostics.calls - measured.profile.diagnostics.timed_calls;
     let mut rows = vec![
         match plan.shared {
-            // A stream that eight threads fight for is told alone: who waits for whom is chance.
-            true => figure(world, what, shown),
+            // A stream shared by eight threads is reported only: contention depends on chance.
+            true => figure(run_mode, what, shown),
             false => performance(
-                world,
+                run_mode,
                 what,
                 shown,
                 format!("at most {WANTED}"),
                 launch.median <= WANTED && untimed == 0,
             ),
         },
-        Row::held(
+        Row::judged(
             format!("{}, calls without a GPU time", plan.name()),
             format!("{untimed} of {}", measured.profile.diagnostics.calls),
-            "0: what is not timed costs less",
+            "0: untimed calls cost less",
             untimed == 0,
         ),
     ];
-    let added = |way| measured.together(way, Way::Bare, |way, bare| way - bare);
-    let (ours, hand) = (added(Way::Attribute), added(Way::ByHand));
+    let added = |method| measured.together(method, Method::Bare, |method, bare| method - bare);
+    let (ours, hand) = (added(Method::Attribute), added(Method::ByHand));
     let added: Vec<f64> = ours
         .iter()
         .zip(&hand)
         .map(|(ours, hand)| ours / hand)
         .collect();
     rows.push(figure(
-        world,
+        run_mode,
         format!(
             "{}, the span alone against the two records alone",
             plan.name()
@@ -84,37 +84,42 @@ fn found(world: &World, plan: &Plan, measured: &Measured) -> Vec<Row> {
         ),
     ));
     rows.push(figure(
-        world,
+        run_mode,
         format!("{}, a span around nothing against two records", plan.name()),
         format!(
             "{}: {}",
-            ratio(Way::Empty, Way::EmptyByHand).ratio(),
-            times(measured, &[Way::Empty, Way::EmptyByHand])
+            ratio(Method::Empty, Method::EmptyByHand).ratio(),
+            times(measured, &[Method::Empty, Method::EmptyByHand])
         ),
     ));
-    rows.push(own_cost(world, plan, measured, &ours));
+    rows.push(reported_overhead(run_mode, plan, measured, &ours));
     rows
 }
 
-const LAUNCHES: [Way; 3] = [Way::Attribute, Way::ByHand, Way::Bare];
+const LAUNCHES: [Method; 3] = [Method::Attribute, Method::ByHand, Method::Bare];
 
-fn times(measured: &Measured, ways: &[Way]) -> String {
-    let one = |way: &Way| {
-        let spread = Spread::of(measured.of(*way));
-        format!("{} {}", way.name(), spread.time())
+fn times(measured: &Measured, methods: &[Method]) -> String {
+    let median = |method: &Method| {
+        let spread = Spread::of(measured.of(*method));
+        format!("{} {}", method.name(), spread.time())
     };
-    ways.iter().map(one).collect::<Vec<_>>().join(", ")
+    methods.iter().map(median).collect::<Vec<_>>().join(", ")
 }
 
-/// What the report says that gpuprof cost a call, against what calls took longer with it. A report
-/// is of all calls: half of them had no launch.
-fn own_cost(world: &World, plan: &Plan, measured: &Measured, launches: &[f64]) -> Row {
+/// The reported overhead per call, compared with the measured difference. The report averages over
+/// all calls, and half of them launch nothing.
+fn reported_overhead(
+    run_mode: &RunMode,
+    plan: &Plan,
+    measured: &Measured,
+    launches: &[f64],
+) -> Row {
     let said = measured
         .profile
         .diagnostics
         .overhead_ns_per_call
         .unwrap_or(0) as f64;
-    let empty = measured.of(Way::Empty);
+    let empty = measured.of(Method::Empty);
     let calls: Vec<f64> = launches
         .iter()
         .zip(empty)
@@ -122,15 +127,21 @@ fn own_cost(world: &World, plan: &Plan, measured: &Measured, launches: &[f64]) -
         .collect();
     let seen = Spread::of(&calls);
     let apart = off(said, seen.median);
-    let what = format!("{}, own cost in the report", plan.name());
+    let what = format!("{}, overhead in the report", plan.name());
     let shown = format!(
-        "{} a call, seen from outside {}: {}",
+        "{} per call, measured from outside {}: {}",
         time(said),
         seen.time(),
         percent(apart)
     );
     match plan.threads {
-        1 => performance(world, what, shown, "within 30 %", apart.abs() <= OWN_COST),
-        _ => figure(world, what, shown),
+        1 => performance(
+            run_mode,
+            what,
+            shown,
+            "within 30 %",
+            apart.abs() <= OVERHEAD,
+        ),
+        _ => figure(run_mode, what, shown),
     }
 }

@@ -1,8 +1,8 @@
-//! What the driver answers where its documents say nothing, and what its calls cost.
+//! Driver behaviour that the documentation does not specify, and the cost of driver calls.
 //!
-//! gpuprof rests on some of these answers: those are wanted, and the check fails where a driver
-//! gives others. The rest is told, for whoever builds on it next. No span is open here but where
-//! one is asked about.
+//! gpuprof relies on some of these results: those are required, and the check fails if a driver
+//! differs. The others are reported for later work. No span is open here unless the question is
+//! about one.
 
 mod capture_rules;
 mod destroyed_context;
@@ -17,86 +17,85 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::{CudaStream, DriverError};
 
-use super::Scene;
+use super::TestProgram;
 use crate::check::Check;
 use crate::device::Gpu;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "capture-rules",
-        promise: "The calls that gpuprof makes beside a GLOBAL capture are answered and leave it \
-            whole.",
+        promise: "gpuprof's calls beside a GLOBAL capture succeed and leave it valid.",
         limit: Duration::from_secs(60),
         run: capture_rules::run,
     },
     Check {
         name: "events",
-        promise: "What events answer that were not recorded as they should be.",
+        promise: "Results for events that were not recorded as intended.",
         limit: Duration::from_secs(60),
         run: event_states::run,
     },
     Check {
         name: "gone-contexts",
-        promise: "What an event answers once its context is destroyed.",
+        promise: "Results for an event whose context was destroyed.",
         limit: Duration::from_secs(120),
         run: destroyed_context::run,
     },
     Check {
         name: "exit-handlers",
-        promise: "An exit handler that was registered after cuInit finds the driver alive.",
+        promise: "The driver works in an exit handler registered after cuInit.",
         limit: Duration::from_secs(60),
         run: exit_handlers::run,
     },
     Check {
         name: "driver-costs",
-        promise: "What the event calls cost, how fine they measure, and how much a queue holds.",
+        promise: "Cost and resolution of events, and the capacity of a stream's queue.",
         limit: Duration::from_secs(120),
         run: event_costs::run,
     },
     Check {
         name: "graph-costs",
-        promise: "Giving a graph other events to record waits for no launch; what launches cost, \
-            and how many a queue holds.",
+        promise: "Changing a graph's events never waits for a launch; cost of launches.",
         limit: Duration::from_secs(120),
         run: graph_costs::run,
     },
 ];
 
-/// The programs of these checks.
-pub(crate) const SCENES: &[Scene] = &[
-    ("exit-handlers", exit_handlers::scene),
-    ("gone-query", |world| {
-        destroyed_context::scene(world, destroyed_context::QUERY)
+/// The test programs of these checks.
+pub(crate) const PROGRAMS: &[TestProgram] = &[
+    ("exit-handlers", exit_handlers::program),
+    ("gone-query", |run_mode| {
+        destroyed_context::program(run_mode, destroyed_context::QUERY)
     }),
-    ("gone-elapsed", |world| {
-        destroyed_context::scene(world, destroyed_context::ELAPSED)
+    ("gone-elapsed", |run_mode| {
+        destroyed_context::program(run_mode, destroyed_context::ELAPSED)
     }),
-    ("gone-record", |world| {
-        destroyed_context::scene(world, destroyed_context::RECORD)
+    ("gone-record", |run_mode| {
+        destroyed_context::program(run_mode, destroyed_context::RECORD)
     }),
-    ("gone-destroy", |world| {
-        destroyed_context::scene(world, destroyed_context::DESTROY)
+    ("gone-destroy", |run_mode| {
+        destroyed_context::program(run_mode, destroyed_context::DESTROY)
     }),
-    ("gone-query-pending", |world| {
-        destroyed_context::scene(world, destroyed_context::QUERY_PENDING)
+    ("gone-query-pending", |run_mode| {
+        destroyed_context::program(run_mode, destroyed_context::QUERY_PENDING)
     }),
-    ("gone-destroy-pending", |world| {
-        destroyed_context::scene(world, destroyed_context::DESTROY_PENDING)
+    ("gone-destroy-pending", |run_mode| {
+        destroyed_context::program(run_mode, destroyed_context::DESTROY_PENDING)
     }),
 ];
 
-/// The raw handle of a stream.
+/// The raw stream handle.
 fn handle(stream: &Arc<CudaStream>) -> functions::Handle {
     stream.cu_stream() as functions::Handle
 }
 
-/// How long the kernel runs behind which a queue is filled.
+/// Duration of the kernel behind which a queue is filled.
 const BUSY: Duration = Duration::from_millis(400);
-/// A call that takes this long has waited. Above what a scheduler takes away, and below [`BUSY`].
+/// A call that takes at least this long has waited. More than a scheduling delay, less than
+/// [`BUSY`].
 const WAITED: Duration = Duration::from_millis(30);
 
-/// How often `operation` can be put on `stream` behind a kernel that runs before it waits for that
-/// kernel; at most `enough`.
+/// The number of times that `operation` can be queued on `stream` behind a running kernel before it
+/// waits for that kernel; at most `enough`.
 ///
 /// # Errors
 /// The driver's.
@@ -121,7 +120,7 @@ pub(super) fn room(
     Ok(count)
 }
 
-/// The value in the middle; NaN where there is none.
+/// The median; NaN without values.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

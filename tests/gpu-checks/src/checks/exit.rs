@@ -1,8 +1,8 @@
-//! Promise: however a process ends, with work queued on the GPU, the report comes once, accounts
-//! for every call, leaves the exit status as it is and waits no longer than it was told to.
+//! Promise: however a process ends with work queued on the GPU, there is one report that accounts
+//! for every call, the exit status is unchanged, and the exit wait is respected.
 //!
-//! Each end is a process of its own, which says when it leaves; what comes after that is gpuprof's
-//! and the driver's.
+//! Each end is a process of its own that prints the time at which it leaves; the remaining time is
+//! gpuprof's and the driver's.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,79 +14,79 @@ use std::{env, fs};
 use cudarc::driver::{CudaSlice, CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
 
-use super::Scene;
-use crate::check::{Check, Row, World};
-use crate::device::{self, Gpu, while_doing};
-use crate::process::{self, Ended};
-use crate::runner::itself;
+use super::TestProgram;
+use crate::check::{Check, Row, RunMode};
+use crate::device::{self, Gpu, failed_in};
+use crate::process::{self, Finished};
+use crate::runner::own_command;
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "exit",
-    promise: "The report comes at every end with GPU work queued, within the exit wait, and \
-        changes no status.",
+    promise: "Every exit with queued work has its report in time and its status.",
     limit: Duration::from_secs(240),
     run,
 }];
 
-/// The ends that a process can take, by name.
-pub(crate) const SCENES: &[Scene] = &[
-    ("exit-return", |world| {
-        drop(queue(world, SHORT)?);
+/// The ends of a process, by name.
+pub(crate) const PROGRAMS: &[TestProgram] = &[
+    ("exit-return", |run_mode| {
+        drop(queue(run_mode, SHORT)?);
         Ok(ExitCode::from(3))
     }),
-    ("exit-panic", |world| {
-        let _queued = queue(world, SHORT)?;
+    ("exit-panic", |run_mode| {
+        let _queued = queue(run_mode, SHORT)?;
         panic!("as planned");
     }),
-    ("exit-call", |world| {
-        let _queued = queue(world, SHORT)?;
+    ("exit-call", |run_mode| {
+        let _queued = queue(run_mode, SHORT)?;
         std::process::exit(3);
     }),
-    ("exit-thread", |world| {
-        let _queued = queue(world, SHORT)?;
+    ("exit-thread", |run_mode| {
+        let _queued = queue(run_mode, SHORT)?;
         thread::spawn(|| std::process::exit(3));
         loop {
             thread::park();
         }
     }),
-    ("exit-unfinished", |world| {
+    ("exit-unfinished", |run_mode| {
         // The context must not be dropped here: that waits for the kernel, with or without gpuprof.
-        let _queued = queue(world, LONG)?;
+        let _queued = queue(run_mode, LONG)?;
         std::process::exit(3);
     }),
 ];
 
 /// Annotated launches before the end.
 const CALLS: u64 = 2_000;
-/// Of these, how many stand behind a kernel that runs when the process leaves. Few enough for every
-/// driver's queue.
+/// Launches behind a kernel that still runs when the process leaves: few enough for every driver's
+/// queue.
 const BEHIND: u64 = 100;
-/// That kernel's length in ns: over long before the exit waits are.
+/// Duration of that kernel in ns, far shorter than the exit wait.
 const SHORT: u64 = 150_000_000;
-/// The same, longer than the wait.
+/// Duration in ns that exceeds the exit wait.
 const LONG: u64 = 3_000_000_000;
 const LIMIT: Duration = Duration::from_secs(40);
-/// What leaving may take besides the wait and the driver's own end: the report, on a busy machine.
+/// Time for the report on a busy machine, in addition to the exit wait and the driver's own
+/// shutdown.
 const MARGIN: Duration = Duration::from_secs(1);
-/// A line that a scene prints as its last act, with the time.
+/// The beginning of the last line of a test program; the time follows.
 const LEAVING: &str = "leaving at ";
-/// A line that it prints where it leaves nothing behind, for then it shows nothing.
+/// Printed if nothing is queued at the end, in which case the check proves nothing.
 const IDLE: &str = "nothing queued";
 
-/// One way to end: its scene, its status, and what happens to the queued work.
+/// One way to end: its test program, its status, and what happens to the queued work.
 struct End {
     what: &'static str,
-    scene: &'static str,
+    program: &'static str,
     status: i32,
     wait: Duration,
-    /// Whether all queued work is over before the wait is.
+    /// True if all queued work finishes within the exit wait.
     finishes: bool,
 }
 
-const fn end(what: &'static str, scene: &'static str, status: i32) -> End {
+const fn end(what: &'static str, program: &'static str, status: i32) -> End {
     End {
         what,
-        scene,
+        program,
         status,
         wait: Duration::from_secs(4),
         finishes: true,
@@ -105,34 +105,34 @@ const ENDS: [End; 5] = [
     },
 ];
 
-fn run(world: &World) -> Result<Vec<Row>, String> {
+fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for end in &ENDS {
-        rows.extend(take(end, world)?);
+        rows.extend(take(end, run_mode)?);
     }
     Ok(rows)
 }
 
-/// Lets the scene end and looks at its status, its report and the time it took.
-fn take(end: &End, world: &World) -> Result<Vec<Row>, String> {
+/// Runs the test program and checks its status, its report and the time it took.
+fn take(end: &End, run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let json = env::temp_dir().join(format!(
         "gpu-checks-{}-{}.json",
-        end.scene,
+        end.program,
         std::process::id()
     ));
-    let mut command = itself(&["play", end.scene], world)?;
+    let mut command = own_command(&["program", end.program], run_mode)?;
     command
         .env("GPUPROF_REPORT", format!("table,json={}", json.display()))
         .env("GPUPROF_EXIT_WAIT", format!("{}ms", end.wait.as_millis()));
-    let ended = process::run(command, LIMIT).map_err(while_doing(end.scene))?;
+    let ended = process::run(command, LIMIT).map_err(failed_in(end.program))?;
     let now = SystemTime::now();
     let profile = read(&json);
-    // Without gpuprof, for what the driver's own end takes.
-    let mut bare = itself(&["play", end.scene], world)?;
+    // Without gpuprof, to measure the driver's own shutdown.
+    let mut bare = own_command(&["program", end.program], run_mode)?;
     bare.env("GPUPROF", "off");
-    let bare_ended = process::run(bare, LIMIT).map_err(while_doing(end.scene))?;
+    let bare_ended = process::run(bare, LIMIT).map_err(failed_in(end.program))?;
     let bare = left(&bare_ended, SystemTime::now());
-    let profile = profile.map_err(|error| format!("{}: {error}\n{}", end.scene, ended.tail()))?;
+    let profile = profile.map_err(|error| format!("{}: {error}\n{}", end.program, ended.tail()))?;
     Ok(vec![
         status(end, &ended),
         counts(end, &profile),
@@ -140,7 +140,7 @@ fn take(end: &End, world: &World) -> Result<Vec<Row>, String> {
     ])
 }
 
-fn status(end: &End, ended: &Ended) -> Row {
+fn status(end: &End, ended: &Finished) -> Row {
     let code = ended.status.and_then(|status| status.code());
     let tables = ended
         .stderr
@@ -149,11 +149,11 @@ fn status(end: &End, ended: &Ended) -> Row {
         .count();
     let queued = !ended.stderr.contains(IDLE);
     let work = if queued { "work queued" } else { IDLE };
-    Row::held(
+    Row::judged(
         format!("{}: status and report", end.what),
         match ended.status {
             Some(status) => format!("{work}, {status}, {tables} table(s)"),
-            None => "killed: it hung".into(),
+            None => "killed: it exceeded its time limit".into(),
         },
         format!("work queued, exit status: {}, 1 table(s)", end.status),
         queued && code == Some(end.status) && tables == 1,
@@ -174,7 +174,7 @@ fn counts(end: &End, profile: &Profile) -> Row {
         && timed + unfinished == calls
         && others == 0
         && (end.finishes == (unfinished == 0));
-    Row::held(
+    Row::judged(
         format!("{}: calls", end.what),
         format!("{calls} = {timed} timed + {unfinished} not finished + {others} otherwise"),
         format!(
@@ -192,16 +192,21 @@ fn counts(end: &End, profile: &Profile) -> Row {
 fn duration(end: &End, left: Option<Duration>, bare: Option<Duration>) -> Row {
     let what = format!("{}: time from leaving to the end", end.what);
     let (Some(left), Some(bare)) = (left, bare) else {
-        return Row::held(what, "it never said that it leaves", "a time", false);
+        return Row::judged(
+            what,
+            "the program printed no time of leaving",
+            "a time",
+            false,
+        );
     };
-    // Where the work is over early the wait must be too.
+    // If the work finishes early, the wait must end early too.
     let wait = if end.finishes {
         Duration::from_nanos(SHORT)
     } else {
         end.wait
     };
     let allowed = bare + wait + MARGIN;
-    Row::held(
+    Row::judged(
         what,
         format!("{left:.0?}; without gpuprof {bare:.0?}"),
         format!("under {allowed:.1?}"),
@@ -209,21 +214,21 @@ fn duration(end: &End, left: Option<Duration>, bare: Option<Duration>) -> Row {
     )
 }
 
-/// Time since the scene said that it leaves.
-fn left(ended: &Ended, now: SystemTime) -> Option<Duration> {
+/// Time since the test program printed that it leaves.
+fn left(ended: &Finished, now: SystemTime) -> Option<Duration> {
     let line = ended
         .stdout
         .lines()
         .find_map(|line| line.strip_prefix(LEAVING))?;
-    let at = UNIX_EPOCH + Duration::from_nanos(line.parse().ok()?);
-    now.duration_since(at).ok()
+    let left_at = UNIX_EPOCH + Duration::from_nanos(line.parse().ok()?);
+    now.duration_since(left_at).ok()
 }
 
 fn read(path: &PathBuf) -> Result<Profile, String> {
-    let text = fs::read_to_string(path).map_err(while_doing("the report"))?;
-    // It stays in the folder for temporary files otherwise, which does no harm.
+    let text = fs::read_to_string(path).map_err(failed_in("the report"))?;
+    // A file that cannot be removed stays in the temporary folder.
     let _ = fs::remove_file(path);
-    serde_json::from_str(&text).map_err(while_doing("the report"))
+    serde_json::from_str(&text).map_err(failed_in("the report"))
 }
 
 #[gpu_profile]
@@ -241,13 +246,14 @@ fn long(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) -> Result<(), DriverError>
     gpu.spin(stream, ns)
 }
 
-/// What must live until the process ends, so that nothing waits for the device before that.
+/// Kept alive until the process ends, because dropping any of it waits for the device.
 type Queued = (Gpu, Arc<CudaStream>, CudaSlice<f32>, CudaSlice<f32>);
 
-/// Queues the launches, a kernel of `ns` before the last of them, and says that the process leaves.
-fn queue(world: &World, ns: u64) -> Result<Box<Queued>, String> {
-    device::open(world)?;
-    let queued = try_queue(world, ns).map_err(while_doing("queueing"))?;
+/// Queues the launches with a kernel of `ns` before the last of them, and prints that the process
+/// leaves.
+fn queue(run_mode: &RunMode, ns: u64) -> Result<Box<Queued>, String> {
+    device::open(run_mode)?;
+    let queued = try_queue(run_mode, ns).map_err(failed_in("queueing"))?;
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_err(|error| error.to_string())?;
@@ -255,10 +261,10 @@ fn queue(world: &World, ns: u64) -> Result<Box<Queued>, String> {
     Ok(queued)
 }
 
-fn try_queue(world: &World, ns: u64) -> Result<Box<Queued>, DriverError> {
+fn try_queue(run_mode: &RunMode, ns: u64) -> Result<Box<Queued>, DriverError> {
     let gpu = Gpu::new()?;
     let stream = gpu.context.new_stream()?;
-    let n = if world.simulated { 256 } else { 1 << 22 };
+    let n = if run_mode.simulated { 256 } else { 1 << 22 };
     let x = stream.clone_htod(&vec![1.0_f32; n])?;
     let mut y = stream.alloc_zeros::<f32>(n)?;
     for call in 0..CALLS {

@@ -1,5 +1,5 @@
-//! Promise: a function marked `graph` is counted and timed at every replay, several launches under
-//! way or not; and captures in GLOBAL mode succeed ten thousand times beside threads with spans.
+//! Promise: a function marked `graph` is counted and timed at every replay, with one or several
+//! launches pending, and 10,000 captures in GLOBAL mode succeed beside threads with spans.
 
 mod capture_stress;
 
@@ -15,21 +15,19 @@ use super::driver::{graph_costs, room};
 use super::known_durations::{self, Wanted, function, longest, measured, row};
 use super::raw_driver::Pair;
 use super::statistics::time;
-use crate::check::{Check, Row, World};
-use crate::device::{Gpu, while_doing};
+use crate::check::{Check, Row, RunMode};
+use crate::device::{Gpu, failed_in};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "graphs",
-        promise: "Functions marked `graph` are counted and timed at every replay, also while \
-            others are under way.",
+        promise: "Functions marked `graph` are counted and timed at every replay.",
         limit: Duration::from_secs(60),
         run,
     },
     Check {
         name: "graph-queue",
-        promise: "A stream takes as many launches through gpuprof before one waits as it takes \
-            past it.",
+        promise: "A stream takes as many launches through gpuprof as without it.",
         limit: Duration::from_secs(60),
         run: queue,
     },
@@ -41,14 +39,14 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The kernel of a layer, and the one that its model adds, in ns.
+/// Durations of a layer's kernel and of the kernel that the model adds, in ns.
 const LAYER: u64 = 200_000;
 const MODEL: u64 = 100_000;
-/// Layers of a model.
+/// Layers per model.
 const LAYERS: u64 = 2;
-/// The resolution of events by the driver's reference (cuEventElapsedTime), in ns.
+/// Resolution of events (cuEventElapsedTime), in ns.
 const RESOLUTION_NS: u64 = 500;
-/// What may pass on a busy stream between the records around a launch and those inside its graph,
+/// Accepted time on a busy stream between the records around a launch and those inside its graph,
 /// in ns.
 const LAUNCH_NS: u64 = 100_000;
 
@@ -64,10 +62,10 @@ fn model(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<(), DriverError> {
     layer(gpu, stream)
 }
 
-/// The nodes of a model, as `driver::replays` writes them: `r` an event record, `k` a kernel.
+/// The nodes of a model as in `driver::graph_costs`: `r` is an event record, `k` a kernel.
 const MODEL_NODES: &str = "rrkrkrkrr";
 
-/// What the GPU does in one replay of the model.
+/// Kernel time of one replay of the model, ns.
 const WHOLE: u64 = LAYERS * LAYER + MODEL;
 
 fn captured(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<CudaGraph, DriverError> {
@@ -78,27 +76,27 @@ fn captured(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<CudaGraph, DriverErro
     Ok(graph?.expect("a stream that was being captured gives a graph"))
 }
 
-fn run(world: &World) -> Result<Vec<Row>, String> {
-    let doing = while_doing("a graph");
-    let gpu = Gpu::new().map_err(&doing)?;
-    let stream = &gpu.context.new_stream().map_err(&doing)?;
-    // A stream takes 113 such launches, and as many event records of the program's own beside them
+fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let failed = failed_in("a graph");
+    let gpu = Gpu::new().map_err(&failed)?;
+    let stream = &gpu.context.new_stream().map_err(&failed)?;
+    // A stream takes 113 such launches, and as many event records of the program besides
     // (`graph-queue`).
-    let launches = if world.short { 5 } else { 80 };
+    let launches = if run_mode.short { 5 } else { 80 };
     let mut rows = Vec::new();
 
-    // Captured before any session: an instantiation has no place behind a kernel, and between
-    // sessions nothing is measured.
-    let graph = Graph::new(captured(&gpu, stream).map_err(&doing)?);
+    // Captured before any session: nothing is measured between sessions, and an instantiation must
+    // not wait behind a kernel.
+    let graph = Graph::new(captured(&gpu, stream).map_err(&failed)?);
     let mut graphs = Vec::new();
     for _ in 0..known_durations::TRIES {
-        graphs.push(Graph::new(captured(&gpu, stream).map_err(&doing)?));
+        graphs.push(Graph::new(captured(&gpu, stream).map_err(&failed)?));
     }
 
     let profile = measured(&[(&gpu, stream)], |_| {
         (0..launches).try_for_each(|_| graph.launch())
     })?;
-    let what = format!("{launches} launches of a graph, all under way at once");
+    let what = format!("{launches} launches of a graph, all pending at once");
     rows.push(row(what, &profile, &replays(launches)));
 
     rows.extend(beside_pairs(&gpu, stream, &graph, launches)?);
@@ -107,37 +105,36 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
         let graph = graphs.pop().expect("one for each try");
         (0..launches).try_for_each(|_| graph.launch())
     })?;
-    let what = format!("{launches} launches of a graph that is dropped while they are under way");
+    let what = format!("{launches} launches of a graph that is dropped while they are pending");
     rows.push(row(what, &profile, &replays(launches)));
-    rows.push(one_by_one(&gpu, stream, &graph, launches).map_err(&doing)?);
+    rows.push(one_by_one(&gpu, stream, &graph, launches).map_err(&failed)?);
     Ok(rows)
 }
 
-/// How many launches a stream takes before one waits: of a graph that is launched through gpuprof,
-/// and of one with the same nodes that it has no part in.
-fn queue(_: &World) -> Result<Vec<Row>, String> {
+/// The number of launches that a stream takes before one waits: of a graph launched through
+/// gpuprof, and of a graph with the same nodes without gpuprof.
+fn queue(_: &RunMode) -> Result<Vec<Row>, String> {
     const ENOUGH: usize = 2_500;
-    let doing = while_doing("launches of a graph");
-    let gpu = Gpu::new().map_err(&doing)?;
-    let stream = &gpu.context.new_stream().map_err(&doing)?;
-    let graph = Graph::new(captured(&gpu, stream).map_err(&doing)?);
-    // The first launch uploads it.
-    graph.launch().map_err(&doing)?;
+    let failed = failed_in("launches of a graph");
+    let gpu = Gpu::new().map_err(&failed)?;
+    let stream = &gpu.context.new_stream().map_err(&failed)?;
+    let graph = Graph::new(captured(&gpu, stream).map_err(&failed)?);
+    // The first launch uploads the graph.
+    graph.launch().map_err(&failed)?;
     let session = gpuprof::Session::builder().start();
-    let session = session.map_err(while_doing("a session"))?;
-    let ours = room(&gpu, stream, ENOUGH, || graph.launch()).map_err(&doing)?;
+    let session = session.map_err(failed_in("a session"))?;
+    let ours = room(&gpu, stream, ENOUGH, || graph.launch()).map_err(&failed)?;
     drop(session.finish());
     let theirs = graph_costs::room(&gpu, stream, MODEL_NODES)?;
-    Ok(vec![Row::held(
-        "launches that a stream takes before one waits: through gpuprof, and of the same nodes \
-         without it",
+    Ok(vec![Row::judged(
+        "launches before one waits: through gpuprof, and of the same nodes without",
         format!("{ours} and {theirs}"),
-        "as many, give or take 1",
+        "as many, ± 1",
         ours.abs_diff(theirs) <= 1,
     )])
 }
 
-/// What is wanted of so many launches.
+/// The expected result of `launches` launches.
 fn replays(launches: u64) -> [Wanted; 2] {
     [
         Wanted {
@@ -155,16 +152,15 @@ fn replays(launches: u64) -> [Wanted; 2] {
     ]
 }
 
-/// The same launches by gpuprof and by a pair of events around each of them, which are outside of
-/// the graph.
+/// Compares gpuprof's times with those of event pairs outside the graph around each launch.
 fn beside_pairs(
     gpu: &Gpu,
     stream: &Arc<CudaStream>,
     graph: &Graph,
     launches: u64,
 ) -> Result<Vec<Row>, String> {
-    let doing = while_doing("pairs around launches");
-    let pairs = Pair::ring(launches as usize).map_err(&doing)?;
+    let failed = failed_in("pairs around launches");
+    let pairs = Pair::ring(launches as usize).map_err(&failed)?;
     let profile = measured(&[(gpu, stream)], |_| {
         for pair in &pairs {
             pair.start(stream)?;
@@ -175,7 +171,7 @@ fn beside_pairs(
     })?;
     let mut by_hand = 0.0;
     for pair in &pairs {
-        by_hand += pair.read().map_err(&doing)?;
+        by_hand += pair.read().map_err(&failed)?;
     }
     let by_hand = by_hand as u64;
     let ours = function(&profile, "model").and_then(|model| model.gpu.as_ref());
@@ -187,8 +183,8 @@ fn beside_pairs(
             &profile,
             &replays(launches),
         ),
-        Row::held(
-            "their time beside that of the pairs around them",
+        Row::judged(
+            "their time compared with the pairs around them",
             format!("{} and {}", time(ours as f64), time(by_hand as f64)),
             format!(
                 "no more than theirs, and at most {} a launch less",
@@ -199,7 +195,7 @@ fn beside_pairs(
     ])
 }
 
-/// Launches that are waited for one by one: their events are used again and again.
+/// Launches that are awaited one by one, so that their events are reused.
 fn one_by_one(
     gpu: &Gpu,
     stream: &Arc<CudaStream>,
@@ -217,7 +213,7 @@ fn one_by_one(
     Ok(counts(launches, &profile))
 }
 
-/// Counts alone, and that no time is too short: an idle stream's gaps are in the times.
+/// Checks the counts, and that no time is too short. Times include the gaps of an idle stream.
 fn counts(launches: u64, profile: &Profile) -> Row {
     let found = |name| {
         let found = function(profile, name);
@@ -230,8 +226,8 @@ fn counts(launches: u64, profile: &Profile) -> Row {
     };
     let (layer, model) = (found("layer"), found("model"));
     let not_shorter = |least: u64, spun| longest(least) >= spun;
-    Row::held(
-        format!("{launches} launches, each waited for"),
+    Row::judged(
+        format!("{launches} launches, each awaited"),
         format!(
             "layer: {} replays, {} timed; model: {} replays, {} timed; {}",
             layer.0,

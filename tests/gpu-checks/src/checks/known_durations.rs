@@ -1,7 +1,7 @@
-//! Spans whose times are known: spin kernels that are queued while another one still holds their
-//! streams up, so that no idle gap of a slow host is in them. And the rows about such spans.
+//! Spans of known duration: spin kernels that are queued while another kernel blocks their streams,
+//! so that a slow host leaves no gaps in them. Also the rows about such spans.
 //!
-//! The same on the simulated device, whose kernels last as long as they are told.
+//! The simulated device runs each kernel for exactly the requested time.
 
 use std::time::Duration;
 
@@ -12,47 +12,43 @@ use gpuprof::profile::{Function, GpuSpanStats};
 use gpuprof::{Profile, Session};
 
 use crate::check::Row;
-use crate::device::{Gpu, while_doing};
+use crate::device::{Gpu, failed_in};
 
-/// How long the kernel runs that holds the streams up, at the first try; each further one doubles
-/// it.
+/// Duration of the blocking kernel at the first try; each further try doubles it.
 const HOLD: Duration = Duration::from_millis(50);
-/// On a host that is so slow that even the longest hold is over too early, nothing can be said.
+/// The number of tries. On a host too slow for the longest of them nothing can be measured.
 pub(super) const TRIES: u32 = 6;
 
-/// A step of the device's timer, by which a spin kernel may be shorter than it was told; and the
-/// events' own resolution.
+/// How much shorter than requested a spin kernel may be: a step of the device's timer, and the
+/// resolution of events.
 const SHORTER_NS: u64 = 2_000;
-/// What two records and a launch may add to a kernel's time on a stream that has work.
+/// What two records and a launch may add to a kernel's time on a busy stream.
 const LONGER_NS: u64 = 20_000;
 
-/// The longest that a span around a spin kernel of `ns` may read: 2 % and 20 µs more.
+/// The longest accepted span around a spin kernel of `ns`: 2 % and 20 µs more.
 pub(super) fn longest(ns: u64) -> u64 {
     ns + ns / 50 + LONGER_NS
 }
 
-/// Whether a span reads as a spin kernel of `spun` should, or as several that last so long
-/// together.
+/// Whether a span matches a spin kernel of `spun` ns, or several of that total duration.
 pub(super) fn as_spun(read: u64, spun: u64) -> bool {
     (spun.saturating_sub(SHORTER_NS)..=longest(spun)).contains(&read)
 }
 
-/// Measures what `queue` puts onto `streams` while all of these are held up; it is told for how
-/// many ns. Streams of one context begin together. `queue` is called again, in a new session, where
-/// the host was too slow.
+/// Measures the work that `queue` puts onto `streams` while all of them are blocked for the time it
+/// is given in ns. Streams of one context begin together. `queue` is called again in a new session
+/// if the host was too slow.
 ///
 /// # Errors
-/// The driver's, as a text; or the host is too slow.
+/// A driver error as text, or the host is too slow.
 pub(super) fn measured(
     streams: &[(&Gpu, &Arc<CudaStream>)],
     mut queue: impl FnMut(u64) -> Result<(), DriverError>,
 ) -> Result<Profile, String> {
     for doubled in 0..TRIES {
         let hold = HOLD.as_nanos() as u64 * (1 << doubled);
-        let session = Session::builder()
-            .start()
-            .map_err(while_doing("a session"))?;
-        let early = held(streams, hold, &mut queue).map_err(while_doing("work behind a kernel"))?;
+        let session = Session::builder().start().map_err(failed_in("a session"))?;
+        let early = held(streams, hold, &mut queue).map_err(failed_in("work behind a kernel"))?;
         let profile = session.finish();
         if early {
             return Ok(profile);
@@ -61,7 +57,7 @@ pub(super) fn measured(
     Err("this machine is too slow to queue work behind a kernel of a second".into())
 }
 
-/// Whether everything was queued while the streams were held up. The work is over when it returns.
+/// Whether everything was queued while the streams were blocked. The work has finished on return.
 fn held(
     streams: &[(&Gpu, &Arc<CudaStream>)],
     hold: u64,
@@ -90,8 +86,8 @@ fn held(
     Ok(early)
 }
 
-/// What is wanted of one function: how often it ran, and the kernels of its shortest and its
-/// longest call, in ns.
+/// The expected result of one function: the number of runs, and the kernel durations of its
+/// shortest and longest call, in ns.
 pub(super) struct Wanted {
     pub(super) name: &'static str,
     pub(super) runs: u64,
@@ -99,38 +95,38 @@ pub(super) struct Wanted {
     pub(super) longest: u64,
 }
 
-/// That every run of every function was timed, each time as long as its kernel, and no call of
-/// gpuprof's failed.
+/// Checks that every run of every function was timed with its kernel's duration and that no call of
+/// gpuprof failed.
 pub(super) fn row(what: impl Into<String>, profile: &Profile, wanted: &[Wanted]) -> Row {
     let mut measured = Vec::new();
-    let mut told = Vec::new();
+    let mut expected = Vec::new();
     let mut good = profile.diagnostics.errors.is_empty();
-    for one in wanted {
-        let (runs, gpu) = match function(profile, one.name) {
+    for expectation in wanted {
+        let (runs, gpu) = match function(profile, expectation.name) {
             Some(function) => (function.runs(), function.gpu.as_ref()),
             None => (0, None),
         };
-        measured.push(format!("{}: {runs} = {}", one.name, times(gpu)));
-        told.push(format!(
+        measured.push(format!("{}: {runs} = {}", expectation.name, times(gpu)));
+        expected.push(format!(
             "{}: {} timed, {} to {}",
-            one.name,
-            one.runs,
-            us(one.shortest),
-            us(one.longest)
+            expectation.name,
+            expectation.runs,
+            us(expectation.shortest),
+            us(expectation.longest)
         ));
-        good &= runs == one.runs
+        good &= runs == expectation.runs
             && gpu.is_some_and(|gpu| {
                 gpu.timed_calls == runs
-                    && as_spun(gpu.times.min_ns, one.shortest)
-                    && as_spun(gpu.times.max_ns, one.longest)
+                    && as_spun(gpu.times.min_ns, expectation.shortest)
+                    && as_spun(gpu.times.max_ns, expectation.longest)
             });
     }
     measured.push(errors(profile));
-    told.push("within 2 % + 20 µs, no error".into());
-    Row::held(what, measured.join("; "), told.join("; "), good)
+    expected.push("within 2 % + 20 µs, no error".into());
+    Row::judged(what, measured.join("; "), expected.join("; "), good)
 }
 
-/// How many runs were timed, and in what times.
+/// The number of timed runs and the range of their times.
 pub(super) fn times(gpu: Option<&GpuSpanStats>) -> String {
     match gpu {
         None => "0 timed".into(),
@@ -143,7 +139,7 @@ pub(super) fn times(gpu: Option<&GpuSpanStats>) -> String {
     }
 }
 
-/// The errors that gpuprof's own calls met.
+/// The errors of gpuprof's own driver calls.
 pub(super) fn errors(profile: &Profile) -> String {
     let errors = profile.diagnostics.errors.iter();
     let errors: Vec<_> = errors
@@ -156,7 +152,7 @@ pub(super) fn errors(profile: &Profile) -> String {
     }
 }
 
-/// The function of that shown name.
+/// The function with this display name.
 pub(super) fn function<'a>(profile: &'a Profile, name: &str) -> Option<&'a Function> {
     let mut functions = profile.functions.iter();
     functions.find(|function| function.name == name)

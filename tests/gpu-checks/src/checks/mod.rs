@@ -1,4 +1,4 @@
-//! The checks: which there are. A new one is a file here and a line in [`all`].
+//! The list of all checks. A new check is a file here and a line in [`all`].
 
 mod accuracy;
 mod blocking;
@@ -20,12 +20,12 @@ mod transformer;
 
 use std::process::ExitCode;
 
-use crate::check::{Check, World};
+use crate::check::{Check, RunMode};
 
-/// A program that a check runs to see how it ends, by its name on the command line.
-pub(crate) type Scene = (&'static str, fn(&World) -> Result<ExitCode, String>);
+/// A test program that a check runs in a process of its own, by its name on the command line.
+pub(crate) type TestProgram = (&'static str, fn(&RunMode) -> Result<ExitCode, String>);
 
-/// Every check, in the order in which they run.
+/// Every check, in execution order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
     let files: [&'static [Check]; 14] = [
         blocking::CHECKS,
@@ -46,18 +46,18 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
     files.into_iter().flatten()
 }
 
-/// Every scene.
-pub(crate) fn scenes() -> impl Iterator<Item = &'static Scene> {
-    let files: [&'static [Scene]; 9] = [
-        exit::SCENES,
-        termination::SCENES,
-        contexts::SCENES,
-        sampling::SCENES,
-        driver::SCENES,
-        accuracy::SCENES,
-        slowdown::SCENES,
-        transformer::SCENES,
-        cupti::SCENES,
+/// Every test program.
+pub(crate) fn test_programs() -> impl Iterator<Item = &'static TestProgram> {
+    let files: [&'static [TestProgram]; 9] = [
+        exit::PROGRAMS,
+        termination::PROGRAMS,
+        contexts::PROGRAMS,
+        sampling::PROGRAMS,
+        driver::PROGRAMS,
+        accuracy::PROGRAMS,
+        slowdown::PROGRAMS,
+        transformer::PROGRAMS,
+        cupti::PROGRAMS,
     ];
     files.into_iter().flatten()
 }

@@ -1,8 +1,7 @@
-//! What a programmer would write without gpuprof: event pairs and launches straight from the
-//! driver. Accuracy and cost are held against these.
+//! Event pairs and launches written directly against the driver: the reference for accuracy and
+//! cost.
 //!
-//! The functions are resolved once, as gpuprof resolves its own, so that neither side pays for
-//! finding them. Must never import gpuprof.
+//! Functions are resolved once, as in gpuprof, so that neither side pays for the lookup.
 
 use std::ffi::{CString, c_uint, c_void};
 use std::ptr;
@@ -13,7 +12,7 @@ use kernels::Geometry;
 
 use crate::device;
 
-/// An answer of the driver.
+/// The result of a driver call.
 pub(crate) type Answer<T = ()> = Result<T, DriverError>;
 
 type Create = unsafe extern "C" fn(*mut sys::CUevent, c_uint) -> sys::CUresult;
@@ -21,7 +20,7 @@ type Record = unsafe extern "C" fn(sys::CUevent, sys::CUstream) -> sys::CUresult
 type Synchronize = unsafe extern "C" fn(sys::CUevent) -> sys::CUresult;
 type Elapsed = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
 
-/// The driver's functions for events.
+/// The driver's event functions.
 struct Calls {
     create: Create,
     record: Record,
@@ -29,15 +28,15 @@ struct Calls {
     elapsed: Elapsed,
 }
 
-/// A symbol of the driver that cudarc has loaded, under the first of its names that there is.
+/// A symbol of the driver that cudarc loaded, under the first available of its names.
 ///
 /// # Safety
-/// `F` is the type of the function of these names.
+/// `F` must be the type of the functions of these names.
 unsafe fn find<F: Copy>(names: [&str; 2]) -> F {
-    // SAFETY: cudarc finds the driver, as it has for the context that every check opens first.
+    // SAFETY: cudarc has loaded the driver for the context that every check opens first.
     let library = unsafe { sys::culib() };
     let found = names.iter().find_map(|name| {
-        // SAFETY: the caller answers for the type.
+        // SAFETY: the caller guarantees the type.
         unsafe { library.get::<F>(name.as_bytes()) }.ok()
     });
     *found.unwrap_or_else(|| panic!("the driver lacks {}", names[0]))
@@ -46,24 +45,24 @@ unsafe fn find<F: Copy>(names: [&str; 2]) -> F {
 fn calls() -> &'static Calls {
     static CALLS: OnceLock<Calls> = OnceLock::new();
     CALLS.get_or_init(|| Calls {
-        // SAFETY: the declaration of the driver's API.
+        // SAFETY: the type is the driver API's declaration.
         create: unsafe { find(["cuEventCreate"; 2]) },
-        // SAFETY: the declaration of the driver's API.
+        // SAFETY: the type is the driver API's declaration.
         record: unsafe { find(["cuEventRecord"; 2]) },
-        // SAFETY: the declaration of the driver's API.
+        // SAFETY: the type is the driver API's declaration.
         synchronize: unsafe { find(["cuEventSynchronize"; 2]) },
-        // SAFETY: the declaration of the driver's API, the same under both names. Drivers before
+        // SAFETY: the type is the driver API's declaration, the same for both names. Drivers before
         // 12.8 lack the first.
         elapsed: unsafe { find(["cuEventElapsedTime_v2", "cuEventElapsedTime"]) },
     })
 }
 
-/// A stream of its own, with nothing of cudarc's own between the calls.
+/// A new stream without cudarc's event tracking.
 pub(crate) fn stream() -> Answer<Arc<CudaStream>> {
     device::Gpu::new()?.context.new_stream()
 }
 
-/// So many buffers of `len` zeros, and their addresses.
+/// `count` buffers of `len` zeros, and their addresses.
 fn zeros(
     stream: &Arc<CudaStream>,
     count: usize,
@@ -76,38 +75,38 @@ fn zeros(
     Ok((buffers, addresses))
 }
 
-/// Two events with the flags of gpuprof's own, which are none. Never destroyed: the process ends.
+/// Two events with gpuprof's flags, which are none. Never destroyed, because the process ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Pair {
     start: sys::CUevent,
     end: sys::CUevent,
 }
 
-// SAFETY: the driver lets every thread use its handles.
+// SAFETY: the driver allows every thread to use its handles.
 unsafe impl Send for Pair {}
 
 impl Pair {
-    /// Of the context that is current.
+    /// A pair in the current context.
     pub(crate) fn new() -> Answer<Pair> {
         let mut pair = Pair {
             start: ptr::null_mut(),
             end: ptr::null_mut(),
         };
         for event in [&mut pair.start, &mut pair.end] {
-            // SAFETY: the handle is writable.
+            // SAFETY: `event` is writable.
             unsafe { (calls().create)(event, 0) }.result()?;
         }
         Ok(pair)
     }
 
-    /// So many of them.
+    /// `count` pairs.
     pub(crate) fn ring(count: usize) -> Answer<Vec<Pair>> {
         (0..count).map(|_| Pair::new()).collect()
     }
 
     #[inline]
     pub(crate) fn start(self, stream: &CudaStream) -> Answer {
-        // SAFETY: event and stream live as long as the process and are of one context.
+        // SAFETY: event and stream live as long as the process and belong to one context.
         unsafe { (calls().record)(self.start, stream.cu_stream()) }.result()
     }
 
@@ -117,43 +116,42 @@ impl Pair {
         unsafe { (calls().record)(self.end, stream.cu_stream()) }.result()
     }
 
-    /// Waits for the end and gives the time between the two, ns.
+    /// Waits for the end event and returns the elapsed time, ns.
     pub(crate) fn read(self) -> Answer<f64> {
         // SAFETY: the event is alive.
         unsafe { (calls().synchronize)(self.end) }.result()?;
         let mut ms = 0.0_f32;
-        // SAFETY: both events have been recorded and passed; the number is writable.
+        // SAFETY: both events have been recorded and have completed; the output is writable.
         unsafe { (calls().elapsed)(&mut ms, self.start, self.end) }.result()?;
         Ok(f64::from(ms) * 1e6)
     }
 }
 
-/// One kernel with its arguments, ready to be launched any number of times with nothing but the
-/// driver's own call.
+/// A kernel with its arguments, which can be launched repeatedly by the driver's call alone.
 pub(crate) struct Kernel {
     function: sys::CUfunction,
     geometry: Geometry,
-    /// A copy of each argument in its first bytes; the processors CUDA runs on are little-endian.
+    /// A copy of each argument in its first bytes; processors that run CUDA are little-endian.
     _arguments: Box<[u64]>,
-    /// Where each argument lies.
+    /// The address of each argument.
     pointers: Box<[*mut c_void]>,
     _buffers: Vec<CudaSlice<f32>>,
 }
 
-// SAFETY: what the pointers point to is never written again, and the driver lets every thread use
-// its handles.
+// SAFETY: the memory behind the pointers is never written again, and the driver allows every thread
+// to use its handles.
 unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
 
 impl Kernel {
-    /// One thread that lasts so long.
+    /// One thread that runs for `ns` nanoseconds.
     pub(crate) fn spin(ns: u64) -> Answer<Kernel> {
         let geometry = kernels::spin_geometry();
         Kernel::new(kernels::SPIN_PTX, kernels::SPIN, geometry, vec![], vec![ns])
     }
 
-    /// `y = a * x + y` on `n` elements, which memory limits.
+    /// `y = a * x + y` on `n` elements, limited by memory.
     pub(crate) fn saxpy(stream: &Arc<CudaStream>, n: u32) -> Answer<Kernel> {
         let (buffers, addresses) = zeros(stream, 2, n as usize)?;
         let mut arguments = vec![u64::from(n), u64::from(1.0_f32.to_bits())];
@@ -168,7 +166,7 @@ impl Kernel {
         )
     }
 
-    /// The product of two square matrices, which arithmetic limits.
+    /// The product of two square matrices, limited by arithmetic.
     pub(crate) fn product(stream: &Arc<CudaStream>, side: u32) -> Answer<Kernel> {
         let (buffers, mut arguments) = zeros(stream, 3, side as usize * side as usize)?;
         arguments.extend([u64::from(side); 3]);
@@ -177,8 +175,7 @@ impl Kernel {
         Kernel::new(ptx, name, geometry, buffers, arguments)
     }
 
-    /// The kernel `name` in the context that is current. The arguments are its own, each in the
-    /// first bytes of a number.
+    /// The kernel `name` in the current context. Each argument is in the first bytes of a `u64`.
     fn new(
         ptx: &str,
         name: &str,
@@ -190,7 +187,7 @@ impl Kernel {
         // SAFETY: the image is PTX that ends in NUL.
         let module = unsafe { result::module::load_data(image.as_ptr().cast()) }?;
         let name = CString::new(name).expect("a name has no NUL");
-        // SAFETY: the module is loaded, and stays so.
+        // SAFETY: the module is loaded and never unloaded.
         let function = unsafe { result::module::get_function(module, name) }?;
         let arguments: Box<[u64]> = arguments.into();
         let pointers = arguments.iter().map(|argument| {
@@ -209,8 +206,8 @@ impl Kernel {
     #[inline]
     pub(crate) fn launch(&self, stream: &CudaStream) -> Answer {
         let Geometry { grid, block } = self.geometry;
-        // SAFETY: the arguments are the kernel's, its buffers are as long as they say, and the
-        // driver only reads the pointers.
+        // SAFETY: the arguments match the kernel, its buffers have the stated sizes, and the driver
+        // only reads the pointers.
         unsafe {
             sys::cuLaunchKernel(
                 self.function,

@@ -1,6 +1,6 @@
-//! Promise: what is measured of a part tells of the whole: under sampling the total lies in the
-//! interval that is shown, and under a schedule the active steps count and no others, each call of
-//! them timed.
+//! Promise: partial measurements represent the whole. Under sampling the true total lies in the
+//! reported interval; under a schedule exactly the active steps count, with each of their calls
+//! timed.
 
 mod schedule;
 
@@ -12,52 +12,48 @@ use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
 use serde::{Deserialize, Serialize};
 
-use super::Scene;
+use super::TestProgram;
 use super::known_durations::{as_spun, function};
 use super::statistics::time;
-use crate::check::{Check, Row, World};
-use crate::device::{self, Gpu, while_doing};
+use crate::check::{Check, Row, RunMode};
+use crate::device::{self, Gpu, failed_in};
 use crate::process;
-use crate::runner::itself;
+use crate::runner::own_command;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "sampling",
-        promise: "With GPUPROF_SAMPLE the counts are exact and the intervals hold the total that \
-            all calls have.",
+        promise: "With GPUPROF_SAMPLE counts are exact and intervals contain the total.",
         limit: Duration::from_secs(180),
         run: sampling,
     },
     Check {
         name: "schedule",
-        promise: "Under a schedule the active steps count and no others, and every call of them is \
-            timed.",
+        promise: "Under a schedule exactly the active steps count, each call timed.",
         limit: Duration::from_secs(60),
         run: schedule::run,
     },
 ];
 
-pub(crate) const SCENES: &[Scene] = &[("sampled", sampled)];
+pub(crate) const PROGRAMS: &[TestProgram] = &[("sampled", sampled)];
 
 const LIMIT: Duration = Duration::from_secs(80);
-/// One call in so many is timed.
+/// One call in this many is timed.
 const SAMPLE: u64 = 10;
-/// Each with an interval of its own: 95 % of them are to hold the total, by chance not each.
+/// Each window has its own 95 % interval, so by chance not every one contains the total.
 const WINDOWS: usize = 10;
-/// So many hold it but once in ten thousand runs.
+/// Fewer intervals contain the total only once in 10,000 runs.
 const ENOUGH: usize = 6;
-/// No total is further away than so many half widths, five standard deviations: once in a million
-/// windows.
+/// Accepted distance in half widths, five standard deviations: exceeded once in a million windows.
 const FAR: f64 = 2.5;
-/// How many calls may wait for the GPU: fewer than the driver's queues hold and gpuprof has events
-/// for.
+/// Calls that may wait for the GPU: fewer than the driver's queues hold and gpuprof has events for.
 const QUEUED: u64 = 250;
-/// How long the kernel runs behind which these are queued, in ns; doubled where the host was too
-/// slow, up to the other.
+/// Duration in ns of the kernel behind which calls are queued, doubled up to `LONGEST_HOLD` if the
+/// host was too slow.
 const HOLD: u64 = 20_000_000;
 const LONGEST_HOLD: u64 = 16 * HOLD;
 
-/// What calls last, in turn, in ns: they differ as much as an interval needs to say something.
+/// Durations of the calls in turn, ns. They vary enough for an interval to be meaningful.
 const LENGTHS: [u64; 3] = [40_000, 80_000, 150_000];
 
 #[gpu_profile(name = "varies")]
@@ -65,12 +61,12 @@ fn varies(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) -> Result<(), DriverErro
     gpu.spin(stream, ns)
 }
 
-/// Calls of one window.
-fn calls(world: &World) -> u64 {
-    if world.short { 1_500 } else { 20_000 }
+/// Calls per window.
+fn calls(run_mode: &RunMode) -> u64 {
+    if run_mode.short { 1_500 } else { 20_000 }
 }
 
-/// What a window came to.
+/// The result of a window.
 #[derive(Serialize, Deserialize)]
 struct Window {
     calls: u64,
@@ -78,7 +74,7 @@ struct Window {
     sampled_out: u64,
     untimed: u64,
     total_ns: u64,
-    /// Half the interval; none where nothing was estimated.
+    /// Half the interval; `None` if nothing was estimated.
     half_ns: Option<u64>,
 }
 
@@ -97,36 +93,36 @@ impl Window {
     }
 }
 
-/// One window of the environment's after the other, with the same calls in each.
-fn sampled(world: &World) -> Result<ExitCode, String> {
-    device::open(world)?;
-    let doing = while_doing("the calls");
-    let gpu = Gpu::new().map_err(&doing)?;
-    let stream = gpu.context.new_stream().map_err(&doing)?;
+/// Runs the windows with the settings of the environment, with the same calls in each.
+fn sampled(run_mode: &RunMode) -> Result<ExitCode, String> {
+    device::open(run_mode)?;
+    let failed = failed_in("the calls");
+    let gpu = Gpu::new().map_err(&failed)?;
+    let stream = gpu.context.new_stream().map_err(&failed)?;
     let mut windows = Vec::new();
     let (mut tries, mut hold) = (3 * WINDOWS, HOLD);
-    // What happens once is in no window.
-    varies(&gpu, &stream, 0).map_err(&doing)?;
+    // One-time work is outside every window.
+    varies(&gpu, &stream, 0).map_err(&failed)?;
     while windows.len() < WINDOWS {
         if tries == 0 {
             return Err("this machine is too slow to keep a stream busy".into());
         }
         tries -= 1;
         gpuprof::reset();
-        if window(&gpu, &stream, hold, calls(world)).map_err(&doing)? {
+        if window(&gpu, &stream, hold, calls(run_mode)).map_err(&failed)? {
             windows.push(Window::of(&gpuprof::collect()));
         } else {
             hold = LONGEST_HOLD.min(2 * hold);
         }
     }
-    let windows = serde_json::to_string(&windows).map_err(while_doing("windows"))?;
+    let windows = serde_json::to_string(&windows).map_err(failed_in("windows"))?;
     println!("{windows}");
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes the calls, as many at a time as may wait, each time behind a kernel; whether all were
-/// queued before it was over. An idle stream would be the host's time, and not the same in any two
-/// windows.
+/// Makes the calls in batches of [`QUEUED`], each behind a kernel. Returns whether all were queued
+/// before that kernel ended. On an idle stream the spans would contain host time, which differs
+/// between windows.
 fn window(gpu: &Gpu, stream: &Arc<CudaStream>, hold: u64, calls: u64) -> Result<bool, DriverError> {
     let mut busy = true;
     for first in (0..calls).step_by(QUEUED as usize) {
@@ -141,25 +137,25 @@ fn window(gpu: &Gpu, stream: &Arc<CudaStream>, hold: u64, calls: u64) -> Result<
     Ok(busy)
 }
 
-fn windows(world: &World, sample: u64) -> Result<Vec<Window>, String> {
-    let mut command = itself(&["play", "sampled"], world)?;
+fn windows(run_mode: &RunMode, sample: u64) -> Result<Vec<Window>, String> {
+    let mut command = own_command(&["program", "sampled"], run_mode)?;
     command
         .env("GPUPROF_SAMPLE", sample.to_string())
         .env("GPUPROF_REPORT", "none");
-    let ended = process::run(command, LIMIT).map_err(while_doing("the program with the calls"))?;
-    if let Some(trouble) = ended.trouble() {
+    let ended = process::run(command, LIMIT).map_err(failed_in("the program with the calls"))?;
+    if let Some(trouble) = ended.failure() {
         return Err(format!(
             "GPUPROF_SAMPLE={sample}: {trouble}\n{}",
             ended.tail()
         ));
     }
     let last = ended.stdout.lines().last().unwrap_or_default();
-    serde_json::from_str(last).map_err(while_doing("its windows"))
+    serde_json::from_str(last).map_err(failed_in("its windows"))
 }
 
-fn sampling(world: &World) -> Result<Vec<Row>, String> {
-    let (whole, estimated) = (windows(world, 1)?, windows(world, SAMPLE)?);
-    let calls = calls(world);
+fn sampling(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let (whole, estimated) = (windows(run_mode, 1)?, windows(run_mode, SAMPLE)?);
+    let calls = calls(run_mode);
     let mean = |windows: &[Window]| {
         let totals = windows.iter().map(|window| window.total_ns as f64);
         totals.sum::<f64>() / windows.len() as f64
@@ -171,14 +167,14 @@ fn sampling(world: &World) -> Result<Vec<Row>, String> {
         .iter()
         .all(|window| (window.calls, window.timed, window.half_ns) == (calls, calls, None));
     let mut rows = vec![
-        Row::held(
+        Row::judged(
             format!("{WINDOWS} windows of {calls} calls, each timed"),
-            told(&whole),
+            timed_range(&whole),
             format!("{calls} calls, {calls} timed in each"),
             good,
         ),
-        // Each call's share of the total, as a span around its kernel should read.
-        Row::held(
+        // Each call's share of the total, as a span around its kernel.
+        Row::judged(
             "the mean total of these windows",
             time(truth),
             format!(
@@ -193,8 +189,8 @@ fn sampling(world: &World) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// How often the calls were timed, from window to window.
-fn told(windows: &[Window]) -> String {
+/// The number of timed calls per window.
+fn timed_range(windows: &[Window]) -> String {
     let least = |of: fn(&Window) -> u64| windows.iter().map(of).min().unwrap_or(0);
     let most = |of: fn(&Window) -> u64| windows.iter().map(of).max().unwrap_or(0);
     format!(
@@ -207,10 +203,10 @@ fn told(windows: &[Window]) -> String {
     )
 }
 
-/// Every call, and a random tenth of them timed.
+/// Every call is counted, and a random tenth is timed.
 fn counted(windows: &[Window], calls: u64) -> Row {
     let wanted = calls / SAMPLE;
-    // Of the binomial distribution, eight standard deviations.
+    // Eight standard deviations of the binomial distribution.
     let share = 1.0 / SAMPLE as f64;
     let far = (8.0 * (calls as f64 * share * (1.0 - share)).sqrt()) as u64;
     let good = windows.iter().all(|window| {
@@ -219,15 +215,15 @@ fn counted(windows: &[Window], calls: u64) -> Row {
             && window.untimed == window.sampled_out
             && window.timed.abs_diff(wanted) < far
     });
-    Row::held(
+    Row::judged(
         format!("{WINDOWS} windows with GPUPROF_SAMPLE={SAMPLE}"),
-        told(windows),
-        format!("{calls} calls, {wanted} ± {far} timed, all others sampled out"),
+        timed_range(windows),
+        format!("{calls} calls, {wanted} ± {far} timed, all others not sampled"),
         good && windows.len() == WINDOWS,
     )
 }
 
-/// The true total lies in the intervals.
+/// The intervals contain the true total.
 fn covered(windows: &[Window], truth: f64) -> Row {
     let away = windows.iter().map(|window| {
         let half = window.half_ns.map_or(f64::NAN, |half| half as f64);
@@ -243,15 +239,15 @@ fn covered(windows: &[Window], truth: f64) -> Row {
             time(window.half_ns.unwrap_or(0) as f64)
         )
     });
-    Row::held(
+    Row::judged(
         "their 95 % intervals and the total of all calls",
         format!(
-            "{holds} of {} hold {}; the worst is {worst:.2} half widths away; the first: {example}",
+            "{holds} of {} contain {}; the worst is {worst:.2} half widths off; first: {example}",
             away.len(),
             time(truth)
         ),
         format!("{ENOUGH} or more of {WINDOWS} (95 % of many), none {FAR} half widths away"),
-        // A window without an interval is NaN, and not under anything.
+        // A window without an interval is NaN, which fails every comparison.
         away.len() == WINDOWS && holds >= ENOUGH && away.iter().all(|away| *away < FAR),
     )
 }

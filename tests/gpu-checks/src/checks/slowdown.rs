@@ -1,7 +1,7 @@
-//! How much longer whole programs take with gpuprof: one of launches back to back, which is the
-//! worst case, and an example.
+//! How much longer whole programs take with gpuprof: a loop of launches, which is the worst case,
+//! and an example.
 //!
-//! Each run is a process of its own, because gpuprof's settings hold for a process.
+//! Each run is its own process, because gpuprof's settings apply to a process.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -13,39 +13,38 @@ use gpuprof::gpu_profile;
 use gpuprof::profile::Diagnostics;
 use serde::{Deserialize, Serialize};
 
-use super::Scene;
+use super::TestProgram;
 use super::raw_driver::{self, Answer, Kernel};
 use super::statistics::{Spread, figure, performance};
-use crate::check::{Check, Row, World};
+use crate::check::{Check, Row, RunMode};
 use crate::{device, process, runner};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "slow-down",
-        promise: "Switched off, gpuprof costs nothing; switched on, every launch is timed or \
-            counted as not.",
+        promise: "Off, gpuprof costs nothing; on, every launch is timed or counted.",
         limit: Duration::from_secs(300),
         run: slow_down,
     },
     Check {
         name: "example-slow-down",
-        promise: "A program prints the same with gpuprof on and off.",
+        promise: "A program's output is the same with gpuprof on and off.",
         limit: Duration::from_secs(300),
         run: example_slow_down,
     },
 ];
 
-pub(crate) const SCENES: &[Scene] = &[
-    (PLAIN, |world| back_to_back(world, plain)),
-    (ANNOTATED, |world| back_to_back(world, annotated)),
+pub(crate) const PROGRAMS: &[TestProgram] = &[
+    (PLAIN, |run_mode| back_to_back(run_mode, plain)),
+    (ANNOTATED, |run_mode| back_to_back(run_mode, annotated)),
 ];
 
 const PLAIN: &str = "launches";
 pub(super) const ANNOTATED: &str = "annotated-launches";
 const KERNEL_NS: u64 = 5_000;
-/// The most that a loop may take longer with gpuprof off than without the attribute.
+/// Accepted duration of a loop with gpuprof off, relative to one without the attribute.
 const OFF: f64 = 1.01;
-/// How long one process may take.
+/// Time limit per process.
 const LIMIT: Duration = Duration::from_secs(60);
 pub(super) const EXAMPLE: &str = "04_train_digits";
 
@@ -58,17 +57,17 @@ fn annotated(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
     kernel.launch(stream)
 }
 
-/// What a run of launches found.
+/// The result of a run of launches.
 #[derive(Serialize, Deserialize)]
 struct Looped {
-    /// From the first launch until the GPU was through.
+    /// Time from the first launch until the GPU was idle, ns.
     wall_ns: f64,
-    /// From the first launch until the last had returned.
+    /// Time from the first launch until the last had returned, ns.
     host_ns: f64,
     diagnostics: Diagnostics,
 }
 
-/// From the first launch until the GPU was through, by what the program printed; ns.
+/// Time from the first launch until the GPU was idle, as printed by the program; ns.
 pub(super) fn wall_of(printed: &str) -> Result<f64, String> {
     let found = printed.lines().find(|line| line.starts_with('{'));
     let looped: Result<Looped, _> = serde_json::from_str(found.unwrap_or_default());
@@ -77,21 +76,21 @@ pub(super) fn wall_of(printed: &str) -> Result<f64, String> {
         .map_err(|error| error.to_string())
 }
 
-fn launches(world: &World) -> u64 {
-    if world.short { 500 } else { 100_000 }
+fn launches(run_mode: &RunMode) -> u64 {
+    if run_mode.short { 500 } else { 100_000 }
 }
 
-/// The program: launches until the GPU is through, and what gpuprof says of them.
+/// The test program: makes the launches and prints the times and gpuprof's diagnostics.
 fn back_to_back(
-    world: &World,
+    run_mode: &RunMode,
     launch: fn(&Arc<CudaStream>, &Kernel) -> Answer,
 ) -> Result<ExitCode, String> {
-    device::open(world)?;
+    device::open(run_mode)?;
     let text = |error| format!("launching: {error}");
     let stream = raw_driver::stream().map_err(text)?;
     let kernel = Kernel::spin(KERNEL_NS).map_err(text)?;
-    // The first ones load the kernel and make events.
-    let warm = launches(world) / 100;
+    // The first calls load the kernel and create events.
+    let warm = launches(run_mode) / 100;
     (0..warm)
         .try_for_each(|_| launch(&stream, &kernel))
         .map_err(text)?;
@@ -99,7 +98,7 @@ fn back_to_back(
     let _ = gpuprof::collect();
     gpuprof::reset();
     let began = Instant::now();
-    (0..launches(world))
+    (0..launches(run_mode))
         .try_for_each(|_| launch(&stream, &kernel))
         .map_err(text)?;
     let host_ns = began.elapsed().as_nanos() as f64;
@@ -118,101 +117,114 @@ fn back_to_back(
     Ok(ExitCode::SUCCESS)
 }
 
-/// One way of running a program, and its settings.
-struct Way {
+/// One method of running a program, and its settings.
+struct Method {
     name: &'static str,
-    scene: &'static str,
+    program: &'static str,
     settings: &'static [(&'static str, &'static str)],
 }
 
-/// The first is what the others are compared with.
-const WAYS: [Way; 5] = [
-    Way {
+/// The others are compared with the first.
+const METHODS: [Method; 5] = [
+    Method {
         name: "off",
-        scene: ANNOTATED,
+        program: ANNOTATED,
         settings: &[("GPUPROF", "off")],
     },
-    Way {
+    Method {
         name: "without the attribute",
-        scene: PLAIN,
+        program: PLAIN,
         settings: &[("GPUPROF", "off")],
     },
-    Way {
+    Method {
         name: "on",
-        scene: ANNOTATED,
+        program: ANNOTATED,
         settings: &[("GPUPROF", "on")],
     },
-    Way {
+    Method {
         name: "nvtx",
-        scene: ANNOTATED,
+        program: ANNOTATED,
         settings: &[("GPUPROF", "nvtx")],
     },
-    Way {
+    Method {
         name: "on, 1 call in 100 timed",
-        scene: ANNOTATED,
+        program: ANNOTATED,
         settings: &[("GPUPROF", "on"), ("GPUPROF_SAMPLE", "100")],
     },
 ];
 
-fn repeats(world: &World) -> usize {
-    if world.short { 2 } else { 7 }
+fn repeats(run_mode: &RunMode) -> usize {
+    if run_mode.short { 2 } else { 7 }
 }
 
-/// The command with one way's settings and without a report.
-fn set(mut command: Command, way: &Way) -> Command {
+/// The command with the settings of one method and without a report.
+fn set(mut command: Command, method: &Method) -> Command {
     command.env("GPUPROF_REPORT", "none");
-    command.envs(way.settings.iter().copied());
+    command.envs(method.settings.iter().copied());
     command
 }
 
-fn ended_well(command: Command) -> Result<process::Ended, String> {
+fn ended_well(command: Command) -> Result<process::Finished, String> {
     let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-    match ended.trouble() {
+    match ended.failure() {
         Some(trouble) => Err(format!("{trouble}\n{}", ended.tail())),
         None => Ok(ended),
     }
 }
 
-fn slow_down(world: &World) -> Result<Vec<Row>, String> {
-    let mut runs: Vec<Vec<Looped>> = WAYS.iter().map(|_| Vec::new()).collect();
-    for repeat in 0..repeats(world) {
-        for at in 0..WAYS.len() {
-            let at = (at + repeat) % WAYS.len();
-            let way = &WAYS[at];
-            let command = set(runner::itself(&["play", way.scene], world)?, way);
-            let ended = ended_well(command).map_err(|error| format!("{}: {error}", way.name))?;
-            runs[at].push(serde_json::from_str(&ended.stdout).map_err(|error| error.to_string())?);
+fn slow_down(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let mut runs: Vec<Vec<Looped>> = METHODS.iter().map(|_| Vec::new()).collect();
+    for repeat in 0..repeats(run_mode) {
+        for index in 0..METHODS.len() {
+            let index = (index + repeat) % METHODS.len();
+            let method = &METHODS[index];
+            let command = set(
+                runner::own_command(&["program", method.program], run_mode)?,
+                method,
+            );
+            let ended = ended_well(command).map_err(|error| format!("{}: {error}", method.name))?;
+            runs[index]
+                .push(serde_json::from_str(&ended.stdout).map_err(|error| error.to_string())?);
         }
     }
-    let launches = launches(world);
-    let walls = |at: usize| runs[at].iter().map(|run| run.wall_ns).collect::<Vec<_>>();
+    let launches = launches(run_mode);
+    let walls = |index: usize| {
+        runs[index]
+            .iter()
+            .map(|run| run.wall_ns)
+            .collect::<Vec<_>>()
+    };
     let mut rows = vec![figure(
-        world,
+        run_mode,
         format!("{launches} launches of 5 µs back to back, off"),
         Spread::of(&walls(0)).time(),
     )];
-    for (at, way) in WAYS.iter().enumerate().skip(1) {
-        let hosts: Vec<f64> = runs[at].iter().map(|run| run.host_ns).collect();
+    for (index, method) in METHODS.iter().enumerate().skip(1) {
+        let hosts: Vec<f64> = runs[index].iter().map(|run| run.host_ns).collect();
         let shown = format!(
-            "{} times off: {}; the host was through after {}",
-            Spread::of(&ratios(&walls(at), &walls(0))).ratio(),
-            Spread::of(&walls(at)).time(),
+            "{} times off: {}; the host had launched all after {}",
+            Spread::of(&ratios(&walls(index), &walls(0))).ratio(),
+            Spread::of(&walls(index)).time(),
             Spread::of(&hosts).time()
         );
-        rows.push(figure(world, format!("the same, {}", way.name), shown));
+        rows.push(figure(
+            run_mode,
+            format!("the same, {}", method.name),
+            shown,
+        ));
     }
     let off = Spread::of(&ratios(&walls(0), &walls(1)));
     rows.push(performance(
-        world,
+        run_mode,
         "off against without the attribute",
         off.ratio(),
         format!("at most {OFF}"),
         off.median <= OFF,
     ));
-    for at in [2, 4] {
-        let all_diagnostics = runs[at].iter().map(|run| &run.diagnostics);
+    for index in [2, 4] {
+        let all_diagnostics = runs[index].iter().map(|run| &run.diagnostics);
         rows.extend(accounted(
-            WAYS[at].name,
+            METHODS[index].name,
             launches,
             &all_diagnostics.collect::<Vec<_>>(),
         ));
@@ -220,13 +232,13 @@ fn slow_down(world: &World) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// Run by run: runs of one repeat lie beside each other in time.
+/// Compares run by run: runs of one repeat are adjacent in time.
 fn ratios(of: &[f64], to: &[f64]) -> Vec<f64> {
     of.iter().zip(to).map(|(of, to)| of / to).collect()
 }
 
-/// Every launch is timed or has its reason.
-fn accounted(way: &str, launches: u64, all_diagnostics: &[&Diagnostics]) -> [Row; 2] {
+/// Every launch is timed or has a reason why not.
+fn accounted(method: &str, launches: u64, all_diagnostics: &[&Diagnostics]) -> [Row; 2] {
     let parts = |diagnostics: &Diagnostics| {
         diagnostics.timed_calls + diagnostics.captured_calls + diagnostics.untimed.sum()
     };
@@ -240,15 +252,14 @@ fn accounted(way: &str, launches: u64, all_diagnostics: &[&Diagnostics]) -> [Row
             && diagnostics.errors.is_empty()
     };
     let right = all_diagnostics.iter().filter(exact).count();
-    // What sampling leaves out, it leaves out on purpose.
+    // Calls skipped by sampling are intended.
     let lost =
         |diagnostics: &&&Diagnostics| diagnostics.untimed.sum() - diagnostics.untimed.sampled_out;
     let most = all_diagnostics.iter().max_by_key(lost);
     let shown = most.map_or("no run".into(), |diagnostics| {
         let untimed = &diagnostics.untimed;
         format!(
-            "{} timed, {} left out by sampling, {} with no event free, {} with a full queue to the \
-             resolver, {} otherwise",
+            "{} timed, {} not sampled, {} without a free event, {} with a full queue, {} otherwise",
             diagnostics.timed_calls,
             untimed.sampled_out,
             untimed.pool_exhausted,
@@ -257,59 +268,68 @@ fn accounted(way: &str, launches: u64, all_diagnostics: &[&Diagnostics]) -> [Row
         )
     });
     [
-        Row::held(
+        Row::judged(
             format!(
-                "{way}: runs in which timed and untimed calls are all launches, without an error"
+                "{method}: runs in which timed and untimed calls are all launches, without an error"
             ),
             format!("{right} of {}", all_diagnostics.len()),
             format!("{} of {}", all_diagnostics.len(), all_diagnostics.len()),
             right == all_diagnostics.len() && !all_diagnostics.is_empty(),
         ),
-        Row::told(
-            format!("{way}: the run with most calls that could not be timed"),
+        Row::info(
+            format!("{method}: the run with most calls that could not be timed"),
             shown,
         ),
     ]
 }
 
-fn example_slow_down(world: &World) -> Result<Vec<Row>, String> {
+fn example_slow_down(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let what = format!("{EXAMPLE}, the whole process");
     let Some(path) = example() else {
-        let why = format!("{EXAMPLE} does not stand beside this program");
-        return Ok(vec![Row::not_here(what, why)]);
+        let why = format!("{EXAMPLE} is not beside this program");
+        return Ok(vec![Row::unavailable(what, why)]);
     };
-    let ways: Vec<&Way> = WAYS.iter().filter(|way| way.scene == ANNOTATED).collect();
-    let mut walls: Vec<Vec<f64>> = ways.iter().map(|_| Vec::new()).collect();
+    let methods: Vec<&Method> = METHODS
+        .iter()
+        .filter(|method| method.program == ANNOTATED)
+        .collect();
+    let mut walls: Vec<Vec<f64>> = methods.iter().map(|_| Vec::new()).collect();
     let mut printed = Vec::new();
-    for repeat in 0..repeats(world) {
-        for at in 0..ways.len() {
-            let at = (at + repeat) % ways.len();
+    for repeat in 0..repeats(run_mode) {
+        for index in 0..methods.len() {
+            let index = (index + repeat) % methods.len();
             let mut command = Command::new(&path);
-            process::neutral(&mut command);
-            if world.simulated {
+            process::clear_settings(&mut command);
+            if run_mode.simulated {
                 command.env("GPUPROF_SIM", "1");
             }
-            let ended = ended_well(set(command, ways[at]))
-                .map_err(|error| format!("{EXAMPLE}, {}: {error}", ways[at].name))?;
-            walls[at].push(ended.took.as_nanos() as f64);
+            let ended = ended_well(set(command, methods[index]))
+                .map_err(|error| format!("{EXAMPLE}, {}: {error}", methods[index].name))?;
+            walls[index].push(ended.elapsed.as_nanos() as f64);
             printed.push(ended.stdout);
         }
     }
-    let shown = |at: usize| {
-        let wall = Spread::of(&walls[at]).time();
-        match at {
+    let shown = |index: usize| {
+        let wall = Spread::of(&walls[index]).time();
+        match index {
             0 => wall,
             _ => format!(
                 "{} times off: {wall}",
-                Spread::of(&ratios(&walls[at], &walls[0])).ratio()
+                Spread::of(&ratios(&walls[index], &walls[0])).ratio()
             ),
         }
     };
-    let mut rows: Vec<Row> = (0..ways.len())
-        .map(|at| figure(world, format!("{what}, {}", ways[at].name), shown(at)))
+    let mut rows: Vec<Row> = (0..methods.len())
+        .map(|index| {
+            figure(
+                run_mode,
+                format!("{what}, {}", methods[index].name),
+                shown(index),
+            )
+        })
         .collect();
     let same = printed.iter().filter(|text| **text == printed[0]).count();
-    rows.push(Row::held(
+    rows.push(Row::judged(
         format!("{EXAMPLE}: runs that print what the first printed"),
         format!("{same} of {}", printed.len()),
         format!("{} of {}", printed.len(), printed.len()),
@@ -318,7 +338,7 @@ fn example_slow_down(world: &World) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// Beside this program, as in the pack, or where cargo builds it.
+/// The example beside this program, as in the pack, or in cargo's `examples` folder.
 pub(super) fn example() -> Option<PathBuf> {
     let here = std::env::current_exe().ok()?;
     let folder = here.parent()?;

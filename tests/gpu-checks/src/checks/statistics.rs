@@ -1,30 +1,29 @@
-//! Many measurements of one thing as a few numbers, and how rows show them. Must never import
-//! anything that measures.
+//! Median and quartiles of repeated measurements, and their format in rows.
 
-use crate::check::{Row, World};
+use crate::check::{Row, RunMode};
 
-/// What a set of measurements comes to.
+/// The distribution of a set of measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) median: f64,
     pub(crate) mean: f64,
-    /// A quarter of the measurements are below.
+    /// The lower quartile.
     pub(crate) p25: f64,
-    /// A quarter of the measurements are above.
+    /// The upper quartile.
     pub(crate) p75: f64,
     pub(crate) least: f64,
 }
 
 impl Spread {
-    /// Nothing can be said of no measurement: then all is NaN, which no comparison finds good.
+    /// Without measurements all fields are NaN, which fails every comparison.
     pub(crate) fn of(measured: &[f64]) -> Spread {
         let mut sorted = measured.to_vec();
         sorted.sort_by(f64::total_cmp);
         let quantile = |share: f64| {
-            let at = share * sorted.len().saturating_sub(1) as f64;
+            let position = share * sorted.len().saturating_sub(1) as f64;
             let value = |index: f64| sorted.get(index as usize).copied().unwrap_or(f64::NAN);
-            let (below, above) = (value(at.floor()), value(at.ceil()));
-            below + (above - below) * at.fract()
+            let (below, above) = (value(position.floor()), value(position.ceil()));
+            below + (above - below) * position.fract()
         };
         Spread {
             median: quantile(0.5),
@@ -62,40 +61,44 @@ pub(crate) fn time(ns: f64) -> String {
     }
 }
 
-/// How far `is` lies from `wanted`, as a share of it.
+/// The relative difference of `is` from `wanted`.
 pub(crate) fn off(is: f64, wanted: f64) -> f64 {
     (is - wanted) / wanted
 }
 
-/// A share as a percentage, with its sign.
+/// A ratio as a percentage with its sign.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:+.2} %", 100.0 * share)
 }
 
-/// A row about speed or exactness of times: held on a GPU, only told where nothing was measured.
+/// A row about speed or accuracy: checked on a GPU, reported only if nothing was measured.
 pub(crate) fn performance(
-    world: &World,
+    run_mode: &RunMode,
     what: impl Into<String>,
     measured: impl Into<String>,
     wanted: impl Into<String>,
     good: bool,
 ) -> Row {
-    match no_measurement(world) {
-        Some(why) => Row::told(what, format!("{why}: {}", measured.into())),
-        None => Row::held(what, measured, wanted, good),
+    match no_measurement(run_mode) {
+        Some(why) => Row::info(what, format!("{why}: {}", measured.into())),
+        None => Row::judged(what, measured, wanted, good),
     }
 }
 
-/// A figure that nothing was promised about.
-pub(crate) fn figure(world: &World, what: impl Into<String>, measured: impl Into<String>) -> Row {
-    match no_measurement(world) {
-        Some(why) => Row::told(what, format!("{why}: {}", measured.into())),
-        None => Row::told(what, measured),
+/// A figure about which nothing is promised.
+pub(crate) fn figure(
+    run_mode: &RunMode,
+    what: impl Into<String>,
+    measured: impl Into<String>,
+) -> Row {
+    match no_measurement(run_mode) {
+        Some(why) => Row::info(what, format!("{why}: {}", measured.into())),
+        None => Row::info(what, measured),
     }
 }
 
-fn no_measurement(world: &World) -> Option<&'static str> {
-    match (world.simulated, world.short) {
+fn no_measurement(run_mode: &RunMode) -> Option<&'static str> {
+    match (run_mode.simulated, run_mode.short) {
         (true, _) => Some("simulated device"),
         (false, true) => Some("short run"),
         (false, false) => None,
@@ -125,17 +128,17 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_only_told() {
         let row = |simulated, short| {
-            let world = World { simulated, short };
-            performance(&world, "a", "1", "2", false)
+            let run_mode = RunMode { simulated, short };
+            performance(&run_mode, "a", "1", "2", false)
         };
-        assert_eq!(row(false, false).verdict, Verdict::Bad);
+        assert_eq!(row(false, false).verdict, Verdict::Fail);
         for (row, said) in [
             (row(true, true), "simulated device: 1"),
             (row(false, true), "short run: 1"),
         ] {
             assert_eq!(
                 (row.verdict, &*row.measured, &*row.wanted),
-                (Verdict::Told, said, "")
+                (Verdict::Info, said, "")
             );
         }
     }

@@ -1,7 +1,7 @@
-//! Promise: each call is timed on its own stream or streams and on no other, whatever kind of
-//! stream that is and wherever gpuprof has it from.
+//! Promise: each call is timed on its own stream or streams and on no other, whatever the kind and
+//! origin of the stream.
 //!
-//! Every span holds a kernel of known length, and is queued while its stream is held up.
+//! Every span contains a kernel of known duration and is queued while its stream is blocked.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,21 +13,20 @@ use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{HasStream, StreamRef, gpu_profile, with_stream};
 
 use super::known_durations::{self, Wanted, function, measured, row};
-use crate::check::{Check, Row, World};
-use crate::device::{Gpu, while_doing};
+use crate::check::{Check, Row, RunMode};
+use crate::device::{Gpu, failed_in};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "streams",
-    promise: "Calls are timed on their own stream or streams of every kind: null, per-thread, \
-        forked, borrowed, raw, several.",
+    promise: "Calls are timed on their own streams, of every kind.",
     limit: Duration::from_secs(60),
     run,
 }];
 
-/// The two lengths that calls take in turn, in ns.
+/// The two kernel durations of calls in turn, in ns.
 const SHORT: u64 = 1_000_000;
 const LONG: u64 = 3_000_000;
-/// Work beside what a span is about, longer than any of it.
+/// Work on another stream, longer than any span.
 const BESIDE: u64 = 15_000_000;
 
 #[gpu_profile(name = "on")]
@@ -61,7 +60,7 @@ fn inherits(launch: impl FnOnce() -> Result<(), DriverError>) -> Result<(), Driv
     launch()
 }
 
-/// A stream as another library would give it.
+/// A stream as another library would provide it.
 struct Raw {
     stream: *mut c_void,
     context: *mut c_void,
@@ -75,11 +74,11 @@ impl HasStream for Raw {
     }
 }
 
-fn run(world: &World) -> Result<Vec<Row>, String> {
-    let gpu = Gpu::new().map_err(while_doing("the device"))?;
-    let calls = if world.short { 4 } else { 20 };
-    let own = gpu.context.new_stream().map_err(while_doing("a stream"))?;
-    let other = gpu.context.new_stream().map_err(while_doing("a stream"))?;
+fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let gpu = Gpu::new().map_err(failed_in("the device"))?;
+    let calls = if run_mode.short { 4 } else { 20 };
+    let own = gpu.context.new_stream().map_err(failed_in("a stream"))?;
+    let other = gpu.context.new_stream().map_err(failed_in("a stream"))?;
     let mut rows = one_stream(&gpu, &own, calls)?;
     rows.extend(raw_handles(&gpu, &own, calls)?);
     rows.push(per_thread(&gpu, calls)?);
@@ -90,7 +89,7 @@ fn run(world: &World) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// The length of a call by its number.
+/// The kernel duration of the call with this number.
 fn length(call: u64) -> u64 {
     if call.is_multiple_of(2) { SHORT } else { LONG }
 }
@@ -113,10 +112,10 @@ fn single(name: &'static str, ns: u64) -> Wanted {
     }
 }
 
-/// A row for each kind of stream that cudarc has.
+/// A row for each kind of stream in cudarc.
 fn one_stream(gpu: &Gpu, own: &Arc<CudaStream>, calls: u64) -> Result<Vec<Row>, String> {
-    let forked = own.fork().map_err(while_doing("a fork"))?;
-    // SAFETY: the handle is of this context, and `own` outlives what borrows it.
+    let forked = own.fork().map_err(failed_in("a fork"))?;
+    // SAFETY: the handle belongs to this context, and `own` outlives its borrower.
     let borrowed = unsafe { gpu.context.wrap_borrowed_stream(own.cu_stream()) };
     let kinds = [
         ("the null stream", gpu.context.default_stream()),
@@ -139,7 +138,7 @@ fn one_stream(gpu: &Gpu, own: &Arc<CudaStream>, calls: u64) -> Result<Vec<Row>, 
     Ok(rows)
 }
 
-/// With the context's handle beside the stream's and without.
+/// With and without the context's handle beside the stream's.
 fn raw_handles(gpu: &Gpu, own: &Arc<CudaStream>, calls: u64) -> Result<Vec<Row>, String> {
     let stream = own.cu_stream().cast();
     let mut rows = Vec::new();
@@ -160,8 +159,8 @@ fn raw_handles(gpu: &Gpu, own: &Arc<CudaStream>, calls: u64) -> Result<Vec<Row>,
     Ok(rows)
 }
 
-/// One handle, and a stream of its own on each thread. The other thread lives until everything is
-/// read.
+/// One handle that means a different stream on each thread. The other thread lives until everything
+/// is read.
 fn per_thread(gpu: &Gpu, calls: u64) -> Result<Row, String> {
     let stream = &gpu.context.per_thread_stream();
     let profile = thread::scope(|scope| {
@@ -188,7 +187,8 @@ fn per_thread(gpu: &Gpu, calls: u64) -> Result<Row, String> {
     ))
 }
 
-/// From the first start to the last end: the longer stream's time, whichever that is.
+/// The span of two streams lasts from the first start to the last end: the longer stream's time,
+/// whichever that is.
 fn two_streams(gpu: &Gpu, a: &Arc<CudaStream>, b: &Arc<CudaStream>) -> Result<Row, String> {
     let profile = measured(&[(gpu, a), (gpu, b)], |_| {
         // The second call begins on a at 2 ms and on b at 7 ms; it ends on a at 11 ms, on b at 8
@@ -208,7 +208,7 @@ fn two_streams(gpu: &Gpu, a: &Arc<CudaStream>, b: &Arc<CudaStream>) -> Result<Ro
     ))
 }
 
-/// Spans on two streams at once, each beside longer work on the other one.
+/// Spans on two streams at once, each beside longer work on the other stream.
 fn a_stream_inside(gpu: &Gpu, a: &Arc<CudaStream>, b: &Arc<CudaStream>) -> Result<Row, String> {
     let profile = measured(&[(gpu, a), (gpu, b)], |_| {
         on(gpu, a, SHORT)?;
@@ -223,7 +223,7 @@ fn a_stream_inside(gpu: &Gpu, a: &Arc<CudaStream>, b: &Arc<CudaStream>) -> Resul
     ))
 }
 
-/// The stream of `with_stream`, and nothing of another one that is used inside.
+/// The stream of `with_stream`, and not another one that is used inside.
 fn given(gpu: &Gpu, a: &Arc<CudaStream>, b: &Arc<CudaStream>) -> Result<Row, String> {
     let profile = measured(&[(gpu, a), (gpu, b)], |_| {
         with_stream(a, || {
@@ -240,7 +240,7 @@ fn given(gpu: &Gpu, a: &Arc<CudaStream>, b: &Arc<CudaStream>) -> Result<Row, Str
     ))
 }
 
-/// Without any stream there is no GPU time, though the body uses the null stream.
+/// Without a stream there is no GPU time, even if the body uses the null stream.
 fn never_assumed(gpu: &Gpu) -> Result<Row, String> {
     let null = &gpu.context.default_stream();
     let profile = measured(&[(gpu, null)], |_| inherits(|| gpu.spin(null, SHORT)))?;
@@ -259,7 +259,7 @@ fn never_assumed(gpu: &Gpu) -> Result<Row, String> {
     );
     let good = found.calls == 1 && found.gpu.is_none() && !found.has_stream;
     let what = "a call without a stream that launches on the null stream";
-    Ok(Row::held(
+    Ok(Row::judged(
         what,
         measured,
         "1 calls, 0 timed, no stream",

@@ -1,9 +1,9 @@
-//! Promise: also where a process is ended from outside, or forks, its report is there and right:
-//! after a signal that gpuprof was asked to take, from the checkpoint after one that nobody can
-//! take, and in the parent of a child without exec.
+//! Promise: if a process is terminated from outside, or forks, its report exists and is right:
+//! after a handled signal, in the checkpoint after SIGKILL, and in the parent of a child without
+//! exec.
 //!
-//! The check `exit` has the ends that a process takes by itself. Each end here is a process of its
-//! own as well.
+//! The check `exit` covers the ends that a process chooses itself. Each case here is a process of
+//! its own as well.
 
 mod checkpoint;
 mod fork;
@@ -19,54 +19,57 @@ use std::{env, fs};
 use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
 
-use super::Scene;
+use super::TestProgram;
 use super::known_durations::function;
-use crate::check::{Check, Row, World};
-use crate::device::{self, Gpu, while_doing};
-use crate::process::{self, Ended};
-use crate::runner::itself;
+use crate::check::{Check, Row, RunMode};
+use crate::device::{self, Gpu, failed_in};
+use crate::process::{self, Finished};
+use crate::runner::own_command;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "signals",
-        promise: "SIGINT and SIGTERM print the report first, with kernels running, and end the \
-            process as they would.",
+        promise: "SIGINT and SIGTERM print the report, then end the process as usual.",
         limit: Duration::from_secs(120),
         run,
     },
     Check {
         name: "checkpoint",
-        promise: "A kill -9 leaves a whole JSON file that is at most one interval old.",
+        promise: "After SIGKILL the JSON file is complete and at most one interval old.",
         limit: Duration::from_secs(120),
         run: checkpoint::run,
     },
     Check {
         name: "fork",
-        promise: "A child without exec ends as it does without gpuprof, reports nothing, and \
-            leaves the parent's report right.",
+        promise: "A forked child ends as without gpuprof and reports nothing.",
         limit: Duration::from_secs(120),
         run: fork::run,
     },
 ];
 
-pub(crate) const SCENES: &[Scene] = &[
-    ("signal-short", |world| wait_for_the_end(world, SHORT)),
-    ("signal-long", |world| wait_for_the_end(world, LONG)),
-    ("checkpoint", checkpoint::scene),
-    ("fork-child-leaves", |world| fork::scene(world, fork::leave)),
-    ("fork-child-exits", |world| fork::scene(world, fork::exit)),
+pub(crate) const PROGRAMS: &[TestProgram] = &[
+    ("signal-short", |run_mode| wait_for_the_end(run_mode, SHORT)),
+    ("signal-long", |run_mode| wait_for_the_end(run_mode, LONG)),
+    ("checkpoint", checkpoint::program),
+    ("fork-child-leaves", |run_mode| {
+        fork::program(run_mode, fork::leave)
+    }),
+    ("fork-child-exits", |run_mode| {
+        fork::program(run_mode, fork::exit)
+    }),
 ];
 
 /// Annotated launches behind the long kernel.
 const CALLS: u64 = 50;
-/// That kernel, in ns: over long before the exit waits are.
+/// Duration of that kernel in ns, far shorter than the exit wait.
 const SHORT: u64 = 300_000_000;
-/// The same, longer than the wait.
+/// Duration in ns that exceeds the exit wait.
 const LONG: u64 = 3_000_000_000;
 const LIMIT: Duration = Duration::from_secs(30);
-/// What a scene says when it is ready for its end.
+/// Printed by a test program that is ready to be terminated.
 const READY: &str = "ready";
-/// What an end may take besides the wait and the driver's own: the report, on a busy machine.
+/// Time for the report on a busy machine, in addition to the exit wait and the driver's own
+/// shutdown.
 const MARGIN: Duration = Duration::from_secs(1);
 
 #[gpu_profile(name = "work")]
@@ -74,14 +77,14 @@ fn work(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) -> Result<(), DriverError>
     gpu.spin(stream, ns)
 }
 
-fn wait_for_the_end(world: &World, ns: u64) -> Result<ExitCode, String> {
-    device::open(world)?;
-    let doing = while_doing("queueing");
-    let gpu = Gpu::new().map_err(&doing)?;
-    let stream = gpu.context.new_stream().map_err(&doing)?;
-    work(&gpu, &stream, ns).map_err(&doing)?;
+fn wait_for_the_end(run_mode: &RunMode, ns: u64) -> Result<ExitCode, String> {
+    device::open(run_mode)?;
+    let failed = failed_in("queueing");
+    let gpu = Gpu::new().map_err(&failed)?;
+    let stream = gpu.context.new_stream().map_err(&failed)?;
+    work(&gpu, &stream, ns).map_err(&failed)?;
     for _ in 1..CALLS {
-        work(&gpu, &stream, 10_000).map_err(&doing)?;
+        work(&gpu, &stream, 10_000).map_err(&failed)?;
     }
     println!("{READY}");
     loop {
@@ -89,9 +92,9 @@ fn wait_for_the_end(world: &World, ns: u64) -> Result<ExitCode, String> {
     }
 }
 
-/// A signal, while a kernel runs that is over within the exit wait or not.
+/// A signal while a kernel runs that finishes within the exit wait or not.
 struct End {
-    scene: &'static str,
+    program: &'static str,
     signal: i32,
     wait: Duration,
     finishes: bool,
@@ -99,36 +102,36 @@ struct End {
 
 const ENDS: [End; 3] = [
     End {
-        scene: "signal-short",
+        program: "signal-short",
         signal: libc::SIGINT,
         wait: Duration::from_secs(5),
         finishes: true,
     },
     End {
-        scene: "signal-short",
+        program: "signal-short",
         signal: libc::SIGTERM,
         wait: Duration::from_secs(5),
         finishes: true,
     },
     End {
-        scene: "signal-long",
+        program: "signal-long",
         signal: libc::SIGTERM,
         wait: Duration::from_millis(300),
         finishes: false,
     },
 ];
 
-fn run(world: &World) -> Result<Vec<Row>, String> {
+fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for end in &ENDS {
-        rows.extend(take(end, world)?);
+        rows.extend(take(end, run_mode)?);
     }
     Ok(rows)
 }
 
-fn take(end: &End, world: &World) -> Result<Vec<Row>, String> {
-    let json = Json::new(end.scene);
-    let mut command = itself(&["play", end.scene], world)?;
+fn take(end: &End, run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let json = Json::new(end.program);
+    let mut command = own_command(&["program", end.program], run_mode)?;
     command
         .env("GPUPROF_SIGNALS", "on")
         .env("GPUPROF_REPORT", json.setting())
@@ -137,8 +140,8 @@ fn take(end: &End, world: &World) -> Result<Vec<Row>, String> {
     let profile = json
         .read()
         .map_err(|error| format!("{error}\n{}", with.tail()))?;
-    // Without gpuprof, for what the driver's own end takes.
-    let mut command = itself(&["play", end.scene], world)?;
+    // Without gpuprof, to measure the driver's own shutdown.
+    let mut command = own_command(&["program", end.program], run_mode)?;
     command.env("GPUPROF", "off");
     let (without, bare) = signalled(command, end.signal)?;
 
@@ -161,7 +164,7 @@ fn take(end: &End, world: &World) -> Result<Vec<Row>, String> {
     Ok(vec![
         status(&what, end.signal, &with, &without),
         counts(&what, end, &profile),
-        Row::held(
+        Row::judged(
             format!("{what}: time from the signal to the end"),
             format!("{took:.0?}; without gpuprof {bare:.0?}"),
             format!("under {allowed:.1?}"),
@@ -170,8 +173,8 @@ fn take(end: &End, world: &World) -> Result<Vec<Row>, String> {
     ])
 }
 
-/// Sends the signal once the program is ready; gives the time from there to its end.
-fn signalled(command: Command, signal: i32) -> Result<(Ended, Duration), String> {
+/// Sends the signal once the program is ready. Returns the time from then to its end.
+fn signalled(command: Command, signal: i32) -> Result<(Finished, Duration), String> {
     let mut sent = None;
     let ended = process::watch(command, LIMIT, |id, said| {
         if sent.is_none() && said.contains(READY) {
@@ -179,28 +182,28 @@ fn signalled(command: Command, signal: i32) -> Result<(Ended, Duration), String>
             sent = Some(Instant::now());
         }
     });
-    let ended = ended.map_err(while_doing("the program that is ended"))?;
+    let ended = ended.map_err(failed_in("the program that is ended"))?;
     match sent {
         Some(sent) => Ok((ended, sent.elapsed())),
-        None => Err(format!("it was never ready\n{}", ended.tail())),
+        None => Err(format!("the program was never ready\n{}", ended.tail())),
     }
 }
 
-/// To a child of this process that has not been waited for.
+/// Sends a signal to a child of this process that has not been waited for.
 fn send(id: u32, signal: i32) {
-    // SAFETY: no memory is passed, and the id is still the child's.
+    // SAFETY: no memory is passed, and the id still belongs to the child.
     let sent = unsafe { libc::kill(id.cast_signed(), signal) };
     assert_eq!(sent, 0, "a child may be sent a signal");
 }
 
-fn status(what: &str, signal: i32, with: &Ended, without: &Ended) -> Row {
-    let by = |ended: &Ended| match ended.status {
-        None => "killed: it hung".to_owned(),
+fn status(what: &str, signal: i32, with: &Finished, without: &Finished) -> Row {
+    let by = |ended: &Finished| match ended.status {
+        None => "killed: it exceeded its time limit".to_owned(),
         Some(status) => status.to_string(),
     };
     let tables = tables(with);
     let ended_by = with.status.and_then(|status| status.signal());
-    Row::held(
+    Row::judged(
         format!("{what}: status and report"),
         format!("{}, {tables} table(s)", by(with)),
         format!("{} as without gpuprof, 1 table(s)", by(without)),
@@ -208,15 +211,15 @@ fn status(what: &str, signal: i32, with: &Ended, without: &Ended) -> Row {
     )
 }
 
-/// How many reports stand in the program's standard error.
-fn tables(ended: &Ended) -> usize {
+/// The number of reports in the program's standard error.
+fn tables(ended: &Finished) -> usize {
     let head = |line: &&str| line.starts_with("gpuprof: ") && line.contains(" · wall ");
     ended.stderr.lines().filter(head).count()
 }
 
 fn counts(what: &str, end: &End, profile: &Profile) -> Row {
     let (calls, timed, unfinished) = of_work(profile);
-    Row::held(
+    Row::judged(
         format!("{what}: calls"),
         format!("{calls} = {timed} timed + {unfinished} not finished"),
         format!(
@@ -231,7 +234,7 @@ fn counts(what: &str, end: &End, profile: &Profile) -> Row {
     )
 }
 
-/// Calls of `work`, how many were timed, and how many the GPU had not finished.
+/// Calls of `work`: all, timed, and unfinished on the GPU.
 fn of_work(profile: &Profile) -> (u64, u64, u64) {
     function(profile, "work").map_or((0, 0, 0), |work| {
         let timed = work.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
@@ -239,7 +242,7 @@ fn of_work(profile: &Profile) -> (u64, u64, u64) {
     })
 }
 
-/// A file that a program writes its report to, alone in a folder that goes with it.
+/// The JSON file of a program's report, in a folder that is removed with it.
 struct Json {
     folder: PathBuf,
 }
@@ -252,9 +255,9 @@ impl Json {
         }
     }
 
-    /// For `GPUPROF_REPORT`.
+    /// The value for `GPUPROF_REPORT`.
     fn setting(&self) -> String {
-        // A folder that cannot be made shows as a report that is not there.
+        // If the folder cannot be created, the report is missing, which the check reports.
         let _ = fs::create_dir_all(&self.folder);
         format!("table,json={}", self.path().display())
     }
@@ -270,12 +273,12 @@ impl Json {
 
 impl Drop for Json {
     fn drop(&mut self) {
-        // Else it stays in the folder for temporary files, which does no harm.
+        // A file that cannot be removed stays in the temporary folder.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
 fn parsed(path: &Path) -> Result<Profile, String> {
-    let text = fs::read_to_string(path).map_err(while_doing("the report"))?;
-    serde_json::from_str(&text).map_err(while_doing("the report"))
+    let text = fs::read_to_string(path).map_err(failed_in("the report"))?;
+    serde_json::from_str(&text).map_err(failed_in("the report"))
 }

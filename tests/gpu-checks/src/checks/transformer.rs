@@ -1,8 +1,7 @@
-//! gpuprof in a program of the size that people write: a decoder-only transformer that reads
-//! sequences of tokens, with its products made by cuBLAS where that can be loaded.
+//! gpuprof in a program of realistic size: a decoder-only transformer that reads token sequences,
+//! with matrix products by cuBLAS if it can be loaded.
 //!
-//! It runs in processes of its own with gpuprof on and off, which must not differ in a bit of what
-//! they compute.
+//! It runs in separate processes with gpuprof on and off, whose results must be bit-identical.
 
 mod matrix_products;
 mod model;
@@ -13,31 +12,30 @@ use std::time::{Duration, Instant};
 use gpuprof::Profile;
 use serde::{Deserialize, Serialize};
 
-use super::Scene;
+use super::TestProgram;
 use super::statistics::{Spread, figure, time};
-use crate::check::{Check, Row, World};
+use crate::check::{Check, Row, RunMode};
 use crate::{device, process, runner};
 use model::{Model, Shape};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "transformer",
-    promise: "In a real program every call is counted and timed, wholes are no shorter than their \
-        parts, and no result changes.",
+    promise: "In a real program every call is timed and no result changes.",
     limit: Duration::from_secs(240),
     run: transformer,
 }];
 
-pub(crate) const SCENES: &[Scene] = &[(SCENE, play)];
+pub(crate) const PROGRAMS: &[TestProgram] = &[(PROGRAM, run_program)];
 
-const SCENE: &str = "transformer";
+const PROGRAM: &str = "transformer";
 const LIMIT: Duration = Duration::from_secs(60);
-/// Where CUDA's toolkit puts its libraries; the loader need not know.
+/// Where the CUDA toolkit installs its libraries, which may be unknown to the loader.
 const LIBRARIES: &str = "/usr/local/cuda/lib64";
-/// The resolution of events by the driver's reference (cuEventElapsedTime), ns.
+/// Resolution of events (cuEventElapsedTime), ns.
 const RESOLUTION_NS: u64 = 500;
 
-fn shape(world: &World) -> Shape {
-    match world.short {
+fn shape(run_mode: &RunMode) -> Shape {
+    match run_mode.short {
         true => Shape {
             layers: 2,
             width: 32,
@@ -59,26 +57,26 @@ fn shape(world: &World) -> Shape {
     }
 }
 
-/// What the program found.
+/// The result of a run of the program.
 #[derive(Serialize, Deserialize)]
 struct Played {
-    /// What made the products.
+    /// What computed the matrix products.
     products: String,
-    /// Of all logits, bit by bit.
+    /// A checksum over the bits of all logits.
     checksum: u64,
-    /// How far the logits are from 0 in the mean: a model that computes nothing is nowhere.
+    /// The mean absolute logit, which is 0 for a model that computes nothing.
     mean_magnitude: f64,
-    /// From the first step until the last logits had come.
+    /// Time from the first step until the last logits had been copied.
     wall_ns: f64,
     profile: Profile,
 }
 
-fn play(world: &World) -> Result<ExitCode, String> {
-    device::open(world)?;
-    let shape = shape(world);
+fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
+    device::open(run_mode)?;
+    let shape = shape(run_mode);
     let text = |error: Box<dyn std::error::Error>| error.to_string();
-    let model = Model::new(&shape, world.simulated).map_err(text)?;
-    // Once before the clock: libraries and kernels are loaded by their first use.
+    let model = Model::new(&shape, run_mode.simulated).map_err(text)?;
+    // A run before the measurement: libraries and kernels are loaded by their first use.
     model.step(0).map_err(text)?;
     let _ = gpuprof::collect();
     gpuprof::reset();
@@ -109,21 +107,21 @@ fn play(world: &World) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Fowler, Noll and Vo's hash, 64 bits, variant 1a, word by word.
+/// The Fowler–Noll–Vo hash, 64 bits, variant 1a, word by word.
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
 fn fnv(sum: u64, word: u32) -> u64 {
     (sum ^ u64::from(word)).wrapping_mul(0x0100_0000_01b3)
 }
 
-fn transformer(world: &World) -> Result<Vec<Row>, String> {
-    let repeats = if world.short { 1 } else { 5 };
+fn transformer(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let repeats = if run_mode.short { 1 } else { 5 };
     let (mut on, mut off) = (Vec::new(), Vec::new());
     for _ in 0..repeats {
-        off.push(played(world, "off")?);
-        on.push(played(world, "on")?);
+        off.push(played(run_mode, "off")?);
+        on.push(played(run_mode, "on")?);
     }
-    let shape = shape(world);
+    let shape = shape(run_mode);
     let what = format!(
         "{} layers, width {}, {} heads, {} tokens, {} steps, products by {}",
         shape.layers,
@@ -136,7 +134,7 @@ fn transformer(world: &World) -> Result<Vec<Row>, String> {
     let mut rows = vec![same_results(&on, &off)];
     for run in &on {
         if let Some(wrong) = wrong_counts(&shape, &run.profile) {
-            rows.push(Row::held(
+            rows.push(Row::judged(
                 COUNTED,
                 wrong,
                 "layers times steps, all timed",
@@ -145,7 +143,7 @@ fn transformer(world: &World) -> Result<Vec<Row>, String> {
             return Ok(rows);
         }
     }
-    rows.push(Row::held(
+    rows.push(Row::judged(
         COUNTED,
         format!(
             "all of {} in each of {repeats} runs",
@@ -155,21 +153,21 @@ fn transformer(world: &World) -> Result<Vec<Row>, String> {
         true,
     ));
     rows.push(wholes(&on));
-    rows.push(walls(world, &what, &on, &off));
-    rows.extend(table(world, &on[0].profile));
+    rows.push(walls(run_mode, &what, &on, &off));
+    rows.extend(table(run_mode, &on[0].profile));
     Ok(rows)
 }
 
 const COUNTED: &str = "calls counted and timed";
 
-fn played(world: &World, mode: &str) -> Result<Played, String> {
-    let mut command: Command = runner::itself(&["play", SCENE], world)?;
+fn played(run_mode: &RunMode, mode: &str) -> Result<Played, String> {
+    let mut command: Command = runner::own_command(&["program", PROGRAM], run_mode)?;
     command.env("GPUPROF", mode).env("GPUPROF_REPORT", "none");
     let known = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
     let folders = [known.as_str(), LIBRARIES].join(":");
     command.env("LD_LIBRARY_PATH", folders.trim_start_matches(':'));
     let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-    match ended.trouble() {
+    match ended.failure() {
         Some(trouble) => Err(format!("gpuprof {mode}: {trouble}\n{}", ended.tail())),
         None => serde_json::from_str(&ended.stdout).map_err(|error| error.to_string()),
     }
@@ -182,15 +180,15 @@ fn same_results(on: &[Played], off: &[Played]) -> Row {
         .clone()
         .filter(|run| Some(run.checksum) != reference)
         .count();
-    // Normalized activations and weights of unit variance: a model that computes nothing, or
-    // overflows, is elsewhere.
+    // Expected for normalized activations and weights of unit variance; a model that computes
+    // nothing, or overflows, is outside.
     let sound = all
         .clone()
         .all(|run| (1e-3..1e3).contains(&run.mean_magnitude));
     let shown = all.clone().map(|run| format!("{:016x}", run.checksum));
     let mut shown: Vec<_> = shown.collect();
     shown.dedup();
-    Row::held(
+    Row::judged(
         "checksum of all logits, gpuprof on and off",
         format!(
             "{} runs: {}; mean magnitude {:.3}",
@@ -203,7 +201,7 @@ fn same_results(on: &[Played], off: &[Played]) -> Row {
     )
 }
 
-/// The first thing that is wrong with what was counted.
+/// The first wrong count.
 fn wrong_counts(shape: &Shape, profile: &Profile) -> Option<String> {
     for (name, calls) in shape.calls() {
         let mut functions = profile.functions.iter();
@@ -228,7 +226,7 @@ fn wrong_counts(shape: &Shape, profile: &Profile) -> Option<String> {
     }
 }
 
-/// Each place in the call tree against the places below it, which are all on its stream.
+/// Compares each node of the call tree with its children, which are all on its stream.
 fn wholes(on: &[Played]) -> Row {
     let (mut places, mut least) = (0, f64::INFINITY);
     let mut shorter = Vec::new();
@@ -256,7 +254,7 @@ fn wholes(on: &[Played]) -> Row {
         true => String::new(),
         false => format!(" ({})", shorter.join(", ")),
     };
-    Row::held(
+    Row::judged(
         "callers whose GPU span is shorter than the sum of those inside",
         format!(
             "{} of {places}{names}; least rest {}",
@@ -268,12 +266,12 @@ fn wholes(on: &[Played]) -> Row {
     )
 }
 
-fn walls(world: &World, what: &str, on: &[Played], off: &[Played]) -> Row {
+fn walls(run_mode: &RunMode, what: &str, on: &[Played], off: &[Played]) -> Row {
     let walls = |runs: &[Played]| runs.iter().map(|run| run.wall_ns).collect::<Vec<_>>();
     let (on, off) = (walls(on), walls(off));
     let ratios: Vec<f64> = on.iter().zip(&off).map(|(on, off)| on / off).collect();
     figure(
-        world,
+        run_mode,
         format!("{what}: time with gpuprof against without"),
         format!(
             "{}: {} and {}",
@@ -284,8 +282,8 @@ fn walls(world: &World, what: &str, on: &[Played], off: &[Played]) -> Row {
     )
 }
 
-/// The figures of the report's table, a row for each function.
-fn table(world: &World, profile: &Profile) -> Vec<Row> {
+/// The figures of the report's table, one row per function.
+fn table(run_mode: &RunMode, profile: &Profile) -> Vec<Row> {
     let all: u64 = profile
         .functions
         .iter()
@@ -301,7 +299,11 @@ fn table(world: &World, profile: &Profile) -> Vec<Row> {
             100.0 * times.self_ns as f64 / all as f64,
             time(function.cpu.mean_ns as f64)
         );
-        Some(figure(world, format!("report: {}", function.name), shown))
+        Some(figure(
+            run_mode,
+            format!("report: {}", function.name),
+            shown,
+        ))
     };
     profile.functions.iter().filter_map(row).collect()
 }

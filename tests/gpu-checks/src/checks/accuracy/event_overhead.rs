@@ -1,4 +1,4 @@
-//! The event floor against empty pairs written by hand.
+//! The reported event overhead, compared with empty event pairs.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use cudarc::driver::CudaStream;
 use gpuprof::Session;
 
 use super::{RESOLUTION_NS, annotated, text};
-use crate::check::{Row, World};
+use crate::check::{Row, RunMode};
 use crate::checks::raw_driver::{self, Kernel, Pair};
 use crate::checks::statistics::{Spread, figure, performance, time};
 
-pub(super) fn event_floor(world: &World) -> Result<Vec<Row>, String> {
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let stream = raw_driver::stream().map_err(text)?;
     let kernel = Kernel::spin(1_000).map_err(text)?;
     let session = Session::builder().start().map_err(text)?;
@@ -21,21 +21,24 @@ pub(super) fn event_floor(world: &World) -> Result<Vec<Row>, String> {
             break floor as f64;
         }
         if Instant::now() > deadline {
-            return Err("the report has no event floor after 10 s".into());
+            return Err("the report has no event overhead after 10 s".into());
         }
         std::thread::sleep(Duration::from_millis(1));
     };
     let _ = session.finish();
-    let empty = Spread::of(&empty_pairs(&stream, if world.short { 20 } else { 1_000 })?);
+    let empty = Spread::of(&empty_pairs(
+        &stream,
+        if run_mode.short { 20 } else { 1_000 },
+    )?);
     Ok(vec![
         figure(
-            world,
+            run_mode,
             "empty pairs by hand",
             format!("{}, least {}", empty.time(), time(empty.least)),
         ),
         performance(
-            world,
-            "event floor in the report",
+            run_mode,
+            "event overhead in the report",
             time(floor),
             format!("over 0, at most {}", time(empty.median + RESOLUTION_NS)),
             floor > 0.0 && floor <= empty.median + RESOLUTION_NS,
@@ -43,9 +46,9 @@ pub(super) fn event_floor(world: &World) -> Result<Vec<Row>, String> {
     ])
 }
 
-/// What so many pairs with nothing between them read on an idle stream, ns.
+/// The durations in ns of `count` empty event pairs on an idle stream.
 fn empty_pairs(stream: &CudaStream, count: usize) -> Result<Vec<f64>, String> {
-    // A part of what the queue holds, so that no record waits.
+    // Less than the queue holds, so that no record waits.
     const AT_ONCE: usize = 100;
     let ring = Pair::ring(AT_ONCE).map_err(text)?;
     let mut read = Vec::new();

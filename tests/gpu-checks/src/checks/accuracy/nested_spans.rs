@@ -1,4 +1,4 @@
-//! A caller's span against the spans inside it, on one stream.
+//! A caller's span compared with its nested spans on the same stream.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use cudarc::driver::CudaStream;
 use gpuprof::{Session, gpu_profile};
 
 use super::{RESOLUTION_NS, gpu_times, marked, text};
-use crate::check::{Row, World};
+use crate::check::{Row, RunMode};
 use crate::checks::raw_driver::{self, Answer, Kernel};
 use crate::checks::statistics::{Spread, figure, time};
 
-/// Launches of a run.
+/// Launches per run.
 const PARTS: usize = 100;
 const WHOLE: &str = "a run";
 const PART: &str = "one of a run";
@@ -25,12 +25,12 @@ fn part(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
     kernel.launch(stream)
 }
 
-pub(super) fn parts_and_whole(world: &World) -> Result<Vec<Row>, String> {
+pub(super) fn parts_and_whole(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let stream = raw_driver::stream().map_err(text)?;
     let kernel = Kernel::spin(20_000).map_err(text)?;
     let session = Session::builder().start().map_err(text)?;
     let (mut rest, mut unequal) = (Vec::new(), 0);
-    let runs = if world.short { 2 } else { 50 };
+    let runs = if run_mode.short { 2 } else { 50 };
     for _ in 0..=runs {
         gpuprof::reset();
         whole(&stream, &kernel).map_err(text)?;
@@ -44,23 +44,23 @@ pub(super) fn parts_and_whole(world: &World) -> Result<Vec<Row>, String> {
         unequal += u32::from(whole.times.self_ns != whole_ns.saturating_sub(parts_ns));
         rest.push(whole_ns as f64 - parts_ns as f64);
     }
-    // The first run loads the kernel and makes the events.
+    // The first run loads the kernel and creates the events.
     let rest = Spread::of(&rest[1..]);
     let _ = session.finish();
     let margin = PARTS as f64 * RESOLUTION_NS;
     Ok(vec![
-        Row::held(
-            format!("span of {PARTS} launches less the sum of theirs, least of {runs} runs"),
-            marked(world, time(rest.least)),
+        Row::judged(
+            format!("span of {PARTS} launches minus the sum of theirs, minimum of {runs} runs"),
+            marked(run_mode, time(rest.least)),
             format!(
                 "at least -{}: the events' resolution for each launch",
                 time(margin)
             ),
             rest.least >= -margin,
         ),
-        figure(world, "the same, all runs", rest.time()),
-        Row::held(
-            "runs whose self time is not that rest",
+        figure(run_mode, "the same, all runs", rest.time()),
+        Row::judged(
+            "runs whose self time is not that difference",
             unequal.to_string(),
             "0",
             unequal == 0,

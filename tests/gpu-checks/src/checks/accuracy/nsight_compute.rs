@@ -1,5 +1,6 @@
-//! GPU spans against the durations that Nsight Compute measures for the same launches, each in a
-//! process of its own: the tool runs kernels one by one and would be in gpuprof's spans.
+//! GPU spans compared with the kernel durations of Nsight Compute for the same launches. Each
+//! measurement has its own process, because the tool serializes kernels, which would lengthen
+//! gpuprof's spans.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -9,62 +10,62 @@ use std::time::Duration;
 use gpuprof::Session;
 
 use super::{ANNOTATED, LONG_NS, WANTED, annotated, one_more, subjects, text};
-use crate::check::{Row, World};
-use crate::checks::Scene;
+use crate::check::{Row, RunMode};
+use crate::checks::TestProgram;
 use crate::checks::raw_driver::{self, Kernel};
 use crate::checks::statistics::{Spread, figure, off, percent, performance, time};
 use crate::{device, process, runner};
 
-pub(crate) const SCENES: &[Scene] = &[(SCENE, durations)];
+pub(crate) const PROGRAMS: &[TestProgram] = &[(PROGRAM, durations)];
 
-const SCENE: &str = "durations";
-/// Where CUDA's toolkit puts the tool.
+const PROGRAM: &str = "durations";
+/// Where the CUDA toolkit installs the tool.
 const USUAL: &str = "/usr/local/cuda/bin";
-/// How long the tool may take: it stops at each of some hundred launches.
+/// Time limit of the tool, which stops at each of several hundred launches.
 const LIMIT: Duration = Duration::from_secs(240);
 const METRIC: &str = "gpu__time_duration.sum";
-/// The first launches of a kernel, which load it.
+/// The first launches of a kernel, which load its code.
 const FIRST: usize = 3;
 
-pub(super) fn kernel_time(world: &World) -> Result<Vec<Row>, String> {
+pub(super) fn kernel_time(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let what = "spans against Nsight Compute";
-    if world.simulated {
+    if run_mode.simulated {
         let why = "simulated device: Nsight Compute sees no kernels on it";
-        durations_of(runner::itself(&["play", SCENE], world)?)?;
-        return Ok(vec![Row::not_here(what, why)]);
+        durations_of(runner::own_command(&["program", PROGRAM], run_mode)?)?;
+        return Ok(vec![Row::unavailable(what, why)]);
     }
     let Some(ncu) = find() else {
         let why = format!("there is no ncu in PATH or in {USUAL}");
-        return Ok(vec![Row::not_here(what, why)]);
+        return Ok(vec![Row::unavailable(what, why)]);
     };
-    let spans = durations_of(runner::itself(&["play", SCENE], world)?)?;
-    let traced = process::run(under(&ncu, world)?, LIMIT).map_err(text)?;
+    let spans = durations_of(runner::own_command(&["program", PROGRAM], run_mode)?)?;
+    let traced = process::run(under(&ncu, run_mode)?, LIMIT).map_err(text)?;
     let printed = format!("{}\n{}", traced.stdout, traced.stderr);
-    let launches = match (traced.trouble(), refusal(&printed)) {
-        (_, Some(refusal)) => return Ok(vec![Row::not_here(what, refusal)]),
+    let launches = match (traced.failure(), refusal(&printed)) {
+        (_, Some(refusal)) => return Ok(vec![Row::unavailable(what, refusal)]),
         (Some(trouble), None) => return Err(format!("ncu: {trouble}\n{}", traced.tail())),
         (None, None) => launches(&traced.stdout)?,
     };
     spans
         .iter()
         .zip(&kernels_of(&launches, &spans)?)
-        .map(|((name, spans), kernels)| Ok(compared(world, name, spans, kernels)))
+        .map(|((name, spans), kernels)| Ok(compared(run_mode, name, spans, kernels)))
         .collect::<Result<Vec<_>, String>>()
         .map(|rows| rows.concat())
 }
 
-/// The program of the comparison: prints each subject's name and spans in ns, as JSON. Each span
-/// begins on a busy stream, so that no launch is waited for inside it.
-fn durations(world: &World) -> Result<ExitCode, String> {
-    device::open(world)?;
+/// The test program: prints each kernel's name and spans in ns, as JSON. Each span begins on a busy
+/// stream, so that it contains no launch latency.
+fn durations(run_mode: &RunMode) -> Result<ExitCode, String> {
+    device::open(run_mode)?;
     let stream = raw_driver::stream().map_err(text)?;
     let before = Kernel::spin(100_000).map_err(text)?;
     let session = Session::builder().start().map_err(text)?;
     let mut found = Vec::new();
-    for (name, kernel) in subjects(&stream, world).map_err(text)? {
+    for (name, kernel) in subjects(&stream, run_mode).map_err(text)? {
         gpuprof::reset();
         let mut spans = Vec::new();
-        for _ in 0..FIRST + calls(world) {
+        for _ in 0..FIRST + calls(run_mode) {
             before.launch(&stream).map_err(text)?;
             annotated(&stream, &kernel).map_err(text)?;
             spans.push(one_more(&stream, ANNOTATED, &spans)?);
@@ -76,21 +77,20 @@ fn durations(world: &World) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn calls(world: &World) -> usize {
-    if world.short { 3 } else { 20 }
+fn calls(run_mode: &RunMode) -> usize {
+    if run_mode.short { 3 } else { 20 }
 }
 
 type Named = (String, Vec<f64>);
 
 fn durations_of(command: Command) -> Result<Vec<Named>, String> {
     let ended = process::run(command, Duration::from_secs(60)).map_err(text)?;
-    match ended.trouble() {
-        Some(trouble) => Err(format!("{SCENE}: {trouble}\n{}", ended.tail())),
+    match ended.failure() {
+        Some(trouble) => Err(format!("{PROGRAM}: {trouble}\n{}", ended.tail())),
         None => serde_json::from_str(ended.stdout.trim()).map_err(text),
     }
 }
 
-/// The tool's path.
 fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([USUAL.into()]);
@@ -98,32 +98,32 @@ fn find() -> Option<PathBuf> {
     tools.find(|tool| tool.is_file())
 }
 
-/// The scene under the tool, which leaves clocks and caches as the program has them.
-fn under(ncu: &PathBuf, world: &World) -> Result<Command, String> {
-    let scene = runner::itself(&["play", SCENE], world)?;
+/// The command that runs the test program under the tool, with clocks and caches unchanged.
+fn under(ncu: &PathBuf, run_mode: &RunMode) -> Result<Command, String> {
+    let program = runner::own_command(&["program", PROGRAM], run_mode)?;
     let mut command = Command::new(ncu);
-    process::neutral(&mut command);
+    process::clear_settings(&mut command);
     command
         .args(["--csv", "--print-units", "base", "--metrics", METRIC])
         .args(["--clock-control", "none", "--cache-control", "none"])
         .args(["--kernel-name", "regex:^(spin|saxpy|matmul_tiled)$"])
-        .arg(scene.get_program())
-        .args(scene.get_args().map(OsStr::to_owned));
+        .arg(program.get_program())
+        .args(program.get_args().map(OsStr::to_owned));
     Ok(command)
 }
 
-/// Why the tool would not measure here: mostly that counters are the administrator's.
+/// The tool's error message, usually that counters need administrator rights.
 fn refusal(printed: &str) -> Option<String> {
     let mut lines = printed.lines();
     lines
         .find(|line| line.starts_with("==ERROR==") || line.contains("ERR_NVGPUCTRPERM"))
-        .map(|line| format!("ncu says: {}", line.trim_start_matches("==ERROR==").trim()))
+        .map(|line| format!("ncu: {}", line.trim_start_matches("==ERROR==").trim()))
 }
 
-/// One launch that the tool measured: the kernel's name, and its duration in ns.
+/// A launch that the tool measured: kernel name and duration in ns.
 type Launch = (String, f64);
 
-/// The launches in the tool's CSV, in their order. Every field there is quoted.
+/// The launches in the tool's CSV, in order. Every field is quoted.
 fn launches(csv: &str) -> Result<Vec<Launch>, String> {
     let mut lines = csv
         .lines()
@@ -131,8 +131,8 @@ fn launches(csv: &str) -> Result<Vec<Launch>, String> {
         .map(|line| line.split("\",\"").collect::<Vec<_>>());
     let head = lines.next().ok_or("ncu printed no table")?;
     let column = |name: &str| {
-        let at = head.iter().position(|field| *field == name);
-        at.ok_or_else(|| format!("ncu's table has no column {name}: {head:?}"))
+        let index = head.iter().position(|field| *field == name);
+        index.ok_or_else(|| format!("ncu's table has no column {name}: {head:?}"))
     };
     let kernel = column("Kernel Name")?;
     let [metric, unit, value] = [
@@ -143,7 +143,7 @@ fn launches(csv: &str) -> Result<Vec<Launch>, String> {
     lines
         .filter(|line| line.get(metric) == Some(&METRIC))
         .map(|line| {
-            let field = |at: usize| line.get(at).copied().unwrap_or_default();
+            let field = |index: usize| line.get(index).copied().unwrap_or_default();
             if !["ns", "nsecond"].contains(&field(unit)) {
                 return Err(format!("ncu gives durations in {}", field(unit)));
             }
@@ -156,9 +156,8 @@ fn launches(csv: &str) -> Result<Vec<Launch>, String> {
         .collect()
 }
 
-/// The durations that belong to each subject's spans: launches come in pairs, of which the first
-/// only keeps the stream busy. Before them all stand launches that found out how large a subject
-/// has to be.
+/// The kernel durations that correspond to each subject's spans. Launches come in pairs, of which
+/// the first keeps the stream busy. The launches that determined the problem sizes precede them.
 fn kernels_of(launches: &[Launch], subjects: &[Named]) -> Result<Vec<Vec<f64>>, String> {
     let wanted: usize = subjects.iter().map(|(_, spans)| spans.len() + FIRST).sum();
     let first = launches.len().checked_sub(2 * wanted);
@@ -183,7 +182,7 @@ fn kernels_of(launches: &[Launch], subjects: &[Named]) -> Result<Vec<Vec<f64>>, 
     subjects.iter().map(of_subject).collect()
 }
 
-fn compared(world: &World, name: &str, spans: &[f64], kernels: &[f64]) -> [Row; 2] {
+fn compared(run_mode: &RunMode, name: &str, spans: &[f64], kernels: &[f64]) -> [Row; 2] {
     let (span, kernel) = (Spread::of(spans), Spread::of(kernels));
     let apart = off(span.median, kernel.median);
     let what = format!("{name}, busy stream, {} launches", spans.len());
@@ -196,11 +195,11 @@ fn compared(world: &World, name: &str, spans: &[f64], kernels: &[f64]) -> [Row; 
     let median = format!("{what}: median");
     [
         match kernel.median > LONG_NS {
-            true => performance(world, median, shown, "within 2 %", apart.abs() <= WANTED),
-            false => figure(world, median, shown),
+            true => performance(run_mode, median, shown, "within 2 %", apart.abs() <= WANTED),
+            false => figure(run_mode, median, shown),
         },
         figure(
-            world,
+            run_mode,
             format!("{what}: spread"),
             format!("span {}, ncu {}", span.time(), kernel.time()),
         ),
@@ -218,10 +217,11 @@ mod tests {
     );
 
     fn line(kernel: &str, value: &str) -> String {
-        let process = r#""0","1","gpu-checks","127.0.0.1""#;
-        let launch = r#""1","13","(1, 1, 1)","(1, 1, 1)","0","9.0""#;
-        let section = r#""Command line profiler metrics""#;
-        format!(r#"{process},"{kernel}",{launch},{section},"{METRIC}","ns","{value}""#)
+        format!(
+            "\"0\",\"1\",\"gpu-checks\",\"127.0.0.1\",\"{kernel}\",\"1\",\"13\",\
+             \"(1, 1, 1)\",\"(1, 1, 1)\",\"0\",\"9.0\",\"Command line profiler metrics\",\
+             \"{METRIC}\",\"ns\",\"{value}\""
+        )
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
             "==PROF== Connected\n==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n";
         assert_eq!(
             refusal(printed).as_deref(),
-            Some("ncu says: ERR_NVGPUCTRPERM - The user does not have permission")
+            Some("ncu: ERR_NVGPUCTRPERM - The user does not have permission")
         );
         assert_eq!(refusal("==WARNING== x"), None);
     }

@@ -1,5 +1,5 @@
-//! Promise: gpuprof holds a context no longer than its times are pending, and piles nothing up over
-//! the lives of contexts.
+//! Promise: gpuprof holds a context only while its times are pending, and memory does not grow as
+//! contexts come and go.
 
 use std::sync::Arc;
 use std::thread;
@@ -9,15 +9,14 @@ use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError, sys};
 use gpuprof::{Session, gpu_profile};
 
 use super::{DEVICE, counts, not_primary};
-use crate::check::{Row, World};
+use crate::check::{Row, RunMode};
 use crate::checks::known_durations::{self, function};
 
-/// Spans of one life of a context.
+/// Spans per context.
 const SPANS: u64 = 4;
-/// How far free memory may lie below where it was, in bytes: far less than what one context takes
-/// on a GPU.
+/// Accepted decrease of free memory, in bytes: far less than a context takes on a GPU.
 const DRIFT: usize = 32 << 20;
-/// How long gpuprof may take to let go of a context that nobody else holds.
+/// How long gpuprof may take to release a context that nobody else holds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[gpu_profile(name = "fill")]
@@ -29,12 +28,12 @@ fn fill(
     (0..times).try_for_each(|_| stream.memset_zeros(bytes))
 }
 
-/// How a context is made again and again, and what holds the device open meanwhile.
+/// How a context is created repeatedly, and what keeps the device open in between.
 struct Kind {
     what: &'static str,
     make: fn() -> Result<Arc<CudaContext>, DriverError>,
     keep: fn() -> Result<Arc<CudaContext>, DriverError>,
-    /// Whether each life of it ends, and the driver can be asked about that.
+    /// True if the context ends each time and the driver can report that.
     ends: bool,
 }
 
@@ -44,13 +43,13 @@ fn primary() -> Result<Arc<CudaContext>, DriverError> {
 
 const KINDS: [Kind; 3] = [
     Kind {
-        what: "the primary context, which ends each time",
+        what: "the primary context, ended each time",
         make: primary,
         keep: not_primary,
         ends: true,
     },
     Kind {
-        what: "the primary context, which another handle keeps",
+        what: "the primary context, retained by another handle",
         make: primary,
         keep: primary,
         ends: false,
@@ -63,13 +62,13 @@ const KINDS: [Kind; 3] = [
     },
 ];
 
-pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for kind in &KINDS {
-        // One kind that fails says nothing of the others.
-        match lives(kind, world) {
+        // A failure of one kind says nothing about the others.
+        match lives(kind, run_mode) {
             Ok(found) => rows.extend(found),
-            Err(error) => rows.push(Row::held(
+            Err(error) => rows.push(Row::judged(
                 format!("lives of {}", kind.what),
                 error.to_string(),
                 "no error",
@@ -80,19 +79,19 @@ pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn lives(kind: &Kind, world: &World) -> Result<Vec<Row>, DriverError> {
-    let rounds = if world.short { 10 } else { 100 };
+fn lives(kind: &Kind, run_mode: &RunMode) -> Result<Vec<Row>, DriverError> {
+    let rounds = if run_mode.short { 10 } else { 100 };
     let keeper = (kind.keep)()?;
-    // What the driver takes once is no leak.
+    // Memory that the driver allocates once is not a leak.
     for round in 0..2 {
-        life(kind, world, round)?;
+        life(kind, run_mode, round)?;
     }
     drop(gpuprof::collect());
     let before = settled(&keeper, usize::MAX)?;
     let session = Session::builder().start().expect("the only session");
     let mut ended = 0;
     for round in 0..rounds {
-        life(kind, world, round)?;
+        life(kind, run_mode, round)?;
         ended += u64::from(kind.ends && over()?);
     }
     let profile = session.finish();
@@ -100,7 +99,7 @@ fn lives(kind: &Kind, world: &World) -> Result<Vec<Row>, DriverError> {
     let (calls, timed) = counts(function(&profile, "fill"));
     let wanted = rounds * SPANS;
     let mut rows = vec![
-        Row::held(
+        Row::judged(
             format!(
                 "{rounds} lives of {}, half dropped while times are pending",
                 kind.what
@@ -112,7 +111,7 @@ fn lives(kind: &Kind, world: &World) -> Result<Vec<Row>, DriverError> {
             format!("{wanted} calls, {wanted} timed, no error"),
             (calls, timed) == (wanted, wanted) && profile.diagnostics.errors.is_empty(),
         ),
-        Row::held(
+        Row::judged(
             format!("{}: free memory of the device", kind.what),
             format!("{before} B before, {after} B after"),
             format!("no more than {DRIFT} B less"),
@@ -120,7 +119,7 @@ fn lives(kind: &Kind, world: &World) -> Result<Vec<Row>, DriverError> {
         ),
     ];
     if kind.ends {
-        rows.push(Row::held(
+        rows.push(Row::judged(
             format!("{}: lives that end with their last handle", kind.what),
             format!("{ended} of {rounds} within {PATIENCE:?}"),
             format!("{rounds} of {rounds}"),
@@ -130,17 +129,16 @@ fn lives(kind: &Kind, world: &World) -> Result<Vec<Row>, DriverError> {
     Ok(rows)
 }
 
-/// One life of a context: spans in it, and then it is dropped; every other time at once, with their
-/// work under way.
-fn life(kind: &Kind, world: &World, round: u64) -> Result<(), DriverError> {
-    // The simulated device's memory is the host's.
-    let (bytes, times) = if world.simulated {
+/// Creates a context, runs spans in it and drops it; every other time while their work is pending.
+fn life(kind: &Kind, run_mode: &RunMode, round: u64) -> Result<(), DriverError> {
+    // The simulated device's memory is host memory.
+    let (bytes, times) = if run_mode.simulated {
         (4 << 10, 2)
     } else {
         (16 << 20, 100)
     };
     let context = (kind.make)()?;
-    // SAFETY: there is one stream.
+    // SAFETY: there is only one stream.
     unsafe { context.disable_event_tracking() };
     let stream = context.new_stream()?;
     let mut slice = stream.alloc_zeros::<u8>(bytes)?;
@@ -154,12 +152,12 @@ fn life(kind: &Kind, world: &World, round: u64) -> Result<(), DriverError> {
     Ok(())
 }
 
-/// Whether the primary context is over, or will be soon.
+/// Whether the primary context has ended, or ends soon.
 fn over() -> Result<bool, DriverError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let (mut flags, mut active) = (0, 0);
-        // SAFETY: both numbers are writable.
+        // SAFETY: both outputs are writable.
         unsafe { sys::cuDevicePrimaryCtxGetState(DEVICE, &mut flags, &mut active) }.result()?;
         if active == 0 || Instant::now() > deadline {
             return Ok(active == 0);
@@ -168,7 +166,7 @@ fn over() -> Result<bool, DriverError> {
     }
 }
 
-/// Free memory of the device once it is as much as it was, or has not become more for a while.
+/// Free device memory, once it is back to `wanted` or has stopped growing.
 fn settled(keeper: &Arc<CudaContext>, wanted: usize) -> Result<usize, DriverError> {
     let mut most = 0;
     let mut deadline = Instant::now() + PATIENCE / 5;

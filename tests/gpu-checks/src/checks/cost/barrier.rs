@@ -1,11 +1,10 @@
-//! Where threads wait for each other before each block, so that all measure at the same time.
+//! A barrier before each block, so that all threads measure at the same time.
 
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// A barrier that is waited for awake: a thread that the system has to wake comes tens of
-/// microseconds late.
+/// A spinning barrier: a thread that the system has to wake starts tens of microseconds late.
 pub(super) struct Gate {
     threads: usize,
     waiting: AtomicUsize,
@@ -21,9 +20,9 @@ impl Gate {
         }
     }
 
-    /// Returns when all threads are here.
+    /// Returns when all threads have arrived.
     pub(super) fn pass(&self) {
-        // Where there are fewer processors than threads, somebody has to make room.
+        // With fewer processors than threads, a waiting thread must yield.
         const AWAKE: u32 = 10_000;
         let passed = self.passed.load(Ordering::Acquire);
         if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {

@@ -1,4 +1,4 @@
-//! The loops of the cost check: ways to launch, in turn, on several threads.
+//! The loops of the cost check: several methods of launching, in turn, on several threads.
 
 use std::sync::Arc;
 use std::thread;
@@ -10,37 +10,37 @@ use gpuprof::{Profile, Session, gpu_profile};
 use super::barrier::Gate;
 use crate::checks::raw_driver::{self, Answer, Kernel, Pair};
 
-/// What a block of calls consists of.
+/// What each call of a block does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Method {
     /// A launch in an annotated function.
     Attribute,
-    /// A launch between two records by hand.
+    /// A launch between two event records by hand.
     ByHand,
     /// The launch alone.
     Bare,
     /// An annotated function that launches nothing.
     Empty,
-    /// Two records by hand and nothing else.
+    /// Two event records by hand and nothing else.
     EmptyByHand,
 }
 
-const WAYS: [Way; 5] = [
-    Way::Attribute,
-    Way::ByHand,
-    Way::Bare,
-    Way::Empty,
-    Way::EmptyByHand,
+const METHODS: [Method; 5] = [
+    Method::Attribute,
+    Method::ByHand,
+    Method::Bare,
+    Method::Empty,
+    Method::EmptyByHand,
 ];
 
-impl Way {
+impl Method {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Way::Attribute => "by the attribute",
-            Way::ByHand => "by hand",
-            Way::Bare => "the launch alone",
-            Way::Empty => "empty function",
-            Way::EmptyByHand => "two records",
+            Method::Attribute => "by the attribute",
+            Method::ByHand => "by hand",
+            Method::Bare => "the launch alone",
+            Method::Empty => "empty function",
+            Method::EmptyByHand => "two records",
         }
     }
 }
@@ -67,17 +67,17 @@ fn empty_by_hand(stream: &Arc<CudaStream>, pair: Pair) -> Answer {
     pair.end(stream)
 }
 
-/// How many threads, and how much each does.
+/// The number of threads and of calls.
 pub(super) struct Plan {
     pub(super) threads: usize,
-    /// All on one stream rather than each on its own.
+    /// One stream for all threads instead of one each.
     pub(super) shared: bool,
-    /// Turns of each way.
+    /// Turns per method.
     series: usize,
-    /// Blocks of a turn, one after another: then gpuprof's own thread reads the events of a block
-    /// while the next one runs, as it does in a program.
+    /// Consecutive blocks per turn: gpuprof's resolver then reads the events of a block while the
+    /// next one runs, as in a program.
     blocks: usize,
-    /// Calls of a block; with their records they are about half of what a queue holds, or less.
+    /// Calls per block; with their records at most about half of a queue.
     calls: usize,
 }
 
@@ -85,7 +85,7 @@ impl Plan {
     pub(super) fn new(threads: usize, shared: bool, short: bool) -> Plan {
         let calls = match (threads, shared) {
             (8.., true) => 25,
-            // Streams share the eight queues that a context has.
+            // Streams share the eight queues of a context.
             (8.., false) => 100,
             _ => 200,
         };
@@ -107,7 +107,7 @@ impl Plan {
         }
     }
 
-    /// Makes all calls, in a session of their own.
+    /// Runs all calls in a session of their own.
     pub(super) fn measure(&self) -> Result<Measured, String> {
         let text = |error| format!("{}: {error}", self.name());
         let first = raw_driver::stream().map_err(text)?;
@@ -119,7 +119,7 @@ impl Plan {
             })
             .collect();
         let streams = streams.map_err(text)?;
-        // The shortest kernel there is: its length must not matter.
+        // The shortest possible kernel: its duration must not matter.
         let kernel = Kernel::spin(0).map_err(text)?;
         let session = Session::builder()
             .start()
@@ -141,8 +141,8 @@ impl Plan {
         Ok(Measured::new(&threads.map_err(text)?, profile))
     }
 
-    /// What one thread does; gives ns per call of each way and turn. A failed thread still meets
-    /// the others at the gate.
+    /// Runs one thread's turns. Returns ns per call by method and turn. A thread that failed still
+    /// reaches every barrier.
     fn thread(
         &self,
         leads: bool,
@@ -154,27 +154,27 @@ impl Plan {
         let mut ready = context
             .bind_to_thread()
             .and_then(|()| Pair::ring(self.calls));
-        let mut found = vec![Vec::new(); WAYS.len()];
-        // The first turn of each makes events and loads what there is to load.
+        let mut found = vec![Vec::new(); METHODS.len()];
+        // The first turn of each method creates events and loads code.
         for turn in 0..=self.series {
-            for at in 0..WAYS.len() {
-                let at = (at + turn) % WAYS.len();
+            for index in 0..METHODS.len() {
+                let index = (index + turn) % METHODS.len();
                 let mut ns = 0.0;
                 for _ in 0..self.blocks {
                     gate.pass();
                     if let Ok(ring) = &ready {
-                        match block(WAYS[at], stream, kernel, ring) {
+                        match block(METHODS[index], stream, kernel, ring) {
                             Ok(took) => ns += took,
                             Err(error) => ready = Err(error),
                         }
                     }
                 }
                 if turn > 0 {
-                    found[at].push(ns / (self.blocks * self.calls) as f64);
+                    found[index].push(ns / (self.blocks * self.calls) as f64);
                 }
                 gate.pass();
                 if leads {
-                    // What gpuprof still reads must not fall into the next way's time.
+                    // Pending reads by gpuprof must not fall into the time of the next method.
                     let _ = gpuprof::collect();
                 }
             }
@@ -187,16 +187,16 @@ impl Plan {
     }
 }
 
-/// One call per pair of the ring; gives how long all took, ns. The GPU is through afterwards.
-fn block(way: Way, stream: &Arc<CudaStream>, kernel: &Kernel, ring: &[Pair]) -> Answer<f64> {
+/// One call per event pair. Returns the total time in ns. The GPU is idle afterwards.
+fn block(method: Method, stream: &Arc<CudaStream>, kernel: &Kernel, ring: &[Pair]) -> Answer<f64> {
     let began = Instant::now();
     for pair in ring {
-        match way {
-            Way::Attribute => annotated(stream, kernel)?,
-            Way::ByHand => by_hand(stream, kernel, *pair)?,
-            Way::Bare => kernel.launch(stream)?,
-            Way::Empty => empty(stream)?,
-            Way::EmptyByHand => empty_by_hand(stream, *pair)?,
+        match method {
+            Method::Attribute => annotated(stream, kernel)?,
+            Method::ByHand => by_hand(stream, kernel, *pair)?,
+            Method::Bare => kernel.launch(stream)?,
+            Method::Empty => empty(stream)?,
+            Method::EmptyByHand => empty_by_hand(stream, *pair)?,
         }
     }
     let took = began.elapsed().as_nanos() as f64;
@@ -204,35 +204,35 @@ fn block(way: Way, stream: &Arc<CudaStream>, kernel: &Kernel, ring: &[Pair]) -> 
     Ok(took)
 }
 
-/// What was found: ns per call of each way and turn, as the mean of all threads.
+/// The results: ns per call by method and turn, averaged over all threads.
 pub(super) struct Measured {
-    ways: Vec<Vec<f64>>,
+    methods: Vec<Vec<f64>>,
     pub(super) profile: Profile,
 }
 
 impl Measured {
     fn new(threads: &[Vec<Vec<f64>>], profile: Profile) -> Measured {
-        let mean = |way: usize, turn: usize| {
-            let sum: f64 = threads.iter().map(|thread| thread[way][turn]).sum();
+        let mean = |method: usize, turn: usize| {
+            let sum: f64 = threads.iter().map(|thread| thread[method][turn]).sum();
             sum / threads.len() as f64
         };
-        let turns = |way: usize| threads.first().map_or(0, |thread| thread[way].len());
-        let ways = (0..WAYS.len()).map(|way| (0..turns(way)).map(|turn| mean(way, turn)).collect());
+        let turns = |method: usize| threads.first().map_or(0, |thread| thread[method].len());
+        let methods = (0..METHODS.len())
+            .map(|method| (0..turns(method)).map(|turn| mean(method, turn)).collect());
         Measured {
-            ways: ways.collect(),
+            methods: methods.collect(),
             profile,
         }
     }
 
-    /// Every turn of one way.
-    pub(super) fn of(&self, way: Way) -> &[f64] {
-        let at = WAYS.iter().position(|known| *known == way);
-        at.map_or(&[], |at| &self.ways[at])
+    /// All turns of one method.
+    pub(super) fn of(&self, method: Method) -> &[f64] {
+        let index = METHODS.iter().position(|known| *known == method);
+        index.map_or(&[], |index| &self.methods[index])
     }
 
-    /// Two ways turn by turn: turns lie beside each other in time, so what disturbs one disturbs
-    /// the other.
-    pub(super) fn together(&self, a: Way, b: Way, with: fn(f64, f64) -> f64) -> Vec<f64> {
+    /// Compares two methods turn by turn: adjacent turns see the same disturbances.
+    pub(super) fn together(&self, a: Method, b: Method, with: fn(f64, f64) -> f64) -> Vec<f64> {
         let turns = self.of(a).iter().zip(self.of(b));
         turns.map(|(a, b)| with(*a, *b)).collect()
     }

@@ -1,4 +1,4 @@
-//! Where records cannot come: under another profiler, and at an end with kernels queued.
+//! Records that may be missing: under another profiler, and at exit with kernels queued.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
 
 use super::{LIMIT, function, launches, nsight_tools, test_program};
-use crate::check::{Row, World};
-use crate::device::{self, Gpu, while_doing};
+use crate::check::{Row, RunMode};
+use crate::device::{self, Gpu, failed_in};
 use crate::{process, runner};
 
 pub(super) const QUEUED: &str = "kernels-queued";
 
-/// Kernels queued when the process leaves, all of them over in time, and the length of each.
+/// Kernels queued when the process leaves, all of which finish in time, and the duration of each.
 const LAUNCHES: u64 = 200;
 const SPIN_NS: u64 = 1_000_000;
 
@@ -22,58 +22,58 @@ fn queued(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<(), DriverError> {
     gpu.spin(stream, SPIN_NS)
 }
 
-/// Leaves with everything queued.
-pub(super) fn play(world: &World) -> Result<ExitCode, String> {
-    device::open(world)?;
-    let doing = while_doing("a launch");
-    let gpu = Gpu::new().map_err(&doing)?;
-    let stream = gpu.context.new_stream().map_err(&doing)?;
+/// Leaves with all kernels queued.
+pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
+    device::open(run_mode)?;
+    let failed = failed_in("a launch");
+    let gpu = Gpu::new().map_err(&failed)?;
+    let stream = gpu.context.new_stream().map_err(&failed)?;
     (0..LAUNCHES)
         .try_for_each(|_| queued(&gpu, &stream))
-        .map_err(&doing)?;
-    // Not dropped: that would wait for the kernels, with or without gpuprof.
+        .map_err(&failed)?;
+    // Not dropped, because that would wait for the kernels, with or without gpuprof.
     std::process::exit(0);
 }
 
-pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
-    let mut rows = vec![at_exit(world)?];
-    let beside = if world.simulated {
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let mut rows = vec![at_exit(run_mode)?];
+    let beside = if run_mode.simulated {
         Vec::new()
     } else {
         vec!["ncu", "nsys"]
     };
     for tool in beside {
-        let what = format!("under {tool}: the program, and what gpuprof says");
+        let what = format!("under {tool}: the program, and gpuprof's report");
         let Some(path) = nsight_tools::find(tool) else {
-            rows.push(Row::not_here(what, format!("there is no {tool} here")));
+            rows.push(Row::unavailable(what, format!("there is no {tool} here")));
             continue;
         };
-        rows.push(under(world, tool, &path, what)?);
+        rows.push(under(run_mode, tool, &path, what)?);
     }
     Ok(rows)
 }
 
-fn at_exit(world: &World) -> Result<Row, String> {
+fn at_exit(run_mode: &RunMode) -> Result<Row, String> {
     let json = std::env::temp_dir().join(format!("gpu-checks-{}-queued.json", std::process::id()));
-    let mut command = runner::itself(&["play", QUEUED], world)?;
+    let mut command = runner::own_command(&["program", QUEUED], run_mode)?;
     command.env("GPUPROF_CUPTI", "on");
     command.env("GPUPROF_REPORT", format!("json={}", json.display()));
     let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-    if let Some(trouble) = ended.trouble() {
+    if let Some(trouble) = ended.failure() {
         return Err(format!("{trouble}\n{}", ended.tail()));
     }
     let text = std::fs::read_to_string(&json).map_err(|error| error.to_string())?;
-    // What cannot be removed stays in the folder for such files.
+    // A file that cannot be removed stays in the temporary folder.
     let _ = std::fs::remove_file(&json);
     let profile: Profile = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     let Some(cupti) = &profile.cupti else {
         let why = profile.diagnostics.notes.join("; ");
-        return Ok(Row::not_here("exit with kernels queued", why));
+        return Ok(Row::unavailable("exit with kernels queued", why));
     };
     let kernels = function(&profile, "queued").map_or(0, |queued| {
         launches(&queued.activity.kernels, kernels::SPIN)
     });
-    Ok(Row::held(
+    Ok(Row::judged(
         format!("exit with {LAUNCHES} kernels of 1 ms queued"),
         format!("{kernels} kernels, {} unfinished", cupti.unfinished),
         format!("{LAUNCHES} kernels, none unfinished"),
@@ -81,9 +81,14 @@ fn at_exit(world: &World) -> Result<Row, String> {
     ))
 }
 
-/// The tool has CUPTI, or lets gpuprof have it as well: then kernels are counted.
-fn under(world: &World, tool: &str, path: &std::path::Path, what: String) -> Result<Row, String> {
-    let mut command = runner::itself(&["play", test_program::NAME], world)?;
+/// The tool uses CUPTI exclusively, or shares it with gpuprof: then kernels are counted.
+fn under(
+    run_mode: &RunMode,
+    tool: &str,
+    path: &std::path::Path,
+    what: String,
+) -> Result<Row, String> {
+    let mut command = runner::own_command(&["program", test_program::NAME], run_mode)?;
     command.env("GPUPROF_CUPTI", "on");
     command.env("GPUPROF_REPORT", "none");
     let report = std::env::temp_dir().join(format!("gpu-checks-{}", std::process::id()));
@@ -108,18 +113,18 @@ fn under(world: &World, tool: &str, path: &std::path::Path, what: String) -> Res
             }
             None => profile.diagnostics.notes.len() == 1,
         };
-    Ok(Row::held(
+    Ok(Row::judged(
         what,
         format!("{calls} calls; {said}"),
         format!(
-            "{} calls; all kernels, or one line that says why not",
+            "{} calls; all kernels, or one line with the reason",
             test_program::CALLS
         ),
         good,
     ))
 }
 
-/// The profile among what a tool's program prints.
+/// The profile in the output of a program under a tool.
 fn printed(traced: std::process::Command) -> Result<Profile, String> {
     let ended = process::run(traced, LIMIT).map_err(|error| error.to_string())?;
     let mut lines = ended.stdout.lines();

@@ -1,5 +1,5 @@
-//! Kernel counts and times beside those of Nsight Compute, kernel by kernel: of the program here,
-//! and of the examples.
+//! Kernel counts and times compared with Nsight Compute, kernel by kernel, for the test program and
+//! the examples.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,35 +9,35 @@ use gpuprof::Profile;
 
 use super::nsight_tools::{self, Seen};
 use super::{refusal, test_program};
-use crate::check::{Row, World};
+use crate::check::{Row, RunMode};
 use crate::checks::statistics::{off, percent, time};
 use crate::{process, runner};
 
-/// Each launch is measured by itself there, which takes milliseconds.
+/// The tool measures each launch separately, which takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Kernels this long are compared in time: what shorter ones take depends on the tool.
+/// Only kernels at least this long are compared in time; shorter ones depend on the tool.
 const LONG_NS: f64 = 100_000.0;
 const WANTED: f64 = 0.005;
-/// Examples with few enough launches for a tool that stops at each.
+/// Examples with few enough launches for a tool that stops at each one.
 const EXAMPLES: [&str; 3] = ["01_quickstart", "02_convolution", "07_graph"];
 
-pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let what = "kernels beside Nsight Compute's";
-    if world.simulated {
+    if run_mode.simulated {
         let why = "simulated device: Nsight Compute sees no kernels on it";
-        return Ok(vec![Row::not_here(what, why)]);
+        return Ok(vec![Row::unavailable(what, why)]);
     }
     let Some(ncu) = nsight_tools::find("ncu") else {
-        return Ok(vec![Row::not_here(what, "there is no ncu here")]);
+        return Ok(vec![Row::unavailable(what, "there is no ncu here")]);
     };
     let mut rows = beside(&ncu, "this program", &|| {
-        runner::itself(&["play", test_program::NAME], world)
+        runner::own_command(&["program", test_program::NAME], run_mode)
     })?;
     for name in EXAMPLES {
         if let Some(path) = example(name) {
             rows.extend(beside(&ncu, name, &|| {
                 let mut command = Command::new(&path);
-                process::neutral(&mut command);
+                process::clear_settings(&mut command);
                 Ok(command)
             })?);
         }
@@ -45,7 +45,7 @@ pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// Beside this program, as in the pack.
+/// The example beside this program, as in the pack.
 fn example(name: &str) -> Option<PathBuf> {
     let here = std::env::current_exe().ok()?;
     Some(here.parent()?.join(name)).filter(|path| path.is_file())
@@ -59,24 +59,24 @@ fn beside(ncu: &std::path::Path, name: &str, program: Program<'_>) -> Result<Vec
     alone.env("GPUPROF_CUPTI", "on");
     alone.env("GPUPROF_REPORT", format!("json={}", json.display()));
     let ended = process::run(alone, LIMIT).map_err(|error| error.to_string())?;
-    if let Some(trouble) = ended.trouble() {
+    if let Some(trouble) = ended.failure() {
         return Err(format!("{name}: {trouble}\n{}", ended.tail()));
     }
     let text = std::fs::read_to_string(&json).map_err(|error| format!("{name}: {error}"))?;
-    // What cannot be removed stays in the folder for such files.
+    // A file that cannot be removed stays in the temporary folder.
     let _ = std::fs::remove_file(&json);
     let profile: Profile =
         serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
     if let Some(why) = refusal(&profile) {
-        return Ok(vec![Row::not_here(format!("{name}: kernels"), why)]);
+        return Ok(vec![Row::unavailable(format!("{name}: kernels"), why)]);
     }
     let mut traced = program()?;
     traced.env("GPUPROF", "off");
     let traced = process::run(nsight_tools::under_ncu(ncu, &traced), LIMIT);
     let traced = traced.map_err(|error| error.to_string())?;
-    if let Some(trouble) = traced.trouble() {
+    if let Some(trouble) = traced.failure() {
         let why = format!("ncu: {trouble}: {}", traced.tail());
-        return Ok(vec![Row::not_here(format!("{name}: kernels"), why)]);
+        return Ok(vec![Row::unavailable(format!("{name}: kernels"), why)]);
     }
     let seen = nsight_tools::launches(&traced.stdout)?;
     Ok(compared(name, &profile, &seen))
@@ -103,7 +103,7 @@ fn compared(name: &str, profile: &Profile, seen: &Seen) -> Vec<Row> {
         && ours.iter().all(|(kernel, (calls, _))| {
             seen.get(kernel).is_some_and(|(theirs, _)| theirs == calls)
         });
-    let mut rows = vec![Row::held(
+    let mut rows = vec![Row::judged(
         format!("{name}: launches by kernel"),
         counts(&ours),
         format!("as Nsight Compute counts: {}", counts(seen)),
@@ -114,7 +114,7 @@ fn compared(name: &str, profile: &Profile, seen: &Seen) -> Vec<Row> {
             continue;
         };
         let apart = off(*mean, *theirs);
-        rows.push(Row::held(
+        rows.push(Row::judged(
             format!("{name}: {kernel}, mean time"),
             format!(
                 "{}, Nsight Compute {}: {}",
@@ -159,8 +159,8 @@ mod tests {
             let rows = compared("x", &profile(kernel(calls, total)), &seen);
             rows.iter().map(|row| row.verdict).collect::<Vec<_>>()
         };
-        assert_eq!(verdicts(2, 2_000_000), [Verdict::Good, Verdict::Good]);
-        assert_eq!(verdicts(1, 1_000_000), [Verdict::Bad, Verdict::Good]);
-        assert_eq!(verdicts(2, 2_100_000), [Verdict::Good, Verdict::Bad]);
+        assert_eq!(verdicts(2, 2_000_000), [Verdict::Pass, Verdict::Pass]);
+        assert_eq!(verdicts(1, 1_000_000), [Verdict::Fail, Verdict::Pass]);
+        assert_eq!(verdicts(2, 2_100_000), [Verdict::Pass, Verdict::Fail]);
     }
 }

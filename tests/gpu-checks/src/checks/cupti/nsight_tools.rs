@@ -1,4 +1,5 @@
-//! Nsight Compute and Nsight Systems, where they are: what they say of the same program.
+//! Runs a program under Nsight Compute and Nsight Systems, if they are installed, and reads their
+//! results.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -7,13 +8,13 @@ use std::process::Command;
 
 use crate::process;
 
-/// Where CUDA's toolkit puts its tools.
+/// Where the CUDA toolkit installs its tools.
 const USUAL: &str = "/usr/local/cuda/bin";
 
-/// Launches and their mean time in ns, by the kernel's name in its module.
+/// Launches and their mean time in ns, by kernel symbol.
 pub(super) type Seen = BTreeMap<String, (u64, f64)>;
 
-/// A tool's path: in the variable that names it, in PATH, or where it usually is.
+/// A tool's path: from the variable that names it, from PATH, or the usual place.
 pub(super) fn find(tool: &str) -> Option<PathBuf> {
     let named = std::env::var_os(tool.to_uppercase()).map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -24,10 +25,10 @@ pub(super) fn find(tool: &str) -> Option<PathBuf> {
     places.find(|place| place.is_file())
 }
 
-/// `command` under Nsight Compute, which measures each kernel by itself.
+/// `command` under Nsight Compute, which measures each kernel separately.
 pub(super) fn under_ncu(ncu: &Path, command: &Command) -> Command {
     let mut tool = Command::new(ncu);
-    process::neutral(&mut tool);
+    process::clear_settings(&mut tool);
     tool.args([
         "--csv",
         "--print-units",
@@ -40,10 +41,10 @@ pub(super) fn under_ncu(ncu: &Path, command: &Command) -> Command {
     with(tool, command)
 }
 
-/// `command` under Nsight Systems, with its CUDA trace alone.
+/// `command` under Nsight Systems with only its CUDA trace.
 pub(super) fn under_nsys(nsys: &Path, command: &Command, report: &Path) -> Command {
     let mut tool = Command::new(nsys);
-    process::neutral(&mut tool);
+    process::clear_settings(&mut tool);
     tool.args([
         "profile",
         "-t",
@@ -70,7 +71,7 @@ fn with(mut tool: Command, command: &Command) -> Command {
     tool
 }
 
-/// The launches in Nsight Compute's CSV. Every field there is quoted.
+/// The launches in Nsight Compute's CSV. Every field is quoted.
 pub(super) fn launches(csv: &str) -> Result<Seen, String> {
     let mut lines = csv
         .lines()
@@ -78,13 +79,13 @@ pub(super) fn launches(csv: &str) -> Result<Seen, String> {
         .map(|line| line.split("\",\"").collect::<Vec<_>>());
     let head = lines.next().ok_or("ncu printed no table")?;
     let column = |name: &str| {
-        let at = head.iter().position(|field| *field == name);
-        at.ok_or_else(|| format!("ncu's table has no column {name}: {head:?}"))
+        let index = head.iter().position(|field| *field == name);
+        index.ok_or_else(|| format!("ncu's table has no column {name}: {head:?}"))
     };
     let (kernel, value) = (column("Kernel Name")?, column("Metric Value")?);
     let mut seen = Seen::new();
     for line in lines {
-        let field = |at: usize| line.get(at).copied().unwrap_or_default();
+        let field = |index: usize| line.get(index).copied().unwrap_or_default();
         let ns: f64 = field(value)
             .replace(',', "")
             .parse()
@@ -105,8 +106,8 @@ mod tests {
 
     #[test]
     fn launches_are_counted_by_kernel() {
-        let csv = "==PROF== x\n\"ID\",\"Kernel Name\",\"Metric \
-            Value\"\n\"0\",\"spin\",\"1,000\"\n\"1\",\"spin\",\"3000.5\"\n\"2\",\"saxpy\",\"7\"\n";
+        let csv = "==PROF== x\n\"ID\",\"Kernel Name\",\"Metric Value\"\n\
+                   \"0\",\"spin\",\"1,000\"\n\"1\",\"spin\",\"3000.5\"\n\"2\",\"saxpy\",\"7\"\n";
         let seen = launches(csv).expect("a table");
         assert_eq!(seen.get("spin"), Some(&(2, 2000.25)));
         assert_eq!(seen.get("saxpy"), Some(&(1, 7.0)));

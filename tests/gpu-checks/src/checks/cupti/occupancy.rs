@@ -1,4 +1,5 @@
-//! Theoretical occupancy against what the driver works out for the same kernel and launch shape.
+//! Theoretical occupancy compared with the driver's result for the same kernel and launch
+//! configuration.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,12 +11,12 @@ use cudarc::nvrtc::Ptx;
 use gpuprof::{Profile, gpu_profile};
 
 use super::refusal;
-use crate::check::{Row, World};
-use crate::device::{self, while_doing};
+use crate::check::{Row, RunMode};
+use crate::device::{self, failed_in};
 
 pub(super) const NAME: &str = "kernels-limits";
 
-/// Threads of a block, and its dynamic shared memory in bytes.
+/// Threads per block, and dynamic shared memory in bytes.
 const SHAPES: [(u32, u32); 6] = [
     (32, 0),
     (96, 0),
@@ -38,38 +39,38 @@ fn spin(
         block_dim: (threads, 1, 1),
         shared_mem_bytes: shared,
     };
-    // SAFETY: this is the kernel's one parameter.
+    // SAFETY: this is the kernel's only parameter.
     unsafe { launch.launch(config) }.map(drop)
 }
 
-/// What is worked out for one launch shape.
+/// The occupancy of one launch configuration.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Shape {
     threads: u32,
     shared: u32,
-    /// Blocks that a multiprocessor holds, by the driver.
+    /// Blocks per multiprocessor, from the driver.
     blocks: u32,
     profile: Profile,
 }
 
-/// Each shape in a window of its own; prints what was found.
-pub(super) fn play(world: &World) -> Result<ExitCode, String> {
-    device::open(world)?;
-    let doing = while_doing("a launch");
-    let context = CudaContext::new(0).map_err(&doing)?;
-    let stream = context.new_stream().map_err(&doing)?;
+/// Measures each configuration in its own window and prints the results.
+pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
+    device::open(run_mode)?;
+    let failed = failed_in("a launch");
+    let context = CudaContext::new(0).map_err(&failed)?;
+    let stream = context.new_stream().map_err(&failed)?;
     let module = context
         .load_module(Ptx::from_src(kernels::SPIN_PTX))
-        .map_err(&doing)?;
-    let function = module.load_function(kernels::SPIN).map_err(&doing)?;
+        .map_err(&failed)?;
+    let function = module.load_function(kernels::SPIN).map_err(&failed)?;
     let mut shapes = Vec::new();
     for (threads, shared) in SHAPES {
         gpuprof::reset();
-        spin(&stream, &function, (threads, shared)).map_err(&doing)?;
-        stream.synchronize().map_err(&doing)?;
+        spin(&stream, &function, (threads, shared)).map_err(&failed)?;
+        stream.synchronize().map_err(&failed)?;
         let blocks = function
             .occupancy_max_active_blocks_per_multiprocessor(threads, shared as usize, None)
-            .map_err(&doing)?;
+            .map_err(&failed)?;
         shapes.push(Shape {
             threads,
             shared,
@@ -82,12 +83,12 @@ pub(super) fn play(world: &World) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
-    let mut command = crate::runner::itself(&["play", NAME], world)?;
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let mut command = crate::runner::own_command(&["program", NAME], run_mode)?;
     command.env("GPUPROF_CUPTI", "on");
     command.env("GPUPROF_REPORT", "none");
     let ended = crate::process::run(command, super::LIMIT).map_err(|error| error.to_string())?;
-    if let Some(trouble) = ended.trouble() {
+    if let Some(trouble) = ended.failure() {
         return Err(format!("{trouble}\n{}", ended.tail()));
     }
     let printed = ended.stdout.lines().last().unwrap_or_default();
@@ -101,7 +102,7 @@ fn row(shape: &Shape) -> Row {
         shape.threads, shape.shared
     );
     if let Some(why) = refusal(&shape.profile) {
-        return Row::not_here(what, why);
+        return Row::unavailable(what, why);
     }
     let most = shape
         .profile
@@ -116,7 +117,7 @@ fn row(shape: &Shape) -> Row {
         .kernels
         .first()
         .and_then(|kernel| kernel.occupancy);
-    Row::held(
+    Row::judged(
         what,
         ours.map_or("none".into(), |ours| format!("{:.1} %", 100.0 * ours)),
         format!("{:.1} %, as the driver says", 100.0 * theirs),

@@ -1,47 +1,47 @@
-//! How much longer programs take with CUPTI in gpuprof, beside what Nsight Systems' own CUDA trace
-//! makes of the same programs in the same run.
+//! How much longer programs take with gpuprof's CUPTI tier, compared with Nsight Systems' CUDA
+//! trace of the same programs in the same run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use super::nsight_tools;
-use crate::check::{Row, World};
+use crate::check::{Row, RunMode};
 use crate::checks::slowdown;
 use crate::checks::statistics::{Spread, figure, performance};
 use crate::{process, runner};
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Runs of the launches each way, and of the example, which takes Nsight Systems long.
+/// Runs of the launches per method, and of the example, which is slow under Nsight Systems.
 const REPEATS: usize = 15;
 const REPEATS_OF_EXAMPLE: usize = 5;
-/// Runs of the launches fall into two groups that are one or two parts in a hundred apart, switched
-/// off as under each tool, and the same program is in one at a time and in the other at another. So
-/// the fastest are compared, which vary by so much.
+/// Runs of the launches fall into two groups 1 to 2 % apart, with gpuprof off and under each tool,
+/// and one program changes between them over time. So the fastest runs are compared, which vary by
+/// this much.
 const NOISE: f64 = 0.005;
 
-/// One way of running a program.
+/// One method of running a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Method {
     Off,
     On,
     Cupti,
     Nsys,
 }
 
-const WAYS: [(Way, &str); 4] = [
-    (Way::Off, "off"),
-    (Way::On, "on"),
-    (Way::Cupti, "on, with CUPTI"),
-    (Way::Nsys, "off, under nsys -t cuda"),
+const METHODS: [(Method, &str); 4] = [
+    (Method::Off, "off"),
+    (Method::On, "on"),
+    (Method::Cupti, "on, with CUPTI"),
+    (Method::Nsys, "off, under nsys -t cuda"),
 ];
 
-pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
-    let nsys = nsight_tools::find("nsys").filter(|_| !world.simulated);
-    let loops = || runner::itself(&["play", slowdown::ANNOTATED], world);
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let nsys = nsight_tools::find("nsys").filter(|_| !run_mode.simulated);
+    let loops = || runner::own_command(&["program", slowdown::ANNOTATED], run_mode);
     let inside = |printed: &str, _: Duration| slowdown::wall_of(printed);
     let mut rows = compared(
-        world,
+        run_mode,
         "100,000 launches of 5 µs back to back",
         nsys.as_deref(),
         &loops,
@@ -50,14 +50,14 @@ pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
     )?;
     let example = slowdown::example();
     if let Some(path) = example {
-        let program = || Ok(example_command(&path, world));
-        // As the program itself says, without the tool's own start and end; where it says nothing,
+        let program = || Ok(example_command(&path, run_mode));
+        // The time that the program prints, without the tool's own start and end; otherwise that of
         // the whole process.
         let whole = |_: &str, took: Duration| Ok(took.as_nanos() as f64);
         let name = format!("{}, the whole process", slowdown::EXAMPLE);
         let nsys = nsys.as_deref();
         rows.extend(compared(
-            world,
+            run_mode,
             &name,
             nsys,
             &program,
@@ -68,10 +68,10 @@ pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn example_command(path: &PathBuf, world: &World) -> Command {
+fn example_command(path: &PathBuf, run_mode: &RunMode) -> Command {
     let mut command = Command::new(path);
-    process::neutral(&mut command);
-    if world.simulated {
+    process::clear_settings(&mut command);
+    if run_mode.simulated {
         command.env("GPUPROF_SIM", "1");
     }
     command
@@ -81,53 +81,54 @@ type Program<'a> = &'a dyn Fn() -> Result<Command, String>;
 type Took<'a> = &'a dyn Fn(&str, Duration) -> Result<f64, String>;
 
 fn compared(
-    world: &World,
+    run_mode: &RunMode,
     what: &str,
     nsys: Option<&Path>,
     program: Program<'_>,
     took: Took<'_>,
     repeats: usize,
 ) -> Result<Vec<Row>, String> {
-    let ways: Vec<_> = WAYS
+    let methods: Vec<_> = METHODS
         .into_iter()
-        .filter(|(way, _)| *way != Way::Nsys || nsys.is_some())
+        .filter(|(method, _)| *method != Method::Nsys || nsys.is_some())
         .collect();
-    let mut walls: Vec<Vec<f64>> = ways.iter().map(|_| Vec::new()).collect();
-    let repeats = if world.short { 1 } else { repeats };
+    let mut walls: Vec<Vec<f64>> = methods.iter().map(|_| Vec::new()).collect();
+    let repeats = if run_mode.short { 1 } else { repeats };
     for repeat in 0..repeats {
-        for at in 0..ways.len() {
-            let at = (at + repeat) % ways.len();
-            let (way, name) = ways[at];
-            let command = set(program()?, way, nsys);
+        for index in 0..methods.len() {
+            let index = (index + repeat) % methods.len();
+            let (method, name) = methods[index];
+            let command = set(program()?, method, nsys);
             let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
-            if let Some(trouble) = ended.trouble() {
+            if let Some(trouble) = ended.failure() {
                 return Err(format!("{name}: {trouble}\n{}", ended.tail()));
             }
-            walls[at].push(took(&ended.stdout, ended.took)?);
+            walls[index].push(took(&ended.stdout, ended.elapsed)?);
         }
     }
-    let ratios = |at: usize| {
-        let each = walls[at].iter().zip(&walls[0]).map(|(of, to)| of / to);
+    let ratios = |index: usize| {
+        let each = walls[index].iter().zip(&walls[0]).map(|(of, to)| of / to);
         Spread::of(&each.collect::<Vec<_>>())
     };
     let mut rows = vec![figure(
-        world,
+        run_mode,
         format!("{what}, off"),
         Spread::of(&walls[0]).time(),
     )];
-    for (at, (_, name)) in ways.iter().enumerate().skip(1) {
+    for (index, (_, name)) in methods.iter().enumerate().skip(1) {
         let shown = format!(
             "{} times off: {}",
-            ratios(at).ratio(),
-            Spread::of(&walls[at]).time()
+            ratios(index).ratio(),
+            Spread::of(&walls[index]).time()
         );
-        rows.push(figure(world, format!("{what}, {name}"), shown));
+        rows.push(figure(run_mode, format!("{what}, {name}"), shown));
     }
-    let at = |wanted| ways.iter().position(|(way, _)| *way == wanted);
+    let position = |wanted| methods.iter().position(|(method, _)| *method == wanted);
     let against = format!("{what}: with CUPTI against nsys");
-    rows.push(match at(Way::Cupti).zip(at(Way::Nsys)) {
+    rows.push(match position(Method::Cupti).zip(position(Method::Nsys)) {
         Some((ours, theirs)) => {
-            let fastest = |at: usize| Spread::of(&walls[at]).least / Spread::of(&walls[0]).least;
+            let fastest =
+                |index: usize| Spread::of(&walls[index]).least / Spread::of(&walls[0]).least;
             let shown = format!(
                 "fastest runs {:.3} and {:.3} times off, medians {:.3} and {:.3}",
                 fastest(ours),
@@ -137,22 +138,22 @@ fn compared(
             );
             let wanted = format!("fastest run at most nsys's, to {NOISE} of off");
             let good = fastest(ours) <= fastest(theirs) + NOISE;
-            performance(world, against, shown, wanted, good)
+            performance(run_mode, against, shown, wanted, good)
         }
-        None => Row::not_here(against, "there is no nsys here"),
+        None => Row::unavailable(against, "there is no nsys here"),
     });
     Ok(rows)
 }
 
-fn set(mut command: Command, way: Way, nsys: Option<&Path>) -> Command {
+fn set(mut command: Command, method: Method, nsys: Option<&Path>) -> Command {
     command.env("GPUPROF_REPORT", "none");
-    match (way, nsys) {
-        (Way::Cupti, _) => command.env("GPUPROF_CUPTI", "on"),
-        (Way::On, _) => &mut command,
-        (Way::Off | Way::Nsys, _) => command.env("GPUPROF", "off"),
+    match (method, nsys) {
+        (Method::Cupti, _) => command.env("GPUPROF_CUPTI", "on"),
+        (Method::On, _) => &mut command,
+        (Method::Off | Method::Nsys, _) => command.env("GPUPROF", "off"),
     };
-    match (way, nsys) {
-        (Way::Nsys, Some(nsys)) => {
+    match (method, nsys) {
+        (Method::Nsys, Some(nsys)) => {
             let report = std::env::temp_dir().join(format!("gpu-checks-{}", std::process::id()));
             nsight_tools::under_nsys(nsys, &command, &report)
         }

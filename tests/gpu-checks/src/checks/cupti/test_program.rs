@@ -1,8 +1,7 @@
-//! The program under test: functions whose kernels, copies and gaps are known, a graph, and
+//! The program under test: functions with known kernels, copies and gaps, a graph, and matrix
 //! products by cuBLAS.
 //!
-//! Everything it launches, its set-up too, is launched when CUPTI already records: another tool
-//! then counts the same.
+//! CUPTI records from the start, including set-up, so that another tool counts the same launches.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,27 +15,27 @@ use cudarc::driver::{CudaGraph, CudaSlice, CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
 
 use super::{copied, function, launches};
-use crate::check::{Row, World};
+use crate::check::{Row, RunMode};
 use crate::checks::statistics::{off, percent, performance, time};
-use crate::device::{self, Gpu, while_doing};
+use crate::device::{self, Gpu, failed_in};
 
 pub(super) const NAME: &str = "kernels";
 
-/// Calls of each function.
+/// Calls per function.
 pub(super) const CALLS: u64 = 20;
-/// The long spin kernel, ns.
+/// Duration of the long spin kernel, ns.
 pub(super) const LONG_NS: u64 = 1_000_000;
 const SHORT_NS: u64 = 200_000;
-/// What the host does between two launches of `gap`.
+/// Host time between the two launches of `gap`.
 const GAP: Duration = Duration::from_millis(2);
-/// Elements that are copied.
+/// Elements per copy.
 const LEN: usize = 1 << 20;
-/// Kernels that a graph holds, and launches outside every function.
+/// Kernels per graph, and launches outside every function.
 const NODES: u64 = 3;
 const OUTSIDE: u64 = 7;
-/// Side of the matrices that are multiplied.
+/// Side of the multiplied matrices.
 const SIDE: usize = 256;
-/// How far a kernel's time may lie from what it was told.
+/// Accepted relative error of a kernel's time.
 const WANTED_TIME: f64 = 0.005;
 
 type Done = Result<(), DriverError>;
@@ -119,21 +118,21 @@ fn captured(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<CudaGraph, DriverErro
     Ok(graph?.expect("a stream that was being captured gives a graph"))
 }
 
-/// Runs it, and prints the profile.
-pub(super) fn play(world: &World) -> Result<ExitCode, String> {
-    device::open(world)?;
-    let doing = while_doing("a launch");
-    let (gpu, stream) = set_up().map_err(&doing)?;
-    all(&gpu, &stream).map_err(&doing)?;
+/// Runs the program and prints the profile.
+pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
+    device::open(run_mode)?;
+    let failed = failed_in("a launch");
+    let (gpu, stream) = set_up().map_err(&failed)?;
+    all(&gpu, &stream).map_err(&failed)?;
     // SAFETY: loading cuBLAS runs its initialisers, which are meant for that. It cannot work on the
     // simulated device.
-    if !world.simulated && unsafe { sys::is_culib_present() } {
+    if !run_mode.simulated && unsafe { sys::is_culib_present() } {
         let blas = CudaBlas::new(Arc::clone(&stream)).map_err(|error| error.to_string())?;
-        let x = stream.alloc_zeros(SIDE * SIDE).map_err(&doing)?;
-        let mut y = stream.alloc_zeros(SIDE * SIDE).map_err(&doing)?;
+        let x = stream.alloc_zeros(SIDE * SIDE).map_err(&failed)?;
+        let mut y = stream.alloc_zeros(SIDE * SIDE).map_err(&failed)?;
         (0..CALLS).try_for_each(|_| product(&stream, &blas, &x, &mut y))?;
     }
-    stream.synchronize().map_err(&doing)?;
+    stream.synchronize().map_err(&failed)?;
     let profile = gpuprof::collect();
     let printed = serde_json::to_string(&profile).map_err(|error| error.to_string())?;
     println!("{printed}");
@@ -147,7 +146,7 @@ fn all(gpu: &Gpu, stream: &Arc<CudaStream>) -> Done {
     for _ in 0..CALLS {
         long(gpu, stream)?;
         outer(gpu, stream)?;
-        // Work that is still queued would fill the gap.
+        // Queued work would fill the gap.
         stream.synchronize()?;
         gap(gpu, stream)?;
         copies(stream, &mut host, &mut on_device)?;
@@ -157,12 +156,12 @@ fn all(gpu: &Gpu, stream: &Arc<CudaStream>) -> Done {
     stream.synchronize()
 }
 
-/// What is wanted of one function.
+/// The expected activity of one function.
 pub(super) struct Wanted {
     name: &'static str,
-    /// Spin kernels launched by it, not by functions inside.
+    /// Spin kernels launched by the function itself, without nested functions.
     spins: u64,
-    /// Whether it makes one copy to the device, one memset and one copy back a call.
+    /// True if each call makes one copy to the device, one memset and one copy back.
     copies: bool,
 }
 
@@ -210,7 +209,7 @@ impl Wanted {
         let wanted = (self.spins * CALLS, usize::from(self.spins > 0), [each; 3]);
         let tell =
             |(spins, all, copies): &(u64, usize, [(u64, u64); 3])| shown(*spins, *all, copies);
-        Row::held(
+        Row::judged(
             what,
             found.as_ref().map_or("no such function".into(), tell),
             tell(&wanted),
@@ -219,25 +218,25 @@ impl Wanted {
     }
 }
 
-/// Launches outside every function.
+/// Checks the launches outside every function.
 pub(super) fn outside(profile: &Profile) -> Row {
     let found = profile.cupti.as_ref().map_or(0, |cupti| cupti.unattributed);
-    Row::held(
+    Row::judged(
         "launches, copies and memsets outside every function",
         format!("{found}"),
-        // One memset of `alloc_zeros` for `all`, and with cuBLAS two more.
+        // One memset of `alloc_zeros` for `all`, and two more with cuBLAS.
         format!("{OUTSIDE} launches, and the memsets of buffers made there"),
         (OUTSIDE + 1..=OUTSIDE + 3).contains(&found),
     )
 }
 
-/// What cuBLAS launched.
+/// Checks the launches by cuBLAS.
 pub(super) fn products(profile: &Profile) -> Option<Row> {
     let product = function(profile, "product").filter(|product| product.calls > 0)?;
     let kernels = &product.activity.kernels;
     let launched: u64 = kernels.iter().map(|kernel| kernel.times.calls).sum();
     let names: Vec<_> = kernels.iter().map(|kernel| &*kernel.name).collect();
-    Some(Row::held(
+    Some(Row::judged(
         format!("{CALLS} products by cuBLAS"),
         format!("{launched} kernels: {}", names.join(", ")),
         format!("at least {CALLS}, a whole number a product"),
@@ -245,15 +244,15 @@ pub(super) fn products(profile: &Profile) -> Option<Row> {
     ))
 }
 
-/// The times of kernels whose length is known, and of a gap.
-pub(super) fn times(world: &World, profile: &Profile) -> Vec<Row> {
+/// Checks the times of kernels of known duration, and of a gap.
+pub(super) fn times(run_mode: &RunMode, profile: &Profile) -> Vec<Row> {
     let mut rows = Vec::new();
     let long = function(profile, "long");
     let spun = long.and_then(|long| long.activity.kernels.first());
     let mean = spun.map_or(f64::NAN, |kernel| kernel.times.mean_ns as f64);
     let apart = off(mean, LONG_NS as f64);
     rows.push(performance(
-        world,
+        run_mode,
         "a spin kernel of 1 ms, mean time",
         format!("{}: {}", time(mean), percent(apart)),
         "within 0.5 %",
@@ -265,7 +264,7 @@ pub(super) fn times(world: &World, profile: &Profile) -> Vec<Row> {
         let idle = function.activity.idle_ns.unwrap_or(0);
         let [spins, gaps] = [2 * SHORT_NS * CALLS, GAP.as_nanos() as u64 * CALLS];
         let each = |ns: u64| time(ns as f64 / CALLS as f64);
-        rows.push(Row::held(
+        rows.push(Row::judged(
             "a gap of 2 ms between two kernels of 200 µs, a call",
             format!(
                 "span {}, busy {}, idle {}",
@@ -273,8 +272,7 @@ pub(super) fn times(world: &World, profile: &Profile) -> Vec<Row> {
                 each(busy),
                 each(idle)
             ),
-            "busy within 1 % of the kernels, idle no less than the gap less one kernel, both the \
-             span",
+            "busy within 1 % of the kernels, idle at least the gap minus one kernel",
             off(busy as f64, spins as f64).abs() <= 0.01
                 && idle + SHORT_NS * CALLS >= gaps
                 && busy + idle == span,
@@ -286,7 +284,7 @@ pub(super) fn times(world: &World, profile: &Profile) -> Vec<Row> {
         };
         let span = function.gpu.as_ref().map_or(0, |gpu| gpu.times.total_ns);
         let busy = function.activity.busy_ns.unwrap_or(0);
-        rows.push(Row::held(
+        rows.push(Row::judged(
             format!("{name}: three kernels one after another, a call"),
             format!(
                 "span {}, busy {}",
@@ -300,10 +298,10 @@ pub(super) fn times(world: &World, profile: &Profile) -> Vec<Row> {
     rows
 }
 
-/// That nothing was lost on the way.
+/// Checks that no record was dropped.
 pub(super) fn complete(profile: &Profile) -> Row {
     let cupti = profile.cupti.clone().unwrap_or_default();
-    Row::held(
+    Row::judged(
         "records",
         format!(
             "CUPTI {} from {}: {} read, {} dropped, {} invalid, {} late, {} unfinished",

@@ -1,9 +1,9 @@
-//! What may be called while a stream is being captured in GLOBAL mode, by whom, and whether the
-//! capture survives it.
+//! Which calls are allowed while a stream is captured in GLOBAL mode, by which thread, and whether
+//! the capture stays valid.
 //!
-//! No document lists the potentially unsafe calls; gpuprof's resolver and its spans make some of
-//! these calls beside captures that they know nothing of. Where gpuprof rests on an answer it is
-//! wanted; the others are told.
+//! The potentially unsafe calls are not documented. gpuprof's resolver and its spans make some of
+//! these calls beside captures that they cannot see. Results that gpuprof relies on are required;
+//! the others are reported.
 
 use std::ffi::c_int;
 use std::sync::{Arc, Barrier};
@@ -13,14 +13,14 @@ use cudarc::driver::{CudaStream, DriverError};
 
 use super::functions::{Answer, Driver, Handle, open};
 use super::handle;
-use crate::check::{Row, World};
-use crate::device::{Gpu, while_doing};
+use crate::check::{Row, RunMode};
+use crate::device::{Gpu, failed_in};
 
 const GLOBAL: c_int = 0;
 const THREAD_LOCAL: c_int = 1;
 const RELAXED: c_int = 2;
 
-/// Who calls: the capturing thread or another one, and the interaction mode it has put itself in.
+/// The caller: the capturing thread or another one, and its interaction mode.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Caller {
     same_thread: bool,
@@ -39,28 +39,28 @@ const CALLERS: [(&str, Caller); 5] = [
     ("same thread RELAXED", caller(true, RELAXED)),
 ];
 
-/// gpuprof's resolver, and the first span of a context, which makes events.
+/// gpuprof's resolver, and the first span of a context, which creates events.
 const RESOLVER: &[Caller] = &[caller(false, RELAXED)];
 const RESOLVER_AND_FIRST_SPAN: &[Caller] = &[caller(false, RELAXED), caller(true, RELAXED)];
-/// Spans on another thread and on the capturing one, in the mode that every thread begins with.
+/// Spans on another thread and on the capturing one, in the default mode of a thread.
 const SPANS: &[Caller] = &[caller(false, GLOBAL), caller(true, GLOBAL)];
 const NOBODY: &[Caller] = &[];
 
-/// What a call may be made on.
+/// The objects that calls are made on.
 struct Objects {
     context: Handle,
-    /// The stream that is captured.
+    /// The captured stream.
     captured: Handle,
-    /// Another one.
+    /// Another stream.
     other: Handle,
-    /// A recorded and completed pair on the other stream.
+    /// A recorded and completed event pair on the other stream.
     start: Handle,
     end: Handle,
-    /// An event that is not needed any more.
+    /// An event that may be destroyed.
     spare: Handle,
 }
 
-/// A call, and by whom gpuprof makes it.
+/// A call, and the callers for which gpuprof relies on it.
 struct Question {
     call: &'static str,
     ask: fn(&Driver, &Objects) -> Answer,
@@ -168,9 +168,9 @@ const QUESTIONS: [Question; 21] = [
     }),
 ];
 
-/// One row for each call, with what each caller got and what became of the capture.
-pub(super) fn run(_: &World) -> Result<Vec<Row>, String> {
-    let failed = while_doing("a capture");
+/// One row per call, with the result for each caller and the state of the capture.
+pub(super) fn run(_: &RunMode) -> Result<Vec<Row>, String> {
+    let failed = failed_in("a capture");
     let gpu = Gpu::new().map_err(&failed)?;
     let captured = gpu.context.new_stream().map_err(&failed)?;
     let other = gpu.context.new_stream().map_err(&failed)?;
@@ -184,13 +184,13 @@ pub(super) fn run(_: &World) -> Result<Vec<Row>, String> {
             let whole = end == Answer::OK;
             let fate = if whole { "whole" } else { "spoilt" };
             cells.push(format!("{name}: {answer}, {fate}"));
-            // What gpuprof can do without is no trouble where it is missing.
+            // gpuprof has a fallback for a missing function, so that is not a failure.
             missing = answer == Answer::MISSING;
             let fine = answer == Answer::OK || missing;
             good &= !question.relied.contains(&caller) || (whole && fine);
         }
         rows.push(if missing {
-            Row::not_here(what(question), Answer::MISSING.to_string())
+            Row::unavailable(what(question), Answer::MISSING.to_string())
         } else {
             row(question, &cells, good)
         });
@@ -205,7 +205,7 @@ fn what(question: &Question) -> String {
 fn row(question: &Question, cells: &[String], good: bool) -> Row {
     let what = what(question);
     if question.relied.is_empty() {
-        return Row::told(what, cells.join("; "));
+        return Row::info(what, cells.join("; "));
     }
     let relied = CALLERS
         .iter()
@@ -213,11 +213,11 @@ fn row(question: &Question, cells: &[String], good: bool) -> Row {
     let wanted: Vec<_> = relied
         .map(|(name, _)| format!("{name}: ok, whole"))
         .collect();
-    Row::held(what, cells.join("; "), wanted.join("; "), good)
+    Row::judged(what, cells.join("; "), wanted.join("; "), good)
 }
 
-/// Captures two launches, has the call made between them, and gives its answer and that of the
-/// capture's end.
+/// Captures two launches with the call between them. Returns the result of the call and of the end
+/// of the capture.
 fn ask(
     driver: &'static Driver,
     gpu: &Gpu,
@@ -252,7 +252,7 @@ fn ask(
     let begin = || driver.begin_capture(objects.captured, GLOBAL);
     let answer = if caller.same_thread {
         begin();
-        // Whether it is taken is seen at the end of the capture.
+        // The end of the capture shows whether the call was accepted.
         let _ = gpu.spin(captured, 0);
         make()
     } else {
@@ -278,7 +278,7 @@ fn ask(
         driver.graph_destroy(graph);
     }
     for event in [objects.start, objects.end, objects.spare] {
-        // The spare one may be gone already, which is then the only thing wrong with it.
+        // The spare event may be destroyed already; that error is ignored.
         if event != objects.spare || question.call != "cuEventDestroy" {
             driver.event_destroy(event);
         }

@@ -1,20 +1,20 @@
-//! An event whose context is gone: may it be asked, recorded, destroyed? Each question has a
-//! process of its own, because a crash is a possible answer.
+//! Whether an event of a destroyed context may be queried, recorded or destroyed. Each case has its
+//! own process, because a crash is a possible result.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use super::functions::{Answer, Driver, Handle, open};
-use crate::check::{Row, World};
+use crate::check::{Row, RunMode};
 use crate::device;
 use crate::process;
-use crate::runner::itself;
+use crate::runner::own_command;
 
-/// A question to an event whose context is gone.
+/// A call on an event of a destroyed context.
 #[derive(Clone, Copy)]
 pub(super) struct Question {
     ask: fn(&Driver, &Objects) -> Answer,
-    /// Whether a kernel still runs before the event when its context is destroyed.
+    /// True if a kernel is still running before the event when the context is destroyed.
     pending: bool,
 }
 
@@ -47,44 +47,46 @@ pub(super) const ELAPSED: Question = question(
 pub(super) const RECORD: Question =
     question(|driver, on| driver.event_record(on.end, on.stream), false);
 
-/// The rows, and which scene answers each.
+/// The rows and the test program of each.
 const ROWS: [(&str, &str); 6] = [
     ("cuEventQuery", "gone-query"),
     (
-        "cuEventQuery, pending when the context went",
+        "cuEventQuery, pending at the context's end",
         "gone-query-pending",
     ),
     ("cuEventElapsedTime", "gone-elapsed"),
     ("cuEventRecord", "gone-record"),
     ("cuEventDestroy", "gone-destroy"),
     (
-        "cuEventDestroy, pending when the context went",
+        "cuEventDestroy, pending at the context's end",
         "gone-destroy-pending",
     ),
 ];
 const LIMIT: Duration = Duration::from_secs(15);
-/// How long the kernel runs that is pending, in ns.
+/// Duration of the pending kernel, in ns.
 const BUSY: u64 = 200_000_000;
 
-/// One row for each question.
-pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
-    for (call, scene) in ROWS {
-        let ended = process::run(itself(&["play", scene], world)?, LIMIT)
-            .map_err(|error| format!("{scene}: {error}"))?;
+    for (call, program) in ROWS {
+        let ended = process::run(own_command(&["program", program], run_mode)?, LIMIT)
+            .map_err(|error| format!("{program}: {error}"))?;
         let said = ended.stdout.lines().last().unwrap_or("no answer");
-        let measured = match ended.trouble() {
+        let measured = match ended.failure() {
             None => said.to_owned(),
             Some(trouble) => format!("{said}; the process: {trouble}"),
         };
-        rows.push(Row::told(format!("{call} after its context"), measured));
+        rows.push(Row::info(
+            format!("{call} after its context's end"),
+            measured,
+        ));
     }
     Ok(rows)
 }
 
-/// Makes a context with a recorded pair of events, destroys it, and asks.
-pub(super) fn scene(world: &World, question: Question) -> Result<ExitCode, String> {
-    device::open(world)?;
+/// Creates a context with a recorded event pair, destroys it, and makes the call.
+pub(super) fn program(run_mode: &RunMode, question: Question) -> Result<ExitCode, String> {
+    device::open(run_mode)?;
     cudarc::driver::result::init().map_err(|error| error.to_string())?;
     let driver = open()?;
     let mut context = 0;
@@ -107,13 +109,13 @@ pub(super) fn scene(world: &World, question: Question) -> Result<ExitCode, Strin
         driver.stream_synchronize(objects.stream);
     }
     let destroyed = driver.ctx_destroy(context);
-    // Said before it is asked: the question may end the process.
+    // Printed before the call, which may end the process.
     println!("context destroyed: {destroyed}");
     println!("{}", (question.ask)(driver, &objects));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Keeps `stream`, of the current context, busy.
+/// Keeps `stream` of the current context busy.
 fn spin(stream: Handle) -> Result<(), String> {
     use cudarc::driver::result;
 
@@ -126,7 +128,7 @@ fn spin(stream: Handle) -> Result<(), String> {
     let function = unsafe { result::module::get_function(module, name) }.map_err(failed)?;
     let mut ns = BUSY;
     let geometry = kernels::spin_geometry();
-    // SAFETY: this is the kernel's one parameter, and the stream is alive.
+    // SAFETY: this is the kernel's only parameter, and the stream is alive.
     unsafe {
         result::launch_kernel(
             function,

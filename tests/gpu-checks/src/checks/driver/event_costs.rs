@@ -1,6 +1,6 @@
-//! What the event calls cost the host, how finely a pair measures, and how many operations a stream
-//! takes before its caller waits. Every figure is told, none is wanted; on the simulated device
-//! they are figures of the simulator.
+//! Host cost of event calls, resolution of event pairs, and the number of operations that a stream
+//! takes before its caller waits. All figures are reported only; on the simulated device they
+//! describe the simulator.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -10,37 +10,35 @@ use cudarc::driver::{CudaContext, CudaStream, DriverError};
 
 use super::functions::{Driver, Handle, open};
 use super::{handle, median, room};
-use crate::check::{Row, World};
-use crate::device::{Gpu, while_doing};
+use crate::check::{Row, RunMode};
+use crate::device::{Gpu, failed_in};
 
-/// Calls whose mean is one value: so many that the clock's own cost does not show, so few that no
-/// queue is full.
+/// Calls averaged into one value: enough to hide the clock's cost, too few to fill a queue.
 const BATCH: usize = 100;
 const DISABLE_TIMING: u32 = 2;
-/// Events side by side, for the resolution: near enough to each other that a float32 of
-/// milliseconds holds every step.
+/// Consecutive events for the resolution, close enough that a float32 of milliseconds represents
+/// every step.
 const MARKS: usize = 400;
 
-/// One row for each figure.
-pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
-    measure(world, open()?).map_err(while_doing("the driver"))
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    measure(run_mode, open()?).map_err(failed_in("the driver"))
 }
 
-fn measure(world: &World, driver: &'static Driver) -> Result<Vec<Row>, DriverError> {
+fn measure(run_mode: &RunMode, driver: &'static Driver) -> Result<Vec<Row>, DriverError> {
     let gpu = Gpu::new()?;
     let (stream, second) = (gpu.context.new_stream()?, gpu.context.new_stream()?);
-    let rounds = if world.short { 3 } else { 60 };
+    let rounds = if run_mode.short { 3 } else { 60 };
     let figure = |what: &str, text: String| {
-        let note = if world.simulated {
+        let note = if run_mode.simulated {
             " (simulated device)"
         } else {
             ""
         };
-        Row::told(what, format!("{text}{note}"))
+        Row::info(what, format!("{text}{note}"))
     };
-    let one = calls(driver, &stream, rounds)?;
+    let costs = calls(driver, &stream, rounds)?;
     let two = two_threads(driver, &gpu.context, [&stream, &second], rounds)?;
-    let mut rows: Vec<_> = one
+    let mut rows: Vec<_> = costs
         .into_iter()
         .map(|(what, ns)| figure(what, format!("{ns:.0} ns")))
         .collect();
@@ -52,7 +50,7 @@ fn measure(world: &World, driver: &'static Driver) -> Result<Vec<Row>, DriverErr
         "steps of elapsed times",
         resolution(driver, &stream)?,
     ));
-    let enough = if world.short { 2_000 } else { 20_000 };
+    let enough = if run_mode.short { 2_000 } else { 20_000 };
     let shown = |count: usize| {
         if count == enough {
             format!("none of {enough} waited")
@@ -61,26 +59,20 @@ fn measure(world: &World, driver: &'static Driver) -> Result<Vec<Row>, DriverErr
         }
     };
     let launches = room(&gpu, &stream, enough, || gpu.spin(&stream, 0))?;
-    rows.push(figure(
-        "launches that a stream takes before one waits",
-        shown(launches),
-    ));
+    rows.push(figure("launches before one waits", shown(launches)));
     let event = driver.new_event(0);
     let records = room(&gpu, &stream, enough, || {
         driver.event_record(event, handle(&stream));
         Ok(())
     })?;
-    rows.push(figure(
-        "records that a stream takes before one waits",
-        shown(records),
-    ));
+    rows.push(figure("records before one waits", shown(records)));
     driver.event_destroy(event);
     let other = room(&gpu, &stream, launches, || gpu.spin(&stream, 0))?;
-    rows.push(figure("launches once more", shown(other)));
+    rows.push(figure("launches, second measurement", shown(other)));
     Ok(rows)
 }
 
-/// The median of the rounds' mean times of each call, in ns, on an idle stream.
+/// The median over the rounds of each call's mean time, in ns, on an idle stream.
 fn calls(
     driver: &Driver,
     stream: &Arc<CudaStream>,
@@ -133,7 +125,7 @@ fn calls(
     Ok(names.into_iter().zip(times.map(median)).collect())
 }
 
-/// The same for timed records, made by two threads at once, each on its own stream.
+/// Like [`calls`] for timed records by two threads at once, each on its own stream.
 fn two_threads(
     driver: &'static Driver,
     context: &Arc<CudaContext>,
@@ -141,7 +133,7 @@ fn two_threads(
     rounds: usize,
 ) -> Result<f64, DriverError> {
     let together = Barrier::new(2);
-    let one = |stream: &Arc<CudaStream>| {
+    let record_on = |stream: &Arc<CudaStream>| {
         context.bind_to_thread()?;
         let mut events: [Handle; BATCH] = [0; BATCH];
         for event in &mut events {
@@ -153,7 +145,7 @@ fn two_threads(
             times.push(mean(&mut events, |event| {
                 driver.event_record(*event, handle(stream));
             }));
-            // Both threads go through every round, or the other one would wait for ever.
+            // Both threads run every round; otherwise the other one would wait forever.
             driver.stream_synchronize(handle(stream));
         }
         for event in events {
@@ -163,7 +155,7 @@ fn two_threads(
     };
     let mut times = Vec::new();
     for result in thread::scope(|scope| {
-        let threads = streams.map(|stream| scope.spawn(|| one(stream)));
+        let threads = streams.map(|stream| scope.spawn(|| record_on(stream)));
         threads.map(|thread| thread.join())
     }) {
         times.extend(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
@@ -171,9 +163,8 @@ fn two_threads(
     Ok(median(times))
 }
 
-/// How fine elapsed times are, from events that follow each other as fast as the host records them.
-/// Their distances are whole numbers of the timer's steps, so no two distances differ by less than
-/// one.
+/// The resolution of elapsed times, from events recorded as fast as the host can. Their distances
+/// are multiples of the timer's step, so no two distances differ by less than one step.
 fn resolution(driver: &Driver, stream: &Arc<CudaStream>) -> Result<String, DriverError> {
     let events: Vec<_> = (0..MARKS).map(|_| driver.new_event(0)).collect();
     for event in &events {
@@ -199,7 +190,7 @@ fn resolution(driver: &Driver, stream: &Arc<CudaStream>) -> Result<String, Drive
     ))
 }
 
-/// The differences of neighbours among `values`, sorted, without those that are rounding alone.
+/// The differences between neighbours of the sorted `values`, without rounding errors.
 fn differences(mut values: Vec<f64>) -> Vec<f64> {
     const ROUNDING: f64 = 0.5;
     values.sort_by(f64::total_cmp);
@@ -212,7 +203,7 @@ fn differences(mut values: Vec<f64>) -> Vec<f64> {
     found
 }
 
-/// Mean time of one call in ns.
+/// Mean time per call in ns.
 fn mean(events: &mut [Handle; BATCH], call: impl FnMut(&mut Handle)) -> f64 {
     let began = Instant::now();
     events.iter_mut().for_each(call);

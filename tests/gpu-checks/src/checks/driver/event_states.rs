@@ -1,18 +1,18 @@
-//! What events answer that were recorded on a capturing stream, outside one as if inside, never, or
-//! without timing. Nothing here is promised by anybody; gpuprof avoids each of these.
+//! Results for events that were recorded on a capturing stream, recorded as external outside a
+//! capture, never recorded, or created without timing. None of this is documented; gpuprof avoids
+//! each case.
 
 use super::functions::{Answer, Driver, Handle, open};
 use super::handle;
-use crate::check::{Row, World};
-use crate::device::{Gpu, while_doing};
+use crate::check::{Row, RunMode};
+use crate::device::{Gpu, failed_in};
 
 const DISABLE_TIMING: u32 = 2;
 const RECORD_EXTERNAL: u32 = 1;
 const GLOBAL: i32 = 0;
 
-/// One row for each question.
-pub(super) fn run(_: &World) -> Result<Vec<Row>, String> {
-    let failed = while_doing("preparing");
+pub(super) fn run(_: &RunMode) -> Result<Vec<Row>, String> {
+    let failed = failed_in("preparing");
     let gpu = Gpu::new().map_err(&failed)?;
     let stream = gpu.context.new_stream().map_err(&failed)?;
     let driver = open()?;
@@ -27,23 +27,23 @@ pub(super) fn run(_: &World) -> Result<Vec<Row>, String> {
     driver.event_record(untimed, on);
     stream.synchronize().map_err(&failed)?;
     let mut rows = vec![
-        Row::told(
+        Row::info(
             "cuEventRecordWithFlags(EXTERNAL) outside a capture",
             external.to_string(),
         ),
-        Row::told(
+        Row::info(
             "cuEventQuery of an event that was never recorded",
             driver.event_query(never).to_string(),
         ),
-        Row::told(
+        Row::info(
             "cuEventElapsedTime to an event that was never recorded",
             elapsed(driver, recorded, never),
         ),
-        Row::told(
+        Row::info(
             "cuEventElapsedTime to an event without timing",
             elapsed(driver, recorded, untimed),
         ),
-        Row::told(
+        Row::info(
             "cuEventElapsedTime to an event that is not complete",
             pending(driver, &gpu, &stream, recorded).map_err(&failed)?,
         ),
@@ -76,7 +76,7 @@ fn pending(
     Ok(answer)
 }
 
-/// What is asked of the event before the capture ends.
+/// The query of the event before the capture ends.
 #[derive(Clone, Copy)]
 enum Ask {
     Nothing,
@@ -84,8 +84,7 @@ enum Ask {
     Elapsed,
 }
 
-/// A plain record on a stream that is being captured, what the event then answers, and what becomes
-/// of the capture.
+/// A plain record on a capturing stream: the event's result, and the state of the capture.
 fn on_a_capturing_stream(driver: &Driver, stream: Handle, recorded: Handle, ask: Ask) -> Row {
     let event = driver.new_event(0);
     driver.begin_capture(stream, GLOBAL);
@@ -111,13 +110,13 @@ fn on_a_capturing_stream(driver: &Driver, stream: Handle, recorded: Handle, ask:
         driver.event_query(event),
         elapsed(driver, recorded, event)
     );
-    Row::told(
+    Row::info(
         format!("cuEventRecord on a capturing stream, {what}"),
         format!("record {record}, {meanwhile}end of capture {end}, then {later}"),
     )
 }
 
-/// An external record inside a capture: a node of the graph, as documents say.
+/// An external record inside a capture, which is documented to become a node of the graph.
 fn external_inside(driver: &Driver, stream: Handle, recorded: Handle) -> Row {
     let event = driver.new_event(0);
     driver.begin_capture(stream, GLOBAL);
@@ -128,7 +127,7 @@ fn external_inside(driver: &Driver, stream: Handle, recorded: Handle) -> Row {
         driver.graph_destroy(graph);
     }
     let later = elapsed(driver, recorded, event);
-    Row::told(
+    Row::info(
         "cuEventRecordWithFlags(EXTERNAL) inside a capture",
         format!("record {record}, end of capture {end}, elapsed time without a replay {later}"),
     )

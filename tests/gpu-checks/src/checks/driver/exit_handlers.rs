@@ -1,31 +1,31 @@
-//! Whether the driver is still there when exit handlers run: gpuprof's report needs it to read the
-//! last events.
+//! Whether the driver still works in exit handlers: gpuprof's report needs it to read the last
+//! events.
 //!
-//! `atexit` runs last-in first-out, so a handler that is registered after the driver's own should
-//! run before it.
+//! `atexit` handlers run in reverse order of registration, so a handler registered after the
+//! driver's own runs before it.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::functions::{self, open};
-use crate::check::{Row, World};
-use crate::device::{self, Gpu, while_doing};
+use crate::check::{Row, RunMode};
+use crate::device::{self, Gpu, failed_in};
 use crate::process;
-use crate::runner::itself;
+use crate::runner::own_command;
 
-/// When each handler was registered, as its line begins.
+/// When each handler was registered, which is how its line begins.
 const BEFORE: &str = "before cuInit";
 const AFTER: &str = "after cuInit and the context";
 const LIMIT: Duration = Duration::from_secs(30);
 
 static EVENT: AtomicUsize = AtomicUsize::new(0);
 
-/// One row for each handler, in the order in which they ran.
-pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
-    let ended = process::run(itself(&["play", "exit-handlers"], world)?, LIMIT)
-        .map_err(while_doing("the program that registers"))?;
-    if let Some(trouble) = ended.trouble() {
+/// One row per handler, in execution order.
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let ended = process::run(own_command(&["program", "exit-handlers"], run_mode)?, LIMIT)
+        .map_err(failed_in("the program that registers"))?;
+    if let Some(trouble) = ended.failure() {
         return Err(format!("{trouble}\n{}", ended.tail()));
     }
     let said = |when: &str| {
@@ -46,31 +46,30 @@ pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
         "the earlier one"
     };
     Ok(vec![
-        Row::held(what(AFTER), after, "ok", good),
-        Row::told(what(BEFORE), said(BEFORE)),
-        Row::told("which of the two handlers runs first", order),
+        Row::judged(what(AFTER), after, "ok", good),
+        Row::info(what(BEFORE), said(BEFORE)),
+        Row::info("which of the two handlers runs first", order),
     ])
 }
 
-/// Registers one handler before and one after the driver is up, and returns.
-pub(super) fn scene(world: &World) -> Result<ExitCode, String> {
-    // SAFETY: the handler asks the driver and prints.
+/// Registers one handler before and one after driver initialization, and returns.
+pub(super) fn program(run_mode: &RunMode) -> Result<ExitCode, String> {
+    // SAFETY: the handler only calls the driver and prints.
     let first = unsafe { libc::atexit(before) };
-    device::open(world)?;
-    let gpu = Gpu::new().map_err(while_doing("the device"))?;
-    let stream = gpu.context.new_stream().map_err(while_doing("a stream"))?;
+    device::open(run_mode)?;
+    let gpu = Gpu::new().map_err(failed_in("the device"))?;
+    let stream = gpu.context.new_stream().map_err(failed_in("a stream"))?;
     let driver = open()?;
     let event = driver.new_event(0);
     driver.event_record(event, super::handle(&stream));
     EVENT.store(event, Ordering::Relaxed);
-    stream.synchronize().map_err(while_doing("the stream"))?;
+    stream.synchronize().map_err(failed_in("the stream"))?;
     // SAFETY: as above.
     let second = unsafe { libc::atexit(after) };
     if (first, second) != (0, 0) {
         return Err("atexit refuses".into());
     }
-    // The context lives until the process ends, as that of a program that keeps it in a static
-    // does.
+    // The context lives until the process ends, like a context in a static.
     std::mem::forget((gpu, stream));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,7 @@
-//! Driver functions by name, with their answers as numbers.
+//! Driver functions by name, with results as numbers.
 //!
-//! Why not through cudarc: a function that a driver lacks panics there, and an answer that its
-//! bindings do not know is no value of its enum. Must never import gpuprof: what is asked here must
-//! hold without it.
+//! cudarc is not used here because it panics if a driver lacks a function, and a result code
+//! unknown to its bindings is not a valid enum value. The results must be independent of gpuprof.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fmt;
@@ -14,7 +13,7 @@ use libloading::os::unix::{Library, Symbol};
 /// `CU_GRAPH_NODE_TYPE_EVENT_RECORD`.
 const NODE_EVENT_RECORD: c_int = 7;
 
-/// `CUcontext`, `CUstream`, `CUevent`, `CUgraph`, `CUgraphExec`, `CUgraphNode`: opaque.
+/// An opaque `CUcontext`, `CUstream`, `CUevent`, `CUgraph`, `CUgraphExec` or `CUgraphNode`.
 pub(super) type Handle = usize;
 
 /// `CUresult`, or [`Answer::MISSING`].
@@ -24,18 +23,18 @@ pub(super) struct Answer(pub(super) c_int);
 impl Answer {
     /// `CUDA_SUCCESS`.
     pub(super) const OK: Answer = Answer(0);
-    /// `CUDA_ERROR_DEINITIALIZED`: after it the driver tells no names any more.
+    /// `CUDA_ERROR_DEINITIALIZED`: the driver then no longer returns error names.
     const DEINITIALIZED: Answer = Answer(4);
-    /// No `CUresult`: the driver has no such function.
+    /// Not a `CUresult`: the driver lacks the function.
     pub(super) const MISSING: Answer = Answer(-1);
 
-    /// This answer, or that of what comes after a success.
+    /// This result, or after a success that of `next`.
     pub(super) fn then(self, next: impl FnOnce() -> Answer) -> Answer {
         if self == Answer::OK { next() } else { self }
     }
 }
 
-/// The name without its `CUDA_ERROR_`, which all have.
+/// The error name without the common prefix `CUDA_ERROR_`.
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -53,7 +52,7 @@ impl fmt::Display for Answer {
 
 macro_rules! table {
     ($($field:ident = $($symbol:literal)|+ : fn($($arg:ident: $ty:ty),*);)+) => {
-        /// The functions that the checks ask about.
+        /// The functions that the checks call.
         pub(super) struct Driver {
             $($field: Option<unsafe extern "C" fn($($ty),*) -> c_int>,)+
         }
@@ -61,8 +60,8 @@ macro_rules! table {
         impl Driver {
             fn resolve(library: &Library) -> Driver {
                 Driver {
-                    // SAFETY: each type below restates the CUDA driver API's declaration of the
-                    // symbol of this name.
+                    // SAFETY: each type below restates the CUDA driver API's declaration of this
+                    // symbol.
                     $($field: unsafe { find(library, &[$($symbol),+]) },)+
                 }
             }
@@ -70,9 +69,9 @@ macro_rules! table {
             $(
                 pub(super) fn $field(&self, $($arg: $ty),*) -> Answer {
                     let Some(function) = self.$field else { return Answer::MISSING };
-                    // SAFETY: pointers come from references of these modules; handles are the
-                    // driver's own. Handles of what is gone are passed in processes of their own,
-                    // which may crash.
+                    // SAFETY: pointers come from references in these modules and handles from the
+                    // driver. Destroyed handles are only passed in separate processes, which may
+                    // crash.
                     Answer(unsafe { function($($arg),*) })
                 }
             )+
@@ -127,13 +126,13 @@ table! {
     error_name = "cuGetErrorName": fn(code: c_int, out: *mut *const c_char);
 }
 
-/// The table over the driver that is open, or none where none can be loaded.
+/// The function table of the loaded driver, or `None` if no driver can be loaded.
 pub(super) fn driver() -> Option<&'static Driver> {
     static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
     let load = || {
         let names = ["libcuda.so", "libcuda.so.1"];
         let library = names.iter().find_map(|name| {
-            // SAFETY: the driver that cudarc has opened, or is about to; it is never unloaded.
+            // SAFETY: this is the driver that cudarc loads; it is never unloaded.
             unsafe { Library::new(*name) }.ok()
         })?;
         let driver = Driver::resolve(&library);
@@ -143,16 +142,16 @@ pub(super) fn driver() -> Option<&'static Driver> {
     DRIVER.get_or_init(load).as_ref()
 }
 
-/// The same as an error of a check.
+/// Like [`driver`], with an error message if there is none.
 pub(super) fn open() -> Result<&'static Driver, String> {
     driver().ok_or_else(|| "the driver library cannot be loaded".into())
 }
 
 /// # Safety
-/// `F` must be a function pointer type that fits the symbol.
+/// `F` must be a function pointer type that matches the symbol.
 unsafe fn find<F: Copy>(library: &Library, names: &[&str]) -> Option<F> {
     names.iter().find_map(|name| {
-        // SAFETY: passed on to the caller.
+        // SAFETY: guaranteed by the caller.
         let symbol: Symbol<F> = unsafe { library.get(name.as_bytes()) }.ok()?;
         Some(*symbol)
     })
@@ -164,20 +163,20 @@ impl Driver {
         if self.error_name(code, &raw mut text) != Answer::OK || text.is_null() {
             return None;
         }
-        // SAFETY: the driver answers with a static string that ends in NUL.
+        // SAFETY: the driver returns a static string that ends in NUL.
         let text = unsafe { CStr::from_ptr(text) };
         Some(text.to_string_lossy().into_owned())
     }
 
-    /// A new event of the current context; 0 where there is none.
+    /// A new event in the current context; 0 if there is none.
     pub(super) fn new_event(&self, flags: c_uint) -> Handle {
         let mut event = 0;
         self.event_create(&raw mut event, flags);
         event
     }
 
-    /// The nodes of a graph that record an event, in the driver's order; none where it does not
-    /// tell.
+    /// The event record nodes of a graph, in the driver's order; empty if the driver does not list
+    /// them.
     pub(super) fn recording_nodes(&self, graph: Handle) -> Vec<Handle> {
         let mut count = 0;
         self.graph_get_nodes(graph, ptr::null_mut(), &raw mut count);
@@ -193,7 +192,7 @@ impl Driver {
         nodes
     }
 
-    /// The time between two events, or why there is none.
+    /// The time between two events, or the error.
     pub(super) fn elapsed_ms(&self, start: Handle, end: Handle) -> Result<f32, Answer> {
         let mut ms = 0.0;
         match self.event_elapsed(&raw mut ms, start, end) {

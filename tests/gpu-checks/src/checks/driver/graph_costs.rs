@@ -1,9 +1,9 @@
-//! What launches of a graph cost the host, how many of them a stream takes before its caller waits,
-//! and whether giving a graph other events to record waits for its launches.
+//! Host cost of graph launches, how many a stream takes before its caller waits, and whether
+//! changing a graph's events waits for its launches.
 //!
-//! gpuprof gives each launch events of its own while earlier launches are under way, and promises
-//! to wait for nothing: that this call does not wait is wanted. The rest is told; on the simulated
-//! device they are figures of the simulator.
+//! gpuprof gives each launch its own events while earlier launches are pending, and promises never
+//! to wait: so this call must not wait. The rest is reported; on the simulated device the figures
+//! describe the simulator.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -14,9 +14,9 @@ use cudarc::driver::{CudaStream, DriverError};
 
 use super::functions::{Answer, Driver, Handle, open};
 use super::{BUSY, WAITED, handle};
-use crate::check::{Row, World};
+use crate::check::{Row, RunMode};
 use crate::checks::statistics::time;
-use crate::device::{Gpu, while_doing};
+use crate::device::{Gpu, failed_in};
 
 const RELAXED: c_int = 2;
 /// `CU_EVENT_RECORD_EXTERNAL`: the record becomes a node of the graph.
@@ -26,11 +26,10 @@ const NOT_READY: Answer = Answer(600);
 const NO_DESTRUCTOR_SYNC: u32 = 1;
 /// `CU_GRAPH_USER_OBJECT_MOVE`: the caller's reference becomes the graph's.
 const MOVE: u32 = 1;
-/// Launches whose mean is one value: so few that no queue is full.
+/// Launches averaged into one value, too few to fill a queue.
 const BATCH: u32 = 10;
 
-/// A graph, one node after the other: `k` a kernel, `r` an event record. And whether it owns a user
-/// object, as graphs do in which gpuprof has records.
+/// A chain of nodes: `k` is a kernel, `r` an event record. The graph may own a user object.
 struct Shape {
     nodes: &'static str,
     owns: bool,
@@ -75,7 +74,7 @@ impl Shape {
     }
 }
 
-/// A graph of kernels that do nothing, and two events for each of its records.
+/// A graph of empty kernels, and two events for each of its records.
 struct Replayed<'a> {
     driver: &'a Driver,
     graph: Handle,
@@ -84,58 +83,61 @@ struct Replayed<'a> {
     events: [Vec<Handle>; 2],
 }
 
-/// How a queue of launches was filled.
+/// The result of filling a queue with launches.
 #[derive(Default)]
 struct Filled {
     launches: u32,
-    /// The times of all launches and of all changes before them that did not wait, in ns.
+    /// The times of all launches, and of all changes before them, that did not wait, in ns.
     launching: u64,
     changing: u64,
     longest_change: u64,
-    /// What ended it.
     end: End,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum End {
-    /// As many were queued as were asked for.
+    /// All requested launches were queued.
     #[default]
     Enough,
     LaunchWaited,
     ChangeWaited,
-    /// The kernel in front was over.
+    /// The kernel in front had finished.
     Late,
 }
 
-/// Takes an object down that is nothing.
+/// The destructor of a user object without content.
 extern "C" fn nothing(_: *mut c_void) {}
 
-pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let driver = open()?;
-    measure(world, driver).map_err(while_doing("the driver"))
+    measure(run_mode, driver).map_err(failed_in("the driver"))
 }
 
-/// How many launches of a graph of such nodes (see [`Shape`]) a stream takes before one waits.
+/// The number of launches of such a graph (see [`Shape`]) that a stream takes before one waits.
 ///
 /// # Errors
-/// The driver's, as a text.
+/// A driver error, as text.
 pub(in crate::checks) fn room(
     gpu: &Gpu,
     stream: &Arc<CudaStream>,
     nodes: &'static str,
 ) -> Result<usize, String> {
     const ENOUGH: u32 = 2_500;
-    let doing = while_doing("a graph of our own");
-    let graph = Replayed::new(open()?, gpu, stream, &shape(nodes)).map_err(&doing)?;
-    let filled = graph.fill(gpu, stream, ENOUGH, false).map_err(&doing)?;
+    let failed = failed_in("a graph of our own");
+    let graph = Replayed::new(open()?, gpu, stream, &shape(nodes)).map_err(&failed)?;
+    let filled = graph.fill(gpu, stream, ENOUGH, false).map_err(&failed)?;
     Ok(filled.launches as usize)
 }
 
-fn measure(world: &World, driver: &'static Driver) -> Result<Vec<Row>, DriverError> {
+fn measure(run_mode: &RunMode, driver: &'static Driver) -> Result<Vec<Row>, DriverError> {
     let gpu = Gpu::new()?;
     let stream = &gpu.context.new_stream()?;
-    let (rounds, enough) = if world.short { (3, 1_500) } else { (60, 2_500) };
-    let note = if world.simulated {
+    let (rounds, enough) = if run_mode.short {
+        (3, 1_500)
+    } else {
+        (60, 2_500)
+    };
+    let note = if run_mode.simulated {
         " (simulated device)"
     } else {
         ""
@@ -146,35 +148,32 @@ fn measure(world: &World, driver: &'static Driver) -> Result<Vec<Row>, DriverErr
         let graph = Replayed::new(driver, &gpu, stream, shape)?;
         let name = shape.name();
         let idle = graph.idle(stream, rounds, false)?;
-        rows.push(Row::told(
+        rows.push(Row::info(
             format!("cuGraphLaunch of {name}"),
             format!("{}{note}", time(idle.0)),
         ));
         let filled = graph.fill(&gpu, stream, enough, false)?;
-        rows.push(Row::told(
-            format!("launches of {name} that a stream takes before one waits"),
-            format!("{}{note}", filled.told()),
+        rows.push(Row::info(
+            format!("launches of {name} before one waits"),
+            format!("{}{note}", filled.describe()),
         ));
         if shape.records() == 0 {
             continue;
         }
         let changed = graph.idle(stream, rounds, true)?;
-        rows.push(Row::told(
-            format!(
-                "cuGraphExecEventRecordNodeSetEvent of {name}, and a launch after it has \
-                changed all"
-            ),
+        rows.push(Row::info(
+            format!("changing one event of {name}, and a launch after all are changed"),
             format!("{}, {}{note}", time(changed.1), time(changed.0)),
         ));
         let filled = graph.fill(&gpu, stream, enough, true)?;
         longest = longest.max(filled.longest_change);
-        rows.push(Row::told(
-            format!("the same where all events are changed before each launch of {name}"),
-            format!("{}{note}", filled.told()),
+        rows.push(Row::info(
+            format!("the same with all events changed before each launch of {name}"),
+            format!("{}{note}", filled.describe()),
         ));
     }
-    rows.push(Row::held(
-        "longest cuGraphExecEventRecordNodeSetEvent while launches of its graph are under way",
+    rows.push(Row::judged(
+        "longest cuGraphExecEventRecordNodeSetEvent while launches are pending",
         format!("{}{note}", time(longest as f64)),
         format!("less than {}", time(WAITED.as_nanos() as f64)),
         u128::from(longest) < WAITED.as_nanos(),
@@ -221,7 +220,7 @@ impl<'a> Replayed<'a> {
         driver.graph_instantiate(&raw mut exec, graph, 0);
         let nodes = driver.recording_nodes(graph);
         assert_eq!(nodes.len(), records, "every record is a node");
-        // The first launch uploads it.
+        // The first launch uploads the graph.
         assert_eq!(driver.graph_launch(exec, on), Answer::OK);
         stream.synchronize()?;
         Ok(Replayed {
@@ -233,7 +232,7 @@ impl<'a> Replayed<'a> {
         })
     }
 
-    /// Gives every record the events of the other set; the longest time that one call took.
+    /// Sets every record to the events of the other set. Returns the longest duration of one call.
     fn change(&self, turn: u32) -> Duration {
         let events = &self.events[turn as usize % 2];
         let took = self.nodes.iter().zip(events).map(|(node, event)| {
@@ -245,7 +244,7 @@ impl<'a> Replayed<'a> {
         took.max().unwrap_or_default()
     }
 
-    /// The mean times of a launch and of one change before it, in ns, where no queue is full: the
+    /// The mean times of a launch and of one change before it, in ns, on an idle stream: the
     /// medians of the rounds.
     fn idle(
         &self,
@@ -275,7 +274,7 @@ impl<'a> Replayed<'a> {
         Ok((launching, changing))
     }
 
-    /// Launches behind a kernel that runs until a call waits for it; at most `enough` times.
+    /// Launches behind a running kernel until a call waits for it; at most `enough` times.
     fn fill(
         &self,
         gpu: &Gpu,
@@ -332,7 +331,7 @@ impl Drop for Replayed<'_> {
 }
 
 impl Filled {
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let each = |all: u64| time(all as f64 / f64::from(self.launches.max(1)));
         let count = match self.end {
             End::Enough => format!("none of {} waited", self.launches),

@@ -1,9 +1,8 @@
-//! Captures in GLOBAL mode, one after the other, beside threads with spans at the pace of a program
-//! that does something else as well.
+//! Repeated captures in GLOBAL mode beside threads that run spans with pauses, like a program that
+//! does other work as well.
 //!
-//! Every second one holds a function that is marked `graph`; a few of the graphs are launched, and
-//! what they compute is looked at. The check `capture` has the other modes, and spans as fast as
-//! they go.
+//! Every second capture contains a function marked `graph`. Some of the graphs are launched and
+//! their results checked. The check `capture` covers the other modes, and spans without pauses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,20 +14,19 @@ use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaSlice, CudaStream, DriverError};
 use gpuprof::{Graph, Profile, gpu_profile};
 
-use crate::check::{Row, World};
+use crate::check::{Row, RunMode};
 use crate::checks::known_durations::{self, function};
-use crate::device::{Gpu, while_doing};
+use crate::device::{Gpu, failed_in};
 
 /// Threads with spans.
 const THREADS: usize = 2;
-/// What such a thread does between two spans, all of it sleep: spans without a pause keep others
-/// out of the driver.
+/// Sleep of such a thread between two spans: spans without a pause keep others out of the driver.
 const PACE: Duration = Duration::from_micros(300);
-/// Of how many captures one is launched. Odd, so that launches are of both kinds.
+/// One capture in this many is launched. Odd, so that both kinds are launched.
 const LAUNCHED: u64 = 25;
 /// Elements of the captured work.
 const N: usize = 1_024;
-/// Then the captures stop, and the row is bad: there is time for the rows.
+/// Time limit of the captures, after which the row fails; the check itself has a later one.
 const ENOUGH: Duration = Duration::from_secs(100);
 
 #[gpu_profile(name = "captured", stream = on.stream)]
@@ -46,30 +44,30 @@ fn meanwhile(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<(), DriverError> {
     gpu.spin(stream, 5_000)
 }
 
-/// What captures are made on.
+/// The streams and buffers of the captures.
 struct Work {
     stream: Arc<CudaStream>,
     ones: CudaSlice<f32>,
 }
 
-/// What came of them.
+/// The result of the captures.
 #[derive(Default)]
 struct Outcome {
-    /// Captures that gave a graph, without a marked function and with one.
+    /// Captures that produced a graph, without and with a marked function.
     whole: [u64; 2],
     launched: [u64; 2],
     right: u64,
     error: Option<String>,
 }
 
-pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
-    let doing = while_doing("the captures");
-    let gpu = &Gpu::new().map_err(&doing)?;
-    let times = if world.short { 100 } else { 10_000 };
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let failed = failed_in("the captures");
+    let gpu = &Gpu::new().map_err(&failed)?;
+    let times = if run_mode.short { 100 } else { 10_000 };
     let (stop, spans) = (&AtomicBool::new(false), &AtomicU64::new(0));
-    // Before any capture: making a stream is not what is looked at here.
+    // Created before any capture: stream creation is not what this checks.
     let streams = (0..THREADS).map(|_| gpu.context.new_stream());
-    let streams = streams.collect::<Result<Vec<_>, _>>().map_err(&doing)?;
+    let streams = streams.collect::<Result<Vec<_>, _>>().map_err(&failed)?;
     let outcome = thread::scope(|scope| {
         let others = streams
             .iter()
@@ -84,11 +82,11 @@ pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
             other
                 .join()
                 .map_err(|_| "a thread with spans panicked".to_owned())?
-                .map_err(while_doing("a span beside the captures"))?;
+                .map_err(failed_in("a span beside the captures"))?;
         }
         Ok::<_, String>(outcome)
     })?;
-    gpu.context.synchronize().map_err(&doing)?;
+    gpu.context.synchronize().map_err(&failed)?;
     Ok(rows(
         times,
         &outcome,
@@ -113,14 +111,14 @@ fn at_a_pace(
 
 fn captures(gpu: &Gpu, times: u64, outcome: &mut Outcome) -> Result<(), String> {
     let began = Instant::now();
-    let doing = while_doing("the captured work");
-    let stream = gpu.context.new_stream().map_err(&doing)?;
-    let ones = stream.clone_htod(&vec![1.0_f32; N]).map_err(&doing)?;
-    let mut sum = stream.alloc_zeros::<f32>(N).map_err(&doing)?;
-    stream.synchronize().map_err(&doing)?;
+    let failed = failed_in("the captured work");
+    let stream = gpu.context.new_stream().map_err(&failed)?;
+    let ones = stream.clone_htod(&vec![1.0_f32; N]).map_err(&failed)?;
+    let mut sum = stream.alloc_zeros::<f32>(N).map_err(&failed)?;
+    stream.synchronize().map_err(&failed)?;
     let on = Work { stream, ones };
     for round in 0..times {
-        one(gpu, &on, &mut sum, round, outcome)
+        capture_once(gpu, &on, &mut sum, round, outcome)
             .map_err(|error| format!("capture {round}: {error}"))?;
         if began.elapsed() > ENOUGH {
             return Err(format!("{} of {times} in {ENOUGH:?}", round + 1));
@@ -129,8 +127,8 @@ fn captures(gpu: &Gpu, times: u64, outcome: &mut Outcome) -> Result<(), String> 
     Ok(())
 }
 
-/// One capture, and now and then a launch of what it gave.
-fn one(
+/// One capture, and occasionally a launch of its graph.
+fn capture_once(
     gpu: &Gpu,
     on: &Work,
     sum: &mut CudaSlice<f32>,
@@ -183,19 +181,19 @@ fn rows(times: u64, outcome: &Outcome, spans: u64, profile: &Profile) -> Vec<Row
     let half = times / 2;
     let replays = outcome.launched[1];
     vec![
-        Row::held(
+        Row::judged(
             format!("{times} captures in GLOBAL mode beside {THREADS} threads with spans"),
             format!(
-                "{whole} whole, {} of {launched} launches right, {error}; {spans} spans meanwhile",
+                "{whole} complete, {} of {launched} launches right, {error}; {spans} spans",
                 outcome.right
             ),
-            format!("{times} whole, {wanted} of {wanted} right, no error, some spans"),
+            format!("{times} complete, {wanted} of {wanted} right, no error, some spans"),
             whole == times
                 && (launched, outcome.right) == (wanted, wanted)
                 && outcome.error.is_none()
                 && spans > 0,
         ),
-        Row::held(
+        Row::judged(
             "annotated calls inside the captures",
             format!(
                 "{} captured; marked: {} captured, {} replays, {} timed",
@@ -208,7 +206,7 @@ fn rows(times: u64, outcome: &Outcome, spans: u64, profile: &Profile) -> Vec<Row
             inside.0 == [times - half, times - half, 0, 0, 0]
                 && inside.1 == [half, half, replays, replays, 0],
         ),
-        Row::held(
+        Row::judged(
             "spans beside them",
             format!(
                 "{} calls = {} timed + {} not; {}",

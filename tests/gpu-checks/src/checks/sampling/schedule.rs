@@ -1,5 +1,5 @@
-//! Steps of a program under a schedule, with work in each; those that count have shorter calls than
-//! all others, so that a call which is booked wrongly shows.
+//! A program under a schedule. Calls in active steps are shorter than all others, so that a call
+//! counted for the wrong step is visible.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,26 +9,26 @@ use std::time::Duration;
 use gpuprof::{Profile, Schedule, Session};
 
 use super::varies;
-use crate::check::{Row, World};
+use crate::check::{Row, RunMode};
 use crate::checks::known_durations::{self, function};
 use crate::checks::statistics::time;
-use crate::device::{Gpu, while_doing};
+use crate::device::{Gpu, failed_in};
 
-/// A cycle: steps that are left alone, steps that are measured and forgotten, steps that count.
+/// A cycle: waiting, warm-up and active steps.
 const CYCLE: [u32; 3] = [3, 1, 4];
 const CYCLES: u32 = 3;
-/// Calls of each step.
-const A_STEP: u64 = 20;
-/// What the program does in a step that is left alone: other things.
+/// Calls per step.
+const CALLS_PER_STEP: u64 = 20;
+/// The program's own work in a waiting step.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Of calls in steps that count, and of all other calls, in ns.
+/// Durations of calls in active steps and of all other calls, in ns.
 const COUNTS: u64 = 100_000;
 const FORGOTTEN: u64 = 900_000;
 
-pub(super) fn run(_: &World) -> Result<Vec<Row>, String> {
-    let doing = while_doing("the steps");
-    let gpu = Gpu::new().map_err(&doing)?;
-    let stream = gpu.context.new_stream().map_err(&doing)?;
+pub(super) fn run(_: &RunMode) -> Result<Vec<Row>, String> {
+    let failed = failed_in("the steps");
+    let gpu = Gpu::new().map_err(&failed)?;
+    let stream = gpu.context.new_stream().map_err(&failed)?;
     let cycles = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&cycles);
     gpuprof::on_profile_ready(move |profile| {
@@ -44,23 +44,23 @@ pub(super) fn run(_: &World) -> Result<Vec<Row>, String> {
         repeat: NonZeroU32::new(CYCLES),
     };
     let session = Session::builder().schedule(schedule).start();
-    let session = session.map_err(while_doing("a session"))?;
+    let session = session.map_err(failed_in("a session"))?;
     let length = wait + warmup + active;
-    // And one cycle more, which does not count.
+    // One more cycle, which does not count.
     for step in 0..(CYCLES + 1) * length {
-        let at = step % length;
-        let counts = at >= wait + warmup && step < CYCLES * length;
-        for _ in 0..A_STEP {
+        let index = step % length;
+        let counts = index >= wait + warmup && step < CYCLES * length;
+        for _ in 0..CALLS_PER_STEP {
             let ns = if counts { COUNTS } else { FORGOTTEN };
-            varies(&gpu, &stream, ns).map_err(&doing)?;
+            varies(&gpu, &stream, ns).map_err(&failed)?;
         }
-        if at < wait {
-            stream.synchronize().map_err(&doing)?;
+        if index < wait {
+            stream.synchronize().map_err(&failed)?;
             thread::sleep(PAUSE);
         }
         gpuprof::step();
     }
-    stream.synchronize().map_err(&doing)?;
+    stream.synchronize().map_err(&failed)?;
     let profile = session.finish();
     let cycles = cycles.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(steps(&profile, &cycles, (CYCLES + 1) * length))
@@ -68,7 +68,7 @@ pub(super) fn run(_: &World) -> Result<Vec<Row>, String> {
 
 fn steps(profile: &Profile, cycles: &[Profile], steps: u32) -> Vec<Row> {
     let [_, _, active] = CYCLE.map(u64::from);
-    let of_cycle = active * A_STEP;
+    let of_cycle = active * CALLS_PER_STEP;
     let all = u64::from(CYCLES) * of_cycle;
     let counted = |profile: &Profile| {
         function(profile, "varies").map_or((0, 0), |varies| {
@@ -77,7 +77,7 @@ fn steps(profile: &Profile, cycles: &[Profile], steps: u32) -> Vec<Row> {
         })
     };
     let (calls, timed) = counted(profile);
-    let told = profile.schedule.unwrap_or_default();
+    let progress = profile.schedule.unwrap_or_default();
     let shown: Vec<_> = cycles
         .iter()
         .map(|cycle| {
@@ -88,21 +88,21 @@ fn steps(profile: &Profile, cycles: &[Profile], steps: u32) -> Vec<Row> {
     let each = cycles
         .iter()
         .all(|cycle| counted(cycle) == (of_cycle, of_cycle));
-    // Spans begin with the function here, on a stream that may be idle: a call of another step is
-    // far longer still.
+    // A span begins with its function, on a stream that may be idle. Calls of other steps are still
+    // far longer.
     let gpu = function(profile, "varies").and_then(|varies| varies.gpu.as_ref());
     let mean = gpu.map_or(0, |gpu| gpu.times.p50_ns);
     vec![
-        Row::held(
+        Row::judged(
             format!(
-                "{CYCLES} cycles of 3 steps left alone, 1 forgotten and {active} that count, \
-                 {A_STEP} calls in each"
+                "{CYCLES} cycles of 3 waiting, 1 warm-up and {active} active steps, \
+                 {CALLS_PER_STEP} calls each"
             ),
             format!(
                 "{calls} calls, {timed} timed, {} of {} steps in {} cycles; {}",
-                told.measured_steps,
-                told.steps,
-                told.cycles,
+                progress.measured_steps,
+                progress.steps,
+                progress.cycles,
                 known_durations::errors(profile)
             ),
             format!(
@@ -110,7 +110,7 @@ fn steps(profile: &Profile, cycles: &[Profile], steps: u32) -> Vec<Row> {
                 u64::from(CYCLES) * active
             ),
             (calls, timed) == (all, all)
-                && (told.measured_steps, told.steps, told.cycles)
+                && (progress.measured_steps, progress.steps, progress.cycles)
                     == (
                         u64::from(CYCLES) * active,
                         u64::from(steps),
@@ -118,17 +118,17 @@ fn steps(profile: &Profile, cycles: &[Profile], steps: u32) -> Vec<Row> {
                     )
                 && profile.diagnostics.errors.is_empty(),
         ),
-        Row::held(
-            "what each cycle was handed over with",
+        Row::judged(
+            "the profile delivered for each cycle",
             shown.join("; "),
             format!("{CYCLES} times {of_cycle} calls, {of_cycle} timed"),
             cycles.len() == CYCLES as usize && each,
         ),
-        Row::held(
-            "the median time of the calls that count",
+        Row::judged(
+            "the median time of calls in active steps",
             time(mean as f64),
             format!(
-                "under {}, which is half of that of all others",
+                "under {}, half of that of all other calls",
                 time(FORGOTTEN as f64 / 2.0)
             ),
             (1..FORGOTTEN / 2).contains(&mean),

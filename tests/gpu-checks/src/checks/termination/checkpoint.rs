@@ -1,5 +1,5 @@
-//! A process that runs spans all the time is killed at moments that have nothing to do with its
-//! checkpoints; what it had said of its calls by then is held against the file that it leaves.
+//! A process that runs spans continuously is killed at times unrelated to its checkpoints. The
+//! calls that it had printed by then are compared with the file that it leaves.
 
 use std::fs;
 use std::io::Write;
@@ -9,48 +9,48 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Json, LIMIT, of_work, send, work};
-use crate::check::{Row, World};
-use crate::device::{self, Gpu, while_doing};
+use crate::check::{Row, RunMode};
+use crate::device::{self, Gpu, failed_in};
 use crate::process;
-use crate::runner::itself;
+use crate::runner::own_command;
 
-/// `GPUPROF_CHECKPOINT`.
+/// The value of `GPUPROF_CHECKPOINT`.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// How much older than an interval the file may be: a busy machine writes it late.
+/// How much older than an interval the file may be, because a busy machine writes it late.
 const LATE: Duration = Duration::from_millis(500);
-/// From the first file to the kill; each run waits so much longer than the one before it.
+/// Time from the first file to the first kill; each further run waits longer by `LATER`.
 const FIRST: Duration = Duration::from_millis(600);
 const LATER: Duration = Duration::from_millis(37);
-/// A pause of the program between two calls.
+/// Pause of the program between two calls.
 const PACE: Duration = Duration::from_micros(500);
-/// What it says each time: how many calls are over, after how many ns.
+/// Printed after each call: the number of finished calls and the time in ns.
 const SAID: &str = "calls ";
 
-pub(super) fn scene(world: &World) -> Result<ExitCode, String> {
-    device::open(world)?;
-    let doing = while_doing("the work");
-    let gpu = Gpu::new().map_err(&doing)?;
-    let stream = gpu.context.new_stream().map_err(&doing)?;
+pub(super) fn program(run_mode: &RunMode) -> Result<ExitCode, String> {
+    device::open(run_mode)?;
+    let failed = failed_in("the work");
+    let gpu = Gpu::new().map_err(&failed)?;
+    let stream = gpu.context.new_stream().map_err(&failed)?;
     let began = Instant::now();
     let mut out = std::io::stdout();
     for calls in 1_u64.. {
-        work(&gpu, &stream, 20_000).map_err(&doing)?;
+        work(&gpu, &stream, 20_000).map_err(&failed)?;
         let line = format!("{SAID}{calls} {}\n", began.elapsed().as_nanos());
         out.write_all(line.as_bytes())
-            .map_err(while_doing("saying so"))?;
+            .map_err(failed_in("saying so"))?;
         thread::sleep(PACE);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
-    let times = if world.short { 2 } else { 10 };
-    (0..times).map(|time| killed(world, time)).collect()
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let times = if run_mode.short { 2 } else { 10 };
+    (0..times).map(|time| killed(run_mode, time)).collect()
 }
 
-fn killed(world: &World, time: u32) -> Result<Row, String> {
+fn killed(run_mode: &RunMode, time: u32) -> Result<Row, String> {
     let json = Json::new("checkpoint");
-    let mut command = itself(&["play", "checkpoint"], world)?;
+    let mut command = own_command(&["program", "checkpoint"], run_mode)?;
     command
         .env("GPUPROF_REPORT", json.setting())
         .env("GPUPROF_CHECKPOINT", INTERVAL.as_secs_f64().to_string());
@@ -60,12 +60,12 @@ fn killed(world: &World, time: u32) -> Result<Row, String> {
         if written.is_none() && fs::exists(json.path()).unwrap_or(false) {
             written = Some(Instant::now());
         }
-        if !sent && written.is_some_and(|at| at.elapsed() > delay) {
+        if !sent && written.is_some_and(|time| time.elapsed() > delay) {
             send(id, libc::SIGKILL);
             sent = true;
         }
     });
-    let ended = ended.map_err(while_doing("the program that is killed"))?;
+    let ended = ended.map_err(failed_in("the program that is killed"))?;
     let lines = said(&ended.stdout);
     let Some(&(made, last)) = lines.last().filter(|_| sent) else {
         return Err(format!(
@@ -73,9 +73,9 @@ fn killed(world: &World, time: u32) -> Result<Row, String> {
             ended.tail()
         ));
     };
-    // Calls that were over when the oldest file that is good enough was written.
-    let at = last.saturating_sub((INTERVAL + LATE).as_nanos() as u64);
-    let old = lines.iter().take_while(|(_, ns)| *ns <= at).last();
+    // Calls that had finished when the oldest acceptable file was written.
+    let cutoff = last.saturating_sub((INTERVAL + LATE).as_nanos() as u64);
+    let old = lines.iter().take_while(|(_, ns)| *ns <= cutoff).last();
     let least = old.map_or(0, |(calls, _)| *calls);
     let signal = ended.status.and_then(|status| status.signal());
     let (file, good) = match json.read() {
@@ -89,7 +89,7 @@ fn killed(world: &World, time: u32) -> Result<Row, String> {
             )
         }
     };
-    Ok(Row::held(
+    Ok(Row::judged(
         format!("kill -9 {delay:?} after the first checkpoint, one every {INTERVAL:?}"),
         format!("{file}; {made} calls made"),
         format!("whole, {least} to {} calls, some timed", made + 1),
@@ -97,7 +97,7 @@ fn killed(world: &World, time: u32) -> Result<Row, String> {
     ))
 }
 
-/// Calls and ns of each whole line.
+/// Calls and ns of each complete line.
 fn said(text: &str) -> Vec<(u64, u64)> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let number = |line: &str| {

@@ -1,45 +1,45 @@
-//! A child by fork, without exec, once CUDA is up and has work. It may not use CUDA, and this one
-//! does not; all it does is end.
+//! A child created by fork without exec, while CUDA has work. The child may not use CUDA and only
+//! ends.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use super::{CALLS, Json, LIMIT, SHORT, of_work, tables, work};
-use crate::check::{Row, World};
-use crate::device::{self, Gpu, while_doing};
-use crate::process::{self, Ended};
-use crate::runner::itself;
+use crate::check::{Row, RunMode};
+use crate::device::{self, Gpu, failed_in};
+use crate::process::{self, Finished};
+use crate::runner::own_command;
 
 /// The child's exit status.
 const STATUS: i32 = 9;
-/// How long the child may take to end; then it is killed.
+/// Time limit of the child, which is then killed.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What the parent says of its child's end.
+/// How the parent's line about the child begins.
 const CHILD: &str = "child: ";
 
-/// At once, as a child should that does not exec.
+/// Ends immediately, as a child without exec should.
 pub(super) fn leave() -> ! {
-    // SAFETY: it ends the process and nothing else.
+    // SAFETY: `_exit` only ends the process.
     unsafe { libc::_exit(STATUS) }
 }
 
-/// With its exit handlers: those of the driver and of gpuprof.
+/// Ends with its exit handlers, the driver's and gpuprof's.
 pub(super) fn exit() -> ! {
     std::process::exit(STATUS)
 }
 
-/// Half of the calls before the fork, with the GPU at work, and half after it.
-pub(super) fn scene(world: &World, child: fn() -> !) -> Result<ExitCode, String> {
-    device::open(world)?;
-    let doing = while_doing("the work");
-    let gpu = Gpu::new().map_err(&doing)?;
-    let stream = gpu.context.new_stream().map_err(&doing)?;
-    work(&gpu, &stream, SHORT).map_err(&doing)?;
+/// Half of the calls are made before the fork, with the GPU at work, and half after it.
+pub(super) fn program(run_mode: &RunMode, child: fn() -> !) -> Result<ExitCode, String> {
+    device::open(run_mode)?;
+    let failed = failed_in("the work");
+    let gpu = Gpu::new().map_err(&failed)?;
+    let stream = gpu.context.new_stream().map_err(&failed)?;
+    work(&gpu, &stream, SHORT).map_err(&failed)?;
     for _ in 1..CALLS / 2 {
-        work(&gpu, &stream, 10_000).map_err(&doing)?;
+        work(&gpu, &stream, 10_000).map_err(&failed)?;
     }
-    // SAFETY: the child ends, and does nothing else.
+    // SAFETY: the child only ends.
     let id = unsafe { libc::fork() };
     if id == 0 {
         child();
@@ -48,19 +48,19 @@ pub(super) fn scene(world: &World, child: fn() -> !) -> Result<ExitCode, String>
         return Err(format!("fork: {}", io::Error::last_os_error()));
     }
     for _ in CALLS / 2..CALLS {
-        work(&gpu, &stream, 10_000).map_err(&doing)?;
+        work(&gpu, &stream, 10_000).map_err(&failed)?;
     }
     println!("{CHILD}{}", end_of(id));
-    stream.synchronize().map_err(&doing)?;
+    stream.synchronize().map_err(&failed)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// How the child ended, as text; one that hangs is killed.
+/// How the child ended, as text; a child that hangs is killed.
 fn end_of(id: libc::pid_t) -> String {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let mut status = 0;
-        // SAFETY: the status is writable.
+        // SAFETY: `status` is writable.
         let waited = unsafe { libc::waitpid(id, &mut status, libc::WNOHANG) };
         if waited != 0 && libc::WIFEXITED(status) {
             return format!("exit status {}", libc::WEXITSTATUS(status));
@@ -77,40 +77,40 @@ fn end_of(id: libc::pid_t) -> String {
     }
 }
 
-pub(super) fn run(world: &World) -> Result<Vec<Row>, String> {
+pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
-    for (scene, what) in [
+    for (program, what) in [
         ("fork-child-leaves", "a child that leaves by _exit"),
         ("fork-child-exits", "a child that calls exit"),
     ] {
-        rows.extend(forked(world, scene, what)?);
+        rows.extend(forked(run_mode, program, what)?);
     }
     Ok(rows)
 }
 
-fn forked(world: &World, scene: &str, what: &str) -> Result<Vec<Row>, String> {
-    let json = Json::new(scene);
-    let mut command = itself(&["play", scene], world)?;
+fn forked(run_mode: &RunMode, program: &str, what: &str) -> Result<Vec<Row>, String> {
+    let json = Json::new(program);
+    let mut command = own_command(&["program", program], run_mode)?;
     command.env("GPUPROF_REPORT", json.setting());
-    let with = process::run(command, LIMIT).map_err(while_doing(scene))?;
-    let mut command = itself(&["play", scene], world)?;
+    let with = process::run(command, LIMIT).map_err(failed_in(program))?;
+    let mut command = own_command(&["program", program], run_mode)?;
     command.env("GPUPROF", "off");
-    let without = process::run(command, LIMIT).map_err(while_doing(scene))?;
+    let without = process::run(command, LIMIT).map_err(failed_in(program))?;
 
     let (child, bare) = (child(&with), child(&without));
     let profile = json
         .read()
         .map_err(|error| format!("{error}\n{}", with.tail()))?;
     let (calls, timed, unfinished) = of_work(&profile);
-    let (ended, tables) = (with.trouble(), tables(&with));
+    let (ended, tables) = (with.failure(), tables(&with));
     Ok(vec![
-        Row::held(
+        Row::judged(
             format!("{what}: its end"),
             child,
             format!("{bare}, as without gpuprof"),
             child == bare && child != NOTHING,
         ),
-        Row::held(
+        Row::judged(
             format!("{what}: its parent's end and report"),
             format!(
                 "{}, {tables} table(s), {calls} calls = {timed} timed + {unfinished} not finished",
@@ -124,7 +124,7 @@ fn forked(world: &World, scene: &str, what: &str) -> Result<Vec<Row>, String> {
 
 const NOTHING: &str = "nothing said";
 
-fn child(ended: &Ended) -> &str {
+fn child(ended: &Finished) -> &str {
     let mut lines = ended.stdout.lines();
     lines
         .find_map(|line| line.strip_prefix(CHILD))

@@ -1,4 +1,4 @@
-//! Products of matrices: by cuBLAS, or where that cannot be loaded by the workspace's own kernel.
+//! Matrix products by cuBLAS, or by a kernel of this workspace if cuBLAS cannot be loaded.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use cudarc::driver::{
 use cudarc::nvrtc::Ptx;
 use kernels::Geometry;
 
-/// Matrices of one shape, row-major, one after another.
+/// Matrices of one shape, row-major, stored consecutively.
 pub(super) struct Matrices {
     pub(super) data: CudaSlice<f32>,
     pub(super) count: usize,
@@ -19,17 +19,17 @@ pub(super) struct Matrices {
 }
 
 impl Matrices {
-    /// Elements of one.
+    /// Elements per matrix.
     fn size(&self) -> usize {
         self.rows * self.columns
     }
 
-    /// Where one ends and the next begins: nowhere, if there is one for all.
+    /// Distance between consecutive matrices, in elements; 0 if one matrix serves for all.
     fn stride(&self) -> usize {
         if self.count == 1 { 0 } else { self.size() }
     }
 
-    /// The same numbers as other matrices of as many columns.
+    /// The same elements as matrices with `columns` columns.
     pub(super) fn regrouped(self, count: usize) -> Matrices {
         let rows = self.count * self.rows / count;
         Matrices {
@@ -40,7 +40,7 @@ impl Matrices {
     }
 }
 
-/// Whoever multiplies.
+/// Computes the products.
 pub(super) enum Products {
     Cublas(CudaBlas),
     Kernels {
@@ -50,7 +50,7 @@ pub(super) enum Products {
 }
 
 impl Products {
-    /// cuBLAS cannot work on the simulated device.
+    /// Uses cuBLAS unless the device is simulated.
     pub(super) fn new(stream: &Arc<CudaStream>, simulated: bool) -> Result<Self, Box<dyn Error>> {
         // SAFETY: loading cuBLAS runs its initialisers, which are meant for that.
         if !simulated && unsafe { sys::is_culib_present() } {
@@ -73,8 +73,7 @@ impl Products {
         }
     }
 
-    /// Each of `a` times each of `b`, or times its transpose; where there is one of a kind, it is a
-    /// factor of all.
+    /// Multiplies each of `a` by each of `b` or its transpose; a single matrix is a factor of all.
     pub(super) fn multiply(
         &self,
         stream: &Arc<CudaStream>,
@@ -104,7 +103,8 @@ impl Products {
     }
 }
 
-/// cuBLAS counts by columns, for which a row-major matrix is its transpose: so it makes cᵀ = bᵀ aᵀ.
+/// cuBLAS is column-major and sees a row-major matrix as its transpose, so this computes cᵀ = bᵀ
+/// aᵀ.
 fn cublas(
     blas: &CudaBlas,
     a: &Matrices,
@@ -131,7 +131,7 @@ fn cublas(
         stride_b: i64::try_from(a.stride())?,
         stride_c: i64::try_from(c.size())?,
     };
-    // SAFETY: sizes and strides are those of the matrices.
+    // SAFETY: sizes and strides match the matrices.
     unsafe { blas.gemm_strided_batched(config, &b.data, &a.data, &mut c.data) }?;
     Ok(())
 }
@@ -146,10 +146,14 @@ fn by_kernel(
     let [m, n, k] = [c.rows, c.columns, a.columns].map(|size| size as i32);
     let geometry = kernels::matmul_geometry(c.rows as u32, c.columns as u32);
     let size = c.size();
-    for at in 0..c.count {
-        let a = a.data.slice(at * a.stride()..at * a.stride() + a.size());
-        let b = b.data.slice(at * b.stride()..at * b.stride() + b.size());
-        let mut c = c.data.slice_mut(at * size..(at + 1) * size);
+    for index in 0..c.count {
+        let a = a
+            .data
+            .slice(index * a.stride()..index * a.stride() + a.size());
+        let b = b
+            .data
+            .slice(index * b.stride()..index * b.stride() + b.size());
+        let mut c = c.data.slice_mut(index * size..(index + 1) * size);
         let mut launch = stream.launch_builder(matmul);
         launch.arg(&a).arg(&b).arg(&mut c).arg(&m).arg(&n).arg(&k);
         // SAFETY: these are the kernel's parameters, with the sizes of the matrices.
@@ -171,8 +175,8 @@ fn turn(
     };
     let (height, width) = (b.rows as i32, b.columns as i32);
     let geometry = kernels::transpose_geometry(b.rows as u32, b.columns as u32);
-    for at in 0..b.count {
-        let part = at * b.size()..(at + 1) * b.size();
+    for index in 0..b.count {
+        let part = index * b.size()..(index + 1) * b.size();
         let from = b.data.slice(part.clone());
         let mut to = turned.data.slice_mut(part);
         let mut launch = stream.launch_builder(transpose);

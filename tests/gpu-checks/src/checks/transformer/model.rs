@@ -1,5 +1,5 @@
-//! The transformer: embedding, layers of attention and feed-forward, logits. Written as one would
-//! write it with cudarc; the attributes are all that gpuprof needs of it.
+//! The transformer: embedding, layers of attention and feed-forward, logits. Written as usual with
+//! cudarc; gpuprof needs only the attributes.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use super::matrix_products::{Matrices, Products, config};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
-/// How large it is, and how much it reads.
+/// The size of the model and of its input.
 pub(super) struct Shape {
     pub(super) layers: usize,
     pub(super) width: usize,
     pub(super) heads: usize,
     pub(super) vocabulary: usize,
     pub(super) sequences: usize,
-    /// Tokens of a sequence.
+    /// Tokens per sequence.
     pub(super) length: usize,
     pub(super) steps: usize,
 }
 
 impl Shape {
-    /// Tokens of a step.
+    /// Tokens per step.
     pub(super) fn tokens(&self) -> usize {
         self.sequences * self.length
     }
 
-    /// Every annotated function, and how often all steps call it.
+    /// Every annotated function, and its number of calls over all steps.
     pub(super) fn calls(&self) -> [(&'static str, u64); 6] {
         let (steps, layers) = (self.steps as u64, self.layers as u64);
         [
@@ -52,7 +52,7 @@ struct Norm {
 
 struct Layer {
     before_attention: Norm,
-    /// A matrix for each head.
+    /// One matrix per head.
     query: Matrices,
     key: Matrices,
     value: Matrices,
@@ -86,7 +86,7 @@ pub(super) struct Model {
     positions: CudaSlice<f32>,
     layers: Vec<Layer>,
     last: Norm,
-    /// From the last activations to logits.
+    /// Maps the last activations to logits.
     unembedding: Matrices,
 }
 
@@ -96,7 +96,7 @@ impl HasStream for Model {
     }
 }
 
-/// Weights without a pattern: xorshift (Marsaglia, 2003), uniform around 0.
+/// Random weights: xorshift (Marsaglia, 2003), uniform around 0.
 struct Random {
     state: u64,
     stream: Arc<CudaStream>,
@@ -114,7 +114,7 @@ impl Random {
         Ok(self.stream.clone_htod(&values)?)
     }
 
-    /// Products with these keep the size of what is multiplied.
+    /// Weights that preserve the variance of the activations.
     fn weights(&mut self, count: usize, rows: usize, columns: usize) -> Result<Matrices> {
         let spread = (3.0 / rows as f32).sqrt();
         Ok(Matrices {
@@ -191,16 +191,16 @@ impl Model {
         })
     }
 
-    /// What makes the products.
+    /// What computes the matrix products.
     pub(super) fn products(&self) -> &'static str {
         self.products.name()
     }
 
-    /// Reads the tokens of one step; gives the logits of each.
+    /// Reads the tokens of one step and returns the logits of each.
     pub(super) fn step(&self, step: usize) -> Result<Vec<f32>> {
-        let token = |at: usize| (at * 7 + step * 13 + at * at % 31) % self.vocabulary;
+        let token = |index: usize| (index * 7 + step * 13 + index * index % 31) % self.vocabulary;
         let tokens: Vec<i32> = (0..self.sequences * self.length)
-            .map(|at| token(at) as i32)
+            .map(|index| token(index) as i32)
             .collect();
         let tokens = self.stream.clone_htod(&tokens)?;
         let logits = self.forward(&tokens)?;
@@ -234,7 +234,7 @@ impl Model {
             .arg(&length)
             .arg(&columns);
         // SAFETY: these are the kernel's parameters, with the sizes of the matrices; all tokens are
-        // of the vocabulary.
+        // in the vocabulary.
         unsafe { launch.launch(config(geometry)) }?;
         Ok(x)
     }
@@ -252,7 +252,7 @@ impl Model {
         Ok(normal)
     }
 
-    /// Adds to `x` what each token gathers from those before it.
+    /// Adds to `x` the attention of each token to the tokens before it.
     #[gpu_profile(name = "attention")]
     fn attention(&self, layer: &Layer, x: &mut Matrices) -> Result {
         let normal = self.layer_norm(&layer.before_attention, x)?;
@@ -261,7 +261,7 @@ impl Model {
             let projected = self
                 .products
                 .multiply(&self.stream, &normal, weights, false)?;
-            // Each head's tokens, one sequence after another.
+            // The tokens of each head, sequence by sequence.
             Ok(projected.regrouped(pieces))
         };
         let (query, key) = (project(&layer.query)?, project(&layer.key)?);
@@ -278,7 +278,7 @@ impl Model {
         self.add(&output, x)
     }
 
-    /// Adds to `x` what a network of one hidden layer makes of each token.
+    /// Adds to `x` the output of a network with one hidden layer for each token.
     #[gpu_profile(name = "mlp")]
     fn mlp(&self, layer: &Layer, x: &mut Matrices) -> Result {
         let normal = self.layer_norm(&layer.before_mlp, x)?;
@@ -338,7 +338,7 @@ impl Model {
         let (n, once) = (x.data.len() as u32, 1.0_f32);
         let mut launch = self.stream.launch_builder(&self.kernels.saxpy);
         launch.arg(&n).arg(&once).arg(&term.data).arg(&mut x.data);
-        // SAFETY: these are the kernel's parameters, and both matrices are of one size.
+        // SAFETY: these are the kernel's parameters, and both matrices have the same size.
         unsafe { launch.launch(config(kernels::saxpy_geometry(n))) }?;
         Ok(())
     }
