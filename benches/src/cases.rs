@@ -1,4 +1,4 @@
-//! Which rows there are, and under which setting each is measured.
+//! The rows of the benchmark, and the setting under which each is measured.
 
 /// One of the two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,12 +9,12 @@ pub(crate) enum Program {
     Off,
 }
 
-/// What holds for a whole worker process.
+/// The settings of a worker process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
     pub(crate) program: Program,
-    /// Besides `GPUPROF_REPORT=none`, which all have.
+    /// Environment variables, in addition to `GPUPROF_REPORT=none`.
     pub(crate) environment: &'static [(&'static str, &'static str)],
 }
 
@@ -30,16 +30,16 @@ const fn setting(
     }
 }
 
-/// Nothing set: what a user gets.
+/// The defaults.
 pub(crate) const PLAIN: Setting = setting("plain", Program::On, &[]);
 /// Without the feature `enable`.
 pub(crate) const SWITCHED_OFF: Setting = setting("switched off", Program::Off, &[]);
-/// The GPU rows, apart from the others: CUDA has threads of its own.
+/// The GPU rows, in a process of their own because CUDA starts threads.
 pub(crate) const GPU: Setting = setting("gpu", Program::On, &[]);
 const HIT: Setting = setting("hit", Program::On, &[("GPUPROF_FILTER", "^bench/span$")]);
 const MISS: Setting = setting("miss", Program::On, &[("GPUPROF_FILTER", "^bench/cpu$")]);
 const OFF: Setting = setting("off", Program::On, &[("GPUPROF", "off")]);
-/// Its metrics server would listen on a port.
+/// hotpath's metrics server would listen on a port.
 const HOTPATH: Setting = setting(
     "hotpath",
     Program::On,
@@ -51,16 +51,16 @@ const TRACING: Setting = setting("tracing", Program::On, &[]);
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
-    /// Its name in the JSON and among the promises.
+    /// The name in the JSON and in promises.
     pub(crate) name: &'static str,
-    /// As the table shows it.
+    /// The label in the table.
     pub(crate) label: &'static str,
-    /// What the worker calls.
+    /// The row of the worker.
     pub(crate) row: &'static str,
     pub(crate) setting: Setting,
-    /// The case with the bare calls that this one is compared with.
+    /// The case that this one is compared with.
     pub(crate) bare: &'static str,
-    /// Whether it launches on a device.
+    /// True if the row launches kernels.
     pub(crate) gpu: bool,
 }
 
@@ -86,7 +86,7 @@ const fn gpu(name: &'static str, label: &'static str) -> Case {
     }
 }
 
-/// Every row, in the table's order.
+/// Every row, in table order.
 pub(crate) const CASES: [Case; 17] = [
     cpu("nothing", "nothing", "nothing", PLAIN),
     cpu("raw-tsc", "two raw TSC reads", "raw-tsc", PLAIN),
@@ -112,15 +112,15 @@ pub(crate) const CASES: [Case; 17] = [
     gpu("gpu-span", "launch in gpuprof"),
 ];
 
-/// A case whose memory is watched.
+/// A case whose memory is measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryCase {
-    /// As in [`CASES`].
+    /// A name in [`CASES`].
     pub(crate) name: &'static str,
     pub(crate) threads: u64,
-    /// Calls of all threads together.
+    /// Calls of all threads.
     pub(crate) calls: u64,
-    /// Whether gpuprof's promises are held against it.
+    /// True if gpuprof's promises apply.
     pub(crate) promised: bool,
 }
 
@@ -133,7 +133,7 @@ const fn memory(name: &'static str, threads: u64, calls: u64, promised: bool) ->
     }
 }
 
-/// Ten million calls, and fewer where each is a launch.
+/// Ten million calls, and fewer if each is a launch.
 pub(crate) const MEMORY: [MemoryCase; 8] = [
     memory("nothing", 1, 10_000_000, false),
     memory("span", 1, 10_000_000, true),
@@ -145,7 +145,7 @@ pub(crate) const MEMORY: [MemoryCase; 8] = [
     memory("gpu-span", 4, 200_000, true),
 ];
 
-/// The case of this name.
+/// The case with this name.
 pub(crate) fn case(name: &str) -> Option<&'static Case> {
     CASES.iter().find(|case| case.name == name)
 }

@@ -1,16 +1,15 @@
-//! What is called many times without a GPU: the bare calls, and gpuprof's spans around the same
-//! body.
+//! The CPU rows: the bare calls, and gpuprof's spans around the same body.
 //!
 //! Every row is one function that is never inlined, and all are called by one loop, so that rows
-//! differ by what stands in the function alone.
+//! differ only in the function.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use gpuprof::gpu_profile;
 
-/// Calls `function` so often. One loop for all rows, at one place in the program: two copies of a
-/// loop of a nanosecond can differ by half of that for where they lie alone.
+/// Calls `function` `calls` times. All rows share this loop at one address: two copies of a loop of
+/// one nanosecond can differ by half of that because of their alignment.
 #[inline(never)]
 pub(crate) fn repeat(function: Function, calls: u64) {
     let function = black_box(function);
@@ -28,18 +27,18 @@ pub(crate) fn body(argument: u64) -> u64 {
     black_box(argument).wrapping_add(1)
 }
 
-/// One read of the counter that profilers' clocks are made from, without a barrier.
+/// A read of the counter behind profilers' clocks, without a barrier.
 #[inline(always)]
 fn counter() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86_64 has the instruction, and it only reads.
+    // SAFETY: every x86_64 has the instruction, which only reads.
     unsafe {
         core::arch::x86_64::_rdtsc()
     }
     #[cfg(target_arch = "aarch64")]
     {
         let ticks: u64;
-        // SAFETY: user code may read the virtual counter on Linux, and it only reads.
+        // SAFETY: user code may read the virtual counter on Linux, which has no side effect.
         unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
         ticks
     }
@@ -66,7 +65,7 @@ fn instant(argument: u64) -> u64 {
     result
 }
 
-/// Without a stream of its own it would take over its caller's, and asks for it.
+/// Without its own stream it inherits its caller's, and looks for it.
 #[gpu_profile(name = "bench/span")]
 #[inline(never)]
 fn span(argument: u64) -> u64 {
@@ -79,7 +78,7 @@ fn span_cpu(argument: u64) -> u64 {
     body(argument)
 }
 
-/// The rows that need nothing but this process, by name.
+/// The rows that need only this process, by name.
 pub(crate) const ROWS: [(&str, Function); 5] = [
     ("nothing", nothing),
     ("raw-tsc", raw_tsc),

@@ -1,7 +1,7 @@
-//! A tiny kernel launched bare, between two events recorded by hand, and in an annotated function.
+//! A tiny kernel launched alone, between two events recorded by hand, and in an annotated function.
 //!
-//! Launches and events go to the driver without cudarc's own tracking between, so that rows differ
-//! by what stands around the launch alone.
+//! Launches and events use the driver directly, without cudarc's event tracking, so that rows
+//! differ only in what surrounds the launch.
 
 use std::ffi::{CString, c_void};
 use std::hint::black_box;
@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 use gpuprof::gpu_profile;
 
-/// Launches between two waits: below the depth at which a stream makes its caller wait (about
+/// Launches between two synchronizations: fewer than the queue depth at which a launch waits (about
 /// 1,024).
 pub(crate) const BLOCK: u64 = 200;
 
-/// Elements that a launch works on.
+/// Elements per launch.
 const LEN: usize = 32;
 
-/// The rows.
+/// The rows by name.
 pub(crate) const ROWS: [(&str, Call); 4] = [
     ("gpu-bare", bare),
     ("gpu-hand", by_hand),
@@ -26,10 +26,10 @@ pub(crate) const ROWS: [(&str, Call); 4] = [
     ("gpu-span", span),
 ];
 
-/// One call of a row; the number says which pair of events it may use.
+/// One call of a row. The number selects the event pair.
 pub(crate) type Call = fn(&Lane, u64) -> Result<(), DriverError>;
 
-/// What one thread launches with: a stream of its own, and events for one block.
+/// The stream of one thread, and events for one block.
 pub(crate) struct Lane {
     stream: Arc<CudaStream>,
     function: sys::CUfunction,
@@ -39,10 +39,10 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// On the first device. Nothing of it is destroyed: the process ends.
+    /// Creates them on the first device. Nothing is destroyed, because the process ends.
     ///
     /// # Errors
-    /// The driver's.
+    /// A driver error.
     pub(crate) fn new() -> Result<Self, DriverError> {
         let context = CudaContext::new(0)?;
         context.bind_to_thread()?;
@@ -64,10 +64,10 @@ impl Lane {
         })
     }
 
-    /// So many calls in blocks; the wait after each block is not in the time.
+    /// Makes `calls` calls in blocks. The time excludes the synchronization after each block.
     ///
     /// # Errors
-    /// The driver's.
+    /// A driver error.
     pub(crate) fn run(&self, call: Call, calls: u64) -> Result<Duration, DriverError> {
         let mut took = Duration::ZERO;
         let mut left = calls;
@@ -99,11 +99,11 @@ impl Lane {
     }
 
     fn record(&self, event: sys::CUevent) -> Result<(), DriverError> {
-        // SAFETY: event and stream are alive and of one context.
+        // SAFETY: event and stream are alive and belong to one context.
         unsafe { result::event::record(event, self.stream.cu_stream()) }
     }
 
-    /// What a recorder that may meet any stream has to ask first.
+    /// The checks needed before recording on an unknown stream.
     fn check(&self) -> Result<(), DriverError> {
         black_box(result::ctx::get_current()?);
         // SAFETY: the stream is alive.
@@ -111,7 +111,7 @@ impl Lane {
         Ok(())
     }
 
-    /// The events of one call. There are as many as a block has calls.
+    /// The events of one call; there are as many pairs as calls in a block.
     fn pair(&self, index: u64) -> [sys::CUevent; 2] {
         self.pairs[index as usize]
     }

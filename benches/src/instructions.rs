@@ -1,9 +1,9 @@
-//! Instructions per call, counted by valgrind: the same on every run, also where times are not.
+//! Instructions per call, counted by valgrind, which are the same on every run.
 //!
-//! Counted is the warm loop alone, and two runs of different length are subtracted. Read it as a
-//! comparison of two states of this code, not as what a span costs: valgrind shows programs a
-//! processor without an invariant counter, so gpuprof's clock there is the system's, which takes
-//! some sixty instructions more per read than a TSC does.
+//! Only the warm loop is counted, and two runs of different length are subtracted. Use it to
+//! compare two states of this code, not as the cost of a span: valgrind presents a processor
+//! without an invariant counter, so gpuprof uses the system's clock, which takes about sixty
+//! instructions more per read than the TSC.
 
 use std::process::Command;
 
@@ -15,12 +15,12 @@ use crate::worker_client::Programs;
 /// Calls of the shorter and of the longer run.
 const CALLS: [u64; 2] = [20_000, 120_000];
 
-/// The cases that have no thread in the background, whose instructions would be counted too.
+/// The cases without a background thread, whose instructions would be counted too.
 fn counted(case: &&Case) -> bool {
     !case.gpu && !["hotpath", "fastrace", "tracing"].contains(&case.name)
 }
 
-/// Counts and prints.
+/// Counts the instructions and prints the table.
 ///
 /// # Errors
 /// valgrind is not installed, or a program under it fails.

@@ -1,11 +1,11 @@
-//! What gpuprof costs: the benchmark behind `cargo xtask bench`.
+//! The benchmark of gpuprof's cost, behind `cargo xtask bench`.
 //!
-//! Why a program of its own and no harness: settings such as `GPUPROF=off` and the switched-off
-//! build hold for a whole process, yet rows must be measured in turn, so that a machine that slows
-//! down slows all of them. So the program starts itself once per setting and asks those workers
-//! round by round.
+//! It is a program without a harness, because settings such as `GPUPROF=off` and the disabled build
+//! apply to a whole process, while rows must be measured in turn so that a slow phase of the
+//! machine affects all of them. So the program starts itself once per setting and queries those
+//! workers round by round.
 //!
-//! A library only so that `cost` and `cost-off` are one source.
+//! It is a library only because `cost` and `cost-off` share their source.
 
 mod cases;
 mod cpu_rows;

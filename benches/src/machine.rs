@@ -1,16 +1,16 @@
-//! Where it was measured and with what.
+//! The machine and the versions that were measured.
 
 use serde::Serialize;
 
-/// The machine, and the versions that the figures belong to.
+/// The machine, and the versions of gpuprof and of the other profilers.
 #[derive(Debug, Serialize)]
 pub(crate) struct Machine {
     pub(crate) processor: String,
-    /// Threads that can run at once here.
+    /// Threads that can run at once.
     pub(crate) cores: u64,
-    /// What the GPU rows ran on: a real device, the simulated one, or why none.
+    /// The device of the GPU rows: a real one, the simulated one, or why there is none.
     pub(crate) device: String,
-    /// gpuprof and its peers, as `name version`.
+    /// gpuprof and the other profilers, as `name version`.
     pub(crate) versions: Vec<String>,
 }
 
@@ -29,10 +29,10 @@ impl Machine {
     }
 }
 
-/// What this program was built with.
+/// The dependencies of this program.
 const LOCK: &str = include_str!("../../Cargo.lock");
 
-/// The version of a package; the newest where there are several.
+/// The version of a package; the newest if there are several.
 fn version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     let head = format!("name = \"{package}\"\nversion = \"");
     let (_, rest) = lock.rsplit_once(&head)?;

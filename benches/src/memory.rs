@@ -1,6 +1,6 @@
-//! What a worker allocates and keeps.
+//! Allocations and resident memory of a worker.
 //!
-//! The allocator counts only while it is told to: a row's time must not hold the counting.
+//! The allocator counts only on request, so that times do not include the counting.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ static COUNTING: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// The system's allocator, with a count of what it is asked for.
+/// The system's allocator with counters.
 struct Counting;
 
 #[global_allocator]
@@ -22,46 +22,46 @@ fn note(bytes: usize) {
     }
 }
 
-// SAFETY: every call is passed on to the system's allocator as it came.
+// SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size());
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         note(layout.size());
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note(size);
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are the same.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-/// Begins to count, on every thread.
+/// Starts counting on all threads.
 pub(crate) fn count() {
     ALLOCATIONS.store(0, Relaxed);
     BYTES.store(0, Relaxed);
     COUNTING.store(true, Relaxed);
 }
 
-/// Ends counting; gives the allocations and their bytes since [`count`].
+/// Stops counting. Returns the allocations and their bytes since [`count`].
 pub(crate) fn counted() -> (u64, u64) {
     COUNTING.store(false, Relaxed);
     (ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed))
 }
 
-/// Resident memory of this process in bytes, less pages of files: these come and go with what code
+/// Resident memory of this process in bytes without file pages, which depend on the code that
 /// happens to run.
 ///
 /// # Errors
@@ -69,7 +69,7 @@ pub(crate) fn counted() -> (u64, u64) {
 pub(crate) fn resident() -> Result<u64, String> {
     let text = std::fs::read_to_string("/proc/self/statm")
         .map_err(|error| format!("/proc/self/statm: {error}"))?;
-    // SAFETY: asks the system for a number.
+    // SAFETY: only queries a number.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let mut fields = text.split(' ').skip(1).map(|pages| pages.parse().ok());
     let mut pages = || -> Option<u64> { fields.next()? };
@@ -91,7 +91,7 @@ mod tests {
         count();
         std::hint::black_box(Vec::<u8>::with_capacity(12_345));
         let (allocations, bytes) = counted();
-        // Other tests run beside this one.
+        // Other tests run at the same time.
         assert!(allocations >= 1 && bytes >= 12_345);
         assert!(resident().is_ok_and(|bytes| bytes > 100_000));
     }

@@ -1,38 +1,38 @@
-//! What was measured, as plain data: the JSON is this, and table and promises are made from it.
+//! The results of a run as plain data, from which JSON, table and verdicts are made.
 
 use serde::Serialize;
 
 use crate::machine::Machine;
 use crate::verdict::Promise;
 
-/// Everything that one run found.
+/// The results of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     pub(crate) machine: Machine,
-    /// Whether this was a short run, whose times mean nothing.
+    /// True for a short run, whose times mean nothing.
     pub(crate) short: bool,
     pub(crate) rounds: usize,
     pub(crate) times: Vec<Time>,
     pub(crate) memory: Vec<Memory>,
     pub(crate) own_cost: Vec<OwnCost>,
     pub(crate) promises: Vec<Promise>,
-    /// What could not be measured, and why.
+    /// What could not be measured, with the reason.
     pub(crate) remarks: Vec<String>,
 }
 
-/// Time per call of one row on so many threads.
+/// Time per call of one row on a number of threads.
 #[derive(Debug, Serialize)]
 pub(crate) struct Time {
     pub(crate) name: &'static str,
     pub(crate) threads: u64,
-    /// Calls of each thread in one round.
+    /// Calls per thread and round.
     pub(crate) calls: u64,
-    /// Whether the device is simulated: no figure about performance.
+    /// True for the simulated device, whose times are no performance figures.
     pub(crate) simulated_device: bool,
-    /// ns per call, one per round; the loop and the call are in it.
+    /// ns per call, by round, including the loop and the call.
     pub(crate) ns: Vec<f64>,
     pub(crate) quartiles: Quartiles,
-    /// Median of the ratios to the bare calls on as many threads, each within its round.
+    /// Median ratio to the bare calls on as many threads, within each round.
     pub(crate) to_bare: Option<f64>,
 }
 
@@ -43,14 +43,14 @@ pub(crate) struct Memory {
     pub(crate) threads: u64,
     /// Calls of all threads together.
     pub(crate) calls: u64,
-    /// Of these, before anything was counted, of each thread.
+    /// Warm-up calls of each thread, which are not counted.
     pub(crate) warm_up: u64,
-    /// Whether the calls launch on a device.
+    /// True if the calls launch kernels.
     pub(crate) gpu: bool,
     pub(crate) simulated_device: bool,
-    /// Whether gpuprof's promise can be held against it.
+    /// True if gpuprof's promise applies.
     pub(crate) promised: bool,
-    /// After warming up, on all threads of the process.
+    /// After the warm-up, on all threads of the process.
     pub(crate) allocations: u64,
     pub(crate) allocated_bytes: u64,
     pub(crate) resident_warm_bytes: u64,
@@ -58,20 +58,20 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Bytes that resident memory grew after warming up; below zero where it shrank.
+    /// Growth of resident memory after the warm-up in bytes, which may be negative.
     pub(crate) fn growth(&self) -> i128 {
         i128::from(self.resident_end_bytes) - i128::from(self.resident_warm_bytes)
     }
 }
 
-/// What gpuprof says it costs beside what a stop watch says.
+/// gpuprof's reported overhead, and the difference measured from outside.
 #[derive(Debug, Serialize)]
 pub(crate) struct OwnCost {
     pub(crate) name: &'static str,
     pub(crate) calls: u64,
     pub(crate) simulated_device: bool,
-    /// What the program takes with gpuprof less what it takes without, per call in ns, by round:
-    /// CPU time, or wall time where calls launch, as threads of the driver and of gpuprof then run
+    /// Time of the program with gpuprof minus the time without, per call in ns, by round: CPU time,
+    /// or wall time if the calls launch, because threads of the driver and of gpuprof then run
     /// beside the program's own.
     pub(crate) outside_ns: Vec<f64>,
     /// `diagnostics.overhead_ns` of the same runs, per call in ns.
@@ -79,13 +79,13 @@ pub(crate) struct OwnCost {
 }
 
 impl OwnCost {
-    /// The medians of both: outside, told.
+    /// The medians of both: measured, reported.
     pub(crate) fn medians(&self) -> [f64; 2] {
         [&self.outside_ns, &self.told_ns].map(|ns| Quartiles::of(ns).median)
     }
 }
 
-/// The middle of a set of samples and how far its middle half reaches.
+/// Median and quartiles of a set of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Quartiles {
     pub(crate) p25: f64,
@@ -94,7 +94,7 @@ pub(crate) struct Quartiles {
 }
 
 impl Quartiles {
-    /// Interpolated between neighbours; of no samples, NaN.
+    /// Interpolates between neighbours; NaN without samples.
     pub(crate) fn of(samples: &[f64]) -> Self {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -113,7 +113,7 @@ impl Quartiles {
     }
 }
 
-/// Median of `above[i] / below[i]`: within a round the machine was the same.
+/// Median of `above[i] / below[i]`: within a round the machine's state was the same.
 pub(crate) fn ratio(above: &[f64], below: &[f64]) -> f64 {
     paired(above, below, |above, below| above / below)
 }
@@ -124,7 +124,7 @@ pub(crate) fn paired(a: &[f64], b: &[f64], of: impl Fn(f64, f64) -> f64) -> f64 
     Quartiles::of(&each).median
 }
 
-/// The figures of a row on so many threads.
+/// The times of a row on this number of threads.
 pub(crate) fn time<'a>(times: &'a [Time], name: &str, threads: u64) -> Option<&'a Time> {
     times
         .iter()

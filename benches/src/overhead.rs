@@ -1,5 +1,5 @@
-//! gpuprof's word about its own cost, held against a measurement from outside: the same program,
-//! with gpuprof and built without it, from its start to its end.
+//! gpuprof's reported overhead, compared with a measurement from outside: the same program with
+//! gpuprof and built without it, from start to end.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -11,10 +11,10 @@ use crate::cases::{PLAIN, SWITCHED_OFF, Setting, case};
 use crate::outcome::OwnCost;
 use crate::worker_client::Programs;
 
-/// Runs `row` for so many calls with and without gpuprof, in turn.
+/// Runs `row` for `calls` calls with and without gpuprof, in turn.
 ///
 /// # Errors
-/// A program is not built or fails, or its report lacks the figure.
+/// A program is not built or fails, or its report lacks the overhead.
 pub(crate) fn own_cost(
     programs: &Programs,
     name: &'static str,
@@ -37,7 +37,7 @@ pub(crate) fn own_cost(
         let apart = with.as_secs_f64() - without.as_secs_f64();
         cost.outside_ns.push(apart * 1e9 / calls as f64);
         cost.told_ns.push(told(&file)? / calls as f64);
-        // It lies in a folder that the system empties; that it is gone early is a courtesy.
+        // The file is in the temporary folder; a failure to remove it is harmless.
         let _ = std::fs::remove_file(&file);
     }
     Ok(cost)
@@ -52,7 +52,7 @@ fn clocked(
     report: Option<&Path>,
 ) -> Result<Duration, String> {
     let mut command = programs.command(setting)?;
-    // Which device it runs on is said by the workers.
+    // The workers determine the device.
     command
         .args(["loop", row, &calls.to_string()])
         .stderr(Stdio::null());
@@ -71,9 +71,9 @@ fn clocked(
     }
 }
 
-/// CPU time of the child processes that have ended, in user code and in the kernel.
+/// User and system CPU time of all child processes that have ended.
 fn children_cpu_time() -> Duration {
-    // SAFETY: all zeros is a value of this structure of numbers.
+    // SAFETY: zero is valid for every field of this structure of numbers.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is writable.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage) };

@@ -1,7 +1,6 @@
-//! What people would otherwise put on their functions, each set up as its documentation says and
-//! around the same body.
+//! Other profilers' attributes and spans around the same body, set up as their documentation says.
 //!
-//! Each peer gets a worker of its own, since each has threads of its own.
+//! Each profiler has its own worker, because each starts threads.
 
 use std::sync::Once;
 
@@ -10,17 +9,17 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 
 use crate::cpu_rows::{body, repeat};
 
-/// Makes so many calls of a row.
+/// Makes this many calls of a row.
 pub(crate) type Loop = fn(u64);
 
-/// The rows of peers.
+/// The rows of the other profilers.
 pub(crate) const LOOPS: [(&str, Loop); 3] = [
     ("hotpath", hotpath_loop),
     ("fastrace", fastrace_loop),
     ("tracing", tracing_loop),
 ];
 
-/// Its feature `hotpath` alone: time, no allocations, and without its watch over threads.
+/// hotpath with only its feature `hotpath`: time, without allocations and thread monitoring.
 #[hotpath::measure]
 #[inline(never)]
 fn hotpath_measured(argument: u64) -> u64 {
@@ -30,7 +29,7 @@ fn hotpath_measured(argument: u64) -> u64 {
 fn hotpath_loop(calls: u64) {
     static SET_UP: Once = Once::new();
     SET_UP.call_once(|| {
-        // Its report is written when the guard is dropped, which is not what is measured.
+        // The guard writes its report when it is dropped, which is not measured.
         std::mem::forget(hotpath::HotpathGuardBuilder::new("cost").build());
     });
     repeat(hotpath_measured, calls);
@@ -42,7 +41,7 @@ fn fastrace_traced(argument: u64) -> u64 {
     body(argument)
 }
 
-/// Takes what fastrace collected and drops it, as the cheapest exporter would.
+/// Drops what fastrace collected, like the cheapest exporter.
 struct Forget;
 
 impl Reporter for Forget {
@@ -51,8 +50,9 @@ impl Reporter for Forget {
     }
 }
 
-/// Spans below a root: one that sampled nothing would be no span. fastrace drops what passes 10,240
-/// spans of one parent, so the root is renewed well before, and its own cost is spread over these.
+/// Spans below a root, because without a root fastrace records nothing. fastrace drops more than
+/// 10,240 spans per parent, so the root is renewed well before, and its cost is spread over its
+/// spans.
 fn fastrace_loop(calls: u64) {
     const SPANS_OF_A_ROOT: u64 = 1_000;
     static SET_UP: Once = Once::new();
@@ -73,7 +73,8 @@ fn tracing_spanned(argument: u64) -> u64 {
     body(argument)
 }
 
-/// Wants every span and does nothing with it: what tracing costs before anything measures.
+/// A subscriber that accepts every span and does nothing: the cost of tracing without a
+/// measurement.
 struct Nothing;
 
 impl<S: tracing::Subscriber> Layer<S> for Nothing {}
@@ -82,14 +83,14 @@ fn tracing_loop(calls: u64) {
     static SET_UP: Once = Once::new();
     SET_UP.call_once(|| {
         let registry = tracing_subscriber::registry().with(Nothing);
-        // It fails where one is set already, and nobody else here sets one.
+        // Fails if a subscriber is set already, which nothing else here does.
         let _ = tracing::subscriber::set_global_default(registry);
     });
     repeat(tracing_spanned, calls);
 }
 
-/// Hands over what a peer still holds back, so that its threads do that work now and not in the
-/// next row's time.
+/// Flushes what a profiler buffers, so that its threads do that work now and not during the next
+/// row.
 pub(crate) fn hand_over(row: &str) {
     if row == "fastrace" {
         fastrace::flush();

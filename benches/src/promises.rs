@@ -1,25 +1,24 @@
-//! What gpuprof promises about its cost, held against what was measured.
+//! gpuprof's promises about its cost, compared with the measurements.
 //!
-//! Times are judged and never fail the program: a busy machine is no defect. Memory does, for it
-//! does not depend on how busy the machine is.
+//! A broken time promise does not fail the program, because a busy machine is no defect. A broken
+//! memory promise does, because memory does not depend on the load.
 
 use crate::outcome::{Memory, Outcome, OwnCost, paired, ratio, time};
 use crate::verdict::{Promise, Verdict};
 
-/// Octaves of a histogram of durations: each is allocated at the first call that lasts so long, and
-/// when a machine makes a call wait for it is the machine's choice. Nothing else may be allocated
-/// after warming up, whatever the number of calls.
+/// Octaves of a duration histogram. Each is allocated at the first call in its range, which depends
+/// on the machine's delays. Nothing else may be allocated after the warm-up, whatever the number of
+/// calls.
 const OCTAVES: u64 = 40;
 
-/// The most that resident memory may grow after warming up, bytes: what one more touched page here
-/// and there comes to.
+/// Accepted growth of resident memory after the warm-up, in bytes: a few newly touched pages.
 const GROWTH: i128 = 64 << 10;
 
-/// The most that reads of the clock on two threads may take over one, on a machine that has two
-/// cores for them. Above, the machine is not quiet enough to say how anything scales.
+/// Accepted ratio of clock reads on two threads to one thread, on a machine with two free cores.
+/// Above it the machine is too busy to judge scaling.
 const QUIET: f64 = 1.1;
 
-/// Every promise, judged.
+/// The verdicts on all promises.
 pub(crate) fn judge(outcome: &Outcome) -> Vec<Promise> {
     let mut promises = times(outcome);
     for memory in outcome.memory.iter().filter(|memory| memory.promised) {
@@ -39,9 +38,8 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
     let ratio_of = |above, below| Some(ratio(ns(above, 1)?, ns(below, 1)?));
     let scaling = |name| Some(ratio(ns(name, 2)?, ns(name, 1)?));
     let over = |name, nothing| Some(paired(ns(name, 1)?, ns(nothing, 1)?, |a, b| a - b));
-    // Reads of the clock need nothing from each other: where they slow each other down, two cores
-    // were not to be had. Those of `Instant`, as they take about as long as a span and so meet as
-    // much of what else the machine does.
+    // Clock reads on two threads are independent: if they slow each other down, two cores were not
+    // available. `Instant` takes about as long as a span, so it sees the same disturbances.
     let busy = scaling("instant").is_none_or(|ratio| ratio > QUIET);
     let times = |x: f64| format!("{x:.2} ×");
     let apart = |x: f64| format!("{x:+.1} ns");
@@ -97,8 +95,8 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
             1.5,
             &apart,
         ),
-        // The instructions are compared in tests/switched-off; this is what the loop around them
-        // varies by.
+        // The instructions are compared in tests/switched-off; this is the variation of the loop
+        // around them.
         at_most(
             "feature off over nothing",
             over("switched-off", "nothing-there"),
@@ -114,8 +112,8 @@ fn kept(memory: &Memory) -> [Promise; 2] {
         threads => format!("{threads} threads"),
     };
     let judged = |good| if good { Verdict::Good } else { Verdict::Bad };
-    // A driver's memory is not gpuprof's, and its growth no promise; it allocates apart from what
-    // is counted.
+    // The driver's memory is not gpuprof's, so its growth is not judged; it does not use the
+    // counted allocator.
     let driver = memory.gpu;
     let what = if driver { "launches: " } else { "" };
     [

@@ -1,16 +1,16 @@
-//! From a row's name to what runs it on one thread.
+//! Finds the code that runs a row on one thread.
 
 use std::time::{Duration, Instant};
 
 use crate::{cpu_rows, gpu_rows, peers};
 
-/// Makes so many calls and gives how long they took.
+/// Makes this many calls and returns their time.
 pub(crate) type Runner = Box<dyn FnMut(u64) -> Result<Duration, String>>;
 
-/// What runs `row` on the calling thread. GPU rows open a device, or the simulated one.
+/// The runner of `row` on the calling thread. GPU rows open a device, or the simulated one.
 ///
 /// # Errors
-/// There is no such row, or its device cannot be used.
+/// The row is unknown, or its device cannot be used.
 pub(crate) fn runner(row: &str) -> Result<Runner, String> {
     let failed = |error: cudarc::driver::DriverError| format!("{row}: {error}");
     if let Some((_, call)) = gpu_rows::ROWS.iter().find(|(name, _)| *name == row) {
@@ -42,7 +42,7 @@ fn clocked(run: impl Fn(u64) + 'static) -> Runner {
     })
 }
 
-/// Every row there is.
+/// The names of all rows.
 fn names() -> Vec<&'static str> {
     let mut names: Vec<_> = cpu_rows::ROWS.iter().map(|(name, _)| *name).collect();
     names.extend(peers::LOOPS.iter().map(|(name, _)| *name));

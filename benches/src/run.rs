@@ -1,4 +1,4 @@
-//! One run: all rows in turn, memory, own cost, verdicts, the table, the JSON.
+//! A run: all rows in turn, memory, overhead, verdicts, table and JSON.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,12 +13,12 @@ use crate::worker_client::{Programs, Worker, numbers};
 
 mod print;
 
-/// Threads of a row.
+/// The numbers of threads of each row.
 pub(crate) const THREADS: [u64; 3] = [1, 2, 4];
-/// Calls of each thread before memory is looked at.
+/// Calls of each thread before memory is measured.
 const WARM_UP: u64 = 10_000;
 
-/// What was asked for.
+/// The command-line options.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     short: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Options {
 
 impl Options {
     /// # Errors
-    /// An argument is not understood.
+    /// An argument is not accepted.
     pub(crate) fn read(words: &[&str]) -> Result<Self, String> {
         let mut options = Self::default();
         let mut words = words.iter();
@@ -50,7 +50,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The columns there are; `None` is a pipe.
+    /// The width in columns; `None` for a pipe.
     pub(crate) fn width(&self) -> Option<usize> {
         let terminal = || {
             let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
@@ -64,17 +64,17 @@ impl Options {
         if self.short { 1 } else { 31 }
     }
 
-    /// Calls of each thread in a round.
+    /// Calls per thread and round.
     fn calls(&self, case: &Case) -> u64 {
         match (self.short, case.gpu) {
             (true, _) => 1_000,
             (false, true) => 10_000,
-            // A few milliseconds at most: a thread that is not put aside meanwhile is the rule.
+            // At most a few milliseconds, so that a thread is rarely preempted.
             (false, false) => 50_000,
         }
     }
 
-    /// Calls under watch for memory.
+    /// Calls during which memory is measured.
     fn kept_calls(&self, memory: &MemoryCase) -> u64 {
         if self.short {
             memory.calls / 100
@@ -84,7 +84,7 @@ impl Options {
     }
 }
 
-/// Measures everything; whether every strict promise was kept.
+/// Measures everything. Returns whether every strict promise holds.
 ///
 /// # Errors
 /// Nothing can be measured at all, or the JSON cannot be written.
@@ -109,11 +109,11 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
         .any(|promise| promise.strict && broken(promise.verdict)))
 }
 
-/// What is known so far.
+/// The state of a run.
 struct Run<'a> {
     options: &'a Options,
     programs: &'a Programs,
-    /// By the setting's name; a worker that failed is not asked again.
+    /// By setting; a worker that failed is not queried again.
     workers: HashMap<&'static str, Result<Worker, String>>,
     outcome: Outcome,
     simulated: bool,
@@ -162,11 +162,11 @@ impl<'a> Run<'a> {
         answer
     }
 
-    /// All rows, round by round, so that a slow moment of the machine falls on all of them.
+    /// Measures all rows, round by round, so that a slow moment of the machine affects all of them.
     fn times(&mut self) {
         for round in 0..self.options.rounds() {
             for place in 0..CASES.len() {
-                // Each round begins elsewhere: no row always follows the same one.
+                // Each round starts at another row, so that no row always follows the same one.
                 let case = &CASES[(place + 5 * round) % CASES.len()];
                 for threads in THREADS {
                     self.sample(case, threads);
@@ -219,7 +219,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Each in a fresh process: what a row keeps must not be what an earlier one left.
+    /// Measures each row in a new process, so that memory kept by an earlier row does not count.
     fn memory(&mut self) {
         self.workers.clear();
         for memory in &MEMORY {
@@ -250,7 +250,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Long runs, as a program's start and end are in them.
+    /// Runs are long, because they include a program's start and end.
     fn own_cost(&mut self) {
         let (rounds, few) = if self.options.short { (1, 100) } else { (5, 1) };
         for (name, row, calls) in [

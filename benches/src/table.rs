@@ -1,13 +1,13 @@
-//! Draws aligned columns and breaks texts into lines, as a terminal has room for them.
+//! Aligns columns and wraps text to the terminal's width.
 
 /// A column.
 pub(crate) struct Column {
     pub(crate) head: String,
-    /// Whether it goes first where there is no room.
+    /// True if the column is omitted first on a narrow terminal.
     pub(crate) spare: bool,
 }
 
-/// Rows of cells; the first column is flush left, the others flush right.
+/// Rows of cells; the first column is left-aligned, the others are right-aligned.
 pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Vec<String>>,
@@ -16,7 +16,7 @@ pub(crate) struct Table {
 const GAP: usize = 2;
 
 impl Table {
-    /// The lines of the table. `width` is the terminal's; `None` has room for everything.
+    /// The lines of the table. `width` is the terminal's; `None` means unlimited.
     pub(crate) fn lines(&self, width: Option<usize>) -> Vec<String> {
         let all = |_: &usize| true;
         let needed = |index: &usize| !self.columns[*index].spare;
@@ -58,7 +58,7 @@ impl Table {
     }
 }
 
-/// Breaks a text between words into lines that fit.
+/// Wraps text at spaces.
 pub(crate) fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

@@ -1,29 +1,28 @@
-//! A promise and whether it held, as plain data.
+//! A promise and its verdict, as plain data.
 
 use serde::Serialize;
 
-/// One promise and what became of it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Promise {
     pub(crate) what: String,
     pub(crate) measured: String,
     pub(crate) wanted: String,
     pub(crate) verdict: Verdict,
-    /// Whether breaking it makes the program fail.
+    /// True if breaking it fails the program.
     pub(crate) strict: bool,
 }
 
-/// How it ended.
+/// The verdict on a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
-    /// As wanted.
+    /// The measured value is accepted.
     Good,
-    /// Not as wanted.
+    /// The measured value is not accepted.
     Bad,
-    /// Nothing can be held against this figure: a short run, the simulated device.
+    /// The figure is for information: a short run, the simulated device.
     Told,
-    /// It was not measured; the remarks say why.
+    /// It was not measured; the remarks give the reason.
     Missing,
 }
 

@@ -1,4 +1,4 @@
-//! One process under one setting: it answers requests, one line each, until its standard input
+//! A worker process under one setting: it answers requests, one line each, until its standard input
 //! ends.
 //!
 //! | request | answer |
@@ -8,7 +8,7 @@
 //! | `device` | `ok real` or `ok simulated` |
 //! | `switched` | `ok on` or `ok off` |
 //!
-//! Anything that fails is `error TEXT`.
+//! A failure is answered with `error TEXT`.
 
 use std::io::{BufRead, Write};
 use std::sync::Barrier;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::rows::{Runner, runner};
 use crate::{memory, peers};
 
-/// Calls of each thread before the clock starts: its counters, its place in the tree, its caches.
+/// Warm-up calls of each thread before the clock starts.
 const WARM_UP: u64 = 2_000;
 
 /// Answers requests until standard input ends.
@@ -41,18 +41,17 @@ pub(crate) fn serve() -> Result<(), String> {
     Ok(())
 }
 
-/// Runs one row on this thread and nothing else; the first calls, which are slow, apart from the
-/// others.
+/// Runs only one row on this thread; the first calls, which are slow, run before the loop.
 ///
 /// # Errors
-/// There is no such row, or its device cannot be used.
+/// The row is unknown, or its device cannot be used.
 pub(crate) fn run_loop(row: &str, calls: &str) -> Result<(), String> {
     let calls = number(calls)?;
     let warm_up = WARM_UP.min(calls / 2);
     warmed_loop(&mut warm(row, warm_up)?, calls - warm_up)
 }
 
-/// A name for tools: callgrind counts inside it alone.
+/// callgrind counts only inside this function, by its name.
 #[inline(never)]
 fn warmed_loop(run: &mut Runner, calls: u64) -> Result<(), String> {
     run(calls).map(drop)
@@ -91,12 +90,12 @@ fn number(word: &str) -> Result<u64, String> {
     number.ok_or_else(|| format!("{word} is no number of calls or threads"))
 }
 
-/// The longest time that any of the threads took for `calls` calls each. They start together.
+/// The longest time of any thread for `calls` calls each. All threads start together.
 fn measure(row: &str, threads: u64, calls: u64) -> Result<Duration, String> {
     let start = Barrier::new(threads as usize);
     let one = || {
         let ready = warm(row, WARM_UP);
-        // Also where it failed, or the others would wait for ever.
+        // Also after a failure, because the other threads wait here.
         start.wait();
         ready?(calls)
     };
@@ -116,8 +115,8 @@ fn warm(row: &str, calls: u64) -> Result<Runner, String> {
     Ok(run)
 }
 
-/// Allocations and resident memory of `calls` calls, shared among the threads, the first `warm` of
-/// each apart.
+/// Allocations and resident memory of `calls` calls, divided among the threads, excluding the first
+/// `warm_up` of each.
 fn keep(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<String, String> {
     let share = (calls / threads).saturating_sub(warm_up).max(1);
     let gate = Barrier::new(threads as usize + 1);
@@ -127,7 +126,7 @@ fn keep(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<String, Str
         gate.wait();
         let done = ready.and_then(|mut run| run(share));
         gate.wait();
-        // What this thread keeps is still kept when it is looked at.
+        // This thread keeps its memory until it has been measured.
         gate.wait();
         done
     };
@@ -150,11 +149,11 @@ fn keep(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<String, Str
     })
 }
 
-/// Waits until the threads that a row has in the background have done their work, so that it does
-/// not fall into the time of the next row, in another process.
+/// Waits until a row's background threads are idle, so that their work does not fall into the time
+/// of the next row in another process.
 fn settle(row: &str) {
     const LONGEST: u32 = 100;
-    // Longer than the pauses these threads make: hotpath's collects every 50 ms.
+    // Longer than the pauses of these threads: hotpath's collects every 50 ms.
     const LOOK: Duration = Duration::from_millis(60);
     const IDLE: Duration = Duration::from_millis(1);
     if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1) {

@@ -1,4 +1,4 @@
-//! The worker processes: one per setting, asked in turn.
+//! Starts worker processes, one per setting, and sends requests to them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -6,19 +6,19 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::cases::{Program, Setting};
 
-/// Where the two programs are.
+/// The paths of the two programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Programs {
     pub(crate) on: PathBuf,
-    /// `None` where it is not built.
+    /// `None` if it is not built.
     pub(crate) off: Option<PathBuf>,
 }
 
 impl Programs {
-    /// This program, and `cost-off` by its path or beside this one.
+    /// Finds this program, and `cost-off` at its path or beside this one.
     ///
     /// # Errors
-    /// A path was given and nothing is there.
+    /// A path was given and does not exist.
     pub(crate) fn find(off: Option<&Path>) -> Result<Self, String> {
         let on = std::env::current_exe().map_err(|error| error.to_string())?;
         let off = match off {
@@ -29,8 +29,7 @@ impl Programs {
         Ok(Self { on, off })
     }
 
-    /// A command under this setting, and nothing else of gpuprof's or the peers' in its
-    /// environment.
+    /// A command under this setting, without other variables of gpuprof or the other profilers.
     ///
     /// # Errors
     /// The program is not built.
@@ -58,14 +57,14 @@ impl Programs {
 /// A worker that waits for requests.
 pub(crate) struct Worker {
     child: Child,
-    /// `None` once it is told to end.
+    /// `None` once it is asked to end.
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
 impl Worker {
     /// # Errors
-    /// It cannot be started, or `cost-off` was built with gpuprof on.
+    /// It cannot be started, or `cost-off` was built with gpuprof enabled.
     pub(crate) fn start(programs: &Programs, setting: &Setting) -> Result<Self, String> {
         let mut child = programs
             .command(setting)?
@@ -93,10 +92,10 @@ impl Worker {
         }
     }
 
-    /// Sends one request and waits for its answer.
+    /// Sends one request and returns its answer.
     ///
     /// # Errors
-    /// What the worker says, or that it has ended.
+    /// The worker's error, or that it has ended.
     pub(crate) fn ask(&mut self, request: &str) -> Result<String, String> {
         let ended = || format!("the worker ended at `{request}`");
         let requests = self.requests.as_mut().ok_or_else(ended)?;
@@ -112,18 +111,18 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// The end of its input is the end of a worker.
+    /// A worker ends when its input ends.
     fn drop(&mut self) {
         self.requests = None;
-        // How it ends says nothing about what it measured.
+        // Its exit status says nothing about its measurements.
         let _ = self.child.wait();
     }
 }
 
-/// Numbers from an answer.
+/// Parses the numbers of an answer.
 ///
 /// # Errors
-/// There are others than `N` numbers.
+/// The answer is not `N` numbers.
 pub(crate) fn numbers<const N: usize>(answer: &str) -> Result<[f64; N], String> {
     let numbers: Option<Vec<f64>> = answer.split(' ').map(|word| word.parse().ok()).collect();
     let wrong = || format!("not understood: {answer}");

@@ -1,5 +1,5 @@
-//! Promise: the benchmark runs to its end wherever the tests do, and its table has every row. It
-//! measures nothing here: one quick round, unoptimized.
+//! Promise: the benchmark runs to its end on any machine that runs the tests, and its table has
+//! every row. It measures nothing here: one short, unoptimized round.
 
 use std::process::{Command, Output};
 
@@ -48,7 +48,7 @@ fn a_short_run_has_every_row_and_judges_no_time() {
 
     let outcome: Value = serde_json::from_str(&text).expect("JSON");
     let times = outcome["times"].as_array().expect("times");
-    // The program without gpuprof is another build's, and need not be there.
+    // The program without gpuprof belongs to another build and may be missing.
     let here = |time: &&Value| time["name"] != "switched-off" && time["name"] != "nothing-there";
     assert_eq!(times.iter().filter(here).count(), 3 * 15, "{text}");
     for promise in outcome["promises"].as_array().expect("promises") {

@@ -1,10 +1,12 @@
 //! The CUDA kernels of gpuprof's examples and tests: source, PTX, launch geometry, and the work of
 //! a launch.
 //!
-//! Why it exists: examples, tests, the simulated device and the benchmarks must run and count the
-//! same kernels.
+//! Examples, tests, the simulated device and the benchmarks share these kernels and their work
+//! formulas. The crate does not depend on cudarc; a caller converts a [`Geometry`] into its own
+//! launch type.
 //!
-//! `cargo xtask ptx` makes the PTX from the source, and `cargo xtask ptx --check` compares the two.
+//! `cargo xtask ptx` builds the PTX from the source, and `cargo xtask ptx --check` compares the
+//! two.
 //!
 //! Arguments without a type are `float*`:
 //!
@@ -55,8 +57,7 @@ pub const CONVOLVE_DOUBLE: &str = "convolve_double";
 pub const CONVOLVE_SINGLE: &str = "convolve_single";
 /// Name of the convolution with tile and mask in shared memory.
 pub const CONVOLVE_TILED: &str = "convolve_tiled";
-/// Name of the kernel that keeps one thread busy for so many ns of the device's global timer, and
-/// does nothing else.
+/// Name of the kernel that keeps one thread busy for a number of ns of the device's global timer.
 pub const SPIN: &str = "spin";
 
 /// Rows, and columns, of the convolutions' mask.
@@ -88,7 +89,8 @@ pub const fn spin_geometry() -> Geometry {
     }
 }
 
-/// 256 threads in a block, one element each. A grid must have a block, also for no element.
+/// 256 threads in a block, one element each. A grid needs at least one block, even without
+/// elements.
 const fn linear(n: u32) -> Geometry {
     let blocks = n.div_ceil(256);
     Geometry {
@@ -200,7 +202,7 @@ mod tests {
         }
     }
 
-    /// A name that its PTX lacks would only be found when a program loads it.
+    /// A name missing from its PTX would only be found when a program loads it.
     #[test]
     fn each_ptx_has_the_kernels_named_for_it() {
         for (ptx, kernels) in [

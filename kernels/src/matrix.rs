@@ -1,6 +1,6 @@
 //! Matrix products, the transpose and sums: names, PTX, launch geometry, and the work of a launch.
 //!
-//! Why it exists: these are what most programs are made of, and each is limited by something else.
+//! Most programs consist of these, and each is limited by a different resource.
 
 use crate::{Geometry, linear};
 
@@ -23,12 +23,12 @@ pub const MATMUL_NAIVE: &str = "matmul_naive";
 pub const MATMUL_TILED: &str = "matmul_tiled";
 /// Name of the kernel that turns rows into columns.
 pub const TRANSPOSE: &str = "transpose";
-/// Name of the kernel that leaves one partial sum per block.
+/// Name of the kernel that computes one partial sum per block.
 pub const REDUCE_SUM: &str = "reduce_sum";
 /// Name of the kernel that sums each column of a matrix.
 pub const COLUMN_SUMS: &str = "column_sums";
 
-/// The most partial sums that [`reduce_sum_geometry`] asks for.
+/// The largest number of partial sums that [`reduce_sum_geometry`] requests.
 pub const MOST_PARTIAL_SUMS: u32 = 1024;
 
 /// Geometry of [`MATMUL_NAIVE`] and [`MATMUL_TILED`] for a result of `m` rows and `n` columns:

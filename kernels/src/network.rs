@@ -1,22 +1,22 @@
-//! What a small network needs besides products and sums: names, PTX, launch geometry, and the work
-//! of a launch.
+//! The kernels of a small network besides products and sums: names, PTX, launch geometry, and the
+//! work of a launch.
 //!
-//! Why it exists: `examples/04_train_digits.rs` trains with these.
+//! `examples/04_train_digits.rs` trains with these.
 
 use crate::{Geometry, linear};
 
-/// CUDA C of the kernels of this page.
+/// CUDA C of the kernels of this module.
 pub const NETWORK_CU: &str = include_str!("../cuda/network.cu");
-/// PTX of the kernels of this page: PTX 8.0 for compute capability 7.5 and later.
+/// PTX of the kernels of this module: PTX 8.0 for compute capability 7.5 and later.
 pub const NETWORK_PTX: &str = include_str!("../ptx/network.ptx");
 
 /// Name of the kernel that adds a bias to each row.
 pub const BIAS: &str = "bias";
-/// Name of the kernel that adds a bias to each row and cuts off below zero.
+/// Name of the kernel that adds a bias to each row and sets negative values to zero.
 pub const BIAS_RELU: &str = "bias_relu";
-/// Name of the kernel that stops the gradient where [`BIAS_RELU`] had cut off.
+/// Name of the kernel that sets the gradient to zero where [`BIAS_RELU`] set its result to zero.
 pub const RELU_BACKWARD: &str = "relu_backward";
-/// Name of the kernel that gives each row's loss and its gradient.
+/// Name of the kernel that computes each row's loss and its gradient.
 pub const SOFTMAX_CROSS_ENTROPY: &str = "softmax_cross_entropy";
 /// Name of the kernel that updates weights by stochastic gradient descent with momentum.
 pub const SGD: &str = "sgd";
@@ -41,8 +41,8 @@ pub const fn bias_bytes(rows: usize, columns: usize) -> u64 {
     4 * (2 * rows as u64 + 1) * columns as u64
 }
 
-/// Floating-point operations of [`BIAS`] and [`BIAS_RELU`]: one addition per element; a comparison
-/// is none.
+/// Floating-point operations of [`BIAS`] and [`BIAS_RELU`]: one addition per element; comparisons
+/// are not counted.
 #[must_use]
 pub const fn bias_flops(rows: usize, columns: usize) -> u64 {
     rows as u64 * columns as u64
@@ -66,7 +66,7 @@ pub const fn softmax_bytes(rows: usize, columns: usize) -> u64 {
 /// exponential, an addition and two divisions, counted as one each; per row a logarithm and two
 /// subtractions.
 ///
-/// The kernel takes each exponential twice rather than store it; that is not counted as work.
+/// The kernel computes each exponential twice instead of storing it; that is not counted as work.
 #[must_use]
 pub const fn softmax_flops(rows: usize, columns: usize) -> u64 {
     rows as u64 * (6 * columns as u64 + 3)

@@ -1,22 +1,22 @@
-//! What a decoder-only transformer needs besides products and biases: names, PTX, launch geometry,
-//! and the work of a launch.
+//! The kernels of a decoder-only transformer besides products and biases: names, PTX, launch
+//! geometry, and the work of a launch.
 //!
-//! Why it exists: the GPU pack measures gpuprof in a program of the size that people write.
+//! The GPU pack measures gpuprof in a program of realistic size.
 
 use crate::{Geometry, linear};
 
-/// CUDA C of the kernels of this page.
+/// CUDA C of the kernels of this module.
 pub const TRANSFORMER_CU: &str = include_str!("../cuda/transformer.cu");
-/// PTX of the kernels of this page: PTX 8.0 for compute capability 7.5 and later.
+/// PTX of the kernels of this module: PTX 8.0 for compute capability 7.5 and later.
 pub const TRANSFORMER_PTX: &str = include_str!("../ptx/transformer.ptx");
 
 /// Name of the kernel that looks up each token and adds its position.
 pub const EMBED: &str = "embed";
 /// Name of the kernel that normalizes each row.
 pub const LAYER_NORM: &str = "layer_norm";
-/// Name of the kernel that turns scores into weights of what is not later.
+/// Name of the kernel that turns scores into weights of the current and earlier tokens.
 pub const CAUSAL_SOFTMAX: &str = "causal_softmax";
-/// Name of the kernel that puts the heads' columns beside each other.
+/// Name of the kernel that places the heads' columns beside each other.
 pub const MERGE_HEADS: &str = "merge_heads";
 
 /// Geometry of [`EMBED`] and [`MERGE_HEADS`] for `n` results: 256 threads in a block, one result
@@ -36,7 +36,7 @@ pub const fn rows_geometry(rows: u32) -> Geometry {
     }
 }
 
-/// Bytes that [`EMBED`] must move: a token of each row, and of each result two terms read and the
+/// Bytes that [`EMBED`] must move: one token per row, and for each result two terms read and the
 /// sum written.
 #[must_use]
 pub const fn embed_bytes(rows: usize, columns: usize) -> u64 {
@@ -49,8 +49,8 @@ pub const fn layer_norm_bytes(rows: usize, columns: usize) -> u64 {
     8 * (rows as u64 + 1) * columns as u64
 }
 
-/// Bytes that [`CAUSAL_SOFTMAX`] must move for `matrices` of `length` rows: what is not later read,
-/// all of it written.
+/// Bytes that [`CAUSAL_SOFTMAX`] must move for `matrices` of `length` rows: current and earlier
+/// scores read, all written.
 #[must_use]
 pub const fn causal_softmax_bytes(matrices: usize, length: usize) -> u64 {
     let length = length as u64;

@@ -1,8 +1,8 @@
-//! A library as a user would write it that leaves measuring to the final program: it uses all of
-//! gpuprof's interface without the feature `enable`. That it compiles is the first test; `tests/`
-//! has the others.
+//! A user's library that leaves the choice of measuring to the final program: it uses gpuprof's
+//! whole interface without the feature `enable`. Its compilation is the first test; `tests/`
+//! contains the others.
 //!
-//! Mistakes in arguments are found here too:
+//! Mistakes in arguments are compile errors here too:
 //!
 //! ```compile_fail
 //! #[gpuprof::gpu_profile(strem = 1)]
@@ -21,11 +21,11 @@ use gpuprof::{
 use std::cell::Cell;
 use std::time::Duration;
 
-/// Stands for a stream of any library.
+/// A stream type of any library.
 #[derive(Debug, Default)]
 pub struct Stream;
 
-/// A user's own type that knows its stream.
+/// A user's own type with a stream.
 #[derive(Debug, Default)]
 pub struct Model {
     stream: Stream,
@@ -40,7 +40,7 @@ impl HasStream for Model {
 }
 
 impl Model {
-    /// How often anything asked for the stream or the work of a call.
+    /// How often the stream or the work of a call was requested.
     #[must_use]
     pub fn evaluations(&self) -> u32 {
         self.evaluated.get()
@@ -51,7 +51,7 @@ impl Model {
         1
     }
 
-    /// Every argument at once.
+    /// Uses every argument.
     #[gpu_profile(
         name = "model/forward",
         stream = self.evaluated(),
@@ -67,7 +67,7 @@ impl Model {
         x + 1
     }
 
-    /// The same for an `async fn`.
+    /// Uses the arguments on an `async fn`.
     #[gpu_profile(stream = [self.evaluated(), self], items = self.evaluated())]
     pub async fn forward_later(&self, x: u32) -> u32 {
         x + 2
@@ -82,16 +82,16 @@ impl Model {
     }
 }
 
-/// A block, with a function that is left out of it.
+/// An annotated module, with a skipped function.
 #[gpu_profile(cpu)]
 pub mod block {
-    /// In the block.
+    /// An annotated function.
     #[must_use]
     pub fn inside(x: u32) -> u32 {
         x + 4
     }
 
-    /// Left out.
+    /// A skipped function.
     #[gpu_profile(skip)]
     #[must_use]
     pub fn skipped(x: u32) -> u32 {
@@ -99,7 +99,7 @@ pub mod block {
     }
 }
 
-/// A default stream, by whatever it is made from.
+/// A default stream, from every accepted type.
 pub fn with_streams(model: &Model) -> u32 {
     gpuprof::with_stream(model, || model.forward(1))
 }
@@ -110,11 +110,11 @@ pub fn with_streams(model: &Model) -> u32 {
 /// As for [`StreamRef::from_raw`].
 #[must_use]
 pub unsafe fn raw<'a>(stream: *mut std::ffi::c_void) -> StreamRef<'a> {
-    // SAFETY: passed on to the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { StreamRef::from_raw(stream, std::ptr::null_mut()) }
 }
 
-/// Takes all there is to know about the program.
+/// All information about the program.
 #[must_use]
 pub fn everything() -> [Profile; 2] {
     gpuprof::reset();
@@ -143,12 +143,12 @@ pub fn session(work: impl FnOnce()) -> Result<[Profile; 2], SessionError> {
     Ok([session.snapshot(), session.finish()])
 }
 
-/// Stands for a graph of any library.
+/// A graph type of any library.
 #[derive(Debug, Default, PartialEq)]
 pub struct Launches(pub Cell<u32>);
 
 impl Launches {
-    /// What the library's graph has.
+    /// The launch function of the library's graph.
     ///
     /// # Errors
     /// None.
@@ -158,14 +158,14 @@ impl Launches {
     }
 }
 
-/// Captured into a graph.
+/// A function that is captured into a graph.
 #[gpu_profile(graph)]
 #[must_use]
 pub fn captured(x: u32) -> u32 {
     x + 6
 }
 
-/// A graph that is launched in every way.
+/// Launches a graph in every way.
 ///
 /// # Errors
 /// None.
@@ -173,7 +173,7 @@ pub fn launched() -> Result<[u32; 3], SessionError> {
     let graph: Graph<Launches> = Graph::new(Launches::default());
     let first = graph.launch()?;
     let second = graph.launch_with(|graph| graph.launch())?;
-    // SAFETY: switched off, the handles are not looked at.
+    // SAFETY: switched off, the handles are not used.
     let raw = unsafe {
         Graph::from_raw(
             graph.into_inner(),

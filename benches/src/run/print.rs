@@ -1,4 +1,4 @@
-//! The table of a run, from its outcome alone.
+//! Prints the table of a run.
 
 use super::THREADS;
 use crate::cases::{CASES, Case, case};
@@ -6,7 +6,6 @@ use crate::outcome::{Outcome, time};
 use crate::promises::kib;
 use crate::table::{Column, Table, wrapped};
 
-/// Prints the table on standard output.
 pub(super) fn show(outcome: &Outcome, width: Option<usize>) {
     let texts = |texts: Vec<String>| {
         let lines = texts.into_iter();
@@ -52,7 +51,7 @@ fn column(head: impl Into<String>, spare: bool) -> Column {
     }
 }
 
-/// A row's label; whatever ran on the simulated device says so.
+/// A row's label, with a note for the simulated device.
 fn label(case: &Case, simulated: bool) -> String {
     match simulated {
         true => format!("{} (simulated device)", case.label),
@@ -100,7 +99,7 @@ fn times(outcome: &Outcome) -> Table {
     }
 }
 
-/// A count in few letters; counts here are round.
+/// A short form of a round count.
 fn calls(calls: u64) -> String {
     match calls {
         _ if calls.is_multiple_of(1_000_000) => format!("{} M", calls / 1_000_000),

@@ -1,11 +1,11 @@
-//! Ten thousand annotated functions: a hundred modules of a hundred. An unoptimized build has a
-//! thousand: it would take minutes and hundreds of megabytes for all of them, and a test that runs
-//! with it has no time for so many calls.
+//! Ten thousand annotated functions, in a hundred modules of a hundred. An unoptimized build has a
+//! thousand, because all of them would take minutes and hundreds of megabytes to build and a debug
+//! test has no time to call them.
 //!
-//! Why written out: a generic function is one site however often it is used. Why a library of their
-//! own: they take minutes to build, and the scenes do not.
+//! They are written out because a generic function is one call site, and are a library because they
+//! take minutes to build and the scenarios do not.
 
-/// Runs what it is given.
+/// An annotated function that runs the given closure.
 pub type Function = fn(&mut dyn FnMut());
 
 macro_rules! modules {
@@ -49,7 +49,7 @@ modules! {
     m00 m01 m02 m03 m04 m05 m06 m07 m08 m09
 }
 
-/// Each of them, in order.
+/// All functions, in order.
 pub fn all() -> impl Iterator<Item = Function> {
     ALL.iter().flatten().copied()
 }

@@ -1,10 +1,10 @@
-//! gpuprof under load, on the simulated device: each scene prints what it saw as one row of a
+//! gpuprof under load, on the simulated device: each scenario prints its result as one row of a
 //! table.
 //!
-//! `load` runs all scenes at full size, each in a process of its own, as memory and counters are
-//! the process's; `load SCENE` runs one, `load --short` less of each. It exits with 1 if one does
-//! not hold. With `GPUPROF_TEST_MATRIX` set it prints the rows without the head, for a page that
-//! has its own.
+//! `load` runs all scenarios at full size, each in a process of its own, because memory and
+//! counters belong to a process. `load SCENARIO` runs one, `load --short` runs shorter versions.
+//! The exit status is 1 if one fails. With `GPUPROF_TEST_MATRIX` set the table has no header, for a
+//! page that has its own.
 
 mod memory;
 mod scenario;
@@ -13,41 +13,48 @@ mod scenarios;
 use std::env;
 use std::process::{Command, ExitCode, Stdio};
 
-use scenario::{Form, HEAD, Scene};
-use scenarios::SCENES;
+use scenario::{HEADER, Scenario, Size};
+use scenarios::SCENARIOS;
 
 const SHORT: &str = "--short";
 
 fn main() -> ExitCode {
-    let (options, names): (Vec<_>, Vec<_>) = env::args().skip(1).partition(|one| one == SHORT);
-    let form = match options.is_empty() {
-        true => Form::Full,
-        false => Form::Short,
+    let (options, names): (Vec<_>, Vec<_>) =
+        env::args().skip(1).partition(|argument| argument == SHORT);
+    let size = match options.is_empty() {
+        true => Size::Full,
+        false => Size::Short,
     };
     if names.is_empty() {
         if env::var_os("GPUPROF_TEST_MATRIX").is_none() {
-            println!("{HEAD}");
+            println!("{HEADER}");
         }
-        // All of them, also after one that does not hold.
-        let held = SCENES.iter().filter(|scene| alone(scene, form)).count();
-        return ExitCode::from(u8::from(held < SCENES.len()));
+        // Runs all scenarios, also after a failure.
+        let passed = SCENARIOS
+            .iter()
+            .filter(|scenario| run_in_process(scenario, size))
+            .count();
+        return ExitCode::from(u8::from(passed < SCENARIOS.len()));
     }
-    let named = |name: &String| SCENES.iter().find(|scene| scene.name == name);
+    let named = |name: &String| SCENARIOS.iter().find(|scenario| scenario.name == name);
     let Some(wanted) = names.iter().map(named).collect::<Option<Vec<_>>>() else {
-        let known: Vec<&str> = SCENES.iter().map(|scene| scene.name).collect();
+        let known: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
         eprintln!(
-            "usage: load [{SHORT}] [SCENE]\nscenes: {}",
+            "usage: load [{SHORT}] [SCENARIO]\nscenarios: {}",
             known.join(", ")
         );
         return ExitCode::from(2);
     };
-    memory::keep_freed().expect("glibc");
-    let held = wanted.iter().filter(|scene| scene.play(form)).count();
-    ExitCode::from(u8::from(held < wanted.len()))
+    memory::retain_freed_memory().expect("glibc");
+    let passed = wanted
+        .iter()
+        .filter(|scenario| scenario.execute(size))
+        .count();
+    ExitCode::from(u8::from(passed < wanted.len()))
 }
 
-/// Plays a scene in a process of its own, with gpuprof's settings at their defaults.
-fn alone(scene: &Scene, form: Form) -> bool {
+/// Runs a scenario in its own process, with gpuprof's default settings.
+fn run_in_process(scenario: &Scenario, size: Size) -> bool {
     let mut command = Command::new(env::current_exe().expect("a program has a path"));
     for (name, _) in env::vars_os() {
         let shown = name.to_string_lossy();
@@ -55,9 +62,9 @@ fn alone(scene: &Scene, form: Form) -> bool {
             command.env_remove(&name);
         }
     }
-    if form == Form::Short {
+    if size == Size::Short {
         command.arg(SHORT);
     }
-    let status = command.arg(scene.name).stdin(Stdio::null()).status();
+    let status = command.arg(scenario.name).stdin(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }

@@ -1,10 +1,11 @@
-//! How much memory this process holds.
+//! Resident memory of this process.
 
 use std::{fs, io};
 
-/// Resident bytes, added up page by page: the running total of the system may be off by megabytes.
+/// Resident bytes, summed over all pages: the system's running total may be off by megabytes.
 pub(crate) fn resident() -> u64 {
-    let rollup = fs::read_to_string("/proc/self/smaps_rollup").expect("Linux tells");
+    let rollup =
+        fs::read_to_string("/proc/self/smaps_rollup").expect("Linux has /proc/self/smaps_rollup");
     let line = rollup.lines().find_map(|line| line.strip_prefix("Rss:"));
     let kib = line.and_then(|line| line.trim().strip_suffix("kB"));
     kib.and_then(|kib| kib.trim().parse::<u64>().ok())
@@ -12,11 +13,11 @@ pub(crate) fn resident() -> u64 {
         << 10
 }
 
-/// Has the allocator keep what it once had from the system, for the rest of the process.
+/// Makes the allocator keep freed memory until the process ends.
 ///
-/// It would return free memory whenever it likes, also in the warm-up, and ask for it again later:
-/// growth that nobody caused.
-pub(crate) fn keep_freed() -> io::Result<()> {
+/// Otherwise glibc returns free memory at any time, also during the warm-up, and requests it again
+/// later, which looks like growth.
+pub(crate) fn retain_freed_memory() -> io::Result<()> {
     // SAFETY: the parameter is one of glibc's, and no other thread runs yet.
     match unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX) } {
         0 => Err(io::Error::other("mallopt refused M_TRIM_THRESHOLD")),
@@ -24,16 +25,16 @@ pub(crate) fn keep_freed() -> io::Result<()> {
     }
 }
 
-/// Resident memory since a moment.
+/// The resident memory at a point in time, to measure growth from it.
 #[derive(Clone, Copy)]
-pub(crate) struct Since(u64);
+pub(crate) struct ResidentMemory(u64);
 
-impl Since {
+impl ResidentMemory {
     pub(crate) fn now() -> Self {
         Self(resident())
     }
 
-    /// Bytes more than then.
+    /// Growth since then, in bytes.
     pub(crate) fn growth(self) -> u64 {
         resident().saturating_sub(self.0)
     }

@@ -1,23 +1,23 @@
-//! What a scene is, and how it tells what it saw.
+//! A load scenario, its result, and the row that it prints.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use gpuprof::{Profile, Session};
 
-/// The head of the table that rows belong to.
-pub(crate) const HEAD: &str =
-    "| scene | calls | what was seen | resident memory | verdict |\n|---|---|---|---|---|";
+/// The header of the table.
+pub(crate) const HEADER: &str =
+    "| scenario | calls | result | resident memory | verdict |\n|---|---|---|---|---|";
 
-/// How much of a scene is played.
+/// The size of a scenario.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// What a test suite has the time for.
+pub(crate) enum Size {
+    /// Short enough for a test suite.
     Short,
     Full,
 }
 
-impl Form {
+impl Size {
     pub(crate) fn pick<T>(self, short: T, full: T) -> T {
         match self {
             Self::Short => short,
@@ -27,31 +27,30 @@ impl Form {
 }
 
 /// One kind of load.
-pub(crate) struct Scene {
+pub(crate) struct Scenario {
     pub(crate) name: &'static str,
-    /// What it is, in the table.
+    /// The description in the table.
     pub(crate) title: &'static str,
-    pub(crate) run: fn(Form) -> Result<Seen, String>,
+    pub(crate) run: fn(Size) -> Result<Outcome, String>,
 }
 
-/// What a scene saw.
-pub(crate) struct Seen {
+/// The result of a scenario.
+pub(crate) struct Outcome {
     pub(crate) calls: u64,
     pub(crate) what: String,
     pub(crate) memory: Memory,
 }
 
-/// How far resident memory grew, and how far it may.
+/// The growth of resident memory, and its limit, in bytes.
 pub(crate) struct Memory {
     pub(crate) growth: u64,
     pub(crate) allowed: u64,
-    /// Since when.
+    /// The start of the growth, as text.
     pub(crate) since: &'static str,
 }
 
 impl Memory {
-    /// Growth after warm-up. A mebibyte is what an allocator and the test's own machinery may come
-    /// to.
+    /// Growth after warm-up. One MiB is allowed for the allocator and the test's own data.
     pub(crate) fn flat(growth: u64) -> Self {
         Self {
             growth,
@@ -61,48 +60,48 @@ impl Memory {
     }
 }
 
-impl Scene {
-    /// Plays it and prints its row; returns whether all held.
-    pub(crate) fn play(&self, form: Form) -> bool {
-        let seen = (self.run)(form).and_then(|seen| {
+impl Scenario {
+    /// Runs the scenario and prints its row. Returns whether it passed.
+    pub(crate) fn execute(&self, size: Size) -> bool {
+        let outcome = (self.run)(size).and_then(|outcome| {
             let Memory {
                 growth, allowed, ..
-            } = seen.memory;
+            } = outcome.memory;
             match growth <= allowed {
-                true => Ok(seen),
+                true => Ok(outcome),
                 false => Err(format!(
-                    "resident memory grew by {growth} bytes of {allowed} allowed"
+                    "resident memory grew by {growth} bytes, {allowed} allowed"
                 )),
             }
         });
         let title = self.title;
-        match &seen {
-            Ok(Seen {
+        match &outcome {
+            Ok(Outcome {
                 calls,
                 what,
                 memory,
             }) => {
-                let grew = memory.growth as f64 / f64::from(1 << 20);
+                let growth = memory.growth as f64 / f64::from(1 << 20);
                 let allowed = memory.allowed >> 20;
                 let since = memory.since;
-                let calls = grouped(*calls);
+                let calls = with_separators(*calls);
                 println!(
-                    "| {title} | {calls} | {what} | +{grew:.1} MiB {since}, {allowed} allowed | \
-                     held |"
+                    "| {title} | {calls} | {what} | +{growth:.1} MiB {since}, {allowed} allowed \
+                     | pass |"
                 );
             }
-            Err(why) => println!("| {title} | – | {why} | – | **failed** |"),
+            Err(why) => println!("| {title} | – | {why} | – | **FAIL** |"),
         }
-        seen.is_ok()
+        outcome.is_ok()
     }
 }
 
-/// A number with its thousands apart.
-pub(crate) fn grouped(number: u64) -> String {
+/// A number with thousands separators.
+pub(crate) fn with_separators(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             shown.push(',');
         }
         shown.push(digit);
@@ -110,11 +109,15 @@ pub(crate) fn grouped(number: u64) -> String {
     shown
 }
 
-/// `Err` where two numbers differ that must not.
-pub(crate) fn same<T: PartialEq + Display>(what: &str, is: T, wanted: T) -> Result<(), String> {
+/// An error if two values differ.
+pub(crate) fn check_equal<T: PartialEq + Display>(
+    what: &str,
+    is: T,
+    wanted: T,
+) -> Result<(), String> {
     match is == wanted {
         true => Ok(()),
-        false => Err(format!("{what}: {is}, not {wanted}")),
+        false => Err(format!("{what}: {is}, expected {wanted}")),
     }
 }
 
@@ -126,20 +129,20 @@ pub(crate) fn session() -> Session {
         .expect("no other session is open")
 }
 
-/// The report as the end of a process makes it, table and all, and how long it took.
+/// The profile and its table, as at the end of a process, and the time that they took.
 ///
 /// # Errors
-/// When it takes more than the second it may. An unoptimized build has no limit.
+/// It takes more than one second. An unoptimized build has no limit.
 pub(crate) fn report(session: &Session) -> Result<(Profile, Duration), String> {
     let began = Instant::now();
     let profile = session.snapshot();
     let table = profile.to_string();
-    let took = began.elapsed();
+    let elapsed = began.elapsed();
     if table.is_empty() {
         return Err("the report is empty".to_owned());
     }
-    match cfg!(debug_assertions) || took < Duration::from_secs(1) {
-        true => Ok((profile, took)),
-        false => Err(format!("the report took {took:?}")),
+    match cfg!(debug_assertions) || elapsed < Duration::from_secs(1) {
+        true => Ok((profile, elapsed)),
+        false => Err(format!("the report took {elapsed:?}")),
     }
 }

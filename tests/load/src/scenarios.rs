@@ -1,59 +1,59 @@
-//! All scenes, in the order of the table.
+//! All scenarios, in the order of the table.
 
 mod call_tree;
 mod cpu;
 mod gpu;
 mod scheduling;
 
-use crate::scenario::Scene;
+use crate::scenario::Scenario;
 
-pub(crate) const SCENES: &[Scene] = &[
-    Scene {
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario {
         name: "cpu-spans",
         title: "CPU spans in one run",
         run: cpu::spans,
     },
-    Scene {
+    Scenario {
         name: "gpu-spans",
         title: "GPU spans in one run",
         run: gpu::spans,
     },
-    Scene {
+    Scenario {
         name: "threads-at-once",
         title: "64 threads at once, CPU and GPU spans",
         run: gpu::threads_at_once,
     },
-    Scene {
+    Scenario {
         name: "short-lived-threads",
         title: "threads that live for one call",
         run: gpu::short_lived_threads,
     },
-    Scene {
+    Scenario {
         name: "functions",
-        title: "every function of many on 64 threads at once",
+        title: "many functions, each on 64 threads at once",
         run: call_tree::functions,
     },
-    Scene {
+    Scenario {
         name: "ceiling",
-        title: "more places than there is memory for",
+        title: "more call paths than the memory limit allows",
         run: call_tree::ceiling,
     },
-    Scene {
+    Scenario {
         name: "deep-trees",
         title: "functions nested 1,000 deep",
         run: call_tree::deep,
     },
-    Scene {
+    Scenario {
         name: "recursion",
-        title: "recursion, in the end without bound",
+        title: "recursion, finally unbounded",
         run: call_tree::recursion,
     },
-    Scene {
+    Scenario {
         name: "gpu-behind",
         title: "GPU far behind the CPU, its queue full",
         run: gpu::behind,
     },
-    Scene {
+    Scenario {
         name: "resolver-starved",
         title: "the resolver starved of processor time",
         run: gpu::starved,

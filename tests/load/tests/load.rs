@@ -1,34 +1,37 @@
-//! Promise: under load nothing is lost without a count, memory stays flat after warm-up and under
-//! its ceiling, and the report is quick. The short form of each scene but `ceiling`, which has
-//! none; `cargo run --release -p load` plays all at full size.
+//! Promise: under load every dropped call is counted, memory is constant after warm-up and below
+//! its limit, and the report is fast. These are the short versions of all scenarios except
+//! `ceiling`, which has none; `cargo run --release -p load` runs all at full size.
 
 use std::env;
 use std::process::Command;
 
-fn holds(scene: &str) {
+fn assert_passes(scenario: &str) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_load"));
     for (name, _) in env::vars_os() {
         if name.to_string_lossy().starts_with("GPUPROF") {
             command.env_remove(&name);
         }
     }
-    let output = command.args(["--short", scene]).output().expect("it runs");
+    let output = command
+        .args(["--short", scenario])
+        .output()
+        .expect("it runs");
     let row = String::from_utf8_lossy(&output.stdout);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{row}{said}");
-    assert!(row.trim_end().ends_with("| held |"), "{row}{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{row}{stderr}");
+    assert!(row.trim_end().ends_with("| pass |"), "{row}{stderr}");
 }
 
-macro_rules! scenes {
-    ($($test:ident: $scene:literal),+ $(,)?) => {$(
+macro_rules! scenarios {
+    ($($test:ident: $scenario:literal),+ $(,)?) => {$(
         #[test]
         fn $test() {
-            holds($scene);
+            assert_passes($scenario);
         }
     )+};
 }
 
-scenes! {
+scenarios! {
     cpu_spans: "cpu-spans",
     gpu_spans: "gpu-spans",
     threads_at_once: "threads-at-once",

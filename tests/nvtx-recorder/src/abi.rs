@@ -1,13 +1,11 @@
-//! The C types of NVTX 3 as far as an injection library meets them.
+//! The C types of NVTX 3 that an injection library needs.
 //!
-//! Source: `nvToolsExt.h` and `nvtxDetail/nvtxTypes.h` of NVTX 3; the names are theirs without the
-//! prefix. Why by hand: the crate that binds them is part of what is under test.
-//! Must never import: anything of this package.
+//! Source: `nvToolsExt.h` and `nvtxDetail/nvtxTypes.h` of NVTX 3; names are the same without the
+//! prefix. They are declared by hand because the crate that binds them is under test.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// `nvtxDomainHandle_t` and `nvtxStringHandle_t`: opaque to the program, so a number of ours fits
-/// in.
+/// `nvtxDomainHandle_t` and `nvtxStringHandle_t`: opaque to the program, so they can hold an index.
 pub(crate) type Handle = *mut c_void;
 
 /// `wchar_t` on Linux: one UTF-32 unit.
@@ -16,7 +14,7 @@ pub(crate) type WideChar = u32;
 /// `NvtxGetExportTableFunc_t`.
 pub(crate) type GetExportTable = unsafe extern "C" fn(table: u32) -> *const c_void;
 
-/// `NVTX_ETID_CALLBACKS`: the export table that gives the function tables away.
+/// `NVTX_ETID_CALLBACKS`: the export table that provides the function tables.
 pub(crate) const EXPORT_CALLBACKS: u32 = 1;
 /// `NVTX_CB_MODULE_CORE`: the calls without a domain.
 pub(crate) const MODULE_CORE: c_int = 1;
@@ -30,7 +28,7 @@ pub(crate) type Function = unsafe extern "C" fn();
 #[repr(C)]
 pub(crate) struct ExportTableCallbacks {
     pub(crate) struct_size: usize,
-    /// Gives an array of pointers to the slots that hold the functions; 1 on success.
+    /// Returns an array of pointers to the function slots; 1 on success.
     pub(crate) get_module_function_table: unsafe extern "C" fn(
         module: c_int,
         table: *mut *mut *mut Function,
@@ -57,8 +55,7 @@ pub(crate) union Message {
     pub(crate) registered: Handle,
 }
 
-/// `nvtxEventAttributes_v2`. The payload is kept as its eight bytes; `payload_type` says how to
-/// read them.
+/// `nvtxEventAttributes_v2`. The payload is stored as eight bytes, to be read by `payload_type`.
 #[repr(C)]
 pub(crate) struct EventAttributes {
     pub(crate) version: u16,

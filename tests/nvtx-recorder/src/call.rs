@@ -1,7 +1,5 @@
-//! What one recorded NVTX call looks like: the plain data between the log and the tests.
-//!
-//! Why a room of its own: the injected library writes it and the test process reads it, and both
-//! must mean the same. Must never import: the other modules of this package.
+//! A recorded NVTX call: the plain data that the injected library writes and the test process
+//! reads.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    /// `nvtxInitialize`, which a program may call and need not.
+    /// `nvtxInitialize`, whose call is optional.
     Initialize,
     /// `nvtxDomainCreate*`; [`Call::name`] and [`Call::domain`] are the new domain's name.
     DomainCreate,
@@ -17,9 +15,10 @@ pub enum Op {
     DomainDestroy,
     /// `nvtxDomainRegisterString*`; [`Call::name`] is the text.
     RegisterString,
-    /// `nvtxNameCategory*`, `nvtxDomainNameCategory*`; [`Call::category`] is called [`Call::name`].
+    /// `nvtxNameCategory*`, `nvtxDomainNameCategory*`; [`Call::category`] gets the name
+    /// [`Call::name`].
     NameCategory,
-    /// `nvtxNameOsThread*`; the thread [`Call::id`] is called [`Call::name`].
+    /// `nvtxNameOsThread*`; the thread [`Call::id`] gets the name [`Call::name`].
     NameThread,
     /// `nvtxRangePush*`, `nvtxDomainRangePushEx`; [`Call::level`] is the depth it opens.
     Push,
@@ -33,7 +32,7 @@ pub enum Op {
     Mark,
 }
 
-/// The type a payload arrived with.
+/// The type of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PayloadType {
@@ -51,23 +50,22 @@ pub enum PayloadType {
     F32,
 }
 
-/// One recorded call; one line of the log. Lines stand in the order in which the calls were made.
+/// One recorded call, which is one line of the log. Lines are in call order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// What was called.
+    /// The NVTX function.
     pub op: Op,
-    /// The calling thread's operating-system id (Linux: `gettid`).
+    /// The calling thread's operating-system id (`gettid` on Linux).
     pub thread: u64,
-    /// The name of the domain; `None` is NVTX's default domain.
+    /// The domain's name; `None` is NVTX's default domain.
     pub domain: Option<String>,
     /// The message of a range or mark, or the name given; registered strings as their text.
     pub name: Option<String>,
-    /// Whether the message came as a registered string, which is what nsys's capture ranges look
-    /// for.
+    /// True if the message was a registered string, which nsys's capture ranges require.
     pub registered: bool,
     /// Colour as 0xAARRGGBB.
     pub color: Option<u32>,
-    /// Category id; `None` where NVTX's 0, "no category", arrived.
+    /// Category id; `None` for NVTX's 0, "no category".
     pub category: Option<u32>,
     /// Payload value. `None` without a payload, and for a NaN or an infinity, which JSON cannot
     /// hold.
@@ -83,7 +81,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call with nothing but what every call has.
+    /// A call with only the fields that every call has.
     pub(crate) fn new(op: Op, thread: u64, domain: Option<String>) -> Call {
         Call {
             op,

@@ -1,8 +1,7 @@
-//! The functions of NVTX's module CORE2: every call that names a domain.
+//! The functions of NVTX's module CORE2: every call with a domain.
 //!
-//! Why `unsafe extern "C"`: NVTX calls them through its table with the program's own pointers, and
-//! what a pointer must be is what NVTX's documentation asks of the program.
-//! Must never import: injection, run.
+//! They are `unsafe extern "C"` because NVTX calls them through its table with the program's
+//! pointers, whose requirements are those of NVTX's documentation.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,15 +10,15 @@ use crate::abi::{EventAttributes, Handle, WideChar};
 use crate::call::{Call, Op};
 use crate::{event_attributes, handles, log};
 
-/// `NVTX_NO_PUSH_POP_TRACKING`: what push and pop answer where no depth is known.
+/// `NVTX_NO_PUSH_POP_TRACKING`: the result of push and pop if the depth is unknown.
 const UNTRACKED: c_int = -2;
 
-/// The next range id; 0 is never one.
+/// The next range id; 0 is not a valid id.
 static NEXT_RANGE: AtomicU64 = AtomicU64::new(1);
 
 pub(crate) unsafe extern "C" fn mark_ex(domain: Handle, attributes: *const EventAttributes) {
     let mut call = log::begin(Op::Mark, domain);
-    // SAFETY: NVTX passes the program's attributes on.
+    // SAFETY: NVTX passes on the program's valid attributes.
     unsafe { event_attributes::describe(&mut call, attributes) };
     log::write(&call);
 }
@@ -29,12 +28,12 @@ pub(crate) unsafe extern "C" fn range_start_ex(
     attributes: *const EventAttributes,
 ) -> u64 {
     let mut call = log::begin(Op::Start, domain);
-    // SAFETY: NVTX passes the program's attributes on.
+    // SAFETY: NVTX passes on the program's valid attributes.
     unsafe { event_attributes::describe(&mut call, attributes) };
     start(call)
 }
 
-/// Gives a start call its id and writes it.
+/// Assigns an id to a start call and writes it.
 pub(crate) fn start(mut call: Call) -> u64 {
     let id = NEXT_RANGE.fetch_add(1, Ordering::Relaxed);
     call.id = Some(id);
@@ -53,12 +52,12 @@ pub(crate) unsafe extern "C" fn range_push_ex(
     attributes: *const EventAttributes,
 ) -> c_int {
     let mut call = log::begin(Op::Push, domain);
-    // SAFETY: NVTX passes the program's attributes on.
+    // SAFETY: NVTX passes on the program's valid attributes.
     unsafe { event_attributes::describe(&mut call, attributes) };
     push(call, domain)
 }
 
-/// Gives a push call its depth and writes it.
+/// Assigns the depth to a push call and writes it.
 pub(crate) fn push(mut call: Call, domain: Handle) -> c_int {
     call.level = log::level_in(domain);
     log::write(&call);
@@ -77,7 +76,7 @@ pub(crate) unsafe extern "C" fn name_category_a(
     category: u32,
     name: *const c_char,
 ) {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     name_category(domain, category, unsafe { handles::narrow(name) });
 }
 
@@ -86,11 +85,11 @@ pub(crate) unsafe extern "C" fn name_category_w(
     category: u32,
     name: *const WideChar,
 ) {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     name_category(domain, category, unsafe { handles::wide(name) });
 }
 
-/// Writes that `category` has a name.
+/// Records the name of `category`.
 pub(crate) fn name_category(domain: Handle, category: u32, name: Option<String>) {
     let mut call = log::begin(Op::NameCategory, domain);
     call.category = Some(category);
@@ -99,12 +98,12 @@ pub(crate) fn name_category(domain: Handle, category: u32, name: Option<String>)
 }
 
 pub(crate) unsafe extern "C" fn register_string_a(domain: Handle, text: *const c_char) -> Handle {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     register_string(domain, unsafe { handles::narrow(text) })
 }
 
 pub(crate) unsafe extern "C" fn register_string_w(domain: Handle, text: *const WideChar) -> Handle {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     register_string(domain, unsafe { handles::wide(text) })
 }
 
@@ -113,21 +112,21 @@ fn register_string(domain: Handle, text: Option<String>) -> Handle {
     call.name.clone_from(&text);
     call.registered = true;
     log::write(&call);
-    handles::keep(text.unwrap_or_default())
+    handles::intern(text.unwrap_or_default())
 }
 
 pub(crate) unsafe extern "C" fn create_a(name: *const c_char) -> Handle {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     create(unsafe { handles::narrow(name) })
 }
 
 pub(crate) unsafe extern "C" fn create_w(name: *const WideChar) -> Handle {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     create(unsafe { handles::wide(name) })
 }
 
 fn create(name: Option<String>) -> Handle {
-    let domain = handles::keep(name.clone().unwrap_or_default());
+    let domain = handles::intern(name.clone().unwrap_or_default());
     let mut call = log::begin(Op::DomainCreate, domain);
     call.name = name;
     log::write(&call);

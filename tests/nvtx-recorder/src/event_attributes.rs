@@ -1,7 +1,5 @@
-//! Fills a [`Call`] from NVTX's event attributes: message, colour, category, payload.
-//!
-//! Why apart: every range and mark carries the same struct. Must never import: domain_calls,
-//! global_calls, log.
+//! Fills a [`Call`] from NVTX's event attributes, which every range and mark has: message, colour,
+//! category and payload.
 
 use serde_json::Number;
 
@@ -9,13 +7,13 @@ use crate::abi::{self, EventAttributes};
 use crate::call::{Call, PayloadType};
 use crate::handles;
 
-/// Copies what `attributes` says into `call`; a null pointer says nothing.
+/// Copies `attributes` into `call`; a null pointer changes nothing.
 ///
 /// # Safety
-/// `attributes` is null or points to valid `nvtxEventAttributes_v2`, whose message is what its type
-/// says.
+/// `attributes` must be null or point to a valid `nvtxEventAttributes_v2` whose message matches its
+/// type.
 pub(crate) unsafe fn describe(call: &mut Call, attributes: *const EventAttributes) {
-    // SAFETY: null or valid, by the caller's word.
+    // SAFETY: null or valid, as the caller guarantees.
     let Some(attributes) = (unsafe { attributes.as_ref() }) else {
         return;
     };
@@ -23,30 +21,30 @@ pub(crate) unsafe fn describe(call: &mut Call, attributes: *const EventAttribute
     call.category = (attributes.category != 0).then_some(attributes.category);
     (call.payload_type, call.payload) = payload(attributes.payload_type, attributes.payload);
     call.registered = attributes.message_type == abi::MESSAGE_REGISTERED;
-    // SAFETY: the message is what its type says, by the caller's word.
+    // SAFETY: the message matches its type, as the caller guarantees.
     call.name = unsafe { message(attributes) };
 }
 
 /// The message as text.
 ///
 /// # Safety
-/// The message is what its type says.
+/// The message must match its type.
 unsafe fn message(attributes: &EventAttributes) -> Option<String> {
     match attributes.message_type {
         abi::MESSAGE_ASCII => {
-            // SAFETY: the type says that this field was written.
+            // SAFETY: the message type selects this field.
             let text = unsafe { attributes.message.ascii };
-            // SAFETY: a C string, by the caller's word.
+            // SAFETY: a C string, as the caller guarantees.
             unsafe { handles::narrow(text) }
         }
         abi::MESSAGE_UNICODE => {
-            // SAFETY: the type says that this field was written.
+            // SAFETY: the message type selects this field.
             let text = unsafe { attributes.message.unicode };
-            // SAFETY: a wide C string, by the caller's word.
+            // SAFETY: a wide C string, as the caller guarantees.
             unsafe { handles::wide(text) }
         }
         abi::MESSAGE_REGISTERED => {
-            // SAFETY: the type says that this field was written.
+            // SAFETY: the message type selects this field.
             let handle = unsafe { attributes.message.registered };
             handles::resolve(handle)
         }
@@ -54,8 +52,7 @@ unsafe fn message(attributes: &EventAttributes) -> Option<String> {
     }
 }
 
-/// The payload by the numbers of `nvtxPayloadType_t`; a 32-bit value stands in the first four
-/// bytes.
+/// The payload by the numbers of `nvtxPayloadType_t`; a 32-bit value is in the first four bytes.
 fn payload(kind: i32, bytes: [u8; 8]) -> (Option<PayloadType>, Option<Number>) {
     let [a, b, c, d, ..] = bytes;
     let low = [a, b, c, d];

@@ -1,7 +1,5 @@
-//! The functions of NVTX's module CORE: the calls without a domain, which mean the default one.
-//!
-//! Why apart from [`crate::domain_calls`]: they are older and take plain strings as well. What they
-//! record is the same. Must never import: injection, run.
+//! The functions of NVTX's module CORE: calls in the default domain. They also take plain strings,
+//! and produce the same records as [`crate::domain_calls`].
 
 use std::ffi::{c_char, c_int};
 use std::ptr::null_mut;
@@ -18,17 +16,17 @@ fn named(op: Op, name: Option<String>) -> Call {
 }
 
 pub(crate) unsafe extern "C" fn mark_ex(attributes: *const EventAttributes) {
-    // SAFETY: the same promise, passed on.
+    // SAFETY: the caller's guarantee is passed on.
     unsafe { domain_calls::mark_ex(null_mut(), attributes) }
 }
 
 pub(crate) unsafe extern "C" fn mark_a(message: *const c_char) {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     log::write(&named(Op::Mark, unsafe { handles::narrow(message) }));
 }
 
 pub(crate) unsafe extern "C" fn mark_w(message: *const WideChar) {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     log::write(&named(Op::Mark, unsafe { handles::wide(message) }));
 }
 
@@ -38,17 +36,17 @@ pub(crate) unsafe extern "C" fn range_start_ex(attributes: *const EventAttribute
 }
 
 pub(crate) unsafe extern "C" fn range_start_a(message: *const c_char) -> u64 {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     domain_calls::start(named(Op::Start, unsafe { handles::narrow(message) }))
 }
 
 pub(crate) unsafe extern "C" fn range_start_w(message: *const WideChar) -> u64 {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     domain_calls::start(named(Op::Start, unsafe { handles::wide(message) }))
 }
 
 pub(crate) unsafe extern "C" fn range_end(id: u64) {
-    // SAFETY: takes no pointer that is read.
+    // SAFETY: no pointer is dereferenced.
     unsafe { domain_calls::range_end(null_mut(), id) }
 }
 
@@ -58,7 +56,7 @@ pub(crate) unsafe extern "C" fn range_push_ex(attributes: *const EventAttributes
 }
 
 pub(crate) unsafe extern "C" fn range_push_a(message: *const c_char) -> c_int {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     domain_calls::push(
         named(Op::Push, unsafe { handles::narrow(message) }),
         null_mut(),
@@ -66,7 +64,7 @@ pub(crate) unsafe extern "C" fn range_push_a(message: *const c_char) -> c_int {
 }
 
 pub(crate) unsafe extern "C" fn range_push_w(message: *const WideChar) -> c_int {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     domain_calls::push(
         named(Op::Push, unsafe { handles::wide(message) }),
         null_mut(),
@@ -89,16 +87,16 @@ pub(crate) unsafe extern "C" fn name_category_w(category: u32, name: *const Wide
 }
 
 pub(crate) unsafe extern "C" fn name_thread_a(thread: u32, name: *const c_char) {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     name_thread(thread, unsafe { handles::narrow(name) });
 }
 
 pub(crate) unsafe extern "C" fn name_thread_w(thread: u32, name: *const WideChar) {
-    // SAFETY: NVTX passes the program's string on.
+    // SAFETY: NVTX passes on the program's valid string.
     name_thread(thread, unsafe { handles::wide(name) });
 }
 
-/// Writes that the operating-system thread `thread` has a name.
+/// Records the name of the operating-system thread `thread`.
 fn name_thread(thread: u32, name: Option<String>) {
     let mut call = named(Op::NameThread, name);
     call.id = Some(thread.into());

@@ -1,24 +1,24 @@
-//! Handles of domains and registered strings, and what they stand for.
+//! Handles of domains and registered strings, and their names.
 //!
-//! Why numbers and not pointers: a handle comes back from the program, and a wrong one must make a
-//! readable line instead of a crash. Must never import: log, domain_calls, global_calls.
+//! Handles are indices and not pointers, so that a wrong handle from the program produces a
+//! readable line instead of a crash.
 
 use std::ffi::{CStr, c_char};
 use std::sync::{PoisonError, RwLock};
 
 use crate::abi::{Handle, WideChar};
 
-/// All names handed out so far; a handle is an index into it plus one, as null means "none".
+/// All names with a handle. A handle is an index plus one, because null means "none".
 static NAMES: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
-/// Keeps `name` and gives the handle for it.
-pub(crate) fn keep(name: String) -> Handle {
+/// Stores `name` and returns its handle.
+pub(crate) fn intern(name: String) -> Handle {
     let mut names = NAMES.write().unwrap_or_else(PoisonError::into_inner);
     names.push(name);
     std::ptr::without_provenance_mut(names.len())
 }
 
-/// The name behind a handle: `None` for null, a text that says so for one that was never given out.
+/// The name of a handle: `None` for null, an explanatory text for an invalid handle.
 pub(crate) fn resolve(handle: Handle) -> Option<String> {
     let number = handle.addr();
     let index = number.checked_sub(1)?;
@@ -31,32 +31,33 @@ pub(crate) fn resolve(handle: Handle) -> Option<String> {
     )
 }
 
-/// The text of an A function; `None` for null. What is not UTF-8 is replaced.
+/// The text of an A function; `None` for null. Invalid UTF-8 is replaced.
 ///
 /// # Safety
-/// `text` is null or points to a string that ends in NUL and stays unchanged during the call.
+/// `text` must be null or point to a string that ends in NUL and is not changed during the call.
 pub(crate) unsafe fn narrow(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
-    // SAFETY: not null, and the caller vouches for the rest.
+    // SAFETY: not null; the caller guarantees the rest.
     let text = unsafe { CStr::from_ptr(text) };
     Some(text.to_string_lossy().into_owned())
 }
 
-/// The text of a W function; `None` for null. What is no Unicode scalar value is replaced.
+/// The text of a W function; `None` for null. Invalid Unicode scalar values are replaced.
 ///
 /// # Safety
-/// `text` is null or points to wide characters that end in 0 and stay unchanged during the call.
+/// `text` must be null or point to wide characters that end in 0 and are not changed during the
+/// call.
 pub(crate) unsafe fn wide(text: *const WideChar) -> Option<String> {
     if text.is_null() {
         return None;
     }
     let mut out = String::new();
     for index in 0.. {
-        let at = text.wrapping_add(index);
-        // SAFETY: no 0 was met before `at`, so it is still inside the caller's string.
-        let unit = unsafe { at.read() };
+        let character = text.wrapping_add(index);
+        // SAFETY: there was no 0 before `character`, so it is inside the caller's string.
+        let unit = unsafe { character.read() };
         if unit == 0 {
             break;
         }

@@ -1,8 +1,8 @@
-//! The entry point that NVTX calls after it has loaded the library, and the two tables it fills.
+//! The entry point that NVTX calls after loading the library, and the two function tables that it
+//! fills.
 //!
-//! Why its own room: it is all that knows the numbers of NVTX's slots (`NvtxCallbackIdCore`,
-//! `NvtxCallbackIdCore2` in `nvtxDetail/nvtxTypes.h`). Slots left alone become no-ops in NVTX.
-//! Must never import: run.
+//! Slot numbers are those of `NvtxCallbackIdCore` and `NvtxCallbackIdCore2` in
+//! `nvtxDetail/nvtxTypes.h`. Slots that are not filled become no-ops in NVTX.
 
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
@@ -10,27 +10,27 @@ use std::ptr::null_mut;
 use crate::abi::{self, ExportTableCallbacks, Function, GetExportTable};
 use crate::{domain_calls, global_calls, log};
 
-/// A function of ours without its type, as NVTX's tables hold it.
+/// One of our functions without its type, as NVTX's tables store it.
 macro_rules! slot {
     ($id:literal, $function:path, $type:ty) => {
-        // SAFETY: pointers to functions have one size; NVTX casts back to `$type` before a call.
+        // SAFETY: all function pointers have one size; NVTX casts back to `$type` before a call.
         ($id, unsafe {
             std::mem::transmute::<$type, Function>($function as $type)
         })
     };
 }
 
-/// Starts the recording. NVTX takes 1 as success; after 0 it unloads the library and stays a no-op.
+/// Starts recording. Returns 1 for success; after 0 NVTX unloads the library and does nothing.
 ///
 /// # Safety
-/// Only NVTX calls this, once, with its own `nvtxGetExportTable`.
+/// Must only be called by NVTX, once, with its own `nvtxGetExportTable`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn InitializeInjectionNvtx2(get_export_table: GetExportTable) -> c_int {
     if let Err(error) = log::open() {
         eprintln!("nvtx-recorder: nothing will be recorded: {error}");
         return 0;
     }
-    // SAFETY: NVTX's own function.
+    // SAFETY: this is NVTX's own function.
     let table = unsafe { get_export_table(abi::EXPORT_CALLBACKS) };
     // SAFETY: null or NVTX's static table of that type.
     let Some(callbacks) = (unsafe { table.cast::<ExportTableCallbacks>().as_ref() }) else {
@@ -51,10 +51,10 @@ unsafe extern "C" fn InitializeInjectionNvtx2(get_export_table: GetExportTable) 
     c_int::from(core && core2)
 }
 
-/// Puts `functions` into the slots of `module`; false where the module or a slot does not exist.
+/// Stores `functions` in the slots of `module`; false if the module or a slot does not exist.
 ///
 /// # Safety
-/// `callbacks` is NVTX's, and each function has the type of its slot in `module`.
+/// `callbacks` must be NVTX's, and each function must have the type of its slot in `module`.
 unsafe fn attach(
     callbacks: &ExportTableCallbacks,
     module: c_int,
@@ -62,7 +62,7 @@ unsafe fn attach(
 ) -> bool {
     let mut table: *mut *mut Function = null_mut();
     let mut size: c_uint = 0;
-    // SAFETY: NVTX's own function, and both results are ours to write to.
+    // SAFETY: this is NVTX's own function, and both outputs are writable.
     let found =
         unsafe { (callbacks.get_module_function_table)(module, &raw mut table, &raw mut size) };
     if found != 1 || table.is_null() {
@@ -79,7 +79,8 @@ unsafe fn attach(
         if slot.is_null() {
             return false;
         }
-        // SAFETY: a slot of NVTX's that it lets us fill while it calls us, of this function's type.
+        // SAFETY: NVTX allows this slot to be written during this call, and it has this function's
+        // type.
         unsafe { slot.write(function) };
     }
     true

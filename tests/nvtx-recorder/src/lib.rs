@@ -1,15 +1,15 @@
-//! An NVTX injection library that writes down every call a program makes.
+//! An NVTX injection library that records every call of a program.
 //!
-//! Why: Nsight Systems shows what NVTX received, but a test needs it exactly, on any machine and in
-//! milliseconds. NVTX itself offers the way: at the first call it loads the library named by
-//! `NVTX_INJECTION64_PATH` and hands it the table of its functions. The cdylib of this package is
-//! such a library. It writes one JSON line per call to the file named by [`LOG`]; the rlib of this
-//! package runs a program that way ([`record`]) and reads the lines back ([`read`]).
+//! Tests need exactly what NVTX received, on any machine and within milliseconds. At its first call
+//! NVTX loads the library named by `NVTX_INJECTION64_PATH` and passes it the table of its
+//! functions. The cdylib of this package is such a library. It writes one JSON line per call to the
+//! file named by [`LOG`]; the rlib of this package runs a program with it ([`record`]) and reads
+//! the lines back ([`read`]).
 //!
-//! Recorded are all functions of NVTX's modules CORE and CORE2 except the naming of resources. The
-//! A and the W form of a function make the same line.
+//! All functions of NVTX's modules CORE and CORE2 are recorded except the naming of resources. The
+//! A and the W form of a function produce the same line.
 //!
-//! Must never import: gpuprof or the `nvtx` crate. What is under test cannot be the witness too.
+//! This package depends neither on gpuprof nor on the `nvtx` crate, which are under test.
 
 mod abi;
 mod call;

@@ -1,8 +1,7 @@
-//! The log file: one JSON line per call, on disk when the call returns.
+//! The log file: one JSON line per call, on disk before the call returns.
 //!
-//! Why no buffer: programs under test end by `exit`, by a signal or by abort, and the log must be
-//! whole each time. One `write` to a file opened for appending is atomic among threads and forked
-//! children. Must never import: domain_calls, global_calls.
+//! Nothing is buffered, because programs under test end by `exit`, by a signal or by abort. One
+//! `write` to a file opened for appending is atomic between threads and forked children.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,7 +20,7 @@ thread_local! {
     static OPEN: RefCell<HashMap<usize, i32>> = RefCell::default();
 }
 
-/// Opens the file that [`crate::LOG`] names, once.
+/// Opens the file named by [`crate::LOG`], once.
 ///
 /// # Errors
 /// The variable is not set, or the file cannot be opened for appending.
@@ -33,7 +32,7 @@ pub(crate) fn open() -> Result<(), Error> {
     Ok(())
 }
 
-/// A call of `op` by this thread in `domain`, to be filled and written.
+/// A new record of `op` by this thread in `domain`.
 pub(crate) fn begin(op: Op, domain: Handle) -> Call {
     // SAFETY: gettid has no preconditions and cannot fail.
     let thread = unsafe { libc::gettid() };
@@ -44,8 +43,8 @@ pub(crate) fn begin(op: Op, domain: Handle) -> Call {
     )
 }
 
-/// Writes the line of `call`. A line that cannot be written is told on standard error: a test that
-/// misses it then says why.
+/// Writes the line of `call`. A failure is reported on standard error, to explain a test that
+/// misses the line.
 pub(crate) fn write(call: &Call) {
     let Some(mut file) = FILE.get() else { return };
     let written = serde_json::to_vec(call)
@@ -59,7 +58,7 @@ pub(crate) fn write(call: &Call) {
     }
 }
 
-/// Opens one push range and gives its depth; `None` once the thread is being torn down.
+/// Opens a push range and returns its depth; `None` during thread teardown.
 pub(crate) fn level_in(domain: Handle) -> Option<i32> {
     OPEN.try_with(|open| {
         let mut open = open.borrow_mut();
@@ -70,7 +69,7 @@ pub(crate) fn level_in(domain: Handle) -> Option<i32> {
     .ok()
 }
 
-/// Closes one push range and gives its depth: −1 where none is open.
+/// Closes a push range and returns its depth: −1 if none is open.
 pub(crate) fn level_out(domain: Handle) -> Option<i32> {
     OPEN.try_with(|open| {
         let mut open = open.borrow_mut();

@@ -1,7 +1,5 @@
-//! The tests' side: runs a program with the recorder injected and reads what it wrote.
-//!
-//! Why it panics: it is test support, and a missing library or a torn line is a failed test with a
-//! clear message. Must never import: anything that runs inside the program under test.
+//! Test support: runs a program with the recorder injected and reads its log. Errors are panics
+//! with a clear message.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -12,21 +10,21 @@ use crate::call::Call;
 /// The environment variable that names the log file. Lines are appended.
 pub const LOG: &str = "GPUPROF_TEST_NVTX_LOG";
 
-/// The environment variable from which NVTX takes the library to load.
+/// The environment variable with the library that NVTX loads.
 const INJECTION: &str = "NVTX_INJECTION64_PATH";
 
-/// The file name cargo gives the cdylib of this package.
+/// The file name of this package's cdylib.
 const FILE: &str = "libnvtx_recorder.so";
 
 /// The built injection library, found beside the running test, example or binary.
 ///
 /// # Panics
-/// When it is not there, which means that this package is no dependency of the running test.
+/// If the library does not exist, because this package is not a dependency of the running test.
 #[must_use]
 pub fn library() -> PathBuf {
     let program = std::env::current_exe()
         .unwrap_or_else(|error| panic!("the running program's path: {error}"));
-    // `deps` first: cargo writes there, and copies one folder up only when asked for this package.
+    // `deps` first: cargo builds there, and copies one folder up only if this package is requested.
     let mut places = program
         .ancestors()
         .skip(1)
@@ -44,10 +42,10 @@ pub fn library() -> PathBuf {
         })
 }
 
-/// The calls in a log, in the order in which they were made.
+/// The calls in a log, in call order.
 ///
 /// # Panics
-/// When the file cannot be read (a program that made no NVTX call leaves none) or a line is no
+/// If the file cannot be read (a program without NVTX calls creates none) or a line is not a
 /// [`Call`].
 #[must_use]
 pub fn read(path: impl AsRef<Path>) -> Vec<Call> {
@@ -58,11 +56,11 @@ pub fn read(path: impl AsRef<Path>) -> Vec<Call> {
     text.lines().map(parse).collect()
 }
 
-/// Runs `command` to its end with the recorder injected and gives its output and the NVTX calls it
-/// made: none when it never called NVTX. The exit status is the caller's to check.
+/// Runs `command` to its end with the recorder injected. Returns its output and its NVTX calls,
+/// which are empty if it never called NVTX. The caller checks the exit status.
 ///
 /// # Panics
-/// When the program cannot be started, and as [`library`] and [`read`] do.
+/// If the program cannot be started, and as [`library`] and [`read`] do.
 pub fn record(command: &mut Command) -> (Output, Vec<Call>) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -70,7 +68,7 @@ pub fn record(command: &mut Command) -> (Output, Vec<Call>) {
         "nvtx-recorder-{}-{count}.jsonl",
         std::process::id()
     ));
-    // A left-over of an earlier process with this number must not be read as this program's.
+    // A file left by an earlier process with this id must not be read.
     let _ = std::fs::remove_file(&log);
     let output = command
         .env(INJECTION, library())

@@ -1,7 +1,7 @@
-//! The recorder writes down what NVIDIA's own `nvtx` crate says, and nothing else.
+//! The recorder records exactly the calls of NVIDIA's own `nvtx` crate.
 //!
-//! Each test runs itself in a second process with the recorder injected: NVTX takes the library
-//! once per process, at its first call.
+//! Each test runs itself in a second process with the recorder injected, because NVTX loads the
+//! library once per process, at its first call.
 
 use std::process::Command;
 
@@ -10,8 +10,8 @@ use nvtx::sys::{self, EventAttributes, MessageType, PayloadType as Kind, ffi};
 use nvtx_recorder::{Call, LOG, Op, PayloadType, record};
 use serde_json::Number;
 
-/// In the second process: makes the calls and gives `None`. In the first: runs the second, gives
-/// its calls.
+/// In the second process: makes the calls and returns `None`. In the first: runs the second and
+/// returns its calls.
 fn calls_of(test: &str, make: impl FnOnce()) -> Option<Vec<Call>> {
     if std::env::var_os(LOG).is_some() {
         make();
@@ -23,7 +23,7 @@ fn calls_of(test: &str, make: impl FnOnce()) -> Option<Vec<Call>> {
     Some(calls)
 }
 
-/// A message that takes the way of NVTX's W functions.
+/// A message that uses NVTX's W functions.
 fn wide(text: &str) -> nvtx::Str {
     nvtx::Str::try_from(text).expect("no NUL inside")
 }
@@ -32,7 +32,7 @@ fn ops(calls: &[Call]) -> Vec<Op> {
     calls.iter().map(|call| call.op).collect()
 }
 
-/// Attributes with a message of `message_type`, as a program fills them by hand.
+/// Attributes with a message of `message_type`, filled by hand.
 fn attributes(message_type: MessageType, message: ffi::nvtxMessageValue_t) -> EventAttributes {
     EventAttributes {
         version: sys::NVTX_VERSION.cast_unsigned(),

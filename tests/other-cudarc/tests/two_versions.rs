@@ -27,7 +27,7 @@ fn main() -> std::process::ExitCode {
 
 const LEN: usize = 4;
 
-/// The other library of the program: all of it is the older cudarc's.
+/// A library that uses the older cudarc.
 struct Old {
     stream: Arc<old::CudaStream>,
     saxpy: old::CudaFunction,
@@ -64,11 +64,11 @@ impl Old {
     }
 }
 
-/// gpuprof knows nothing of the older types; their handles say all it needs.
+/// gpuprof does not know the older types; the raw handles are enough.
 impl HasStream for Old {
     fn stream_ref(&self) -> Option<StreamRef<'_>> {
         let context = self.stream.context().cu_ctx();
-        // SAFETY: `self` keeps both, and spans are given `self` by reference alone.
+        // SAFETY: `self` owns both handles, and spans only borrow `self`.
         Some(unsafe { StreamRef::from_raw(self.stream.cu_stream().cast(), context.cast()) })
     }
 }
@@ -120,7 +120,7 @@ fn both_versions_are_timed_on_one_context() {
 fn a_stream_that_both_versions_have_is_one_stream() {
     let w = world_with(2);
     let old = Old::new(0);
-    // SAFETY: the stream is of this context, and `old` keeps it.
+    // SAFETY: the stream belongs to this context, and `old` owns it.
     let wrapped = unsafe {
         let handle = old.stream.cu_stream().cast();
         w.gpu.context.wrap_borrowed_stream(handle)
@@ -144,7 +144,7 @@ fn a_context_that_only_the_older_version_holds_ends_when_it_lets_go() {
         let old = Old::new(1);
         on_old(&w, &old, 1_000);
         old.stream.context().synchronize().expect("synchronize");
-        // Its times are read while it lives, as `StreamRef::from_raw` asks for.
+        // Its times are read while the context is alive, as `StreamRef::from_raw` requires.
         until(|| {
             let profile = session.snapshot();
             function(&profile, "on_old")

@@ -1,7 +1,7 @@
-//! Whatever the attribute accepts when it measures, it accepts switched off, and the functions do
-//! the same.
+//! Promise: the attribute accepts the same functions switched off as when it measures, and their
+//! behaviour is unchanged.
 
-// The files are programs of their own as well, where everything is public or private.
+// The files are also programs of their own, where all items are public or private.
 #![allow(unreachable_pub)]
 
 #[path = "../../suite/ui/pass/asynchronous.rs"]

@@ -1,5 +1,5 @@
-//! Switched off, gpuprof records nothing and evaluates nothing, and the program runs as it would
-//! without.
+//! Promise: switched off, gpuprof records and evaluates nothing, and the program behaves as without
+//! it.
 
 use gpuprof::Profile;
 use std::task::{Context, Poll, Waker};

@@ -1,15 +1,14 @@
 //! Promise: switched off, the attribute and `scope!` add no instruction. The same source is
-//! compiled with and without them, optimized, and the two assemblies are the same text.
+//! compiled with and without them, optimized, and both assemblies are identical.
 //!
-//! Compiled apart rather than as twins in one program, where the compiler folds equal functions
-//! into one.
+//! Compiled separately, because within one program the compiler merges identical functions.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/same_code/functions.rs");
 
-/// The functions that must be found, or nothing was compared.
+/// The functions that must be present for the comparison to be valid.
 const FUNCTIONS: [&str; 9] = [
     "leaf",
     "saxpy",
@@ -29,14 +28,14 @@ fn no_instruction_is_added() {
     for function in FUNCTIONS {
         assert!(plain.contains(&format!("\n{function}:\n")), "no {function}");
     }
-    // It can tell: one counter in one function shows.
+    // The comparison is sensitive: one counter in one function is visible.
     assert!(difference(&plain, &assembly(&gpuprof, "touched")).is_some());
     if let Some(difference) = difference(&plain, &assembly(&gpuprof, "annotated")) {
         panic!("annotated functions are other machine code\n{difference}");
     }
 }
 
-/// The switched-off gpuprof, optimized: the one that this package depends on.
+/// The optimized switched-off gpuprof that this package depends on.
 fn library() -> PathBuf {
     let output = Command::new(env!("CARGO"))
         .args(["build", "--release", "--lib", "--package", "switched-off"])
@@ -46,7 +45,7 @@ fn library() -> PathBuf {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    // One line for each library; a reader of JSON would be a dependency for this alone.
+    // One line per library; a JSON parser would be a dependency for this alone.
     let lines = String::from_utf8(output.stdout).unwrap();
     let line = lines
         .lines()
@@ -60,11 +59,11 @@ fn library() -> PathBuf {
     file.into()
 }
 
-/// The source's assembly under one `--cfg`, without the lines that say where it came from.
+/// The assembly of the source under one `--cfg`, without lines about its origin.
 fn assembly(gpuprof: &Path, cfg: &str) -> String {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("same_code_{cfg}.s"));
     let folder = gpuprof.parent().unwrap();
-    // The library lies beside its dependencies or one folder above them.
+    // The library is beside its dependencies or one folder above them.
     let dependencies = match folder.ends_with("deps") {
         true => folder.into(),
         false => folder.join("deps"),

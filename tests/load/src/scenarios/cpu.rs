@@ -1,9 +1,9 @@
-//! Many calls that have no GPU part.
+//! Many calls without GPU work.
 
 use gpuprof::gpu_profile;
 
-use crate::memory::Since;
-use crate::scenario::{Form, Memory, Seen, report, same, session};
+use crate::memory::ResidentMemory;
+use crate::scenario::{Memory, Outcome, Size, check_equal, report, session};
 use support::{assert_consistent, function};
 
 #[gpu_profile(cpu)]
@@ -16,34 +16,34 @@ fn outer(calls: u64) {
 #[gpu_profile(cpu)]
 fn inner() {}
 
-/// A loop of spans, every hundredth around the others.
-pub(super) fn spans(form: Form) -> Result<Seen, String> {
+/// A loop of spans, every hundredth of which encloses the others.
+pub(super) fn spans(size: Size) -> Result<Outcome, String> {
     const INSIDE: u64 = 99;
     let session = session();
     let make = |calls: u64| (0..calls / (INSIDE + 1)).for_each(|_| outer(INSIDE));
-    let (warm_up, calls) = form.pick((10_000, 1_000_000), (1_000_000, 100_000_000));
+    let (warm_up, calls) = size.pick((10_000, 1_000_000), (1_000_000, 100_000_000));
     make(warm_up);
     report(&session)?;
-    let since = Since::now();
+    let since = ResidentMemory::now();
     make(calls);
     let growth = since.growth();
-    let (profile, took) = report(&session)?;
+    let (profile, elapsed) = report(&session)?;
     assert_consistent(&profile);
     let all = warm_up + calls;
-    same("calls", profile.diagnostics.calls, all)?;
-    same(
+    check_equal("calls", profile.diagnostics.calls, all)?;
+    check_equal(
         "of inner",
         function(&profile, "scenarios::cpu::inner").calls,
         all / 100 * 99,
     )?;
-    same(
+    check_equal(
         "dropped",
         profile.diagnostics.dropped + profile.diagnostics.histogram_dropped,
         0,
     )?;
-    Ok(Seen {
+    Ok(Outcome {
         calls: all,
-        what: format!("every call counted; report in {took:.1?}"),
+        what: format!("every call counted; report in {elapsed:.1?}"),
         memory: Memory::flat(growth),
     })
 }

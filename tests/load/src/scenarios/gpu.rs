@@ -1,4 +1,4 @@
-//! Calls with GPU work on the simulated device, and threads with both kinds.
+//! Calls with GPU work on the simulated device, and threads with both kinds of calls.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex};
@@ -10,15 +10,15 @@ use gpuprof::profile::UntimedReasons;
 use gpuprof::{Profile, Session, gpu_profile};
 
 use super::scheduling;
-use crate::memory::Since;
-use crate::scenario::{Form, Memory, Seen, grouped, report, same, session};
+use crate::memory::ResidentMemory;
+use crate::scenario::{Memory, Outcome, Size, check_equal, report, session, with_separators};
 use support::{Gpu, assert_consistent};
 
-/// More than one thread can have under way, and one context, while a slow host makes them.
-const MORE_THAN_FIT: u64 = 30_000;
-/// Less than one thread's queue to the resolver holds.
-const FITS: u64 = 2_000;
-/// A context has 16,384 pairs of events.
+/// More calls than one thread, and one context, can have pending, even on a slow host.
+const OVERLOAD_CALLS: u64 = 30_000;
+/// Fewer calls than one thread's queue to the resolver holds.
+const BATCH_CALLS: u64 = 2_000;
+/// Nearly all of the 16,384 event pairs of a context.
 const NEARLY_ALL_PAIRS: u64 = 16_000;
 
 #[gpu_profile]
@@ -29,8 +29,8 @@ fn launch(stream: &Arc<CudaStream>, gpu: &Gpu, ns: u64) {
 #[gpu_profile(cpu)]
 fn on_cpu() {}
 
-/// A device whose events take no time of their own, so that it keeps up with any host, and whose
-/// queues never hold the program up: it is gpuprof's own queues that are to fill.
+/// A device whose events take no time, so that it keeps up with any host, and whose queues never
+/// block the program: gpuprof's own queues are to fill.
 fn device() -> Gpu {
     let sim = simcuda::install().expect("the simulated driver is built");
     sim.set_event_ns(0);
@@ -38,16 +38,17 @@ fn device() -> Gpu {
     Gpu::new(sim, 0)
 }
 
-/// What the warm-up came to.
+/// The calls of the warm-up.
 struct WarmUp {
     calls: u64,
     timed: u64,
 }
 
-/// Makes calls behind a long kernel until nearly all pairs of events wait for it, and lets the
-/// device catch up: whatever a call can fill has then been full, and has all its memory.
+/// Makes calls behind a long kernel until nearly all event pairs are pending, then waits for the
+/// device. Everything that calls can fill has then been full and has allocated its memory.
 ///
-/// On a busy machine the resolver takes long to make that many events, so the kernel gets longer.
+/// On a busy machine the resolver needs long to create that many events, so each try uses a longer
+/// kernel.
 fn warm_up(gpu: &Gpu, session: &Session) -> Result<WarmUp, String> {
     const TRIES: u32 = 5;
     for attempt in 0..TRIES {
@@ -55,18 +56,18 @@ fn warm_up(gpu: &Gpu, session: &Session) -> Result<WarmUp, String> {
         let end = Instant::now() + long;
         launch(&gpu.stream, gpu, long.as_nanos() as u64);
         let is_full = loop {
-            (0..FITS).for_each(|_| launch(&gpu.stream, gpu, 100));
+            (0..BATCH_CALLS).for_each(|_| launch(&gpu.stream, gpu, 100));
             if session.snapshot().diagnostics.untimed.unfinished >= NEARLY_ALL_PAIRS {
                 break true;
             }
             if Instant::now() > end {
                 break false;
             }
-            // The resolver's turn.
+            // Lets the resolver run.
             thread::sleep(Duration::from_millis(1));
         };
         gpu.context.synchronize().expect("synchronize");
-        let diagnostics = settle(session)?.diagnostics;
+        let diagnostics = wait_until_timed(session)?.diagnostics;
         if is_full {
             return Ok(WarmUp {
                 calls: diagnostics.calls,
@@ -77,45 +78,45 @@ fn warm_up(gpu: &Gpu, session: &Session) -> Result<WarmUp, String> {
     Err("the device was never left behind".to_owned())
 }
 
-/// `Err` where of `calls` with GPU work fewer than `percent` in a hundred were timed: that the rest
-/// is counted is not enough where the device keeps up.
-fn enough(timed: u64, calls: u64, percent: u64) -> Result<(), String> {
+/// An error if fewer than `percent` of `calls` with GPU work were timed: if the device keeps up,
+/// counting the untimed calls is not enough.
+fn check_timed_share(timed: u64, calls: u64, percent: u64) -> Result<(), String> {
     match timed * 100 >= calls * percent {
         true => Ok(()),
         false => Err(format!(
-            "only {} of {} GPU calls timed, {percent} % wanted",
-            grouped(timed),
-            grouped(calls)
+            "only {} of {} GPU calls timed, {percent} % required",
+            with_separators(timed),
+            with_separators(calls)
         )),
     }
 }
 
-/// Waits until every GPU time is read; only one that is lost takes this long.
-fn settle(session: &Session) -> Result<Profile, String> {
+/// Waits until every GPU time has been read; the limit is reached only if one is lost.
+fn wait_until_timed(session: &Session) -> Result<Profile, String> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let profile = session.snapshot();
         match profile.diagnostics.untimed.unfinished {
             0 => return Ok(profile),
             lost if Instant::now() > deadline => {
-                return Err(format!("{lost} GPU times never came"));
+                return Err(format!("{lost} GPU times were never read"));
             }
             _ => thread::sleep(Duration::from_millis(1)),
         }
     }
 }
 
-/// Every call with a stream is timed or has its reason; what of it, in words.
-fn accounted(profile: &Profile, gpu_calls: u64) -> Result<String, String> {
+/// Checks that every call with a stream is timed or has a reason. Returns a summary.
+fn check_accounting(profile: &Profile, gpu_calls: u64) -> Result<String, String> {
     let diagnostics = &profile.diagnostics;
-    same(
+    check_equal(
         "calls with a stream",
         diagnostics.calls_with_stream,
         gpu_calls,
     )?;
     let known = diagnostics.timed_calls + diagnostics.captured_calls + diagnostics.untimed.sum();
-    same("timed and untimed calls", known, gpu_calls)?;
-    same(
+    check_equal("timed and untimed calls", known, gpu_calls)?;
+    check_equal(
         "dropped",
         diagnostics.dropped + diagnostics.histogram_dropped,
         0,
@@ -128,19 +129,19 @@ fn accounted(profile: &Profile, gpu_calls: u64) -> Result<String, String> {
     } = diagnostics.untimed;
     let mut what = format!(
         "simulated device: {} GPU-timed",
-        grouped(diagnostics.timed_calls)
+        with_separators(diagnostics.timed_calls)
     );
     for (count, why) in [
-        (pool_exhausted, "for want of events"),
-        (queue_full, "for want of room in the queue"),
+        (pool_exhausted, "without a free event"),
+        (queue_full, "with a full queue"),
         (unfinished, "unfinished on the GPU"),
     ] {
         if count > 0 {
-            what += &format!(", {} {why}", grouped(count));
+            what += &format!(", {} {why}", with_separators(count));
         }
     }
     let named = pool_exhausted + queue_full + unfinished;
-    same(
+    check_equal(
         "untimed for other reasons",
         diagnostics.untimed.sum() - named,
         0,
@@ -148,57 +149,57 @@ fn accounted(profile: &Profile, gpu_calls: u64) -> Result<String, String> {
     Ok(what)
 }
 
-/// One stream, one launch a call.
-pub(super) fn spans(form: Form) -> Result<Seen, String> {
+/// One stream, one launch per call.
+pub(super) fn spans(size: Size) -> Result<Outcome, String> {
     let gpu = device();
     let session = session();
     let before = warm_up(&gpu, &session)?;
-    // In the short form the program waits for the resolver, which a busy machine may hold up: every
-    // call is timed then. In the full form one thread that does nothing else can be a little faster
+    // At the short size the program waits for the resolver, which a busy machine may delay, so
+    // every call is timed. At full size a thread that does nothing else can be slightly faster
     // than the resolver.
-    let (burst, bursts, percent) = form.pick((FITS, 25, 100), (100_000, 100, 75));
+    let (burst, bursts, percent) = size.pick((BATCH_CALLS, 25, 100), (100_000, 100, 75));
     let make = |bursts: u64| {
         for _ in 0..bursts {
             (0..burst).for_each(|_| launch(&gpu.stream, &gpu, 100));
-            if form == Form::Short {
+            if size == Size::Short {
                 gpu.context.synchronize().expect("synchronize");
-                settle(&session)?;
+                wait_until_timed(&session)?;
             }
         }
         Ok::<(), String>(())
     };
-    // What a snapshot takes is taken once.
+    // The first snapshot allocates its memory.
     make(1)?;
-    let since = Since::now();
+    let since = ResidentMemory::now();
     make(bursts)?;
     let calls = burst * (1 + bursts);
     let growth = since.growth();
     gpu.context.synchronize().expect("synchronize");
-    settle(&session)?;
-    let (profile, took) = report(&session)?;
+    wait_until_timed(&session)?;
+    let (profile, elapsed) = report(&session)?;
     assert_consistent(&profile);
     let all = before.calls + calls;
-    same("calls", profile.diagnostics.calls, all)?;
-    let what = accounted(&profile, all)?;
+    check_equal("calls", profile.diagnostics.calls, all)?;
+    let what = check_accounting(&profile, all)?;
     let timed = profile.diagnostics.timed_calls - before.timed;
-    enough(timed, calls, percent)?;
-    Ok(Seen {
+    check_timed_share(timed, calls, percent)?;
+    Ok(Outcome {
         calls: all,
-        what: format!("{what}; report in {took:.1?}"),
+        what: format!("{what}; report in {elapsed:.1?}"),
         memory: Memory::flat(growth),
     })
 }
 
-/// As many threads as a large machine has cores, with a stream each.
-pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
+/// As many threads as a large machine has cores, with one stream each.
+pub(super) fn threads_at_once(size: Size) -> Result<Outcome, String> {
     const THREADS: u64 = 64;
     let gpu = device();
     let session = session();
     let warm_up = warm_up(&gpu, &session)?;
-    // Each thread's queue takes its memory when it first comes round, at 4,096 timed calls: one
-    // thread after another, and in bursts that leave nothing untimed.
+    // A thread's queue allocates its memory on its first pass, at 4,096 timed calls. So the warm-up
+    // runs one thread after another, in bursts that leave no call untimed.
     const BURST: u64 = 20;
-    let (before, calls) = form.pick((BURST, 20), (5_000, 40_000));
+    let (before, calls) = size.pick((BURST, 20), (5_000, 40_000));
     let turn = Mutex::new(());
     let (gpu, together) = (&gpu, Barrier::new(THREADS as usize + 1));
     let growth = thread::scope(|scope| {
@@ -226,9 +227,9 @@ pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
             });
         }
         together.wait();
-        // Also while it runs.
+        // Snapshots while the threads run.
         drop(session.snapshot());
-        let since = Since::now();
+        let since = ResidentMemory::now();
         together.wait();
         together.wait();
         let growth = since.growth();
@@ -236,21 +237,20 @@ pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
         growth
     });
     gpu.context.synchronize().expect("synchronize");
-    settle(&session)?;
-    let (profile, took) = report(&session)?;
+    wait_until_timed(&session)?;
+    let (profile, elapsed) = report(&session)?;
     assert_consistent(&profile);
     let each = THREADS * (before + calls);
     let gpu_calls = warm_up.calls + each;
-    same("calls", profile.diagnostics.calls, gpu_calls + each)?;
-    let what = accounted(&profile, gpu_calls)?;
-    // All their calls share the events of one context, and its one resolver.
-    enough(profile.diagnostics.timed_calls - warm_up.timed, each, 40)?;
-    Ok(Seen {
+    check_equal("calls", profile.diagnostics.calls, gpu_calls + each)?;
+    let what = check_accounting(&profile, gpu_calls)?;
+    // All calls share the events of one context and its resolver.
+    check_timed_share(profile.diagnostics.timed_calls - warm_up.timed, each, 40)?;
+    Ok(Outcome {
         calls: gpu_calls + each,
-        what: format!("{what}; report in {took:.1?}"),
-        // Calls that wait for their GPU times lie in a store that the warm-up has filled. Where
-        // each of them lies the resolver knows thread by thread: 4 bytes for each of 16,384 pairs
-        // of events, should they all be one thread's.
+        what: format!("{what}; report in {elapsed:.1?}"),
+        // Pending calls are in a store that the warm-up has filled. The resolver's index of them is
+        // per thread: 4 bytes for each of 16,384 event pairs, if one thread has them all.
         memory: Memory {
             allowed: THREADS * (64 << 10),
             ..Memory::flat(growth)
@@ -259,7 +259,7 @@ pub(super) fn threads_at_once(form: Form) -> Result<Seen, String> {
 }
 
 /// Threads that come and go, every sixteenth with GPU work.
-pub(super) fn short_lived_threads(form: Form) -> Result<Seen, String> {
+pub(super) fn short_lived_threads(size: Size) -> Result<Outcome, String> {
     const AT_ONCE: u64 = 16;
     let gpu = device();
     let session = session();
@@ -271,81 +271,81 @@ pub(super) fn short_lived_threads(form: Form) -> Result<Seen, String> {
             });
         }
     };
-    let (before, threads) = form.pick((800, 3_200), (500_000, 1_000_000));
+    let (before, threads) = size.pick((800, 3_200), (500_000, 1_000_000));
     let warm_up = warm_up(&gpu, &session)?;
     make(before);
     drop(session.snapshot());
-    let since = Since::now();
+    let since = ResidentMemory::now();
     make(threads);
     let growth = since.growth();
     gpu.context.synchronize().expect("synchronize");
-    settle(&session)?;
-    let (profile, took) = report(&session)?;
+    wait_until_timed(&session)?;
+    let (profile, elapsed) = report(&session)?;
     assert_consistent(&profile);
     let all = before + threads;
-    same("calls", profile.diagnostics.calls, warm_up.calls + all)?;
-    let seen: u32 = profile
+    check_equal("calls", profile.diagnostics.calls, warm_up.calls + all)?;
+    let outcome: u32 = profile
         .functions
         .iter()
         .map(|function| function.threads)
         .sum();
-    // The warm-up was one more.
-    same("threads", u64::from(seen), all + 1)?;
-    let what = accounted(&profile, warm_up.calls + all / AT_ONCE)?;
-    // Each has a queue of its own, with one call in it.
-    enough(
+    // The warm-up thread is one more.
+    check_equal("threads", u64::from(outcome), all + 1)?;
+    let what = check_accounting(&profile, warm_up.calls + all / AT_ONCE)?;
+    // Each thread has its own queue, with one call in it.
+    check_timed_share(
         profile.diagnostics.timed_calls - warm_up.timed,
         all / AT_ONCE,
         99,
     )?;
-    Ok(Seen {
+    Ok(Outcome {
         calls: warm_up.calls + all,
         what: format!(
-            "{} threads, all counted; {what}; report in {took:.1?}",
-            grouped(all)
+            "{} threads, all counted; {what}; report in {elapsed:.1?}",
+            with_separators(all)
         ),
         memory: Memory::flat(growth),
     })
 }
 
-/// A millisecond of GPU work for every few microseconds of host time.
-pub(super) fn behind(form: Form) -> Result<Seen, String> {
+/// One millisecond of GPU work for every few microseconds of host time.
+pub(super) fn behind(size: Size) -> Result<Outcome, String> {
     let gpu = device();
     let session = session();
-    let calls = form.pick(30_000, 1_000_000);
+    let calls = size.pick(30_000, 1_000_000);
     let make = |calls: u64| (0..calls).for_each(|_| launch(&gpu.stream, &gpu, 1_000_000));
-    make(MORE_THAN_FIT);
+    make(OVERLOAD_CALLS);
     drop(session.snapshot());
-    let since = Since::now();
+    let since = ResidentMemory::now();
     make(calls);
     let growth = since.growth();
-    let (profile, took) = report(&session)?;
+    let (profile, elapsed) = report(&session)?;
     assert_consistent(&profile);
-    let all = MORE_THAN_FIT + calls;
-    same("calls", profile.diagnostics.calls, all)?;
-    let what = accounted(&profile, all)?;
+    let all = OVERLOAD_CALLS + calls;
+    check_equal("calls", profile.diagnostics.calls, all)?;
+    let what = check_accounting(&profile, all)?;
     if profile.diagnostics.untimed.pool_exhausted == 0
         || profile.diagnostics.untimed.unfinished == 0
     {
-        return Err(format!("the GPU kept up: {what}"));
+        return Err(format!("the GPU was not overloaded: {what}"));
     }
-    Ok(Seen {
+    Ok(Outcome {
         calls: all,
-        what: format!("{what}; report in {took:.1?}"),
+        what: format!("{what}; report in {elapsed:.1?}"),
         memory: Memory::flat(growth),
     })
 }
 
 const RESOLVER: &str = "gpuprof-resolver";
 
-/// One processor for everybody, and the resolver last in line for it.
-pub(super) fn starved(form: Form) -> Result<Seen, String> {
+/// One processor for all threads, with the lowest priority for the resolver.
+pub(super) fn starved(size: Size) -> Result<Outcome, String> {
     scheduling::share_one()?;
     let gpu = device();
     let session = session();
     let warm_up = warm_up(&gpu, &session)?;
     scheduling::only_when_idle(RESOLVER, true)?;
-    let calls = form.pick(50_000, 1_000_000);
+    let calls = size.pick(50_000, 1_000_000);
     let over = AtomicBool::new(false);
     let growth = thread::scope(|scope| {
         scope.spawn(|| {
@@ -353,7 +353,7 @@ pub(super) fn starved(form: Form) -> Result<Seen, String> {
                 on_cpu();
             }
         });
-        let since = Since::now();
+        let since = ResidentMemory::now();
         (0..calls).for_each(|_| launch(&gpu.stream, &gpu, 100));
         let growth = since.growth();
         over.store(true, Relaxed);
@@ -361,14 +361,14 @@ pub(super) fn starved(form: Form) -> Result<Seen, String> {
     });
     scheduling::only_when_idle(RESOLVER, false)?;
     gpu.context.synchronize().expect("synchronize");
-    let profile = settle(&session)?;
+    let profile = wait_until_timed(&session)?;
     assert_consistent(&profile);
     let all = warm_up.calls + calls;
-    let what = accounted(&profile, all)?;
+    let what = check_accounting(&profile, all)?;
     if profile.diagnostics.untimed.queue_full == 0 {
-        return Err(format!("the resolver kept up: {what}"));
+        return Err(format!("the resolver was not starved: {what}"));
     }
-    Ok(Seen {
+    Ok(Outcome {
         calls: profile.diagnostics.calls,
         what,
         memory: Memory::flat(growth),

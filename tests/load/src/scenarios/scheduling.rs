@@ -1,14 +1,14 @@
-//! Who runs when: what Linux decides, decided for a test.
+//! Thread scheduling on Linux: processor affinity and priority.
 
 use std::mem;
 use std::{fs, io};
 
-/// Puts this process, with all threads to come, on one processor.
+/// Restricts this process, with all future threads, to one processor.
 pub(super) fn share_one() -> Result<(), String> {
-    // SAFETY: a set of processors is plain numbers, for which zero is the empty set.
+    // SAFETY: `cpu_set_t` is plain numbers, and zero is the empty set.
     let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
     let size = size_of::<libc::cpu_set_t>();
-    // SAFETY: the set is as large as it says, and ours.
+    // SAFETY: the set has the stated size and is writable.
     let status = unsafe { libc::sched_getaffinity(0, size, &raw mut set) };
     answer(status, "sched_getaffinity")?;
     let allowed = (0..libc::CPU_SETSIZE as usize).find(|&processor| {
@@ -16,7 +16,7 @@ pub(super) fn share_one() -> Result<(), String> {
         unsafe { libc::CPU_ISSET(processor, &set) }
     });
     let processor = allowed.ok_or("no processor is allowed")?;
-    // SAFETY: the set is ours.
+    // SAFETY: the set is a local variable.
     unsafe { libc::CPU_ZERO(&mut set) };
     // SAFETY: the processor is within the set.
     unsafe { libc::CPU_SET(processor, &mut set) };
@@ -25,21 +25,21 @@ pub(super) fn share_one() -> Result<(), String> {
     answer(status, "sched_setaffinity")
 }
 
-/// Lets the thread of this name run when nobody else wants to, or like anybody again.
+/// Gives the named thread the idle priority, or the normal one again.
 pub(super) fn only_when_idle(name: &str, idle: bool) -> Result<(), String> {
     let policy = match idle {
         true => libc::SCHED_IDLE,
         false => libc::SCHED_OTHER,
     };
     let thread = thread_called(name).ok_or(format!("no thread is called {name}"))?;
-    // SAFETY: these are plain numbers, for which zero is a value.
+    // SAFETY: the parameters are plain numbers, for which zero is valid.
     let parameters: libc::sched_param = unsafe { mem::zeroed() };
-    // SAFETY: the thread is one of this process's, and the parameters live through the call.
+    // SAFETY: the thread belongs to this process, and the parameters live through the call.
     let status = unsafe { libc::sched_setscheduler(thread, policy, &raw const parameters) };
     answer(status, "sched_setscheduler")
 }
 
-/// Linux cuts the names of threads.
+/// Linux truncates thread names.
 const LONGEST_NAME: usize = 15;
 
 fn thread_called(name: &str) -> Option<libc::pid_t> {

@@ -1,5 +1,5 @@
-//! What `same_code.rs` compiles: each function plain, with `--cfg annotated` under the attribute,
-//! and with `--cfg touched` with something that must show.
+//! The source that `same_code.rs` compiles: each function plain, with `--cfg annotated` under the
+//! attribute, and with `--cfg touched` with a visible difference.
 
 use std::future::Future;
 use std::pin::pin;
