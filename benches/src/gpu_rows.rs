@@ -27,10 +27,10 @@ pub(crate) const ROWS: [(&str, Call); 4] = [
 ];
 
 /// One call of a row. The number selects the event pair.
-pub(crate) type Call = fn(&Lane, u64) -> Result<(), DriverError>;
+pub(crate) type Call = fn(&LaunchStream, u64) -> Result<(), DriverError>;
 
 /// The stream of one thread, and events for one block.
-pub(crate) struct Lane {
+pub(crate) struct LaunchStream {
     stream: Arc<CudaStream>,
     function: sys::CUfunction,
     x: sys::CUdeviceptr,
@@ -38,7 +38,7 @@ pub(crate) struct Lane {
     pairs: Vec<[sys::CUevent; 2]>,
 }
 
-impl Lane {
+impl LaunchStream {
     /// Creates them on the first device. Nothing is destroyed, because the process ends.
     ///
     /// # Errors
@@ -126,36 +126,36 @@ fn buffer() -> Result<sys::CUdeviceptr, DriverError> {
 }
 
 #[inline(never)]
-fn bare(lane: &Lane, _index: u64) -> Result<(), DriverError> {
-    lane.launch()
+fn bare(launcher: &LaunchStream, _index: u64) -> Result<(), DriverError> {
+    launcher.launch()
 }
 
 #[inline(never)]
-fn by_hand(lane: &Lane, index: u64) -> Result<(), DriverError> {
-    let [start, end] = lane.pair(index);
-    lane.record(start)?;
-    lane.launch()?;
-    lane.record(end)
+fn by_hand(launcher: &LaunchStream, index: u64) -> Result<(), DriverError> {
+    let [start, end] = launcher.pair(index);
+    launcher.record(start)?;
+    launcher.launch()?;
+    launcher.record(end)
 }
 
 #[inline(never)]
-fn by_hand_checked(lane: &Lane, index: u64) -> Result<(), DriverError> {
-    let [start, end] = lane.pair(index);
-    lane.check()?;
-    lane.record(start)?;
-    lane.launch()?;
-    lane.check()?;
-    lane.record(end)
+fn by_hand_checked(launcher: &LaunchStream, index: u64) -> Result<(), DriverError> {
+    let [start, end] = launcher.pair(index);
+    launcher.check()?;
+    launcher.record(start)?;
+    launcher.launch()?;
+    launcher.check()?;
+    launcher.record(end)
 }
 
 #[inline(never)]
-fn span(lane: &Lane, _index: u64) -> Result<(), DriverError> {
-    annotated(&lane.stream, lane)
+fn span(launcher: &LaunchStream, _index: u64) -> Result<(), DriverError> {
+    annotated(&launcher.stream, launcher)
 }
 
 #[gpu_profile(name = "bench/gpu")]
 #[inline(never)]
-fn annotated(stream: &Arc<CudaStream>, lane: &Lane) -> Result<(), DriverError> {
+fn annotated(stream: &Arc<CudaStream>, launcher: &LaunchStream) -> Result<(), DriverError> {
     black_box(stream);
-    lane.launch()
+    launcher.launch()
 }

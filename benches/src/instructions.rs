@@ -69,7 +69,7 @@ fn instructions(programs: &Programs, case: &Case, calls: u64) -> Result<u64, Str
     }
     let output = command
         .output()
-        .map_err(|error| format!("cannot run valgrind ({error}); it is a package of that name"))?;
+        .map_err(|error| format!("cannot run valgrind: {error}; install the package valgrind"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     collected(&said).ok_or_else(|| format!("valgrind: {}", said.trim_end()))
 }

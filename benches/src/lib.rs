@@ -28,14 +28,14 @@ use std::process::ExitCode;
 
 const HELP: &str = "\
 cost [--short] [--json FILE] [--off PROGRAM] [--width COLUMNS]
-    measure everything and print one table; --short makes one quick round, whose times mean nothing;
-    PROGRAM is cost-off, this program with gpuprof switched off: beside this one unless said
+    measure everything and print one table; --short runs one round, whose times mean nothing;
+    PROGRAM is cost-off, built with gpuprof switched off; the default is beside this program
 cost count [--off PROGRAM] [--width COLUMNS]
     instructions per call, counted by valgrind
 cost loop ROW CALLS
-    only call one row so often: for valgrind, perf or a stop watch
+    only call one row CALLS times, for valgrind, perf or a stop watch
 cost worker
-    answer requests on standard input: what this program starts itself as";
+    answer requests on standard input; used internally";
 
 /// Runs the program.
 #[must_use]

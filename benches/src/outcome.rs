@@ -14,7 +14,7 @@ pub(crate) struct Outcome {
     pub(crate) rounds: usize,
     pub(crate) times: Vec<Time>,
     pub(crate) memory: Vec<Memory>,
-    pub(crate) own_cost: Vec<OwnCost>,
+    pub(crate) overhead: Vec<OverheadComparison>,
     pub(crate) promises: Vec<Promise>,
     /// What could not be measured, with the reason.
     pub(crate) remarks: Vec<String>,
@@ -66,22 +66,22 @@ impl Memory {
 
 /// gpuprof's reported overhead, and the difference measured from outside.
 #[derive(Debug, Serialize)]
-pub(crate) struct OwnCost {
+pub(crate) struct OverheadComparison {
     pub(crate) name: &'static str,
     pub(crate) calls: u64,
     pub(crate) simulated_device: bool,
     /// Time of the program with gpuprof minus the time without, per call in ns, by round: CPU time,
     /// or wall time if the calls launch, because threads of the driver and of gpuprof then run
     /// beside the program's own.
-    pub(crate) outside_ns: Vec<f64>,
+    pub(crate) measured_ns: Vec<f64>,
     /// `diagnostics.overhead_ns` of the same runs, per call in ns.
-    pub(crate) told_ns: Vec<f64>,
+    pub(crate) reported_ns: Vec<f64>,
 }
 
-impl OwnCost {
+impl OverheadComparison {
     /// The medians of both: measured, reported.
     pub(crate) fn medians(&self) -> [f64; 2] {
-        [&self.outside_ns, &self.told_ns].map(|ns| Quartiles::of(ns).median)
+        [&self.measured_ns, &self.reported_ns].map(|ns| Quartiles::of(ns).median)
     }
 }
 
@@ -98,7 +98,7 @@ impl Quartiles {
     pub(crate) fn of(samples: &[f64]) -> Self {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let at = |part: f64| {
+        let quantile = |part: f64| {
             let place = part * sorted.len().saturating_sub(1) as f64;
             let below = sorted.get(place.floor() as usize).copied();
             let above = sorted.get(place.ceil() as usize).copied();
@@ -106,9 +106,9 @@ impl Quartiles {
             below + (above - below) * place.fract()
         };
         Self {
-            p25: at(0.25),
-            median: at(0.5),
-            p75: at(0.75),
+            p25: quantile(0.25),
+            median: quantile(0.5),
+            p75: quantile(0.75),
         }
     }
 }

@@ -8,35 +8,36 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::cases::{PLAIN, SWITCHED_OFF, Setting, case};
-use crate::outcome::OwnCost;
+use crate::outcome::OverheadComparison;
 use crate::worker_client::Programs;
 
 /// Runs `row` for `calls` calls with and without gpuprof, in turn.
 ///
 /// # Errors
 /// A program is not built or fails, or its report lacks the overhead.
-pub(crate) fn own_cost(
+pub(crate) fn compare(
     programs: &Programs,
     name: &'static str,
     row: &str,
     calls: u64,
     rounds: usize,
-) -> Result<OwnCost, String> {
+) -> Result<OverheadComparison, String> {
     let launches = case(name).is_some_and(|case| case.gpu);
     let file = std::env::temp_dir().join(format!("gpuprof-cost-{}.json", std::process::id()));
-    let mut cost = OwnCost {
+    let mut cost = OverheadComparison {
         name,
         calls,
         simulated_device: false,
-        outside_ns: Vec::new(),
-        told_ns: Vec::new(),
+        measured_ns: Vec::new(),
+        reported_ns: Vec::new(),
     };
     for _ in 0..rounds {
         let without = clocked(programs, &SWITCHED_OFF, row, calls, launches, None)?;
         let with = clocked(programs, &PLAIN, row, calls, launches, Some(&file))?;
         let apart = with.as_secs_f64() - without.as_secs_f64();
-        cost.outside_ns.push(apart * 1e9 / calls as f64);
-        cost.told_ns.push(told(&file)? / calls as f64);
+        cost.measured_ns.push(apart * 1e9 / calls as f64);
+        cost.reported_ns
+            .push(reported_overhead(&file)? / calls as f64);
         // The file is in the temporary folder; a failure to remove it is harmless.
         let _ = std::fs::remove_file(&file);
     }
@@ -85,10 +86,10 @@ fn children_cpu_time() -> Duration {
 }
 
 /// `diagnostics.overhead_ns` of a report.
-fn told(file: &Path) -> Result<f64, String> {
+fn reported_overhead(file: &Path) -> Result<f64, String> {
     let wrong = |error: String| format!("{}: {error}", file.display());
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     let report: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let ns = report["diagnostics"]["overhead_ns"].as_f64();
-    ns.ok_or_else(|| wrong("it lacks diagnostics.overhead_ns".into()))
+    ns.ok_or_else(|| wrong("the report lacks diagnostics.overhead_ns".into()))
 }

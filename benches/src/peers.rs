@@ -42,9 +42,9 @@ fn fastrace_traced(argument: u64) -> u64 {
 }
 
 /// Drops what fastrace collected, like the cheapest exporter.
-struct Forget;
+struct DiscardSpans;
 
-impl Reporter for Forget {
+impl Reporter for DiscardSpans {
     fn report(&mut self, spans: Vec<SpanRecord>) {
         drop(spans);
     }
@@ -56,7 +56,7 @@ impl Reporter for Forget {
 fn fastrace_loop(calls: u64) {
     const SPANS_OF_A_ROOT: u64 = 1_000;
     static SET_UP: Once = Once::new();
-    SET_UP.call_once(|| fastrace::set_reporter(Forget, Config::default()));
+    SET_UP.call_once(|| fastrace::set_reporter(DiscardSpans, Config::default()));
     let mut left = calls;
     while left > 0 {
         let spans = left.min(SPANS_OF_A_ROOT);
@@ -75,14 +75,14 @@ fn tracing_spanned(argument: u64) -> u64 {
 
 /// A subscriber that accepts every span and does nothing: the cost of tracing without a
 /// measurement.
-struct Nothing;
+struct NullSubscriber;
 
-impl<S: tracing::Subscriber> Layer<S> for Nothing {}
+impl<S: tracing::Subscriber> Layer<S> for NullSubscriber {}
 
 fn tracing_loop(calls: u64) {
     static SET_UP: Once = Once::new();
     SET_UP.call_once(|| {
-        let registry = tracing_subscriber::registry().with(Nothing);
+        let registry = tracing_subscriber::registry().with(NullSubscriber);
         // Fails if a subscriber is set already, which nothing else here does.
         let _ = tracing::subscriber::set_global_default(registry);
     });
@@ -91,7 +91,7 @@ fn tracing_loop(calls: u64) {
 
 /// Flushes what a profiler buffers, so that its threads do that work now and not during the next
 /// row.
-pub(crate) fn hand_over(row: &str) {
+pub(crate) fn flush(row: &str) {
     if row == "fastrace" {
         fastrace::flush();
     }

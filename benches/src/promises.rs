@@ -3,7 +3,7 @@
 //! A broken time promise does not fail the program, because a busy machine is no defect. A broken
 //! memory promise does, because memory does not depend on the load.
 
-use crate::outcome::{Memory, Outcome, OwnCost, paired, ratio, time};
+use crate::outcome::{Memory, Outcome, OverheadComparison, paired, ratio, time};
 use crate::verdict::{Promise, Verdict};
 
 /// Octaves of a duration histogram. Each is allocated at the first call in its range, which depends
@@ -22,13 +22,13 @@ const QUIET: f64 = 1.1;
 pub(crate) fn judge(outcome: &Outcome) -> Vec<Promise> {
     let mut promises = times(outcome);
     for memory in outcome.memory.iter().filter(|memory| memory.promised) {
-        promises.extend(kept(memory));
+        promises.extend(memory_promises(memory));
     }
     promises.extend(
         outcome
-            .own_cost
+            .overhead
             .iter()
-            .map(|cost| own_cost(cost, outcome.short)),
+            .map(|cost| overhead(cost, outcome.short)),
     );
     promises
 }
@@ -46,9 +46,9 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
     let at_most = |what: &str, measured: Option<f64>, most, shown: &dyn Fn(f64) -> String| {
         let verdict = match measured {
             None => Verdict::Missing,
-            Some(_) if outcome.short => Verdict::Told,
-            Some(measured) if measured <= most => Verdict::Good,
-            Some(_) => Verdict::Bad,
+            Some(_) if outcome.short => Verdict::Info,
+            Some(measured) if measured <= most => Verdict::Pass,
+            Some(_) => Verdict::Fail,
         };
         Promise {
             what: what.to_owned(),
@@ -78,7 +78,7 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
             &times,
         ) {
             scaled if busy && scaled.verdict != Verdict::Missing => Promise {
-                verdict: Verdict::Told,
+                verdict: Verdict::Info,
                 ..scaled
             },
             scaled => scaled,
@@ -106,12 +106,12 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
     ]
 }
 
-fn kept(memory: &Memory) -> [Promise; 2] {
+fn memory_promises(memory: &Memory) -> [Promise; 2] {
     let threads = match memory.threads {
         1 => "1 thread".to_owned(),
         threads => format!("{threads} threads"),
     };
-    let judged = |good| if good { Verdict::Good } else { Verdict::Bad };
+    let judged = |good| if good { Verdict::Pass } else { Verdict::Fail };
     // The driver's memory is not gpuprof's, so its growth is not judged; it does not use the
     // counted allocator.
     let driver = memory.gpu;
@@ -129,7 +129,7 @@ fn kept(memory: &Memory) -> [Promise; 2] {
             measured: kib(memory.growth()),
             wanted: format!("≤ {}", kib(GROWTH)),
             verdict: if driver {
-                Verdict::Told
+                Verdict::Info
             } else {
                 judged(memory.growth() <= GROWTH)
             },
@@ -138,16 +138,16 @@ fn kept(memory: &Memory) -> [Promise; 2] {
     ]
 }
 
-fn own_cost(cost: &OwnCost, short: bool) -> Promise {
-    let [outside, told] = cost.medians();
-    let off = (told / outside - 1.0) * 100.0;
+fn overhead(cost: &OverheadComparison, short: bool) -> Promise {
+    let [measured, reported] = cost.medians();
+    let off = (reported / measured - 1.0) * 100.0;
     let verdict = match off.abs() <= 30.0 {
-        _ if short || cost.simulated_device => Verdict::Told,
-        true => Verdict::Good,
-        false => Verdict::Bad,
+        _ if short || cost.simulated_device => Verdict::Info,
+        true => Verdict::Pass,
+        false => Verdict::Fail,
     };
     Promise {
-        what: format!("{}: own cost told / seen from outside", cost.name),
+        what: format!("{}: overhead, reported / from outside", cost.name),
         measured: format!("{off:+.0} %"),
         wanted: "± 30 %".to_owned(),
         verdict,
@@ -185,26 +185,26 @@ mod tests {
 
     #[test]
     fn more_than_the_histograms_or_a_growing_memory_breaks_the_promise() {
-        let verdicts = |memory| kept(&memory).map(|promise| promise.verdict);
-        assert_eq!(verdicts(memory(0, 1 << 20)), [Verdict::Good; 2]);
-        assert_eq!(verdicts(memory(0, 1 << 19)), [Verdict::Good; 2]);
+        let verdicts = |memory| memory_promises(&memory).map(|promise| promise.verdict);
+        assert_eq!(verdicts(memory(0, 1 << 20)), [Verdict::Pass; 2]);
+        assert_eq!(verdicts(memory(0, 1 << 19)), [Verdict::Pass; 2]);
         assert_eq!(
             verdicts(memory(OCTAVES * 4 + 1, 2 << 20)),
-            [Verdict::Bad; 2]
+            [Verdict::Fail; 2]
         );
     }
 
     #[test]
     fn the_simulated_device_is_never_judged() {
-        let cost = |simulated_device| OwnCost {
+        let cost = |simulated_device| OverheadComparison {
             name: "span",
             calls: 1,
             simulated_device,
-            outside_ns: vec![10.0],
-            told_ns: vec![14.0],
+            measured_ns: vec![10.0],
+            reported_ns: vec![14.0],
         };
-        assert_eq!(own_cost(&cost(false), false).verdict, Verdict::Bad);
-        assert_eq!(own_cost(&cost(true), false).verdict, Verdict::Told);
-        assert_eq!(own_cost(&cost(false), true).verdict, Verdict::Told);
+        assert_eq!(overhead(&cost(false), false).verdict, Verdict::Fail);
+        assert_eq!(overhead(&cost(true), false).verdict, Verdict::Info);
+        assert_eq!(overhead(&cost(false), true).verdict, Verdict::Info);
     }
 }

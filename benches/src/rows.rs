@@ -15,10 +15,11 @@ pub(crate) fn runner(row: &str) -> Result<Runner, String> {
     let failed = |error: cudarc::driver::DriverError| format!("{row}: {error}");
     if let Some((_, call)) = gpu_rows::ROWS.iter().find(|(name, _)| *name == row) {
         simcuda::real_or_simulated();
-        let lane = gpu_rows::Lane::new().map_err(failed)?;
+        let stream = gpu_rows::LaunchStream::new().map_err(failed)?;
         let row = row.to_owned();
         return Ok(Box::new(move |calls| {
-            lane.run(*call, calls)
+            stream
+                .run(*call, calls)
                 .map_err(|error| format!("{row}: {error}"))
         }));
     }
@@ -28,7 +29,7 @@ pub(crate) fn runner(row: &str) -> Result<Runner, String> {
     match cpu_rows::ROWS.iter().find(|(name, _)| *name == row) {
         Some((_, function)) => Ok(clocked(|calls| cpu_rows::repeat(*function, calls))),
         None => Err(format!(
-            "there is no row {row}; there are {}",
+            "unknown row {row}; available: {}",
             names().join(", ")
         )),
     }

@@ -41,10 +41,12 @@ impl Options {
                 "--off" => options.off = Some(value()?.into()),
                 "--width" => {
                     let width = value()?;
-                    let columns = width.parse().map_err(|_| format!("{width} is no width"))?;
+                    let columns = width
+                        .parse()
+                        .map_err(|_| format!("{width} is not a width in columns"))?;
                     options.width = Some(columns);
                 }
-                _ => return Err(format!("{word} is not understood; --help says what is")),
+                _ => return Err(format!("unknown argument {word}; see --help")),
             }
         }
         Ok(options)
@@ -75,7 +77,7 @@ impl Options {
     }
 
     /// Calls during which memory is measured.
-    fn kept_calls(&self, memory: &MemoryCase) -> u64 {
+    fn memory_calls(&self, memory: &MemoryCase) -> u64 {
         if self.short {
             memory.calls / 100
         } else {
@@ -93,7 +95,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
     let mut run = Run::new(options, &programs);
     run.times();
     run.memory();
-    run.own_cost();
+    run.overhead();
     let outcome = run.finish();
     print::show(&outcome, options.width());
     if let Some(path) = &options.json {
@@ -102,7 +104,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
             serde_json::to_string_pretty(&outcome).map_err(|error| failed(error.to_string()))?;
         std::fs::write(path, text).map_err(|error| failed(error.to_string()))?;
     }
-    let broken = |verdict| verdict == Verdict::Bad;
+    let broken = |verdict| verdict == Verdict::Fail;
     Ok(!outcome
         .promises
         .iter()
@@ -131,7 +133,7 @@ impl<'a> Run<'a> {
                 rounds: options.rounds(),
                 times: Vec::new(),
                 memory: Vec::new(),
-                own_cost: Vec::new(),
+                overhead: Vec::new(),
                 promises: Vec::new(),
                 remarks: Vec::new(),
             },
@@ -226,7 +228,7 @@ impl<'a> Run<'a> {
             let Some(case) = case(memory.name) else {
                 continue;
             };
-            let (threads, calls) = (memory.threads, self.options.kept_calls(memory));
+            let (threads, calls) = (memory.threads, self.options.memory_calls(memory));
             let warm_up = WARM_UP.min(calls / threads / 2);
             let request = format!("memory {} {threads} {warm_up} {calls}", case.row);
             let answer = self.ask(&case.setting, &request);
@@ -251,21 +253,21 @@ impl<'a> Run<'a> {
     }
 
     /// Runs are long, because they include a program's start and end.
-    fn own_cost(&mut self) {
+    fn overhead(&mut self) {
         let (rounds, few) = if self.options.short { (1, 100) } else { (5, 1) };
         for (name, row, calls) in [
             ("span", "span", 10_000_000),
             ("gpu-span", "gpu-span", 300_000),
         ] {
-            match overhead::own_cost(self.programs, name, row, calls / few, rounds) {
+            match overhead::compare(self.programs, name, row, calls / few, rounds) {
                 Ok(mut cost) => {
                     cost.simulated_device = name == "gpu-span" && self.simulated;
-                    self.outcome.own_cost.push(cost);
+                    self.outcome.overhead.push(cost);
                 }
                 Err(error) => self
                     .outcome
                     .remarks
-                    .push(format!("own cost of {name}: {error}")),
+                    .push(format!("overhead of {name}: {error}")),
             }
         }
     }

@@ -17,11 +17,11 @@ pub(crate) struct Promise {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
     /// The measured value is accepted.
-    Good,
+    Pass,
     /// The measured value is not accepted.
-    Bad,
+    Fail,
     /// The figure is for information: a short run, the simulated device.
-    Told,
+    Info,
     /// It was not measured; the remarks give the reason.
     Missing,
 }
@@ -29,9 +29,9 @@ pub(crate) enum Verdict {
 impl Verdict {
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Self::Good => "good",
-            Self::Bad => "BAD",
-            Self::Told => "told",
+            Self::Pass => "pass",
+            Self::Fail => "FAIL",
+            Self::Info => "info",
             Self::Missing => "missing",
         }
     }

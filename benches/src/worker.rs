@@ -63,13 +63,13 @@ fn answer(line: &str) -> Result<String, String> {
         ["measure", row, threads, calls] => {
             let calls = number(calls)?;
             let took = measure(row, number(threads)?, calls)?;
-            settle(row);
+            wait_until_idle(row);
             Ok((took.as_secs_f64() * 1e9 / calls as f64).to_string())
         }
         ["memory", row, threads, warm, calls] => {
-            let kept = keep(row, number(threads)?, number(warm)?, number(calls)?);
-            settle(row);
-            kept
+            let measured = measure_memory(row, number(threads)?, number(warm)?, number(calls)?);
+            wait_until_idle(row);
+            measured
         }
         ["device"] => Ok(match simcuda::real_or_simulated() {
             simcuda::Device::Real => "real".into(),
@@ -81,26 +81,26 @@ fn answer(line: &str) -> Result<String, String> {
             "off"
         }
         .into()),
-        _ => Err(format!("not understood: {line}")),
+        _ => Err(format!("unknown request: {line}")),
     }
 }
 
 fn number(word: &str) -> Result<u64, String> {
     let number = word.parse().ok().filter(|&number| number > 0);
-    number.ok_or_else(|| format!("{word} is no number of calls or threads"))
+    number.ok_or_else(|| format!("{word} is not a number of calls or threads"))
 }
 
 /// The longest time of any thread for `calls` calls each. All threads start together.
 fn measure(row: &str, threads: u64, calls: u64) -> Result<Duration, String> {
     let start = Barrier::new(threads as usize);
-    let one = || {
+    let run_thread = || {
         let ready = warm(row, WARM_UP);
         // Also after a failure, because the other threads wait here.
         start.wait();
         ready?(calls)
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run_thread)).collect();
         let mut times = threads.into_iter().map(|thread| {
             let died = |_| Err(format!("{row}: a thread panicked"));
             thread.join().unwrap_or_else(died)
@@ -117,10 +117,10 @@ fn warm(row: &str, calls: u64) -> Result<Runner, String> {
 
 /// Allocations and resident memory of `calls` calls, divided among the threads, excluding the first
 /// `warm_up` of each.
-fn keep(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<String, String> {
+fn measure_memory(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<String, String> {
     let share = (calls / threads).saturating_sub(warm_up).max(1);
     let gate = Barrier::new(threads as usize + 1);
-    let one = || {
+    let run_thread = || {
         let ready = warm(row, warm_up);
         gate.wait();
         gate.wait();
@@ -131,7 +131,7 @@ fn keep(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<String, Str
         done
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run_thread)).collect();
         gate.wait();
         let before = memory::resident();
         memory::count();
@@ -151,7 +151,7 @@ fn keep(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<String, Str
 
 /// Waits until a row's background threads are idle, so that their work does not fall into the time
 /// of the next row in another process.
-fn settle(row: &str) {
+fn wait_until_idle(row: &str) {
     const LONGEST: u32 = 100;
     // Longer than the pauses of these threads: hotpath's collects every 50 ms.
     const LOOK: Duration = Duration::from_millis(60);
@@ -159,7 +159,7 @@ fn settle(row: &str) {
     if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1) {
         return;
     }
-    peers::hand_over(row);
+    peers::flush(row);
     for _ in 0..LONGEST {
         let before = cpu_time();
         thread::sleep(LOOK);
@@ -191,8 +191,8 @@ mod tests {
             .parse()
             .expect("a number");
         assert!(ns > 0.0);
-        let kept = answer("memory nothing 2 100 1000").expect("memory");
-        assert_eq!(kept.split(' ').count(), 4);
+        let figures = answer("memory nothing 2 100 1000").expect("memory");
+        assert_eq!(figures.split(' ').count(), 4);
     }
 
     #[test]

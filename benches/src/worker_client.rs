@@ -23,7 +23,7 @@ impl Programs {
         let on = std::env::current_exe().map_err(|error| error.to_string())?;
         let off = match off {
             Some(path) if path.is_file() => Some(path.into()),
-            Some(path) => return Err(format!("there is no {}", path.display())),
+            Some(path) => return Err(format!("there is no file {}", path.display())),
             None => Some(on.with_file_name("cost-off")).filter(|path| path.is_file()),
         };
         Ok(Self { on, off })
@@ -125,7 +125,7 @@ impl Drop for Worker {
 /// The answer is not `N` numbers.
 pub(crate) fn numbers<const N: usize>(answer: &str) -> Result<[f64; N], String> {
     let numbers: Option<Vec<f64>> = answer.split(' ').map(|word| word.parse().ok()).collect();
-    let wrong = || format!("not understood: {answer}");
+    let wrong = || format!("unexpected answer: {answer}");
     numbers.ok_or_else(wrong)?.try_into().map_err(|_| wrong())
 }
 

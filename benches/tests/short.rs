@@ -52,7 +52,7 @@ fn a_short_run_has_every_row_and_judges_no_time() {
     let here = |time: &&Value| time["name"] != "switched-off" && time["name"] != "nothing-there";
     assert_eq!(times.iter().filter(here).count(), 3 * 15, "{text}");
     for promise in outcome["promises"].as_array().expect("promises") {
-        let judged = promise["verdict"] == "good" || promise["verdict"] == "bad";
+        let judged = promise["verdict"] == "pass" || promise["verdict"] == "fail";
         assert!(!judged || promise["strict"] == true, "{promise}");
     }
 }

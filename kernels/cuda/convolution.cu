@@ -3,10 +3,10 @@
 //   result[i,j] = sum over k,l = 0..12 of mask[k,l] * image[i-k+6, j-l+6], zero outside the image.
 //
 // convolve_double  the accumulator is a double by mistake; everything else is convolve_single
-// convolve_single  the same text with the mistake mended
+// convolve_single  the same code in single precision
 // convolve_tiled   image tile and mask in shared memory, eight results per thread
 //
-// All three give the same picture. Indices are int: height * width must stay below 2^31.
+// All three produce the same image. Indices are int: height * width must stay below 2^31.
 
 #define MASK 13
 #define RADIUS 6

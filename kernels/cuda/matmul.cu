@@ -39,7 +39,7 @@ matmul_tiled(const float* __restrict__ a, const float* __restrict__ b,
 #pragma unroll
         for (int l = 0; l < TILE; ++l)
             sum += tile_a[y][l] * tile_b[l][x];
-        // Nobody may overwrite a tile that another thread still reads.
+        // Other threads must have read the tile before it is overwritten.
         __syncthreads();
     }
     if (i < m && j < n)

@@ -1,8 +1,8 @@
-// What a small network needs besides matrix products and sums. Matrices are row-major, a row per sample.
+// The kernels of a small network besides matrix products and sums. Matrices are row-major, a row per sample.
 //
 // bias                   x[i,j] += bias[j]
 // bias_relu              x[i,j] = max(x[i,j] + bias[j], 0)
-// relu_backward          gradient[i] = 0 where the forward result y[i] was cut off
+// relu_backward          gradient[i] = 0 if bias_relu set y[i] to 0
 // softmax_cross_entropy  losses[i] = -log p[i,label], gradient[i,j] = (p[i,j] - (j == label)) / rows, where
 //                        p[i,:] = softmax(logits[i,:]); labels must be in 0..columns
 // sgd                    velocity = momentum * velocity + gradient; weights -= rate * velocity
@@ -39,7 +39,7 @@ extern "C" __global__ void softmax_cross_entropy(const float* __restrict__ logit
     if (i >= rows)
         return;
     const float* row = logits + i * columns;
-    // Less the largest logit, no exponential overflows.
+    // Subtracting the largest logit prevents overflow of the exponential.
     float largest = row[0];
     for (int j = 1; j < columns; ++j)
         largest = fmaxf(largest, row[j]);

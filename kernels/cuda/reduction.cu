@@ -1,6 +1,6 @@
 // Sums, without atomics: the order of the additions is fixed, so the same input gives the same bits each time.
 //
-// reduce_sum   one partial sum per block: partial[block] = sum of the elements that the block's threads meet.
+// reduce_sum   one partial sum per block: partial[block] = sum of the elements read by the block.
 //              A second launch with one block on the partial sums gives the whole sum.
 // column_sums  sums[j] = sum over i of matrix[i,j], row-major, rows x columns
 //

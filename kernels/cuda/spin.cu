@@ -1,7 +1,7 @@
 // Keeps one thread busy for `ns` nanoseconds of the device's global timer: work of a known length.
 //
-// A kernel that computes takes a different time on every GPU; what is said about waiting, queues and the length of spans
-// needs one that does not. The timer's step is 32 ns to 1 µs, by device, so it runs at most one step longer or shorter.
+// The duration of a computing kernel differs between GPUs; checks of waiting, queues and span durations
+// need a fixed one. The timer's step is 32 ns to 1 µs, by device, so the duration is off by at most one step.
 // Geometry: one thread.
 
 extern "C" __global__ void spin(unsigned long long ns)

@@ -1,4 +1,4 @@
-// What a decoder-only transformer needs besides matrix products and biases. Matrices are row-major, a row per token;
+// The kernels of a decoder-only transformer besides matrix products and biases. Matrices are row-major, a row per token;
 // `length` tokens make a sequence.
 //
 // embed           result[t,:] = table[tokens[t],:] + positions[t % length,:]; tokens must be rows of the table
@@ -27,7 +27,7 @@ __device__ float all(float value, bool largest)
         __syncthreads();
     }
     const float result = values[0];
-    // Nobody may overwrite a value that another thread still reads.
+    // Other threads must have read the value before it is overwritten.
     __syncthreads();
     return result;
 }
@@ -64,7 +64,7 @@ causal_softmax(float* __restrict__ scores, float scale, int length)
 {
     float* row = scores + blockIdx.x * length;
     const int seen = blockIdx.x % length + 1;
-    // Less the largest score, no exponential overflows.
+    // Subtracting the largest score prevents overflow of the exponential.
     float largest = scale * row[0], sum = 0.0f;
     for (int j = threadIdx.x; j < seen; j += THREADS)
         largest = fmaxf(largest, scale * row[j]);

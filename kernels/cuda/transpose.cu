@@ -1,6 +1,6 @@
 // The transpose of a row-major matrix: result[j,i] = matrix[i,j], with matrix: height x width.
 //
-// No arithmetic: memory limits it. A block turns a 32x32 tile in shared memory, so that reads and writes both
+// No arithmetic: memory limits it. A block transposes a 32x32 tile in shared memory, so that reads and writes both
 // go along rows. Geometry: 32x8 threads, four elements each. Indices are int: height * width must stay below 2^31.
 
 #define TILE 32

@@ -15,7 +15,7 @@ pub(super) fn show(outcome: &Outcome, width: Option<usize>) {
     for table in [
         times(outcome),
         memory(outcome),
-        own_cost(outcome),
+        overhead(outcome),
         promises(outcome),
     ] {
         if !table.rows.is_empty() {
@@ -39,7 +39,8 @@ fn head(outcome: &Outcome) -> Vec<String> {
         machine.versions.join(", "),
     ];
     if outcome.short {
-        lines.push("a short run: it shows that the benchmark works, its times mean nothing".into());
+        lines
+            .push("a short run: it only shows that the benchmark works; times mean nothing".into());
     }
     lines
 }
@@ -126,15 +127,15 @@ fn memory(outcome: &Outcome) -> Table {
     }
 }
 
-fn own_cost(outcome: &Outcome) -> Table {
-    let columns = ["own cost, ns per call", "calls", "told", "from outside"];
-    let rows = outcome.own_cost.iter().filter_map(|cost| {
-        let [outside, told] = cost.medians();
+fn overhead(outcome: &Outcome) -> Table {
+    let columns = ["overhead, ns per call", "calls", "reported", "from outside"];
+    let rows = outcome.overhead.iter().filter_map(|cost| {
+        let [measured, reported] = cost.medians();
         Some(vec![
             label(case(cost.name)?, cost.simulated_device),
             calls(cost.calls),
-            format!("{told:.1}"),
-            format!("{outside:.1}"),
+            format!("{reported:.1}"),
+            format!("{measured:.1}"),
         ])
     });
     Table {
@@ -162,20 +163,20 @@ fn promises(outcome: &Outcome) -> Table {
 fn notes(outcome: &Outcome) -> Vec<String> {
     let mut lines = vec![String::new()];
     lines.push(format!(
-        "medians of {} rounds of all rows in turn; loop and call are in every figure",
+        "medians of {} rounds of all rows in turn; figures include loop and call",
         outcome.rounds
     ));
-    lines.push("× bare: to two raw TSC reads; launches: to the events by hand; on 1 thread".into());
+    lines.push(
+        "× bare: relative to two raw TSC reads, launches to events by hand; on 1 thread".into(),
+    );
     if THREADS
         .iter()
         .any(|&threads| threads > outcome.machine.cores)
     {
-        lines.push("* more threads than cores: they wait for each other, no cost of a call".into());
+        lines.push("* more threads than cores: times include waiting for a core".into());
     }
     if outcome.times.iter().any(|time| time.simulated_device) {
-        lines.push(
-            "simulated device: the driver is a model on the CPU; no figure about a GPU".into(),
-        );
+        lines.push("simulated device: the driver is a model on the CPU; not GPU figures".into());
     }
     let remarks = outcome
         .remarks
