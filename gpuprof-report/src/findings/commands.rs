@@ -1,24 +1,26 @@
-//! Command lines of Nsight Compute and Nsight Systems for what a profile shows.
+//! Command lines of Nsight Compute and Nsight Systems for a closer look at what a profile shows.
 //!
-//! Sources: Nsight Compute CLI, "NVTX Filtering" (`domain@range/` is a range that was pushed, `domain@range` one that was
-//! started; `@ , [ ] / * +` in a name take a backslash) and "Command Line Options". Must not import a rule.
+//! Sources: Nsight Compute CLI, "NVTX Filtering" (`domain@range/` is a range that was pushed,
+//! `domain@range` one that was started; `@ , [ ] / * +` in a name take a backslash) and "Command
+//! Line Options".
 
 use super::facts::Facts;
 use crate::profile::{Command, Function, KernelStats, Profile};
 use crate::sanitize;
 
-/// Characters of a name that NVTX gets from gpuprof, as in `nvtx`.
-const LONGEST_RANGE: usize = 1_000;
+/// Characters of a range's name; the same limit as in the runtime's `nvtx`.
+const MAX_RANGE_CHARS: usize = 1_000;
 
-/// What has a meaning of its own in an NVTX filter.
-const QUANTIFIERS: [char; 7] = ['@', ',', '[', ']', '/', '*', '+'];
+/// Characters with a special meaning in an NVTX filter.
+const FILTER_CHARACTERS: [char; 7] = ['@', ',', '[', ']', '/', '*', '+'];
 
-/// The `ncu` line that looks inside the kernel that took most time, and the `nsys` line for the whole program. Nothing
-/// where CUPTI saw no kernel.
+/// The `ncu` command line for the kernel with the longest total time, and the `nsys` command line
+/// for the whole program. Empty if CUPTI recorded no kernel.
 ///
-/// Both run the program with `GPUPROF=nvtx`: CUPTI can serve one tool at a time, and ranges are all that these need.
+/// Both set `GPUPROF=nvtx`: CUPTI serves one tool at a time, and these tools need only the ranges.
 ///
-/// `has_ranges`: the program emits NVTX ranges. Without them a filter by range would leave nothing.
+/// `has_ranges` says whether the program emits NVTX ranges. Without ranges, a filter by range would
+/// match nothing, so it is omitted.
 #[must_use]
 pub fn commands(profile: &Profile, has_ranges: bool) -> Vec<Command> {
     let hottest = profile
@@ -34,7 +36,7 @@ pub fn commands(profile: &Profile, has_ranges: bool) -> Vec<Command> {
     } else {
         ""
     };
-    let home = Facts::of(profile).home(kernel);
+    let home = Facts::new(profile).main_function(kernel);
     let inside = match home {
         Some(function) => format!(", in {}", sanitize::name(&function.name)),
         None => String::new(),
@@ -44,7 +46,8 @@ pub fn commands(profile: &Profile, has_ranges: bool) -> Vec<Command> {
     vec![
         Command {
             what: format!(
-                "{place}inside the hottest kernel ({kernel_name}{inside}; add the program's path and arguments)"
+                "{place}inside the hottest kernel ({kernel_name}{inside}; add the program's path \
+                 and arguments)"
             ),
             line: ncu(kernel, home.filter(|_| has_ranges), &program),
         },
@@ -72,17 +75,18 @@ fn ncu(kernel: &KernelStats, home: Option<&Function>, program: &str) -> String {
     line
 }
 
-/// The filter for a function's ranges; `None` where its name cannot be written as one: a backslash before a quantifier.
+/// The filter for a function's ranges; `None` where its name cannot be written as one: a backslash
+/// before a quantifier.
 fn range(function: &Function) -> Option<String> {
-    let name = sanitize::short(&function.name, LONGEST_RANGE);
+    let name = sanitize::short(&function.name, MAX_RANGE_CHARS);
     let mut filter = String::from("gpuprof@");
     let mut after_backslash = false;
     for c in name.chars() {
-        let is_quantifier = QUANTIFIERS.contains(&c);
-        if is_quantifier && after_backslash {
+        let is_special = FILTER_CHARACTERS.contains(&c);
+        if is_special && after_backslash {
             return None;
         }
-        if is_quantifier || c == '\\' {
+        if is_special || c == '\\' {
             filter.push('\\');
         }
         filter.push(c);

@@ -1,84 +1,81 @@
-//! What several rules ask of a profile: sums, who calls whom, and figures as words.
-//!
-//! Must not import a rule.
+//! What several rules need of a profile: sums, and which functions are nested in which.
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::rule::{Threshold, Unit};
+use super::threshold::{Threshold, Unit};
 use crate::profile::{CopyStats, Device, Finding, Function, KernelStats, Profile};
-use crate::sanitize;
 use crate::table;
 
-/// Of functions inside each other that a rule would all name, the inner one stands for the outer one from this share on.
-pub(super) const INNER: Threshold = Threshold {
-    what: "share of an outer function's weight that an inner one has to stand for it",
+/// If a rule applies to nested functions, the share from which the nested one is named.
+pub(super) const NESTED_SHARE: Threshold = Threshold {
+    what: "share of an enclosing function's weight from which the nested function is named instead",
     value: 0.7,
     unit: Unit::Share,
-    why: "what nearly all of an outer function's time comes from is the place to look; below that its parts share the fault \
-          and the outer one is named",
+    why: "if nearly all of the weight comes from the nested function, that is the place to look; \
+          otherwise several parts contribute, and the enclosing function is named",
 };
 
-/// A profile and what is worked out of it once.
+/// A profile, and what is computed from it once.
 pub(super) struct Facts<'a> {
     pub(super) profile: &'a Profile,
-    /// GPU self time of all functions: what the table's % is of.
+    /// GPU self time of all functions, ns: the 100 % of the table.
     pub(super) gpu_self_ns: u64,
-    /// Time of all kernels, copies and memsets.
+    /// Time of all kernels, copies and memsets, ns.
     pub(super) activity_ns: u64,
-    /// How often a function ran inside another one: (outer, inner), by their places in `functions`.
-    inside: HashMap<(usize, usize), u64>,
+    /// Runs of a function nested in another one, by (outer, inner) index in `functions`.
+    nested_runs: HashMap<(usize, usize), u64>,
 }
 
-/// What a rule holds against one function, before nested functions are sorted out.
+/// The finding of a rule for one function, before those of nested functions are merged.
 pub(super) struct Candidate {
     pub(super) function: usize,
     pub(super) finding: Finding,
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn of(profile: &'a Profile) -> Self {
+    pub(super) fn new(profile: &'a Profile) -> Self {
         let kernels = profile.kernels.iter().map(|kernel| kernel.times.total_ns);
         let copies = profile.copies.iter().map(|copies| copies.times.total_ns);
         Self {
             profile,
             gpu_self_ns: table::gpu_self_of_all(profile),
             activity_ns: kernels.chain(copies).fold(0, u64::saturating_add),
-            inside: inside(profile),
+            nested_runs: nested_runs(profile),
         }
     }
 
-    /// The functions with their places.
+    /// The functions with their indexes.
     pub(super) fn functions(&self) -> impl Iterator<Item = (usize, &'a Function)> {
         self.profile.functions.iter().enumerate()
     }
 
-    /// How often `inner` ran inside `outer`.
+    /// Runs of `inner` nested in `outer`.
     pub(super) fn runs_inside(&self, outer: usize, inner: usize) -> u64 {
-        self.inside.get(&(outer, inner)).copied().unwrap_or(0)
+        self.nested_runs.get(&(outer, inner)).copied().unwrap_or(0)
     }
 
-    /// The function at `at` and those inside, each with the share of its runs that were in there.
-    pub(super) fn parts(&self, at: usize) -> Vec<(&'a Function, f64)> {
+    /// The function at index `outer` and those nested in it, each with the share of its runs that
+    /// were nested there.
+    pub(super) fn parts(&self, outer: usize) -> Vec<(&'a Function, f64)> {
         let part = |(inner, function): (usize, &'a Function)| {
-            let share = if inner == at {
+            let share = if inner == outer {
                 1.0
             } else {
                 let runs = function.runs().max(1);
-                (self.runs_inside(at, inner) as f64 / runs as f64).min(1.0)
+                (self.runs_inside(outer, inner) as f64 / runs as f64).min(1.0)
             };
             (share > 0.0).then_some((function, share))
         };
         self.functions().filter_map(part).collect()
     }
 
-    /// The device of an ordinal.
     pub(super) fn device(&self, ordinal: u32) -> Option<&'a Device> {
         let mut devices = self.profile.devices.iter();
         devices.find(|device| device.ordinal == ordinal)
     }
 
-    /// The function that a kernel took most time in.
-    pub(super) fn home(&self, kernel: &KernelStats) -> Option<&'a Function> {
+    /// The function in which a kernel took the most time.
+    pub(super) fn main_function(&self, kernel: &KernelStats) -> Option<&'a Function> {
         let time = |function: &Function| {
             let own = function.activity.kernels.iter();
             own.filter(|own| own.symbol == kernel.symbol && own.device == kernel.device)
@@ -95,12 +92,13 @@ impl<'a> Facts<'a> {
             .map(|(_, function)| function)
     }
 
-    /// Of candidates that are inside each other one: the inner one where it has most of the weight, else the outer one.
+    /// One finding for each chain of nested candidates: the nested one if it has most of the
+    /// weight, otherwise the outer one.
     pub(super) fn unnested(&self, mut candidates: Vec<Candidate>) -> Vec<Finding> {
         let covered = |outer: &Candidate, all: &[Candidate]| {
             all.iter().any(|inner| {
                 self.is_inside(outer.function, inner.function)
-                    && INNER.reached_by(inner.finding.weight_ns, outer.finding.weight_ns)
+                    && NESTED_SHARE.reached_by(inner.finding.weight_ns, outer.finding.weight_ns)
             })
         };
         let keep: Vec<bool> = candidates
@@ -119,13 +117,13 @@ impl<'a> Facts<'a> {
     }
 
     fn is_inside(&self, outer: usize, inner: usize) -> bool {
-        // Two that call each other are inside each other: neither stands for the other.
+        // Two functions that call each other are nested in each other: both are named.
         outer != inner && self.runs_inside(outer, inner) > 0 && self.runs_inside(inner, outer) == 0
     }
 }
 
-/// How often each function ran inside each other one, from the call tree.
-fn inside(profile: &Profile) -> HashMap<(usize, usize), u64> {
+/// Counts from the call tree how often each function ran nested in each other one.
+fn nested_runs(profile: &Profile) -> HashMap<(usize, usize), u64> {
     let nodes: HashMap<u32, (Option<u32>, usize)> = profile
         .tree
         .iter()
@@ -138,7 +136,7 @@ fn inside(profile: &Profile) -> HashMap<(usize, usize), u64> {
         while let Some((parent, function)) = next.and_then(|id| nodes.get(&id)) {
             above.insert(*function);
             steps += 1;
-            // A document from elsewhere could name a node as its own ancestor.
+            // A document that gpuprof did not write could contain a cycle.
             next = parent.filter(|_| steps <= nodes.len());
         }
         for outer in above {
@@ -149,66 +147,14 @@ fn inside(profile: &Profile) -> HashMap<(usize, usize), u64> {
     inside
 }
 
-/// The kernels' time of a list.
+/// Total time of kernels, ns.
 pub(super) fn kernel_ns(kernels: &[KernelStats]) -> u64 {
     let times = kernels.iter().map(|kernel| kernel.times.total_ns);
     times.fold(0, u64::saturating_add)
 }
 
-/// The copies' and memsets' time of a list.
+/// Total time of copies and memsets, ns.
 pub(super) fn copy_ns<'c>(copies: impl IntoIterator<Item = &'c CopyStats>) -> u64 {
     let times = copies.into_iter().map(|copies| copies.times.total_ns);
     times.fold(0, u64::saturating_add)
-}
-
-/// Whether they go between host and device.
-pub(super) fn to_or_from_host(copies: &CopyStats) -> bool {
-    copies.kind.is_between_host_and_device()
-}
-
-/// `part` of `whole` in percent, in words.
-pub(super) fn percent(part: u64, whole: u64) -> String {
-    share(part as f64 / whole.max(1) as f64)
-}
-
-/// A share in percent, in words.
-pub(super) fn share(share: f64) -> String {
-    table::percent(share).map_or_else(String::new, |number| format!("{} %", number.text()))
-}
-
-/// A duration in words.
-pub(super) fn ns(ns: u64) -> String {
-    table::duration(ns).text()
-}
-
-/// A count with its noun: `one` of them, or many.
-pub(super) fn counted(n: u64, one: &str, many: &str) -> String {
-    format!(
-        "{} {}",
-        table::count(n).text(),
-        if n == 1 { one } else { many }
-    )
-}
-
-/// A mean of counts in words: whole where it is, else with one decimal.
-pub(super) fn mean(sum: u64, of: u64) -> String {
-    let mean = sum as f64 / of.max(1) as f64;
-    if mean.fract() < 0.05 || mean >= 100.0 {
-        table::count(mean.round() as u64).text()
-    } else {
-        format!("{mean:.1}")
-    }
-}
-
-/// A kernel's shown name, fit for a sentence.
-pub(super) fn kernel_name(kernel: &KernelStats) -> String {
-    sanitize::name(&kernel.name).into_owned()
-}
-
-/// Work per second in words, for example `3.91 TFLOP/s`.
-pub(super) fn rate(per_s: f64, unit: &str) -> String {
-    table::prefixed_rate(per_s).map_or_else(String::new, |number| {
-        let separator = if number.text().contains(' ') { "" } else { " " };
-        format!("{}{separator}{unit}", number.text())
-    })
 }

@@ -1,126 +1,133 @@
-//! Rules about kernels: one that takes most of the time, many that take none, and those that leave the GPU empty.
-//!
-//! Must not import another rule.
+//! Rules about kernels: a dominant one, many short ones, and ones that do not fill the GPU.
 
 use super::facts::{self, Candidate, Facts};
-use super::rule::{Rule, Threshold, Unit};
+use super::rule::Rule;
+use super::threshold::{Threshold, Unit};
+use super::wording;
 use crate::profile::{Device, Finding, FindingRule, Function, KernelStats};
 
-const DOMINANT: Threshold = Threshold {
-    what: "its share of the time of all kernels, copies and memsets",
+const ONE_KERNEL_SHARE: Threshold = Threshold {
+    what: "share of the kernel in the time of all kernels, copies and memsets",
     value: 0.6,
     unit: Unit::Share,
-    why: "nothing else can then win more than a third; two kernels that take turns stay below",
+    why: "everything else together can then save less than half; two kernels that take turns stay \
+          below",
 };
 
-const DOMINANT_CALLS: Threshold = Threshold {
-    what: "its launches",
+const ONE_KERNEL_LAUNCHES: Threshold = Threshold {
+    what: "launches of the kernel",
     value: 5.0,
     unit: Unit::Count,
-    why: "a program of one or two launches has shown too little",
+    why: "one or two launches are too few to judge by",
 };
 
-/// One kernel takes most of the GPU's time.
 pub(super) static ONE_KERNEL: Rule = Rule {
     id: FindingRule::OneKernel,
     title: "Dominated by one kernel",
-    when: "One kernel takes most of the GPU's kernel, copy and memset time. Its weight is that kernel's whole time.",
-    advice: "Start with this kernel: nothing else can win as much. The ncu command looks inside it.",
-    thresholds: &[&DOMINANT, &DOMINANT_CALLS],
+    when: "One kernel takes most of the GPU's kernel, copy and memset time. The weight is the \
+           kernel's total time.",
+    advice: "Start with this kernel: nothing else can save as much. The ncu command shows what \
+             limits it.",
+    thresholds: &[&ONE_KERNEL_SHARE, &ONE_KERNEL_LAUNCHES],
     find: one_kernel,
 };
 
 fn one_kernel(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
     let found = facts.profile.kernels.iter().filter(|kernel| {
-        DOMINANT.reached_by(kernel.times.total_ns, facts.activity_ns)
-            && DOMINANT_CALLS.reached(kernel.times.calls as f64)
+        ONE_KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
+            && ONE_KERNEL_LAUNCHES.reached(kernel.times.calls as f64)
     });
     found
         .map(|kernel| {
             let times = &kernel.times;
             let evidence = format!(
                 "the kernel {} takes {} of the GPU's kernel and copy time: {} of {} on average.",
-                facts::kernel_name(kernel),
-                facts::percent(times.total_ns, facts.activity_ns),
-                facts::counted(times.calls, "launch", "launches"),
-                facts::ns(times.mean_ns),
+                wording::kernel_name(kernel),
+                wording::percent(times.total_ns, facts.activity_ns),
+                wording::counted(times.calls, "launch", "launches"),
+                wording::ns(times.mean_ns),
             );
-            let home = facts.home(kernel).map(|function| function.name.as_str());
+            let home = facts
+                .main_function(kernel)
+                .map(|function| function.name.as_str());
             rule.finding(home, times.total_ns, evidence)
         })
         .collect()
 }
 
-const IDLE: Threshold = Threshold {
-    what: "share of the GPU spans in which the GPU has nothing of the function to do",
+const IDLE_SHARE_OF_SPAN: Threshold = Threshold {
+    what: "idle share of the GPU spans",
     value: 0.3,
     unit: Unit::Share,
-    why: "below a third the kernels themselves are the better place to look",
+    why: "with less idle time, the kernels themselves are the better place to look",
 };
 
-const IDLE_PER_KERNEL: Threshold = Threshold {
-    what: "this idle time per kernel, at most",
+const MAX_IDLE_PER_KERNEL: Threshold = Threshold {
+    what: "idle time per kernel, at most",
     value: 50_000.0,
     unit: Unit::Ns,
-    why: "a launch and gpuprof's own events around it take some µs each: the training step of 04_train_digits is idle for 9 to 16 µs \
-          per kernel on an H200, with events at every call for 24 µs. What keeps the GPU waiting for longer is something else on the host: a file, a lock, a computation",
+    why: "a launch and the event pair around it take a few µs each: the training step of \
+          04_train_digits is idle for 9 to 16 µs per kernel on an H200, and for 24 µs with events \
+          at every call. A longer wait has another cause on the host: a file, a lock, a \
+          computation",
 };
 
-const LAUNCHES: Threshold = Threshold {
+const KERNELS_PER_CALL: Threshold = Threshold {
     what: "kernels per call",
     value: 8.0,
     unit: Unit::Count,
-    why: "with a few kernels per call the idle time is a wait for the host or a timer, not the launches. Of the examples the \
-          training step has 19; a request of 05_async 2 and a step of 07_graph 2",
+    why: "with few kernels per call, the idle time is a wait for the host or a timer, not the cost \
+          of launches. In the examples the training step has 19 kernels per call, a request of \
+          05_async 2 and a step of 07_graph 2",
 };
 
-const TINY: Threshold = Threshold {
+const MAX_MEDIAN_KERNEL: Threshold = Threshold {
     what: "median kernel time, at most",
     value: 20_000.0,
     unit: Unit::Ns,
-    why: "a launch takes 2 to 10 µs of CPU time, so that longer kernels hide it. Those of the training step take about 2 µs, the \
-          shortest of 02_convolution 47 µs on the simulated device",
+    why: "a launch takes 2 to 10 µs of CPU time, which longer kernels hide. The kernels of the \
+          training step take about 2 µs, the shortest of 02_convolution 47 µs on the simulated \
+          device",
 };
 
 const LAUNCH_BOUND_CALLS: Threshold = Threshold {
     what: "outermost calls",
     value: 20.0,
     unit: Unit::Count,
-    why: "first calls load modules and fill caches; twenty leave them behind",
+    why: "the first calls load modules and fill caches; among twenty calls they no longer matter",
 };
 
-const IDLE_SHARE: Threshold = Threshold {
+const IDLE_SHARE_OF_PROGRAM: Threshold = Threshold {
     what: "idle time in the GPU self time of the program",
     value: 0.05,
     unit: Unit::Share,
-    why: "less is not worth a change",
+    why: "a smaller share is not worth a change",
 };
 
-const BELIEVED: Threshold = Threshold {
-    what: "dropped and unfinished records in all records, at most",
+const MAX_MISSING_RECORDS: Threshold = Threshold {
+    what: "share of dropped and unfinished records in all records, at most",
     value: 0.01,
     unit: Unit::Share,
     why: "a kernel whose record is missing looks like idle time",
 };
 
-/// The GPU waits for launches.
 pub(super) static LAUNCH_BOUND: Rule = Rule {
     id: FindingRule::LaunchBound,
     title: "Launch-bound",
-    when: "For a good part of a function's GPU spans the GPU has nothing of it to do, a little for each of many tiny kernels, \
-           which are not launched through a graph. Its weight is this idle time. Whether the GPU does something else meanwhile is \
-           not asked.",
-    advice: "Launch less often: fuse small kernels, do more per launch (a larger batch), or capture the call into a CUDA graph and \
-             replay it.",
+    when: "A function is idle for a good part of its GPU spans, in short gaps around many short \
+           kernels that are not launched by a graph. The weight is the idle time. Work of other \
+           functions in these gaps is not considered.",
+    advice: "Launch less often: fuse small kernels, do more per launch (a larger batch), or \
+             capture the call into a CUDA graph and replay it.",
     thresholds: &[
-        &IDLE,
-        &IDLE_PER_KERNEL,
-        &LAUNCHES,
-        &TINY,
+        &IDLE_SHARE_OF_SPAN,
+        &MAX_IDLE_PER_KERNEL,
+        &KERNELS_PER_CALL,
+        &MAX_MEDIAN_KERNEL,
         &LAUNCH_BOUND_CALLS,
-        &IDLE_SHARE,
-        &BELIEVED,
-        &facts::INNER,
+        &IDLE_SHARE_OF_PROGRAM,
+        &MAX_MISSING_RECORDS,
+        &facts::NESTED_SHARE,
     ],
     find: launch_bound,
 };
@@ -130,7 +137,7 @@ fn launch_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
         let missing = cupti.dropped_records.saturating_add(cupti.unfinished);
         missing as f64 / cupti.records.max(1) as f64
     });
-    if missing > BELIEVED.value {
+    if missing > MAX_MISSING_RECORDS.value {
         return Vec::new();
     }
     let candidates = facts.functions().filter_map(|(at, function)| {
@@ -153,20 +160,20 @@ fn launch_bound_function(
     let calls = work.busy_calls;
     let median = median_kernel(facts, at)?;
     let idle_per_kernel = idle / work.launches.max(1);
-    let is_bound = IDLE.reached_by(idle, idle.saturating_add(busy))
-        && idle_per_kernel as f64 <= IDLE_PER_KERNEL.value
-        && LAUNCHES.reached_by(work.launches, calls)
-        && median as f64 <= TINY.value
+    let is_bound = IDLE_SHARE_OF_SPAN.reached_by(idle, idle.saturating_add(busy))
+        && idle_per_kernel as f64 <= MAX_IDLE_PER_KERNEL.value
+        && KERNELS_PER_CALL.reached_by(work.launches, calls)
+        && median as f64 <= MAX_MEDIAN_KERNEL.value
         && LAUNCH_BOUND_CALLS.reached(calls as f64)
-        && IDLE_SHARE.reached_by(idle, facts.gpu_self_ns);
+        && IDLE_SHARE_OF_PROGRAM.reached_by(idle, facts.gpu_self_ns);
     is_bound.then(|| {
         let mut evidence = format!(
-            "the GPU has nothing of it to do for {} of its calls' spans, {} per kernel: {} kernels per call, half of them of \
-             at most {}.",
-            facts::percent(idle, idle.saturating_add(busy)),
-            facts::ns(idle_per_kernel),
-            facts::mean(work.launches, calls),
-            facts::ns(median),
+            "the GPU has nothing of it to do for {} of its calls' spans, {} per kernel: {} kernels \
+             per call, half of them of at most {}.",
+            wording::percent(idle, idle.saturating_add(busy)),
+            wording::ns(idle_per_kernel),
+            wording::mean(work.launches, calls),
+            wording::ns(median),
         );
         // Of a sample, those that are timed inside a timed call.
         let timed = |function: &Function| {
@@ -185,14 +192,15 @@ fn launch_bound_function(
         if spans > 0 {
             evidence.push_str(&format!(
                 " gpuprof's own events, of {} spans inside per call, are part of the idle time.",
-                facts::mean(spans, function.runs()),
+                wording::mean(spans, function.runs()),
             ));
         }
         rule.finding(Some(&function.name), idle, evidence)
     })
 }
 
-/// Median of the median times of the kernels in a function and those inside, by launches; `None` where most came from graphs.
+/// Median, by launches, of the median times of the kernels of a function and its nested functions,
+/// ns; `None` if graphs launched most of them.
 fn median_kernel(facts: &Facts<'_>, at: usize) -> Option<u64> {
     let parts = facts.parts(at);
     let kernels = parts.iter().flat_map(|(function, share)| {
@@ -221,51 +229,54 @@ fn median_kernel(facts: &Facts<'_>, at: usize) -> Option<u64> {
     median.map(|(ns, _)| ns)
 }
 
-const SMALL_GRID: Threshold = Threshold {
+const MAX_BLOCKS_PER_SM: Threshold = Threshold {
     what: "blocks per multiprocessor, at most",
     value: 0.9,
     unit: Unit::Times,
-    why: "a block runs on one multiprocessor, so that fewer blocks leave some without work. The last tenth is not worth a change",
+    why: "a block runs on one multiprocessor, so with fewer blocks some have no work. The last \
+          tenth is not worth a change",
 };
 
-const LOW_OCCUPANCY: Threshold = Threshold {
+const MAX_OCCUPANCY: Threshold = Threshold {
     what: "theoretical occupancy, less than",
     value: 0.25,
     unit: Unit::Share,
-    why: "kernels that keep much in registers are fast at half of it; below a quarter few can hide the latency of memory",
+    why: "kernels that use many registers are fast at half of the occupancy; below a quarter, few \
+          can hide the latency of memory",
 };
 
 const UNDERUSED_SHARE: Threshold = Threshold {
-    what: "the kernel's share of the time of all kernels, copies and memsets",
+    what: "share of the kernel in the time of all kernels, copies and memsets",
     value: 0.1,
     unit: Unit::Share,
-    why: "less is not worth a change",
+    why: "a smaller share is not worth a change",
 };
 
 const UNDERUSED_MEAN: Threshold = Threshold {
     what: "mean kernel time",
     value: 10_000.0,
     unit: Unit::Ns,
-    why: "shorter kernels are mostly start and end, and would not be faster on more multiprocessors",
+    why: "shorter kernels mostly start and end, and would not be faster on more multiprocessors",
 };
 
 const UNDERUSED_CALLS: Threshold = Threshold {
     what: "launches",
     value: 5.0,
     unit: Unit::Count,
-    why: "one launch is no pattern",
+    why: "one launch is not a pattern",
 };
 
-/// A kernel does not fill the GPU.
 pub(super) static UNDERUSED: Rule = Rule {
     id: FindingRule::UnderusedGpu,
     title: "Underused GPU",
-    when: "A kernel that takes a good part of the time has fewer blocks than the device has multiprocessors, all of them on one \
-           stream, or a low theoretical occupancy. Its weight is the kernel's time for the part of the device that it leaves empty.",
-    advice: "Give it more blocks: less work per thread, a larger batch, or several of them at once on different streams.",
+    when: "A kernel that takes a good part of the GPU time has fewer blocks than the device has \
+           multiprocessors and runs on one stream, or has a low theoretical occupancy. The weight \
+           is the kernel's time multiplied by the unused part of the device.",
+    advice: "Launch more blocks: less work per thread, a larger batch, or several launches at once \
+             on different streams.",
     thresholds: &[
-        &SMALL_GRID,
-        &LOW_OCCUPANCY,
+        &MAX_BLOCKS_PER_SM,
+        &MAX_OCCUPANCY,
         &UNDERUSED_SHARE,
         &UNDERUSED_MEAN,
         &UNDERUSED_CALLS,
@@ -298,16 +309,17 @@ fn small_grid(
     let multiprocessors = device.sm_count?;
     let filled = blocks as f64 / f64::from(multiprocessors);
     // On several streams they may fill the device together.
-    let small = blocks > 0 && filled <= SMALL_GRID.value && kernel.streams <= 1;
+    let small = blocks > 0 && filled <= MAX_BLOCKS_PER_SM.value && kernel.streams <= 1;
     small.then(|| {
         let evidence = format!(
-            "the kernel {} has {} for {} multiprocessors{}; {} on average, {} of the GPU's kernel and copy time.",
-            facts::kernel_name(kernel),
-            facts::counted(blocks, "block", "blocks"),
+            "the kernel {} has {} for {} multiprocessors{}; {} on average, {} of the GPU's kernel \
+             and copy time.",
+            wording::kernel_name(kernel),
+            wording::counted(blocks, "block", "blocks"),
             multiprocessors,
             shapes(kernel),
-            facts::ns(kernel.times.mean_ns),
-            facts::percent(kernel.times.total_ns, facts.activity_ns),
+            wording::ns(kernel.times.mean_ns),
+            wording::percent(kernel.times.total_ns, facts.activity_ns),
         );
         finding(rule, facts, kernel, filled, evidence)
     })
@@ -315,23 +327,24 @@ fn small_grid(
 
 fn low_occupancy(rule: &Rule, facts: &Facts<'_>, kernel: &KernelStats) -> Option<Finding> {
     let occupancy = kernel.occupancy?;
-    (occupancy < LOW_OCCUPANCY.value).then(|| {
+    (occupancy < MAX_OCCUPANCY.value).then(|| {
         let block: u64 = kernel.block.iter().map(|n| u64::from(*n)).product();
         let shared = u64::from(kernel.static_shared_bytes) + u64::from(kernel.dynamic_shared_bytes);
         let evidence = format!(
-            "the kernel {} can keep at most {} of the device's warps resident ({} threads per block, {} registers per thread, \
-             {} bytes of shared memory per block{}); it takes {} of the GPU's kernel and copy time. That may cost it speed.",
-            facts::kernel_name(kernel),
-            facts::share(occupancy),
+            "the kernel {} can keep at most {} of the device's warps resident ({} threads per \
+             block, {} registers per thread, {} bytes of shared memory per block{}); it takes {} \
+             of the GPU's kernel and copy time. That may cost it speed.",
+            wording::kernel_name(kernel),
+            wording::share(occupancy),
             block,
             kernel.registers,
             shared,
             shapes(kernel),
-            facts::percent(kernel.times.total_ns, facts.activity_ns),
+            wording::percent(kernel.times.total_ns, facts.activity_ns),
         );
         let mut finding = finding(rule, facts, kernel, occupancy, evidence);
-        "Try larger or smaller blocks, fewer registers (__launch_bounds__) or less shared memory per block, and measure: \
-         more occupancy is not always faster."
+        "Try larger or smaller blocks, fewer registers (__launch_bounds__) or less shared memory \
+         per block, and measure: more occupancy is not always faster."
             .clone_into(&mut finding.advice);
         finding
     })
@@ -344,12 +357,14 @@ fn finding(
     filled: f64,
     evidence: String,
 ) -> Finding {
-    let home = facts.home(kernel).map(|function| function.name.as_str());
+    let home = facts
+        .main_function(kernel)
+        .map(|function| function.name.as_str());
     let lost = kernel.times.total_ns as f64 * (1.0 - filled);
     rule.finding(home, lost as u64, evidence)
 }
 
-/// Says so where the shape in a sentence is one of several.
+/// A remark for a sentence about one of several launch shapes.
 fn shapes(kernel: &KernelStats) -> String {
     if kernel.shapes > 1 {
         format!(" in the costliest of its {} launch shapes", kernel.shapes)

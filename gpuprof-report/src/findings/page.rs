@@ -1,19 +1,18 @@
-//! docs/findings.md, from the rules.
-//!
-//! Must import the rules' data and nothing of a profile.
+//! Makes docs/findings.md from the rules.
 
 use std::fmt::Write as _;
 
-use super::rule::{Rule, Threshold, Unit};
-use super::{MOST, RULES};
+use super::rule::Rule;
+use super::rules::RULES;
+use super::threshold::{Threshold, Unit};
 use crate::table;
 
 const BEGINNING: &str = include_str!("page.md");
 
-/// The page as it must stand in docs/findings.md.
+/// The text of docs/findings.md.
 #[must_use]
 pub fn page() -> String {
-    let mut page = BEGINNING.replace("{most}", &MOST.to_string());
+    let mut page = BEGINNING.replace("{most}", &table::MAX_FINDINGS.to_string());
     for rule in RULES {
         section(&mut page, rule);
     }
@@ -34,7 +33,7 @@ fn section(page: &mut String, rule: &Rule) {
         page,
         "\n## {title}\n\n`{id}`\n\n{when}\n\nWhat to try: {advice}\n\n"
     );
-    page.push_str("| speaks from | of | because |\n|---|---|---|\n");
+    page.push_str("| threshold | of | because |\n|---|---|---|\n");
     for threshold in *thresholds {
         let Threshold { what, why, .. } = threshold;
         let _ = writeln!(page, "| {} | {what} | {why} |", value(threshold));

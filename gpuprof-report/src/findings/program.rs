@@ -1,54 +1,54 @@
-//! Rules about the run as a whole: calls that vary, work that nobody claims, clocks that are held down.
-//!
-//! Must not import another rule.
+//! Rules about the run: durations that vary, unattributed work, and throttled clocks.
 
 use super::facts::{self, Candidate, Facts};
-use super::rule::{Rule, Threshold, Unit};
+use super::rule::Rule;
+use super::threshold::{Threshold, Unit};
+use super::wording;
 use crate::profile::{Finding, FindingRule, Function, Throttle};
 use crate::table;
 
-const SPREAD_TIMES: Threshold = Threshold {
+const SPREAD_RATIO: Threshold = Threshold {
     what: "99th percentile of the GPU time over the median",
     value: 5.0,
     unit: Unit::Times,
-    why: "clocks, caches and neighbours make twice the time; five times is another kind of call",
+    why: "clocks, caches and other programs double a time; five times is another kind of call",
 };
 
 const SPREAD_CALLS: Threshold = Threshold {
     what: "timed calls",
     value: 100.0,
     unit: Unit::Count,
-    why: "of fewer the 99th percentile is the longest call",
+    why: "with fewer calls, the 99th percentile is the longest call",
 };
 
-const SPREAD_FLOOR: Threshold = Threshold {
-    what: "median over the event floor",
+const SPREAD_OVER_EVENT_OVERHEAD: Threshold = Threshold {
+    what: "median over the event overhead",
     value: 10.0,
     unit: Unit::Times,
-    why: "below that the row carries ! in the table: part of what it reads is the measuring itself",
+    why: "below that the table marks the row with !: a part of its time is event overhead",
 };
 
 const SPREAD_SHARE: Threshold = Threshold {
-    what: "what the calls took beyond the median, in the GPU self time",
+    what: "share of the calls' time beyond the median in the GPU self time of the program",
     value: 0.05,
     unit: Unit::Share,
-    why: "less is not worth a change",
+    why: "a smaller share is not worth a change",
 };
 
-/// Some calls take far longer than others.
 pub(super) static SPREAD: Rule = Rule {
     id: FindingRule::WideSpread,
     title: "Wide spread",
-    when: "The slowest hundredth of a function's calls takes many times the median on the GPU. Its weight is what all its calls took \
-           beyond the median.",
-    advice: "See which calls they are: other sizes of input, the host not keeping up in between, or another program on the GPU. A \
-             scope! per case parts them, the time line of nsys shows them.",
+    when: "The slowest hundredth of a function's calls takes many times the median on the GPU. The \
+           weight is the time of all its calls beyond the median.",
+    advice: "Find out which calls these are: other sizes of input, the host not keeping up, or \
+             another program on the GPU. A scope! per case separates them, and the time line of \
+             nsys shows them.",
     thresholds: &[
-        &SPREAD_TIMES,
+        &SPREAD_RATIO,
         &SPREAD_CALLS,
-        &SPREAD_FLOOR,
+        &SPREAD_OVER_EVENT_OVERHEAD,
         &SPREAD_SHARE,
-        &facts::INNER,
+        &facts::NESTED_SHARE,
     ],
     find: spread,
 };
@@ -67,84 +67,87 @@ fn spread_of(rule: &Rule, facts: &Facts<'_>, function: &Function) -> Option<Find
     let gpu = function.gpu.as_ref()?;
     let times = &gpu.times;
     let floor = facts.profile.diagnostics.event_overhead_ns.unwrap_or(0);
-    // Of all calls, of which the timed ones may be a sample.
+    // The total is that of all calls, even if only a sample was timed.
     let share = times.mean_ns.saturating_sub(times.p50_ns) as f64 / times.mean_ns.max(1) as f64;
     let beyond = (times.total_ns as f64 * share).round() as u64;
-    let told = SPREAD_TIMES.reached_by(times.p99_ns, times.p50_ns)
+    let applies = SPREAD_RATIO.reached_by(times.p99_ns, times.p50_ns)
         && SPREAD_CALLS.reached(gpu.timed_calls as f64)
-        && times.p50_ns as f64 >= SPREAD_FLOOR.value * floor as f64
+        && times.p50_ns as f64 >= SPREAD_OVER_EVENT_OVERHEAD.value * floor as f64
         && SPREAD_SHARE.reached_by(beyond, facts.gpu_self_ns);
-    told.then(|| {
+    applies.then(|| {
         let evidence = format!(
-            "on the GPU half of its calls take at most {}, one in a hundred at least {}, the longest {}.",
-            facts::ns(times.p50_ns),
-            facts::ns(times.p99_ns),
-            facts::ns(times.max_ns),
+            "on the GPU half of its calls take at most {}, one in a hundred at least {}, the \
+             longest {}.",
+            wording::ns(times.p50_ns),
+            wording::ns(times.p99_ns),
+            wording::ns(times.max_ns),
         );
         rule.finding(Some(&function.name), beyond, evidence)
     })
 }
 
-const OUTSIDE_SHARE: Threshold = Threshold {
-    what: "its share of the time of all kernels, copies and memsets",
+const UNATTRIBUTED_SHARE: Threshold = Threshold {
+    what: "share of unattributed activities in the time of all kernels, copies and memsets",
     value: 0.1,
     unit: Unit::Share,
-    why: "what lies outside is in no row of the table; setting up a program is mostly less",
+    why: "unattributed time is in no row of the table; setting up a program usually takes less",
 };
 
-const OUTSIDE_NUMBER: Threshold = Threshold {
-    what: "kernels, copies and memsets outside",
+const UNATTRIBUTED_COUNT: Threshold = Threshold {
+    what: "unattributed kernels, copies and memsets",
     value: 10.0,
     unit: Unit::Count,
-    why: "a few are the set-up: weights, a first memset",
+    why: "a few belong to the set-up: weights, a first memset",
 };
 
-/// GPU time that belongs to no profiled function.
-pub(super) static OUTSIDE: Rule = Rule {
+pub(super) static UNATTRIBUTED: Rule = Rule {
     id: FindingRule::Outside,
-    title: "GPU time outside any profiled function",
-    when: "A good part of the GPU's time was launched outside every profiled function. Its weight is that time.",
-    advice: "Annotate what launches it. A framework that launches from a thread of its own (burn does) is always outside: there the \
-             kernel table is the place to look.",
-    thresholds: &[&OUTSIDE_SHARE, &OUTSIDE_NUMBER],
-    find: outside,
+    title: "Unattributed GPU time",
+    when: "A good part of the GPU time was launched outside every profiled function. The weight is \
+           that time.",
+    advice: "Annotate the functions that launch it. Work of a framework that launches from its own \
+             thread, such as burn, is always unattributed: there, the kernel table is the place to \
+             look.",
+    thresholds: &[&UNATTRIBUTED_SHARE, &UNATTRIBUTED_COUNT],
+    find: unattributed,
 };
 
-fn outside(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
+fn unattributed(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
     let found = facts.profile.cupti.iter().filter(|cupti| {
-        OUTSIDE_SHARE.reached_by(cupti.unattributed_ns, facts.activity_ns)
-            && OUTSIDE_NUMBER.reached(cupti.unattributed as f64)
+        UNATTRIBUTED_SHARE.reached_by(cupti.unattributed_ns, facts.activity_ns)
+            && UNATTRIBUTED_COUNT.reached(cupti.unattributed as f64)
     });
     found
         .map(|cupti| {
             let evidence = format!(
-                "{} kernels, copies and memsets, {} of the GPU's kernel and copy time ({}), ran outside any profiled function.",
+                "{} kernels, copies and memsets, {} of the GPU's kernel and copy time ({}), ran \
+                 outside any profiled function.",
                 table::count(cupti.unattributed).text(),
-                facts::percent(cupti.unattributed_ns, facts.activity_ns),
-                facts::ns(cupti.unattributed_ns),
+                wording::percent(cupti.unattributed_ns, facts.activity_ns),
+                wording::ns(cupti.unattributed_ns),
             );
             rule.finding(None, cupti.unattributed_ns, evidence)
         })
         .collect()
 }
 
-const SLOWED: Threshold = Threshold {
-    what: "how far below its highest the SM clock was",
+const MISSING_CLOCK_SHARE: Threshold = Threshold {
+    what: "share of the maximum SM clock that was missing",
     value: 0.05,
     unit: Unit::Share,
-    why: "boost clocks move by a few percent all the time",
+    why: "boost clocks vary by a few percent all the time",
 };
 
-/// A device ran below its clocks.
 pub(super) static THROTTLED: Rule = Rule {
     id: FindingRule::ClocksThrottled,
     title: "Clocks throttled",
-    when: "NVML gave a reason for lower clocks (slowdown by the hardware or the driver for heat or power, or the power limit), and the \
-           SM clock was well below its highest. Asked now and then, so a short one can be missed. Its weight is the device's kernel \
-           time by the share of the clock that was missing.",
-    advice: "Compare only runs at the same clocks. Look at cooling, at other programs on the device, and at its power limit \
-             (nvidia-smi -q -d PERFORMANCE,POWER,CLOCK).",
-    thresholds: &[&SLOWED],
+    when: "NVML reported a reason for lower clocks (slowdown by hardware or driver for temperature \
+           or power, or the power limit), and the SM clock was well below its maximum. NVML is \
+           sampled now and then, so a short slowdown can be missed. The weight is the device's \
+           kernel time multiplied by the missing share of the clock.",
+    advice: "Compare only runs at the same clocks. Check the cooling, other programs on the \
+             device, and its power limit (nvidia-smi -q -d PERFORMANCE,POWER,CLOCK).",
+    thresholds: &[&MISSING_CLOCK_SHARE],
     find: throttled,
 };
 
@@ -158,7 +161,7 @@ fn throttled(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
 fn throttled_device(rule: &Rule, facts: &Facts<'_>, throttle: &Throttle) -> Option<Finding> {
     let (clock, highest) = (throttle.sm_clock_mhz?, throttle.max_sm_clock_mhz?);
     let missing = 1.0 - f64::from(clock) / f64::from(highest.max(1));
-    let is_slowed = !throttle.reasons.is_empty() && SLOWED.reached(missing);
+    let is_slowed = !throttle.reasons.is_empty() && MISSING_CLOCK_SHARE.reached(missing);
     is_slowed.then(|| {
         let reasons: Vec<&str> = throttle
             .reasons

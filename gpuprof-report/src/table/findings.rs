@@ -1,6 +1,7 @@
-//! What is worth doing, and how complete the records are that it was worked out from: the end of the report.
+//! What is worth doing, and how complete the records are that it was worked out from: the end of
+//! the report.
 //!
-//! Which rule finds what is no matter of this file. Must never import what measures.
+//! Which rule finds what is no matter of this file.
 
 use std::borrow::Cow;
 
@@ -11,8 +12,8 @@ use super::words::{BOLD, DIM, PLAIN, WARN, Words};
 use crate::profile::{Cupti, Finding, Profile};
 use crate::sanitize;
 
-/// Findings that are shown, the first ones: a list that nobody reads to its end has no worst.
-const MOST: usize = 8;
+/// Findings shown in the table; the JSON document has all.
+pub(crate) const MAX_FINDINGS: usize = 8;
 
 /// Characters of an evidence or an advice that are shown: a command line with long names fits.
 const LONGEST: usize = 1_000;
@@ -24,11 +25,11 @@ pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String)
         return;
     }
     let title = match findings.len() {
-        0..=MOST => "Findings".to_owned(),
-        all => format!("Findings: the worst {MOST} of {all}, the JSON has all"),
+        0..=MAX_FINDINGS => "Findings".to_owned(),
+        all => format!("Findings: the worst {MAX_FINDINGS} of {all}, the JSON has all"),
     };
     heading(&title, profile, options, out);
-    for (at, finding) in findings.iter().take(MOST).enumerate() {
+    for (at, finding) in findings.iter().take(MAX_FINDINGS).enumerate() {
         line(at + 1, finding).write(out, options.color, options.width, 3);
     }
     out.push('\n');
@@ -118,14 +119,14 @@ fn outside(cupti: &Cupti) -> Words {
     let count = number::count(cupti.unattributed).text();
     let mut words = Words::default();
     words
-        .add(BOLD, "outside any profiled function:")
+        .add(BOLD, "unattributed (outside any profiled function):")
         .add(PLAIN, &format!("{count} kernels, copies and memsets,"))
         .add_one(PLAIN, number::duration(cupti.unattributed_ns).text())
         .then(".")
         .add(
             DIM,
-            "No span was open on the thread that launched them: annotate what launches. Libraries that launch from a thread \
-             of their own, as burn and cubecl do, always stand here.",
+            "No span was open on the thread that launched them: annotate what launches. Libraries \
+             that launch from a thread of their own, as burn and cubecl do, always stand here.",
         );
     words
 }

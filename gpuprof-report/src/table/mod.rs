@@ -26,6 +26,8 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 #[cfg(feature = "findings")]
+pub(crate) use findings::MAX_FINDINGS;
+#[cfg(feature = "findings")]
 pub(crate) use number::{count, duration, percent, prefixed_rate};
 #[cfg(feature = "findings")]
 pub(crate) use row::gpu_self_of_all;

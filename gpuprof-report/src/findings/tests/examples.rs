@@ -1,8 +1,8 @@
-//! The examples of this repository, by their real tables (docs/h200.md, docs/examples.md): what each shows on purpose is
-//! found, and what it does right is not.
+//! The examples of this repository, by their real tables (docs/h200.md, docs/examples.md): what
+//! each shows on purpose is found, and what it does right is not.
 //!
-//! Times of kernels, which those tables lack, are the GPU spans less what the events take; grids, blocks and work come from
-//! the crate `kernels`.
+//! Times of kernels, which those tables lack, are the GPU spans less what the events take; grids,
+//! blocks and work come from the crate `kernels`.
 
 use super::*;
 
@@ -110,9 +110,9 @@ fn on_an_h200_the_comparison_says_it() {
     let text = evidence("double-precision-suspect", &convolution_on_h200());
     assert_eq!(
         text,
-        "may compute in double precision: convolve_single states the same work and launches the same grid and blocks, but its \
-         kernel takes 4.24 ms. This one takes 5.80 ms, 1.37 times as long, and the device does 2 times as much in single as in \
-         double."
+        "may compute in double precision: convolve_single states the same work and launches the \
+         same grid and blocks, but its kernel takes 4.24 ms. This one takes 5.80 ms, 1.37 times as \
+         long, and the device does 2 times as much in single as in double."
     );
     // What is far below the peaks without being double is that and no more.
     assert_eq!(
@@ -202,7 +202,10 @@ fn the_training_step_of_04_is_launch_bound_and_nothing_around_or_inside_it() {
         &training(simulated(), 2_050, 144 * US, 5_700),
     );
     assert!(
-        text.starts_with("the GPU has nothing of it to do for 54.9 % of its calls' spans, 4.16 µs per kernel: 19 kernels per call"),
+        text.starts_with(
+            "the GPU has nothing of it to do for 54.9 % of its calls' spans, 4.16 µs \
+            per kernel: 19 kernels per call"
+        ),
         "{text}"
     );
     assert!(
@@ -231,7 +234,8 @@ fn the_copies_of_01_are_found_and_saxpy_is_not() {
 
 #[test]
 fn of_03_the_pieces_on_one_stream_are_found_and_neither_those_on_three_nor_the_wait() {
-    // Half of them on one stream, and a few of the others before the first kernel or after the last.
+    // Half of them on one stream, and a few of the others before the first kernel or after the
+    // last.
     let copied = |name: &str, kind: &str| {
         function(name, 24, 92 * US).copied([CopyStats {
             exposed_ns: Some(13 * 90 * US),

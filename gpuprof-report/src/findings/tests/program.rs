@@ -1,0 +1,83 @@
+//! Rules about the program as a whole.
+
+use super::*;
+use crate::profile::Throttle;
+
+fn spread(change: impl FnOnce(&mut SpanStats)) -> Profile {
+    let varied = |f: &mut Function| {
+        let times = &mut f.gpu.as_mut().unwrap().times;
+        (times.p50_ns, times.p99_ns, times.max_ns) = (80 * US, 500 * US, MS);
+        change(times);
+    };
+    one(function("varied", 100, 100 * US), varied)
+}
+
+#[test]
+fn a_wide_spread_is_told() {
+    let text = evidence("wide-spread", &spread(|_| ()));
+    assert_eq!(
+        text,
+        "on the GPU half of its calls take at most 80.0 µs, one in a hundred at least 500 µs, the \
+         longest 1.00 ms."
+    );
+    assert!(
+        !speaks("wide-spread", &spread(|t| t.p99_ns = 399 * US)),
+        "less than five times"
+    );
+    assert!(
+        !speaks("wide-spread", &spread(|t| t.mean_ns = 81 * US)),
+        "only a few"
+    );
+    let mut few = spread(|_| ());
+    few.functions[0].gpu.as_mut().unwrap().timed_calls = 99;
+    assert!(!speaks("wide-spread", &few));
+    let mut floor = spread(|_| ());
+    floor.diagnostics.event_overhead_ns = Some(8_100);
+    assert!(!speaks("wide-spread", &floor), "near the event overhead");
+}
+
+#[test]
+fn work_outside_of_functions_is_told() {
+    let outside = |number, ns| {
+        let mut profile = program(h200(), [beside(100 * US)], &[]);
+        let cupti = profile.cupti.as_mut().unwrap();
+        (cupti.unattributed, cupti.unattributed_ns) = (number, ns);
+        profile
+    };
+    assert_eq!(named("outside", &outside(10, MS)), [""]);
+    assert!(!speaks("outside", &outside(9, MS)), "a few");
+    assert!(!speaks("outside", &outside(10, 990 * US)), "a small share");
+}
+
+#[test]
+fn clocks_that_are_held_down_are_told() {
+    let throttled = |clock, reasons: &[&str]| {
+        let mut profile = program(h200(), [beside(100 * US)], &[]);
+        profile.throttled = vec![Throttle {
+            device: 0,
+            reasons: reasons.iter().map(|reason| (*reason).into()).collect(),
+            sm_clock_mhz: clock,
+            max_sm_clock_mhz: Some(1_980),
+        }];
+        profile
+    };
+    let profile = throttled(Some(990), &["power cap", "thermal slowdown"]);
+    assert_eq!(
+        evidence("clocks-throttled", &profile),
+        "device 0 was seen at 990 of 1980 MHz (power cap, thermal slowdown)."
+    );
+    let finding = the("clocks-throttled", &profile);
+    assert_eq!(finding.weight_ns, 5 * MS, "half of 10 ms");
+    assert!(
+        !speaks("clocks-throttled", &throttled(Some(1_900), &["power cap"])),
+        "hardly"
+    );
+    assert!(
+        !speaks("clocks-throttled", &throttled(Some(990), &[])),
+        "no reason"
+    );
+    assert!(
+        !speaks("clocks-throttled", &throttled(None, &["power cap"])),
+        "not known"
+    );
+}
