@@ -17,8 +17,10 @@ fn with_commands() -> Profile {
     profile.cupti = Some(Default::default());
     profile.commands = vec![
         command(
-            "inside the hottest kernel (saxpy, in blas/saxpy; add the program's path and arguments)",
-            r"GPUPROF=nvtx ncu --nvtx --nvtx-include 'gpuprof@blas\/saxpy/' --kernel-name saxpy --launch-count 1 --set full quickstart",
+            "inside the hottest kernel (saxpy, in blas/saxpy; add the program's path and \
+             arguments)",
+            "GPUPROF=nvtx ncu --nvtx --nvtx-include 'gpuprof@blas\\/saxpy/' --kernel-name saxpy \
+             --launch-count 1 --set full quickstart",
         ),
         command(
             "the time line of the program",

@@ -1,4 +1,5 @@
-//! Whatever stands in the strings of a profile, every output stays readable, of a sensible size, and quick to make.
+//! Whatever stands in the strings of a profile, every output stays readable, of a sensible size,
+//! and quick to make.
 
 mod profiles;
 
@@ -11,7 +12,8 @@ use gpuprof_report::table::{TableOptions, functions, tree};
 use profiles::{digits, quickstart, trouble};
 use serde_json::{Value, json};
 
-/// The same profile with `text` in the place of every string: names, modules, files, devices, errors, notes.
+/// The same profile with `text` in the place of every string: names, modules, files, devices,
+/// errors, notes.
 fn with_text_everywhere(profile: &Profile, text: &str) -> Profile {
     fn replace(value: &mut Value, text: &str) {
         match value {
@@ -43,8 +45,16 @@ fn hostile_texts() -> Vec<String> {
 }
 
 fn is_harmful(c: char) -> bool {
-    (c.is_control() && c != '\n')
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+    let format_characters = [
+        '\u{61c}'..='\u{61c}',
+        '\u{200b}'..='\u{200f}',
+        '\u{2028}'..='\u{202e}',
+        '\u{2060}'..='\u{206f}',
+        '\u{feff}'..='\u{feff}',
+        '\u{e0000}'..='\u{e007f}',
+    ];
+    let is_format = format_characters.iter().any(|range| range.contains(&c));
+    (c.is_control() && c != '\n') || is_format
 }
 
 #[test]

@@ -349,13 +349,8 @@ fn expanded<'a>(rules: &[&'a Value], schema: &'a Value) -> Vec<&'a Value> {
     all
 }
 
-/// A histogram with `n` filled buckets and four-digit counts.
 fn histogram(n: u32) -> Vec<Bucket> {
-    let bucket = |index| Bucket {
-        index: 200 + index,
-        count: 1_000 + u64::from(index),
-    };
-    (0..n).map(bucket).collect()
+    (0..n).map(|index| (200 + index, 1_000).into()).collect()
 }
 
 fn compact_bytes(function: &Function) -> usize {

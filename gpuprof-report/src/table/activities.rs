@@ -1,7 +1,7 @@
-//! What the GPU ran and what CUDA calls took, over the whole program: the two tables that nvprof's users know.
+//! What the GPU ran and what CUDA calls took, over the whole program: the two tables that nvprof's
+//! users know.
 //!
-//! The rows of the first are made here for the whole program and, in `kernels`, for each function. Must never import what
-//! measures.
+//! The rows of the first are made here for the whole program and, in `kernels`, for each function.
 
 use std::cmp::Reverse;
 
@@ -80,7 +80,8 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// Kernels, copies and memsets, those of the most time first; past `limit` they are summed in one row.
+    /// Kernels, copies and memsets, those of the most time first; past `limit` they are summed in
+    /// one row.
     pub(super) fn rows(
         kernels: &'a [KernelStats],
         copies: &'a [CopyStats],

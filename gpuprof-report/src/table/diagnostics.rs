@@ -1,7 +1,7 @@
 //! The lines under a report: how far its numbers can be trusted, and what to do where they cannot.
 //!
-//! One line when all is well. Every other line stands there because something is marked, missing or wrong.
-//! Must never import what measures.
+//! One line when all is well. Every other line stands there because something is marked, missing or
+//! wrong.
 
 use std::borrow::Cow;
 
@@ -55,7 +55,7 @@ fn marked_cpu(profile: &Profile) -> u64 {
     functions.map(|function| function.calls).sum()
 }
 
-/// Calls timed of calls made and why not the rest, the event floor, gpuprof's own cost.
+/// Calls timed of calls made and why not the rest, the event overhead, gpuprof's overhead.
 fn summary(profile: &Profile) -> Words {
     let diagnostics = &profile.diagnostics;
     let mut words = Words::default();
@@ -90,15 +90,15 @@ fn summary(profile: &Profile) -> Words {
         Some(floor) => {
             words
                 .then(" ·")
-                .add(PLAIN, "event floor")
+                .add(PLAIN, "event overhead")
                 .add_one(PLAIN, number::duration(floor).text());
         }
         None if diagnostics.timed_calls > 0 => {
-            words.then(" ·").add(WARN, "event floor not measured");
+            words.then(" ·").add(WARN, "event overhead not measured");
         }
         None => {}
     }
-    words.then(" ·").add(PLAIN, "gpuprof's own cost about");
+    words.then(" ·").add(PLAIN, "gpuprof's overhead about");
     match diagnostics.overhead_ns_per_call {
         Some(cost) => {
             words
@@ -183,7 +183,11 @@ fn without_stream(profile: &Profile) -> Option<Words> {
     });
     (!names.is_empty()).then(|| {
         words.add_list(names, NAMES).then(".");
-        words.add(DIM, "To time them on the GPU: #[gpu_profile(stream = …)]; if they launch nothing: #[gpu_profile(cpu)].");
+        words.add(
+            DIM,
+            "To time them on the GPU: #[gpu_profile(stream = …)]; if they launch \
+                        nothing: #[gpu_profile(cpu)].",
+        );
         words
     })
 }
@@ -215,7 +219,8 @@ fn replayed(profile: &Profile) -> Option<Words> {
     let mut words = Words::default();
     words.add(BOLD, "graphs:").add(
         PLAIN,
-        "calls are replays and what ran outside of graphs, CPU times those of the calls on the CPU. Replays:",
+        "calls are replays and what ran outside of graphs, CPU times those of the calls on the \
+         CPU. Replays:",
     );
     let ran = (profile.functions.iter()).filter(|function| function.replays > 0);
     let ran: Vec<_> = ran

@@ -1,6 +1,4 @@
 //! The table: one row per function that ran, and below it what the kernel tier saw.
-//!
-//! Must never import what measures.
 
 use std::io::{self, Write};
 
@@ -15,7 +13,8 @@ use super::{Sort, TableOptions, activities, commands, diagnostics, findings, hea
 use crate::profile::{Function, Profile};
 use crate::sanitize;
 
-/// Writes the table with its header and trust lines, in one piece; nothing where no call was counted.
+/// Writes the table with its header and trust lines, in one piece; nothing where no call was
+/// counted.
 ///
 /// # Errors
 /// Those of `out`.
@@ -184,7 +183,8 @@ impl Rows {
     }
 }
 
-/// Group, heading, rank (the smallest is dropped first) and the cell made of a row and the GPU self time of all.
+/// Group, heading, rank (the smallest is dropped first) and the cell made of a row and the GPU self
+/// time of all.
 type Spec = (
     &'static str,
     &'static str,

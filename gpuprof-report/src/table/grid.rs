@@ -1,9 +1,9 @@
 //! Rows and columns on a terminal of any width: the drawing that table and tree share.
 //!
-//! No table crate is used here. comfy-table pads cells, which is the small part: what a report needs is columns
-//! aligned on the decimal point, headings that span a group of columns, whole columns dropped by rank and names cut
-//! in the middle; all of these need the widths before anything is drawn, and styled cells would bring crossterm.
-//! Must never import profile data.
+//! No table crate is used here. comfy-table pads cells, which is the small part: what a report
+//! needs is columns aligned on the decimal point, headings that span a group of columns, whole
+//! columns dropped by rank and names cut in the middle; all of these need the widths before
+//! anything is drawn, and styled cells would bring crossterm.
 
 use anstyle::Style;
 
@@ -62,7 +62,8 @@ pub(super) struct Grid {
 /// Spaces between two columns, and between two groups.
 const GAP: usize = 2;
 const GROUP_GAP: usize = 3;
-/// Names keep a quarter of a narrow terminal, and never less than this, as long as a column can be dropped for it.
+/// Names keep a quarter of a narrow terminal, and never less than this, as long as a column can be
+/// dropped for it.
 const NAME_SHARE: usize = 4;
 const NAME_LEAST: usize = 20;
 /// Where a figure is missing.

@@ -1,6 +1,4 @@
 //! The line above a report: what ran, on what, for how long.
-//!
-//! Must never import what measures.
 
 use super::number;
 use super::row;
@@ -60,7 +58,8 @@ pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &
         let mut words = Words::default();
         words.add(
             WARN,
-            "simulated device: GPU times are modelled, not measured; CPU times include the simulation",
+            "simulated device: GPU times are modelled, not measured; CPU times include the \
+             simulation",
         );
         words.write(out, color, width, 2);
     }

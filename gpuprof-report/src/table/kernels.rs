@@ -1,7 +1,8 @@
-//! Kernels and copies under the functions that launched them, below one line per function with its three times.
+//! Kernels and copies under the functions that launched them, below one line per function with its
+//! three times.
 //!
-//! All functions share one grid, so that their figures stand under each other; the lines stand between its rows. Must never
-//! import what measures.
+//! All functions share one grid, so that their figures stand under each other; the lines stand
+//! between its rows.
 
 use super::TableOptions;
 use super::activities::{Activity, LeftOut, heading, total};
@@ -28,7 +29,8 @@ struct Row<'a> {
     calls: u64,
 }
 
-/// Writes the functions of `shown` that had the GPU do anything, each with its kernels, and one line for those of `cut`.
+/// Writes the functions of `shown` that had the GPU do anything, each with its kernels, and one
+/// line for those of `cut`.
 pub(super) fn write(
     profile: &Profile,
     shown: &[&Function],
@@ -148,7 +150,11 @@ fn rest(cut: &[&Function]) -> Words {
 
 fn shapes() -> Words {
     let mut words = Words::default();
-    words.add(DIM, "+N in the column grid: launched in N other shapes as well; what is shown is of the one that took most time");
+    words.add(
+        DIM,
+        "+N in the column grid: launched in N other shapes as well; what is shown is of \
+                    the one that took most time",
+    );
     words
 }
 

@@ -1,6 +1,4 @@
 //! The marks of a report and the lines that explain those that were drawn.
-//!
-//! Must never import what measures.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -24,9 +22,10 @@ pub(super) const INSIDE_PARTIAL: &str = "Σ≥";
 /// The marks that were drawn and so want an explanation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
-    /// A row near the event floor.
+    /// A row near the event overhead.
     pub(super) near_floor: bool,
-    /// [`ESTIMATED`], [`PARTIAL`] and [`OVERLAPPING`], also where one stands in the place of another.
+    /// [`ESTIMATED`], [`PARTIAL`] and [`OVERLAPPING`], also where one stands in the place of
+    /// another.
     pub(super) doubt: Doubt,
     /// [`INSIDE`].
     pub(super) inside: bool,
@@ -53,7 +52,7 @@ fn near_floor(profile: &Profile) -> Words {
         .add(WARN, "!")
         .add(
             PLAIN,
-            &format!("GPU average under {NEAR_FLOOR} × the event floor of"),
+            &format!("GPU average under {NEAR_FLOOR} × the event overhead of"),
         )
         .add_one(PLAIN, floor)
         .then(":")
@@ -128,7 +127,8 @@ fn overlapping() -> Words {
     labelled(
         WARN,
         OVERLAPPING,
-        "at most this: it holds time of spans inside that ran on some of several streams, and cannot be told apart",
+        "at most this: it holds time of spans inside that ran on some of several streams, and \
+         cannot be told apart",
     )
 }
 

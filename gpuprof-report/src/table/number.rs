@@ -1,7 +1,7 @@
 //! Numbers as digits: three significant ones, the unit chosen per value.
 //!
-//! A [`Number`] keeps its parts apart, so that a column can be aligned on the decimal point and on the unit.
-//! Must never import profile data: it knows numbers only.
+//! A [`Number`] keeps its parts apart, so that a column can be aligned on the decimal point and on
+//! the unit.
 
 /// A number ready to be aligned: `mark` + `whole` + `fraction`, then `unit`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,5 @@
-//! What keeps a GPU figure from being the whole truth: a sample, calls that went untimed, a duration near the event floor.
-//!
-//! Must never import what draws (`grid`, `text`).
+//! What keeps a GPU figure from being the whole truth: a sample, calls that went untimed, a
+//! duration near the event overhead.
 
 use crate::profile::Function;
 
@@ -24,13 +23,15 @@ pub(super) struct Doubt {
 }
 
 impl Doubt {
-    /// That of a function, and of each of its rows: which of them the untimed calls belong to is not known.
+    /// That of a function, and of each of its rows: which of them the untimed calls belong to is
+    /// not known.
     pub(super) fn of(function: &Function) -> Self {
         match &function.gpu {
             Some(gpu) => Self {
                 estimated: gpu.estimate.is_some(),
                 partial: part_timed(function).is_some(),
-                // What of the calls inside could not be read is in this function's own time as well.
+                // What of the calls inside could not be read is in this function's own time as
+                // well.
                 overlapping: function.gpu_overlaps || function.gpu_nested_partial,
             },
             None if function.has_stream => Self::default(),
@@ -56,7 +57,8 @@ impl Doubt {
         }
     }
 
-    /// What stands before a self time. Where it is at most what is shown, that calls are missing makes it no lower bound.
+    /// What stands before a self time. Where it is at most what is shown, that calls are missing
+    /// makes it no lower bound.
     pub(super) fn own_mark(self) -> &'static str {
         match self.overlapping && !self.estimated {
             true => OVERLAPPING,
@@ -82,7 +84,8 @@ pub(super) struct Part {
     pub(super) wanted: u64,
 }
 
-/// The part of a function's calls that its GPU sums, and those around it, are made of; `None` where that is all.
+/// The part of a function's calls that its GPU sums, and those around it, are made of; `None` where
+/// that is all.
 pub(super) fn part_timed(function: &Function) -> Option<Part> {
     let timed = function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     let untimed = &function.untimed;
@@ -104,7 +107,8 @@ pub(super) fn part_timed(function: &Function) -> Option<Part> {
     })
 }
 
-/// Whether a function's average GPU time is too close to the event floor to say much about its kernels.
+/// Whether a function's average GPU time is too close to the event overhead to say much about its
+/// kernels.
 pub(super) fn near_floor(function: &Function, event_overhead_ns: Option<u64>) -> bool {
     match (&function.gpu, event_overhead_ns) {
         (Some(gpu), Some(floor)) => gpu.times.mean_ns < floor.saturating_mul(NEAR_FLOOR),
@@ -112,7 +116,7 @@ pub(super) fn near_floor(function: &Function, event_overhead_ns: Option<u64>) ->
     }
 }
 
-/// How many event floors an average must reach to go unmarked.
+/// How many event overheads an average must reach to go unmarked.
 pub(super) const NEAR_FLOOR: u64 = 10;
 
 #[cfg(test)]

@@ -1,6 +1,4 @@
 //! What one row of the table shows, worked out from the profile and not yet turned into digits.
-//!
-//! Must never import what draws (`grid`, `text`).
 
 use std::cmp::{Ordering, Reverse};
 
@@ -17,7 +15,8 @@ pub(super) enum Limit {
     Arithmetic,
 }
 
-/// One row. `None` is a figure that does not exist or does not add up. Times in ns, rates per second.
+/// One row. `None` is a figure that does not exist or does not add up. Times in ns, rates per
+/// second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures {
     pub(super) calls: u64,
@@ -72,7 +71,8 @@ impl Figures {
         }
     }
 
-    /// The row that sums up functions: calls and self times, as totals of nested functions do not add up.
+    /// The row that sums up functions: calls and self times, as totals of nested functions do not
+    /// add up.
     pub(super) fn of_others<'a>(functions: impl IntoIterator<Item = &'a Function>) -> Self {
         let mut row = Self::default();
         for function in functions {
@@ -125,7 +125,8 @@ impl Figures {
     }
 }
 
-/// Stated work over what the devices could have done in the same time, each weighted by the time it ran.
+/// Stated work over what the devices could have done in the same time, each weighted by the time it
+/// ran.
 ///
 /// `None` where no work is stated or the peak of a device that ran is not known.
 fn share(

@@ -1,6 +1,4 @@
 //! The call tree: one row per chain of callers.
-//!
-//! Must never import what measures.
 
 use std::io::{self, Write};
 
@@ -13,10 +11,11 @@ use super::tree_rows::{Row, Tree};
 use super::{Sort, TableOptions, diagnostics, header, row};
 use crate::profile::Profile;
 
-/// Writes the call tree with its header and trust lines, in one piece; nothing where no call was counted.
+/// Writes the call tree with its header and trust lines, in one piece; nothing where no call was
+/// counted.
 ///
-/// Of each node, `%` is its GPU total over the GPU self time of the whole program. With a limit the largest subtrees
-/// stay, and the callees cut from one node are summed in one row.
+/// Of each node, `%` is its GPU total over the GPU self time of the whole program. With a limit the
+/// largest subtrees stay, and the callees cut from one node are summed in one row.
 ///
 /// # Errors
 /// Those of `out`.
@@ -54,7 +53,8 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
     out.write_all(text.as_bytes())
 }
 
-/// Group, heading, rank (the smallest is dropped first) and the cell made of a row and the GPU self time of all.
+/// Group, heading, rank (the smallest is dropped first) and the cell made of a row and the GPU self
+/// time of all.
 type Spec = (
     &'static str,
     &'static str,

@@ -1,7 +1,8 @@
-//! The way through the call tree: who called whom, what the limit keeps, and the rows from the top down.
+//! The way through the call tree: who called whom, what the limit keeps, and the rows from the top
+//! down.
 //!
-//! Walks are loops, not recursion: a recursive program makes a deep tree, and this runs on whatever stack exit left.
-//! Must never import what draws, apart from the label a row begins with.
+//! Walks are loops, not recursion: a recursive program makes a deep tree, and this runs on whatever
+//! stack exit left.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -52,7 +53,8 @@ impl<'a> Tree<'a> {
             .enumerate()
             .map(|(at, node)| (node.id, at))
             .collect();
-        // Parents stand before their children; anything else would be a loop and is shown at the top.
+        // Parents stand before their children; anything else would be a loop and is shown at the
+        // top.
         let parents: Vec<Option<usize>> = (nodes.iter().enumerate())
             .map(|(own, node)| {
                 node.parent
@@ -211,8 +213,8 @@ fn order(node: &TreeNode, sort: Sort) -> impl Ord + use<> {
     (Reverse(figures), node.name.clone())
 }
 
-/// Which nodes stay: the `limit` largest, where a node counts for no less than any node inside it, so that
-/// whatever stays is reached from the top.
+/// Which nodes stay: the `limit` largest, where a node counts for no less than any node inside it,
+/// so that whatever stays is reached from the top.
 fn largest(nodes: &[TreeNode], parents: &[Option<usize>], limit: usize) -> Vec<bool> {
     if limit >= nodes.len() {
         return vec![true; nodes.len()];

@@ -1,7 +1,7 @@
 //! Text on a terminal: how wide it is, where it may be cut and wrapped.
 //!
-//! What comes from the user's program or from a driver has passed through `sanitize` before it gets here.
-//! Must never import profile data.
+//! What comes from the user's program or from a driver has passed through `sanitize` before it gets
+//! here.
 
 use std::borrow::Cow;
 
@@ -61,7 +61,8 @@ pub(super) fn shorten(text: &str, max: usize) -> Cow<'_, str> {
 
 /// The longest beginning of `text` that fits into `max` columns.
 fn prefix(text: &str, max: usize) -> &str {
-    // Widths of characters do not add up (emoji take a selector after them), so whole beginnings are measured.
+    // Widths of characters do not add up (emoji take a selector after them), so whole beginnings
+    // are measured.
     let beginnings = text
         .char_indices()
         .map(|(at, c)| text.get(..at + c.len_utf8()).unwrap_or(""));
@@ -71,7 +72,8 @@ fn prefix(text: &str, max: usize) -> &str {
         .unwrap_or("")
 }
 
-/// The longest end of `text` that fits into `max` columns and does not begin with a combining character.
+/// The longest end of `text` that fits into `max` columns and does not begin with a combining
+/// character.
 pub(super) fn suffix(text: &str, max: usize) -> &str {
     let ends = text
         .char_indices()
@@ -134,7 +136,8 @@ impl Words {
         self
     }
 
-    /// Writes the paragraph in lines of at most `max` columns, all but the first indented by `hang`.
+    /// Writes the paragraph in lines of at most `max` columns, all but the first indented by
+    /// `hang`.
     pub(super) fn write(&self, out: &mut String, color: bool, max: Option<usize>, hang: usize) {
         let max = max.unwrap_or(usize::MAX).max(1);
         let hang = hang.min(max / 2);

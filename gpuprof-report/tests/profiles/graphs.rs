@@ -4,7 +4,8 @@ use gpuprof_report::profile::*;
 
 use super::{Gpu, MS, US, function, gpu, h200, node, on_gpu, profile, times};
 
-/// One function that also runs outside of graphs, one that does not, and one whose graph is launched past gpuprof.
+/// One function that also runs outside of graphs, one that does not, and one whose graph is
+/// launched past gpuprof.
 pub(crate) fn graphs() -> Profile {
     let captured = |name: &str, calls: u64, captured: u64, replays: u64, mean_ns: u64| {
         let runs = calls - captured + replays;

@@ -65,7 +65,8 @@ fn finding(rule: &str, function: Option<&str>, evidence: &str, advice: &str) -> 
     finding
 }
 
-/// What a function's own kernels and copies leave behind, in `calls` outermost calls without a function inside.
+/// What a function's own kernels and copies leave behind, in `calls` outermost calls without a
+/// function inside.
 fn with_work(
     mut function: Function,
     kernels: Vec<KernelStats>,
@@ -117,7 +118,8 @@ fn gathered(mut profile: Profile, outside: Vec<KernelStats>, api: Vec<ApiStats>)
     profile
 }
 
-/// The blur with a slip in it on the simulated device: few kernels, copies, a caller without kernels of its own.
+/// The blur with a slip in it on the simulated device: few kernels, copies, a caller without
+/// kernels of its own.
 pub(crate) fn convolution() -> Profile {
     let version = |name: &str, mean_ns: u64, shape, occupancy| {
         let span = gpu(10, mean_ns + 2 * US, 10 * (mean_ns + 2 * US));
@@ -176,7 +178,8 @@ pub(crate) fn convolution() -> Profile {
         finding(
             "double-precision-suspect",
             Some("convolve_double"),
-            "convolve_double takes 1.40 ms at 6.01 GB/s and 0.25 TFLOP/s, 3.1 % of what the device can do in single precision",
+            "convolve_double takes 1.40 ms at 6.01 GB/s and 0.25 TFLOP/s, 3.1 % of what the device \
+             can do in single precision",
             "look for a double in the kernel: a literal without f, or an accumulator",
         ),
         finding(
@@ -189,8 +192,8 @@ pub(crate) fn convolution() -> Profile {
     profile
 }
 
-/// A training loop of tiny kernels on an H200, with cuBLAS names, several launch shapes, work outside of spans, and records
-/// that did not come.
+/// A training loop of tiny kernels on an H200, with cuBLAS names, several launch shapes, work
+/// outside of spans, and records that did not come.
 pub(crate) fn digits() -> Profile {
     const GEMM: &str = "cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nt_align1>";
     let none = [None; 3];
@@ -269,7 +272,8 @@ pub(crate) fn digits() -> Profile {
         "launch-bound",
         Some("digits::Net::forward"),
         "idle for 58.0 % of its span, 5.00 kernels per call, median kernel 2.06 µs",
-        "capture the step into a CUDA graph (gpuprof::Graph), or fuse kernels; inside it: ncu --nvtx --nvtx-include \"gpuprof@digits::Net::forward/\" -k adam_step -c 1 ./digits",
+        "capture the step into a CUDA graph (gpuprof::Graph), or fuse kernels; inside it: ncu \
+         --nvtx --nvtx-include \"gpuprof@digits::Net::forward/\" -k adam_step -c 1 ./digits",
     )];
     profile
 }

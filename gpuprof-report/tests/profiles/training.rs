@@ -7,7 +7,8 @@ use gpuprof_report::settings::Sampling;
 
 use super::{Gpu, MS, US, function, gpu, h200, node, on_gpu, profile, times};
 
-/// A training run on one H200: nested, sampled, asynchronous, partly without a stream, partly in tiny kernels.
+/// A training run on one H200: nested, sampled, asynchronous, partly without a stream, partly in
+/// tiny kernels.
 pub(crate) fn training() -> Profile {
     const ATTENTION: &str =
         "<train::model::Attention<half::bf16, 128, 16> as train::layers::Layer>::forward";

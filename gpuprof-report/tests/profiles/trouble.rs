@@ -7,7 +7,8 @@ use gpuprof_report::settings::Sampling;
 
 use super::{Gpu, MS, US, function, gpu, h200, node, on_gpu, profile};
 
-/// Everything that can go wrong, on two simulated devices, with a name that tries to rewrite the terminal.
+/// Everything that can go wrong, on two simulated devices, with a name that tries to rewrite the
+/// terminal.
 pub(crate) fn trouble() -> Profile {
     let mut halo = on_gpu(
         function("stencil::halo_exchange", 2_000, 31 * US, 62 * MS),
@@ -95,7 +96,8 @@ pub(crate) fn trouble() -> Profile {
     profile
 }
 
-/// A queue that was too small, under sampling too, with a program that captures graphs and resets in between.
+/// A queue that was too small, under sampling too, with a program that captures graphs and resets
+/// in between.
 pub(crate) fn partly_timed() -> Profile {
     let partly = |name: &str, timed: u64, untimed: UntimedReasons, captured: u64| {
         let calls = timed + untimed.sum() + captured;

@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 
 /// What the events of a function's calls may take of the GPU's time: one part in so many.
 const SHARE: f64 = 2_000.0;
-/// What a pair of events takes from work that is queued back to back, in event floors. On an H200,
-/// where the floor is 1.25 µs, launches of 5 µs come 3.4 µs apart further with a pair around each
+/// What a pair of events takes from work that is queued back to back, in event overheads. On an
+/// H200, where it is 1.25 µs, launches of 5 µs come 3.4 µs apart further with a pair around each
 /// (docs/cost.md).
 const FLOORS: f64 = 3.0;
 /// Calls of a function that are timed before any is left out.

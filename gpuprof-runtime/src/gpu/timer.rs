@@ -52,7 +52,7 @@ pub(crate) struct Timing {
     pub(super) hurry: AtomicBool,
     /// The resolver cannot read anything: calls go untimed.
     pub(super) refused: AtomicBool,
-    /// Event floors being measured.
+    /// Event overheads being measured.
     pub(super) probes: AtomicU32,
 }
 

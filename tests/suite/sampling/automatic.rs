@@ -23,7 +23,7 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// The event floor of these tests' device: three of them a call are what events are taken to cost.
+/// The event overhead of these tests' device: three of them a call are what events are taken to cost.
 const FLOOR: u64 = 1_000;
 
 /// Calls that are timed before any is left out.
@@ -91,7 +91,7 @@ fn inner(w: &World, stream: &Arc<CudaStream>, ns: u64) {
     w.gpu.kernel_on(stream, ns);
 }
 
-/// The world with a device of this event floor, and events that take no time from now on.
+/// The world with a device of this event overhead, and events that take no time from now on.
 fn floored() -> World {
     let w = world();
     w.sim.set_event_ns(FLOOR);

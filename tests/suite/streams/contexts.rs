@@ -267,7 +267,7 @@ fn gpuprofs_own_stream_takes_no_part_in_the_null_streams_order() {
     other.kernel(ptr::null_mut(), 1_000_000).expect("launch");
     w.sim.reset_calls();
     around(&other.lend(other.stream, true), || ());
-    // The event floor is read and its stream put away while the null stream is busy and no time
+    // The event overhead is read and its stream put away while the null stream is busy and no time
     // passes.
     until(|| w.sim.calls("cuStreamDestroy_v2") > 0);
     let profile = w.finish(session);

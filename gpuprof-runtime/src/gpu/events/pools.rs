@@ -99,7 +99,7 @@ impl Contexts {
         self.new.try_lock().is_none_or(|new| !new.is_empty())
     }
 
-    /// The largest event floor measured so far, ns.
+    /// The largest event overhead measured so far, ns.
     pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
         let known = self.known.try_lock_for(limit)?;
         let floors = known.iter().filter_map(|context| context.floor_ns.get());

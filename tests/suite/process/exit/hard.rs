@@ -59,7 +59,7 @@ fn with_standard_error_full_for_a_while() {
     assert_eq!((ended.status.code(), ended.reports()), (Some(0), 1));
     // Whole: the table's last line is there.
     assert!(
-        ended.stderr.contains("gpuprof's own cost"),
+        ended.stderr.contains("gpuprof's overhead"),
         "{}",
         ended.stderr
     );
