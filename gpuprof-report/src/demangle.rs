@@ -1,13 +1,12 @@
-//! Names of kernels as a person writes them: from C++ and Rust symbols, in full and shortened.
-//!
-//! Must not import anything of gpuprof's.
+//! Readable kernel names from C++ and Rust symbols, in full and shortened.
 
-/// Symbols longer than this are shown as they are: what stands in them nobody reads.
-const LONGEST: usize = 16 << 10;
+/// Symbols longer than this, in bytes, are not demangled.
+const MAX_SYMBOL_BYTES: usize = 16 << 10;
 
-/// The name that this symbol stands for, in full; the symbol itself where it is no mangled name.
+/// The demangled name in full, or the symbol itself if it is not a mangled name.
+#[must_use]
 pub fn full(symbol: &str) -> String {
-    if symbol.len() > LONGEST {
+    if symbol.len() > MAX_SYMBOL_BYTES {
         return symbol.to_owned();
     }
     if let Ok(rust) = rustc_demangle::try_demangle(symbol) {
@@ -23,10 +22,11 @@ pub fn full(symbol: &str) -> String {
     symbol.to_owned()
 }
 
-/// A full name without its parameters and the type it returns, and with `<…>` for the arguments of its templates.
+/// A full name without parameters and return type, and with `<…>` for template arguments.
+#[must_use]
 pub fn short(full: &str) -> String {
     let name = without_lists(full);
-    // What stands before the last blank outside of brackets is the type returned.
+    // The return type ends at the last blank outside of brackets.
     let words = name.rsplit_once(' ');
     let operator = name.rfind("operator");
     let name = match (words, operator) {
@@ -45,8 +45,8 @@ pub fn short(full: &str) -> String {
     }
 }
 
-/// Drops the parameter list and whatever follows it, and what stands in template brackets. The blank within
-/// `(anonymous namespace)` goes, so that blanks end types alone.
+/// Removes the parameter list and all after it, and the content of template brackets.
+/// `(anonymous namespace)` loses its blank, so that every blank that is left ends a type.
 fn without_lists(full: &str) -> String {
     const ANONYMOUS: &str = "(anonymous namespace)";
     let mut shown = String::with_capacity(full.len());
@@ -89,13 +89,13 @@ fn without_lists(full: &str) -> String {
     shown.trim_end().to_owned()
 }
 
-/// Whether the `>` that `rest` begins with is that of `->`, which closes nothing.
+/// Whether the `>` at the start of `rest` is part of `->`, which closes no bracket.
 fn is_arrow(full: &str, rest: &str) -> bool {
     let before = full.len().checked_sub(rest.len() + 1);
     before.is_some_and(|at| full.as_bytes().get(at) == Some(&b'-'))
 }
 
-/// The sign after `operator`, whose brackets are none, and what follows it.
+/// The sign after `operator`, whose characters are not brackets, and the rest.
 fn operator_sign<'a>(shown: &str, rest: &'a str) -> Option<(&'a str, &'a str)> {
     const SIGNS: [&str; 11] = [
         "()", "<=>", "<<=", ">>=", "<<", ">>", "<=", ">=", "->", "<", ">",
@@ -129,7 +129,8 @@ mod tests {
             ),
             (
                 "_ZN2at6native29vectorized_elementwise_kernelILi4EZNS0_4fillEvEUlvE_EEviT0_",
-                "void at::native::vectorized_elementwise_kernel<4, at::native::fill()::{lambda()#1}>(int, at::native::fill()::{lambda()#1})",
+                "void at::native::vectorized_elementwise_kernel<4, \
+                 at::native::fill()::{lambda()#1}>(int, at::native::fill()::{lambda()#1})",
                 "at::native::vectorized_elementwise_kernel<…>",
             ),
             (

@@ -99,7 +99,8 @@ impl Histogram {
 }
 
 impl Bucket {
-    /// The durations that this bucket counts, in ns. Those beyond the last bucket are counted in it.
+    /// The durations that this bucket counts, in ns. Those beyond the last bucket are counted in
+    /// it.
     #[must_use]
     pub fn bounds_ns(&self) -> RangeInclusive<u64> {
         let last = OCTAVES * BUCKETS_PER_OCTAVE - 1;

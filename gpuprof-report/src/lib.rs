@@ -1,8 +1,8 @@
-//! The profile of gpuprof and everything that is made from it: settings and [`profile`] are plain
-//! data; every output, and every finding, is a function of a [`profile::Profile`].
+//! The profile of gpuprof and everything that is made from it: the [`profile`] and the settings
+//! are plain data, and each output is a function of a [`profile::Profile`].
 //!
-//! Nothing here measures, and nothing here needs CUDA. Programs use the crate `gpuprof`, which
-//! re-exports what they need.
+//! Nothing in this crate measures or needs CUDA. Programs use the crate `gpuprof`, which re-exports
+//! what they need.
 
 #![forbid(unsafe_code)]
 // The profiled program must never fail because of gpuprof.

@@ -1,15 +1,16 @@
-//! Theoretical occupancy: how many of a multiprocessor's warps a kernel can keep resident, from what each of its blocks takes.
+//! Theoretical occupancy: the share of a multiprocessor's warps that a kernel can keep resident,
+//! given the resources that each of its blocks needs.
 //!
-//! The calculation is that of `cuda_occupancy.h`, which comes with the CUDA toolkit (CUDA 13.5), for compute capability 5.0 to
-//! 12.x and the largest shared memory carve-out. Must not import anything but plain data.
+//! The calculation follows `cuda_occupancy.h` of the CUDA toolkit (CUDA 13.5), for compute
+//! capability 5.0 to 12.x and the largest shared memory carve-out.
 
 use crate::profile::{Device, KernelStats, Profile};
 
-const WARP: u32 = 32;
-/// Registers are given to warps in units of this many (`cudaOccRegAllocationGranularity`).
+const THREADS_PER_WARP: u32 = 32;
+/// Registers are allocated to warps in units of this many (`cudaOccRegAllocationGranularity`).
 const REGISTER_UNIT: u32 = 256;
 
-/// What a device gives to the blocks of one multiprocessor.
+/// The resources of one multiprocessor.
 struct Limits {
     major: u32,
     minor: u32,
@@ -39,27 +40,32 @@ impl Limits {
         })
     }
 
-    /// Parts of a multiprocessor that each have registers of their own (`cudaOccSubPartitionsPerMultiprocessor`).
-    fn parts(&self) -> u32 {
+    /// Partitions of a multiprocessor, each with its own registers
+    /// (`cudaOccSubPartitionsPerMultiprocessor`).
+    fn partitions(&self) -> u32 {
         match (self.major, self.minor) {
             (6, 0) => 2,
             _ => 4,
         }
     }
 
-    /// Shared memory is given to blocks in units of so many bytes (`cudaOccSMemAllocationGranularity`).
+    /// Shared memory is allocated to blocks in units of this many bytes
+    /// (`cudaOccSMemAllocationGranularity`).
     fn shared_unit(&self) -> u32 {
         if self.major < 8 { 256 } else { 128 }
     }
 
-    /// Most blocks of this kind that are resident at once.
+    /// Maximum of resident blocks.
     fn resident_blocks(&self, kernel: &Block) -> u32 {
-        let warps = kernel.threads.div_ceil(WARP).max(1);
-        let by_warps = self.threads / WARP / warps;
-        let for_a_warp = (kernel.registers * WARP).next_multiple_of(REGISTER_UNIT);
-        let by_registers = match for_a_warp {
+        let warps = kernel.threads.div_ceil(THREADS_PER_WARP).max(1);
+        let by_warps = self.threads / THREADS_PER_WARP / warps;
+        let registers_per_warp =
+            (kernel.registers * THREADS_PER_WARP).next_multiple_of(REGISTER_UNIT);
+        let by_registers = match registers_per_warp {
             0 => u32::MAX,
-            _ => self.registers / self.parts() / for_a_warp * self.parts() / warps,
+            _ => {
+                self.registers / self.partitions() / registers_per_warp * self.partitions() / warps
+            }
         };
         let shared = kernel.shared_bytes.saturating_add(self.reserved_bytes);
         let by_shared = match shared.checked_next_multiple_of(self.shared_unit()) {
@@ -71,14 +77,15 @@ impl Limits {
     }
 }
 
-/// What a block takes.
+/// The resources that one block needs.
 struct Block {
     threads: u32,
     registers: u32,
     shared_bytes: u32,
 }
 
-/// Resident warps in those that a multiprocessor can hold; `None` where that is not to be known, or nothing fits.
+/// Resident warps over the warps that a multiprocessor can hold; `None` if the limits are unknown,
+/// or no block fits.
 fn occupancy(device: &Device, kernel: &KernelStats) -> Option<f64> {
     let limits = Limits::for_device(device)?;
     let threads = kernel
@@ -94,11 +101,11 @@ fn occupancy(device: &Device, kernel: &KernelStats) -> Option<f64> {
         registers: kernel.registers,
         shared_bytes,
     };
-    let warps = limits.resident_blocks(&block) * threads.div_ceil(WARP);
-    (is_sound && warps > 0).then(|| f64::from(warps) / f64::from(limits.threads / WARP))
+    let warps = limits.resident_blocks(&block) * threads.div_ceil(THREADS_PER_WARP);
+    (is_sound && warps > 0).then(|| f64::from(warps) / f64::from(limits.threads / THREADS_PER_WARP))
 }
 
-/// Fills in the occupancy of every kernel of the profile.
+/// Computes the occupancy of every kernel of the profile.
 pub fn fill(profile: &mut Profile) {
     let Profile {
         devices,
@@ -121,7 +128,8 @@ pub fn fill(profile: &mut Profile) {
 mod tests {
     use super::{Block, Limits};
 
-    /// (compute capability, threads, blocks, shared memory and reserved shared memory of a multiprocessor.)
+    /// (compute capability, threads, blocks, shared memory and reserved shared memory of a
+    /// multiprocessor.)
     const DEVICES: [(u32, u32, u32, u32, u32); 4] = [
         (75, 1_024, 16, 65_536, 0),
         (80, 2_048, 32, 167_936, 1_024),
@@ -129,8 +137,9 @@ mod tests {
         (90, 2_048, 32, 233_472, 1_024),
     ];
 
-    /// (registers, shared memory, threads of a block, resident blocks on each of the devices above), as
-    /// `cudaOccMaxActiveBlocksPerMultiprocessor` of CUDA 13.5 answers, compiled from its header.
+    /// (registers, shared memory, threads of a block, resident blocks on each of the devices
+    /// above), as `cudaOccMaxActiveBlocksPerMultiprocessor` of CUDA 13.5 answers, compiled from its
+    /// header.
     const KNOWN: [(u32, u32, u32, [u32; 4]); 12] = [
         (32, 0, 256, [4, 8, 6, 8]),
         (33, 0, 256, [4, 6, 6, 6]),

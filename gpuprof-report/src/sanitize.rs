@@ -1,33 +1,38 @@
-//! Text from outside (names, paths, settings, what a driver says) made fit for a terminal, a log and another tool.
+//! Makes text from outside (names, paths, settings, driver messages) safe for terminals, logs and
+//! other tools.
 //!
-//! Every output shows such text through here: it must not move a cursor, colour, hide or turn what stands beside it,
-//! begin a line of its own, or bury the report under a megabyte. Must not import anything of this crate.
+//! Every output passes such text through this module, so that it cannot move the cursor, change
+//! colours, hide or reorder the text around it, start a line, or fill the report with a megabyte.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Characters of a name that are shown: more than any name has that a person reads, and few enough for a table.
-const LONGEST_NAME: usize = 300;
+/// Characters of a name that are shown.
+const MAX_NAME_CHARS: usize = 300;
 
-/// Stands for what was cut out.
+/// Replaces the characters that are cut out.
 pub const ELLIPSIS: char = '…';
 
-/// A name as outputs show it: at most 300 characters, its middle cut out, and with nothing in it but what it shows.
+/// A name as outputs show it: at most 300 characters with the middle cut out, and with unsafe
+/// characters escaped.
+#[must_use]
 pub fn name(text: &str) -> Cow<'_, str> {
-    short(text, LONGEST_NAME)
+    short(text, MAX_NAME_CHARS)
 }
 
-/// The same with at most `longest` characters.
-pub fn short(text: &str, longest: usize) -> Cow<'_, str> {
-    match cut(text, longest) {
+/// A text with at most `max_chars` characters and with unsafe characters escaped.
+#[must_use]
+pub fn short(text: &str, max_chars: usize) -> Cow<'_, str> {
+    match cut(text, max_chars) {
         Cow::Borrowed(short) => escape(short),
         Cow::Owned(short) => Cow::Owned(escape(&short).into_owned()),
     }
 }
 
-/// What a person wrote, within a message: in quotes, on one line, at most `longest` of its characters.
-pub fn quoted(text: &str, longest: usize) -> String {
-    let short = cut(text, longest);
+/// A text for use in a message: in quotes, on one line, at most `max_chars` of its characters.
+#[must_use]
+pub fn quoted(text: &str, max_chars: usize) -> String {
+    let short = cut(text, max_chars);
     let mut quoted = String::from("\"");
     for c in short.chars() {
         match c {
@@ -40,7 +45,7 @@ pub fn quoted(text: &str, longest: usize) -> String {
     quoted
 }
 
-/// `text` with every character that is not just shown spelled out, as in `\u{1b}`.
+/// Escapes unsafe characters, as in `\u{1b}`.
 fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
@@ -56,8 +61,9 @@ fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// A JSON document with the same content in which every character that is not just shown is written `\uXXXX`. Only
-/// strings can hold such characters, but for the newlines between values, which stay.
+/// The same JSON document with unsafe characters written as `\uXXXX`. Only strings can hold them;
+/// the newlines between values stay.
+#[must_use]
 pub fn escape_json(document: String) -> String {
     let is_unsafe = |c| c != '\n' && is_unsafe(c);
     if !document.chars().any(is_unsafe) {
@@ -77,14 +83,14 @@ pub fn escape_json(document: String) -> String {
     safe
 }
 
-/// At most `longest` characters of `text`: two fifths of that from its beginning and the rest from its end, which in a
-/// path is the function's own name.
-fn cut(text: &str, longest: usize) -> Cow<'_, str> {
-    // Bytes are at least as many as characters: most texts are not counted.
-    if text.len() <= longest || text.chars().count() <= longest {
+/// At most `max_chars` characters of `text`: two fifths from its beginning and the rest from its
+/// end, which in a path is the name of the function.
+fn cut(text: &str, max_chars: usize) -> Cow<'_, str> {
+    // A text has at most as many characters as bytes, so most texts need no counting.
+    if text.len() <= max_chars || text.chars().count() <= max_chars {
         return Cow::Borrowed(text);
     }
-    let room = longest.saturating_sub(1);
+    let room = max_chars.saturating_sub(1);
     let (head, tail) = (room * 2 / 5, room - room * 2 / 5);
     let head_end = text.char_indices().nth(head).map_or(0, |(at, _)| at);
     let from_end = text.char_indices().rev().take(tail);
@@ -94,8 +100,9 @@ fn cut(text: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{ELLIPSIS}{tail}"))
 }
 
-/// Control characters, C1 included; line and paragraph separators; what turns the direction of text or leaves no trace:
-/// Unicode's Default_Ignorable_Code_Point but for the variation selectors of emoji, and the annotation marks.
+/// Control characters including C1, line and paragraph separators, direction and annotation marks,
+/// and invisible characters: Unicode's Default_Ignorable_Code_Point except the variation selectors
+/// of emoji.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -136,7 +143,7 @@ mod tests {
     fn a_long_name_keeps_its_beginning_and_more_of_its_end() {
         let long = format!("begin{}end", "\u{301}".repeat(1 << 20));
         let short = name(&long);
-        assert_eq!(short.chars().count(), LONGEST_NAME);
+        assert_eq!(short.chars().count(), MAX_NAME_CHARS);
         assert!(short.starts_with("begin") && short.ends_with("end"));
         for longest in 1..6 {
             assert_eq!(cut("größer", longest).chars().count(), longest);

@@ -2,7 +2,6 @@
 //! its two uses, when the restructuring is done.
 
 pub(crate) const SIZES: &[&str] = &[
-    "gpuprof-report/",
     "gpuprof-runtime/src/collector/",
     "gpuprof-runtime/src/span/",
     "gpuprof-runtime/src/stats/",
@@ -15,7 +14,7 @@ pub(crate) const SIZES: &[&str] = &[
     "tests/",
 ];
 
-pub(crate) const CIRCLES: &[&str] = &["gpuprof-report/src/findings/", "xtask/src/needs/"];
+pub(crate) const CIRCLES: &[&str] = &["xtask/src/needs/"];
 
 pub(crate) fn has(list: &[&str], file: &str) -> bool {
     list.iter().any(|start| file.starts_with(start))
