@@ -16,7 +16,7 @@ use launch_loops::{Measured, Method, Plan};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "span-cost",
-    promise: "A GPU span costs at most 1.15 × its driver calls; reported overhead.",
+    promise: "A GPU span costs at most 1.15 × its driver calls; the report states it.",
     limit: Duration::from_secs(300),
     run: span_cost,
 }];

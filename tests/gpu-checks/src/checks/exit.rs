@@ -22,7 +22,7 @@ use crate::runner::own_command;
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "exit",
-    promise: "Every exit with queued work has its report in time and its status.",
+    promise: "Every exit with queued work reports in time and preserves the exit status.",
     limit: Duration::from_secs(240),
     run,
 }];

@@ -15,7 +15,7 @@ use crate::check::Row;
 use crate::device::{Gpu, failed_in};
 
 /// Duration of the blocking kernel at the first try; each further try doubles it.
-const HOLD: Duration = Duration::from_millis(50);
+const FIRST_BLOCK: Duration = Duration::from_millis(50);
 /// The number of tries. On a host too slow for the longest of them nothing can be measured.
 pub(super) const TRIES: u32 = 6;
 
@@ -46,9 +46,10 @@ pub(super) fn measured(
     mut queue: impl FnMut(u64) -> Result<(), DriverError>,
 ) -> Result<Profile, String> {
     for doubled in 0..TRIES {
-        let hold = HOLD.as_nanos() as u64 * (1 << doubled);
+        let hold = FIRST_BLOCK.as_nanos() as u64 * (1 << doubled);
         let session = Session::builder().start().map_err(failed_in("a session"))?;
-        let early = held(streams, hold, &mut queue).map_err(failed_in("work behind a kernel"))?;
+        let early = queue_behind_kernel(streams, hold, &mut queue)
+            .map_err(failed_in("work behind a kernel"))?;
         let profile = session.finish();
         if early {
             return Ok(profile);
@@ -58,7 +59,7 @@ pub(super) fn measured(
 }
 
 /// Whether everything was queued while the streams were blocked. The work has finished on return.
-fn held(
+fn queue_behind_kernel(
     streams: &[(&Gpu, &Arc<CudaStream>)],
     hold: u64,
     queue: &mut impl FnMut(u64) -> Result<(), DriverError>,
@@ -69,16 +70,16 @@ fn held(
         holds.push(stream.record_event(None)?);
     }
     for &(gpu, stream) in streams {
-        for held in &holds {
-            if held.context().cu_ctx() == gpu.context.cu_ctx() {
-                stream.wait(held)?;
+        for blocker in &holds {
+            if blocker.context().cu_ctx() == gpu.context.cu_ctx() {
+                stream.wait(blocker)?;
             }
         }
     }
     queue(hold)?;
     let mut early = true;
-    for held in &holds {
-        early &= !held.try_is_complete()?;
+    for blocker in &holds {
+        early &= !blocker.try_is_complete()?;
     }
     for (gpu, _) in streams {
         gpu.context.synchronize()?;

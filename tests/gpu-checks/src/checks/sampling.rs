@@ -48,10 +48,10 @@ const ENOUGH: usize = 6;
 const FAR: f64 = 2.5;
 /// Calls that may wait for the GPU: fewer than the driver's queues hold and gpuprof has events for.
 const QUEUED: u64 = 250;
-/// Duration in ns of the kernel behind which calls are queued, doubled up to `LONGEST_HOLD` if the
+/// Duration in ns of the kernel behind which calls are queued, doubled up to `MAX_KERNEL_NS` if the
 /// host was too slow.
-const HOLD: u64 = 20_000_000;
-const LONGEST_HOLD: u64 = 16 * HOLD;
+const FIRST_KERNEL_NS: u64 = 20_000_000;
+const MAX_KERNEL_NS: u64 = 16 * FIRST_KERNEL_NS;
 
 /// Durations of the calls in turn, ns. They vary enough for an interval to be meaningful.
 const LENGTHS: [u64; 3] = [40_000, 80_000, 150_000];
@@ -100,7 +100,7 @@ fn sampled(run_mode: &RunMode) -> Result<ExitCode, String> {
     let gpu = Gpu::new().map_err(&failed)?;
     let stream = gpu.context.new_stream().map_err(&failed)?;
     let mut windows = Vec::new();
-    let (mut tries, mut hold) = (3 * WINDOWS, HOLD);
+    let (mut tries, mut hold) = (3 * WINDOWS, FIRST_KERNEL_NS);
     // One-time work is outside every window.
     varies(&gpu, &stream, 0).map_err(&failed)?;
     while windows.len() < WINDOWS {
@@ -112,7 +112,7 @@ fn sampled(run_mode: &RunMode) -> Result<ExitCode, String> {
         if window(&gpu, &stream, hold, calls(run_mode)).map_err(&failed)? {
             windows.push(Window::of(&gpuprof::collect()));
         } else {
-            hold = LONGEST_HOLD.min(2 * hold);
+            hold = MAX_KERNEL_NS.min(2 * hold);
         }
     }
     let windows = serde_json::to_string(&windows).map_err(failed_in("windows"))?;

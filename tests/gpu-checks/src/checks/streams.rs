@@ -39,8 +39,11 @@ fn on_another(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) -> Result<(), Driver
     gpu.spin(stream, ns)
 }
 
-#[gpu_profile(name = "lent", stream = raw)]
-fn lent(raw: &Raw, launch: impl FnOnce() -> Result<(), DriverError>) -> Result<(), DriverError> {
+#[gpu_profile(name = "on a raw handle", stream = raw)]
+fn on_raw_handle(
+    raw: &Raw,
+    launch: impl FnOnce() -> Result<(), DriverError>,
+) -> Result<(), DriverError> {
     launch()
 }
 
@@ -148,12 +151,12 @@ fn raw_handles(gpu: &Gpu, own: &Arc<CudaStream>, calls: u64) -> Result<Vec<Row>,
     ] {
         let raw = Raw { stream, context };
         let profile = measured(&[(gpu, own)], |_| {
-            (0..calls).try_for_each(|call| lent(&raw, || gpu.spin(own, length(call))))
+            (0..calls).try_for_each(|call| on_raw_handle(&raw, || gpu.spin(own, length(call))))
         })?;
         rows.push(row(
             format!("{calls} calls by a stream's raw handle {with}"),
             &profile,
-            &[both_lengths("lent", calls)],
+            &[both_lengths("on a raw handle", calls)],
         ));
     }
     Ok(rows)

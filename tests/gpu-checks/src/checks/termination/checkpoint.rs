@@ -17,14 +17,14 @@ use crate::runner::own_command;
 /// The value of `GPUPROF_CHECKPOINT`.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// How much older than an interval the file may be, because a busy machine writes it late.
-const LATE: Duration = Duration::from_millis(500);
+const MAX_DELAY: Duration = Duration::from_millis(500);
 /// Time from the first file to the first kill; each further run waits longer by `LATER`.
 const FIRST: Duration = Duration::from_millis(600);
 const LATER: Duration = Duration::from_millis(37);
 /// Pause of the program between two calls.
 const PACE: Duration = Duration::from_micros(500);
 /// Printed after each call: the number of finished calls and the time in ns.
-const SAID: &str = "calls ";
+const PROGRESS_PREFIX: &str = "calls ";
 
 pub(super) fn program(run_mode: &RunMode) -> Result<ExitCode, String> {
     device::open(run_mode)?;
@@ -35,7 +35,7 @@ pub(super) fn program(run_mode: &RunMode) -> Result<ExitCode, String> {
     let mut out = std::io::stdout();
     for calls in 1_u64.. {
         work(&gpu, &stream, 20_000).map_err(&failed)?;
-        let line = format!("{SAID}{calls} {}\n", began.elapsed().as_nanos());
+        let line = format!("{PROGRESS_PREFIX}{calls} {}\n", began.elapsed().as_nanos());
         out.write_all(line.as_bytes())
             .map_err(failed_in("saying so"))?;
         thread::sleep(PACE);
@@ -66,7 +66,7 @@ fn killed(run_mode: &RunMode, time: u32) -> Result<Row, String> {
         }
     });
     let ended = ended.map_err(failed_in("the program that is killed"))?;
-    let lines = said(&ended.stdout);
+    let lines = parse_progress(&ended.stdout);
     let Some(&(made, last)) = lines.last().filter(|_| sent) else {
         return Err(format!(
             "no file or no call before the end\n{}",
@@ -74,7 +74,7 @@ fn killed(run_mode: &RunMode, time: u32) -> Result<Row, String> {
         ));
     };
     // Calls that had finished when the oldest acceptable file was written.
-    let cutoff = last.saturating_sub((INTERVAL + LATE).as_nanos() as u64);
+    let cutoff = last.saturating_sub((INTERVAL + MAX_DELAY).as_nanos() as u64);
     let old = lines.iter().take_while(|(_, ns)| *ns <= cutoff).last();
     let least = old.map_or(0, |(calls, _)| *calls);
     let signal = ended.status.and_then(|status| status.signal());
@@ -98,10 +98,10 @@ fn killed(run_mode: &RunMode, time: u32) -> Result<Row, String> {
 }
 
 /// Calls and ns of each complete line.
-fn said(text: &str) -> Vec<(u64, u64)> {
+fn parse_progress(text: &str) -> Vec<(u64, u64)> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let number = |line: &str| {
-        let (calls, ns) = line.strip_prefix(SAID)?.split_once(' ')?;
+        let (calls, ns) = line.strip_prefix(PROGRESS_PREFIX)?.split_once(' ')?;
         Some((calls.parse().ok()?, ns.parse().ok()?))
     };
     whole.lines().filter_map(number).collect()
