@@ -1,45 +1,44 @@
-//! What the simulated driver tells whoever watches it: every API call once it is over, with what
-//! the call had the device do. These types cross from one loaded library to another, so all of them
-//! are C types. Must never say how CUPTI writes it down.
+//! What the simulated driver reports to its observer: every API call after its end, with the
+//! activities that it caused on the device. All types are C types, because they cross from one
+//! loaded library to another.
 
 use std::marker::PhantomData;
 
-/// The name of the driver's function that sets the watcher: `extern "C" fn(Option<Watcher>)`, none
-/// for nobody.
-pub const WATCH: &[u8] = b"simcuda_watch";
+/// The name of the driver's function that sets the observer: `extern "C" fn(Option<Observer>)`.
+pub const SET_OBSERVER: &[u8] = b"simcuda_set_observer";
 /// The name of the driver's clock: `extern "C" fn() -> u64`, in ns.
-pub const NOW: &[u8] = b"simcuda_now";
+pub const CLOCK: &[u8] = b"simcuda_now";
 
-/// Who is told. It runs on the calling thread, after the call's work and before its return, and may
-/// be called by several threads at once. It must not call the driver, the clock excepted.
-pub type Watcher = extern "C" fn(&Call<'_>);
+/// Receives each call. It runs on the calling thread, after the call's work and before its return,
+/// and may run on several threads at once. It must not call the driver, except for the clock.
+pub type Observer = extern "C" fn(&Call<'_>);
 
-/// One API call that is over.
+/// An API call that has ended.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Call<'a> {
-    /// The function's [number](crate::cbid).
+    /// The function's [callback id](crate::cbid).
     pub cbid: u32,
-    /// The `CUresult` that it answers.
+    /// The `CUresult` that it returns.
     pub result: i32,
-    /// When it was called, in ns of the driver's clock.
+    /// Its start, in ns of the driver's clock.
     pub start: u64,
-    /// When it returned, in ns of the driver's clock.
+    /// Its end, in ns of the driver's clock.
     pub end: u64,
-    /// Whether what it had the device do is ordered by a stream, and the caller goes on.
-    pub asynchronous: bool,
+    /// Whether the caller does not wait for the activities, which a stream orders.
+    pub is_asynchronous: bool,
     activities: *const Activity,
     count: usize,
     lifetime: PhantomData<&'a [Activity]>,
 }
 
 impl<'a> Call<'a> {
-    /// A call from `start` to `end` that had the device do `activities`, in their order.
+    /// A call from `start` to `end` that caused `activities`, in their order.
     pub fn new(
         cbid: u32,
         result: i32,
         (start, end): (u64, u64),
-        asynchronous: bool,
+        is_asynchronous: bool,
         activities: &'a [Activity],
     ) -> Self {
         Call {
@@ -47,42 +46,42 @@ impl<'a> Call<'a> {
             result,
             start,
             end,
-            asynchronous,
+            is_asynchronous,
             activities: activities.as_ptr(),
             count: activities.len(),
             lifetime: PhantomData,
         }
     }
 
-    /// What it had the device do, in order.
+    /// The activities that it caused, in their order.
     pub fn activities(&self) -> &'a [Activity] {
         // SAFETY: `new` took these from a slice that lives as long as 'a.
         unsafe { std::slice::from_raw_parts(self.activities, self.count) }
     }
 }
 
-/// Something that the device does, or that a call waits for.
+/// Work on the device, or the wait of a call.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Activity {
-    /// When it starts, in ns of the driver's clock; modelled, so it may be in the future.
+    /// Its modelled start, in ns of the driver's clock; possibly in the future.
     pub start: u64,
-    /// When it ends, in ns of the driver's clock; modelled, so it may be in the future.
+    /// Its modelled end, in ns of the driver's clock; possibly in the future.
     pub end: u64,
     /// The device's ordinal.
     pub device: u32,
     /// The context's number.
     pub context: u32,
-    /// The stream's number, [`NONE`] where there is none.
+    /// The stream's number, or [`NONE`].
     pub stream: u32,
-    /// The node of a graph that it is: the graph's number in the upper half and the node's in the
-    /// lower, from 0; 0 outside graphs.
+    /// The graph node: the graph's number in the upper half and the node's, from 0, in the lower
+    /// half; 0 outside graphs.
     pub node: u64,
-    /// What it is.
-    pub what: What,
+    /// The kind of activity with its values.
+    pub kind: ActivityKind,
 }
 
-/// What CUPTI writes for a stream or event that there is none of.
+/// CUPTI's number for the absence of a stream or event.
 pub const NONE: u32 = u32::MAX;
 /// CUPTI's number for a context's null stream.
 pub const NULL_STREAM: u32 = 7;
@@ -90,11 +89,11 @@ pub const NULL_STREAM: u32 = 7;
 /// The kinds of activity.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub enum What {
+pub enum ActivityKind {
     /// A kernel.
     Kernel {
-        /// Its symbol's name.
-        name: Name,
+        /// Its symbol.
+        name: KernelName,
         /// Blocks along x, y and z.
         grid: [u32; 3],
         /// Threads of a block along x, y and z.
@@ -108,70 +107,70 @@ pub enum What {
     },
     /// A copy.
     Copy {
-        /// How many bytes.
+        /// Its size in bytes.
         bytes: u64,
-        /// The memory it reads.
-        from: Place,
-        /// The memory it writes.
-        to: Place,
+        /// The memory that it reads.
+        from: MemoryLocation,
+        /// The memory that it writes.
+        to: MemoryLocation,
     },
     /// A memset.
-    Set {
-        /// How many bytes.
+    Memset {
+        /// Its size in bytes.
         bytes: u64,
-        /// What each becomes.
+        /// The value that is written.
         value: u32,
-        /// The memory it writes.
-        to: Place,
+        /// The memory that it writes.
+        to: MemoryLocation,
     },
-    /// Memory given or taken back; start and end are the time of the call.
+    /// An allocation or release of memory; start and end are the time of the call.
     Memory {
-        /// Whether it was given.
-        given: bool,
+        /// Whether memory was allocated.
+        is_allocation: bool,
         /// Its address.
         address: u64,
-        /// How many bytes.
+        /// Its size in bytes.
         bytes: u64,
-        /// What memory.
-        place: Place,
+        /// Its kind and device.
+        location: MemoryLocation,
     },
-    /// A call that waited.
+    /// The wait of a call or stream.
     Wait {
-        /// For what.
-        on: On,
-        /// The event's number, [`NONE`] where it is no event.
+        /// What waits for what.
+        kind: WaitKind,
+        /// The event's number, or [`NONE`].
         event: u32,
     },
 }
 
-/// Memory, and the device it is on.
+/// A kind of memory, and the device that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub struct Place {
-    /// What memory.
-    pub memory: Memory,
-    /// The device's ordinal; that of the call's context for host memory.
+pub struct MemoryLocation {
+    /// The kind of memory.
+    pub kind: MemoryKind,
+    /// The device's ordinal; for host memory, that of the call's context.
     pub device: u32,
 }
 
 /// `CUpti_ActivityMemoryKind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Memory {
-    /// Host memory of the program's own.
+pub enum MemoryKind {
+    /// Host memory that the driver did not allocate.
     Pageable = 1,
     /// Page-locked host memory.
     Pinned = 2,
-    /// The device's.
+    /// Device memory.
     Device = 3,
-    /// Managed.
+    /// Managed memory.
     Managed = 5,
 }
 
 /// `CUpti_ActivitySynchronizationType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum On {
+pub enum WaitKind {
     /// `cuEventSynchronize`.
     Event = 1,
     /// `cuStreamWaitEvent`: the stream waits, not the caller.
@@ -182,21 +181,21 @@ pub enum On {
     Context = 4,
 }
 
-/// A text that is never taken away.
+/// A static text as a C type.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct Name {
+pub struct KernelName {
     start: *const u8,
     len: usize,
 }
 
-// SAFETY: a `&'static str` is Send, and this is nothing else.
-unsafe impl Send for Name {}
+// SAFETY: it stands for a `&'static str`, which is Send.
+unsafe impl Send for KernelName {}
 
-impl Name {
+impl KernelName {
     /// The C form of `text`.
-    pub fn new(text: &'static str) -> Name {
-        Name {
+    pub fn new(text: &'static str) -> KernelName {
+        KernelName {
             start: text.as_ptr(),
             len: text.len(),
         }
@@ -204,9 +203,9 @@ impl Name {
 
     /// The text.
     pub fn text(self) -> &'static str {
-        // SAFETY: `new` took these from a text that is never taken away.
+        // SAFETY: `new` took these from a static text.
         let bytes = unsafe { std::slice::from_raw_parts(self.start, self.len) };
-        // SAFETY: as above, it was a text.
+        // SAFETY: the bytes are those of a text.
         unsafe { std::str::from_utf8_unchecked(bytes) }
     }
 }

@@ -1,5 +1,5 @@
-//! The numbers that CUPTI gives the functions of the driver and the runtime ("callback ids"):
-//! `cupti_driver_cbid.h` and `cupti_runtime_cbid.h` of CUDA 13. They never change once given.
+//! The numbers that CUPTI gives the functions of the driver and the runtime ("callback ids"): `cupti_driver_cbid.h` and
+//! `cupti_runtime_cbid.h` of CUDA 13. They never change once given.
 
 use std::ffi::CStr;
 
@@ -111,8 +111,7 @@ pub const CUDA_LAUNCH_KERNEL: u32 = 211;
 /// The functions of the runtime that are simulated, by number.
 pub const RUNTIME: &[(u32, &CStr)] = &[(CUDA_LAUNCH_KERNEL, c"cudaLaunchKernel_v7000")];
 
-/// The number of the driver function `name`, at compile time: a name that the list lacks does not
-/// compile.
+/// The number of the driver function `name`, at compile time: a name that the list lacks does not compile.
 pub const fn driver(name: &str) -> u32 {
     let mut index = 0;
     while index < DRIVER.len() {

@@ -1,5 +1,4 @@
-//! Finding and loading a simulated library that cargo built as a dependency. Must never know which
-//! library it is.
+//! Finding and loading a simulated library that cargo built as a dependency. Must never know which library it is.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -52,12 +51,10 @@ impl std::error::Error for LoadError {
     }
 }
 
-/// Where `file` is: at `stated`, the whole path, where the user gave one; else where cargo puts the
-/// library of a dependency, as seen from a binary, a test or an example; else in the build
-/// directory that `out_dir`, a package's `OUT_DIR`, belongs to, for documentation tests, whose
-/// programs stand elsewhere. What stands beside a binary comes after what stands in `deps`: cargo
-/// puts it there when the package itself is built, and leaves it there, older and older, when it is
-/// built for another.
+/// Where `file` is: at `stated`, the whole path, where the user gave one; else where cargo puts the library of a dependency, as
+/// seen from a binary, a test or an example; else in the build directory that `out_dir`, a package's `OUT_DIR`, belongs to, for
+/// documentation tests, whose programs stand elsewhere. What stands beside a binary comes after what stands in `deps`: cargo puts
+/// it there when the package itself is built, and leaves it there, older and older, when it is built for another.
 ///
 /// # Errors
 /// [`LoadError::NotFound`] where it is in none of these places.
@@ -80,8 +77,7 @@ pub fn find(file: &str, stated: Option<&OsStr>, out_dir: &str) -> Result<PathBuf
         .ok_or_else(|| LoadError::NotFound(file.to_owned(), places))
 }
 
-/// Loads the library at `path`, where `hidden` names functions a copy in which `dlsym` does not
-/// find these.
+/// Loads the library at `path`, where `hidden` names functions a copy in which `dlsym` does not find these.
 ///
 /// # Errors
 /// Where the loader refuses it, the copy cannot be made, or a function to hide does not exist.

@@ -1,142 +1,85 @@
 //! Stream capture (API reference, Stream Management; programming guide, Creating a Graph Using
-//! Stream Capture): what a capturing stream makes of the calls on it. The graphs themselves are in
-//! `graph`.
+//! Stream Capture): how it begins, spreads and ends, and which operations become nodes. `graph` has
+//! the graphs that result, `capture_rules` what a capture prohibits.
 
 use std::collections::BTreeSet;
 
-use crate::abi::{Answer, Handle, Host};
-use crate::clock::StandStill;
-use crate::codes::Code;
-use crate::durations::Way;
-use crate::event::Mark;
-use crate::executor::Task;
-use crate::graph::Graph;
-use crate::kernels::Launch;
+use crate::abi::Handle;
+use crate::clock;
+use crate::codes::{Answer, Code};
+use crate::deferred::Task;
+use crate::durations::CopyRoute;
+use crate::objects::{Capture, Graph, LastRecord, Operation};
 use crate::state::State;
-use crate::stream::thread;
-
-/// `CU_STREAM_CAPTURE_MODE_GLOBAL`; 1 is THREAD_LOCAL.
-pub(crate) const GLOBAL: i32 = 0;
-/// `CU_STREAM_CAPTURE_MODE_RELAXED`.
-pub(crate) const RELAXED: i32 = 2;
-
-/// One capture in progress.
-pub(crate) struct Capture {
-    pub(crate) context: Handle,
-    origin: Handle,
-    pub(crate) mode: i32,
-    pub(crate) thread: u64,
-    pub(crate) invalidated: bool,
-    /// What is being captured into.
-    pub(crate) graph: Handle,
-    /// Streams that the capture has spread to and whose work nobody has waited for.
-    unjoined: BTreeSet<Handle>,
-}
-
-/// One operation on a stream. In a graph, host memory is read and written at each replay.
-#[derive(Clone)]
-pub(crate) enum Node {
-    Launch(Launch),
-    Upload {
-        target: u64,
-        source: Host,
-        len: usize,
-    },
-    Download {
-        target: Host,
-        source: u64,
-        len: usize,
-    },
-    Copy {
-        target: u64,
-        source: u64,
-        len: usize,
-    },
-    Fill {
-        target: u64,
-        value: u8,
-        len: usize,
-    },
-    /// An external event record.
-    Stamp(Handle),
-    /// A graph that was launched on a capturing stream.
-    Child(Vec<Node>),
-}
+use crate::thread::{self, GLOBAL, RELAXED};
 
 impl State {
-    /// The capture that `stream`, about to be used, is part of; STREAM_CAPTURE_INVALIDATED when it
-    /// is spoilt. STREAM_CAPTURE_IMPLICIT for the legacy stream beside a capturing blocking one,
-    /// whose capture it spoils.
-    pub(crate) fn capture_of(&mut self, stream: Handle) -> Answer<Option<u64>> {
-        let capture = self.membership(stream);
+    /// The capture that `stream`, which is to be used, is part of. STREAM_CAPTURE_INVALIDATED if it
+    /// was invalidated. STREAM_CAPTURE_IMPLICIT for the legacy stream while a blocking stream
+    /// captures, whose capture the use invalidates.
+    pub(crate) fn use_for_capture(&mut self, stream: Handle) -> Answer<Option<u64>> {
+        let capture = self.find_capture(stream);
         if capture == Err(Code::STREAM_CAPTURE_IMPLICIT) {
-            self.spoil_blocking_captures(stream)?;
+            self.invalidate_blocking_captures(stream)?;
         }
         capture
     }
 
-    /// [`State::capture_of`] as a question, which spoils nothing.
-    fn membership(&self, stream: Handle) -> Answer<Option<u64>> {
-        self.not_implicit(stream)?;
+    /// [`State::use_for_capture`] without an effect.
+    fn find_capture(&self, stream: Handle) -> Answer<Option<u64>> {
+        self.check_implicit_dependency(stream)?;
         let Some(id) = self.streams.get(stream)?.capture else {
             return Ok(None);
         };
         match self.captures.get(&id) {
-            Some(capture) if !capture.invalidated => Ok(Some(id)),
+            Some(capture) if !capture.is_invalidated => Ok(Some(id)),
             _ => Err(Code::STREAM_CAPTURE_INVALIDATED),
         }
     }
 
-    /// `CU_STREAM_CAPTURE_STATUS_*` of `stream`: 0 none, 1 active, 2 invalidated. Asking spoils
-    /// nothing, also where the answer is STREAM_CAPTURE_IMPLICIT (API reference,
+    /// `CU_STREAM_CAPTURE_STATUS_*` of `stream`: 0 none, 1 active, 2 invalidated. The query
+    /// invalidates nothing, even if it returns STREAM_CAPTURE_IMPLICIT (API reference,
     /// cuStreamIsCapturing).
     pub(crate) fn capture_status(&self, stream: Handle) -> Answer<i32> {
-        match self.membership(stream) {
+        match self.find_capture(stream) {
             Ok(capture) => Ok(i32::from(capture.is_some())),
             Err(Code::STREAM_CAPTURE_INVALIDATED) => Ok(2),
             Err(code) => Err(code),
         }
     }
 
-    /// Spoils capture `id`.
+    /// Invalidates capture `id`.
     pub(crate) fn invalidate(&mut self, id: u64) {
         if let Some(capture) = self.captures.get_mut(&id) {
-            capture.invalidated = true;
+            capture.is_invalidated = true;
         }
     }
 
-    /// Before `stream` is destroyed: ends the capture that began on it, spoils one that spread to
+    /// For the end of `stream`: ends a capture that began on it, and invalidates one that spread to
     /// it.
     pub(crate) fn abandon_capture(&mut self, stream: Handle) {
-        let Some(id) = self
-            .streams
-            .get(stream)
-            .ok()
-            .and_then(|stream| stream.capture)
-        else {
+        let stream_data = self.streams.get(stream).ok();
+        let Some(id) = stream_data.and_then(|stream| stream.capture) else {
             return;
         };
-        if self
-            .captures
-            .get(&id)
-            .is_some_and(|capture| capture.origin == stream)
-        {
-            self.drop_capture(id);
-            self.leave_capture(id);
+        let capture = self.captures.get(&id);
+        if capture.is_some_and(|capture| capture.origin == stream) {
+            self.discard_capture(id);
+            self.remove_streams_from_capture(id);
         } else {
             self.invalidate(id);
         }
     }
 
-    /// Forgets a capture and the graph it would have made.
-    fn drop_capture(&mut self, id: u64) {
+    /// Removes a capture with its graph.
+    fn discard_capture(&mut self, id: u64) {
         if let Some(capture) = self.captures.remove(&id) {
-            // Made when the capture began, and out of anybody's reach until its end.
+            // The graph exists: nobody else has its handle before the capture ends.
             let _ = self.remove_graph(capture.graph);
         }
     }
 
-    fn leave_capture(&mut self, id: u64) {
+    fn remove_streams_from_capture(&mut self, id: u64) {
         let members = self
             .streams
             .values_mut()
@@ -144,8 +87,8 @@ impl State {
         members.for_each(|stream| stream.capture = None);
     }
 
-    /// Starts a capture on `stream`. The legacy stream cannot be captured:
-    /// STREAM_CAPTURE_UNSUPPORTED; a stream that captures already is ILLEGAL_STATE.
+    /// Begins a capture on `stream`. STREAM_CAPTURE_UNSUPPORTED for the legacy stream, ILLEGAL_STATE
+    /// for a stream that captures already.
     pub(crate) fn begin_capture(&mut self, stream: Handle, mode: i32) -> Answer {
         if !(GLOBAL..=RELAXED).contains(&mode) {
             return Err(Code::INVALID_VALUE);
@@ -164,8 +107,8 @@ impl State {
             context,
             origin: stream,
             mode,
-            thread: thread(),
-            invalidated: false,
+            thread: thread::number(),
+            is_invalidated: false,
             graph: self.graphs.insert(Graph::new(context, id)),
             unjoined: BTreeSet::new(),
         };
@@ -173,8 +116,8 @@ impl State {
         Ok(())
     }
 
-    /// Ends the capture on `stream` and gives its graph. ILLEGAL_STATE where none is going on, and
-    /// as the codes say: UNMATCHED on another stream than its origin, WRONG_THREAD unless relaxed,
+    /// Ends the capture on `stream` and returns its graph. ILLEGAL_STATE without a capture, else as
+    /// the codes say: UNMATCHED on another stream than its origin, WRONG_THREAD unless relaxed,
     /// INVALIDATED, UNJOINED.
     pub(crate) fn end_capture(&mut self, stream: Handle) -> Answer<Handle> {
         let id = self
@@ -186,32 +129,33 @@ impl State {
         if capture.origin != stream {
             return Err(Code::STREAM_CAPTURE_UNMATCHED);
         }
-        if capture.mode != RELAXED && capture.thread != thread() {
+        if capture.mode != RELAXED && capture.thread != thread::number() {
             return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
         }
-        let (graph, ended) = if capture.invalidated {
-            (capture.graph, Err(Code::STREAM_CAPTURE_INVALIDATED))
+        let graph = capture.graph;
+        let result = if capture.is_invalidated {
+            Err(Code::STREAM_CAPTURE_INVALIDATED)
         } else if !capture.unjoined.is_empty() {
-            (capture.graph, Err(Code::STREAM_CAPTURE_UNJOINED))
+            Err(Code::STREAM_CAPTURE_UNJOINED)
         } else {
-            (capture.graph, Ok(()))
+            Ok(())
         };
-        self.leave_capture(id);
-        match ended {
+        self.remove_streams_from_capture(id);
+        match result {
             Ok(()) => drop(self.captures.remove(&id)),
-            Err(_) => self.drop_capture(id),
+            Err(_) => self.discard_capture(id),
         }
-        ended.map(|()| graph)
+        result.map(|()| graph)
     }
 
-    /// Does `node` on `stream`, or captures it.
-    pub(crate) fn issue(&mut self, stream: Handle, node: Node) -> Answer {
-        let Some(id) = self.capture_of(stream)? else {
-            self.enqueue(stream, node, 0)?;
-            return self.takes_room(stream);
+    /// Runs `operation` on `stream`, or captures it.
+    pub(crate) fn submit(&mut self, stream: Handle, operation: Operation) -> Answer {
+        let Some(id) = self.use_for_capture(stream)? else {
+            self.enqueue(stream, operation, 0)?;
+            return self.count_operation(stream);
         };
         if let Some(capture) = self.captures.get_mut(&id) {
-            self.graphs.get_mut(capture.graph)?.nodes.push(node);
+            self.graphs.get_mut(capture.graph)?.nodes.push(operation);
             if capture.origin != stream {
                 capture.unjoined.insert(stream);
             }
@@ -219,104 +163,120 @@ impl State {
         Ok(())
     }
 
-    /// Queues `node` on `stream`: modelled time and deferred work. `number` is the node's where a
-    /// graph runs, else 0; a child graph's nodes have that of the node they are in.
-    pub(crate) fn enqueue(&mut self, stream: Handle, node: Node, number: u64) -> Answer {
-        let what = self.watched_as(&node, stream);
-        let (ns, task) = match node {
-            Node::Stamp(event) => return self.stamp(event, stream),
-            Node::Child(nodes) => {
+    /// Appends `operation` to `stream`: its modelled time and its deferred computation. `node` is
+    /// the number of the graph node, or 0 outside graphs; the nodes of a child graph have the
+    /// number of the node that contains them.
+    pub(crate) fn enqueue(&mut self, stream: Handle, operation: Operation, node: u64) -> Answer {
+        let kind = self.activity_kind(&operation, stream);
+        let (ns, task) = match operation {
+            Operation::EventRecord(event) => return self.record_event(event, stream),
+            Operation::ChildGraph(nodes) => {
                 let mut nodes = nodes.into_iter();
-                return nodes.try_for_each(|node| self.enqueue(stream, node, number));
+                return nodes.try_for_each(|child| self.enqueue(stream, child, node));
             }
-            Node::Launch(launch) => (
-                self.durations.kernel(launch.kernel.name, launch.work()),
-                Task::Launch(launch),
-            ),
-            Node::Upload {
-                target,
-                source,
-                len,
-            } => (
-                self.durations.copy(len, Way::Host),
-                Task::Upload {
-                    target,
-                    bytes: {
-                        let _no_time_passes = StandStill::begin();
-                        source.bytes(len)?
-                    },
-                },
-            ),
-            Node::Download {
-                target,
-                source,
-                len,
-            } => (
-                self.durations.copy(len, Way::Host),
-                Task::Download {
-                    target,
-                    source,
-                    len,
-                },
-            ),
-            Node::Copy {
-                target,
-                source,
-                len,
-            } => (
-                self.durations.copy(len, Way::Device),
-                Task::Copy {
-                    target,
-                    source,
-                    len,
-                },
-            ),
-            Node::Fill { target, value, len } => (
-                self.durations.memset(len),
-                Task::Fill { target, value, len },
-            ),
+            operation => self.model(operation)?,
         };
-        let start = self.occupy(stream, ns)?;
-        if let Some(what) = what {
-            self.note(stream, (start, start.saturating_add(ns)), number, what);
+        let start = self.append_work(stream, ns)?;
+        if let Some(kind) = kind {
+            let times = (start, start.saturating_add(ns));
+            self.add_stream_activity(stream, times, node, kind);
         }
         let context = self.streams.get(stream)?.context;
-        self.queue.push(context, task);
+        self.deferred.push(context, task);
         Ok(())
     }
 
-    /// Records `event` in a stream of capture `id`: no time is taken, the event marks the place.
-    pub(crate) fn mark_captured(&mut self, event: Handle, stream: Handle, id: u64) -> Answer {
-        self.events.get_mut(event)?.mark = Mark::Captured(id, stream);
-        Ok(())
-    }
-
-    /// Makes `stream` wait for `event`. A captured event draws the stream into its capture, or
-    /// joins what the capture had forked; MERGE of two captures and a dependency on work outside
-    /// (ISOLATION) spoil it.
-    pub(crate) fn wait_event(&mut self, stream: Handle, event: Handle) -> Answer {
-        let mark = self.events.get(event)?.mark;
-        match (self.capture_of(stream)?, mark) {
-            (_, Mark::Never) => {}
-            (None, Mark::At(stamp)) => {
-                let stream = self.streams.get_mut(stream)?;
-                stream.tail = stream.tail.max(stamp);
+    /// The duration of `operation` in ns, and the task that computes it.
+    fn model(&mut self, operation: Operation) -> Answer<(u64, Task)> {
+        Ok(match operation {
+            Operation::Launch(launch) => {
+                let ns = self.durations.kernel(launch.kernel.name, launch.work());
+                (ns, Task::Launch(launch))
             }
-            (Some(id), Mark::At(_)) => {
+            Operation::Upload {
+                target,
+                source,
+                len,
+            } => {
+                let ns = self.durations.copy(len, CopyRoute::Host);
+                let bytes = {
+                    let _pause = clock::Pause::new();
+                    source.read(len)?
+                };
+                (ns, Task::Upload { target, bytes })
+            }
+            Operation::Download {
+                target,
+                source,
+                len,
+            } => {
+                let ns = self.durations.copy(len, CopyRoute::Host);
+                let task = Task::Download {
+                    target,
+                    source,
+                    len,
+                };
+                (ns, task)
+            }
+            Operation::Copy {
+                target,
+                source,
+                len,
+            } => {
+                let ns = self.durations.copy(len, CopyRoute::Device);
+                let task = Task::Copy {
+                    target,
+                    source,
+                    len,
+                };
+                (ns, task)
+            }
+            Operation::Memset { target, value, len } => {
+                let ns = self.durations.memset(len);
+                (ns, Task::Memset { target, value, len })
+            }
+            // `enqueue` handles these two.
+            Operation::EventRecord(_) | Operation::ChildGraph(_) => return Err(Code::UNKNOWN),
+        })
+    }
+
+    /// Records `event` on a stream of capture `id`. The record takes no time.
+    pub(crate) fn record_captured_event(
+        &mut self,
+        event: Handle,
+        stream: Handle,
+        id: u64,
+    ) -> Answer {
+        self.events.get_mut(event)?.last_record = LastRecord::Captured(id, stream);
+        Ok(())
+    }
+
+    /// Makes `stream` wait for `event`. A captured event adds the stream to its capture, or joins a
+    /// stream that was added before. MERGE of two captures, and ISOLATION, a dependency on work
+    /// outside, invalidate the captures.
+    pub(crate) fn wait_event(&mut self, stream: Handle, event: Handle) -> Answer {
+        let record = self.events.get(event)?.last_record;
+        match (self.use_for_capture(stream)?, record) {
+            (_, LastRecord::Never) => {}
+            (None, LastRecord::At(time)) => {
+                let stream = self.streams.get_mut(stream)?;
+                stream.tail = stream.tail.max(time);
+            }
+            (Some(id), LastRecord::At(_)) => {
                 self.invalidate(id);
                 return Err(Code::STREAM_CAPTURE_ISOLATION);
             }
-            (Some(id), Mark::Captured(other, _)) if id != other => {
+            (Some(id), LastRecord::Captured(other, _)) if id != other => {
                 self.invalidate(id);
                 self.invalidate(other);
                 return Err(Code::STREAM_CAPTURE_MERGE);
             }
-            (here, Mark::Captured(id, from)) => {
+            (own, LastRecord::Captured(id, from)) => {
                 let capture = self.captures.get_mut(&id).ok_or(Code::CAPTURED_EVENT)?;
-                if here.is_some() && from != stream {
+                if own.is_some() && from != stream {
                     capture.unjoined.remove(&from);
                 }
-                if here.is_none() {
+                if own.is_none() {
                     capture.unjoined.insert(stream);
                     self.streams.get_mut(stream)?.capture = Some(id);
                 }

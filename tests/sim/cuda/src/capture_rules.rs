@@ -1,55 +1,39 @@
-//! What captures prohibit: potentially unsafe calls by mode and thread, waiting for and asking
-//! about what is captured (API reference, cuThreadExchangeStreamCaptureMode; programming guide,
-//! Prohibited and Unhandled Operations). A prohibited call answers an error and spoils the capture.
-//! Must never change a graph.
+//! What captures prohibit: potentially unsafe calls by mode and thread, and waits for and queries
+//! of what is captured (API reference, cuThreadExchangeStreamCaptureMode; programming guide,
+//! Prohibited and Unhandled Operations). A prohibited call returns an error and invalidates the
+//! capture.
 
-use std::cell::Cell;
-
-use crate::abi::{Answer, Handle};
-use crate::capture::{GLOBAL, RELAXED};
-use crate::codes::Code;
-use crate::event::Mark;
+use crate::abi::Handle;
+use crate::codes::{Answer, Code};
+use crate::objects::LastRecord;
 use crate::state::State;
-use crate::stream::thread;
-
-thread_local! {
-    static MODE: Cell<i32> = const { Cell::new(GLOBAL) };
-}
-
-/// Puts the calling thread in capture interaction `mode` and gives the former one.
-pub(crate) fn exchange_mode(mode: i32) -> Answer<i32> {
-    if (GLOBAL..=RELAXED).contains(&mode) {
-        Ok(MODE.replace(mode))
-    } else {
-        Err(Code::INVALID_VALUE)
-    }
-}
+use crate::thread::{self, GLOBAL, RELAXED};
 
 impl State {
-    /// The rule for potentially unsafe calls (API reference, cuThreadExchangeStreamCaptureMode):
-    /// while a capture that the thread's mode must respect is going on, the call answers
-    /// STREAM_CAPTURE_UNSUPPORTED and spoils it.
-    pub(crate) fn unsafe_call(&mut self) -> Answer {
-        let (mode, here) = (MODE.get(), thread());
-        let mut prohibited = false;
+    /// The rule for potentially unsafe calls (API reference, cuThreadExchangeStreamCaptureMode): if
+    /// a capture that the thread's mode must respect is in progress, the call returns
+    /// STREAM_CAPTURE_UNSUPPORTED and invalidates it.
+    pub(crate) fn check_unsafe_call(&mut self) -> Answer {
+        let (mode, here) = (thread::capture_mode(), thread::number());
+        let mut is_prohibited = false;
         for capture in self.captures.values_mut() {
             let own = capture.thread == here && capture.mode != RELAXED;
             let others = mode == GLOBAL && capture.thread != here && capture.mode == GLOBAL;
             if mode != RELAXED && (own || others) {
-                capture.invalidated = true;
-                prohibited = true;
+                capture.is_invalidated = true;
+                is_prohibited = true;
             }
         }
-        if prohibited {
+        if is_prohibited {
             Err(Code::STREAM_CAPTURE_UNSUPPORTED)
         } else {
             Ok(())
         }
     }
 
-    /// Refuses to wait for or ask about a capturing `stream`, which spoils the capture.
-    pub(crate) fn not_capturing(&mut self, stream: Handle) -> Answer {
-        match self.capture_of(stream)? {
+    /// Prohibits a wait for or query of a capturing `stream`.
+    pub(crate) fn check_stream_not_capturing(&mut self, stream: Handle) -> Answer {
+        match self.use_for_capture(stream)? {
             Some(id) => {
                 self.invalidate(id);
                 Err(Code::STREAM_CAPTURE_UNSUPPORTED)
@@ -58,24 +42,23 @@ impl State {
         }
     }
 
-    /// Refuses to wait for all of `context` while one of its streams captures, which spoils those
-    /// captures.
-    pub(crate) fn none_capturing(&mut self, context: Handle) -> Answer {
-        let mut refused = Ok(());
+    /// Prohibits a wait for all of `context` while streams of it capture.
+    pub(crate) fn check_context_not_capturing(&mut self, context: Handle) -> Answer {
+        let mut result = Ok(());
         for capture in self.captures.values_mut() {
             if capture.context == context {
-                capture.invalidated = true;
-                refused = Err(Code::STREAM_CAPTURE_UNSUPPORTED);
+                capture.is_invalidated = true;
+                result = Err(Code::STREAM_CAPTURE_UNSUPPORTED);
             }
         }
-        refused
+        result
     }
 
-    /// Refuses to wait for or ask about a captured `event`, which spoils a capture that still goes
-    /// on.
-    pub(crate) fn not_captured(&mut self, event: Handle) -> Answer {
-        match self.events.get(event)?.mark {
-            Mark::Captured(id, _) => {
+    /// Prohibits a wait for or query of a captured `event`. Its capture is invalidated if it is
+    /// still in progress.
+    pub(crate) fn check_event_not_captured(&mut self, event: Handle) -> Answer {
+        match self.events.get(event)?.last_record {
+            LastRecord::Captured(id, _) => {
                 self.invalidate(id);
                 Err(self.captured_event(id))
             }

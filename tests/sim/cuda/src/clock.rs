@@ -1,12 +1,11 @@
-//! The simulator's "now" in nanoseconds: the host's monotonic clock, or a virtual one that moves
-//! only when it is told to. Must never import driver state: it is read outside the state's lock.
+//! The simulator's clock in ns: the host's monotonic clock, or a virtual clock that moves only by
+//! calls of this room. It is read outside the state's lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Where the virtual clock starts, in ns: not at 0, so that a stamp of 0 shows as the mistake it
-/// is.
+/// The start of the virtual clock, in ns. It is not 0, so that a test notices a wrong 0.
 const VIRTUAL_START: u64 = 1_000_000_000;
 /// A host-clock wait shorter than this spins: a sleep would overshoot by more.
 const SPIN_NS: u64 = 60_000;
@@ -14,17 +13,16 @@ const SPIN_NS: u64 = 60_000;
 static VIRTUAL: AtomicBool = AtomicBool::new(false);
 static VIRTUAL_NOW: AtomicU64 = AtomicU64::new(VIRTUAL_START);
 
-/// Chooses the clock; called once, before the driver is initialised.
+/// Chooses the clock. Must be called before the driver is initialized.
 pub(crate) fn choose(is_virtual: bool) {
     VIRTUAL.store(is_virtual, Ordering::Release);
 }
 
-/// Whether the virtual clock runs.
 pub(crate) fn is_virtual() -> bool {
     VIRTUAL.load(Ordering::Acquire)
 }
 
-/// Now, in ns since an arbitrary start.
+/// The present time in ns since an arbitrary start.
 pub(crate) fn now() -> u64 {
     if is_virtual() {
         VIRTUAL_NOW.load(Ordering::Acquire)
@@ -33,15 +31,14 @@ pub(crate) fn now() -> u64 {
     }
 }
 
-/// Moves the virtual clock on; without effect under the host's clock.
+/// Advances the virtual clock; has no effect under the host's clock.
 pub(crate) fn advance(ns: u64) {
     if ns > 0 && is_virtual() {
         VIRTUAL_NOW.fetch_add(ns, Ordering::AcqRel);
     }
 }
 
-/// Returns when now is `deadline` or later: the virtual clock moves there, the host's is waited
-/// for.
+/// Returns when the time is `deadline` or later. A virtual clock jumps there.
 pub(crate) fn wait_until(deadline: u64) {
     if is_virtual() {
         VIRTUAL_NOW.fetch_max(deadline, Ordering::AcqRel);
@@ -60,54 +57,54 @@ pub(crate) fn wait_until(deadline: u64) {
     }
 }
 
-/// What of the host's time is not the simulator's: while the host computes a kernel's results or
-/// sets a copy's source aside, a device would not have spent that time.
-struct Stopped {
+/// The host time that is not simulated: a device would not spend the time in which the host
+/// computes results or copies sources.
+struct Paused {
     since: Option<u64>,
-    /// How many threads stop it.
-    by: u32,
-    left_out: u64,
+    /// The number of [`Pause`]s.
+    pauses: u32,
+    /// Earlier pauses, in ns.
+    total_ns: u64,
 }
 
-static STOPPED: Mutex<Stopped> = Mutex::new(Stopped {
+static PAUSED: Mutex<Paused> = Mutex::new(Paused {
     since: None,
-    by: 0,
-    left_out: 0,
+    pauses: 0,
+    total_ns: 0,
 });
 
-/// The simulator's clock stands still while one of these lives.
-pub(crate) struct StandStill(());
+/// Pauses the simulator's clock while it exists.
+pub(crate) struct Pause(());
 
-impl StandStill {
-    /// Stops the clock.
-    pub(crate) fn begin() -> StandStill {
-        let mut stopped = stopped();
-        stopped.by += 1;
-        stopped.since.get_or_insert_with(monotonic);
-        StandStill(())
+impl Pause {
+    pub(crate) fn new() -> Pause {
+        let mut paused = paused();
+        paused.pauses += 1;
+        paused.since.get_or_insert_with(monotonic);
+        Pause(())
     }
 }
 
-impl Drop for StandStill {
+impl Drop for Pause {
     fn drop(&mut self) {
-        let mut stopped = stopped();
-        stopped.by -= 1;
-        if stopped.by > 0 {
+        let mut paused = paused();
+        paused.pauses -= 1;
+        if paused.pauses > 0 {
             return;
         }
-        if let Some(since) = stopped.since.take() {
-            stopped.left_out += monotonic() - since;
+        if let Some(since) = paused.since.take() {
+            paused.total_ns += monotonic() - since;
         }
     }
 }
 
-fn stopped() -> std::sync::MutexGuard<'static, Stopped> {
-    STOPPED.lock().unwrap_or_else(PoisonError::into_inner)
+fn paused() -> std::sync::MutexGuard<'static, Paused> {
+    PAUSED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn host_now() -> u64 {
-    let stopped = stopped();
-    stopped.since.unwrap_or_else(monotonic) - stopped.left_out
+    let paused = paused();
+    paused.since.unwrap_or_else(monotonic) - paused.total_ns
 }
 
 fn monotonic() -> u64 {

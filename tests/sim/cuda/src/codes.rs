@@ -1,14 +1,16 @@
-//! The result codes of the driver API, with their names and texts ("CUresult" in the API
-//! reference's section Data types used by CUDA driver). Must never import anything else of the
-//! driver.
+//! The result codes of the driver API with their names and texts (`CUresult`; API reference, Data
+//! types used by CUDA driver).
 
 use std::ffi::CStr;
+
+/// The result of a driver function: a value, or the code that its caller gets.
+pub(crate) type Answer<T = ()> = Result<T, Code>;
 
 /// A `CUresult` other than success.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Code(pub(crate) i32);
 
-/// The names and texts of the codes that the simulator knows, success first.
+/// The names and texts of the codes that the simulator knows.
 const KNOWN: &[(i32, &CStr, &CStr)] = &[
     (0, c"CUDA_SUCCESS", c"no error"),
     (1, c"CUDA_ERROR_INVALID_VALUE", c"invalid argument"),
@@ -136,7 +138,7 @@ impl Code {
     pub(crate) const UNKNOWN: Code = Code(999);
 }
 
-/// The name and the text of `code`, or none where the simulator does not know it.
+/// The name and the text of `code`, if the simulator knows it.
 pub(crate) fn describe(code: i32) -> Option<(&'static CStr, &'static CStr)> {
     KNOWN
         .iter()

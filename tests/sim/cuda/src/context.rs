@@ -1,101 +1,40 @@
-//! Contexts and each thread's stack of current ones (API reference, Context Management and Primary
-//! Context Management).
+//! Contexts (API reference, Context Management and Primary Context Management). The stack of
+//! current contexts belongs to a thread and is in `thread`.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use crate::abi::{Answer, Handle};
-use crate::codes::Code;
+use crate::abi::Handle;
+use crate::codes::{Answer, Code};
 use crate::handle_table;
+use crate::objects::{Context, Stream};
 use crate::state::State;
-use crate::stream::Stream;
+use crate::thread;
 
-/// Primary contexts have the handle `PRIMARY + ordinal`, the same each time they come to life: like
-/// the real driver's, so that who keys by handle alone is found out. `cuCtxGetId` tells the lives
-/// apart.
+/// A primary context has the handle `PRIMARY + ordinal` each time it is created, as with the real
+/// driver, so that a test notices code that identifies contexts by handle alone. `cuCtxGetId`
+/// returns another id each time.
 const PRIMARY: Handle = 0x10 << 56 | 0x1000;
 /// Other contexts have `CREATED | number << 4`.
 const CREATED: Handle = 0x10 << 56 | 1 << 40;
-/// Stack size, printf buffer, malloc heap (bytes); device runtime synchronization depth and pending
-/// launches.
+/// Stack size, printf buffer, malloc heap (bytes); synchronization depth and pending launches of
+/// the device runtime.
 const LIMITS: [usize; 5] = [1 << 10, 1 << 20, 8 << 20, 2, 2048];
-/// How deep a thread's stack of contexts may grow.
-const DEPTH: usize = 32;
-
-thread_local! {
-    // Without destructors: calls from exit handlers still find them.
-    static STACK: [Cell<Handle>; DEPTH] = const { [const { Cell::new(0) }; DEPTH] };
-    static HEIGHT: Cell<usize> = const { Cell::new(0) };
-}
-
-/// One living context.
-pub(crate) struct Context {
-    pub(crate) device: u32,
-    pub(crate) id: u64,
-    /// How often the primary context was retained; 1 for others.
-    pub(crate) users: u64,
-    /// The first asynchronous error; every later call in the context answers it.
-    pub(crate) sticky: Option<Code>,
-    pub(crate) legacy: Handle,
-    /// The stream behind handle 0x2, by thread.
-    pub(crate) per_thread: BTreeMap<u64, Handle>,
-    /// When the work of destroyed streams has ended, in ns of the simulator's clock.
-    pub(crate) orphaned: u64,
-    /// The values of `CU_LIMIT_*`, by their number.
-    pub(crate) limits: [usize; 5],
-    /// `CU_FUNC_CACHE_*`: a preference without effect.
-    pub(crate) cache: i32,
-}
 
 /// The handle of the primary context of `device`.
 pub(crate) fn primary(device: u32) -> Handle {
     PRIMARY + (Handle::from(device) << 4)
 }
 
-/// The calling thread's current context, 0 for none. It may have been destroyed.
-pub(crate) fn top() -> Handle {
-    match HEIGHT.get() {
-        0 => 0,
-        height => STACK.with(|stack| stack[height - 1].get()),
-    }
-}
-
-/// Pushes `context` on the calling thread's stack; OUT_OF_MEMORY past its depth.
-pub(crate) fn push(context: Handle) -> Answer {
-    let height = HEIGHT.get();
-    STACK.with(|stack| match stack.get(height) {
-        Some(slot) => {
-            slot.set(context);
-            HEIGHT.set(height + 1);
-            Ok(())
-        }
-        None => Err(Code::OUT_OF_MEMORY),
-    })
-}
-
-/// Pops the calling thread's current context; none where the stack is empty.
-pub(crate) fn pop() -> Option<Handle> {
-    let popped = top();
-    HEIGHT.set(HEIGHT.get().saturating_sub(1));
-    (popped != 0).then_some(popped)
-}
-
-/// `cuCtxSetCurrent`: replaces the top of the stack; 0 pops it.
-pub(crate) fn replace_top(context: Handle) -> Answer {
-    pop();
-    if context == 0 { Ok(()) } else { push(context) }
-}
-
 impl State {
-    /// The living context `handle`, its stored error not looked at; INVALID_CONTEXT otherwise.
-    pub(crate) fn living(&self, handle: Handle) -> Answer<&Context> {
+    /// The context `handle`, whatever its stored error; INVALID_CONTEXT if it does not exist.
+    pub(crate) fn context(&self, handle: Handle) -> Answer<&Context> {
         self.contexts.get(&handle).ok_or(Code::INVALID_CONTEXT)
     }
 
-    /// The calling thread's current context: INVALID_CONTEXT without one, CONTEXT_IS_DESTROYED when
-    /// it has been, and its stored error where it has one.
-    pub(crate) fn current(&self) -> Answer<Handle> {
-        let handle = top();
+    /// The calling thread's current context: INVALID_CONTEXT without one, CONTEXT_IS_DESTROYED if
+    /// it was destroyed, else its stored error if it has one.
+    pub(crate) fn current_context(&self) -> Answer<Handle> {
+        let handle = thread::current_context();
         if handle == 0 {
             return Err(Code::INVALID_CONTEXT);
         }
@@ -106,40 +45,40 @@ impl State {
         context.sticky.map_or(Ok(handle), Err)
     }
 
-    /// Answers the stored error of context `handle`, where it has one.
-    pub(crate) fn healthy(&self, handle: Handle) -> Answer {
+    /// The stored error of context `handle`, if it has one.
+    pub(crate) fn check_sticky_error(&self, handle: Handle) -> Answer {
         self.contexts
             .get(&handle)
             .and_then(|context| context.sticky)
             .map_or(Ok(()), Err)
     }
 
-    /// Stores an asynchronous error in context `handle`; the first one stays.
-    pub(crate) fn poison(&mut self, handle: Handle, code: Code) {
+    /// Stores an asynchronous error in context `handle`, unless it has one.
+    pub(crate) fn set_sticky_error(&mut self, handle: Handle, code: Code) {
         if let Some(context) = self.contexts.get_mut(&handle) {
             context.sticky.get_or_insert(code);
         }
     }
 
-    /// The device with this ordinal; INVALID_DEVICE where there is none.
+    /// The device with this ordinal, or INVALID_DEVICE.
     pub(crate) fn device(&self, ordinal: i32) -> Answer<u32> {
         u32::try_from(ordinal)
             .ok()
-            .filter(|device| *device < self.devices)
+            .filter(|device| *device < self.device_count)
             .ok_or(Code::INVALID_DEVICE)
     }
 
-    /// Retains the primary context of `device`, bringing it to life first.
+    /// Retains the primary context of `device`, and creates it first if it does not exist.
     pub(crate) fn retain_primary(&mut self, device: u32) -> Handle {
         let handle = primary(device);
         match self.contexts.get_mut(&handle) {
             Some(context) => context.users += 1,
-            None => self.bring_to_life(handle, device),
+            None => self.insert_context(handle, device),
         }
         handle
     }
 
-    /// Lets go of the primary context, and ends it where nobody has retained it meanwhile.
+    /// Releases the primary context, and destroys it unless somebody else retains it.
     pub(crate) fn release_primary(&mut self, handle: Handle) {
         let Some(context) = self.contexts.get_mut(&handle) else {
             return;
@@ -158,12 +97,12 @@ impl State {
             None
         };
         let handle = CREATED | number.unwrap_or_else(|| self.new_id()) << 4;
-        self.bring_to_life(handle, device);
+        self.insert_context(handle, device);
         handle
     }
 
-    fn bring_to_life(&mut self, handle: Handle, device: u32) {
-        self.gone.overtake();
+    fn insert_context(&mut self, handle: Handle, device: u32) {
+        self.orphaned_events.context_created();
         let id = self.new_id();
         let legacy_id = self.new_id();
         let legacy = self.streams.insert(Stream::new(handle, legacy_id, 0, 0));
@@ -174,19 +113,20 @@ impl State {
             sticky: None,
             legacy,
             per_thread: BTreeMap::new(),
-            orphaned: 0,
+            destroyed_streams_end: 0,
             limits: LIMITS,
             cache: 0,
         };
         self.contexts.insert(handle, context);
     }
 
-    /// Ends context `handle` with everything made in it. Only for [`crate::executor::drain_then`].
+    /// Destroys context `handle` with everything created in it. Must be called from
+    /// [`crate::executor::drain_then`].
     pub(crate) fn destroy_context(&mut self, handle: Handle) {
         self.contexts.remove(&handle);
         self.streams.retain(|stream| stream.context != handle);
-        let gone = self.events.retain(|event| event.context != handle);
-        self.gone.take_in(gone);
+        let orphaned = self.events.retain(|event| event.context != handle);
+        self.orphaned_events.extend(orphaned);
         self.functions.retain(|function| function.context != handle);
         self.modules.retain(|module| module.context != handle);
         self.graphs.retain(|graph| graph.context != handle);

@@ -1,5 +1,5 @@
-//! [`Sim`]: the controls of the loaded driver. Everything goes through functions that `dlsym` found
-//! in it; must never call the driver code that is linked beside it into the rlib.
+//! [`Sim`] controls the loaded driver through functions that `dlsym` finds in it. It never calls the
+//! copy of the driver's code that is linked into the rlib.
 
 use std::ffi::{CString, c_char};
 
@@ -7,25 +7,23 @@ use libloading::os::unix::Library;
 
 use crate::symbols::NAMES;
 
-/// The loaded simulator.
+/// The loaded simulated driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Sim(&'static Functions);
 
 macro_rules! functions {
     ($($field:ident = $symbol:literal: $type:ty),* $(,)?) => {
-        /// The control functions of the loaded library, and what it was built from.
+        /// The control functions of the loaded library, and the number of its sources.
         #[derive(Debug)]
         pub(crate) struct Functions {
             $($field: $type),*
         }
 
         impl Functions {
-            /// Finds every control function; the error is the loader's.
             pub(crate) fn find(library: &Library) -> Result<Functions, libloading::Error> {
                 Ok(Functions {
                     $($field: {
-                        // SAFETY: the symbol is one of this crate's own, defined with this type in
-                        // `exports::control`.
+                        // SAFETY: `exports::control` defines the symbol with this type.
                         let symbol = unsafe { library.get::<$type>($symbol) }?;
                         *symbol
                     }),*
@@ -60,24 +58,25 @@ functions! {
 }
 
 impl Functions {
-    /// Whether both were found in one loaded library.
+    /// Whether both are of one loaded library.
     pub(crate) fn same_library(&self, other: &Functions) -> bool {
         std::ptr::fn_addr_eq(self.now, other.now)
     }
 
-    /// What the library was built from, a number that stands for its sources.
+    /// A number that identifies the sources of the library.
     pub(crate) fn build(&self) -> u64 {
         *self.build
     }
 }
 
 impl Sim {
-    /// Controls through `functions`, which stay loaded for good.
+    /// `functions` are of a library that is never unloaded.
     pub(crate) fn new(functions: Functions) -> Sim {
         Sim(Box::leak(Box::new(functions)))
     }
 
-    /// Chooses clock and devices; false once the driver was initialised.
+    /// Sets the clock, the number of devices, and what an unknown kernel does; returns false after
+    /// `cuInit`.
     pub(crate) fn configure(
         self,
         virtual_clock: bool,
@@ -87,38 +86,39 @@ impl Sim {
         (self.0.configure)(virtual_clock, devices, unknown_kernels_fail)
     }
 
-    /// The simulator's "now" in ns, for gpuprof's clock to share.
+    /// The simulator's clock in ns, which gpuprof's clock can share.
     pub fn clock(self) -> extern "C" fn() -> u64 {
         self.0.now
     }
 
-    /// Now, in ns. The virtual clock starts at 1,000,000,000.
+    /// The present time in ns. The virtual clock starts at 1,000,000,000.
     pub fn now(self) -> u64 {
         (self.0.now)()
     }
 
-    /// Moves the virtual clock `ns` on. Without effect under the host's clock.
+    /// Advances the virtual clock by `ns`; has no effect under the host's clock.
     pub fn advance(self, ns: u64) {
         (self.0.advance)(ns);
     }
 
-    /// Calls of the driver function `symbol` since the library was loaded or [`Sim::reset_calls`].
+    /// The calls of the driver function `symbol` since the library was loaded or
+    /// [`Sim::reset_calls`].
     ///
     /// # Panics
-    /// Where the simulator has no function of that name; so do the others that take a `symbol`.
+    /// If the simulator has no function of that name.
     pub fn calls(self, symbol: &str) -> u64 {
-        counted(symbol, (self.0.calls)(text(symbol).as_ptr()))
+        checked_count(symbol, (self.0.calls)(c_text(symbol).as_ptr()))
     }
 
-    /// The same, of calls that the calling thread made.
+    /// The same for the calling thread.
     ///
     /// # Panics
-    /// As [`Sim::calls`].
+    /// If the simulator has no function of that name.
     pub fn calls_here(self, symbol: &str) -> u64 {
-        counted(symbol, (self.0.calls_here)(text(symbol).as_ptr()))
+        checked_count(symbol, (self.0.calls_here)(c_text(symbol).as_ptr()))
     }
 
-    /// Every driver function that was called, with its number of calls, by name.
+    /// The functions that were called, with their numbers of calls, sorted by name.
     pub fn calls_by_symbol(self) -> Vec<(String, u64)> {
         let mut calls: Vec<_> = NAMES
             .iter()
@@ -129,126 +129,127 @@ impl Sim {
         calls
     }
 
-    /// Sets all counts to 0, those of single threads too.
+    /// Sets all counts to 0, including those of threads.
     pub fn reset_calls(self) {
         (self.0.reset_calls)();
     }
 
-    /// Makes the `nth` call of `symbol` from now (1-based), and the `times - 1` after it, answer
-    /// the `CUresult` `code` and do nothing else.
+    /// Makes the `nth` call of `symbol` from now (1-based), and the `times - 1` after it, return the
+    /// `CUresult` `code` and do nothing else.
     ///
     /// # Panics
-    /// As [`Sim::calls`].
+    /// If the simulator has no function of that name.
     pub fn fail(self, symbol: &str, nth: u64, times: u64, code: i32) {
-        known(
+        assert_exists(
             symbol,
-            (self.0.fail)(text(symbol).as_ptr(), nth, times, code),
+            (self.0.fail)(c_text(symbol).as_ptr(), nth, times, code),
         );
     }
 
-    /// Forgets every order to fail.
+    /// Removes all requested failures.
     pub fn clear_failures(self) {
         (self.0.clear_failures)();
     }
 
-    /// The modelled duration in ns of every later launch of `kernel`; "" means every kernel without
-    /// one of its own, "memcpy" and "memset" mean copies and memsets.
+    /// Sets the modelled duration in ns of every later launch of `kernel`; "" stands for every kernel
+    /// without a duration of its own, "memcpy" and "memset" for copies and memsets.
     ///
-    /// Unless set, a kernel takes `GPUPROF_SIM_KERNEL_NS`, else 10,000 ns under the virtual clock
-    /// and what a roofline says under the host's; copies and memsets take 0 ns and the roofline.
+    /// By default a kernel takes `GPUPROF_SIM_KERNEL_NS`, else 10,000 ns under the virtual clock and
+    /// the time by a roofline under the host's; copies and memsets take 0 ns and the time by the
+    /// roofline.
     ///
     /// # Panics
-    /// Where `kernel` holds a NUL.
+    /// If `kernel` contains a NUL.
     pub fn set_kernel_ns(self, kernel: &str, ns: u64) {
-        (self.0.set_kernel_ns)(text(kernel).as_ptr(), ns);
+        (self.0.set_kernel_ns)(c_text(kernel).as_ptr(), ns);
     }
 
-    /// The registers of a thread and the static shared memory of a block, in bytes, that `kernel`
-    /// says it has. Unless set: 32 and none, as nothing is compiled.
+    /// Sets the registers of a thread and the static shared memory of a block, in bytes, that the
+    /// driver reports for `kernel`. By default 32 and 0, as nothing is compiled.
     ///
     /// # Panics
-    /// Where `kernel` holds a NUL.
+    /// If `kernel` contains a NUL.
     pub fn set_kernel_resources(self, kernel: &str, registers: u32, static_shared: u32) {
-        (self.0.set_kernel_resources)(text(kernel).as_ptr(), registers, static_shared);
+        (self.0.set_kernel_resources)(c_text(kernel).as_ptr(), registers, static_shared);
     }
 
-    /// The stream time in ns that one event record takes. Unless set: 0 under the virtual clock,
-    /// 1,500 under the host's.
+    /// Sets the stream time in ns of an event record. By default 0 under the virtual clock, 1,500
+    /// under the host's.
     pub fn set_event_ns(self, ns: u64) {
         (self.0.set_event_ns)(ns);
     }
 
-    /// How far a call of `symbol` advances the virtual clock, in ns, before it does its work.
-    /// Unless set: 0.
+    /// Sets how far a call of `symbol` advances the virtual clock, in ns, before its work. By
+    /// default 0.
     ///
     /// # Panics
-    /// As [`Sim::calls`].
+    /// If the simulator has no function of that name.
     pub fn set_call_ns(self, symbol: &str, ns: u64) {
-        known(symbol, (self.0.set_call_ns)(text(symbol).as_ptr(), ns));
+        assert_exists(symbol, (self.0.set_call_ns)(c_text(symbol).as_ptr(), ns));
     }
 
-    /// The step in ns that elapsed times are rounded to; 0 means exact ones. Unless set: 0 under
-    /// the virtual clock, 500 under the host's. The result is a float32 of milliseconds in any
-    /// case.
+    /// Sets the step in ns to which elapsed times are rounded; with 0 they are exact. By default 0
+    /// under the virtual clock, 500 under the host's. The result is always a float32 of
+    /// milliseconds.
     pub fn set_resolution_ns(self, ns: u64) {
         (self.0.set_resolution_ns)(ns);
     }
 
-    /// How many operations a stream takes behind the one that runs; the next call waits, by which
-    /// the virtual clock moves to where there is room. `u32::MAX` means no end. Unless set: no end
-    /// under the virtual clock, 1,021 under the host's.
+    /// Sets the number of operations that a stream queues behind the running one. The next call
+    /// waits for room, and the virtual clock jumps to that time. `u32::MAX` means no limit. By
+    /// default no limit under the virtual clock, 1,021 under the host's.
     pub fn set_queue_depth(self, operations: u32) {
         (self.0.set_queue_depth)(operations);
     }
 
-    /// Gives the handles of destroyed objects out again, as a real driver does with its addresses:
-    /// who knows things by handle alone is found out. Unless set, a handle is given out once, so
-    /// that a use after the end is found out.
+    /// Sets whether new objects have the handles of destroyed ones, as with a real driver, whose
+    /// handles are addresses: a test then notices code that identifies objects by handle alone. By
+    /// default each handle is new, so that a test notices a use after the object's end.
     pub fn reuse_handles(self, reuse: bool) {
         (self.0.reuse_handles)(reuse);
     }
 
-    /// Declares `symbol` potentially unsafe during a capture, or takes that back: for functions of
-    /// which documents do not say it. A program that is right either way passes either way.
+    /// Sets whether `symbol` is potentially unsafe during a capture: for functions whose
+    /// documentation does not say so.
     ///
     /// # Panics
-    /// As [`Sim::calls`].
-    pub fn declare_unsafe(self, symbol: &str, potentially: bool) {
-        known(
+    /// If the simulator has no function of that name.
+    pub fn declare_unsafe(self, symbol: &str, is_unsafe: bool) {
+        assert_exists(
             symbol,
-            (self.0.declare_unsafe)(text(symbol).as_ptr(), potentially),
+            (self.0.declare_unsafe)(c_text(symbol).as_ptr(), is_unsafe),
         );
     }
 
-    /// Tears the driver down, as it does itself at exit: from now on every call answers
+    /// Shuts the driver down, as the process's exit does: from now on every call returns
     /// DEINITIALIZED.
     pub fn shut_down(self) {
         (self.0.shut_down)();
     }
 
-    /// Events that exist now.
+    /// The number of events that exist.
     pub fn live_events(self) -> u64 {
         (self.0.live_events)()
     }
 
-    /// Contexts that exist now: primary ones while they are retained, and created ones.
+    /// The number of contexts that exist: retained primary ones, and created ones.
     pub fn live_contexts(self) -> u64 {
         (self.0.live_contexts)()
     }
 }
 
-fn text(symbol: &str) -> CString {
+fn c_text(symbol: &str) -> CString {
     match CString::new(symbol) {
         Ok(text) => text,
-        Err(_) => panic!("{symbol:?} holds a NUL"),
+        Err(_) => panic!("{symbol:?} contains a NUL"),
     }
 }
 
-fn known(symbol: &str, known: bool) {
-    assert!(known, "the simulated driver has no function `{symbol}`");
+fn assert_exists(symbol: &str, exists: bool) {
+    assert!(exists, "the simulated driver has no function `{symbol}`");
 }
 
-fn counted(symbol: &str, count: u64) -> u64 {
-    known(symbol, count != u64::MAX);
+fn checked_count(symbol: &str, count: u64) -> u64 {
+    assert_exists(symbol, count != u64::MAX);
     count
 }

@@ -1,16 +1,15 @@
-//! What the simulated device is: a card of compute capability 7.5 whose attributes agree with each
-//! other and with the roofline that models durations. Must never import driver state.
+//! The simulated device: a GPU of compute capability 7.5. The roofline that models durations uses
+//! the same numbers as its attributes.
 
 use std::ops::RangeInclusive;
 
-use crate::abi::Answer;
-use crate::codes::Code;
+use crate::codes::{Answer, Code};
 
 pub(crate) const NAME: &str = "simulated device";
 /// `cuDriverGetVersion`: CUDA 13.0.
 pub(crate) const DRIVER_VERSION: i32 = 13_000;
 pub(crate) const MEMORY_BYTES: u64 = 16 << 30;
-/// What a real driver keeps for itself once a context exists.
+/// Memory that a real driver reserves for itself.
 pub(crate) const RESERVED_BYTES: u64 = 300 << 20;
 
 pub(crate) const SM_COUNT: i32 = 40;
@@ -28,7 +27,7 @@ pub(crate) const WARP: u32 = 32;
 pub(crate) const SHARED_PER_BLOCK: u32 = 48 << 10;
 pub(crate) const SHARED_PER_BLOCK_OPTIN: u32 = 64 << 10;
 
-/// The numbers of `CU_DEVICE_ATTRIBUTE_*` that the API has.
+/// The range of `CU_DEVICE_ATTRIBUTE_*`.
 const ATTRIBUTES: RangeInclusive<i32> = 1..=162;
 
 /// Peak memory bandwidth in bytes per ns: two transfers per memory clock over the bus.
@@ -42,8 +41,8 @@ pub(crate) const PEAK_F64_PER_NS: f64 = PEAK_F32_PER_NS / SINGLE_TO_DOUBLE as f6
 /// Host-to-device bandwidth in bytes per ns, as PCIe 3.0 x16 gives in practice.
 pub(crate) const HOST_BYTES_PER_NS: f64 = 12.0;
 
-/// The value of `CU_DEVICE_ATTRIBUTE_*` number `attribute` on device `ordinal`; an attribute the
-/// device lacks is 0, a number that is none INVALID_VALUE (API reference, Device Management).
+/// The value of `CU_DEVICE_ATTRIBUTE_*` number `attribute` on device `ordinal`: 0 if the device lacks
+/// it, INVALID_VALUE if there is no such attribute (API reference, Device Management).
 pub(crate) fn attribute(attribute: i32, ordinal: u32) -> Answer<i32> {
     let value = match attribute {
         1 => MAX_THREADS_PER_BLOCK as i32,
@@ -67,8 +66,7 @@ pub(crate) fn attribute(attribute: i32, ordinal: u32) -> Answer<i32> {
         40 => 2, // ASYNC_ENGINE_COUNT
         75 => 7, // COMPUTE_CAPABILITY_MAJOR
         76 => 5, // COMPUTE_CAPABILITY_MINOR
-        // STREAM_PRIORITIES, GLOBAL_L1_CACHE, LOCAL_L1_CACHE, MANAGED_MEMORY,
-        // CONCURRENT_MANAGED_ACCESS
+        // STREAM_PRIORITIES, GLOBAL_L1_CACHE, LOCAL_L1_CACHE, MANAGED_MEMORY, CONCURRENT_MANAGED_ACCESS
         78 | 79 | 80 | 83 | 89 => 1,
         81 => 64 << 10, // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
         87 => SINGLE_TO_DOUBLE,

@@ -1,6 +1,5 @@
 //! How long modelled work takes: what a test set, else the environment, else a roofline of the
-//! device under the host's clock and round numbers under the virtual one. Must never import the
-//! rest of the driver state.
+//! device under the host's clock and round numbers under the virtual clock.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +7,18 @@ use crate::clock;
 use crate::device;
 use crate::kernels::Work;
 
-/// Name under which the duration of copies is set.
+/// The name that stands for all copies.
 const COPY: &str = "memcpy";
-/// Name under which the duration of memsets is set.
+/// The name that stands for all memsets.
 const MEMSET: &str = "memset";
-/// Under the virtual clock a launch takes this long unless something else was set.
+/// The default duration of a launch under the virtual clock.
 const VIRTUAL_KERNEL_NS: u64 = 10_000;
-/// Under the host's clock an event record takes this long unless something else was set.
+/// The default duration of an event record under the host's clock.
 const HOST_EVENT_NS: u64 = 1_500;
-/// Under the host's clock elapsed times come in steps of this length unless something else was set
-/// (API reference, cuEventElapsedTime: "a resolution of around 0.5 microseconds").
+/// The default step of elapsed times under the host's clock (API reference, cuEventElapsedTime: "a
+/// resolution of around 0.5 microseconds").
 const HOST_RESOLUTION_NS: u64 = 500;
-/// What the device needs to start anything, in the roofline.
+/// The start-up time of any work in the roofline.
 const START_NS: f64 = 2_000.0;
 
 /// The durations that were set.
@@ -31,9 +30,9 @@ pub(crate) struct Durations {
     environment: Option<Option<u64>>,
 }
 
-/// Which way a copy goes.
+/// The memories between which a copy transfers.
 #[derive(Clone, Copy)]
-pub(crate) enum Way {
+pub(crate) enum CopyRoute {
     /// Between host and device.
     Host,
     /// Within the device.
@@ -41,7 +40,6 @@ pub(crate) enum Way {
 }
 
 impl Durations {
-    /// Nothing set.
     pub(crate) const fn new() -> Durations {
         Durations {
             by_name: BTreeMap::new(),
@@ -51,7 +49,7 @@ impl Durations {
         }
     }
 
-    /// Sets the duration of a kernel, of "memcpy", of "memset", or with "" of all kernels, in ns.
+    /// Sets the duration in ns of a kernel, of "memcpy", of "memset", or of all kernels with "".
     pub(crate) fn set(&mut self, name: &str, ns: u64) {
         self.by_name.insert(name.to_owned(), ns);
     }
@@ -70,7 +68,7 @@ impl Durations {
         })
     }
 
-    /// Sets the step of elapsed times, in ns; 0 and 1 mean exact ones.
+    /// Sets the step of elapsed times, in ns; with 0 or 1 they are exact.
     pub(crate) fn set_resolution(&mut self, ns: u64) {
         self.resolution = Some(ns);
     }
@@ -106,12 +104,12 @@ impl Durations {
     }
 
     /// The duration of a copy of `bytes`, in ns.
-    pub(crate) fn copy(&self, bytes: usize, way: Way) -> u64 {
+    pub(crate) fn copy(&self, bytes: usize, way: CopyRoute) -> u64 {
         self.transfer(
             COPY,
             match way {
-                Way::Host => bytes as f64 / device::HOST_BYTES_PER_NS,
-                Way::Device => 2.0 * bytes as f64 / device::PEAK_BYTES_PER_NS,
+                CopyRoute::Host => bytes as f64 / device::HOST_BYTES_PER_NS,
+                CopyRoute::Device => 2.0 * bytes as f64 / device::PEAK_BYTES_PER_NS,
             },
         )
     }
@@ -130,8 +128,8 @@ impl Durations {
     }
 }
 
-/// Start-up plus the longest of memory, f32 and f64 time (Williams, Waterman and Patterson,
-/// "Roofline", 2009), in ns.
+/// Start-up plus the longest of memory, f32 and f64 time, in ns (Williams, Waterman and Patterson,
+/// "Roofline", 2009).
 fn roofline(work: Work) -> u64 {
     let memory = work.bytes / device::PEAK_BYTES_PER_NS;
     let single = work.f32_flops / device::PEAK_F32_PER_NS;
@@ -143,7 +141,7 @@ fn roofline(work: Work) -> u64 {
 mod tests {
     use super::{Work, roofline};
 
-    /// The largest of the three terms counts: 320.064 bytes, 8141 f32 and 254 f64 flops per ns.
+    /// 320.064 bytes, 8141 f32 and 254 f64 flops per ns.
     #[test]
     fn the_roofline_takes_the_longest_term() {
         let work = |bytes, f32_flops, f64_flops| {

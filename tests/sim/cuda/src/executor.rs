@@ -1,180 +1,93 @@
-//! Deferred work: a launch is cheap for its caller, as on a real device, and its result is computed
-//! when somebody needs it. One queue in the order of the calls serves all devices, so that copies
-//! between devices and waits across them come out right; modelled time is independent of it.
+//! Computes deferred operations. A launch returns to its caller at once, as on a real device; the
+//! host computes its result when somebody needs it. Modelled time does not depend on that.
 //!
-//! The executor lock is taken before the state lock, never the other way round, and the state lock
-//! is not held while a kernel computes.
+//! The executor lock is taken before the state lock, never after it, and the state lock is not held
+//! while a kernel computes. All functions here must be called without the state lock.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::abi::{Answer, Handle, Host};
+use crate::abi::{Handle, HostPointer};
 use crate::clock;
-use crate::kernels::Launch;
+use crate::codes::Answer;
+use crate::deferred::{self, Task};
 use crate::state;
 
-/// So many operations of all streams wait before they are worked off. What a stream takes in
-/// modelled time is `room`'s.
-const DEPTH: usize = 1024;
-/// Host memory that waits in the queue, in bytes, before it is worked off.
-const BYTES: usize = 256 << 20;
-
 static EXECUTOR: Mutex<()> = Mutex::new(());
-static FULL: AtomicBool = AtomicBool::new(false);
 
-/// What waits to be computed.
-pub(crate) struct Queue {
-    operations: VecDeque<(Handle, Task)>,
-    bytes: usize,
-    downloads: usize,
-}
-
-/// One deferred operation.
-pub(crate) enum Task {
-    Launch(Launch),
-    Upload {
-        target: u64,
-        bytes: Vec<u8>,
-    },
-    Download {
-        target: Host,
-        source: u64,
-        len: usize,
-    },
-    Copy {
-        target: u64,
-        source: u64,
-        len: usize,
-    },
-    Fill {
-        target: u64,
-        value: u8,
-        len: usize,
-    },
-    Free {
-        address: u64,
-        len: usize,
-    },
-}
-
-impl Queue {
-    /// Nothing waiting.
-    pub(crate) const fn new() -> Queue {
-        Queue {
-            operations: VecDeque::new(),
-            bytes: 0,
-            downloads: 0,
-        }
-    }
-
-    /// Appends `task`, whose faults go to `context`.
-    pub(crate) fn push(&mut self, context: Handle, task: Task) {
-        self.bytes += task.bytes();
-        self.downloads += usize::from(matches!(task, Task::Download { .. }));
-        self.operations.push_back((context, task));
-        if self.operations.len() >= DEPTH || self.bytes >= BYTES {
-            FULL.store(true, Ordering::Release);
-        }
-    }
-
-    /// Whether something waits that the host can see without asking the driver again.
-    pub(crate) fn has_downloads(&self) -> bool {
-        self.downloads > 0
-    }
-
-    fn pop(&mut self) -> Option<(Handle, Task)> {
-        let operation = self.operations.pop_front()?;
-        self.bytes -= operation.1.bytes();
-        self.downloads -= usize::from(matches!(operation.1, Task::Download { .. }));
-        Some(operation)
-    }
-}
-
-impl Task {
-    /// Host memory that goes once it has run, in bytes.
-    fn bytes(&self) -> usize {
-        match self {
-            Task::Upload { bytes, .. } => bytes.len(),
-            Task::Free { len, .. } => *len,
-            _ => 0,
-        }
-    }
-
-    fn run(&self) -> Answer {
-        let reach = |address, len| state::lock().memory.resolve(address, len);
-        match self {
-            Task::Launch(launch) => launch.run(&reach)?,
-            Task::Upload { target, bytes } => {
-                Host(reach(*target, bytes.len())?.cast()).fill_from(bytes.as_ptr(), bytes.len());
-            }
-            Task::Download {
-                target,
-                source,
-                len,
-            } => target.fill_from(reach(*source, *len)?, *len),
-            Task::Copy {
-                target,
-                source,
-                len,
-            } => {
-                let source = reach(*source, *len)?;
-                Host(reach(*target, *len)?.cast()).fill_from(source, *len);
-            }
-            Task::Fill { target, value, len } => {
-                let target = reach(*target, *len)?;
-                // SAFETY: the memory map checked that `len` bytes lie in one allocation, which only
-                // this executor frees.
-                unsafe { target.write_bytes(*value, *len) };
-            }
-            Task::Free { address, .. } => state::lock().memory.remove(*address),
-        }
-        Ok(())
-    }
-}
-
-/// Computes everything that waits. A fault is stored in its context, whose later operations are
-/// dropped. Must be called without the state lock.
+/// Computes all deferred operations. A fault is stored in its context, whose later operations are
+/// discarded.
 pub(crate) fn drain() {
     drain_then(|| ());
 }
 
-/// Computes everything that waits, then does `last` before any other thread computes: for what
-/// takes memory away. Must be called without the state lock.
+/// Computes all deferred operations, then runs `last` before another thread computes: for what
+/// frees memory.
 pub(crate) fn drain_then<T>(last: impl FnOnce() -> T) -> T {
-    let _alone = EXECUTOR.lock().unwrap_or_else(PoisonError::into_inner);
-    FULL.store(false, Ordering::Release);
-    let _no_time_passes = clock::StandStill::begin();
+    let _executor = EXECUTOR.lock().unwrap_or_else(PoisonError::into_inner);
+    deferred::clear_full();
+    let _pause = clock::Pause::new();
     while let Some((context, task)) = next() {
-        if let Err(code) = task.run() {
-            state::lock().poison(context, code);
+        if let Err(code) = run(&task) {
+            state::lock().set_sticky_error(context, code);
         }
     }
     last()
 }
 
-/// The first waiting operation of a context without a stored error; memory is freed in any case.
+/// Drains the queue if it is full.
+pub(crate) fn drain_if_full() {
+    if deferred::is_full() {
+        drain();
+    }
+}
+
+/// What every synchronizing call does: computes all deferred operations, waits until modelled time
+/// is `tail`, and returns the stored error of `context`.
+pub(crate) fn synchronize(context: Handle, tail: u64) -> Answer {
+    drain();
+    clock::wait_until(tail);
+    state::lock().check_sticky_error(context)
+}
+
+/// The next operation of a context without a stored error. Memory is freed in any case.
 fn next() -> Option<(Handle, Task)> {
     let mut state = state::lock();
     loop {
-        let (context, task) = state.queue.pop()?;
-        if state.healthy(context).is_ok() || matches!(task, Task::Free { .. }) {
+        let (context, task) = state.deferred.pop()?;
+        if state.check_sticky_error(context).is_ok() || matches!(task, Task::Free { .. }) {
             return Some((context, task));
         }
     }
 }
 
-/// Works the queue off where it has grown too long. Must be called without the state lock.
-pub(crate) fn relieve() {
-    if FULL.load(Ordering::Acquire) {
-        drain();
+fn run(task: &Task) -> Answer {
+    let resolve = |address, len| state::lock().memory.resolve(address, len);
+    match task {
+        Task::Launch(launch) => launch.run(&resolve)?,
+        Task::Upload { target, bytes } => {
+            let target = HostPointer(resolve(*target, bytes.len())?.cast());
+            target.copy_from(bytes.as_ptr(), bytes.len());
+        }
+        Task::Download {
+            target,
+            source,
+            len,
+        } => target.copy_from(resolve(*source, *len)?, *len),
+        Task::Copy {
+            target,
+            source,
+            len,
+        } => {
+            let source = resolve(*source, *len)?;
+            HostPointer(resolve(*target, *len)?.cast()).copy_from(source, *len);
+        }
+        Task::Memset { target, value, len } => {
+            let target = resolve(*target, *len)?;
+            // SAFETY: `resolve` checked that `len` bytes are in one allocation, which only the
+            // executor frees.
+            unsafe { target.write_bytes(*value, *len) };
+        }
+        Task::Free { address, .. } => state::lock().memory.remove(*address),
     }
-}
-
-/// Computes everything that waits, lets modelled time reach `tail` and answers the stored error of
-/// `context`: what every synchronizing call does. Must be called without the state lock.
-pub(crate) fn settle(context: Handle, tail: u64) -> Answer {
-    drain();
-    clock::wait_until(tail);
-    state::lock().healthy(context)
+    Ok(())
 }

@@ -1,129 +1,73 @@
-//! Graphs, what they are instantiated to, and the user objects that live as long as these (API
-//! reference, Graph Management; programming guide, CUDA User Objects). A graph is the list of its
-//! nodes in the order of their calls; a replay runs them one after another on the launching stream,
-//! also where the capture had forked.
+//! Graphs, executable graphs, and the user objects that they retain (API reference, Graph
+//! Management; programming guide, CUDA User Objects). A graph is the list of its nodes in the order
+//! of the calls. A launch runs them one after another on its stream, even if the capture had
+//! several streams.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::abi::{Answer, Destructor, Handle};
-use crate::capture::Node;
+use crate::abi::{Destructor, Handle};
 use crate::clock;
-use crate::codes::Code;
+use crate::codes::{Answer, Code};
+use crate::objects::{Graph, NodeReference, Operation, UserObject};
 use crate::state::{self, State};
 
-/// A captured graph, or what it was instantiated to.
-pub(crate) struct Graph {
-    pub(crate) context: Handle,
-    pub(crate) nodes: Vec<Node>,
-    /// Its own, or that of the graph it was instantiated from: a number that nothing else has.
-    id: u64,
-    /// Handles of the first nodes, as many as were asked for.
-    handles: Vec<Handle>,
-    /// References that it holds, an object once for each.
-    objects: Vec<Handle>,
-    /// When the last launch ends, in ns of the simulator's clock.
-    until: u64,
-}
+/// The length of [`State::pending_releases`], which can be read without the state lock.
+static PENDING_RELEASES: AtomicUsize = AtomicUsize::new(0);
 
-/// One node of a graph that somebody has a handle of.
-pub(crate) struct NodeOf {
-    graph: u64,
-    index: usize,
-    /// Where the graph was when the handle was made.
-    at: Handle,
-}
-
-/// Something of the caller's that is taken down when nothing refers to it any more.
-pub(crate) struct UserObject {
-    references: usize,
-    destructor: Destructor,
-}
-
-/// Objects released by something whose last launch may still be running, and until when it does.
-static HELD: AtomicUsize = AtomicUsize::new(0);
-
-thread_local! {
-    static DESTROYING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether the calling thread is in a user object's destructor, where no driver function may be
-/// called.
-pub(crate) fn in_destructor() -> bool {
-    DESTROYING.get()
-}
-
-/// Takes down what nothing refers to any more; a real driver does it on a thread of its own. Must
-/// be called without the state lock.
-pub(crate) fn relieve() {
-    if HELD.load(Ordering::Acquire) == 0 || in_destructor() {
+/// Runs the destructors of user objects without references; a real driver does so on a thread of
+/// its own. Must be called without the state lock.
+pub(crate) fn run_expired_destructors() {
+    if PENDING_RELEASES.load(Ordering::Acquire) == 0 || Destructor::is_running() {
         return;
     }
-    let dead = state::lock().expire(clock::now());
-    DESTROYING.set(true);
-    dead.into_iter().for_each(Destructor::run);
-    DESTROYING.set(false);
+    let expired = state::lock().take_expired(clock::now());
+    expired.into_iter().for_each(Destructor::run);
 }
 
-impl Graph {
-    /// An empty one.
-    pub(crate) fn new(context: Handle, id: u64) -> Graph {
-        Graph {
-            context,
-            nodes: Vec::new(),
-            id,
-            handles: Vec::new(),
-            objects: Vec::new(),
-            until: 0,
-        }
-    }
-}
-
-/// The operations of a launch: each event record is one, and whatever stands between two of them is
-/// one. So an H200 took them (driver 580.159), up to ten kernels in a row.
-fn parts(nodes: &[Node]) -> impl Iterator<Item = &[Node]> {
-    let is_record = |node: &Node| matches!(node, Node::Stamp(_));
-    nodes.chunk_by(move |one, next| !is_record(one) && !is_record(next))
+/// The queue operations of a launch: each event record is one, and so are all nodes between two
+/// records, as on an H200 (driver 580.159) with up to ten kernels in a row.
+fn queue_operations(nodes: &[Operation]) -> impl Iterator<Item = &[Operation]> {
+    let is_record = |node: &Operation| matches!(node, Operation::EventRecord(_));
+    nodes.chunk_by(move |node, next| !is_record(node) && !is_record(next))
 }
 
 impl State {
-    /// Instantiates `graph`: its nodes as they are now, and another reference to each of its
-    /// objects.
+    /// Instantiates `graph` with its present nodes, and retains its user objects again.
     pub(crate) fn instantiate(&mut self, graph: Handle) -> Answer<Handle> {
-        self.whole(graph)?;
+        self.check_graph_is_complete(graph)?;
         let graph = self.graphs.get(graph)?;
         let executable = Graph {
             nodes: graph.nodes.clone(),
-            objects: graph.objects.clone(),
+            user_objects: graph.user_objects.clone(),
             ..Graph::new(graph.context, graph.id)
         };
         executable
-            .objects
+            .user_objects
             .iter()
             .try_for_each(|&object| self.retain(object, 1))?;
         Ok(self.executables.insert(executable))
     }
 
-    /// Takes a graph away, its nodes and its references.
+    /// Removes a graph with its node handles and its references.
     pub(crate) fn remove_graph(&mut self, graph: Handle) -> Answer {
         let graph = self.graphs.remove(graph)?;
-        for node in graph.handles {
-            self.nodes.remove(node)?;
+        for node in graph.node_handles {
+            self.graph_nodes.remove(node)?;
         }
-        self.release_later(graph.objects, 0);
+        self.release_later(graph.user_objects, 0);
         Ok(())
     }
 
-    /// Takes an executable graph away; its references go when its last launch is over.
+    /// Removes an executable graph, and releases its references when its last launch has ended.
     pub(crate) fn remove_executable(&mut self, executable: Handle) -> Answer {
         let executable = self.executables.remove(executable)?;
-        self.release_later(executable.objects, executable.until);
+        self.release_later(executable.user_objects, executable.last_launch_end);
         Ok(())
     }
 
-    /// ILLEGAL_STATE for a graph that is still being captured: it can be asked and retain objects,
-    /// and nothing else.
-    pub(crate) fn whole(&self, graph: Handle) -> Answer {
+    /// ILLEGAL_STATE for a graph that is being captured, which can only be queried and retain
+    /// objects.
+    pub(crate) fn check_graph_is_complete(&self, graph: Handle) -> Answer {
         self.graphs.get(graph)?;
         let mut captures = self.captures.values();
         match captures.any(|capture| capture.graph == graph) {
@@ -132,132 +76,136 @@ impl State {
         }
     }
 
-    /// Replays on `stream`, after the executable's last launch. On a capturing stream it becomes
-    /// one node.
-    pub(crate) fn replay(&mut self, executable: Handle, stream: Handle) -> Answer {
+    /// Launches on `stream`, after the executable's last launch. On a capturing stream the graph
+    /// becomes one node.
+    pub(crate) fn launch_graph(&mut self, executable: Handle, stream: Handle) -> Answer {
         let graph = self.executables.get(executable)?;
-        let (nodes, objects, until) = (graph.nodes.clone(), graph.objects.clone(), graph.until);
+        let (nodes, user_objects) = (graph.nodes.clone(), graph.user_objects.clone());
+        let last_launch_end = graph.last_launch_end;
         let mut numbers = (graph.id << 32)..;
-        if let Some(id) = self.capture_of(stream)? {
-            let into = self.captures.get(&id).map(|capture| capture.graph);
-            for object in objects {
+        if let Some(id) = self.use_for_capture(stream)? {
+            let parent = self.captures.get(&id).map(|capture| capture.graph);
+            for object in user_objects {
                 self.retain(object, 1)?;
-                let graph = self.graphs.get_mut(into.ok_or(Code::ILLEGAL_STATE)?)?;
-                graph.objects.push(object);
+                let parent = self.graphs.get_mut(parent.ok_or(Code::ILLEGAL_STATE)?)?;
+                parent.user_objects.push(object);
             }
-            return self.issue(stream, Node::Child(nodes));
+            return self.submit(stream, Operation::ChildGraph(nodes));
         }
         let target = self.streams.get_mut(stream)?;
-        target.tail = target.tail.max(until);
-        for part in parts(&nodes) {
-            for (node, number) in part.iter().zip(numbers.by_ref()) {
+        target.tail = target.tail.max(last_launch_end);
+        for operation in queue_operations(&nodes) {
+            for (node, number) in operation.iter().zip(numbers.by_ref()) {
                 self.enqueue(stream, node.clone(), number)?;
             }
-            self.takes_room(stream)?;
+            self.count_operation(stream)?;
         }
         let tail = self.streams.get(stream)?.tail;
-        self.executables.get_mut(executable)?.until = tail;
+        self.executables.get_mut(executable)?.last_launch_end = tail;
         Ok(())
     }
 
-    /// How many operations a launch is.
+    /// The number of queue operations of a launch.
     pub(crate) fn launch_operations(&self, executable: Handle) -> usize {
         let graph = self.executables.get(executable);
-        graph.map_or(1, |graph| parts(&graph.nodes).count())
+        graph.map_or(1, |graph| queue_operations(&graph.nodes).count())
     }
 
     /// The handles of a graph's nodes.
-    pub(crate) fn nodes_of(&mut self, handle: Handle) -> Answer<Vec<Handle>> {
+    pub(crate) fn node_handles(&mut self, handle: Handle) -> Answer<Vec<Handle>> {
         let graph = self.graphs.get(handle)?;
-        let (id, known, all) = (graph.id, graph.handles.len(), graph.nodes.len());
+        let (id, known, all) = (graph.id, graph.node_handles.len(), graph.nodes.len());
         for index in known..all {
-            let node = self.nodes.insert(NodeOf {
-                graph: id,
+            let node = self.graph_nodes.insert(NodeReference {
+                graph_id: id,
                 index,
-                at: handle,
+                graph: handle,
             });
-            self.graphs.get_mut(handle)?.handles.push(node);
+            self.graphs.get_mut(handle)?.node_handles.push(node);
         }
-        Ok(self.graphs.get(handle)?.handles.clone())
+        Ok(self.graphs.get(handle)?.node_handles.clone())
     }
 
-    /// The node of a handle.
-    pub(crate) fn node(&self, node: Handle) -> Answer<&Node> {
-        let node = self.nodes.get(node)?;
-        let graph = self.graphs.get(node.at)?;
+    /// The graph node of a handle.
+    pub(crate) fn graph_node(&self, node: Handle) -> Answer<&Operation> {
+        let node = self.graph_nodes.get(node)?;
+        let graph = self.graphs.get(node.graph)?;
         graph.nodes.get(node.index).ok_or(Code::INVALID_HANDLE)
     }
 
-    /// Has an event-record node of an executable graph record `event` in later launches.
-    /// INVALID_VALUE for a node of another graph or another kind, and an event of another context.
-    pub(crate) fn set_event(&mut self, handle: Handle, node: Handle, event: Handle) -> Answer {
+    /// Sets the event that an event-record node of an executable graph records in later launches.
+    /// INVALID_VALUE for a node of another graph or kind, and for an event of another context.
+    pub(crate) fn set_node_event(&mut self, handle: Handle, node: Handle, event: Handle) -> Answer {
         let context = self.event(event)?.context;
-        let node = self.nodes.get(node)?;
-        let (graph, index) = (node.graph, node.index);
+        let node = self.graph_nodes.get(node)?;
+        let (graph_id, index) = (node.graph_id, node.index);
         let executable = self.executables.get(handle)?;
-        let Some(Node::Stamp(former)) = executable.nodes.get(index) else {
+        let Some(Operation::EventRecord(former)) = executable.nodes.get(index) else {
             return Err(Code::INVALID_VALUE);
         };
-        if executable.id != graph || self.events.get(*former)?.context != context {
+        if executable.id != graph_id || self.events.get(*former)?.context != context {
             return Err(Code::INVALID_VALUE);
         }
-        self.executables.get_mut(handle)?.nodes[index] = Node::Stamp(event);
+        self.executables.get_mut(handle)?.nodes[index] = Operation::EventRecord(event);
         Ok(())
     }
 
-    /// A new user object with `references` that are the caller's.
-    pub(crate) fn create_object(&mut self, destructor: Destructor, references: u32) -> Handle {
-        self.objects.insert(UserObject {
+    /// A new user object with `references` of the caller.
+    pub(crate) fn create_user_object(&mut self, destructor: Destructor, references: u32) -> Handle {
+        self.user_objects.insert(UserObject {
             references: references as usize,
             destructor,
         })
     }
 
-    /// Gives `graph` a reference to `object`: the caller's own with `moved`, else a new one.
-    pub(crate) fn give_object(
+    /// Gives `graph` references to `object`: the caller's own if `moves`, else new ones.
+    pub(crate) fn retain_for_graph(
         &mut self,
         graph: Handle,
         object: Handle,
         count: u32,
-        moved: bool,
+        moves: bool,
     ) -> Answer {
-        self.objects.get(object)?;
+        self.user_objects.get(object)?;
         let references = (0..count).map(|_| object);
-        self.graphs.get_mut(graph)?.objects.extend(references);
-        match moved {
+        let graph = self.graphs.get_mut(graph)?;
+        graph.user_objects.extend(references);
+        match moves {
             true => Ok(()),
             false => self.retain(object, count),
         }
     }
 
     fn retain(&mut self, object: Handle, count: u32) -> Answer {
-        self.objects.get_mut(object)?.references += count as usize;
+        self.user_objects.get_mut(object)?.references += count as usize;
         Ok(())
     }
 
-    /// Gives references back once the clock has passed `until`.
-    pub(crate) fn release_later(&mut self, objects: Vec<Handle>, until: u64) {
-        HELD.fetch_add(objects.len(), Ordering::AcqRel);
-        self.held
-            .extend(objects.into_iter().map(|object| (until, object)));
+    /// Releases one reference to each of `objects` when the clock has reached `time`.
+    pub(crate) fn release_later(&mut self, objects: Vec<Handle>, time: u64) {
+        PENDING_RELEASES.fetch_add(objects.len(), Ordering::AcqRel);
+        let releases = objects.into_iter().map(|object| (time, object));
+        self.pending_releases.extend(releases);
     }
 
-    fn expire(&mut self, now: u64) -> Vec<Destructor> {
-        let (over, held): (Vec<_>, Vec<_>) =
-            self.held.drain(..).partition(|(until, _)| *until <= now);
-        self.held = held;
-        let mut dead = Vec::new();
-        for (_, object) in over {
-            HELD.fetch_sub(1, Ordering::AcqRel);
-            let Ok(known) = self.objects.get_mut(object) else {
+    fn take_expired(&mut self, now: u64) -> Vec<Destructor> {
+        let (due, pending): (Vec<_>, Vec<_>) = self
+            .pending_releases
+            .drain(..)
+            .partition(|(time, _)| *time <= now);
+        self.pending_releases = pending;
+        let mut expired = Vec::new();
+        for (_, handle) in due {
+            PENDING_RELEASES.fetch_sub(1, Ordering::AcqRel);
+            let Ok(object) = self.user_objects.get_mut(handle) else {
                 continue;
             };
-            known.references = known.references.saturating_sub(1);
-            if known.references == 0 {
-                let last = self.objects.remove(object);
-                dead.extend(last.map(|object| object.destructor));
+            object.references = object.references.saturating_sub(1);
+            if object.references == 0 {
+                let object = self.user_objects.remove(handle);
+                expired.extend(object.map(|object| object.destructor));
             }
         }
-        dead
+        expired
     }
 }

@@ -1,31 +1,30 @@
-//! Handles for driver objects. A handle carries its object's kind and its slot's generation, so a
-//! destroyed one, one of another kind and a made-up one are all told from a living one. Must never
-//! import driver state.
+//! Handles for driver objects. A handle contains its object's kind and its slot's generation, so
+//! that the handle of a destroyed object, one of another kind and an invented one are all invalid.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::abi::{Answer, Handle};
-use crate::codes::Code;
+use crate::abi::Handle;
+use crate::codes::{Answer, Code};
 
 const KIND_SHIFT: u32 = 56;
 const GENERATION_SHIFT: u32 = 28;
 const INDEX_SHIFT: u32 = 4;
 const INDEX_MASK: u64 = (1 << (GENERATION_SHIFT - INDEX_SHIFT)) - 1;
 
-static REUSE: AtomicBool = AtomicBool::new(false);
+static REUSES: AtomicBool = AtomicBool::new(false);
 
-/// Whether a destroyed object's handle may be given out again.
+/// Sets whether a new object may have a destroyed object's handle.
 pub(crate) fn reuse_handles(reuse: bool) {
-    REUSE.store(reuse, Ordering::Release);
+    REUSES.store(reuse, Ordering::Release);
 }
 
-/// Whether it may.
+/// Whether a new object may have a destroyed object's handle.
 pub(crate) fn reuses_handles() -> bool {
-    REUSE.load(Ordering::Acquire)
+    REUSES.load(Ordering::Acquire)
 }
 
 /// Objects of one kind by handle.
-pub(crate) struct Table<T> {
+pub(crate) struct HandleTable<T> {
     kind: u64,
     slots: Vec<Slot<T>>,
     free: Vec<usize>,
@@ -36,18 +35,17 @@ struct Slot<T> {
     value: Option<T>,
 }
 
-impl<T> Table<T> {
-    /// An empty table; `kind` is from 1 to 127 and its own for each table.
-    pub(crate) const fn new(kind: u8) -> Table<T> {
-        Table {
+impl<T> HandleTable<T> {
+    /// An empty table. `kind` is from 1 to 127 and unique to the table.
+    pub(crate) const fn new(kind: u8) -> HandleTable<T> {
+        HandleTable {
             kind: (kind as u64) << KIND_SHIFT,
             slots: Vec::new(),
             free: Vec::new(),
         }
     }
 
-    /// Takes `value` in and gives its handle, which no object had before unless [`reuse_handles`]
-    /// says otherwise.
+    /// Inserts `value` and returns its handle, which is new unless [`reuse_handles`] allows reuse.
     pub(crate) fn insert(&mut self, value: T) -> Handle {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {
@@ -64,19 +62,19 @@ impl<T> Table<T> {
         handle(self.kind, slot.generation, index)
     }
 
-    /// The object of `handle`; INVALID_HANDLE where it has none.
+    /// The object of `handle`, or INVALID_HANDLE.
     pub(crate) fn get(&self, handle: Handle) -> Answer<&T> {
         let index = self.index(handle)?;
         self.slots[index].value.as_ref().ok_or(Code::INVALID_HANDLE)
     }
 
-    /// The object of `handle`, to change; INVALID_HANDLE where it has none.
+    /// The object of `handle`, or INVALID_HANDLE.
     pub(crate) fn get_mut(&mut self, handle: Handle) -> Answer<&mut T> {
         let index = self.index(handle)?;
         self.slots[index].value.as_mut().ok_or(Code::INVALID_HANDLE)
     }
 
-    /// Takes the object of `handle` out; INVALID_HANDLE where it has none.
+    /// Removes the object of `handle`, or returns INVALID_HANDLE.
     pub(crate) fn remove(&mut self, handle: Handle) -> Answer<T> {
         let index = self.index(handle)?;
         let value = self.slots[index].value.take().ok_or(Code::INVALID_HANDLE)?;
@@ -84,7 +82,7 @@ impl<T> Table<T> {
         Ok(value)
     }
 
-    /// Drops every object that `keep` refuses, and gives what their handles were.
+    /// Removes every object for which `keep` is false, and returns their handles.
     pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool) -> Vec<Handle> {
         let mut dropped = Vec::new();
         for (index, slot) in self.slots.iter_mut().enumerate() {
@@ -97,12 +95,10 @@ impl<T> Table<T> {
         dropped
     }
 
-    /// Every living object.
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|slot| slot.value.as_ref())
     }
 
-    /// Every living object, to change.
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().filter_map(|slot| slot.value.as_mut())
     }

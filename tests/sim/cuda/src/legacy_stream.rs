@@ -1,70 +1,72 @@
 //! The legacy default stream: its order with the context's blocking streams (API reference, Stream
-//! synchronization behavior) and what it must not do beside their capture (programming guide,
-//! Prohibited and Unhandled Operations). A per-thread default stream is a blocking one. Must never
-//! decide what an operation does.
+//! synchronization behavior), and its use during their capture (programming guide, Prohibited and
+//! Unhandled Operations). A per-thread default stream is a blocking one.
 
-use crate::abi::{Answer, Handle};
+use crate::abi::Handle;
 use crate::clock;
-use crate::codes::Code;
+use crate::codes::{Answer, Code};
+use crate::objects::Stream;
 use crate::state::State;
-use crate::stream::Stream;
 
 impl State {
-    /// Queues `ns` of work on the resolved `stream` and gives when it starts: not before now, after
-    /// what the stream has queued, and after what the legacy stream's order puts before it.
-    pub(crate) fn occupy(&mut self, stream: Handle, ns: u64) -> Answer<u64> {
-        let before = self.queued_before(stream)?;
+    /// Appends `ns` of work to the resolved `stream` and returns when it starts: after the present,
+    /// the stream's tail, and the work that the order with the legacy stream puts before it.
+    pub(crate) fn append_work(&mut self, stream: Handle, ns: u64) -> Answer<u64> {
+        let before = self.end_of_earlier_work(stream)?;
         let start = before.max(clock::now());
         self.streams.get_mut(stream)?.tail = start.saturating_add(ns);
         Ok(start)
     }
 
-    /// When everything that the resolved `stream` stands for has ended: the legacy one stands for
-    /// every blocking stream of its context.
-    pub(crate) fn ended(&self, stream: Handle) -> Answer<u64> {
+    /// When the work that a wait for the resolved `stream` covers ends: for the legacy stream, that
+    /// of every blocking stream of its context.
+    pub(crate) fn busy_until(&self, stream: Handle) -> Answer<u64> {
         if self.is_legacy(stream) {
-            self.queued_before(stream)
+            self.end_of_earlier_work(stream)
         } else {
             Ok(self.streams.get(stream)?.tail)
         }
     }
 
-    /// STREAM_CAPTURE_IMPLICIT where `stream` is the legacy one and a blocking stream of its
-    /// context captures.
-    pub(crate) fn not_implicit(&self, stream: Handle) -> Answer {
+    /// STREAM_CAPTURE_IMPLICIT if `stream` is the legacy one and a blocking stream of its context
+    /// captures.
+    pub(crate) fn check_implicit_dependency(&self, stream: Handle) -> Answer {
         let context = self.streams.get(stream)?.context;
-        if self.is_legacy(stream) && self.blocking(context).any(|s| s.capture.is_some()) {
+        let mut blocking = self.blocking_streams(context);
+        if self.is_legacy(stream) && blocking.any(|stream| stream.capture.is_some()) {
             Err(Code::STREAM_CAPTURE_IMPLICIT)
         } else {
             Ok(())
         }
     }
 
-    /// Spoils the captures that a use of the legacy stream of `stream`'s context would depend on.
-    pub(crate) fn spoil_blocking_captures(&mut self, stream: Handle) -> Answer {
+    /// Invalidates the captures of the blocking streams in the context of `stream`.
+    pub(crate) fn invalidate_blocking_captures(&mut self, stream: Handle) -> Answer {
         let context = self.streams.get(stream)?.context;
-        let spoilt: Vec<u64> = self.blocking(context).filter_map(|s| s.capture).collect();
-        spoilt.into_iter().for_each(|id| self.invalidate(id));
+        let blocking = self.blocking_streams(context);
+        let captures: Vec<u64> = blocking.filter_map(|stream| stream.capture).collect();
+        captures.into_iter().for_each(|id| self.invalidate(id));
         Ok(())
     }
 
-    fn queued_before(&self, stream: Handle) -> Answer<u64> {
+    fn end_of_earlier_work(&self, stream: Handle) -> Answer<u64> {
         let own = self.streams.get(stream)?;
-        if !own.blocking() {
+        if !own.is_blocking() {
             return Ok(own.tail);
         }
-        let legacy = self.living(own.context)?.legacy;
+        let legacy = self.context(own.context)?.legacy;
         if stream == legacy {
-            let tails = self.blocking(own.context).map(|stream| stream.tail);
+            let blocking = self.blocking_streams(own.context);
+            let tails = blocking.map(|stream| stream.tail);
             return Ok(tails.max().unwrap_or(own.tail));
         }
         Ok(own.tail.max(self.streams.get(legacy)?.tail))
     }
 
-    /// The blocking streams of `context`, the legacy one among them.
-    fn blocking(&self, context: Handle) -> impl Iterator<Item = &Stream> {
+    /// The blocking streams of `context`, including the legacy stream.
+    fn blocking_streams(&self, context: Handle) -> impl Iterator<Item = &Stream> {
         self.streams
             .values()
-            .filter(move |stream| stream.context == context && stream.blocking())
+            .filter(move |stream| stream.context == context && stream.is_blocking())
     }
 }

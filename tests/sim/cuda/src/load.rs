@@ -1,5 +1,5 @@
-//! Finding and loading the built driver library. Must never run driver code of this crate: the one
-//! driver is the loaded one.
+//! Finding and loading the built driver library. Must never run driver code of this crate: the one driver is
+//! the loaded one.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -34,8 +34,8 @@ pub struct Options {
     pub devices: u32,
     /// `cuInit` answers NO_DEVICE, as on a machine with a driver and no GPU.
     pub no_device: bool,
-    /// The launch of a kernel that the simulator does not know answers NOT_SUPPORTED. A program
-    /// that does not install the simulator itself gets a no-op of 10 µs instead.
+    /// The launch of a kernel that the simulator does not know answers NOT_SUPPORTED. A program that
+    /// does not install the simulator itself gets a no-op of 10 µs instead.
     pub unknown_kernels_fail: bool,
 }
 
@@ -77,8 +77,7 @@ impl fmt::Display for InstallError {
             InstallError::NotFound(places) => {
                 write!(
                     f,
-                    "{FILE} is not built or not found (set GPUPROF_SIM_DRIVER to its path); looked \
-                     for"
+                    "{FILE} is not built or not found (set GPUPROF_SIM_DRIVER to its path); looked for"
                 )?;
                 places
                     .iter()
@@ -128,8 +127,7 @@ impl std::error::Error for InstallError {
 
 static INSTALLED: Mutex<Option<(Sim, Options)>> = Mutex::new(None);
 
-/// Loads the simulated driver with one device under the host's clock. Call it before anything of
-/// cudarc.
+/// Loads the simulated driver with one device under the host's clock. Call it before anything of cudarc.
 ///
 /// # Errors
 /// As [`install_with`].
@@ -137,12 +135,12 @@ pub fn install() -> Result<Sim, InstallError> {
     install_with(&Options::default())
 }
 
-/// Loads the simulated driver. Call it before anything of cudarc; again with the same options it
-/// gives the installed one.
+/// Loads the simulated driver. Call it before anything of cudarc; again with the same options it gives the
+/// installed one.
 ///
 /// # Errors
-/// Where the library is not found or cannot be loaded, a function to hide does not exist, another
-/// driver was loaded before, or the simulator runs with other options.
+/// Where the library is not found or cannot be loaded, a function to hide does not exist, another driver was
+/// loaded before, or the simulator runs with other options.
 pub fn install_with(options: &Options) -> Result<Sim, InstallError> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((sim, with)) = &*installed {
@@ -196,17 +194,16 @@ fn load(hide: &[String]) -> Result<Sim, InstallError> {
     }
 }
 
-/// The simulator, where the program's launcher put it in the driver's place. A real driver is not
-/// asked for under the name `libcuda.so`: where that is a link to it, the loader would remember the
-/// name as its own.
+/// The simulator, where the program's launcher put it in the driver's place. A real driver is not asked for
+/// under the name `libcuda.so`: where that is a link to it, the loader would remember the name as its own.
 fn preloaded() -> Option<(Library, Functions)> {
     let library = loaded(REAL_SONAME).or_else(|| loaded(SONAME))?;
     let functions = Functions::find(&library).ok()?;
     Some((library, functions))
 }
 
-/// Loads the simulated libcupti where it was built, so that a `dlopen` of the real one's name finds
-/// it; it is fed by the simulated driver. A program that does not depend on it goes on without.
+/// Loads the simulated libcupti where it was built, so that a `dlopen` of the real one's name finds it; it is fed by the simulated
+/// driver. A program that does not depend on it goes on without.
 pub(crate) fn add_cupti() {
     let stated = std::env::var_os("GPUPROF_SIM_CUPTI");
     let found = library::find(CUPTI_FILE, stated.as_deref(), env!("OUT_DIR"));

@@ -1,36 +1,37 @@
-//! Simulated device memory: host allocations behind addresses of their own (API reference, Memory
-//! Management). Addresses are never used twice, so a use after free is always seen.
+//! Simulated device memory: host allocations with simulated addresses (API reference, Memory
+//! Management). No address is used twice, so that every use after free is an error.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 
-use simbase::activity::{self, Place};
+use simbase::activity::{MemoryKind, MemoryLocation};
 
-use crate::abi::{Answer, Handle};
-use crate::codes::Code;
+use crate::abi::Handle;
+use crate::codes::{Answer, Code};
 use crate::device::{MEMORY_BYTES, RESERVED_BYTES};
 
-/// Device addresses start here: beyond what a Linux process can map, so the host cannot follow one.
+/// The first device address, which a Linux process cannot map: the host cannot dereference it.
 const FIRST_ADDRESS: u64 = 0x3_0000_0000_0000;
 /// Alignment of every allocation, in bytes (API reference, cuMemAlloc: "suitably aligned").
 const ALIGN: usize = 512;
 
-/// Who can reach an allocation.
+/// What can access an allocation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The device only; it counts against the device's memory.
+    /// The device, whose free memory it reduces.
     Device,
-    /// Both, by the host's address; it counts against the device's memory.
+    /// Device and host, by the host's address; it reduces the device's free memory.
     Managed,
-    /// Both, by the host's address: page-locked host memory.
+    /// Device and host, by the host's address: page-locked host memory.
     Pinned,
 }
 
-/// All allocations by their first address.
+/// All allocations.
 pub(crate) struct Memory {
+    /// By first address.
     blocks: BTreeMap<u64, Block>,
     next: u64,
-    /// Bytes in use by device, pinned ones not among them.
+    /// Bytes in use by device, without pinned ones.
     used: BTreeMap<u32, u64>,
 }
 
@@ -40,17 +41,16 @@ struct Block {
     kind: Kind,
     context: Handle,
     device: u32,
-    /// The caller has freed it; what was queued before may still use it.
-    released: bool,
+    /// Whether the caller has freed it. Operations queued before may still use it.
+    is_released: bool,
 }
 
-/// One host allocation of its own.
 struct HostBlock {
     pointer: *mut u8,
     layout: Layout,
 }
 
-// SAFETY: the pointer is the allocation's only owner and no thread-bound thing.
+// SAFETY: the pointer owns the allocation, which no thread owns.
 unsafe impl Send for HostBlock {}
 
 impl HostBlock {
@@ -75,7 +75,6 @@ impl Drop for HostBlock {
 }
 
 impl Memory {
-    /// No allocations.
     pub(crate) const fn new() -> Memory {
         Memory {
             blocks: BTreeMap::new(),
@@ -84,7 +83,7 @@ impl Memory {
         }
     }
 
-    /// Allocates `size` bytes and gives the address; OUT_OF_MEMORY past the device's memory.
+    /// Allocates `size` bytes; OUT_OF_MEMORY beyond the device's memory.
     pub(crate) fn allocate(
         &mut self,
         size: usize,
@@ -99,7 +98,7 @@ impl Memory {
         let address = match kind {
             Kind::Device => {
                 let address = self.next;
-                // A gap after each block, so that running past one never lands in the next.
+                // A gap after each block: an access beyond a block never reaches the next one.
                 self.next += (size + 2 * ALIGN) as u64 / ALIGN as u64 * ALIGN as u64;
                 address
             }
@@ -116,44 +115,44 @@ impl Memory {
                 kind,
                 context,
                 device,
-                released: false,
+                is_released: false,
             },
         );
         Ok(address)
     }
 
-    /// Marks the block that starts at `address` as freed by the caller and gives its size;
-    /// INVALID_VALUE where none does. [`Memory::remove`] follows in queue order.
+    /// Marks the block that starts at `address` as freed by the caller and returns its size, or
+    /// INVALID_VALUE. [`Memory::remove`] follows in queue order.
     pub(crate) fn release(&mut self, address: u64, pinned: bool) -> Answer<usize> {
         match self.blocks.get_mut(&address) {
-            Some(block) if !block.released && (block.kind == Kind::Pinned) == pinned => {
-                block.released = true;
-                uncount(&mut self.used, block);
+            Some(block) if !block.is_released && (block.kind == Kind::Pinned) == pinned => {
+                block.is_released = true;
+                subtract_usage(&mut self.used, block);
                 Ok(block.size)
             }
             _ => Err(Code::INVALID_VALUE),
         }
     }
 
-    /// Gives a released block's memory back. Only the queue's executor may call it.
+    /// Frees a released block. Only the executor may call it.
     pub(crate) fn remove(&mut self, address: u64) {
         self.blocks.remove(&address);
     }
 
-    /// Ends every block of `context`. Only the queue's executor may call it.
+    /// Frees every block of `context`. Only the executor may call it.
     pub(crate) fn release_context(&mut self, context: Handle) {
         let used = &mut self.used;
         self.blocks.retain(|_, block| {
             let keep = block.context != context;
-            if !keep && !block.released {
-                uncount(used, block);
+            if !keep && !block.is_released {
+                subtract_usage(used, block);
             }
             keep
         });
     }
 
-    /// Where the host finds the `len` bytes at device address `address`; ILLEGAL_ADDRESS unless
-    /// they lie in one block.
+    /// The host address of the `len` bytes at device address `address`; ILLEGAL_ADDRESS unless they
+    /// are in one block.
     pub(crate) fn resolve(&self, address: u64, len: usize) -> Answer<*mut u8> {
         let (start, block) = self.block(address).ok_or(Code::ILLEGAL_ADDRESS)?;
         let offset = (address - start) as usize;
@@ -164,39 +163,41 @@ impl Memory {
         Ok(unsafe { block.host.pointer.add(offset) })
     }
 
-    /// INVALID_VALUE unless the caller may copy to or from the `len` bytes at `address`: copies
-    /// check their arguments at the call, kernels fault when they run.
+    /// INVALID_VALUE unless the caller may copy to or from the `len` bytes at `address`. Copies check
+    /// their arguments at the call; kernels fault when they run.
     pub(crate) fn check(&self, address: u64, len: usize) -> Answer {
         if len == 0 {
             return Ok(());
         }
         self.resolve(address, len)
             .map_err(|_| Code::INVALID_VALUE)?;
-        let released = self.block(address).is_none_or(|(_, block)| block.released);
-        if released {
+        let is_released = self
+            .block(address)
+            .is_none_or(|(_, block)| block.is_released);
+        if is_released {
             Err(Code::INVALID_VALUE)
         } else {
             Ok(())
         }
     }
 
-    /// Whether the host address lies in page-locked memory.
+    /// Whether the host address is in page-locked memory.
     pub(crate) fn is_pinned(&self, address: u64) -> bool {
         self.block(address).is_some_and(|(start, block)| {
             block.kind == Kind::Pinned && address - start < block.size as u64
         })
     }
 
-    /// What memory `address` is in, and of which device; none outside every allocation.
-    pub(crate) fn place(&self, address: u64) -> Option<Place> {
+    /// The kind and device of the memory at `address`; `None` outside every allocation.
+    pub(crate) fn location(&self, address: u64) -> Option<MemoryLocation> {
         let (start, block) = self.block(address)?;
-        let memory = match block.kind {
-            Kind::Device => activity::Memory::Device,
-            Kind::Managed => activity::Memory::Managed,
-            Kind::Pinned => activity::Memory::Pinned,
+        let kind = match block.kind {
+            Kind::Device => MemoryKind::Device,
+            Kind::Managed => MemoryKind::Managed,
+            Kind::Pinned => MemoryKind::Pinned,
         };
         let device = block.device;
-        (address - start < block.size.max(1) as u64).then_some(Place { memory, device })
+        (address - start < block.size.max(1) as u64).then_some(MemoryLocation { kind, device })
     }
 
     /// Free bytes of `device`, as `cuMemGetInfo` reports them.
@@ -212,7 +213,7 @@ impl Memory {
     }
 }
 
-fn uncount(used: &mut BTreeMap<u32, u64>, block: &Block) {
+fn subtract_usage(used: &mut BTreeMap<u32, u64>, block: &Block) {
     if block.kind != Kind::Pinned {
         *used.entry(block.device).or_default() -= block.size as u64;
     }

@@ -3,38 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::abi::{Answer, Handle};
-use crate::codes::Code;
+use crate::abi::Handle;
+use crate::codes::{Answer, Code};
 use crate::device;
-use crate::kernels::{self, Kernel};
+use crate::kernels;
+use crate::objects::{EntryNames, Function, Module};
 use crate::state::State;
 
-/// What `.entry` names a PTX text declares, or that the image is binary and could hold any.
-pub(crate) enum Names {
-    Declared(Vec<String>),
-    Any,
-}
+/// The default registers of a thread and static shared memory of a block, in bytes.
+const RESOURCES: (u32, u32) = (32, 0);
 
-/// One loaded module.
-pub(crate) struct Module {
-    pub(crate) context: Handle,
-    names: Names,
-    functions: BTreeMap<String, Handle>,
-}
-
-/// One kernel function of a module.
-pub(crate) struct Function {
-    pub(crate) context: Handle,
-    module: Handle,
-    pub(crate) name: String,
-    /// What computes it, where the simulator knows it.
-    pub(crate) kernel: Option<&'static Kernel>,
-    /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
-    pub(crate) dynamic_shared: u32,
-}
-
-/// Finds every `.entry NAME` of a PTX text (PTX ISA, Kernel and Function Directives: .entry).
-pub(crate) fn entries(text: &str) -> Names {
+/// Every `.entry NAME` of a PTX text (PTX ISA, Kernel and Function Directives: .entry).
+pub(crate) fn entry_names(text: &str) -> EntryNames {
     let code = text
         .lines()
         .map(|line| line.split("//").next().unwrap_or(line));
@@ -47,13 +27,13 @@ pub(crate) fn entries(text: &str) -> Names {
         name.filter(|name| !name.is_empty() && rest.starts_with(char::is_whitespace))
             .map(str::to_owned)
     });
-    Names::Declared(names.collect())
+    EntryNames::Declared(names.collect())
 }
 
 impl State {
     /// A new module in the current context.
-    pub(crate) fn load_module(&mut self, names: Names) -> Answer<Handle> {
-        let context = self.current()?;
+    pub(crate) fn load_module(&mut self, names: EntryNames) -> Answer<Handle> {
+        let context = self.current_context()?;
         Ok(self.modules.insert(Module {
             context,
             names,
@@ -61,14 +41,14 @@ impl State {
         }))
     }
 
-    /// The function `name` of `module`, the same handle each time; NOT_FOUND where it declares
-    /// none.
+    /// The function `name` of `module`, with the same handle each time; NOT_FOUND if the module
+    /// does not declare it.
     pub(crate) fn function(&mut self, module: Handle, name: &str) -> Answer<Handle> {
         let found = self.modules.get(module)?;
         if let Some(function) = found.functions.get(name) {
             return Ok(*function);
         }
-        if let Names::Declared(names) = &found.names
+        if let EntryNames::Declared(names) = &found.names
             && !names.iter().any(|declared| declared == name)
         {
             return Err(Code::NOT_FOUND);
@@ -88,13 +68,12 @@ impl State {
         Ok(handle)
     }
 
-    /// Registers of a thread and static shared memory of a block, in bytes: what was set, else
-    /// plausible constants.
+    /// The registers of a thread and the static shared memory of a block, in bytes.
     pub(crate) fn resources(&self, kernel: &str) -> (u32, u32) {
         self.resources.get(kernel).copied().unwrap_or(RESOURCES)
     }
 
-    /// Ends `module` and its functions. The queue must have been drained.
+    /// Unloads `module` with its functions. The deferred operations must have been computed.
     pub(crate) fn unload_module(&mut self, module: Handle) -> Answer {
         self.modules.remove(module)?;
         self.functions.retain(|function| function.module != module);
@@ -102,17 +81,18 @@ impl State {
     }
 }
 
-/// Registers of a thread and static shared memory of a block, in bytes, of a kernel for which
-/// nothing else was set.
-const RESOURCES: (u32, u32) = (32, 0);
-
-/// The value of `CU_FUNC_ATTRIBUTE_*` number `attribute`: plausible constants, nothing is compiled.
-pub(crate) fn attribute(function: &Function, resources: (u32, u32), attribute: i32) -> Answer<i32> {
+/// The value of `CU_FUNC_ATTRIBUTE_*` number `attribute`. What would come from compiling is
+/// constant.
+pub(crate) fn attribute(
+    function: &Function,
+    (registers, static_shared): (u32, u32),
+    attribute: i32,
+) -> Answer<i32> {
     let value = match attribute {
         0 => device::MAX_THREADS_PER_BLOCK as i32,
-        1 => resources.1 as i32,
+        1 => static_shared as i32,
         2 | 3 | 7 => 0, // constant and local memory; cache mode
-        4 => resources.0 as i32,
+        4 => registers as i32,
         5 | 6 => 75, // PTX and binary version
         8 => function.dynamic_shared as i32,
         9 => -1,      // preferred shared-memory carve-out: the driver's choice

@@ -1,129 +1,124 @@
-//! Tells a watcher, the simulated libcupti, of every API call and of what the device does for it.
-//! While nobody watches, a call costs one load more and nothing is written down. Must never change
-//! what a call does or how long it takes.
+//! Reports each API call, with the activities that it caused on the device, to an observer: the
+//! simulated libcupti. Without an observer a call only loads one atomic more. An observer changes
+//! neither what a call does nor how long it takes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use simbase::activity::{
-    Activity, Call, Memory, NONE, NULL_STREAM, Name, On, Place, Watcher, What,
+    Activity, ActivityKind, Call, KernelName, MemoryKind, MemoryLocation, NONE, NULL_STREAM,
+    Observer, WaitKind,
 };
 
 use crate::abi::Handle;
-use crate::capture::Node;
 use crate::clock;
+use crate::objects::{Operation, Stream};
 use crate::state::{self, State};
-use crate::stream::{Stream, thread};
 use crate::symbols::{NAMES, Symbol};
+use crate::thread;
 
-static WATCHED: AtomicBool = AtomicBool::new(false);
-static WATCHER: Mutex<Option<Watcher>> = Mutex::new(None);
+static IS_OBSERVED: AtomicBool = AtomicBool::new(false);
+static OBSERVER: Mutex<Option<Observer>> = Mutex::new(None);
 
-/// CUPTI's number for the first stream of a process's first context, as on an H200 with driver 580;
-/// the simulator's own number for that stream is 3, after the context and its null stream.
-const FIRST_STREAM: u64 = 13 - 3;
+/// CUPTI's number for the first stream of a process's first context is 13 on an H200 with driver
+/// 580; the simulator's own number for it is 3, after the context and its null stream.
+const STREAM_NUMBER_OFFSET: u64 = 13 - 3;
 
-/// What calls under way had the device do so far, by the thread that calls.
-pub(crate) struct Seen(Vec<(u64, Activity)>);
-
-impl Seen {
-    /// Nothing.
-    pub(crate) const fn new() -> Seen {
-        Seen(Vec::new())
-    }
-
-    fn take(&mut self, thread: u64) -> Vec<Activity> {
-        let own = self.0.extract_if(.., |(of, _)| *of == thread);
-        own.map(|(_, activity)| activity).collect()
-    }
+/// Sets or removes the observer.
+pub(crate) fn set(observer: Option<Observer>) {
+    *OBSERVER.lock().unwrap_or_else(PoisonError::into_inner) = observer;
+    IS_OBSERVED.store(observer.is_some(), Ordering::Release);
 }
 
-/// Sets who is told, or nobody.
-pub(crate) fn set(watcher: Option<Watcher>) {
-    *WATCHER.lock().unwrap_or_else(PoisonError::into_inner) = watcher;
-    WATCHED.store(watcher.is_some(), Ordering::Release);
-}
-
-/// Makes a call and tells the watcher of it. What a failed call had begun is not told.
+/// Makes a call and reports it. The activities of a failed call are not reported.
 pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> i32) -> i32 {
-    if !watched() {
+    if !is_observed() {
         return body();
     }
-    // Left by a call that was under way when the watcher came.
-    drop(state::lock().seen.take(thread()));
+    // A call that was in progress when the observer was set may have left activities.
+    drop(state::lock().take_activities());
     let start = clock::now();
     let result = body();
-    let mut activities = state::lock().seen.take(thread());
+    let mut activities = state::lock().take_activities();
     if result != 0 {
         activities.clear();
     }
     let name = NAMES[symbol.0];
-    let asynchronous = name.contains("Async") || name == "cuGraphLaunch";
+    let is_asynchronous = name.contains("Async") || name == "cuGraphLaunch";
     let times = (start, clock::now());
-    let watcher = *WATCHER.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(watcher) = watcher {
-        watcher(&Call::new(
-            symbol.cbid(),
-            result,
-            times,
-            asynchronous,
-            &activities,
-        ));
+    let observer = *OBSERVER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(observer) = observer {
+        let call = Call::new(symbol.cbid(), result, times, is_asynchronous, &activities);
+        observer(&call);
     }
     result
 }
 
-/// Notes that the call under way has waited since `begun`, for the context or for the stream or
-/// event that `for_what` is. Must be called without the state lock.
-pub(crate) fn waited(on: On, context: Handle, for_what: Option<Handle>, begun: u64) {
-    if !watched() {
+/// Adds the wait of the call in progress, since `start`, for a context, or for the stream or event
+/// `target`. Must be called without the state lock.
+pub(crate) fn add_wait(kind: WaitKind, context: Handle, target: Option<Handle>, start: u64) {
+    if !is_observed() {
         return;
     }
     let mut state = state::lock();
-    let (stream, event) = match (on, for_what) {
-        (On::Stream, Some(stream)) => (state.stream_number(stream), NONE),
-        (On::Event, Some(event)) => (NONE, event_number(event)),
+    let (stream, event) = match (kind, target) {
+        (WaitKind::Stream, Some(stream)) => (state.stream_number(stream), NONE),
+        (WaitKind::Event, Some(event)) => (NONE, event_number(event)),
         _ => (NONE, NONE),
     };
-    let what = What::Wait { on, event };
-    state.write_down(context, stream, (begun, clock::now()), 0, what);
+    let kind = ActivityKind::Wait { kind, event };
+    state.add_activity(context, stream, (start, clock::now()), 0, kind);
 }
 
-fn watched() -> bool {
-    WATCHED.load(Ordering::Acquire)
+fn is_observed() -> bool {
+    IS_OBSERVED.load(Ordering::Acquire)
 }
 
-/// A small number of a living event's own: its place in the table.
+/// A small unique number of an event that exists: its index in the table.
 fn event_number(event: Handle) -> u32 {
     (event >> 4) as u32 & 0xff_ffff
 }
 
 impl State {
-    /// What a watcher is told of `node`, about to run on `stream`; none where nobody watches or it
-    /// is no work of the device's.
-    pub(crate) fn watched_as(&self, node: &Node, stream: Handle) -> Option<What> {
-        if !watched() {
+    /// Removes and returns the activities of the calling thread's call.
+    fn take_activities(&mut self) -> Vec<Activity> {
+        let here = thread::number();
+        let own = self
+            .activities
+            .extract_if(.., |(thread, _)| *thread == here);
+        own.map(|(_, activity)| activity).collect()
+    }
+
+    /// How `operation`, which is to run on `stream`, is reported; `None` without an observer, and
+    /// for an operation that is not reported.
+    pub(crate) fn activity_kind(
+        &self,
+        operation: &Operation,
+        stream: Handle,
+    ) -> Option<ActivityKind> {
+        if !is_observed() {
             return None;
         }
         let context = self.streams.get(stream).ok()?.context;
-        let device = self.living(context).ok()?.device;
-        let at = |address, otherwise| {
-            let memory = otherwise;
-            self.memory
-                .place(address)
-                .unwrap_or(Place { memory, device })
+        let device = self.context(context).ok()?.device;
+        let locate = |address, default| {
+            let location = self.memory.location(address);
+            location.unwrap_or(MemoryLocation {
+                kind: default,
+                device,
+            })
         };
-        let copy = |bytes: usize, from, to| What::Copy {
+        let copy = |bytes: usize, from, to| ActivityKind::Copy {
             bytes: bytes as u64,
             from,
             to,
         };
-        use Memory::{Device, Pageable};
-        Some(match node {
-            Node::Launch(launch) => {
+        use MemoryKind::{Device, Pageable};
+        Some(match operation {
+            Operation::Launch(launch) => {
                 let (registers, static_shared) = self.resources(launch.kernel.name);
-                What::Kernel {
-                    name: Name::new(launch.kernel.name),
+                ActivityKind::Kernel {
+                    name: KernelName::new(launch.kernel.name),
                     grid: launch.grid,
                     block: launch.block,
                     registers,
@@ -131,105 +126,117 @@ impl State {
                     dynamic_shared: launch.shared,
                 }
             }
-            Node::Upload {
+            Operation::Upload {
                 target,
                 source,
                 len,
-            } => copy(*len, at(source.address(), Pageable), at(*target, Device)),
-            Node::Download {
+            } => {
+                let source = locate(source.address(), Pageable);
+                copy(*len, source, locate(*target, Device))
+            }
+            Operation::Download {
                 target,
                 source,
                 len,
-            } => copy(*len, at(*source, Device), at(target.address(), Pageable)),
-            Node::Copy {
+            } => {
+                let target = locate(target.address(), Pageable);
+                copy(*len, locate(*source, Device), target)
+            }
+            Operation::Copy {
                 target,
                 source,
                 len,
-            } => copy(*len, at(*source, Device), at(*target, Device)),
-            Node::Fill { target, value, len } => What::Set {
+            } => copy(*len, locate(*source, Device), locate(*target, Device)),
+            Operation::Memset { target, value, len } => ActivityKind::Memset {
                 bytes: *len as u64,
                 value: u32::from(*value),
-                to: at(*target, Device),
+                to: locate(*target, Device),
             },
-            Node::Stamp(_) | Node::Child(_) => return None,
+            Operation::EventRecord(_) | Operation::ChildGraph(_) => return None,
         })
     }
 
-    /// Notes what the resolved `stream` does from when to when.
-    pub(crate) fn note(&mut self, stream: Handle, times: (u64, u64), node: u64, what: What) {
-        if let Ok(of) = self.streams.get(stream) {
-            self.write_down(of.context, self.stream_number(stream), times, node, what);
+    /// Adds an activity of the resolved `stream` with its start and end.
+    pub(crate) fn add_stream_activity(
+        &mut self,
+        stream: Handle,
+        times: (u64, u64),
+        node: u64,
+        kind: ActivityKind,
+    ) {
+        if let Ok(Stream { context, .. }) = self.streams.get(stream) {
+            let context = *context;
+            self.add_activity(context, self.stream_number(stream), times, node, kind);
         }
     }
 
-    /// Notes memory that was given or taken back, where somebody watches; `stream` is the resolved
-    /// one that orders it.
-    pub(crate) fn note_memory(
+    /// Adds an allocation, or a release, of memory; `stream` is the resolved stream that orders it.
+    pub(crate) fn add_memory_activity(
         &mut self,
         context: Handle,
         stream: Option<Handle>,
-        given: bool,
+        is_allocation: bool,
         address: u64,
         bytes: usize,
     ) {
-        let Some(place) = self.memory.place(address).filter(|_| watched()) else {
+        let location = self.memory.location(address);
+        let Some(location) = location.filter(|_| is_observed()) else {
             return;
         };
         let stream = stream.map_or(NONE, |stream| self.stream_number(stream));
-        let what = What::Memory {
-            given,
+        let kind = ActivityKind::Memory {
+            is_allocation,
             address,
             bytes: bytes as u64,
-            place,
+            location,
         };
         let now = clock::now();
-        self.write_down(context, stream, (now, now), 0, what);
+        self.add_activity(context, stream, (now, now), 0, kind);
     }
 
-    /// Notes that the resolved `stream` was told to wait for `event`, where somebody watches and it
-    /// does not capture.
-    pub(crate) fn note_wait_event(&mut self, stream: Handle, event: Handle) {
-        let captures = |of: &Stream| of.capture.is_some();
-        if !watched() || self.streams.get(stream).is_ok_and(captures) {
+    /// Adds the resolved `stream`'s wait for `event`, unless the stream captures.
+    pub(crate) fn add_stream_wait(&mut self, stream: Handle, event: Handle) {
+        let captures = |stream: &Stream| stream.capture.is_some();
+        if !is_observed() || self.streams.get(stream).is_ok_and(captures) {
             return;
         }
-        let what = What::Wait {
-            on: On::StreamWaitEvent,
+        let kind = ActivityKind::Wait {
+            kind: WaitKind::StreamWaitEvent,
             event: event_number(event),
         };
         let now = clock::now();
-        self.note(stream, (now, now), 0, what);
+        self.add_stream_activity(stream, (now, now), 0, kind);
     }
 
-    /// A context that is gone by now has nothing written down.
-    fn write_down(
+    /// Adds an activity, unless its context was destroyed in the meantime.
+    fn add_activity(
         &mut self,
         context: Handle,
         stream: u32,
         (start, end): (u64, u64),
         node: u64,
-        what: What,
+        kind: ActivityKind,
     ) {
-        let Ok(of) = self.living(context) else {
+        let Ok(context) = self.context(context) else {
             return;
         };
         let activity = Activity {
             start,
             end,
-            device: of.device,
-            context: of.id as u32,
+            device: context.device,
+            context: context.id as u32,
             stream,
             node,
-            what,
+            kind,
         };
-        self.seen.0.push((thread(), activity));
+        self.activities.push((thread::number(), activity));
     }
 
     /// CUPTI's number for the resolved `stream`.
     fn stream_number(&self, stream: Handle) -> u32 {
         match self.streams.get(stream) {
             Ok(_) if self.is_legacy(stream) => NULL_STREAM,
-            Ok(stream) => (stream.id + FIRST_STREAM) as u32,
+            Ok(stream) => (stream.id + STREAM_NUMBER_OFFSET) as u32,
             Err(_) => NONE,
         }
     }

@@ -1,5 +1,5 @@
-//! Whether this machine has a CUDA device, asked before cudarc loads a driver: it cannot change its
-//! mind later. Must never run driver code of this crate.
+//! Whether this machine has a CUDA device, asked before cudarc loads a driver: it cannot change its mind
+//! later. Must never run driver code of this crate.
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
@@ -15,10 +15,9 @@ pub enum Device {
     Simulated(Sim),
 }
 
-/// Takes a real device where one answers, else installs the simulator under the host's clock and
-/// says so in one line on standard error; beside it the simulated libcupti, where the program's
-/// tests or examples depend on it. `GPUPROF_SIM=1` skips the question. Call it before anything of
-/// cudarc.
+/// Takes a real device where one answers, else installs the simulator under the host's clock and says so in
+/// one line on standard error; beside it the simulated libcupti, where the program's tests or examples depend on it.
+/// `GPUPROF_SIM=1` skips the question. Call it before anything of cudarc.
 ///
 /// # Panics
 /// Where no device answers and the simulator cannot be installed.

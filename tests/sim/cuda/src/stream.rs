@@ -1,89 +1,38 @@
-//! Streams and the time model: one tail per stream (API reference, Stream Management).
+//! Streams (API reference, Stream Management).
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::abi::{Answer, Handle};
-use crate::codes::Code;
+use crate::abi::Handle;
+use crate::codes::{Answer, Code};
+use crate::objects::Stream;
 use crate::state::State;
-use crate::stream_queue::Unfinished;
+use crate::thread;
 
-/// `CU_STREAM_LEGACY`, also what a null handle means.
+/// `CU_STREAM_LEGACY`; a null handle means the same.
 const LEGACY: Handle = 1;
 /// `CU_STREAM_PER_THREAD`.
 const PER_THREAD: Handle = 2;
-/// `CU_STREAM_NON_BLOCKING`, the only flag of a stream.
-pub(crate) const NON_BLOCKING: u32 = 1;
-
-thread_local! {
-    static THREAD: Cell<u64> = const { Cell::new(0) };
-}
-
-/// A number of the calling thread, from 1.
-pub(crate) fn thread() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    if THREAD.get() == 0 {
-        THREAD.set(LAST.fetch_add(1, Ordering::Relaxed) + 1);
-    }
-    THREAD.get()
-}
-
-/// One stream.
-pub(crate) struct Stream {
-    pub(crate) context: Handle,
-    pub(crate) id: u64,
-    pub(crate) flags: u32,
-    pub(crate) priority: i32,
-    /// When everything queued so far has ended, in ns of the simulator's clock.
-    pub(crate) tail: u64,
-    pub(crate) unfinished: Unfinished,
-    /// The capture it is part of.
-    pub(crate) capture: Option<u64>,
-}
-
-impl Stream {
-    /// An idle stream.
-    pub(crate) fn new(context: Handle, id: u64, flags: u32, priority: i32) -> Stream {
-        Stream {
-            context,
-            id,
-            flags,
-            priority,
-            tail: 0,
-            unfinished: Unfinished::default(),
-            capture: None,
-        }
-    }
-
-    /// Whether it keeps the legacy stream's order.
-    pub(crate) fn blocking(&self) -> bool {
-        self.flags & NON_BLOCKING == 0
-    }
-}
 
 impl State {
-    /// The stream that a caller's handle means on this thread. Null, 0x1 and 0x2 need a current
-    /// context; any other handle brings its own, whose stored error is answered.
+    /// Resolves a caller's handle to a stream. Null, 0x1 and 0x2 refer to the current context; for
+    /// any other handle, the stored error of the stream's own context is returned.
     pub(crate) fn stream(&mut self, handle: Handle) -> Answer<Handle> {
         match handle {
             0 | LEGACY => {
-                let context = self.current()?;
-                Ok(self.living(context)?.legacy)
+                let context = self.current_context()?;
+                Ok(self.context(context)?.legacy)
             }
             PER_THREAD => self.per_thread_stream(),
             _ => {
                 let context = self.streams.get(handle)?.context;
-                self.healthy(context)?;
+                self.check_sticky_error(context)?;
                 Ok(handle)
             }
         }
     }
 
-    /// Like [`State::stream`], for work that the API takes only in the current context:
-    /// INVALID_CONTEXT without one, INVALID_HANDLE for a stream of another (API reference,
-    /// cuLaunchKernel).
-    pub(crate) fn stream_of_current(&mut self, handle: Handle) -> Answer<Handle> {
-        let current = self.current()?;
+    /// [`State::stream`] for work that the API takes only in the current context: INVALID_CONTEXT
+    /// without one, INVALID_HANDLE for another context's stream (API reference, cuLaunchKernel).
+    pub(crate) fn stream_of_current_context(&mut self, handle: Handle) -> Answer<Handle> {
+        let current = self.current_context()?;
         let stream = self.stream(handle)?;
         if self.streams.get(stream)?.context == current {
             Ok(stream)
@@ -92,7 +41,7 @@ impl State {
         }
     }
 
-    /// Whether a resolved stream is its context's legacy one.
+    /// Whether the resolved stream is its context's legacy stream.
     pub(crate) fn is_legacy(&self, stream: Handle) -> bool {
         self.contexts
             .values()
@@ -101,7 +50,7 @@ impl State {
 
     /// A new stream in the current context.
     pub(crate) fn create_stream(&mut self, flags: u32, priority: i32) -> Answer<Handle> {
-        let context = self.current()?;
+        let context = self.current_context()?;
         let id = self.new_id();
         Ok(self
             .streams
@@ -109,33 +58,36 @@ impl State {
     }
 
     fn per_thread_stream(&mut self) -> Answer<Handle> {
-        let context = self.current()?;
-        if let Some(stream) = self.living(context)?.per_thread.get(&thread()) {
+        let context = self.current_context()?;
+        let thread = thread::number();
+        if let Some(stream) = self.context(context)?.per_thread.get(&thread) {
             return Ok(*stream);
         }
         let stream = self.create_stream(0, 0)?;
         if let Some(context) = self.contexts.get_mut(&context) {
-            context.per_thread.insert(thread(), stream);
+            context.per_thread.insert(thread, stream);
         }
         Ok(stream)
     }
 
-    /// Takes a stream away. What it has queued still runs, and its context waits for that.
+    /// Destroys a stream. Its queued work still runs, and its context waits for that.
     pub(crate) fn remove_stream(&mut self, handle: Handle) -> Answer<Stream> {
         let stream = self.streams.remove(handle)?;
         if let Some(context) = self.contexts.get_mut(&stream.context) {
-            context.orphaned = context.orphaned.max(stream.tail);
+            context.destroyed_streams_end = context.destroyed_streams_end.max(stream.tail);
         }
         Ok(stream)
     }
 
-    /// When everything queued in `context` has ended, in ns of the simulator's clock.
+    /// When all work queued in `context` ends, in ns of the simulator's clock.
     pub(crate) fn context_tail(&self, context: Handle) -> u64 {
+        let destroyed = self.context(context);
+        let destroyed = destroyed.map(|context| context.destroyed_streams_end);
         self.streams
             .values()
             .filter(|stream| stream.context == context)
             .map(|stream| stream.tail)
-            .chain(self.living(context).map(|context| context.orphaned))
+            .chain(destroyed)
             .max()
             .unwrap_or(0)
     }

@@ -1,5 +1,5 @@
-//! The names of every exported driver function, so that counts, failures and call costs are kept in
-//! plain arrays. Must never import driver state.
+//! The names of all exported driver functions. Their indices address arrays of counts and call
+//! durations.
 
 use simbase::cbid;
 
@@ -105,24 +105,24 @@ pub(crate) const NAMES: &[&str] = &[
     "cuUserObjectRelease",
 ];
 
-/// Which function: an index into [`NAMES`].
+/// A function, as an index into [`NAMES`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Symbol(pub(crate) usize);
 
 impl Symbol {
-    /// The function called `name`, at compile time: a name that the list lacks does not compile.
+    /// The function called `name`, at compile time. A name that is not listed does not compile.
     pub(crate) const fn named(name: &str) -> Symbol {
         let mut index = 0;
         while index < NAMES.len() {
-            if same(NAMES[index].as_bytes(), name.as_bytes()) {
+            if cbid::same(NAMES[index].as_bytes(), name.as_bytes()) {
                 return Symbol(index);
             }
             index += 1;
         }
-        panic!("an exported function is missing in symbols::NAMES")
+        panic!("symbols::NAMES lacks an exported function")
     }
 
-    /// CUPTI's number for it.
+    /// Its CUPTI callback id.
     pub(crate) fn cbid(self) -> u32 {
         const NUMBERS: [u32; NAMES.len()] = {
             let mut numbers = [0; NAMES.len()];
@@ -136,22 +136,8 @@ impl Symbol {
         NUMBERS[self.0]
     }
 
-    /// The function called `name`, or none.
+    /// The function called `name`.
     pub(crate) fn find(name: &str) -> Option<Symbol> {
         NAMES.iter().position(|known| *known == name).map(Symbol)
     }
-}
-
-const fn same(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut at = 0;
-    while at < a.len() {
-        if a[at] != b[at] {
-            return false;
-        }
-        at += 1;
-    }
-    true
 }

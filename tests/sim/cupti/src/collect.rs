@@ -2,7 +2,7 @@
 //! activities that the call causes, the call itself. Never calls the client while the state is
 //! locked.
 
-use simbase::activity::{Activity, Call, What};
+use simbase::activity::{Activity, ActivityKind, Call};
 use simbase::cbid;
 
 use crate::callbacks::{DRIVER_API, Notification, RUNTIME_API};
@@ -88,7 +88,7 @@ impl State {
         }
         let cause = Cause {
             correlation,
-            asynchronous: call.asynchronous,
+            asynchronous: call.is_asynchronous,
         };
         for activity in call.activities() {
             if let Some(kind) = kind_of(activity, &self.enabled) {
@@ -160,13 +160,13 @@ impl Overrides {
 
 /// The kind of record for `activity`; `None` if it is not enabled.
 fn kind_of(activity: &Activity, enabled: &Enabled) -> Option<u32> {
-    let kind = match activity.what {
-        What::Kernel { .. } => return enabled.kernels(),
-        What::Copy { from, to, .. } if from.device != to.device => kinds::MEMCPY2,
-        What::Copy { .. } => kinds::MEMCPY,
-        What::Set { .. } => kinds::MEMSET,
-        What::Memory { .. } => kinds::MEMORY2,
-        What::Wait { .. } => kinds::SYNCHRONIZATION,
+    let kind = match activity.kind {
+        ActivityKind::Kernel { .. } => return enabled.kernels(),
+        ActivityKind::Copy { from, to, .. } if from.device != to.device => kinds::MEMCPY2,
+        ActivityKind::Copy { .. } => kinds::MEMCPY,
+        ActivityKind::Memset { .. } => kinds::MEMSET,
+        ActivityKind::Memory { .. } => kinds::MEMORY2,
+        ActivityKind::Wait { .. } => kinds::SYNCHRONIZATION,
     };
     enabled.has(kind).then_some(kind)
 }

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use simbase::activity::{NOW, WATCH, Watcher};
+use simbase::activity::{CLOCK, Observer, SET_OBSERVER};
 use simbase::library::loaded;
 
 use crate::codes::{Answer, Code};
@@ -14,7 +14,7 @@ const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
 struct Driver {
     now: extern "C" fn() -> u64,
-    watch: extern "C" fn(Option<Watcher>),
+    set_observer: extern "C" fn(Option<Observer>),
 }
 
 /// The present time in ns of the driver's clock; NOT_INITIALIZED if no simulated driver is loaded.
@@ -22,9 +22,9 @@ pub(crate) fn now() -> Answer<u64> {
     Ok((driver()?.now)())
 }
 
-/// Sets or removes the watcher of driver calls; NOT_INITIALIZED if no simulated driver is loaded.
-pub(crate) fn watch(watcher: Option<Watcher>) -> Answer {
-    (driver()?.watch)(watcher);
+/// Sets or removes the observer of driver calls; NOT_INITIALIZED if no simulated driver is loaded.
+pub(crate) fn set_observer(observer: Option<Observer>) -> Answer {
+    (driver()?.set_observer)(observer);
     Ok(())
 }
 
@@ -43,10 +43,10 @@ fn driver() -> Answer<&'static Driver> {
 fn find(name: &str) -> Option<Driver> {
     let library = loaded(name)?;
     // SAFETY: `simbase::activity` documents the type, and both packages are built together.
-    let now = *unsafe { library.get(NOW) }.ok()?;
+    let now = *unsafe { library.get(CLOCK) }.ok()?;
     // SAFETY: as above.
-    let watch = *unsafe { library.get(WATCH) }.ok()?;
+    let set_observer = *unsafe { library.get(SET_OBSERVER) }.ok()?;
     // The driver is never unloaded.
     std::mem::forget(library);
-    Some(Driver { now, watch })
+    Some(Driver { now, set_observer })
 }

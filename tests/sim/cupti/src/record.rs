@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 
-use simbase::activity::{Activity, Memory, Place, What};
+use simbase::activity::{Activity, ActivityKind, MemoryKind, MemoryLocation};
 
 use crate::control::Stamps;
 use crate::kinds;
@@ -81,19 +81,21 @@ impl Record {
         cause: Cause,
     ) -> Record {
         let mut record = Record::new(version, kind, activity.end);
-        match activity.what {
-            What::Kernel { .. } => record.kernel(activity, cause),
-            What::Copy { bytes, from, to } => record.copy(activity, cause, bytes, [from, to]),
-            What::Set { bytes, value, to } => {
+        match activity.kind {
+            ActivityKind::Kernel { .. } => record.kernel(activity, cause),
+            ActivityKind::Copy { bytes, from, to } => {
+                record.copy(activity, cause, bytes, [from, to])
+            }
+            ActivityKind::Memset { bytes, value, to } => {
                 record.timed(activity, bytes);
                 record.u32s(4, &[value]);
                 record.u32s(44, &[cause.correlation]);
-                record.u16s(48, &[u16::from(cause.asynchronous), to.memory as u16]);
+                record.u16s(48, &[u16::from(cause.asynchronous), to.kind as u16]);
                 record.node(activity, 64);
             }
-            What::Memory { .. } => record.memory(activity, cause),
-            What::Wait { on, event } => {
-                record.u32s(4, &[on as u32]);
+            ActivityKind::Memory { .. } => record.memory(activity, cause),
+            ActivityKind::Wait { kind, event } => {
+                record.u32s(4, &[kind as u32]);
                 record.u64s(8, &[activity.start, activity.end]);
                 let ids = [cause.correlation, activity.context, activity.stream, event];
                 record.u32s(24, &ids);
@@ -118,14 +120,14 @@ impl Record {
     }
 
     fn kernel(&mut self, activity: &Activity, cause: Cause) {
-        let What::Kernel {
+        let ActivityKind::Kernel {
             name,
             grid,
             block,
             registers,
             static_shared,
             dynamic_shared,
-        } = activity.what
+        } = activity.kind
         else {
             return;
         };
@@ -143,12 +145,18 @@ impl Record {
         self.u32s(156, &[graph(activity)]);
     }
 
-    fn copy(&mut self, activity: &Activity, cause: Cause, bytes: u64, places: [Place; 2]) {
-        let [from, to] = places;
+    fn copy(
+        &mut self,
+        activity: &Activity,
+        cause: Cause,
+        bytes: u64,
+        locations: [MemoryLocation; 2],
+    ) {
+        let [from, to] = locations;
         self.timed(activity, bytes);
-        let kind = copy_kind(places);
+        let kind = copy_kind(locations);
         let flags = u8::from(cause.asynchronous);
-        self.bytes[4..8].copy_from_slice(&[kind, from.memory as u8, to.memory as u8, flags]);
+        self.bytes[4..8].copy_from_slice(&[kind, from.kind as u8, to.kind as u8, flags]);
         if self.kind == kinds::MEMCPY2 {
             self.u32s(44, &[from.device]);
             self.u32s(52, &[to.device]);
@@ -164,17 +172,17 @@ impl Record {
     }
 
     fn memory(&mut self, activity: &Activity, cause: Cause) {
-        let What::Memory {
-            given,
+        let ActivityKind::Memory {
+            is_allocation,
             address,
             bytes,
-            place,
-        } = activity.what
+            location,
+        } = activity.kind
         else {
             return;
         };
-        let operation = if given { 1 } else { 2 };
-        self.u32s(4, &[operation, place.memory as u32, cause.correlation]);
+        let operation = if is_allocation { 1 } else { 2 };
+        self.u32s(4, &[operation, location.kind as u32, cause.correlation]);
         self.u64s(16, &[address, bytes, activity.start]);
         self.u32s(48, &[std::process::id(), activity.device]);
         self.u32s(56, &[activity.context, activity.stream]);
@@ -218,8 +226,10 @@ impl Record {
 }
 
 /// `CUpti_ActivityMemcpyKind` by the two memories.
-fn copy_kind([from, to]: [Place; 2]) -> u8 {
-    let host = |place: Place| matches!(place.memory, Memory::Pageable | Memory::Pinned);
+fn copy_kind([from, to]: [MemoryLocation; 2]) -> u8 {
+    let host = |location: MemoryLocation| {
+        matches!(location.kind, MemoryKind::Pageable | MemoryKind::Pinned)
+    };
     match (host(from), host(to)) {
         (true, true) => 9,
         (true, false) => 1,

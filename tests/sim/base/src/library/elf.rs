@@ -28,8 +28,7 @@ pub(super) fn load_without(path: &Path, hidden: &[String]) -> Result<Library, Lo
     library
 }
 
-/// Points the symbol's name at the string table's empty first string; none where the symbol is
-/// missing.
+/// Points the symbol's name at the string table's empty first string; none where the symbol is missing.
 fn hide(image: &mut [u8], name: &str) -> Option<()> {
     let sections = number(image, 0x28, 8)?;
     let count = number(image, 0x3c, 2)?;

@@ -1,44 +1,41 @@
-//! The control functions behind [`crate::Sim`]: `dlsym` finds them in the loaded library. A text is
-//! NUL-terminated; a function whose symbol is unknown answers [`UNKNOWN`] or false.
+//! The control functions that [`crate::Sim`] finds in the loaded library. If a symbol is unknown,
+//! they return [`UNKNOWN`] or false.
 
-use simbase::activity::Watcher;
+use simbase::activity::Observer;
 
-use crate::abi::Text;
+use crate::abi::CText;
 use crate::symbols::Symbol;
 use crate::{clock, fault, load, observer, state};
 
-/// What a count answers for a name that no exported function has.
+/// The number of calls of an unknown function.
 const UNKNOWN: u64 = u64::MAX;
 
 macro_rules! control_functions {
-    ($(
-        $(#[$doc:meta])*
-        fn $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block
-    )*) => {$(
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block)*) => {$(
         $(#[$doc])*
-        // SAFETY: the prefix makes the name this crate's own.
+        // SAFETY: the prefix makes the name unique to this crate.
         #[unsafe(no_mangle)]
         extern "C" fn $name($($arg: $type),*) $(-> $out)? $body
     )*};
 }
 
-/// What this library was built from.
-// SAFETY: the prefix makes the name this crate's own.
+/// A number that identifies the sources of this library.
+// SAFETY: the prefix makes the name unique to this crate.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 static simcuda_build: u64 = load::BUILD;
 
 control_functions! {
-    /// Chooses clock and devices; false once the driver was initialised.
+    /// Returns false after `cuInit`.
     fn simcuda_configure(virtual_clock: bool, devices: u32, unknown_kernels_fail: bool) -> bool {
         let mut state = state::lock();
-        if !state.initialized {
+        if !state.is_initialized {
             clock::choose(virtual_clock);
-            state.devices = devices;
-            state.configured = true;
+            state.device_count = devices;
+            state.is_configured = true;
             state.unknown_kernels_fail = unknown_kernels_fail;
         }
-        !state.initialized
+        !state.is_initialized
     }
 
     fn simcuda_now() -> u64 {
@@ -49,11 +46,11 @@ control_functions! {
         clock::advance(ns);
     }
 
-    fn simcuda_calls(symbol: Text) -> u64 {
+    fn simcuda_calls(symbol: CText) -> u64 {
         find(symbol).map_or(UNKNOWN, fault::calls)
     }
 
-    fn simcuda_calls_here(symbol: Text) -> u64 {
+    fn simcuda_calls_here(symbol: CText) -> u64 {
         find(symbol).map_or(UNKNOWN, fault::calls_here)
     }
 
@@ -61,15 +58,15 @@ control_functions! {
         fault::reset_calls();
     }
 
-    fn simcuda_fail(symbol: Text, nth: u64, times: u64, code: i32) -> bool {
-        find(symbol).map(|symbol| fault::order(symbol, nth, times, code)).is_some()
+    fn simcuda_fail(symbol: CText, nth: u64, times: u64, code: i32) -> bool {
+        find(symbol).map(|symbol| fault::add_failure(symbol, nth, times, code)).is_some()
     }
 
     fn simcuda_clear_failures() {
-        fault::clear_orders();
+        fault::clear_failures();
     }
 
-    fn simcuda_set_kernel_ns(kernel: Text, ns: u64) -> bool {
+    fn simcuda_set_kernel_ns(kernel: CText, ns: u64) -> bool {
         kernel.get().map(|kernel| state::lock().durations.set(&kernel, ns)).is_ok()
     }
 
@@ -77,8 +74,8 @@ control_functions! {
         state::lock().durations.set_event(ns);
     }
 
-    fn simcuda_set_call_ns(symbol: Text, ns: u64) -> bool {
-        find(symbol).map(|symbol| fault::set_cost(symbol, ns)).is_some()
+    fn simcuda_set_call_ns(symbol: CText, ns: u64) -> bool {
+        find(symbol).map(|symbol| fault::set_call_ns(symbol, ns)).is_some()
     }
 
     fn simcuda_set_resolution_ns(ns: u64) {
@@ -86,27 +83,27 @@ control_functions! {
     }
 
     fn simcuda_set_queue_depth(operations: u32) {
-        state::lock().depth = Some(operations);
+        state::lock().stream_depth = Some(operations);
     }
 
     fn simcuda_reuse_handles(reuse: bool) {
         crate::handle_table::reuse_handles(reuse);
     }
 
-    fn simcuda_declare_unsafe(symbol: Text, potentially: bool) -> bool {
-        find(symbol).map(|symbol| fault::declare_unsafe(symbol, potentially)).is_some()
+    fn simcuda_declare_unsafe(symbol: CText, is_unsafe: bool) -> bool {
+        find(symbol).map(|symbol| fault::declare_unsafe(symbol, is_unsafe)).is_some()
     }
 
     fn simcuda_shut_down() {
         fault::shut_down();
     }
 
-    /// Tells `watcher` of every call that begins from now on; none tells nobody.
-    fn simcuda_watch(watcher: Option<Watcher>) {
-        observer::set(watcher);
+    /// Reports every call that begins from now on to `observer`.
+    fn simcuda_set_observer(observer: Option<Observer>) {
+        observer::set(observer);
     }
 
-    fn simcuda_set_kernel_resources(kernel: Text, registers: u32, static_shared: u32) -> bool {
+    fn simcuda_set_kernel_resources(kernel: CText, registers: u32, static_shared: u32) -> bool {
         let set = |kernel| state::lock().resources.insert(kernel, (registers, static_shared));
         kernel.get().map(set).is_ok()
     }
@@ -120,6 +117,6 @@ control_functions! {
     }
 }
 
-fn find(symbol: Text) -> Option<Symbol> {
+fn find(symbol: CText) -> Option<Symbol> {
     Symbol::find(&symbol.get().ok()?)
 }

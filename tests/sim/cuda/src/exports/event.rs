@@ -1,12 +1,12 @@
 //! Event Management of the driver API reference.
 
-use simbase::activity::On;
+use simbase::activity::WaitKind;
 
 use super::driver_functions;
-use crate::abi::{Answer, Handle, Out};
-use crate::capture::Node;
-use crate::codes::Code;
-use crate::event::{Event, Mark};
+use crate::abi::{Handle, Out};
+use crate::codes::{Answer, Code};
+use crate::objects::Operation;
+use crate::objects::{Event, LastRecord};
 use crate::{clock, executor, observer, state, stream_queue};
 
 /// `CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS`.
@@ -20,20 +20,20 @@ driver_functions! {
         if flags & !FLAGS != 0 || flags & 6 == 4 {
             return Err(Code::INVALID_VALUE);
         }
-        let mut state = state::ready()?;
-        let context = state.current()?;
-        let event = state.events.insert(Event { context, flags, mark: Mark::Never });
-        state.gone.given_out(event);
-        out.put(event)
+        let mut state = state::lock_initialized()?;
+        let context = state.current_context()?;
+        let event = state.events.insert(Event { context, flags, last_record: LastRecord::Never });
+        state.orphaned_events.remove(event);
+        out.write(event)
     }
 
-    /// Legal while the event is pending; does not wait. The event goes also where its context
-    /// answers a stored error.
+    /// Does not wait for a pending event. If the context has a stored error, the event is destroyed
+    /// too.
     fn cuEventDestroy_v2(event: Handle) {
-        let mut state = state::ready()?;
-        state.known_event(event)?;
+        let mut state = state::lock_initialized()?;
+        state.find_event(event)?;
         let context = state.events.remove(event)?.context;
-        state.healthy(context)
+        state.check_sticky_error(context)
     }
 
     fn cuEventRecord(event: Handle, stream: Handle) {
@@ -47,73 +47,73 @@ driver_functions! {
     /// An event that was never recorded is complete.
     fn cuEventQuery(event: Handle) {
         let context = {
-            let mut state = state::ready()?;
+            let mut state = state::lock_initialized()?;
             let context = state.event(event)?.context;
-            state.not_captured(event)?;
-            state.unsafe_call()?;
-            if clock::now() < stamp(state.event(event)?) {
+            state.check_event_not_captured(event)?;
+            state.check_unsafe_call()?;
+            if clock::now() < completion_time(state.event(event)?) {
                 return Err(Code::NOT_READY);
             }
-            if !state.queue.has_downloads() {
+            if !state.deferred.has_downloads() {
                 return Ok(());
             }
             context
         };
-        executor::settle(context, 0)
+        executor::synchronize(context, 0)
     }
 
     fn cuEventSynchronize(event: Handle) {
-        let begun = clock::now();
+        let start = clock::now();
         let (context, until) = {
-            let mut state = state::ready()?;
+            let mut state = state::lock_initialized()?;
             let context = state.event(event)?.context;
-            state.not_captured(event)?;
-            state.unsafe_call()?;
-            (context, stamp(state.event(event)?))
+            state.check_event_not_captured(event)?;
+            state.check_unsafe_call()?;
+            (context, completion_time(state.event(event)?))
         };
-        executor::settle(context, until)?;
-        observer::waited(On::Event, context, Some(event), begun);
+        executor::synchronize(context, until)?;
+        observer::add_wait(WaitKind::Event, context, Some(event), start);
         Ok(())
     }
 
     fn cuEventElapsedTime(ms: Out<f32>, start: Handle, end: Handle) {
-        let elapsed = state::ready()?.elapsed_ms(start, end)?;
-        ms.put(elapsed)
+        let elapsed = state::lock_initialized()?.elapsed_ms(start, end)?;
+        ms.write(elapsed)
     }
 
     fn cuEventElapsedTime_v2(ms: Out<f32>, start: Handle, end: Handle) {
-        let elapsed = state::ready()?.elapsed_ms(start, end)?;
-        ms.put(elapsed)
+        let elapsed = state::lock_initialized()?.elapsed_ms(start, end)?;
+        ms.write(elapsed)
     }
 }
 
-/// INVALID_HANDLE where event and stream are of different contexts. On a capturing stream a plain
-/// record only marks the place; an external one becomes a node and is refused elsewhere
-/// (ILLEGAL_STATE, as an H200 with driver 580.159 answers).
+/// INVALID_HANDLE if event and stream are of different contexts. On a capturing stream a plain record
+/// marks the event as captured, and an external one becomes a node. An external record on any other
+/// stream is an ILLEGAL_STATE, as on an H200 with driver 580.159.
 fn record(event: Handle, stream: Handle, flags: u32) -> Answer {
-    let mut state = stream_queue::ready(stream)?;
-    state.not_gone(event);
-    state.current()?;
+    let mut state = stream_queue::lock_with_room(stream)?;
+    state.crash_if_orphaned(event);
+    state.current_context()?;
     let context = state.event(event)?.context;
     let stream = state.stream(stream)?;
     if state.streams.get(stream)?.context != context {
         return Err(Code::INVALID_HANDLE);
     }
-    match (flags, state.capture_of(stream)?) {
+    match (flags, state.use_for_capture(stream)?) {
         (0, None) => {
-            state.stamp(event, stream)?;
-            state.takes_room(stream)
+            state.record_event(event, stream)?;
+            state.count_operation(stream)
         }
-        (0, Some(id)) => state.mark_captured(event, stream, id),
-        (RECORD_EXTERNAL, Some(_)) => state.issue(stream, Node::Stamp(event)),
+        (0, Some(id)) => state.record_captured_event(event, stream, id),
+        (RECORD_EXTERNAL, Some(_)) => state.submit(stream, Operation::EventRecord(event)),
         (RECORD_EXTERNAL, None) => Err(Code::ILLEGAL_STATE),
         _ => Err(Code::INVALID_VALUE),
     }
 }
 
-fn stamp(event: &Event) -> u64 {
-    if let Mark::At(stamp) = event.mark {
-        stamp
+fn completion_time(event: &Event) -> u64 {
+    if let LastRecord::At(time) = event.last_record {
+        time
     } else {
         0
     }

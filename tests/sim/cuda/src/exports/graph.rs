@@ -1,15 +1,14 @@
 //! Graph Management of the driver API reference.
 
 use super::driver_functions;
-use crate::abi::{Destructor, Handle, Host, Out};
-use crate::capture::Node;
+use crate::abi::{Destructor, Handle, HostPointer, Out};
 use crate::codes::Code;
+use crate::objects::Operation;
 use crate::{state, stream_queue};
 
 /// The four `CUDA_GRAPH_INSTANTIATE_FLAG_*`.
 const FLAGS: u64 = 15;
-/// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH` with `_DEVICE_LAUNCH`, which exclude each
-/// other.
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH` with `_DEVICE_LAUNCH`, which exclude each other.
 const EXCLUSIVE: u64 = 1 | 4;
 
 driver_functions! {
@@ -17,95 +16,95 @@ driver_functions! {
         if flags & !FLAGS != 0 || flags & EXCLUSIVE == EXCLUSIVE {
             return Err(Code::INVALID_VALUE);
         }
-        out.put(state::ready()?.instantiate(graph)?)
+        out.write(state::lock_initialized()?.instantiate(graph)?)
     }
 
-    /// Replays the nodes. On a capturing stream the graph is captured as one node.
+    /// On a capturing stream the graph becomes one node.
     fn cuGraphLaunch(executable: Handle, stream: Handle) {
-        let mut state = stream_queue::ready_for(stream, |state| state.launch_operations(executable))?;
-        let stream = state.stream_of_current(stream)?;
-        state.replay(executable, stream)
+        let mut state = stream_queue::lock_with_room_for(stream, |state| state.launch_operations(executable))?;
+        let stream = state.stream_of_current_context(stream)?;
+        state.launch_graph(executable, stream)
     }
 
     fn cuGraphUpload(executable: Handle, stream: Handle) {
-        let mut state = state::ready()?;
-        state.stream_of_current(stream)?;
+        let mut state = state::lock_initialized()?;
+        state.stream_of_current_context(stream)?;
         state.executables.get(executable).map(drop)
     }
 
     fn cuGraphExecDestroy(executable: Handle) {
-        state::ready()?.remove_executable(executable)
+        state::lock_initialized()?.remove_executable(executable)
     }
 
     fn cuGraphDestroy(graph: Handle) {
-        let mut state = state::ready()?;
-        state.whole(graph)?;
+        let mut state = state::lock_initialized()?;
+        state.check_graph_is_complete(graph)?;
         state.remove_graph(graph)
     }
 
-    /// The number of nodes where there is no room given, else the nodes and how many were written.
+    /// The number of nodes if `nodes` is null, else the nodes and how many were written.
     fn cuGraphGetNodes(graph: Handle, nodes: Out<Handle>, number: Out<usize>) {
-        let mut all = state::ready()?.nodes_of(graph)?;
+        let mut all = state::lock_initialized()?.node_handles(graph)?;
         if nodes.is_null() {
-            return number.put(all.len());
+            return number.write(all.len());
         }
-        number.exchange(|room| {
-            all.truncate(room);
+        number.exchange(|capacity| {
+            all.truncate(capacity);
             let written = all.len();
-            nodes.put_all(all);
+            nodes.write_all(all);
             Ok(written)
         })
     }
 
     fn cuGraphNodeGetType(node: Handle, kind: Out<i32>) {
-        let state = state::ready()?;
-        kind.put(match state.node(node)? {
-            Node::Launch(_) => 0,
-            Node::Upload { .. } | Node::Download { .. } | Node::Copy { .. } => 1,
-            Node::Fill { .. } => 2,
-            Node::Child(_) => 4,
-            Node::Stamp(_) => 7,
+        let state = state::lock_initialized()?;
+        kind.write(match state.graph_node(node)? {
+            Operation::Launch(_) => 0,
+            Operation::Upload { .. } | Operation::Download { .. } | Operation::Copy { .. } => 1,
+            Operation::Memset { .. } => 2,
+            Operation::ChildGraph(_) => 4,
+            Operation::EventRecord(_) => 7,
         })
     }
 
     /// INVALID_VALUE for a node of another kind.
     fn cuGraphEventRecordNodeGetEvent(node: Handle, event: Out<Handle>) {
-        let state = state::ready()?;
-        match state.node(node)? {
-            Node::Stamp(of) => event.put(*of),
+        let state = state::lock_initialized()?;
+        match state.graph_node(node)? {
+            Operation::EventRecord(recorded) => event.write(*recorded),
             _ => Err(Code::INVALID_VALUE),
         }
     }
 
     fn cuGraphExecEventRecordNodeSetEvent(executable: Handle, node: Handle, event: Handle) {
-        state::ready()?.set_event(executable, node, event)
+        state::lock_initialized()?.set_node_event(executable, node, event)
     }
 
-    /// The one flag, `CU_GRAPH_USER_OBJECT_MOVE`, gives the caller's own references away.
+    /// The only flag, `CU_GRAPH_USER_OBJECT_MOVE`, moves the caller's own references.
     fn cuGraphRetainUserObject(graph: Handle, object: Handle, count: u32, flags: u32) {
         if flags > 1 || count == 0 {
             return Err(Code::INVALID_VALUE);
         }
-        state::ready()?.give_object(graph, object, count, flags == 1)
+        state::lock_initialized()?.retain_for_graph(graph, object, count, flags == 1)
     }
 
-    /// The one flag, `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, must be set.
+    /// The only flag, `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, must be set.
     fn cuUserObjectCreate(
         out: Out<Handle>,
-        data: Host,
-        destroy: Option<extern "C" fn(Host)>,
+        data: HostPointer,
+        destroy: Option<extern "C" fn(HostPointer)>,
         references: u32,
         flags: u32,
     ) {
         if destroy.is_none() || references == 0 || flags != 1 {
             return Err(Code::INVALID_VALUE);
         }
-        out.put(state::ready()?.create_object(Destructor(destroy, data), references))
+        out.write(state::lock_initialized()?.create_user_object(Destructor(destroy, data), references))
     }
 
     fn cuUserObjectRelease(object: Handle, count: u32) {
-        let mut state = state::ready()?;
-        state.objects.get(object)?;
+        let mut state = state::lock_initialized()?;
+        state.user_objects.get(object)?;
         state.release_later(vec![object; count as usize], 0);
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! Memory Management and Stream Ordered Memory Allocator of the driver API reference.
 
 use super::driver_functions;
-use crate::abi::{Answer, Handle, Host, Out};
-use crate::capture::Node;
-use crate::codes::Code;
+use crate::abi::{Handle, HostPointer, Out};
+use crate::codes::{Answer, Code};
+use crate::deferred::Task;
 use crate::device::MEMORY_BYTES;
-use crate::executor::{self, Task};
 use crate::memory::Kind;
-use crate::{state, stream_queue};
+use crate::objects::Operation;
+use crate::{executor, state, stream_queue};
 
 /// `CUmemLocation`, passed by value.
 #[repr(C)]
@@ -18,18 +18,18 @@ struct Location {
 
 driver_functions! {
     fn cuMemAlloc_v2(out: Out<u64>, size: usize) {
-        out.put(allocate(size, Kind::Device)?)
+        out.write(allocate(size, Kind::Device)?)
     }
 
-    /// The attach flag must be one of the three (INVALID_VALUE).
+    /// INVALID_VALUE unless one of the three attach flags is set.
     fn cuMemAllocManaged(out: Out<u64>, size: usize, flags: u32) {
         if !matches!(flags, 1 | 2 | 4) {
             return Err(Code::INVALID_VALUE);
         }
-        out.put(allocate(size, Kind::Managed)?)
+        out.write(allocate(size, Kind::Managed)?)
     }
 
-    /// Managed memory lies where both can reach it already.
+    /// Has no effect: device and host share managed memory.
     fn cuMemPrefetchAsync_v2(
         address: u64,
         len: usize,
@@ -37,121 +37,121 @@ driver_functions! {
         _flags: u32,
         stream: Handle,
     ) {
-        let mut state = state::ready()?;
+        let mut state = state::lock_initialized()?;
         state.stream(stream)?;
         state.memory.check(address, len)
     }
 
-    /// A hint only.
+    /// A hint without effect.
     fn cuMemAdvise_v2(address: u64, len: usize, _advice: i32, _location: Location) {
-        state::ready()?.memory.check(address, len)
+        state::lock_initialized()?.memory.check(address, len)
     }
 
     fn cuMemHostAlloc(out: Out<u64>, size: usize, flags: u32) {
         if flags & !7 != 0 {
             return Err(Code::INVALID_VALUE);
         }
-        out.put(allocate(size, Kind::Pinned)?)
+        out.write(allocate(size, Kind::Pinned)?)
     }
 
-    /// No bytes are a null address. Captured, the memory is the graph's and lives as long as its
-    /// context.
+    /// The address of no bytes is null. Memory that is allocated in a capture belongs to the graph
+    /// and exists as long as its context.
     fn cuMemAllocAsync(out: Out<u64>, size: usize, stream: Handle) {
-        let mut state = state::ready()?;
-        let current = state.current()?;
+        let mut state = state::lock_initialized()?;
+        let current = state.current_context()?;
         let stream = state.stream(stream)?;
-        state.capture_of(stream)?;
+        state.use_for_capture(stream)?;
         if size == 0 {
-            return out.put(0);
+            return out.write(0);
         }
-        let device = state.living(current)?.device;
+        let device = state.context(current)?.device;
         let address = state.memory.allocate(size, Kind::Device, current, device)?;
         if state.streams.get(stream)?.capture.is_none() {
-            state.note_memory(current, Some(stream), true, address, size);
+            state.add_memory_activity(current, Some(stream), true, address, size);
         }
-        out.put(address)
+        out.write(address)
     }
 
-    /// Work queued before may still use the memory. Captured, nothing is freed: a replay uses it
-    /// again.
+    /// Operations queued before may still use the memory. In a capture nothing is freed, because a
+    /// launch of the graph uses the memory again.
     fn cuMemFreeAsync(address: u64, stream: Handle) {
-        let mut state = state::ready()?;
-        let current = state.current()?;
+        let mut state = state::lock_initialized()?;
+        let current = state.current_context()?;
         let stream = state.stream(stream)?;
-        if address == 0 || state.capture_of(stream)?.is_some() {
+        if address == 0 || state.use_for_capture(stream)?.is_some() {
             return Ok(());
         }
         let len = state.memory.release(address, false)?;
-        state.note_memory(current, Some(stream), false, address, len);
-        state.queue.push(current, Task::Free { address, len });
+        state.add_memory_activity(current, Some(stream), false, address, len);
+        state.deferred.push(current, Task::Free { address, len });
         Ok(())
     }
 
     fn cuMemFree_v2(address: u64) {
-        let mut state = state::ready()?;
-        let current = state.current()?;
-        state.unsafe_call()?;
+        let mut state = state::lock_initialized()?;
+        let current = state.current_context()?;
+        state.check_unsafe_call()?;
         if address == 0 {
             return Ok(());
         }
         let len = state.memory.release(address, false)?;
-        state.note_memory(current, None, false, address, len);
-        state.queue.push(current, Task::Free { address, len });
+        state.add_memory_activity(current, None, false, address, len);
+        state.deferred.push(current, Task::Free { address, len });
         Ok(())
     }
 
-    /// Waits for the queue: what was to be copied here must be copied while the memory is there.
+    /// Computes all deferred operations, because copies to this memory must precede its end.
     fn cuMemFreeHost(address: u64) {
         {
-            let mut state = state::ready()?;
-            let current = state.current()?;
-            state.unsafe_call()?;
+            let mut state = state::lock_initialized()?;
+            let current = state.current_context()?;
+            state.check_unsafe_call()?;
             let len = state.memory.release(address, true)?;
-            state.note_memory(current, None, false, address, len);
-            state.queue.push(current, Task::Free { address, len });
+            state.add_memory_activity(current, None, false, address, len);
+            state.deferred.push(current, Task::Free { address, len });
         }
         executor::drain();
         Ok(())
     }
 
     fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
-        let state = state::ready()?;
-        let current = state.current()?;
-        free.put(state.memory.free_bytes(state.living(current)?.device) as usize)?;
-        total.put(MEMORY_BYTES as usize)
+        let state = state::lock_initialized()?;
+        let current = state.current_context()?;
+        free.write(state.memory.free_bytes(state.context(current)?.device) as usize)?;
+        total.write(MEMORY_BYTES as usize)
     }
 
-    fn cuMemcpyHtoDAsync_v2(target: u64, source: Host, len: usize, stream: Handle) {
-        issue(stream, Node::Upload { target, source, len }).map(drop)
+    fn cuMemcpyHtoDAsync_v2(target: u64, source: HostPointer, len: usize, stream: Handle) {
+        submit(stream, Operation::Upload { target, source, len }).map(drop)
     }
 
-    fn cuMemcpyHtoD_v2(target: u64, source: Host, len: usize) {
-        issue_and_wait(Node::Upload { target, source, len })
+    fn cuMemcpyHtoD_v2(target: u64, source: HostPointer, len: usize) {
+        submit_and_wait(Operation::Upload { target, source, len })
     }
 
-    /// Into pageable memory it returns once the copy is complete (API synchronization behavior,
-    /// Memcpy); into page-locked memory, or captured, at once.
-    fn cuMemcpyDtoHAsync_v2(target: Host, source: u64, len: usize, stream: Handle) {
-        match issue(stream, Node::Download { target, source, len })? {
+    /// A copy to pageable memory returns when it is complete (API synchronization behavior, Memcpy);
+    /// one to page-locked memory, or in a capture, returns at once.
+    fn cuMemcpyDtoHAsync_v2(target: HostPointer, source: u64, len: usize, stream: Handle) {
+        match submit(stream, Operation::Download { target, source, len })? {
             Some((context, tail)) if !state::lock().memory.is_pinned(target.address()) => {
-                executor::settle(context, tail)
+                executor::synchronize(context, tail)
             }
             _ => Ok(()),
         }
     }
 
-    fn cuMemcpyDtoH_v2(target: Host, source: u64, len: usize) {
-        issue_and_wait(Node::Download { target, source, len })
+    fn cuMemcpyDtoH_v2(target: HostPointer, source: u64, len: usize) {
+        submit_and_wait(Operation::Download { target, source, len })
     }
 
     fn cuMemcpyDtoDAsync_v2(target: u64, source: u64, len: usize, stream: Handle) {
-        issue(stream, Node::Copy { target, source, len }).map(drop)
+        submit(stream, Operation::Copy { target, source, len }).map(drop)
     }
 
     /// Does not wait for the device (API synchronization behavior, Memcpy).
     fn cuMemcpyDtoD_v2(target: u64, source: u64, len: usize) {
-        state::ready()?.unsafe_call()?;
-        issue(0, Node::Copy { target, source, len }).map(drop)
+        state::lock_initialized()?.check_unsafe_call()?;
+        submit(0, Operation::Copy { target, source, len }).map(drop)
     }
 
     fn cuMemcpyPeerAsync(
@@ -163,71 +163,73 @@ driver_functions! {
         stream: Handle,
     ) {
         {
-            let state = state::ready()?;
-            state.living(target_context)?;
-            state.living(source_context)?;
+            let state = state::lock_initialized()?;
+            state.context(target_context)?;
+            state.context(source_context)?;
         }
-        issue(stream, Node::Copy { target, source, len }).map(drop)
+        submit(stream, Operation::Copy { target, source, len }).map(drop)
     }
 
     fn cuMemsetD8Async(target: u64, value: u8, len: usize, stream: Handle) {
-        issue(stream, Node::Fill { target, value, len }).map(drop)
+        submit(stream, Operation::Memset { target, value, len }).map(drop)
     }
 
     /// Does not wait for the device (API synchronization behavior, Memset).
     fn cuMemsetD8_v2(target: u64, value: u8, len: usize) {
-        state::ready()?.unsafe_call()?;
-        issue(0, Node::Fill { target, value, len }).map(drop)
+        state::lock_initialized()?.check_unsafe_call()?;
+        submit(0, Operation::Memset { target, value, len }).map(drop)
     }
 }
 
-/// No bytes are INVALID_VALUE.
+/// INVALID_VALUE for no bytes.
 fn allocate(size: usize, kind: Kind) -> Answer<u64> {
-    let mut state = state::ready()?;
-    let current = state.current()?;
-    state.unsafe_call()?;
+    let mut state = state::lock_initialized()?;
+    let current = state.current_context()?;
+    state.check_unsafe_call()?;
     if size == 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let device = state.living(current)?.device;
+    let device = state.context(current)?.device;
     let address = state.memory.allocate(size, kind, current, device)?;
-    state.note_memory(current, None, true, address, size);
+    state.add_memory_activity(current, None, true, address, size);
     Ok(address)
 }
 
-/// Puts `node` on the stream and gives the stream's context and tail, or none where it was
+/// Submits `operation` to the stream and returns the stream's context and tail, or `None` if it was
 /// captured.
-fn issue(stream: Handle, node: Node) -> Answer<Option<(Handle, u64)>> {
-    let mut state = stream_queue::ready(stream)?;
-    state.current()?;
+fn submit(stream: Handle, operation: Operation) -> Answer<Option<(Handle, u64)>> {
+    let mut state = stream_queue::lock_with_room(stream)?;
+    state.current_context()?;
     let stream = state.stream(stream)?;
-    for (address, len) in touched(&node) {
+    for (address, len) in accessed(&operation) {
         state.memory.check(address, len)?;
     }
-    let captured = state.capture_of(stream)?.is_some();
-    state.issue(stream, node)?;
+    let captured = state.use_for_capture(stream)?.is_some();
+    state.submit(stream, operation)?;
     let stream = state.streams.get(stream)?;
     Ok((!captured).then_some((stream.context, stream.tail)))
 }
 
-fn issue_and_wait(node: Node) -> Answer {
-    state::ready()?.unsafe_call()?;
-    match issue(0, node)? {
-        Some((context, tail)) => executor::settle(context, tail),
+fn submit_and_wait(operation: Operation) -> Answer {
+    state::lock_initialized()?.check_unsafe_call()?;
+    match submit(0, operation)? {
+        Some((context, tail)) => executor::synchronize(context, tail),
         None => Ok(()),
     }
 }
 
-/// The device memory that a copy or memset touches.
-fn touched(node: &Node) -> Vec<(u64, usize)> {
-    match *node {
-        Node::Upload { target, len, .. } | Node::Fill { target, len, .. } => vec![(target, len)],
-        Node::Download { source, len, .. } => vec![(source, len)],
-        Node::Copy {
+/// The device memory that a copy or memset accesses.
+fn accessed(operation: &Operation) -> Vec<(u64, usize)> {
+    match *operation {
+        Operation::Upload { target, len, .. } | Operation::Memset { target, len, .. } => {
+            vec![(target, len)]
+        }
+        Operation::Download { source, len, .. } => vec![(source, len)],
+        Operation::Copy {
             target,
             source,
             len,
         } => vec![(target, len), (source, len)],
-        Node::Launch(_) | Node::Stamp(_) | Node::Child(_) => Vec::new(),
+        Operation::Launch(_) | Operation::EventRecord(_) | Operation::ChildGraph(_) => Vec::new(),
     }
 }

@@ -1,16 +1,17 @@
 //! Module Management, Execution Control and Occupancy of the driver API reference.
 
 use super::driver_functions;
-use crate::abi::{Answer, Handle, Host, Out, Params, Text};
-use crate::capture::Node;
-use crate::codes::Code;
+use crate::abi::{CText, Handle, HostPointer, Out, Params};
+use crate::codes::{Answer, Code};
 use crate::kernels::{self, Kernel, Launch};
-use crate::module::{Function, Names, attribute, entries};
+use crate::module::{attribute, entry_names};
+use crate::objects::Operation;
+use crate::objects::{EntryNames, Function};
 use crate::{device, executor, state, stream_queue};
 
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
 const DYNAMIC_SHARED: i32 = 8;
-/// How images start that are no text: an ELF cubin and the two kinds of fat binary.
+/// The first bytes of images that are not text: an ELF cubin, and two kinds of fat binary.
 const BINARY: [[u8; 4]; 3] = [
     *b"\x7fELF",
     [0x50, 0xed, 0x55, 0xba],
@@ -18,49 +19,49 @@ const BINARY: [[u8; 4]; 3] = [
 ];
 
 driver_functions! {
-    fn cuModuleLoad(out: Out<Handle>, path: Text) {
+    fn cuModuleLoad(out: Out<Handle>, path: CText) {
         let image = std::fs::read(path.get()?).map_err(|_| Code::FILE_NOT_FOUND)?;
         let binary = BINARY.iter().any(|magic| image.starts_with(magic));
-        let names = if binary { Names::Any } else { entries(&String::from_utf8_lossy(&image)) };
-        out.put(state::ready()?.load_module(names)?)
+        let names = if binary { EntryNames::Any } else { entry_names(&String::from_utf8_lossy(&image)) };
+        out.write(state::lock_initialized()?.load_module(names)?)
     }
 
-    fn cuModuleLoadData(out: Out<Handle>, image: Text) {
+    fn cuModuleLoadData(out: Out<Handle>, image: CText) {
         let binary = BINARY.contains(&image.magic()?);
-        let names = if binary { Names::Any } else { entries(&image.get()?) };
-        out.put(state::ready()?.load_module(names)?)
+        let names = if binary { EntryNames::Any } else { entry_names(&image.get()?) };
+        out.write(state::lock_initialized()?.load_module(names)?)
     }
 
-    fn cuModuleGetFunction(out: Out<Handle>, module: Handle, name: Text) {
-        out.put(state::ready()?.function(module, &name.get()?)?)
+    fn cuModuleGetFunction(out: Out<Handle>, module: Handle, name: CText) {
+        out.write(state::lock_initialized()?.function(module, &name.get()?)?)
     }
 
-    /// No known kernel has globals.
-    fn cuModuleGetGlobal_v2(_address: Out<u64>, _bytes: Out<usize>, module: Handle, _name: Text) {
-        state::ready()?.modules.get(module)?;
+    /// NOT_FOUND: no known kernel has globals.
+    fn cuModuleGetGlobal_v2(_address: Out<u64>, _bytes: Out<usize>, module: Handle, _name: CText) {
+        state::lock_initialized()?.modules.get(module)?;
         Err(Code::NOT_FOUND)
     }
 
     fn cuModuleUnload(module: Handle) {
         {
-            let mut state = state::ready()?;
-            state.current()?;
+            let mut state = state::lock_initialized()?;
+            state.current_context()?;
             state.modules.get(module)?;
-            state.unsafe_call()?;
+            state.check_unsafe_call()?;
         }
         executor::drain();
-        state::ready()?.unload_module(module)
+        state::lock_initialized()?.unload_module(module)
     }
 
     fn cuFuncGetAttribute(value: Out<i32>, number: i32, function: Handle) {
-        let state = state::ready()?;
+        let state = state::lock_initialized()?;
         let function = state.functions.get(function)?;
-        value.put(attribute(function, state.resources(&function.name), number)?)
+        value.write(attribute(function, state.resources(&function.name), number)?)
     }
 
-    /// Only the dynamic shared memory has an effect, up to what a block may opt in to.
+    /// Only the dynamic shared memory has an effect, up to the limit of a block that opts in.
     fn cuFuncSetAttribute(function: Handle, number: i32, value: i32) {
-        let mut state = state::ready()?;
+        let mut state = state::lock_initialized()?;
         let function = state.functions.get_mut(function)?;
         match (number, u32::try_from(value)) {
             (DYNAMIC_SHARED, Ok(bytes)) if bytes <= device::SHARED_PER_BLOCK_OPTIN => {
@@ -72,9 +73,9 @@ driver_functions! {
         }
     }
 
-    /// A preference only.
+    /// A preference without effect.
     fn cuFuncSetCacheConfig(function: Handle, _config: i32) {
-        state::ready()?.functions.get(function).map(drop)
+        state::lock_initialized()?.functions.get(function).map(drop)
     }
 
     fn cuLaunchKernel(
@@ -88,22 +89,22 @@ driver_functions! {
         shared_bytes: u32,
         stream: Handle,
         params: Params,
-        extra: Host,
+        extra: HostPointer,
     ) {
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-        let mut state = stream_queue::ready(stream)?;
-        let stream = state.stream_of_current(stream)?;
+        let mut state = stream_queue::lock_with_room(stream)?;
+        let stream = state.stream_of_current_context(stream)?;
         let function = state.functions.get(function)?;
-        if function.context != state.current()? {
+        if function.context != state.current_context()? {
             return Err(Code::INVALID_HANDLE);
         }
         let kernel = match function.kernel {
             Some(kernel) => kernel,
-            None if state.unknown_kernels_fail => return Err(unknown(&function.name)),
+            None if state.unknown_kernels_fail => return Err(report_unknown(&function.name)),
             None => kernels::no_op(&function.name),
         };
         let launch = launch(function, kernel, grid, block, shared_bytes, params, extra)?;
-        state.issue(stream, Node::Launch(launch))
+        state.submit(stream, Operation::Launch(launch))
     }
 
     fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -112,8 +113,8 @@ driver_functions! {
         block_size: i32,
         shared_bytes: usize,
     ) {
-        state::ready()?.functions.get(function)?;
-        blocks.put(occupancy(block_size, shared_bytes)?)
+        state::lock_initialized()?.functions.get(function)?;
+        blocks.write(occupancy(block_size, shared_bytes)?)
     }
 
     fn cuOccupancyMaxPotentialBlockSizeWithFlags(
@@ -125,10 +126,10 @@ driver_functions! {
         limit: i32,
         _flags: u32,
     ) {
-        state::ready()?.functions.get(function)?;
-        let (grid, block) = potential(block_to_shared, shared_bytes, limit)?;
-        grid_size.put(grid)?;
-        block_size.put(block)
+        state::lock_initialized()?.functions.get(function)?;
+        let (grid, block) = max_potential_block_size(block_to_shared, shared_bytes, limit)?;
+        grid_size.write(grid)?;
+        block_size.write(block)
     }
 
     fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
@@ -138,25 +139,25 @@ driver_functions! {
         shared_bytes: usize,
         _flags: u32,
     ) {
-        state::ready()?.functions.get(function)?;
-        blocks.put(occupancy(block_size, shared_bytes)?)
+        state::lock_initialized()?.functions.get(function)?;
+        blocks.write(occupancy(block_size, shared_bytes)?)
     }
 }
 
-/// The block size, a multiple of the warp and at most `limit` (0: the device's), with the most
-/// threads at work, and the number of blocks that fills the device. Of equal ones the largest
-/// block.
-fn potential(
+/// The block size with the most active threads, and the number of blocks that fills the device. The
+/// block size is a multiple of the warp and at most `limit` (0: the device's limit). Of equal ones it
+/// is the largest.
+fn max_potential_block_size(
     block_to_shared: Option<extern "C" fn(i32) -> usize>,
     shared_bytes: usize,
     limit: i32,
 ) -> Answer<(i32, i32)> {
-    let most = match u32::try_from(limit).map_err(|_| Code::INVALID_VALUE)? {
+    let max_threads = match u32::try_from(limit).map_err(|_| Code::INVALID_VALUE)? {
         0 => device::MAX_THREADS_PER_BLOCK,
         limit => limit.min(device::MAX_THREADS_PER_BLOCK),
     };
     let mut best = (0, 0, 0);
-    for block in (device::WARP..=most).step_by(device::WARP as usize) {
+    for block in (device::WARP..=max_threads).step_by(device::WARP as usize) {
         let block = block as i32;
         let shared = block_to_shared.map_or(shared_bytes, |shared| shared(block));
         let blocks = occupancy(block, shared)?;
@@ -165,8 +166,8 @@ fn potential(
     Ok((best.2 * device::SM_COUNT, best.1))
 }
 
-/// Checks a launch. INVALID_VALUE past the device's limits and for the `extra` way of passing
-/// arguments.
+/// Checks a launch and reads its arguments. INVALID_VALUE beyond the device's limits, and for
+/// arguments in `extra`.
 fn launch(
     function: &Function,
     kernel: &'static Kernel,
@@ -174,12 +175,12 @@ fn launch(
     block: [u32; 3],
     shared_bytes: u32,
     params: Params,
-    extra: Host,
+    extra: HostPointer,
 ) -> Answer<Launch> {
-    let within = |size: [u32; 3], most: [u32; 3]| {
+    let within = |size: [u32; 3], limits: [u32; 3]| {
         size.iter()
-            .zip(most)
-            .all(|(n, most)| (1..=most).contains(n))
+            .zip(limits)
+            .all(|(n, limit)| (1..=limit).contains(n))
     };
     let threads = block
         .iter()
@@ -207,24 +208,22 @@ fn launch(
     })
 }
 
-/// NOT_SUPPORTED, with a line on standard error once per name.
-fn unknown(name: &str) -> Code {
+/// NOT_SUPPORTED. The first launch of each kernel prints a line on standard error.
+fn report_unknown(name: &str) -> Code {
     use std::collections::BTreeSet;
     use std::sync::{Mutex, PoisonError};
-    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    if TOLD
+    static REPORTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if REPORTED
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .insert(name.to_owned())
     {
-        eprintln!(
-            "simulated device: kernel `{name}` is unknown here, its launch answers NOT_SUPPORTED"
-        );
+        eprintln!("simulated device: kernel `{name}` is unknown; its launch returns NOT_SUPPORTED");
     }
     Code::NOT_SUPPORTED
 }
 
-/// Blocks per multiprocessor as threads, block slots and shared memory allow.
+/// Blocks per multiprocessor, limited by threads, block slots and shared memory.
 fn occupancy(block_size: i32, shared_bytes: usize) -> Answer<i32> {
     let threads = u32::try_from(block_size)
         .ok()

@@ -1,15 +1,14 @@
-//! Driver functions that are not simulated: each answers NOT_SUPPORTED, whatever it is given.
+//! Driver functions that are not simulated: each returns NOT_SUPPORTED.
 //!
-//! For versions of cudarc before 0.19.5, which look every function of the driver up before they
-//! call the first, and panic where one is missing. None of these is counted, delayed or failed by
-//! order.
+//! Versions of cudarc before 0.19.5 look up every function of the driver before they call the
+//! first, and panic if one is missing. These functions are not counted, delayed or failed on
+//! request.
 
 use crate::codes::Code;
 
-macro_rules! absent_functions {
+macro_rules! unsupported_functions {
     ($($name:ident;)*) => {$(
-        // SAFETY: the name is the driver API's, as with every other exported function of this
-        // crate.
+        // SAFETY: the name is the driver API's, as with every other exported function of this crate.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
         extern "C" fn $name() -> i32 {
@@ -18,36 +17,38 @@ macro_rules! absent_functions {
     )*};
 }
 
-absent_functions! {
+unsupported_functions! {
     cuArray3DCreate_v2; cuArray3DGetDescriptor_v2; cuArrayCreate_v2; cuArrayDestroy;
     cuArrayGetDescriptor_v2; cuArrayGetMemoryRequirements; cuArrayGetPlane;
     cuArrayGetSparseProperties; cuCoredumpGetAttribute; cuCoredumpGetAttributeGlobal;
     cuCoredumpSetAttribute; cuCoredumpSetAttributeGlobal; cuCtxAttach; cuCtxCreate_v2;
-    cuCtxCreate_v3; cuCtxDetach; cuCtxDisablePeerAccess; cuCtxEnablePeerAccess; cuCtxFromGreenCtx;
-    cuCtxGetApiVersion; cuCtxGetDevResource; cuCtxGetDevice_v2; cuCtxGetExecAffinity;
-    cuCtxGetFlags; cuCtxGetSharedMemConfig; cuCtxRecordEvent; cuCtxResetPersistingL2Cache;
-    cuCtxSetSharedMemConfig; cuCtxSynchronize_v2; cuCtxWaitEvent; cuDestroyExternalMemory;
-    cuDestroyExternalSemaphore; cuDevResourceGenerateDesc; cuDevSmResourceSplit;
-    cuDevSmResourceSplitByCount; cuDeviceCanAccessPeer; cuDeviceComputeCapability;
-    cuDeviceGetByPCIBusId; cuDeviceGetDefaultMemPool; cuDeviceGetDevResource;
-    cuDeviceGetExecAffinitySupport; cuDeviceGetGraphMemAttribute;
+    cuCtxCreate_v3; cuCtxDetach; cuCtxDisablePeerAccess; cuCtxEnablePeerAccess;
+    cuCtxFromGreenCtx; cuCtxGetApiVersion; cuCtxGetDevResource; cuCtxGetDevice_v2;
+    cuCtxGetExecAffinity; cuCtxGetFlags; cuCtxGetSharedMemConfig; cuCtxRecordEvent;
+    cuCtxResetPersistingL2Cache; cuCtxSetSharedMemConfig; cuCtxSynchronize_v2; cuCtxWaitEvent;
+    cuDestroyExternalMemory; cuDestroyExternalSemaphore; cuDevResourceGenerateDesc;
+    cuDevSmResourceSplit; cuDevSmResourceSplitByCount; cuDeviceCanAccessPeer;
+    cuDeviceComputeCapability; cuDeviceGetByPCIBusId; cuDeviceGetDefaultMemPool;
+    cuDeviceGetDevResource; cuDeviceGetExecAffinitySupport; cuDeviceGetGraphMemAttribute;
     cuDeviceGetHostAtomicCapabilities; cuDeviceGetLuid; cuDeviceGetMemPool;
     cuDeviceGetP2PAtomicCapabilities; cuDeviceGetP2PAttribute; cuDeviceGetProperties;
     cuDeviceGetTexture1DLinearMaxWidth; cuDeviceGraphMemTrim; cuDevicePrimaryCtxReset_v2;
-    cuDevicePrimaryCtxSetFlags_v2; cuDeviceRegisterAsyncNotification; cuDeviceSetGraphMemAttribute;
-    cuDeviceSetMemPool; cuDeviceUnregisterAsyncNotification; cuExternalMemoryGetMappedBuffer;
-    cuExternalMemoryGetMappedMipmappedArray; cuFlushGPUDirectRDMAWrites; cuFuncGetModule;
-    cuFuncGetName; cuFuncGetParamInfo; cuFuncIsLoaded; cuFuncLoad; cuFuncSetBlockShape;
-    cuFuncSetSharedMemConfig; cuFuncSetSharedSize; cuGetExportTable; cuGetProcAddress;
-    cuGetProcAddress_v2; cuGraphAddBatchMemOpNode; cuGraphAddChildGraphNode;
-    cuGraphAddDependencies; cuGraphAddDependencies_v2; cuGraphAddEmptyNode;
-    cuGraphAddEventRecordNode; cuGraphAddEventWaitNode; cuGraphAddExternalSemaphoresSignalNode;
+    cuDevicePrimaryCtxSetFlags_v2; cuDeviceRegisterAsyncNotification;
+    cuDeviceSetGraphMemAttribute; cuDeviceSetMemPool; cuDeviceUnregisterAsyncNotification;
+    cuExternalMemoryGetMappedBuffer; cuExternalMemoryGetMappedMipmappedArray;
+    cuFlushGPUDirectRDMAWrites; cuFuncGetModule; cuFuncGetName; cuFuncGetParamInfo;
+    cuFuncIsLoaded; cuFuncLoad; cuFuncSetBlockShape; cuFuncSetSharedMemConfig;
+    cuFuncSetSharedSize; cuGetExportTable; cuGetProcAddress; cuGetProcAddress_v2;
+    cuGraphAddBatchMemOpNode; cuGraphAddChildGraphNode; cuGraphAddDependencies;
+    cuGraphAddDependencies_v2; cuGraphAddEmptyNode; cuGraphAddEventRecordNode;
+    cuGraphAddEventWaitNode; cuGraphAddExternalSemaphoresSignalNode;
     cuGraphAddExternalSemaphoresWaitNode; cuGraphAddHostNode; cuGraphAddKernelNode;
-    cuGraphAddKernelNode_v2; cuGraphAddMemAllocNode; cuGraphAddMemFreeNode; cuGraphAddMemcpyNode;
-    cuGraphAddMemsetNode; cuGraphAddNode; cuGraphAddNode_v2; cuGraphBatchMemOpNodeGetParams;
-    cuGraphBatchMemOpNodeSetParams; cuGraphChildGraphNodeGetGraph; cuGraphClone;
-    cuGraphConditionalHandleCreate; cuGraphCreate; cuGraphDebugDotPrint; cuGraphDestroyNode;
-    cuGraphEventRecordNodeSetEvent; cuGraphEventWaitNodeGetEvent; cuGraphEventWaitNodeSetEvent;
+    cuGraphAddKernelNode_v2; cuGraphAddMemAllocNode; cuGraphAddMemFreeNode;
+    cuGraphAddMemcpyNode; cuGraphAddMemsetNode; cuGraphAddNode; cuGraphAddNode_v2;
+    cuGraphBatchMemOpNodeGetParams; cuGraphBatchMemOpNodeSetParams;
+    cuGraphChildGraphNodeGetGraph; cuGraphClone; cuGraphConditionalHandleCreate; cuGraphCreate;
+    cuGraphDebugDotPrint; cuGraphDestroyNode; cuGraphEventRecordNodeSetEvent;
+    cuGraphEventWaitNodeGetEvent; cuGraphEventWaitNodeSetEvent;
     cuGraphExecBatchMemOpNodeSetParams; cuGraphExecChildGraphNodeSetParams;
     cuGraphExecEventWaitNodeSetEvent; cuGraphExecExternalSemaphoresSignalNodeSetParams;
     cuGraphExecExternalSemaphoresWaitNodeSetParams; cuGraphExecGetFlags; cuGraphExecGetId;
@@ -56,48 +57,50 @@ absent_functions! {
     cuGraphExecMemsetNodeSetParams; cuGraphExecNodeSetParams; cuGraphExecUpdate;
     cuGraphExecUpdate_v2; cuGraphExternalSemaphoresSignalNodeGetParams;
     cuGraphExternalSemaphoresSignalNodeSetParams; cuGraphExternalSemaphoresWaitNodeGetParams;
-    cuGraphExternalSemaphoresWaitNodeSetParams; cuGraphGetEdges; cuGraphGetEdges_v2; cuGraphGetId;
-    cuGraphGetRootNodes; cuGraphHostNodeGetParams; cuGraphHostNodeSetParams;
+    cuGraphExternalSemaphoresWaitNodeSetParams; cuGraphGetEdges; cuGraphGetEdges_v2;
+    cuGraphGetId; cuGraphGetRootNodes; cuGraphHostNodeGetParams; cuGraphHostNodeSetParams;
     cuGraphInstantiateWithParams; cuGraphInstantiate_v2; cuGraphKernelNodeCopyAttributes;
     cuGraphKernelNodeGetAttribute; cuGraphKernelNodeGetParams; cuGraphKernelNodeGetParams_v2;
     cuGraphKernelNodeSetAttribute; cuGraphKernelNodeSetParams; cuGraphKernelNodeSetParams_v2;
     cuGraphMemAllocNodeGetParams; cuGraphMemFreeNodeGetParams; cuGraphMemcpyNodeGetParams;
     cuGraphMemcpyNodeSetParams; cuGraphMemsetNodeGetParams; cuGraphMemsetNodeSetParams;
     cuGraphNodeFindInClone; cuGraphNodeGetContainingGraph; cuGraphNodeGetDependencies;
-    cuGraphNodeGetDependencies_v2; cuGraphNodeGetDependentNodes; cuGraphNodeGetDependentNodes_v2;
-    cuGraphNodeGetEnabled; cuGraphNodeGetLocalId; cuGraphNodeGetToolsId; cuGraphNodeSetEnabled;
-    cuGraphNodeSetParams; cuGraphReleaseUserObject; cuGraphRemoveDependencies;
-    cuGraphRemoveDependencies_v2; cuGraphicsMapResources;
-    cuGraphicsResourceGetMappedMipmappedArray; cuGraphicsResourceGetMappedPointer_v2;
-    cuGraphicsResourceSetMapFlags_v2; cuGraphicsSubResourceGetMappedArray;
-    cuGraphicsUnmapResources; cuGraphicsUnregisterResource; cuGreenCtxCreate; cuGreenCtxDestroy;
-    cuGreenCtxGetDevResource; cuGreenCtxGetId; cuGreenCtxRecordEvent; cuGreenCtxStreamCreate;
-    cuGreenCtxWaitEvent; cuImportExternalMemory; cuImportExternalSemaphore; cuIpcCloseMemHandle;
-    cuIpcGetEventHandle; cuIpcGetMemHandle; cuIpcOpenEventHandle; cuIpcOpenMemHandle_v2;
-    cuKernelGetAttribute; cuKernelGetFunction; cuKernelGetLibrary; cuKernelGetName;
-    cuKernelGetParamInfo; cuKernelSetAttribute; cuKernelSetCacheConfig; cuLaunch;
-    cuLaunchCooperativeKernel; cuLaunchCooperativeKernelMultiDevice; cuLaunchGrid;
-    cuLaunchGridAsync; cuLaunchHostFunc; cuLaunchKernelEx; cuLibraryEnumerateKernels;
-    cuLibraryGetGlobal; cuLibraryGetKernel; cuLibraryGetKernelCount; cuLibraryGetManaged;
-    cuLibraryGetModule; cuLibraryGetUnifiedFunction; cuLibraryLoadData; cuLibraryLoadFromFile;
-    cuLibraryUnload; cuLinkAddData_v2; cuLinkAddFile_v2; cuLinkComplete; cuLinkCreate_v2;
-    cuLinkDestroy; cuLogsCurrent; cuLogsDumpToFile; cuLogsDumpToMemory; cuLogsRegisterCallback;
+    cuGraphNodeGetDependencies_v2; cuGraphNodeGetDependentNodes;
+    cuGraphNodeGetDependentNodes_v2; cuGraphNodeGetEnabled; cuGraphNodeGetLocalId;
+    cuGraphNodeGetToolsId; cuGraphNodeSetEnabled; cuGraphNodeSetParams;
+    cuGraphReleaseUserObject; cuGraphRemoveDependencies; cuGraphRemoveDependencies_v2;
+    cuGraphicsMapResources; cuGraphicsResourceGetMappedMipmappedArray;
+    cuGraphicsResourceGetMappedPointer_v2; cuGraphicsResourceSetMapFlags_v2;
+    cuGraphicsSubResourceGetMappedArray; cuGraphicsUnmapResources; cuGraphicsUnregisterResource;
+    cuGreenCtxCreate; cuGreenCtxDestroy; cuGreenCtxGetDevResource; cuGreenCtxGetId;
+    cuGreenCtxRecordEvent; cuGreenCtxStreamCreate; cuGreenCtxWaitEvent; cuImportExternalMemory;
+    cuImportExternalSemaphore; cuIpcCloseMemHandle; cuIpcGetEventHandle; cuIpcGetMemHandle;
+    cuIpcOpenEventHandle; cuIpcOpenMemHandle_v2; cuKernelGetAttribute; cuKernelGetFunction;
+    cuKernelGetLibrary; cuKernelGetName; cuKernelGetParamInfo; cuKernelSetAttribute;
+    cuKernelSetCacheConfig; cuLaunch; cuLaunchCooperativeKernel;
+    cuLaunchCooperativeKernelMultiDevice; cuLaunchGrid; cuLaunchGridAsync; cuLaunchHostFunc;
+    cuLaunchKernelEx; cuLibraryEnumerateKernels; cuLibraryGetGlobal; cuLibraryGetKernel;
+    cuLibraryGetKernelCount; cuLibraryGetManaged; cuLibraryGetModule;
+    cuLibraryGetUnifiedFunction; cuLibraryLoadData; cuLibraryLoadFromFile; cuLibraryUnload;
+    cuLinkAddData_v2; cuLinkAddFile_v2; cuLinkComplete; cuLinkCreate_v2; cuLinkDestroy;
+    cuLogsCurrent; cuLogsDumpToFile; cuLogsDumpToMemory; cuLogsRegisterCallback;
     cuLogsUnregisterCallback; cuMemAddressFree; cuMemAddressReserve; cuMemAdvise;
     cuMemAllocFromPoolAsync; cuMemAllocHost_v2; cuMemAllocPitch_v2; cuMemBatchDecompressAsync;
     cuMemCreate; cuMemDiscardAndPrefetchBatchAsync; cuMemDiscardBatchAsync;
     cuMemExportToShareableHandle; cuMemGetAccess; cuMemGetAddressRange_v2;
-    cuMemGetAllocationGranularity; cuMemGetAllocationPropertiesFromHandle; cuMemGetDefaultMemPool;
-    cuMemGetHandleForAddressRange; cuMemGetMemPool; cuMemHostGetDevicePointer_v2;
-    cuMemHostGetFlags; cuMemHostRegister_v2; cuMemHostUnregister; cuMemImportFromShareableHandle;
-    cuMemMap; cuMemMapArrayAsync; cuMemPoolCreate; cuMemPoolDestroy; cuMemPoolExportPointer;
-    cuMemPoolExportToShareableHandle; cuMemPoolGetAccess; cuMemPoolGetAttribute;
-    cuMemPoolImportFromShareableHandle; cuMemPoolImportPointer; cuMemPoolSetAccess;
-    cuMemPoolSetAttribute; cuMemPoolTrimTo; cuMemPrefetchAsync; cuMemPrefetchBatchAsync;
-    cuMemRangeGetAttribute; cuMemRangeGetAttributes; cuMemRelease; cuMemRetainAllocationHandle;
-    cuMemSetAccess; cuMemSetMemPool; cuMemUnmap; cuMemcpy; cuMemcpy2DAsync_v2;
-    cuMemcpy2DUnaligned_v2; cuMemcpy2D_v2; cuMemcpy3DAsync_v2; cuMemcpy3DBatchAsync;
-    cuMemcpy3DBatchAsync_v2; cuMemcpy3DPeer; cuMemcpy3DPeerAsync; cuMemcpy3D_v2; cuMemcpyAsync;
-    cuMemcpyAtoA_v2; cuMemcpyAtoD_v2; cuMemcpyAtoHAsync_v2; cuMemcpyAtoH_v2; cuMemcpyBatchAsync;
+    cuMemGetAllocationGranularity; cuMemGetAllocationPropertiesFromHandle;
+    cuMemGetDefaultMemPool; cuMemGetHandleForAddressRange; cuMemGetMemPool;
+    cuMemHostGetDevicePointer_v2; cuMemHostGetFlags; cuMemHostRegister_v2; cuMemHostUnregister;
+    cuMemImportFromShareableHandle; cuMemMap; cuMemMapArrayAsync; cuMemPoolCreate;
+    cuMemPoolDestroy; cuMemPoolExportPointer; cuMemPoolExportToShareableHandle;
+    cuMemPoolGetAccess; cuMemPoolGetAttribute; cuMemPoolImportFromShareableHandle;
+    cuMemPoolImportPointer; cuMemPoolSetAccess; cuMemPoolSetAttribute; cuMemPoolTrimTo;
+    cuMemPrefetchAsync; cuMemPrefetchBatchAsync; cuMemRangeGetAttribute;
+    cuMemRangeGetAttributes; cuMemRelease; cuMemRetainAllocationHandle; cuMemSetAccess;
+    cuMemSetMemPool; cuMemUnmap; cuMemcpy; cuMemcpy2DAsync_v2; cuMemcpy2DUnaligned_v2;
+    cuMemcpy2D_v2; cuMemcpy3DAsync_v2; cuMemcpy3DBatchAsync; cuMemcpy3DBatchAsync_v2;
+    cuMemcpy3DPeer; cuMemcpy3DPeerAsync; cuMemcpy3D_v2; cuMemcpyAsync; cuMemcpyAtoA_v2;
+    cuMemcpyAtoD_v2; cuMemcpyAtoHAsync_v2; cuMemcpyAtoH_v2; cuMemcpyBatchAsync;
     cuMemcpyBatchAsync_v2; cuMemcpyDtoA_v2; cuMemcpyHtoAAsync_v2; cuMemcpyHtoA_v2; cuMemcpyPeer;
     cuMemsetD16Async; cuMemsetD16_v2; cuMemsetD2D16Async; cuMemsetD2D16_v2; cuMemsetD2D32Async;
     cuMemsetD2D32_v2; cuMemsetD2D8Async; cuMemsetD2D8_v2; cuMemsetD32Async; cuMemsetD32_v2;
@@ -115,12 +118,13 @@ absent_functions! {
     cuStreamBatchMemOp_v2; cuStreamBeginCaptureToGraph; cuStreamCopyAttributes;
     cuStreamGetAttribute; cuStreamGetCaptureInfo; cuStreamGetCaptureInfo_v3; cuStreamGetCtx_v2;
     cuStreamGetDevResource; cuStreamGetGreenCtx; cuStreamSetAttribute;
-    cuStreamUpdateCaptureDependencies; cuStreamUpdateCaptureDependencies_v2; cuStreamWaitValue32;
-    cuStreamWaitValue32_v2; cuStreamWaitValue64; cuStreamWaitValue64_v2; cuStreamWriteValue32;
-    cuStreamWriteValue32_v2; cuStreamWriteValue64; cuStreamWriteValue64_v2; cuSurfObjectCreate;
-    cuSurfObjectDestroy; cuSurfObjectGetResourceDesc; cuSurfRefGetArray; cuSurfRefSetArray;
-    cuTensorMapEncodeIm2col; cuTensorMapEncodeIm2colWide; cuTensorMapEncodeTiled;
-    cuTensorMapReplaceAddress; cuTexObjectCreate; cuTexObjectDestroy; cuTexObjectGetResourceDesc;
+    cuStreamUpdateCaptureDependencies; cuStreamUpdateCaptureDependencies_v2;
+    cuStreamWaitValue32; cuStreamWaitValue32_v2; cuStreamWaitValue64; cuStreamWaitValue64_v2;
+    cuStreamWriteValue32; cuStreamWriteValue32_v2; cuStreamWriteValue64;
+    cuStreamWriteValue64_v2; cuSurfObjectCreate; cuSurfObjectDestroy;
+    cuSurfObjectGetResourceDesc; cuSurfRefGetArray; cuSurfRefSetArray; cuTensorMapEncodeIm2col;
+    cuTensorMapEncodeIm2colWide; cuTensorMapEncodeTiled; cuTensorMapReplaceAddress;
+    cuTexObjectCreate; cuTexObjectDestroy; cuTexObjectGetResourceDesc;
     cuTexObjectGetResourceViewDesc; cuTexObjectGetTextureDesc; cuTexRefCreate; cuTexRefDestroy;
     cuTexRefGetAddressMode; cuTexRefGetAddress_v2; cuTexRefGetArray; cuTexRefGetBorderColor;
     cuTexRefGetFilterMode; cuTexRefGetFlags; cuTexRefGetFormat; cuTexRefGetMaxAnisotropy;

@@ -1,12 +1,11 @@
 //! The three 13x13 convolutions of the workspace's `kernels/cuda/convolution.cu`:
-//! out[i,j] = sum over k,l of mask[k,l] * image[i-k+6, j-l+6], zero outside. Part of `kernels`.
+//! out[i,j] = sum over k,l of mask[k,l] * image[i-k+6, j-l+6], zero outside.
 //!
-//! The image is copied into a frame of zeros, so that no sum looks at borders, and eight results
-//! are made at once by straight-line code with constant indices: quick even where debug builds do
-//! not optimise.
+//! The image is copied into a frame of zeros, so that no sum looks at borders, and eight results are made
+//! at once by straight-line code with constant indices: quick even where debug builds do not optimise.
 
-use super::{Kernel, Launch, Reach, Work};
-use crate::abi::Answer;
+use super::launch::{Kernel, Launch, Resolve, Work};
+use crate::codes::Answer;
 
 const MASK: usize = 13;
 /// Results of one straight-line block, and the image columns it reads.
@@ -99,17 +98,16 @@ impl Framed {
 macro_rules! convolution {
     ($(#[$doc:meta])* $name:ident, $add:ident, $float:ty) => {
         $(#[$doc])*
-        fn $name(launch: &Launch, extent: &Extent, reach: Reach<'_>) -> Answer {
+        fn $name(launch: &Launch, extent: &Extent, resolve: Resolve<'_>) -> Answer {
             if extent.rows == 0 || extent.columns == 0 {
                 return Ok(());
             }
             let size = extent.height * extent.width;
-            let framed = Framed::new(&launch.copied(0, size, reach)?, extent);
-            let mask = launch.copied(1, MASK * MASK, reach)?;
+            let framed = Framed::new(&launch.read_floats(0, size, resolve)?, extent);
+            let mask = launch.read_floats(1, MASK * MASK, resolve)?;
             let (mask, _) = mask.as_chunks::<MASK>();
-            let mask = mask.iter().map(|row| row.map(<$float>::from));
-            let mask: Vec<[$float; MASK]> = mask.collect();
-            launch.write(2, size, reach, |result| {
+            let mask: Vec<[$float; MASK]> = mask.iter().map(|row| row.map(<$float>::from)).collect();
+            launch.write_floats(2, size, resolve, |result| {
                 for i in 0..extent.rows {
                     let line = &mut result[i * extent.width..];
                     for (block, to) in line[..extent.columns].chunks_mut(BLOCK).enumerate() {
@@ -132,21 +130,11 @@ macro_rules! convolution {
         #[inline(always)]
         fn $add(sums: &mut [$float; BLOCK], weight: &[$float; MASK], window: &[f32; WINDOW]) {
             macro_rules! tap {
-                ($to:literal: $a:literal $b:literal $c:literal $d:literal
-                    $e:literal $f:literal $g:literal
+                ($to:literal: $a:literal $b:literal $c:literal $d:literal $e:literal $f:literal $g:literal
                  $h:literal $i:literal $j:literal $k:literal $l:literal $m:literal) => {
-                    sums[$to] = sums[$to]
-                        + weight[0] * window[$a] as $float
-                        + weight[1] * window[$b] as $float
-                        + weight[2] * window[$c] as $float
-                        + weight[3] * window[$d] as $float
-                        + weight[4] * window[$e] as $float
-                        + weight[5] * window[$f] as $float
-                        + weight[6] * window[$g] as $float
-                        + weight[7] * window[$h] as $float
-                        + weight[8] * window[$i] as $float
-                        + weight[9] * window[$j] as $float
-                        + weight[10] * window[$k] as $float
+                    sums[$to] = sums[$to] + weight[0] * window[$a] as $float + weight[1] * window[$b] as $float + weight[2] * window[$c] as $float
+                        + weight[3] * window[$d] as $float + weight[4] * window[$e] as $float + weight[5] * window[$f] as $float + weight[6] * window[$g] as $float
+                        + weight[7] * window[$h] as $float + weight[8] * window[$i] as $float + weight[9] * window[$j] as $float + weight[10] * window[$k] as $float
                         + weight[11] * window[$l] as $float + weight[12] * window[$m] as $float
                 };
             }
@@ -171,20 +159,20 @@ convolution!(
     convolve_f32, add_f32, f32
 );
 
-fn double(launch: &Launch, reach: Reach<'_>) -> Answer {
-    convolve_f64(launch, &Extent::plain(launch), reach)
+fn double(launch: &Launch, resolve: Resolve<'_>) -> Answer {
+    convolve_f64(launch, &Extent::plain(launch), resolve)
 }
 
-fn single(launch: &Launch, reach: Reach<'_>) -> Answer {
-    convolve_f32(launch, &Extent::plain(launch), reach)
+fn single(launch: &Launch, resolve: Resolve<'_>) -> Answer {
+    convolve_f32(launch, &Extent::plain(launch), resolve)
 }
 
-fn tiled(launch: &Launch, reach: Reach<'_>) -> Answer {
-    convolve_f32(launch, &Extent::tiled(launch), reach)
+fn tiled(launch: &Launch, resolve: Resolve<'_>) -> Answer {
+    convolve_f32(launch, &Extent::tiled(launch), resolve)
 }
 
-/// A multiply and an add per tap. The plain versions read each of the window's 13 rows anew, its
-/// columns come from the cache; one write.
+/// A multiply and an add per tap. The plain versions read each of the window's 13 rows anew, its columns
+/// come from the cache; one write.
 fn single_work(launch: &Launch) -> Work {
     let results = Extent::plain(launch).results();
     let flops = 2.0 * (MASK * MASK) as f64 * results;

@@ -1,9 +1,8 @@
-//! Kernels that the workspace does not have, of programs that know nothing of it: cudarc's numbered
-//! examples. Known by name and signature; the results are computed here, none of their code is
-//! taken. Part of `kernels`.
+//! Kernels that the workspace does not have, of programs that know nothing of it: cudarc's numbered examples. Known by name
+//! and signature; the results are computed here, none of their code is taken.
 
-use super::{Kernel, Launch, Reach, Work};
-use crate::abi::Answer;
+use super::launch::{Kernel, Launch, Resolve, Work};
+use crate::codes::Answer;
 
 /// out[i] = sin(in[i]), as (float* out, const float* in, int n): examples 03, 04 and 10.
 pub(super) const SIN: Kernel = Kernel {
@@ -18,10 +17,10 @@ fn elements(launch: &Launch) -> usize {
     launch.covered(0, launch.size(2))
 }
 
-fn sin(launch: &Launch, reach: Reach<'_>) -> Answer {
+fn sin(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let count = elements(launch);
-    let input = launch.copied(1, count, reach)?;
-    launch.write(0, count, reach, |out| {
+    let input = launch.read_floats(1, count, resolve)?;
+    launch.write_floats(0, count, resolve, |out| {
         for (out, x) in out.iter_mut().zip(&input) {
             *out = x.sin();
         }

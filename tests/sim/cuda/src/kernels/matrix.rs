@@ -1,10 +1,10 @@
-//! Matrix products, the transpose and sums of the workspace's
-//! `kernels/cuda/{matmul,transpose,reduction}.cu`. Part of `kernels`. Additions come in the order
-//! of the CUDA C, so that sums round as they do there; only the fused multiply-add of a device is
-//! two roundings here.
+//! Matrix products, the transpose and sums of the workspace's `kernels/cuda/{matmul,transpose,reduction}.cu`.
+//! Additions come in the order of the CUDA C, so that sums round as they do there; only the fused
+//! multiply-add of a device is two roundings here.
 
-use super::{Kernel, Launch, Reach, Work, add_scaled};
-use crate::abi::Answer;
+use super::arithmetic::add_scaled;
+use super::launch::{Kernel, Launch, Resolve, Work};
+use crate::codes::Answer;
 
 /// (const float* a, const float* b, float* result, int m, int n, int k)
 const MATMUL: &[usize] = &[8, 8, 8, 4, 4, 4];
@@ -70,8 +70,7 @@ impl Product {
         }
     }
 
-    /// Two flops for each term of each result, and `reads` floats read per term of a result; one
-    /// write.
+    /// Two flops for each term of each result, and `reads` floats read per term of a result; one write.
     fn work(&self, reads: f64) -> Work {
         let results = self.rows as f64 * self.columns as f64;
         let terms = results * self.k as f64;
@@ -84,14 +83,14 @@ impl Product {
     }
 }
 
-fn matmul(launch: &Launch, reach: Reach<'_>) -> Answer {
+fn matmul(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let size = Product::new(launch);
     if size.rows == 0 || size.columns == 0 {
         return Ok(());
     }
-    let a = launch.copied(0, size.m * size.k, reach)?;
-    let b = launch.copied(1, size.k * size.n, reach)?;
-    launch.write(2, size.m * size.n, reach, |result| {
+    let a = launch.read_floats(0, size.m * size.k, resolve)?;
+    let b = launch.read_floats(1, size.k * size.n, resolve)?;
+    launch.write_floats(2, size.m * size.n, resolve, |result| {
         for (i, row) in result.chunks_exact_mut(size.n).take(size.rows).enumerate() {
             let row = &mut row[..size.columns];
             row.fill(0.0);
@@ -103,8 +102,8 @@ fn matmul(launch: &Launch, reach: Reach<'_>) -> Answer {
     })
 }
 
-/// Each warp of 16×2 threads reads for itself, two values of `a` and sixteen of `b` per term, as if
-/// no cache stood between it and the other warps.
+/// Each warp of 16×2 threads reads for itself, two values of `a` and sixteen of `b` per term, as if no cache stood
+/// between it and the other warps.
 fn naive_work(launch: &Launch) -> Work {
     Product::new(launch).work(18.0 / 32.0)
 }
@@ -124,13 +123,13 @@ fn transposed(launch: &Launch) -> [usize; 4] {
     [height, width, most(1, height), most(0, width)]
 }
 
-fn transpose(launch: &Launch, reach: Reach<'_>) -> Answer {
+fn transpose(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let [height, width, rows, columns] = transposed(launch);
     if rows == 0 || columns == 0 {
         return Ok(());
     }
-    let matrix = launch.copied(0, height * width, reach)?;
-    launch.write(1, height * width, reach, |result| {
+    let matrix = launch.read_floats(0, height * width, resolve)?;
+    launch.write_floats(1, height * width, resolve, |result| {
         for (i, row) in matrix.chunks_exact(width).take(rows).enumerate() {
             for (value, to) in row[..columns].iter().zip(result.chunks_exact_mut(height)) {
                 to[i] = *value;
@@ -148,10 +147,10 @@ fn transpose_work(launch: &Launch) -> Work {
     }
 }
 
-fn reduce_sum(launch: &Launch, reach: Reach<'_>) -> Answer {
-    let x = launch.copied(0, launch.u32(2) as usize, reach)?;
+fn reduce_sum(launch: &Launch, resolve: Resolve<'_>) -> Answer {
+    let x = launch.read_floats(0, launch.u32(2) as usize, resolve)?;
     let blocks = launch.grid[0] as usize;
-    launch.write(1, blocks, reach, |partial| {
+    launch.write_floats(1, blocks, resolve, |partial| {
         for (block, partial) in partial.iter_mut().enumerate() {
             *partial = block_sum(x.chunks(THREADS).skip(block).step_by(blocks));
         }
@@ -191,13 +190,13 @@ fn summed(launch: &Launch) -> [usize; 3] {
     [rows, columns, launch.covered(0, columns)]
 }
 
-fn column_sums(launch: &Launch, reach: Reach<'_>) -> Answer {
+fn column_sums(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let [rows, columns, covered] = summed(launch);
     if covered == 0 {
         return Ok(());
     }
-    let matrix = launch.copied(0, rows * columns, reach)?;
-    launch.write(1, covered, reach, |sums| {
+    let matrix = launch.read_floats(0, rows * columns, resolve)?;
+    launch.write_floats(1, covered, resolve, |sums| {
         sums.fill(0.0);
         for row in matrix.chunks_exact(columns) {
             add_scaled(sums, 1.0, &row[..covered]);

@@ -1,9 +1,8 @@
-//! The kernels of the workspace's `kernels/cuda/network.cu`: bias, ReLU, softmax cross-entropy and
-//! the update. Part of `kernels`.
+//! The kernels of the workspace's `kernels/cuda/network.cu`: bias, ReLU, softmax cross-entropy and the update.
+//!
 
-use super::{Kernel, Launch, Reach, Work};
-use crate::abi::Answer;
-use crate::codes::Code;
+use super::launch::{Kernel, Launch, Resolve, Work};
+use crate::codes::{Answer, Code};
 
 /// (const float* bias, float* x, int rows, int columns)
 const ROWS: &[usize] = &[8, 8, 4, 4];
@@ -11,13 +10,13 @@ const ROWS: &[usize] = &[8, 8, 4, 4];
 pub(super) const BIAS: Kernel = Kernel {
     name: "bias",
     params: ROWS,
-    run: |launch, reach| add_bias(launch, reach, |sum| sum),
+    run: |launch, resolve| add_bias(launch, resolve, |sum| sum),
     work: bias_work,
 };
 pub(super) const BIAS_RELU: Kernel = Kernel {
     name: "bias_relu",
     params: ROWS,
-    run: |launch, reach| add_bias(launch, reach, |sum| sum.max(0.0)),
+    run: |launch, resolve| add_bias(launch, resolve, |sum| sum.max(0.0)),
     work: bias_work,
 };
 /// (const float* y, float* gradient, unsigned n)
@@ -48,13 +47,13 @@ fn biased(launch: &Launch) -> [usize; 2] {
     [columns, launch.covered(0, rows * columns)]
 }
 
-fn add_bias(launch: &Launch, reach: Reach<'_>, then: fn(f32) -> f32) -> Answer {
+fn add_bias(launch: &Launch, resolve: Resolve<'_>, then: fn(f32) -> f32) -> Answer {
     let [columns, covered] = biased(launch);
     if covered == 0 {
         return Ok(());
     }
-    let bias = launch.copied(0, columns, reach)?;
-    launch.write(1, covered, reach, |x| {
+    let bias = launch.read_floats(0, columns, resolve)?;
+    launch.write_floats(1, covered, resolve, |x| {
         for (x, bias) in x.iter_mut().zip(bias.iter().cycle()) {
             *x = then(*x + bias);
         }
@@ -72,10 +71,10 @@ fn bias_work(launch: &Launch) -> Work {
     }
 }
 
-fn relu_backward(launch: &Launch, reach: Reach<'_>) -> Answer {
+fn relu_backward(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let covered = launch.covered(0, launch.u32(2) as usize);
-    let y = launch.copied(0, covered, reach)?;
-    launch.write(1, covered, reach, |gradient| {
+    let y = launch.read_floats(0, covered, resolve)?;
+    launch.write_floats(1, covered, resolve, |gradient| {
         for (gradient, y) in gradient.iter_mut().zip(&y) {
             if *y <= 0.0 {
                 *gradient = 0.0;
@@ -93,14 +92,14 @@ fn relu_backward_work(launch: &Launch) -> Work {
 }
 
 /// A label outside the columns is ILLEGAL_ADDRESS: a device would read beside the row.
-fn softmax_cross_entropy(launch: &Launch, reach: Reach<'_>) -> Answer {
+fn softmax_cross_entropy(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let (rows, columns) = (launch.size(4), launch.size(5));
     let covered = launch.covered(0, rows);
     if covered == 0 || columns == 0 {
         return Ok(());
     }
-    let logits = launch.copied(0, rows * columns, reach)?;
-    let labels = launch.copied(1, covered, reach)?;
+    let logits = launch.read_floats(0, rows * columns, resolve)?;
+    let labels = launch.read_floats(1, covered, resolve)?;
     let mut losses = Vec::with_capacity(covered);
     let mut gradients = Vec::with_capacity(covered * columns);
     for (row, label) in logits.chunks_exact(columns).zip(labels) {
@@ -115,14 +114,14 @@ fn softmax_cross_entropy(launch: &Launch, reach: Reach<'_>) -> Answer {
             ((logit - largest).exp() / sum - wanted) / rows as f32
         }));
     }
-    launch.write(2, covered, reach, |to| to.copy_from_slice(&losses))?;
-    launch.write(3, covered * columns, reach, |to| {
+    launch.write_floats(2, covered, resolve, |to| to.copy_from_slice(&losses))?;
+    launch.write_floats(3, covered * columns, resolve, |to| {
         to.copy_from_slice(&gradients);
     })
 }
 
-/// Logits read, gradient written, and a label and a loss per row; seven operations per element, the
-/// exponential that is taken twice among them, and three per row.
+/// Logits read, gradient written, and a label and a loss per row; seven operations per element, the exponential
+/// that is taken twice among them, and three per row.
 fn softmax_work(launch: &Launch) -> Work {
     let rows = launch.covered(0, launch.size(4)) as f64;
     let columns = launch.size(5) as f64;
@@ -134,15 +133,18 @@ fn softmax_work(launch: &Launch) -> Work {
     }
 }
 
-fn sgd(launch: &Launch, reach: Reach<'_>) -> Answer {
+fn sgd(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let covered = launch.covered(0, launch.u32(0) as usize);
     let (rate, momentum) = (launch.f32(1), launch.f32(2));
-    let mut velocity = launch.copied(4, covered, reach)?;
-    for (velocity, gradient) in velocity.iter_mut().zip(launch.copied(3, covered, reach)?) {
+    let mut velocity = launch.read_floats(4, covered, resolve)?;
+    for (velocity, gradient) in velocity
+        .iter_mut()
+        .zip(launch.read_floats(3, covered, resolve)?)
+    {
         *velocity = momentum * *velocity + gradient;
     }
-    launch.write(4, covered, reach, |to| to.copy_from_slice(&velocity))?;
-    launch.write(5, covered, reach, |weights| {
+    launch.write_floats(4, covered, resolve, |to| to.copy_from_slice(&velocity))?;
+    launch.write_floats(5, covered, resolve, |weights| {
         for (weight, velocity) in weights.iter_mut().zip(&velocity) {
             *weight -= rate * velocity;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Kernel, Work};
+use super::launch::{Kernel, Work};
 
 /// How long one takes, in ns.
 const NO_OP_NS: u64 = 10_000;

@@ -1,7 +1,7 @@
-//! The kernel of the workspace's `kernels/cuda/spin.cu`: it lasts as long as it is told and
-//! computes nothing. Part of `kernels`.
+//! The kernel of the workspace's `kernels/cuda/spin.cu`: it lasts as long as it is told and computes nothing.
+//!
 
-use super::{Kernel, Work};
+use super::launch::{Kernel, Work};
 
 /// (unsigned long long ns)
 pub(super) const SPIN: Kernel = Kernel {

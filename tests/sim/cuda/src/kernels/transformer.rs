@@ -1,15 +1,13 @@
-//! The kernels of the workspace's `kernels/cuda/transformer.cu`: embedding, layer norm, causal
-//! softmax and the merging of heads. Part of `kernels`. Sums come in the order of the elements; a
-//! device adds them as a tree.
+//! The kernels of the workspace's `kernels/cuda/transformer.cu`: embedding, layer norm, causal softmax and the merging of
+//! heads. Sums come in the order of the elements; a device adds them as a tree.
 
-use super::{Kernel, Launch, Reach, Work};
-use crate::abi::Answer;
+use super::launch::{Kernel, Launch, Resolve, Work};
+use crate::codes::Answer;
 
 /// What keeps a row without variance from a division by zero.
 const EPSILON: f32 = 1e-5;
 
-/// (const int* tokens, const float* table, const float* positions, float* result, int rows, int
-/// length, int columns)
+/// (const int* tokens, const float* table, const float* positions, float* result, int rows, int length, int columns)
 pub(super) const EMBED: Kernel = Kernel {
     name: "embed",
     params: &[8, 8, 8, 8, 4, 4, 4],
@@ -57,21 +55,20 @@ fn embedded(launch: &Launch) -> usize {
     launch.covered(0, launch.size(4) * launch.size(6))
 }
 
-/// A token outside the table is ILLEGAL_ADDRESS where its row lies outside every allocation, as on
-/// a device.
-fn embed(launch: &Launch, reach: Reach<'_>) -> Answer {
+/// A token outside the table is ILLEGAL_ADDRESS where its row lies outside every allocation, as on a device.
+fn embed(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let (length, columns) = (launch.size(5), launch.size(6));
     let covered = embedded(launch);
     if covered == 0 {
         return Ok(());
     }
     // The integers came as the bits of floats.
-    let tokens = launch.copied(0, covered.div_ceil(columns), reach)?;
+    let tokens = launch.read_floats(0, covered.div_ceil(columns), resolve)?;
     let tokens: Vec<usize> = tokens.iter().map(|bits| bits.to_bits() as usize).collect();
     let largest = tokens.iter().max().map_or(0, |token| token + 1);
-    let table = launch.copied(1, largest * columns, reach)?;
-    let positions = launch.copied(2, length.min(tokens.len()) * columns, reach)?;
-    launch.write(3, covered, reach, |result| {
+    let table = launch.read_floats(1, largest * columns, resolve)?;
+    let positions = launch.read_floats(2, length.min(tokens.len()) * columns, resolve)?;
+    launch.write_floats(3, covered, resolve, |result| {
         for (i, result) in result.iter_mut().enumerate() {
             let (token, j) = (i / columns, i % columns);
             *result = table[tokens[token] * columns + j] + positions[token % length * columns + j];
@@ -79,15 +76,15 @@ fn embed(launch: &Launch, reach: Reach<'_>) -> Answer {
     })
 }
 
-fn layer_norm(launch: &Launch, reach: Reach<'_>) -> Answer {
+fn layer_norm(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let columns = launch.size(4);
     if columns == 0 {
         return Ok(());
     }
-    let x = launch.copied(0, rows(launch) * columns, reach)?;
-    let gain = launch.copied(1, columns, reach)?;
-    let bias = launch.copied(2, columns, reach)?;
-    launch.write(3, x.len(), reach, |result| {
+    let x = launch.read_floats(0, rows(launch) * columns, resolve)?;
+    let gain = launch.read_floats(1, columns, resolve)?;
+    let bias = launch.read_floats(2, columns, resolve)?;
+    launch.write_floats(3, x.len(), resolve, |result| {
         for (x, result) in x
             .chunks_exact(columns)
             .zip(result.chunks_exact_mut(columns))
@@ -102,12 +99,12 @@ fn layer_norm(launch: &Launch, reach: Reach<'_>) -> Answer {
     })
 }
 
-fn causal_softmax(launch: &Launch, reach: Reach<'_>) -> Answer {
+fn causal_softmax(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let (scale, length) = (launch.f32(1), launch.size(2));
     if length == 0 {
         return Ok(());
     }
-    launch.write(0, rows(launch) * length, reach, |scores| {
+    launch.write_floats(0, rows(launch) * length, resolve, |scores| {
         for (i, row) in scores.chunks_exact_mut(length).enumerate() {
             let (seen, later) = row.split_at_mut(i % length + 1);
             seen.iter_mut().for_each(|score| *score *= scale);
@@ -126,10 +123,10 @@ fn merged(launch: &Launch) -> usize {
     launch.covered(0, launch.size(2) * launch.size(3) * launch.size(4))
 }
 
-fn merge_heads(launch: &Launch, reach: Reach<'_>) -> Answer {
+fn merge_heads(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let [count, rows, width] = [2, 3, 4].map(|index| launch.size(index));
-    let heads = launch.copied(0, count * rows * width, reach)?;
-    launch.write(1, merged(launch), reach, |result| {
+    let heads = launch.read_floats(0, count * rows * width, resolve)?;
+    launch.write_floats(1, merged(launch), resolve, |result| {
         for (i, result) in result.iter_mut().enumerate() {
             let (row, head) = (i / (count * width), i / width % count);
             *result = heads[(head * rows + row) * width + i % width];

@@ -35,7 +35,7 @@ cupti_functions! {
     fn cuptiActivityEnable(kind: u32) {
         driver::now()?;
         state::lock().enabled.enable(kind)?;
-        driver::watch(Some(collect::on_driver_call))
+        driver::set_observer(Some(collect::on_driver_call))
     }
 
     fn cuptiActivityDisable(kind: u32) {
@@ -44,7 +44,7 @@ cupti_functions! {
             enabled.disable(kind)?;
             enabled.is_empty()
         };
-        if nothing { driver::watch(None) } else { Ok(()) }
+        if nothing { driver::set_observer(None) } else { Ok(()) }
     }
 
     /// Unknown callback ids are accepted.

@@ -79,7 +79,7 @@ control_functions! {
             (state.version, state.number) = (version, number);
         }
         // Fails without a driver, where nothing was watched.
-        let _ = driver::watch(None);
+        let _ = driver::set_observer(None);
     }
 }
 

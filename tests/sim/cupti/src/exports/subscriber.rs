@@ -52,7 +52,7 @@ cupti_functions! {
             }
             state.enabled.set_callback(domain, number, enable != 0);
         }
-        driver::watch(Some(collect::on_driver_call))
+        driver::set_observer(Some(collect::on_driver_call))
     }
 
     /// Disables only the callbacks.
