@@ -1,5 +1,5 @@
-//! Gives the simulated driver the SONAME that cudarc's own `dlopen` looks for, and both libraries of this crate a number that
-//! stands for their sources: what loads the driver refuses one of other sources.
+//! Sets the SONAME of the simulated driver, which cudarc looks for, and compiles a number that
+//! identifies the sources into both libraries, so that the rlib rejects a driver of other sources.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -22,11 +22,11 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The 64-bit FNV-1a hash (RFC 9923, FNV Primes and Offset Basis): the same for the same sources on every machine.
+/// The 64-bit FNV-1a hash (RFC 9923, FNV Primes and Offset Basis).
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// Every file below `folder`.
+/// Appends every file below `folder`.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

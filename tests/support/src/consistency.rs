@@ -131,7 +131,8 @@ fn tree_adds_up(profile: &Profile) {
         let Some(gpu) = &function.gpu else { continue };
         if gpu.estimate.is_none() {
             let own: u64 = nodes().filter_map(|node| node.gpu_self_ns).sum();
-            // Recursive calls on several streams overlap; their function's self time is then its total.
+            // Recursive calls on several streams overlap; their function's self time is then its
+            // total.
             assert_eq!(
                 own.min(gpu.times.total_ns),
                 gpu.times.self_ns,

@@ -1,4 +1,5 @@
-//! The simulated libcupti beside the simulated driver, and what a profile tells of kernels, copies and calls.
+//! The simulated libcupti beside the simulated driver, and what a profile tells of kernels, copies
+//! and calls.
 
 use std::ops::Deref;
 
@@ -59,7 +60,8 @@ impl Tier {
         self.gpu.context.synchronize().expect("synchronize");
     }
 
-    /// Lets the GPU finish and ends the session. The profile is sound, and nothing was dropped, late or left over.
+    /// Lets the GPU finish and ends the session. The profile is sound, and nothing was dropped,
+    /// late or left over.
     pub fn finish(&self, session: Session) -> Profile {
         let profile = self.finish_whatever(session);
         let cupti = cupti(&profile);

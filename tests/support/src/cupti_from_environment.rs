@@ -1,5 +1,5 @@
-//! A simulated libcupti beside the simulated driver, steered by the environment: for the programs of tests in which CUPTI is
-//! started once a process.
+//! A simulated libcupti beside the simulated driver, steered by the environment: for the programs
+//! of tests in which CUPTI is started once a process.
 
 use simcupti::{Cupti, Options, Order, Stamps, Version};
 

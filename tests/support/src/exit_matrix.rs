@@ -37,7 +37,8 @@ fn rows() -> std::sync::MutexGuard<'static, Vec<String>> {
     ROWS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes one way to end: how a run ended, how the same run ended without gpuprof, and what was reported.
+/// Notes one way to end: how a run ended, how the same run ended without gpuprof, and what was
+/// reported.
 pub fn note(way: &str, with: &Ended, without: &Ended, report: &str) {
     let same = |same| if same { "same" } else { "differs" };
     let stdout = same(with.stdout == without.stdout);

@@ -1,4 +1,5 @@
-//! A context that is no primary one and nothing of cudarc's safe types: what another library of the process would have.
+//! A context that is no primary one and nothing of cudarc's safe types: what another library of the
+//! process would have.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -11,8 +12,8 @@ const LEN: usize = 4;
 const BLOCKING: u32 = 0;
 const NON_BLOCKING: u32 = 1;
 
-/// A created context on device 0 with saxpy, one non-blocking stream and one blocking one. Destroyed by nobody but
-/// [`destroy`](Self::destroy).
+/// A created context on device 0 with saxpy, one non-blocking stream and one blocking one.
+/// Destroyed by nobody but [`destroy`](Self::destroy).
 pub struct Other {
     sim: Sim,
     pub context: sys::CUcontext,
@@ -62,7 +63,8 @@ impl Other {
         self.kernel_at(self.buffer, stream, ns)
     }
 
-    /// The same on memory that does not exist, 1 ms long: the context answers ILLEGAL_ADDRESS once it has run.
+    /// The same on memory that does not exist, 1 ms long: the context answers ILLEGAL_ADDRESS once
+    /// it has run.
     pub fn fault(&self, stream: sys::CUstream) -> Result<(), DriverError> {
         self.kernel_at(16, stream, 1_000_000)
     }

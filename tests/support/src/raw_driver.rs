@@ -1,5 +1,6 @@
-//! A program's own CUDA work, through driver functions that gpuprof never calls itself: an order to fail such a function,
-//! or its absence, then hits gpuprof alone. It uses no type of cudarc's that gpuprof knows.
+//! A program's own CUDA work, through driver functions that gpuprof never calls itself: an order to
+//! fail such a function, or its absence, then hits gpuprof alone. It uses no type of cudarc's that
+//! gpuprof knows.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -10,7 +11,8 @@ use gpuprof::{HasStream, StreamRef};
 const LEN: usize = 4;
 const BYTES: usize = LEN * size_of::<f32>();
 
-/// A context, a stream, and saxpy on two buffers. Nothing of it is ever destroyed: the process ends.
+/// A context, a stream, and saxpy on two buffers. Nothing of it is ever destroyed: the process
+/// ends.
 #[derive(Clone, Copy)]
 pub struct Raw {
     context: sys::CUcontext,

@@ -1,9 +1,9 @@
-//! The numbers that CUPTI gives the functions of the driver and the runtime ("callback ids"): `cupti_driver_cbid.h` and
-//! `cupti_runtime_cbid.h` of CUDA 13. They never change once given.
+//! CUPTI's callback ids of driver and runtime functions (`cupti_driver_cbid.h` and
+//! `cupti_runtime_cbid.h` of CUDA 13). They are the same in all versions.
 
 use std::ffi::CStr;
 
-/// Every function of the simulated driver, by number.
+/// The functions of the simulated driver, by callback id.
 pub const DRIVER: &[(u32, &CStr)] = &[
     (1, c"cuInit"),
     (2, c"cuDriverGetVersion"),
@@ -105,13 +105,14 @@ pub const DRIVER: &[(u32, &CStr)] = &[
     (780, c"cuEventElapsedTime_v2"),
 ];
 
-/// `cudaLaunchKernel_v7000`, which programs that launch through the runtime call.
+/// `cudaLaunchKernel_v7000`, by which programs launch through the runtime.
 pub const CUDA_LAUNCH_KERNEL: u32 = 211;
 
-/// The functions of the runtime that are simulated, by number.
+/// The simulated functions of the runtime, by callback id.
 pub const RUNTIME: &[(u32, &CStr)] = &[(CUDA_LAUNCH_KERNEL, c"cudaLaunchKernel_v7000")];
 
-/// The number of the driver function `name`, at compile time: a name that the list lacks does not compile.
+/// The callback id of the driver function `name`, at compile time. A name that is not listed does
+/// not compile.
 pub const fn driver(name: &str) -> u32 {
     let mut index = 0;
     while index < DRIVER.len() {
@@ -120,27 +121,27 @@ pub const fn driver(name: &str) -> u32 {
         }
         index += 1;
     }
-    panic!("a driver function is missing in cbid::DRIVER")
+    panic!("cbid::DRIVER lacks a driver function")
 }
 
-/// The name of number `cbid` in `list`, or none.
+/// The name of the function with `cbid` in `list`.
 pub fn name(list: &[(u32, &'static CStr)], cbid: u32) -> Option<&'static CStr> {
     list.iter()
         .find(|(number, _)| *number == cbid)
         .map(|(_, name)| *name)
 }
 
-/// Whether two texts are the same, at compile time.
+/// Whether two texts are equal, at compile time.
 pub const fn same(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
         return false;
     }
-    let mut at = 0;
-    while at < a.len() {
-        if a[at] != b[at] {
+    let mut index = 0;
+    while index < a.len() {
+        if a[index] != b[index] {
             return false;
         }
-        at += 1;
+        index += 1;
     }
     true
 }

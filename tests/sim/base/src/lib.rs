@@ -1,8 +1,8 @@
-//! What the simulated driver and the simulated libcupti have in common: how a built library is found and loaded, what the driver
-//! tells whoever watches it, and the numbers that CUPTI gives its functions.
+//! What the simulated driver and the simulated libcupti share: how a built library is found and
+//! loaded, what the driver reports to libcupti, and the callback ids of functions.
 //!
-//! Why a package of its own: each of the two is a library with exported C names, and a library that depended on the other would
-//! export the other's names too. Must never import either of them, nor gpuprof or cudarc.
+//! It is a package of its own because each of the two exports C names, and a library that depended
+//! on the other would export the other's names too.
 
 pub mod activity;
 pub mod cbid;

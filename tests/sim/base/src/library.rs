@@ -1,8 +1,8 @@
-//! Finding and loading a simulated library that cargo built as a dependency. Must never know which library it is.
+//! Finds and loads a simulated library that cargo built as a dependency.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
@@ -11,13 +11,13 @@ mod elf;
 /// Why a simulated library could not be loaded.
 #[derive(Debug)]
 pub enum LoadError {
-    /// The library was not built, or not where it is looked for: its file and the places.
+    /// The library was not built, or is in none of these places.
     NotFound(String, Vec<PathBuf>),
-    /// The loader refused it, or it lacks a control function.
+    /// The library could not be loaded or lacks a control function.
     Load(libloading::Error),
     /// The copy without the hidden functions could not be made.
     Copy(std::io::Error),
-    /// A function to hide is not among the library's symbols.
+    /// The library lacks a function to hide.
     NothingToHide(String),
 }
 
@@ -30,9 +30,12 @@ impl fmt::Display for LoadError {
                     .iter()
                     .try_for_each(|place| write!(f, " {}", place.display()))
             }
-            LoadError::Load(error) => write!(f, "loading: {error}"),
+            LoadError::Load(error) => write!(f, "it cannot be loaded: {error}"),
             LoadError::Copy(error) => {
-                write!(f, "making a copy without the hidden functions: {error}")
+                write!(
+                    f,
+                    "a copy without the hidden functions cannot be written: {error}"
+                )
             }
             LoadError::NothingToHide(symbol) => {
                 write!(f, "cannot hide `{symbol}`: the library lacks it")
@@ -51,17 +54,19 @@ impl std::error::Error for LoadError {
     }
 }
 
-/// Where `file` is: at `stated`, the whole path, where the user gave one; else where cargo puts the library of a dependency, as
-/// seen from a binary, a test or an example; else in the build directory that `out_dir`, a package's `OUT_DIR`, belongs to, for
-/// documentation tests, whose programs stand elsewhere. What stands beside a binary comes after what stands in `deps`: cargo puts
-/// it there when the package itself is built, and leaves it there, older and older, when it is built for another.
+/// The path of `file`: the `configured` path if there is one, else the place where cargo puts the
+/// library of a dependency, relative to a binary, a test or an example, or relative to `out_dir`, a
+/// package's `OUT_DIR`, for documentation tests.
+///
+/// The folder `deps` comes before the folder of the binary. Cargo writes the library beside the
+/// binary only if its own package is built, so that one may be out of date.
 ///
 /// # Errors
-/// [`LoadError::NotFound`] where it is in none of these places.
-pub fn find(file: &str, stated: Option<&OsStr>, out_dir: &str) -> Result<PathBuf, LoadError> {
+/// [`LoadError::NotFound`] if it is in none of these places.
+pub fn find(file: &str, configured: Option<&OsStr>, out_dir: &str) -> Result<PathBuf, LoadError> {
     let mut places = Vec::new();
-    if let Some(path) = stated {
-        // Absolute, because the loader searches its own folders for a bare name.
+    if let Some(path) = configured {
+        // Absolute, because the loader searches its own folders for a file name.
         places.push(std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path)));
     } else {
         let program = std::env::current_exe().ok();
@@ -77,25 +82,45 @@ pub fn find(file: &str, stated: Option<&OsStr>, out_dir: &str) -> Result<PathBuf
         .ok_or_else(|| LoadError::NotFound(file.to_owned(), places))
 }
 
-/// Loads the library at `path`, where `hidden` names functions a copy in which `dlsym` does not find these.
+/// Loads the library at `path`, or a copy in which `dlsym` does not find the `hidden` functions, as
+/// if the library were older.
 ///
 /// # Errors
-/// Where the loader refuses it, the copy cannot be made, or a function to hide does not exist.
+/// If the library cannot be loaded, the copy cannot be written, or a function to hide does not
+/// exist.
 pub fn load(path: &Path, hidden: &[String]) -> Result<Library, LoadError> {
     if hidden.is_empty() {
         open(path)
     } else {
-        elf::load_without(path, hidden)
+        load_without(path, hidden)
     }
 }
 
-/// The library that a `dlopen` of `name` would find loaded.
+fn load_without(path: &Path, hidden: &[String]) -> Result<Library, LoadError> {
+    let mut image = fs::read(path).map_err(LoadError::Copy)?;
+    for name in hidden {
+        elf::hide(&mut image, name).ok_or_else(|| LoadError::NothingToHide(name.clone()))?;
+    }
+    let copy = private_path(path);
+    fs::write(&copy, &image).map_err(LoadError::Copy)?;
+    let library = open(&copy);
+    // A loaded library does not need its file.
+    fs::remove_file(&copy).map_err(LoadError::Copy)?;
+    library
+}
+
+fn private_path(path: &Path) -> PathBuf {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    std::env::temp_dir().join(format!("{name}-{}.so", std::process::id()))
+}
+
+/// The library that is loaded under `name`.
 pub fn loaded(name: &str) -> Option<Library> {
-    // SAFETY: RTLD_NOLOAD runs no initialiser.
+    // SAFETY: RTLD_NOLOAD runs no initializer.
     unsafe { Library::open(Some(name), RTLD_NOW | libc::RTLD_NOLOAD) }.ok()
 }
 
 fn open(path: &Path) -> Result<Library, LoadError> {
-    // SAFETY: the library is one of the workspace's simulated ones; they have no initialisers.
+    // SAFETY: the library is a simulated one of this workspace; they have no initializers.
     unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(LoadError::Load)
 }

@@ -87,8 +87,8 @@ impl State {
         members.for_each(|stream| stream.capture = None);
     }
 
-    /// Begins a capture on `stream`. STREAM_CAPTURE_UNSUPPORTED for the legacy stream, ILLEGAL_STATE
-    /// for a stream that captures already.
+    /// Begins a capture on `stream`. STREAM_CAPTURE_UNSUPPORTED for the legacy stream,
+    /// ILLEGAL_STATE for a stream that captures already.
     pub(crate) fn begin_capture(&mut self, stream: Handle, mode: i32) -> Answer {
         if !(GLOBAL..=RELAXED).contains(&mode) {
             return Err(Code::INVALID_VALUE);

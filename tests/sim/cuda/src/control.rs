@@ -1,5 +1,5 @@
-//! [`Sim`] controls the loaded driver through functions that `dlsym` finds in it. It never calls the
-//! copy of the driver's code that is linked into the rlib.
+//! [`Sim`] controls the loaded driver through functions that `dlsym` finds in it. It never calls
+//! the copy of the driver's code that is linked into the rlib.
 
 use std::ffi::{CString, c_char};
 
@@ -134,8 +134,8 @@ impl Sim {
         (self.0.reset_calls)();
     }
 
-    /// Makes the `nth` call of `symbol` from now (1-based), and the `times - 1` after it, return the
-    /// `CUresult` `code` and do nothing else.
+    /// Makes the `nth` call of `symbol` from now (1-based), and the `times - 1` after it, return
+    /// the `CUresult` `code` and do nothing else.
     ///
     /// # Panics
     /// If the simulator has no function of that name.
@@ -151,12 +151,12 @@ impl Sim {
         (self.0.clear_failures)();
     }
 
-    /// Sets the modelled duration in ns of every later launch of `kernel`; "" stands for every kernel
-    /// without a duration of its own, "memcpy" and "memset" for copies and memsets.
+    /// Sets the modelled duration in ns of every later launch of `kernel`; "" stands for every
+    /// kernel without a duration of its own, "memcpy" and "memset" for copies and memsets.
     ///
-    /// By default a kernel takes `GPUPROF_SIM_KERNEL_NS`, else 10,000 ns under the virtual clock and
-    /// the time by a roofline under the host's; copies and memsets take 0 ns and the time by the
-    /// roofline.
+    /// By default a kernel takes `GPUPROF_SIM_KERNEL_NS`, else 10,000 ns under the virtual clock
+    /// and the time by a roofline under the host's; copies and memsets take 0 ns and the time by
+    /// the roofline.
     ///
     /// # Panics
     /// If `kernel` contains a NUL.

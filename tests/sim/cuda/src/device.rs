@@ -41,8 +41,8 @@ pub(crate) const PEAK_F64_PER_NS: f64 = PEAK_F32_PER_NS / SINGLE_TO_DOUBLE as f6
 /// Host-to-device bandwidth in bytes per ns, as PCIe 3.0 x16 gives in practice.
 pub(crate) const HOST_BYTES_PER_NS: f64 = 12.0;
 
-/// The value of `CU_DEVICE_ATTRIBUTE_*` number `attribute` on device `ordinal`: 0 if the device lacks
-/// it, INVALID_VALUE if there is no such attribute (API reference, Device Management).
+/// The value of `CU_DEVICE_ATTRIBUTE_*` number `attribute` on device `ordinal`: 0 if the device
+/// lacks it, INVALID_VALUE if there is no such attribute (API reference, Device Management).
 pub(crate) fn attribute(attribute: i32, ordinal: u32) -> Answer<i32> {
     let value = match attribute {
         1 => MAX_THREADS_PER_BLOCK as i32,
@@ -66,7 +66,8 @@ pub(crate) fn attribute(attribute: i32, ordinal: u32) -> Answer<i32> {
         40 => 2, // ASYNC_ENGINE_COUNT
         75 => 7, // COMPUTE_CAPABILITY_MAJOR
         76 => 5, // COMPUTE_CAPABILITY_MINOR
-        // STREAM_PRIORITIES, GLOBAL_L1_CACHE, LOCAL_L1_CACHE, MANAGED_MEMORY, CONCURRENT_MANAGED_ACCESS
+        // STREAM_PRIORITIES, GLOBAL_L1_CACHE, LOCAL_L1_CACHE, MANAGED_MEMORY,
+        // CONCURRENT_MANAGED_ACCESS
         78 | 79 | 80 | 83 | 89 => 1,
         81 => 64 << 10, // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
         87 => SINGLE_TO_DOUBLE,

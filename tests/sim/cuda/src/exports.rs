@@ -1,5 +1,5 @@
-//! The C functions of the library: the driver API, and the control functions of [`crate::Sim`]. Each
-//! one checks its arguments and calls methods of the state.
+//! The C functions of the library: the driver API, and the control functions of [`crate::Sim`].
+//! Each one checks its arguments and calls methods of the state.
 
 mod context;
 mod control;

@@ -1,29 +1,31 @@
-//! A simulated CUDA driver, so that machines without a GPU build, test and demonstrate gpuprof.
+//! A simulated CUDA driver, so that gpuprof can be built, tested and demonstrated on machines
+//! without a GPU.
 //!
-//! One source, two libraries. The cdylib *is* the driver: it exports the `cu*` functions that cudarc and
-//! gpuprof resolve, and its SONAME `libcuda.so` makes a later `dlopen("libcuda.so")` find it once it is
-//! loaded. The rlib loads that file ([`install`], [`install_with`], [`real_or_simulated`]) and steers it
-//! ([`Sim`]). All driver state lives in the loaded library. The rlib carries a second, dead copy of the
-//! driver's code: nothing in [`Sim`] may call it, only what `dlsym` gives.
+//! One source makes two libraries. The cdylib *is* the driver: it exports the `cu*` functions that
+//! cudarc and gpuprof resolve, and because its SONAME is `libcuda.so`, a `dlopen("libcuda.so")`
+//! finds it once it is loaded. The rlib loads that file ([`install`], [`install_with`],
+//! [`real_or_simulated`]) and controls it ([`Sim`]). All state is in the loaded library: nothing in
+//! [`Sim`] may call the copy of its code that is linked into the rlib.
 //!
-//! A program that uses the rlib must load its driver at run time, as cudarc does by default. Linked with
-//! `-lcuda` it could bind to that dead copy.
+//! A program that uses the rlib must load its driver at run time, as cudarc does by default. If it
+//! links with `-lcuda`, it may bind to that copy.
 //!
-//! Time is modelled, not slept: each stream has a tail; an operation starts at max(tail, now, awaited
-//! events) and ends after its modelled duration. "Now" is the host's monotonic clock or, for tests, a
-//! virtual clock that only synchronizing calls, [`Sim::set_call_ns`] and [`Sim::advance`] move.
-//! Kernels compute real results on the host, by name and known signature.
+//! Time is modelled: each stream has a tail. An operation starts at the latest of the tail, the
+//! present and the events that it waits for, and ends after its modelled duration. The present is
+//! the host's monotonic clock or, for tests, a virtual clock that only synchronizing calls,
+//! [`Sim::set_call_ns`] and [`Sim::advance`] move. Kernels are identified by name and signature,
+//! and compute real results on the host.
 //!
 //! # Environment
 //! | variable | meaning |
 //! |---|---|
-//! | `GPUPROF_SIM=1` | [`real_or_simulated`] takes the simulator without asking for a real device |
+//! | `GPUPROF_SIM=1` | [`real_or_simulated`] installs the simulator even if there is a device |
 //! | `GPUPROF_SIM_DRIVER` | path of the built `libsimcuda.so` |
 //! | `GPUPROF_SIM_CUPTI` | path of the built `libsimcupti.so` |
-//! | `GPUPROF_SIM_DEVICES` | number of devices where the program does not install the simulator itself |
+//! | `GPUPROF_SIM_DEVICES` | number of devices, if the program does not install the simulator |
 //! | `GPUPROF_SIM_KERNEL_NS` | modelled duration of every kernel, in ns |
 //!
-//! This crate must never depend on gpuprof or cudarc: it stands below both.
+//! This crate must never depend on gpuprof or cudarc, which both use it in place of a driver.
 
 mod abi;
 mod capture;

@@ -1,5 +1,5 @@
-//! Finding and loading the built driver library. Must never run driver code of this crate: the one driver is
-//! the loaded one.
+//! Finds and loads the built driver library. The copy of its code that is linked into this crate
+//! never runs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,37 +10,38 @@ use simbase::library::{self, LoadError, loaded};
 
 use crate::control::{Functions, Sim};
 
-/// The name that cudarc looks for first, and the library's SONAME.
+/// The library's SONAME, and the name that cudarc looks for first.
 const SONAME: &str = "libcuda.so";
 /// The SONAME of the real driver library.
 pub(crate) const REAL_SONAME: &str = "libcuda.so.1";
 const FILE: &str = "libsimcuda.so";
-/// The simulated libcupti, whose SONAME is the real one's.
+/// The simulated libcupti.
 const CUPTI_FILE: &str = "libsimcupti.so";
-/// What this library was built from: a number that stands for the sources of this crate.
+/// A number that identifies the sources of this crate.
 pub(crate) const BUILD: u64 = match u64::from_str_radix(env!("SIMCUDA_BUILD"), 16) {
     Ok(build) => build,
-    Err(_) => panic!("build.rs gives a number in base 16"),
+    Err(_) => panic!("build.rs must set a hexadecimal number"),
 };
 
-/// What to install.
+/// How to install the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Time moves only by synchronizing calls, modelled call costs and [`Sim::advance`].
+    /// Whether time moves only by synchronizing calls, modelled call durations and
+    /// [`Sim::advance`].
     pub virtual_clock: bool,
-    /// Exported functions that the library must lack, as an older driver does.
+    /// Functions to hide, as if the driver were older.
     pub hide: Vec<String>,
-    /// Number of simulated devices.
+    /// The number of simulated devices.
     pub devices: u32,
-    /// `cuInit` answers NO_DEVICE, as on a machine with a driver and no GPU.
+    /// Whether `cuInit` returns NO_DEVICE, as on a machine with a driver and no GPU.
     pub no_device: bool,
-    /// The launch of a kernel that the simulator does not know answers NOT_SUPPORTED. A program that
-    /// does not install the simulator itself gets a no-op of 10 µs instead.
+    /// Whether the launch of an unknown kernel returns NOT_SUPPORTED. In a program that does not
+    /// install the simulator itself it is a no-op of 10 µs.
     pub unknown_kernels_fail: bool,
 }
 
 impl Default for Options {
-    /// One device under the host's clock, nothing hidden; unknown kernels fail.
+    /// One device under the host's clock, no hidden function; unknown kernels fail.
     fn default() -> Options {
         Options {
             virtual_clock: false,
@@ -55,7 +56,7 @@ impl Default for Options {
 /// Why the simulator could not be installed.
 #[derive(Debug)]
 pub enum InstallError {
-    /// The library was not built, or not where it is looked for.
+    /// The library was not built, or is in none of these places.
     NotFound(Vec<PathBuf>),
     /// The library was built from other sources than this program.
     OtherBuild(PathBuf),
@@ -63,11 +64,11 @@ pub enum InstallError {
     Load(libloading::Error),
     /// The copy without the hidden functions could not be made.
     Copy(std::io::Error),
-    /// A function to hide is not among the library's symbols.
+    /// The library lacks a function to hide.
     NothingToHide(String),
     /// Another libcuda.so was loaded before.
     OtherDriver,
-    /// The simulator was installed with other options, or used before.
+    /// The simulator was installed with other options, or is already in use.
     Installed,
 }
 
@@ -88,17 +89,17 @@ impl fmt::Display for InstallError {
                 "{} was built from other sources than this program: build both again",
                 path.display()
             ),
-            InstallError::Load(error) => write!(f, "loading {FILE}: {error}"),
+            InstallError::Load(error) => write!(f, "cannot load {FILE}: {error}"),
             InstallError::Copy(error) => write!(
                 f,
-                "making a copy of {FILE} without the hidden functions: {error}"
+                "cannot write a copy of {FILE} without the hidden functions: {error}"
             ),
             InstallError::NothingToHide(symbol) => {
                 write!(f, "cannot hide `{symbol}`: the library lacks it")
             }
             InstallError::OtherDriver => f.write_str("another libcuda.so was loaded before"),
             InstallError::Installed => {
-                f.write_str("it is installed with other options, or in use already")
+                f.write_str("it was installed with other options, or is already in use")
             }
         }
     }
@@ -127,20 +128,21 @@ impl std::error::Error for InstallError {
 
 static INSTALLED: Mutex<Option<(Sim, Options)>> = Mutex::new(None);
 
-/// Loads the simulated driver with one device under the host's clock. Call it before anything of cudarc.
+/// Loads the simulated driver with one device under the host's clock. Must be called before cudarc
+/// is used.
 ///
 /// # Errors
-/// As [`install_with`].
+/// See [`install_with`].
 pub fn install() -> Result<Sim, InstallError> {
     install_with(&Options::default())
 }
 
-/// Loads the simulated driver. Call it before anything of cudarc; again with the same options it gives the
-/// installed one.
+/// Loads the simulated driver. Must be called before cudarc is used. A later call with the same
+/// options returns the installed driver.
 ///
 /// # Errors
-/// Where the library is not found or cannot be loaded, a function to hide does not exist, another driver was
-/// loaded before, or the simulator runs with other options.
+/// If the library is not found or cannot be loaded, a function to hide does not exist, another
+/// driver was loaded before, or the simulator was installed with other options.
 pub fn install_with(options: &Options) -> Result<Sim, InstallError> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((sim, with)) = &*installed {
@@ -163,7 +165,7 @@ pub fn install_with(options: &Options) -> Result<Sim, InstallError> {
     Ok(sim)
 }
 
-/// The simulator, where it is installed.
+/// The simulator, if it is installed.
 pub(crate) fn installed() -> Option<Sim> {
     let installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     installed.as_ref().map(|(sim, _)| *sim)
@@ -174,8 +176,8 @@ fn load(hide: &[String]) -> Result<Sim, InstallError> {
         Some(_) if !hide.is_empty() => return Err(InstallError::Installed),
         Some(preloaded) => preloaded,
         None => {
-            let stated = std::env::var_os("GPUPROF_SIM_DRIVER");
-            let path = library::find(FILE, stated.as_deref(), env!("OUT_DIR"))?;
+            let configured = std::env::var_os("GPUPROF_SIM_DRIVER");
+            let path = library::find(FILE, configured.as_deref(), env!("OUT_DIR"))?;
             let library = library::load(&path, hide)?;
             let functions = Functions::find(&library).map_err(InstallError::Load)?;
             if functions.build() != BUILD {
@@ -184,7 +186,7 @@ fn load(hide: &[String]) -> Result<Sim, InstallError> {
             (library, functions)
         }
     };
-    // Never unloaded: handles and function pointers into it live as long as the process.
+    // Never unloaded: the program has handles and function pointers into it.
     std::mem::forget(library);
     let found = loaded(SONAME).and_then(|library| Functions::find(&library).ok());
     if found.is_some_and(|found| found.same_library(&functions)) {
@@ -194,21 +196,22 @@ fn load(hide: &[String]) -> Result<Sim, InstallError> {
     }
 }
 
-/// The simulator, where the program's launcher put it in the driver's place. A real driver is not asked for
-/// under the name `libcuda.so`: where that is a link to it, the loader would remember the name as its own.
+/// The simulator, if the program's launcher loaded it in the driver's place. The real name comes
+/// first: if `libcuda.so` is a link to a real driver, a look-up by that name would make the loader
+/// remember it as the driver's.
 fn preloaded() -> Option<(Library, Functions)> {
     let library = loaded(REAL_SONAME).or_else(|| loaded(SONAME))?;
     let functions = Functions::find(&library).ok()?;
     Some((library, functions))
 }
 
-/// Loads the simulated libcupti where it was built, so that a `dlopen` of the real one's name finds it; it is fed by the simulated
-/// driver. A program that does not depend on it goes on without.
+/// Loads the simulated libcupti, so that a `dlopen` of the real name finds it. Does nothing if it
+/// was not built, as for programs that do not depend on it.
 pub(crate) fn add_cupti() {
-    let stated = std::env::var_os("GPUPROF_SIM_CUPTI");
-    let found = library::find(CUPTI_FILE, stated.as_deref(), env!("OUT_DIR"));
+    let configured = std::env::var_os("GPUPROF_SIM_CUPTI");
+    let found = library::find(CUPTI_FILE, configured.as_deref(), env!("OUT_DIR"));
     if let Ok(cupti) = found.and_then(|path| library::load(&path, &[])) {
-        // Never unloaded, as the driver.
+        // Never unloaded, like the driver.
         std::mem::forget(cupti);
     }
 }

@@ -163,8 +163,8 @@ impl Memory {
         Ok(unsafe { block.host.pointer.add(offset) })
     }
 
-    /// INVALID_VALUE unless the caller may copy to or from the `len` bytes at `address`. Copies check
-    /// their arguments at the call; kernels fault when they run.
+    /// INVALID_VALUE unless the caller may copy to or from the `len` bytes at `address`. Copies
+    /// check their arguments at the call; kernels fault when they run.
     pub(crate) fn check(&self, address: u64, len: usize) -> Answer {
         if len == 0 {
             return Ok(());

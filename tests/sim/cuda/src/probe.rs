@@ -1,5 +1,5 @@
-//! Whether this machine has a CUDA device, asked before cudarc loads a driver: it cannot change its mind
-//! later. Must never run driver code of this crate.
+//! Finds out whether this machine has a CUDA device, before cudarc loads a driver: cudarc cannot
+//! load another one later.
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
@@ -9,24 +9,24 @@ use crate::load;
 /// Which driver cudarc will find.
 #[derive(Clone, Copy, Debug)]
 pub enum Device {
-    /// A real device answers.
+    /// That of a real device.
     Real,
-    /// The simulator is installed.
+    /// The simulator.
     Simulated(Sim),
 }
 
-/// Takes a real device where one answers, else installs the simulator under the host's clock and says so in
-/// one line on standard error; beside it the simulated libcupti, where the program's tests or examples depend on it.
-/// `GPUPROF_SIM=1` skips the question. Call it before anything of cudarc.
+/// Installs the simulator unless the machine has a CUDA device, or if `GPUPROF_SIM=1`. It then uses
+/// the host's clock, loads the simulated libcupti if that was built, and prints one line on
+/// standard error. Must be called before cudarc is used.
 ///
 /// # Panics
-/// Where no device answers and the simulator cannot be installed.
+/// If there is no device and the simulator cannot be installed.
 pub fn real_or_simulated() -> Device {
     if let Some(sim) = load::installed() {
         return Device::Simulated(sim);
     }
     let forced = std::env::var_os("GPUPROF_SIM").is_some_and(|value| value == "1");
-    if !forced && device_answers() {
+    if !forced && has_device() {
         return Device::Real;
     }
     match load::install() {
@@ -34,7 +34,7 @@ pub fn real_or_simulated() -> Device {
             let why = if forced {
                 "GPUPROF_SIM=1"
             } else {
-                "no CUDA device answers"
+                "no CUDA device was found"
             };
             eprintln!(
                 "{why}: running on the simulated device; its times are modelled, not measured"
@@ -43,20 +43,20 @@ pub fn real_or_simulated() -> Device {
             Device::Simulated(sim)
         }
         Err(error) => {
-            panic!("no CUDA device answers and the simulated one cannot be installed: {error}")
+            panic!("no CUDA device was found, and the simulator cannot be installed: {error}")
         }
     }
 }
 
-/// Asks the installed driver library. It stays loaded: unloading a driver is not safe.
-fn device_answers() -> bool {
+/// Asks the installed driver library, which stays loaded: unloading a driver is not safe.
+fn has_device() -> bool {
     // SAFETY: loading the machine's own CUDA driver, as cudarc is about to do.
     let Ok(library) = (unsafe { Library::open(Some(load::REAL_SONAME), RTLD_NOW | RTLD_LOCAL) })
     else {
         return false;
     };
     if Functions::find(&library).is_ok() {
-        // The simulator under the real name, as a launcher places it: no real device.
+        // A launcher loaded the simulator under the real name.
         return false;
     }
     let library = Box::leak(Box::new(library));
@@ -76,6 +76,6 @@ fn device_answers() -> bool {
         return false;
     }
     // SAFETY: `devices` is writable.
-    let answer = unsafe { count(&mut devices) };
-    answer == 0 && devices > 0
+    let code = unsafe { count(&mut devices) };
+    code == 0 && devices > 0
 }

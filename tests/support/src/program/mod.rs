@@ -250,7 +250,8 @@ fn terminal(columns: u16) -> (File, OwnedFd) {
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
-    // SAFETY: the descriptors and the size are valid for the call; no name and no settings are given.
+    // SAFETY: the descriptors and the size are valid for the call; no name and no settings are
+    // given.
     let status =
         unsafe { libc::openpty(&mut ours, &mut theirs, ptr::null_mut(), ptr::null(), &size) };
     assert_eq!(status, 0, "openpty: {}", std::io::Error::last_os_error());
@@ -264,7 +265,8 @@ fn terminal(columns: u16) -> (File, OwnedFd) {
     (ours, theirs)
 }
 
-/// A shell that runs the tests in the background has them ignore SIGINT, and what they start would inherit that.
+/// A shell that runs the tests in the background has them ignore SIGINT, and what they start would
+/// inherit that.
 fn begin_with_default_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         // SAFETY: no handler is installed; the tests themselves want what is the default.

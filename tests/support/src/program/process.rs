@@ -108,7 +108,8 @@ impl Running {
     pub fn end(mut self) -> Ended {
         let status = self.wait();
         let took = self.began.elapsed();
-        // What the pipes hold after a kill is lost with it: a grandchild may keep them open for ever.
+        // What the pipes hold after a kill is lost with it: a grandchild may keep them open for
+        // ever.
         let status = status.unwrap_or_else(|| panic!("{} was killed after {took:?}", self.shown));
         let [stdout, stderr] = self.output.take().expect("it ends once");
         Ended {

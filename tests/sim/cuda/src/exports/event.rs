@@ -87,9 +87,9 @@ driver_functions! {
     }
 }
 
-/// INVALID_HANDLE if event and stream are of different contexts. On a capturing stream a plain record
-/// marks the event as captured, and an external one becomes a node. An external record on any other
-/// stream is an ILLEGAL_STATE, as on an H200 with driver 580.159.
+/// INVALID_HANDLE if event and stream are of different contexts. On a capturing stream a plain
+/// record marks the event as captured, and an external one becomes a node. An external record on
+/// any other stream is an ILLEGAL_STATE, as on an H200 with driver 580.159.
 fn record(event: Handle, stream: Handle, flags: u32) -> Answer {
     let mut state = stream_queue::lock_with_room(stream)?;
     state.crash_if_orphaned(event);

@@ -8,7 +8,8 @@ use crate::{state, stream_queue};
 
 /// The four `CUDA_GRAPH_INSTANTIATE_FLAG_*`.
 const FLAGS: u64 = 15;
-/// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH` with `_DEVICE_LAUNCH`, which exclude each other.
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH` with `_DEVICE_LAUNCH`, which exclude each
+/// other.
 const EXCLUSIVE: u64 = 1 | 4;
 
 driver_functions! {

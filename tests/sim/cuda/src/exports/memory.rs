@@ -129,8 +129,8 @@ driver_functions! {
         submit_and_wait(Operation::Upload { target, source, len })
     }
 
-    /// A copy to pageable memory returns when it is complete (API synchronization behavior, Memcpy);
-    /// one to page-locked memory, or in a capture, returns at once.
+    /// A copy to pageable memory returns when it is complete (API synchronization behavior,
+    /// Memcpy); one to page-locked memory, or in a capture, returns at once.
     fn cuMemcpyDtoHAsync_v2(target: HostPointer, source: u64, len: usize, stream: Handle) {
         match submit(stream, Operation::Download { target, source, len })? {
             Some((context, tail)) if !state::lock().memory.is_pinned(target.address()) => {

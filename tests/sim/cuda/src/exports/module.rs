@@ -145,8 +145,8 @@ driver_functions! {
 }
 
 /// The block size with the most active threads, and the number of blocks that fills the device. The
-/// block size is a multiple of the warp and at most `limit` (0: the device's limit). Of equal ones it
-/// is the largest.
+/// block size is a multiple of the warp and at most `limit` (0: the device's limit). Of equal ones
+/// it is the largest.
 fn max_potential_block_size(
     block_to_shared: Option<extern "C" fn(i32) -> usize>,
     shared_bytes: usize,

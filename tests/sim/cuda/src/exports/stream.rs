@@ -163,8 +163,8 @@ driver_functions! {
         out.write(state.streams.get(stream)?.context)
     }
 
-    /// On a capturing stream the call fails and invalidates the capture in every mode, as on an H200
-    /// with driver 580.
+    /// On a capturing stream the call fails and invalidates the capture in every mode, as on an
+    /// H200 with driver 580.
     fn cuStreamGetId(stream: Handle, out: Out<u64>) {
         let mut state = state::lock_initialized()?;
         let stream = state.stream(stream)?;

@@ -8,7 +8,8 @@ use crate::codes::Code;
 
 macro_rules! unsupported_functions {
     ($($name:ident;)*) => {$(
-        // SAFETY: the name is the driver API's, as with every other exported function of this crate.
+        // SAFETY: the name is the driver API's, as with every other exported function of this
+        // crate.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
         extern "C" fn $name() -> i32 {

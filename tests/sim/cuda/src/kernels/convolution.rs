@@ -1,19 +1,19 @@
 //! The three 13x13 convolutions of the workspace's `kernels/cuda/convolution.cu`:
 //! out[i,j] = sum over k,l of mask[k,l] * image[i-k+6, j-l+6], zero outside.
 //!
-//! The image is copied into a frame of zeros, so that no sum looks at borders, and eight results are made
-//! at once by straight-line code with constant indices: quick even where debug builds do not optimise.
+//! The image is padded with zeros, so that sums need no checks at borders, and eight results are
+//! computed at once by straight-line code with constant indices: fast even in debug builds.
 
 use super::launch::{Kernel, Launch, Resolve, Work};
 use crate::codes::Answer;
 
 const MASK: usize = 13;
-/// Results of one straight-line block, and the image columns it reads.
+/// Results that are computed at once, and the image columns that they read.
 const BLOCK: usize = 8;
 const WINDOW: usize = BLOCK + MASK - 1;
 /// (const float* image, const float* mask, float* result, int height, int width)
 const PARAMS: &[usize] = &[8, 8, 8, 4, 4];
-/// Results of one block of threads in the tiled version, whose geometry is fixed: columns, rows.
+/// Results of one thread block in the tiled version: columns, rows.
 const TILE: [u64; 2] = [32, 64];
 
 pub(super) const DOUBLE: Kernel = Kernel {
@@ -35,7 +35,7 @@ pub(super) const TILED: Kernel = Kernel {
     work: tiled_work,
 };
 
-/// The picture's size and the part of it that the launch's threads make.
+/// The image's size, and the part of it that the launch computes.
 struct Extent {
     height: usize,
     width: usize,
@@ -44,7 +44,7 @@ struct Extent {
 }
 
 impl Extent {
-    /// `columns` and `rows` that the grid covers, at most the picture's.
+    /// `columns` and `rows` are those of the grid, which may exceed the image's.
     fn new(launch: &Launch, columns: u64, rows: u64) -> Extent {
         let height = usize::try_from(launch.i32(3)).unwrap_or(0);
         let width = usize::try_from(launch.i32(4)).unwrap_or(0);
@@ -60,7 +60,7 @@ impl Extent {
         }
     }
 
-    fn plain(launch: &Launch) -> Extent {
+    fn untiled(launch: &Launch) -> Extent {
         Extent::new(launch, launch.threads(0), launch.threads(1))
     }
 
@@ -77,21 +77,21 @@ impl Extent {
     }
 }
 
-/// The image in a frame of zeros, rows of `stride` floats.
-struct Framed {
+/// The image with a border of zeros, in rows of `stride` floats.
+struct PaddedImage {
     pixels: Vec<f32>,
     stride: usize,
 }
 
-impl Framed {
-    fn new(image: &[f32], extent: &Extent) -> Framed {
+impl PaddedImage {
+    fn new(image: &[f32], extent: &Extent) -> PaddedImage {
         let stride = extent.width.next_multiple_of(BLOCK) + MASK - 1;
         let mut pixels = vec![0.0; stride * (extent.height + MASK - 1)];
         for (row, line) in image.chunks_exact(extent.width).enumerate() {
             let start = (row + MASK / 2) * stride + MASK / 2;
             pixels[start..start + extent.width].copy_from_slice(line);
         }
-        Framed { pixels, stride }
+        PaddedImage { pixels, stride }
     }
 }
 
@@ -103,7 +103,7 @@ macro_rules! convolution {
                 return Ok(());
             }
             let size = extent.height * extent.width;
-            let framed = Framed::new(&launch.read_floats(0, size, resolve)?, extent);
+            let padded = PaddedImage::new(&launch.read_floats(0, size, resolve)?, extent);
             let mask = launch.read_floats(1, MASK * MASK, resolve)?;
             let (mask, _) = mask.as_chunks::<MASK>();
             let mask: Vec<[$float; MASK]> = mask.iter().map(|row| row.map(<$float>::from)).collect();
@@ -113,8 +113,8 @@ macro_rules! convolution {
                     for (block, to) in line[..extent.columns].chunks_mut(BLOCK).enumerate() {
                         let mut sums = [0.0; BLOCK];
                         for (k, weights) in mask.iter().enumerate() {
-                            let start = (i + MASK - 1 - k) * framed.stride + block * BLOCK;
-                            if let Some(window) = framed.pixels[start..].first_chunk() {
+                            let start = (i + MASK - 1 - k) * padded.stride + block * BLOCK;
+                            if let Some(window) = padded.pixels[start..].first_chunk() {
                                 $add(&mut sums, weights, window);
                             }
                         }
@@ -126,16 +126,27 @@ macro_rules! convolution {
             })
         }
 
-        /// Adds one mask row's part to eight neighbouring results, in the order of the CUDA C.
+        /// Adds the products of one mask row to eight results, in the order of the CUDA C.
         #[inline(always)]
         fn $add(sums: &mut [$float; BLOCK], weight: &[$float; MASK], window: &[f32; WINDOW]) {
             macro_rules! tap {
-                ($to:literal: $a:literal $b:literal $c:literal $d:literal $e:literal $f:literal $g:literal
-                 $h:literal $i:literal $j:literal $k:literal $l:literal $m:literal) => {
-                    sums[$to] = sums[$to] + weight[0] * window[$a] as $float + weight[1] * window[$b] as $float + weight[2] * window[$c] as $float
-                        + weight[3] * window[$d] as $float + weight[4] * window[$e] as $float + weight[5] * window[$f] as $float + weight[6] * window[$g] as $float
-                        + weight[7] * window[$h] as $float + weight[8] * window[$i] as $float + weight[9] * window[$j] as $float + weight[10] * window[$k] as $float
-                        + weight[11] * window[$l] as $float + weight[12] * window[$m] as $float
+                ($to:literal: $a:literal $b:literal $c:literal $d:literal $e:literal $f:literal
+                 $g:literal $h:literal $i:literal $j:literal $k:literal $l:literal
+                 $m:literal) => {
+                    sums[$to] = sums[$to]
+                        + weight[0] * window[$a] as $float
+                        + weight[1] * window[$b] as $float
+                        + weight[2] * window[$c] as $float
+                        + weight[3] * window[$d] as $float
+                        + weight[4] * window[$e] as $float
+                        + weight[5] * window[$f] as $float
+                        + weight[6] * window[$g] as $float
+                        + weight[7] * window[$h] as $float
+                        + weight[8] * window[$i] as $float
+                        + weight[9] * window[$j] as $float
+                        + weight[10] * window[$k] as $float
+                        + weight[11] * window[$l] as $float
+                        + weight[12] * window[$m] as $float
                 };
             }
             tap!(0: 12 11 10 9 8 7 6 5 4 3 2 1 0);
@@ -151,7 +162,7 @@ macro_rules! convolution {
 }
 
 convolution!(
-    /// Multiplies and adds in f64: the mistake that a profile should expose.
+    /// Multiplies and adds in f64: a mistake that a profile should show.
     convolve_f64, add_f64, f64
 );
 convolution!(
@@ -160,21 +171,21 @@ convolution!(
 );
 
 fn double(launch: &Launch, resolve: Resolve<'_>) -> Answer {
-    convolve_f64(launch, &Extent::plain(launch), resolve)
+    convolve_f64(launch, &Extent::untiled(launch), resolve)
 }
 
 fn single(launch: &Launch, resolve: Resolve<'_>) -> Answer {
-    convolve_f32(launch, &Extent::plain(launch), resolve)
+    convolve_f32(launch, &Extent::untiled(launch), resolve)
 }
 
 fn tiled(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     convolve_f32(launch, &Extent::tiled(launch), resolve)
 }
 
-/// A multiply and an add per tap. The plain versions read each of the window's 13 rows anew, its columns
-/// come from the cache; one write.
+/// A multiply and an add per tap. The untiled versions read 13 values per result, one from each row
+/// of the window, because the cache has the other columns; one write.
 fn single_work(launch: &Launch) -> Work {
-    let results = Extent::plain(launch).results();
+    let results = Extent::untiled(launch).results();
     let flops = 2.0 * (MASK * MASK) as f64 * results;
     Work {
         bytes: 4.0 * (MASK + 1) as f64 * results,

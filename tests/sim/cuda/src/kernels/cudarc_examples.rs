@@ -1,5 +1,5 @@
-//! Kernels that the workspace does not have, of programs that know nothing of it: cudarc's numbered examples. Known by name
-//! and signature; the results are computed here, none of their code is taken.
+//! Kernels of cudarc's numbered examples, identified by name and signature. None of their code was
+//! copied.
 
 use super::launch::{Kernel, Launch, Resolve, Work};
 use crate::codes::Answer;

@@ -1,6 +1,6 @@
-//! Matrix products, the transpose and sums of the workspace's `kernels/cuda/{matmul,transpose,reduction}.cu`.
-//! Additions come in the order of the CUDA C, so that sums round as they do there; only the fused
-//! multiply-add of a device is two roundings here.
+//! Matrix products, the transpose and sums of the workspace's
+//! `kernels/cuda/{matmul,transpose,reduction}.cu`. Additions come in the order of the CUDA C, so
+//! that sums round as they do there; only the fused multiply-add of a device is two roundings here.
 
 use super::arithmetic::add_scaled;
 use super::launch::{Kernel, Launch, Resolve, Work};
@@ -8,11 +8,11 @@ use crate::codes::Answer;
 
 /// (const float* a, const float* b, float* result, int m, int n, int k)
 const MATMUL: &[usize] = &[8, 8, 8, 4, 4, 4];
-/// Threads of a block of the sum, whose geometry is fixed.
+/// Threads of a block of `reduce_sum`.
 const THREADS: usize = 256;
-/// Rows, and columns, of a block's part of a product; the tiled version's geometry is fixed.
+/// Rows and columns of a block's part of a tiled product.
 const PRODUCT_TILE: u64 = 16;
-/// Rows, and columns, of a block's part of a transpose, whose geometry is fixed.
+/// Rows and columns of a block's part of a transpose.
 const TRANSPOSE_TILE: u64 = 32;
 
 pub(super) const MATMUL_NAIVE: Kernel = Kernel {
@@ -49,7 +49,7 @@ pub(super) const COLUMN_SUMS: Kernel = Kernel {
     work: column_sums_work,
 };
 
-/// Rows, columns and terms of a product, and the part of it that the launch's threads make.
+/// Rows, columns and terms of a product, and the part of it that the launch computes.
 struct Product {
     m: usize,
     n: usize,
@@ -70,7 +70,8 @@ impl Product {
         }
     }
 
-    /// Two flops for each term of each result, and `reads` floats read per term of a result; one write.
+    /// Two flops for each term of each result, and `reads` floats read per term of a result; one
+    /// write.
     fn work(&self, reads: f64) -> Work {
         let results = self.rows as f64 * self.columns as f64;
         let terms = results * self.k as f64;
@@ -102,8 +103,8 @@ fn matmul(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     })
 }
 
-/// Each warp of 16×2 threads reads for itself, two values of `a` and sixteen of `b` per term, as if no cache stood
-/// between it and the other warps.
+/// Each warp of 16×2 threads reads two values of `a` and sixteen of `b` per term, without a cache
+/// that it shares with other warps.
 fn naive_work(launch: &Launch) -> Work {
     Product::new(launch).work(18.0 / 32.0)
 }
@@ -114,13 +115,13 @@ fn tiled_work(launch: &Launch) -> Work {
     Product::new(launch).work(2.0 * tile / (tile * tile))
 }
 
-/// Height and width of the matrix, and the rows and columns of it that the launch's blocks turn.
+/// Height and width of the matrix, and the rows and columns that the launch transposes.
 fn transposed(launch: &Launch) -> [usize; 4] {
     let (height, width) = (launch.size(2), launch.size(3));
-    let most = |axis: usize, n: usize| {
+    let covered = |axis: usize, n: usize| {
         (u64::from(launch.grid[axis]) * TRANSPOSE_TILE).min(n as u64) as usize
     };
-    [height, width, most(1, height), most(0, width)]
+    [height, width, covered(1, height), covered(0, width)]
 }
 
 fn transpose(launch: &Launch, resolve: Resolve<'_>) -> Answer {
@@ -157,17 +158,17 @@ fn reduce_sum(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     })
 }
 
-/// The sum of one block: a running sum per thread, then halves onto halves.
+/// The sum of one block: a sum per thread, then a tree over the threads.
 fn block_sum<'a>(parts: impl Iterator<Item = &'a [f32]>) -> f32 {
     let mut sums = [0.0; THREADS];
     for part in parts {
         add_scaled(&mut sums[..part.len()], 1.0, part);
     }
-    let mut left = THREADS;
-    while left > 1 {
-        left /= 2;
-        for i in 0..left {
-            sums[i] += sums[i + left];
+    let mut remaining = THREADS;
+    while remaining > 1 {
+        remaining /= 2;
+        for i in 0..remaining {
+            sums[i] += sums[i + remaining];
         }
     }
     sums[0]
@@ -184,7 +185,7 @@ fn reduce_sum_work(launch: &Launch) -> Work {
     }
 }
 
-/// Rows and columns of the matrix, and the columns that the launch's threads sum.
+/// Rows and columns of the matrix, and the columns that the launch sums.
 fn summed(launch: &Launch) -> [usize; 3] {
     let (rows, columns) = (launch.size(2), launch.size(3));
     [rows, columns, launch.covered(0, columns)]

@@ -1,4 +1,5 @@
-//! The kernels of the workspace's `kernels/cuda/network.cu`: bias, ReLU, softmax cross-entropy and the update.
+//! The kernels of the workspace's `kernels/cuda/network.cu`: bias, ReLU, softmax cross-entropy and
+//! the update.
 //!
 
 use super::launch::{Kernel, Launch, Resolve, Work};
@@ -41,7 +42,7 @@ pub(super) const SGD: Kernel = Kernel {
     work: sgd_work,
 };
 
-/// Columns of the matrix, and the elements that the launch's threads change.
+/// Columns of the matrix, and the elements that the launch changes.
 fn biased(launch: &Launch) -> [usize; 2] {
     let (rows, columns) = (launch.size(2), launch.size(3));
     [columns, launch.covered(0, rows * columns)]
@@ -91,7 +92,7 @@ fn relu_backward_work(launch: &Launch) -> Work {
     }
 }
 
-/// A label outside the columns is ILLEGAL_ADDRESS: a device would read beside the row.
+/// A label outside the columns is ILLEGAL_ADDRESS: a device would read outside the row.
 fn softmax_cross_entropy(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let (rows, columns) = (launch.size(4), launch.size(5));
     let covered = launch.covered(0, rows);
@@ -103,15 +104,15 @@ fn softmax_cross_entropy(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let mut losses = Vec::with_capacity(covered);
     let mut gradients = Vec::with_capacity(covered * columns);
     for (row, label) in logits.chunks_exact(columns).zip(labels) {
-        // The integers came as the bits of floats.
+        // The integers were read as the bits of floats.
         let label = label.to_bits() as usize;
-        let of_label = row.get(label).ok_or(Code::ILLEGAL_ADDRESS)?;
+        let label_logit = row.get(label).ok_or(Code::ILLEGAL_ADDRESS)?;
         let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let sum: f32 = row.iter().map(|logit| (logit - largest).exp()).sum();
-        losses.push(sum.ln() - (of_label - largest));
+        losses.push(sum.ln() - (label_logit - largest));
         gradients.extend(row.iter().enumerate().map(|(j, logit)| {
-            let wanted = if j == label { 1.0 } else { 0.0 };
-            ((logit - largest).exp() / sum - wanted) / rows as f32
+            let target = if j == label { 1.0 } else { 0.0 };
+            ((logit - largest).exp() / sum - target) / rows as f32
         }));
     }
     launch.write_floats(2, covered, resolve, |to| to.copy_from_slice(&losses))?;
@@ -120,8 +121,8 @@ fn softmax_cross_entropy(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     })
 }
 
-/// Logits read, gradient written, and a label and a loss per row; seven operations per element, the exponential
-/// that is taken twice among them, and three per row.
+/// Logits read, gradient written, and a label and a loss per row; seven operations per element,
+/// including two exponentials, and three per row.
 fn softmax_work(launch: &Launch) -> Work {
     let rows = launch.covered(0, launch.size(4)) as f64;
     let columns = launch.size(5) as f64;

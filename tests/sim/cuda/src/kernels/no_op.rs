@@ -1,11 +1,11 @@
-//! Kernels without a signature here, for programs that do not know the simulator: no-ops.
+//! No-ops for unknown kernels, in programs that do not install the simulator themselves.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::launch::{Kernel, Work};
 
-/// How long one takes, in ns.
+/// The duration of a no-op in ns.
 const NO_OP_NS: u64 = 10_000;
 
 /// The no-op for the kernel `name`, which its first use reports on standard error.
@@ -14,9 +14,9 @@ pub(crate) fn no_op(name: &str) -> &'static Kernel {
     let mut no_ops = NO_OPS.lock().unwrap_or_else(PoisonError::into_inner);
     no_ops.entry(name.to_owned()).or_insert_with(|| {
         eprintln!(
-            "simulated device: kernel `{name}` is unknown, its launches do nothing for 10 µs"
+            "simulated device: kernel `{name}` is unknown; each launch does nothing and takes 10 µs"
         );
-        // Leaked, as the known kernels are statics; once per name.
+        // Leaked once per name, because the known kernels are static.
         Box::leak(Box::new(Kernel {
             name: Box::leak(Box::from(name)),
             params: &[],

@@ -1,4 +1,4 @@
-//! The kernel of the workspace's `kernels/cuda/spin.cu`: it lasts as long as it is told and computes nothing.
+//! The kernel of the workspace's `kernels/cuda/spin.cu`: it runs for the given time.
 //!
 
 use super::launch::{Kernel, Work};

@@ -1,13 +1,15 @@
-//! The kernels of the workspace's `kernels/cuda/transformer.cu`: embedding, layer norm, causal softmax and the merging of
-//! heads. Sums come in the order of the elements; a device adds them as a tree.
+//! The kernels of the workspace's `kernels/cuda/transformer.cu`: embedding, layer norm, causal
+//! softmax and the merging of heads. Sums come in the order of the elements; a device adds them as
+//! a tree.
 
 use super::launch::{Kernel, Launch, Resolve, Work};
 use crate::codes::Answer;
 
-/// What keeps a row without variance from a division by zero.
+/// Prevents a division by zero for a row without variance.
 const EPSILON: f32 = 1e-5;
 
-/// (const int* tokens, const float* table, const float* positions, float* result, int rows, int length, int columns)
+/// (const int* tokens, const float* table, const float* positions, float* result, int rows,
+/// int length, int columns)
 pub(super) const EMBED: Kernel = Kernel {
     name: "embed",
     params: &[8, 8, 8, 8, 4, 4, 4],
@@ -36,7 +38,7 @@ pub(super) const MERGE_HEADS: Kernel = Kernel {
     work: |launch| streamed(2.0 * merged(launch) as f64, 0.0),
 };
 
-/// So many floats moved, with so many flops each.
+/// The work of moving `floats` with `flops` each.
 fn streamed(floats: f64, flops: f64) -> Work {
     Work {
         bytes: 4.0 * floats,
@@ -45,24 +47,25 @@ fn streamed(floats: f64, flops: f64) -> Work {
     }
 }
 
-/// Rows of the kernels that take a block for each.
+/// Rows of the kernels with one block per row.
 fn rows(launch: &Launch) -> usize {
     launch.grid[0] as usize
 }
 
-/// Results that have a thread of their own.
+/// Results that have a thread.
 fn embedded(launch: &Launch) -> usize {
     launch.covered(0, launch.size(4) * launch.size(6))
 }
 
-/// A token outside the table is ILLEGAL_ADDRESS where its row lies outside every allocation, as on a device.
+/// A token outside the table is ILLEGAL_ADDRESS if its row is outside every allocation, as on a
+/// device.
 fn embed(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     let (length, columns) = (launch.size(5), launch.size(6));
     let covered = embedded(launch);
     if covered == 0 {
         return Ok(());
     }
-    // The integers came as the bits of floats.
+    // The integers were read as the bits of floats.
     let tokens = launch.read_floats(0, covered.div_ceil(columns), resolve)?;
     let tokens: Vec<usize> = tokens.iter().map(|bits| bits.to_bits() as usize).collect();
     let largest = tokens.iter().max().map_or(0, |token| token + 1);
@@ -106,11 +109,11 @@ fn causal_softmax(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     }
     launch.write_floats(0, rows(launch) * length, resolve, |scores| {
         for (i, row) in scores.chunks_exact_mut(length).enumerate() {
-            let (seen, later) = row.split_at_mut(i % length + 1);
-            seen.iter_mut().for_each(|score| *score *= scale);
-            let largest = seen.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let sum: f32 = seen.iter().map(|score| (score - largest).exp()).sum();
-            for score in seen {
+            let (visible, later) = row.split_at_mut(i % length + 1);
+            visible.iter_mut().for_each(|score| *score *= scale);
+            let largest = visible.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let sum: f32 = visible.iter().map(|score| (score - largest).exp()).sum();
+            for score in visible {
                 *score = (*score - largest).exp() / sum;
             }
             later.fill(0.0);
@@ -118,7 +121,7 @@ fn causal_softmax(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     })
 }
 
-/// Results that have a thread of their own.
+/// Results that have a thread.
 fn merged(launch: &Launch) -> usize {
     launch.covered(0, launch.size(2) * launch.size(3) * launch.size(4))
 }
