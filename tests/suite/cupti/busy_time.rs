@@ -44,7 +44,7 @@ fn kernels_that_run_beside_each_other_count_once() {
     let (a, b) = (t.gpu.another_stream(), t.gpu.another_stream());
     let session = t.session();
     beside_each_other(&t, &a, &b);
-    t.settle();
+    t.synchronize();
     beside_each_other(&t, &a, &b);
     let profile = t.finish(session);
     // From the first kernel's start to the second one's end, without a gap.
@@ -97,7 +97,7 @@ fn under_sampling_busy_time_is_exact_and_idle_time_an_estimate() {
         .expect("no other session is open");
     for _ in 0..400 {
         with_pauses(&t, &t.gpu.stream);
-        t.settle();
+        t.synchronize();
     }
     let profile = t.finish(session);
     assert_eq!(busy(&profile, "with_pauses"), (240_000, 400, 800, 800));

@@ -107,12 +107,12 @@ fn a_call_whose_span_is_not_read_leaves_no_idle_time_to_tell() {
     let t = tier();
     let session = t.session();
     with_a_pause(&t);
-    t.settle();
+    t.synchronize();
     let one = gpuprof::collect();
     assert_eq!(work(&one, "with_a_pause").idle_ns, Some(8_000));
     t.sim.fail("cuEventElapsedTime_v2", 1, 1, 999);
     with_a_pause(&t);
-    t.settle();
+    t.synchronize();
     let profile = t.finish(session);
     assert_eq!(busy(&profile, "with_a_pause").1, 2);
     assert_eq!(work(&profile, "with_a_pause").idle_ns, None);

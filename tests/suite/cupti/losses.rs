@@ -47,7 +47,7 @@ fn calls_that_end_faster_than_they_are_taken_note_of_are_counted() {
             scope.spawn(|| (0..200_000).for_each(|_| quick()));
         }
     });
-    let profile = t.finish_whatever(session);
+    let profile = t.finish_unchecked(session);
     let (calls, lost) = (
         function(&profile, "quick").calls,
         cupti(&profile).dropped_calls,
@@ -65,7 +65,7 @@ fn what_comes_when_only_a_sum_is_left_is_late() {
     // All but what waits in one buffer with the long one, which is not over, belong to their call:
     // a record that was read may still wait for the other record of its launch.
     until(|| work(&session.snapshot(), "two_streams").launches > 70_000);
-    let profile = t.finish_whatever(session);
+    let profile = t.finish_unchecked(session);
     // The long one, and the short ones that came with it.
     let late = cupti(&profile).late_records;
     assert!((1..5_000).contains(&late), "{late}");
@@ -84,7 +84,7 @@ fn what_comes_when_its_call_is_closed_is_late() {
     one(&t, &t.gpu.stream);
     (0..70_000).for_each(|_| quick());
     drop(session.snapshot());
-    let profile = t.finish_whatever(session);
+    let profile = t.finish_unchecked(session);
     assert_eq!(cupti(&profile).late_records, 1);
     assert_eq!(busy(&profile, "one"), (1_000_000, 1, 1, 1));
 }
@@ -96,11 +96,11 @@ fn what_was_waited_for_long_enough_is_unfinished() {
     let session = t.session();
     t.cupti.drop_record(CONCURRENT_KERNEL, 1);
     t.gpu.kernel(100);
-    t.settle();
+    t.synchronize();
     for _ in 0..610 {
         drop(gpuprof::collect());
     }
-    let profile = t.finish_whatever(session);
+    let profile = t.finish_unchecked(session);
     assert_eq!(
         (cupti(&profile).dropped_records, cupti(&profile).unfinished),
         (1, 1)

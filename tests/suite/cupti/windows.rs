@@ -72,7 +72,7 @@ fn of_a_call_that_a_reset_falls_into_counts_what_it_launches_after() {
     let session = t.session();
     encloses(&t, &t.gpu.stream, || {
         step(&t, &t.gpu.stream, 1_000);
-        t.settle();
+        t.synchronize();
         t.cpu(1);
         gpuprof::reset();
         t.cpu(1);
@@ -92,7 +92,7 @@ fn sessions_know_nothing_of_each_other() {
         assert_eq!(all_kernels(&profile), (1, ns));
         t.cpu(1);
         step(&t, &t.gpu.stream, 5_000);
-        t.settle();
+        t.synchronize();
     }
     // One that does not ask for it has nothing of it.
     let session = t.w.session();
@@ -106,10 +106,10 @@ fn a_snapshot_has_what_was_read_and_a_report_all_of_it() {
     let t = tier();
     let session = t.session();
     step(&t, &t.gpu.stream, 100);
-    t.settle();
+    t.synchronize();
     until(|| all_kernels(&session.snapshot()) == (1, 100));
     step(&t, &t.gpu.stream, 100);
-    t.settle();
+    t.synchronize();
     let twice = gpuprof::collect();
     assert_eq!(all_kernels(&twice), (2, 200));
     assert_eq!(busy(&twice, "step"), (200, 2, 2, 2));
@@ -136,7 +136,7 @@ fn under_a_schedule_active_steps_count() {
     for number in 1..=10 {
         step(&t, &t.gpu.stream, 100 * number);
         t.gpu.kernel(1);
-        t.settle();
+        t.synchronize();
         t.cpu(1);
         gpuprof::step();
         t.cpu(1);
@@ -189,7 +189,7 @@ fn cycles_of(t: &Tier, steps: u32, mut step: impl FnMut(u32)) -> (Profile, Vec<P
         gpuprof::step();
         t.cpu(1);
     }
-    let profile = t.finish_whatever(session);
+    let profile = t.finish_unchecked(session);
     let cycles = std::mem::take(&mut *cycles.lock().expect("lock"));
     (profile, cycles)
 }
@@ -201,7 +201,7 @@ fn what_is_lost_in_a_cycle_is_told_there_and_in_no_other() {
             t.cupti.drop_record(CONCURRENT_KERNEL, 1);
         }
         step(&t, &t.gpu.stream, 100);
-        t.settle();
+        t.synchronize();
     });
     let told = |profile: &Profile| (cupti(profile).dropped_records, cupti(profile).unfinished);
     let of_cycles: Vec<_> = cycles.iter().map(told).collect();
@@ -219,7 +219,7 @@ fn what_comes_after_its_cycle_is_unfinished_there_and_whole_in_the_sum() {
     t.finish(t.session());
     let (profile, cycles) = cycles_of(&t, 4, |number| {
         step(&t, &t.gpu.stream, 100);
-        t.settle();
+        t.synchronize();
         if number == 2 {
             t.gpu.kernel_on(&stream, 50_000);
         }
@@ -238,7 +238,7 @@ fn the_latency_of_a_graphs_launch_is_in_its_cycle() {
     let graph = Graph::new(capture(&stream, || t.gpu.kernel_on(&stream, 1_000)));
     let (profile, cycles) = cycles_of(&t, 4, |_| {
         launch(&t, &graph, 1_000);
-        t.settle();
+        t.synchronize();
     });
     for cycle in &cycles {
         assert_eq!(cycle.kernels[0].launch_latency.calls, 2);

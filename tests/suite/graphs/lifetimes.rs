@@ -7,7 +7,7 @@ use std::thread;
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::{CudaGraph, CudaStream};
 use gpuprof::{Graph, gpu_profile};
-use support::graph_capture::{MODE, around, capture, launch, layer, model};
+use support::graph_capture::{CAPTURE_MODE, around, capture, launch, layer, model};
 use support::suite::Module;
 use support::tests;
 use support::{World, function, gpu, gpu_times, world};
@@ -152,17 +152,17 @@ fn what_is_not_whole_in_the_graph_is_captured_and_no_more() {
     let w = world();
     let stream = w.gpu.another_stream();
     let session = w.session();
-    stream.begin_capture(MODE).expect("begin");
+    stream.begin_capture(CAPTURE_MODE).expect("begin");
     let mut ended = None;
     around(&stream, || {
         ended = stream.end_capture(Flags(0)).expect("whole");
     });
     let first = Graph::new(ended.take().expect("a graph"));
     // One that ends in the next capture.
-    stream.begin_capture(MODE).expect("begin");
+    stream.begin_capture(CAPTURE_MODE).expect("begin");
     around(&stream, || {
         drop(stream.end_capture(Flags(0)).expect("whole"));
-        stream.begin_capture(MODE).expect("begin");
+        stream.begin_capture(CAPTURE_MODE).expect("begin");
     });
     layer(&w, &stream);
     let second = Graph::new(

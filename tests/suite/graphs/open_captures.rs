@@ -9,7 +9,7 @@ use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaStream, result, sys};
 use gpuprof::{Graph, gpu_profile};
 use simcuda::Sim;
-use support::foreign_context::{Lent, Other};
+use support::foreign_context::{ForeignContext, RawStream};
 use support::suite::Module;
 use support::tests;
 use support::{World, function, gpu, gpu_times, until, world};
@@ -88,7 +88,7 @@ fn nested(w: &World, stream: &Arc<CudaStream>, depth: u32) {
 }
 
 #[gpu_profile]
-fn lent(_lent: &Lent, inside: impl FnOnce()) {
+fn lent(_lent: &RawStream, inside: impl FnOnce()) {
     inside();
 }
 
@@ -96,7 +96,8 @@ fn nothing_rests_on_what_documents_leave_open() {
     let w = world();
     let (captured, free) = (w.gpu.another_stream(), w.gpu.another_stream());
     for mode in MODES {
-        let others = [true, false].map(|tells| (Other::new(w.sim).expect("a context"), tells));
+        let others =
+            [true, false].map(|tells| (ForeignContext::new(w.sim).expect("a context"), tells));
         w.gpu.context.bind_to_thread().expect("bind");
         let session = w.session();
         free.begin_capture(mode).expect("begin");
@@ -115,7 +116,7 @@ fn nothing_rests_on_what_documents_leave_open() {
         nested(&w, &free, 200);
         // Contexts that are met for the first time now.
         for (other, tells_context) in &others {
-            lent(&other.lend(other.stream, *tells_context), || ());
+            lent(&other.raw_stream(other.stream, *tells_context), || ());
         }
         w.cpu(1_000_000);
         until(|| session.snapshot().diagnostics.timed_calls >= 205);
@@ -144,12 +145,12 @@ fn capture(stream: sys::CUstream, mode: Mode, inside: impl FnOnce()) {
 fn a_captured_stream_of_an_unknown_context_is_asked_for_nothing_else() {
     let w = world();
     for mode in MODES {
-        let other = Other::new(w.sim).expect("a context");
+        let other = ForeignContext::new(w.sim).expect("a context");
         let session = w.session();
-        other.inside(|| {
+        other.with_current(|| {
             capture(other.stream, mode, || {
                 w.sim.reset_calls();
-                lent(&other.lend(other.stream, false), || ());
+                lent(&other.raw_stream(other.stream, false), || ());
                 assert_eq!(w.sim.calls_here("cuStreamIsCapturing"), 1);
                 for name in ["cuStreamGetCtx", "cuStreamGetId", "cuEventRecord"] {
                     assert_eq!(w.sim.calls_here(name), 0, "{name}");
@@ -164,11 +165,11 @@ fn a_captured_stream_of_an_unknown_context_is_asked_for_nothing_else() {
 
 fn the_null_stream_beside_the_capture_of_a_blocking_one() {
     let w = world();
-    let other = Other::new(w.sim).expect("a context");
-    let null = other.lend(ptr::null_mut(), true);
+    let other = ForeignContext::new(w.sim).expect("a context");
+    let null = other.raw_stream(ptr::null_mut(), true);
     for mode in MODES {
         let session = w.session();
-        other.inside(|| {
+        other.with_current(|| {
             // To ask the null stream anything but whether it captures would spoil the capture.
             capture(other.blocking, mode, || lent(&null, || ()));
             // One that begins before and ends inside, and one the other way round.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use cudarc::driver::sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
 use gpuprof::gpu_profile;
-use support::foreign_context::{Lent, Other};
+use support::foreign_context::{ForeignContext, RawStream};
 use support::suite::Module;
 use support::tests;
 use support::{Gpu, function, gpu_times, world};
@@ -18,7 +18,7 @@ pub(crate) const MODULE: Module = Module::new(
 );
 
 #[gpu_profile]
-fn around(_lent: &Lent, inside: impl FnOnce()) {
+fn around(_lent: &RawStream, inside: impl FnOnce()) {
     inside();
 }
 
@@ -29,8 +29,8 @@ fn on(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
 
 fn a_faulty_kernel_breaks_its_own_context_alone() {
     let w = world();
-    let other = Other::new(w.sim).expect("a context");
-    let lent = other.lend(other.stream, true);
+    let other = ForeignContext::new(w.sim).expect("a context");
+    let lent = other.raw_stream(other.stream, true);
     w.warm_up(|| around(&lent, || ()));
     let session = w.session();
     let broken = Err(CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use support::foreign_context::{Lent, Other};
+use support::foreign_context::{ForeignContext, RawStream};
 use support::suite::Module;
 use support::tests;
 use support::{World, cpu_times, gpu_times, until, world};
@@ -108,7 +108,7 @@ fn a_stall_of_the_host_is_in_both_times() {
 }
 
 #[gpu_profile]
-fn lent(_lent: &Lent, inside: impl FnOnce()) {
+fn lent(_lent: &RawStream, inside: impl FnOnce()) {
     inside();
 }
 
@@ -116,8 +116,8 @@ fn the_event_floor_is_shown_and_not_subtracted() {
     let w = world();
     w.sim.set_event_ns(400);
     // A context of its own: the floor is measured once in each.
-    let other = Other::new(w.sim).expect("a context");
-    let stream = other.lend(other.stream, true);
+    let other = ForeignContext::new(w.sim).expect("a context");
+    let stream = other.raw_stream(other.stream, true);
     let session = w.session();
     lent(&stream, || ());
     until(|| {

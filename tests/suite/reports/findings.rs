@@ -75,7 +75,7 @@ fn tiny_kernels_that_wait_for_their_launches() {
         profile(&t, || {
             for _ in 0..30 {
                 step(&t, &t.gpu.stream, kernel_ns, host_ns);
-                t.settle();
+                t.synchronize();
             }
         })
     };
@@ -168,7 +168,7 @@ fn pageable_copies_and_pieces_on_one_stream() {
     let mut page_locked = page_locked.expect("memory");
     page_locked.as_mut_slice().expect("host memory").fill(1.0);
     let mut to = stream.alloc_zeros::<f32>(LEN).expect("memory");
-    t.settle();
+    t.synchronize();
 
     let copied = profile(&t, || {
         for _ in 0..10 {
@@ -200,7 +200,7 @@ fn pieces_of_calls_that_take_turns_on_streams() {
         from.as_mut_slice().expect("host memory").fill(1.0);
         (from, t.gpu.stream.alloc_zeros::<f32>(LEN).expect("memory"))
     });
-    t.settle();
+    t.synchronize();
     let mut turns = |after_each: &dyn Fn()| {
         let run = profile(&t, || {
             for call in 0..4 {
@@ -219,7 +219,7 @@ fn pieces_of_calls_that_take_turns_on_streams() {
     // none beside it.
     assert_eq!(turns(&|| t.cpu(70 * US)), (Some(40 * US), 0));
     // Each call when the one before is over: on whatever stream, nothing overlaps.
-    assert_eq!(turns(&|| t.settle()), (Some(4 * 8 * 40 * US), 1));
+    assert_eq!(turns(&|| t.synchronize()), (Some(4 * 8 * 40 * US), 1));
     t.sim.set_kernel_ns("memcpy", 0);
 }
 
@@ -257,7 +257,7 @@ fn stated_work_against_the_peaks() {
         profile(&t, || {
             for _ in 0..10 {
                 rated(&t, &t.gpu.stream, bytes, flops);
-                t.settle();
+                t.synchronize();
             }
         })
     };
@@ -308,7 +308,7 @@ fn calls_that_take_far_longer_than_others() {
                     if call % 20 == 0 { slow_ns } else { 10 * US },
                     0,
                 );
-                t.settle();
+                t.synchronize();
             }
         })
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cudarc::driver::{CudaContext, CudaStream};
 use gpuprof::{HasStream, gpu_profile};
-use support::foreign_context::{Lent, Other};
+use support::foreign_context::{ForeignContext, RawStream};
 use support::suite::Module;
 use support::tests;
 use support::{Gpu, World, function, gpu, gpu_times, until, world_with};
@@ -35,7 +35,7 @@ fn world() -> World {
 }
 
 #[gpu_profile]
-fn around(_lent: &Lent, inside: impl FnOnce()) {
+fn around(_lent: &RawStream, inside: impl FnOnce()) {
     inside();
 }
 
@@ -46,10 +46,10 @@ fn on(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
 
 fn two_contexts_of_one_device_have_events_of_their_own() {
     let w = world();
-    let other = Other::new(w.sim).expect("a context");
+    let other = ForeignContext::new(w.sim).expect("a context");
     let session = w.session();
     for tells_context in [true, false] {
-        around(&other.lend(other.stream, tells_context), || {
+        around(&other.raw_stream(other.stream, tells_context), || {
             other.kernel(other.stream, 3_000).expect("launch");
             on(&w.gpu, &w.gpu.stream, 50_000);
         });
@@ -157,10 +157,10 @@ fn a_raw_context_at_the_address_of_one_that_is_gone_is_another() {
     let session = w.session();
     let mut addresses = Vec::new();
     for ns in [1_000, 20_000, 300_000] {
-        let other = Other::new(w.sim).expect("a context");
+        let other = ForeignContext::new(w.sim).expect("a context");
         addresses.push(other.context as usize);
         for tells_context in [true, false] {
-            around(&other.lend(other.stream, tells_context), || {
+            around(&other.raw_stream(other.stream, tells_context), || {
                 other.kernel(other.stream, ns).expect("launch");
             });
         }
@@ -179,8 +179,8 @@ fn a_raw_context_at_the_address_of_one_that_is_gone_is_another() {
 fn a_raw_context_that_ends_before_its_times_are_read_loses_them_and_no_more() {
     let w = world();
     w.sim.reuse_handles(true);
-    let other = Other::new(w.sim).expect("a context");
-    let lent = other.lend(other.stream, true);
+    let other = ForeignContext::new(w.sim).expect("a context");
+    let lent = other.raw_stream(other.stream, true);
     w.warm_up(|| around(&lent, || ()));
     let session = w.session();
     around(&lent, || {
@@ -188,8 +188,8 @@ fn a_raw_context_that_ends_before_its_times_are_read_loses_them_and_no_more() {
     });
     other.destroy();
     // At the same address: an event of the old one must not be taken for the new one's.
-    let other = Other::new(w.sim).expect("a context");
-    let lent = other.lend(other.stream, true);
+    let other = ForeignContext::new(w.sim).expect("a context");
+    let lent = other.raw_stream(other.stream, true);
     w.sim.reset_calls();
     around(&lent, || other.kernel(other.stream, 700).expect("launch"));
     other.synchronize().expect("synchronize");
@@ -210,8 +210,8 @@ fn raw_contexts_that_have_ended_pile_up_nothing() {
     let w = world();
     let session = w.session();
     let round = || {
-        let other = Other::new(w.sim).expect("a context");
-        around(&other.lend(other.stream, true), || {
+        let other = ForeignContext::new(w.sim).expect("a context");
+        around(&other.raw_stream(other.stream, true), || {
             other.kernel(other.stream, 1_000).expect("launch");
         });
         other.synchronize().expect("synchronize");
@@ -239,14 +239,14 @@ fn resident_bytes() -> usize {
 
 fn the_null_stream_waits_for_blocking_streams_as_ever() {
     let w = world();
-    let other = Other::new(w.sim).expect("a context");
+    let other = ForeignContext::new(w.sim).expect("a context");
     let null = ptr::null_mut();
     let session = w.session();
     let began = w.sim.now();
     other.kernel(other.blocking, 40_000).expect("launch");
     // Null means the current context's.
-    other.inside(|| {
-        around(&other.lend(null, true), || {
+    other.with_current(|| {
+        around(&other.raw_stream(null, true), || {
             other.kernel(null, 1_000).expect("launch");
         });
     });
@@ -262,11 +262,11 @@ fn the_null_stream_waits_for_blocking_streams_as_ever() {
 
 fn gpuprofs_own_stream_takes_no_part_in_the_null_streams_order() {
     let w = world();
-    let other = Other::new(w.sim).expect("a context");
+    let other = ForeignContext::new(w.sim).expect("a context");
     let session = w.session();
     other.kernel(ptr::null_mut(), 1_000_000).expect("launch");
     w.sim.reset_calls();
-    around(&other.lend(other.stream, true), || ());
+    around(&other.raw_stream(other.stream, true), || ());
     // The event overhead is read and its stream put away while the null stream is busy and no time
     // passes.
     until(|| w.sim.calls("cuStreamDestroy_v2") > 0);
@@ -277,10 +277,10 @@ fn gpuprofs_own_stream_takes_no_part_in_the_null_streams_order() {
 
 fn a_lent_stream_is_what_it_says() {
     let w = world();
-    let other = Other::new(w.sim).expect("a context");
+    let other = ForeignContext::new(w.sim).expect("a context");
     let session = w.session();
-    around(&other.lend(other.stream, false), || {
-        let lent = other.lend(other.stream, true);
+    around(&other.raw_stream(other.stream, false), || {
+        let lent = other.raw_stream(other.stream, true);
         let _same = lent.stream_ref();
         around(&lent, || other.kernel(other.stream, 700).expect("launch"));
     });

@@ -1,9 +1,9 @@
-//! What holds in every profile, whatever was measured.
+//! What is true of every profile.
 
 use gpuprof::profile::{Function, GpuSpanStats, SpanStats, UntimedReasons};
 use gpuprof::{Profile, Sampling};
 
-/// Panics where `profile` contradicts itself.
+/// Panics if `profile` contradicts itself.
 pub fn assert_consistent(profile: &Profile) {
     for function in &profile.functions {
         functions_add_up(profile, function);
@@ -28,7 +28,7 @@ fn functions_add_up(profile: &Profile, f: &Function) {
     assert_eq!(
         with_stream,
         if f.has_stream { f.calls + f.replays } else { 0 },
-        "{name}: a call is lost"
+        "{name}: a call is not counted"
     );
     gpu_adds_up(profile, f);
 }
@@ -37,9 +37,9 @@ fn gpu_adds_up(profile: &Profile, f: &Function) {
     let name = &f.name;
     assert_eq!(f.gpu.is_some(), !f.gpu_by_device.is_empty(), "{name}");
     let Some(gpu) = &f.gpu else { return };
-    // A call on several devices counts on each.
+    // A call on several devices is counted on each.
     let parts: Vec<&GpuSpanStats> = f.gpu_by_device.iter().map(|part| &part.gpu).collect();
-    let sum = |of: fn(&GpuSpanStats) -> u64| parts.iter().map(|part| of(part)).sum::<u64>();
+    let sum = |value: fn(&GpuSpanStats) -> u64| parts.iter().map(|part| value(part)).sum::<u64>();
     let counted = sum(|part| part.timed_calls);
     let is_sample =
         profile.diagnostics.sampling != Sampling::EveryCall || f.untimed.sampled_out > 0;
@@ -49,18 +49,21 @@ fn gpu_adds_up(profile: &Profile, f: &Function) {
     {
         times_add_up(name, times, (!is_sample).then_some(calls));
         let counted: u64 = times.histogram.iter().map(|bucket| bucket.count).sum();
-        assert!(counted >= calls, "{name}: each stands for one or more");
+        assert!(
+            counted >= calls,
+            "{name}: each represents one or more calls"
+        );
     }
     assert!(gpu.timed_calls > 0 && gpu.timed_calls <= counted, "{name}");
-    // Of a sample each is rounded.
-    let apart = gpu.timed_ns.abs_diff(sum(|part| part.timed_ns));
-    let rounded = if is_sample { parts.len() as u64 } else { 0 };
-    assert!(apart <= rounded, "{name}: devices");
+    // The part of each device in a sample is rounded.
+    let difference = gpu.timed_ns.abs_diff(sum(|part| part.timed_ns));
+    let rounding = if is_sample { parts.len() as u64 } else { 0 };
+    assert!(difference <= rounding, "{name}: devices");
     if gpu.estimate.is_none() {
         let total = sum(|part| part.times.total_ns);
         assert_eq!(gpu.times.total_ns, total, "{name}: devices");
-        let own = sum(|part| part.times.self_ns);
-        assert_eq!(gpu.times.self_ns, own, "{name}: devices");
+        let total = sum(|part| part.times.self_ns);
+        assert_eq!(gpu.times.self_ns, total, "{name}: devices");
     }
     assert_eq!(gpu.estimate.is_some(), f.untimed.sampled_out > 0, "{name}");
 }
@@ -89,17 +92,17 @@ fn times_add_up(name: &str, times: &SpanStats, calls: Option<u64>) {
 }
 
 fn tree_adds_up(profile: &Profile) {
-    for (at, node) in profile.tree.iter().enumerate() {
-        let before = profile.tree.get(..at).unwrap_or_default();
+    for (index, node) in profile.tree.iter().enumerate() {
+        let before = profile.tree.get(..index).unwrap_or_default();
         assert!(
             before.iter().all(|other| other.id != node.id),
-            "{}: two nodes of one id",
+            "{}: two nodes have one id",
             node.name
         );
         assert!(
             node.parent
                 .is_none_or(|parent| before.iter().any(|other| other.id == parent)),
-            "{}: its parent does not stand before it",
+            "{}: its parent does not precede it",
             node.name
         );
         assert_eq!(
@@ -108,33 +111,35 @@ fn tree_adds_up(profile: &Profile) {
         );
         assert!(node.cpu_self_ns <= node.cpu_total_ns, "{}", node.name);
     }
-    for (at, function) in profile.functions.iter().enumerate() {
+    for (index, function) in profile.functions.iter().enumerate() {
         let nodes = || {
             profile
                 .tree
                 .iter()
-                .filter(move |node| node.function as usize == at)
+                .filter(move |node| node.function as usize == index)
         };
         let name = &function.name;
         let calls: u64 = nodes().map(|node| node.calls).sum();
         assert_eq!(calls, function.calls, "{name}: calls in the tree");
         let replays: u64 = nodes().map(|node| node.replays).sum();
         assert_eq!(replays, function.replays, "{name}: replays in the tree");
-        let own: u64 = nodes().map(|node| node.cpu_self_ns).sum();
+        let self_ns: u64 = nodes().map(|node| node.cpu_self_ns).sum();
         match profile.diagnostics.misnested {
-            0 => assert_eq!(own, function.cpu.self_ns, "{name}: self times in the tree"),
+            0 => assert_eq!(
+                self_ns, function.cpu.self_ns,
+                "{name}: self times in the tree"
+            ),
             _ => assert!(
-                own >= function.cpu.self_ns,
+                self_ns >= function.cpu.self_ns,
                 "{name}: self times in the tree"
             ),
         }
         let Some(gpu) = &function.gpu else { continue };
         if gpu.estimate.is_none() {
-            let own: u64 = nodes().filter_map(|node| node.gpu_self_ns).sum();
-            // Recursive calls on several streams overlap; their function's self time is then its
-            // total.
+            let self_ns: u64 = nodes().filter_map(|node| node.gpu_self_ns).sum();
+            // Recursive calls on several streams overlap, so that self time equals total time.
             assert_eq!(
-                own.min(gpu.times.total_ns),
+                self_ns.min(gpu.times.total_ns),
                 gpu.times.self_ns,
                 "{name}: GPU self times in the tree"
             );
@@ -146,7 +151,7 @@ fn tree_adds_up(profile: &Profile) {
 
 fn diagnostics_add_up(profile: &Profile) {
     let diagnostics = &profile.diagnostics;
-    let sum = |of: &dyn Fn(&Function) -> u64| profile.functions.iter().map(of).sum::<u64>();
+    let sum = |value: &dyn Fn(&Function) -> u64| profile.functions.iter().map(value).sum::<u64>();
     let timed = |f: &Function| f.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     assert_eq!(diagnostics.calls, sum(&|f| f.calls));
     assert_eq!(diagnostics.replays, sum(&|f| f.replays));

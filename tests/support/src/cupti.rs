@@ -1,5 +1,4 @@
-//! The simulated libcupti beside the simulated driver, and what a profile tells of kernels, copies
-//! and calls.
+//! The simulated world with its libcupti, and what a profile reports of kernels, copies and calls.
 
 use std::ops::Deref;
 
@@ -23,12 +22,12 @@ impl Deref for Tier {
     }
 }
 
-/// Takes the world for this test, with nothing out of the ordinary.
+/// The world of this process with the default behaviour of libcupti.
 pub fn tier() -> Tier {
     tier_with(1)
 }
 
-/// The same with so many devices; the first call of the process decides.
+/// The same with `devices` devices; the first call in a process decides.
 pub fn tier_with(devices: u32) -> Tier {
     let w = world_with(devices);
     let cupti = simcupti::install().expect("the simulated libcupti is built");
@@ -42,28 +41,28 @@ pub fn tier_with(devices: u32) -> Tier {
     Tier { w, cupti }
 }
 
-/// A session that is to know of kernels, to be built further.
+/// The settings of a session with CUPTI.
 pub fn builder() -> SessionBuilder {
     Session::builder().cupti(true)
 }
 
 impl Tier {
-    /// A session that knows of kernels.
+    /// A session with CUPTI.
     pub fn session(&self) -> Session {
-        // What was launched at the very moment at which a window begins is in it.
+        // A launch at the time at which the window begins would belong to it.
         self.cpu(1_000);
         builder().start().expect("no other session is open")
     }
 
-    /// Lets the GPU finish.
-    pub fn settle(&self) {
+    /// Waits for the GPU.
+    pub fn synchronize(&self) {
         self.gpu.context.synchronize().expect("synchronize");
     }
 
-    /// Lets the GPU finish and ends the session. The profile is sound, and nothing was dropped,
-    /// late or left over.
+    /// Waits for the GPU and ends the session. The profile is consistent, and no record was
+    /// dropped, invalid, late or unfinished.
     pub fn finish(&self, session: Session) -> Profile {
-        let profile = self.finish_whatever(session);
+        let profile = self.finish_unchecked(session);
         let cupti = cupti(&profile);
         let wrong = [
             cupti.dropped_records,
@@ -75,9 +74,9 @@ impl Tier {
         profile
     }
 
-    /// The same for a session in which something went wrong.
-    pub fn finish_whatever(&self, session: Session) -> Profile {
-        self.settle();
+    /// The same for a session in which records may be missing.
+    pub fn finish_unchecked(&self, session: Session) -> Profile {
+        self.synchronize();
         self.cpu(1_000);
         let profile = session.finish();
         assert_consistent(&profile);
@@ -87,11 +86,11 @@ impl Tier {
 
 pub fn cupti(profile: &Profile) -> &Cupti {
     let notes = &profile.diagnostics.notes;
-    let told = profile.cupti.as_ref();
-    told.unwrap_or_else(|| panic!("CUPTI does not run: {notes:?}"))
+    let cupti = profile.cupti.as_ref();
+    cupti.unwrap_or_else(|| panic!("CUPTI is not active: {notes:?}"))
 }
 
-/// What CUPTI saw of the function of this name.
+/// The GPU activity of the function of this name.
 pub fn work<'a>(profile: &'a Profile, name: &str) -> &'a GpuActivity {
     &function(profile, name).activity
 }
@@ -110,11 +109,16 @@ pub fn kernels<'a>(profile: &'a Profile, name: &str) -> Vec<(&'a str, u64, u64)>
         .collect()
 }
 
-/// `(busy time, outermost calls, activities, launches)` of the function.
+/// `(busy time, outermost calls, activities, launches)` of the function of this name.
 pub fn busy(profile: &Profile, name: &str) -> (u64, u64, u64, u64) {
-    let work = work(profile, name);
-    let busy_ns = work.busy_ns.expect("CUPTI ran");
-    (busy_ns, work.busy_calls, work.activities, work.launches)
+    let activity = work(profile, name);
+    let busy_ns = activity.busy_ns.expect("CUPTI ran");
+    (
+        busy_ns,
+        activity.busy_calls,
+        activity.activities,
+        activity.launches,
+    )
 }
 
 /// `(calls, time)` of all kernels of the program.

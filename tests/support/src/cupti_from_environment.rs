@@ -1,29 +1,29 @@
-//! A simulated libcupti beside the simulated driver, steered by the environment: for the programs
-//! of tests in which CUPTI is started once a process.
+//! Configures the simulated libcupti by an environment variable, for programs under test: CUPTI
+//! starts once in a process.
 
 use simcupti::{Cupti, Options, Order, Stamps, Version};
 
-/// What is to be different, as `WORD VALUE…` between semicolons; see [`install`].
-pub const ORDERS: &str = "GPUPROF_TEST_CUPTI";
+/// The configuration: `WORD VALUE…` separated by semicolons; see [`install`].
+pub const CUPTI_CONFIGURATION: &str = "GPUPROF_TEST_CUPTI";
 
-/// Loads it and does what the environment orders.
+/// Loads libcupti and configures it.
 pub fn install() -> Cupti {
-    let text = std::env::var(ORDERS).unwrap_or_default();
-    let orders: Vec<Vec<&str>> = text
+    let text = std::env::var(CUPTI_CONFIGURATION).unwrap_or_default();
+    let settings: Vec<Vec<&str>> = text
         .split(';')
-        .map(|order| order.split_whitespace().collect())
+        .map(|setting| setting.split_whitespace().collect())
         .collect();
     let mut options = Options::default();
-    for order in &orders {
-        match order[..] {
+    for setting in &settings {
+        match setting[..] {
             ["hide", symbol] => options.hide.push(symbol.to_owned()),
             ["cuda", "12.0"] => options.version = Version::Cuda12_0,
             _ => {}
         }
     }
     let cupti = simcupti::install_with(&options).expect("the simulated libcupti is built");
-    for order in &orders {
-        match order[..] {
+    for setting in &settings {
+        match setting[..] {
             [] | ["hide" | "cuda", _] => {}
             ["number", number] => cupti.set_version_number(options.version, parsed(number)),
             ["split", records] => cupti.split(parsed(records)),
@@ -34,7 +34,7 @@ pub fn install() -> Cupti {
             ["fail", symbol, nth, times, code] => {
                 cupti.fail(symbol, parsed(nth), parsed(times), parsed(code));
             }
-            _ => panic!("no order {order:?}"),
+            _ => panic!("unknown setting {setting:?}"),
         }
     }
     cupti
@@ -42,5 +42,5 @@ pub fn install() -> Cupti {
 
 fn parsed<T: std::str::FromStr>(text: &str) -> T {
     text.parse()
-        .unwrap_or_else(|_| panic!("{text} is no number"))
+        .unwrap_or_else(|_| panic!("{text} is not a number"))
 }

@@ -1,6 +1,6 @@
-//! The exit matrix: one row for each way in which a process ends, for `cargo xtask reliability`.
+//! The exit matrix: one row for each way in which a process can end, for `cargo xtask reliability`.
 //!
-//! A test notes its rows while it runs; its process prints them if [`want`] asked for them.
+//! A test adds rows while it runs. Its process prints them if [`request_rows`] was called.
 
 use std::env;
 use std::process::{Command, ExitStatus};
@@ -11,24 +11,24 @@ use gpuprof::Profile;
 
 use crate::program::Ended;
 
-/// Set where the rows are wanted.
-const WANTED: &str = "GPUPROF_TEST_MATRIX";
+/// Set if the rows are to be printed.
+const PRINT_ROWS: &str = "GPUPROF_TEST_MATRIX";
 
 static ROWS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Whether the rows are wanted.
-pub fn is_wanted() -> bool {
-    env::var_os(WANTED).is_some()
+/// Whether the rows are to be printed.
+pub fn is_requested() -> bool {
+    env::var_os(PRINT_ROWS).is_some()
 }
 
-/// Asks the process of a test for its rows.
-pub(crate) fn want(command: &mut Command) -> &mut Command {
-    command.env(WANTED, "1")
+/// Makes the process of a test print its rows.
+pub(crate) fn request_rows(command: &mut Command) -> &mut Command {
+    command.env(PRINT_ROWS, "1")
 }
 
-/// Prints the rows of this process, as lines of a Markdown table, if they are wanted.
-pub(crate) fn print() {
-    if is_wanted() {
+/// Prints the rows of this process, as lines of a Markdown table, if they were requested.
+pub(crate) fn print_rows() {
+    if is_requested() {
         rows().iter().for_each(|row| println!("{row}"));
     }
 }
@@ -37,27 +37,26 @@ fn rows() -> std::sync::MutexGuard<'static, Vec<String>> {
     ROWS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes one way to end: how a run ended, how the same run ended without gpuprof, and what was
-/// reported.
-pub fn note(way: &str, with: &Ended, without: &Ended, report: &str) {
+/// Adds one way to end: a run, the same run without gpuprof, and what the report contains.
+pub fn add_row(way: &str, with: &Ended, without: &Ended, report: &str) {
     let same = |same| if same { "same" } else { "differs" };
     let stdout = same(with.stdout == without.stdout);
     let status = same(with.status == without.status);
-    row(way, with.status, status, report, stdout, with.took);
+    push(way, with.status, status, report, stdout, with.took);
 }
 
-/// Notes one way to end that cannot be held against the same run without gpuprof.
-pub fn note_alone(way: &str, ended: &Ended, report: &str) {
-    row(way, ended.status, "–", report, "–", ended.took);
+/// Adds one way to end that cannot be compared with a run without gpuprof.
+pub fn add_row_without_comparison(way: &str, ended: &Ended, report: &str) {
+    push(way, ended.status, "–", report, "–", ended.took);
 }
 
-fn row(way: &str, status: ExitStatus, same: &str, report: &str, stdout: &str, took: Duration) {
+fn push(way: &str, status: ExitStatus, same: &str, report: &str, stdout: &str, took: Duration) {
     let took = took.as_secs_f64();
     let row = format!("| {way} | {status} | {same} | {report} | {stdout} | {took:.2} s |");
     rows().push(row);
 }
 
-/// What a profile holds: everything, or how much is counted as missing.
+/// What a profile contains: everything, or how much is counted as missing.
 pub fn content(profile: &Profile) -> String {
     let diagnostics = &profile.diagnostics;
     let calls = if diagnostics.calls == 1 {

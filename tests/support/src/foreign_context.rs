@@ -1,5 +1,4 @@
-//! A context that is no primary one and nothing of cudarc's safe types: what another library of the
-//! process would have.
+//! A created context that cudarc's safe types do not know, as another library may have one.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -12,9 +11,9 @@ const LEN: usize = 4;
 const BLOCKING: u32 = 0;
 const NON_BLOCKING: u32 = 1;
 
-/// A created context on device 0 with saxpy, one non-blocking stream and one blocking one.
-/// Destroyed by nobody but [`destroy`](Self::destroy).
-pub struct Other {
+/// A created context on device 0 with saxpy, a non-blocking and a blocking stream. Only
+/// [`destroy`](Self::destroy) destroys it.
+pub struct ForeignContext {
     sim: Sim,
     pub context: sys::CUcontext,
     pub stream: sys::CUstream,
@@ -23,8 +22,8 @@ pub struct Other {
     buffer: sys::CUdeviceptr,
 }
 
-impl Other {
-    /// The thread's current context stays what it was.
+impl ForeignContext {
+    /// Does not change the thread's current context.
     pub fn new(sim: Sim) -> Result<Self, DriverError> {
         let mut context = ptr::null_mut();
         // SAFETY: the handle is writable; no parameters, no flags.
@@ -40,7 +39,7 @@ impl Other {
             blocking: new_stream(BLOCKING)?,
             // SAFETY: the module is loaded.
             function: unsafe { result::module::get_function(module, name) }?,
-            // SAFETY: no kernel needs what is in it.
+            // SAFETY: no kernel depends on its content.
             buffer: unsafe { result::malloc_sync(LEN * size_of::<f32>()) }?,
         };
         pop();
@@ -48,8 +47,8 @@ impl Other {
     }
 
     /// Runs `f` with this context current.
-    pub fn inside<R>(&self, f: impl FnOnce() -> R) -> R {
-        // SAFETY: the context is alive.
+    pub fn with_current<R>(&self, f: impl FnOnce() -> R) -> R {
+        // SAFETY: the context exists.
         unsafe { sys::cuCtxPushCurrent_v2(self.context) }
             .result()
             .expect("push");
@@ -63,8 +62,7 @@ impl Other {
         self.kernel_at(self.buffer, stream, ns)
     }
 
-    /// The same on memory that does not exist, 1 ms long: the context answers ILLEGAL_ADDRESS once
-    /// it has run.
+    /// Launches a kernel of 1 ms on invalid memory: then the context returns ILLEGAL_ADDRESS.
     pub fn fault(&self, stream: sys::CUstream) -> Result<(), DriverError> {
         self.kernel_at(16, stream, 1_000_000)
     }
@@ -79,52 +77,52 @@ impl Other {
             (&raw mut y).cast(),
         ];
         let (grid, block) = ((1, 1, 1), (LEN as u32, 1, 1));
-        self.inside(|| {
-            // SAFETY: these are saxpy's parameters; the simulator tells a bad address.
+        self.with_current(|| {
+            // SAFETY: these are saxpy's parameters; the simulator checks addresses.
             unsafe { result::launch_kernel(self.function, grid, block, 0, stream, &mut arguments) }
         })
     }
 
     /// Waits for its stream.
     pub fn synchronize(&self) -> Result<(), DriverError> {
-        // SAFETY: the stream is alive.
-        self.inside(|| unsafe { result::stream::synchronize(self.stream) })
+        // SAFETY: the stream exists.
+        self.with_current(|| unsafe { result::stream::synchronize(self.stream) })
     }
 
     /// Waits for the null stream of the context.
     pub fn synchronize_null_stream(&self) -> Result<(), DriverError> {
         // SAFETY: the null stream is always valid.
-        self.inside(|| unsafe { result::stream::synchronize(std::ptr::null_mut()) })
+        self.with_current(|| unsafe { result::stream::synchronize(std::ptr::null_mut()) })
     }
 
-    /// Ends the context with everything in it, whatever is still to come there.
+    /// Destroys the context with everything in it, including unfinished work.
     pub fn destroy(self) {
-        // SAFETY: nobody uses it any more but, in the tests that ask for it, gpuprof.
+        // SAFETY: only gpuprof may still use it, in tests of that.
         unsafe { sys::cuCtxDestroy_v2(self.context) }
             .result()
             .expect("destroy");
     }
 
-    /// One of its streams, for spans.
-    pub fn lend(&self, stream: sys::CUstream, tells_context: bool) -> Lent {
-        let context = if tells_context {
+    /// A stream for spans, with or without its context.
+    pub fn raw_stream(&self, stream: sys::CUstream, with_context: bool) -> RawStream {
+        let context = if with_context {
             self.context
         } else {
             ptr::null_mut()
         };
-        Lent { stream, context }
+        RawStream { stream, context }
     }
 }
 
 /// A raw stream as a span's argument.
-pub struct Lent {
+pub struct RawStream {
     pub stream: sys::CUstream,
     pub context: sys::CUcontext,
 }
 
-impl HasStream for Lent {
+impl HasStream for RawStream {
     fn stream_ref(&self) -> Option<StreamRef<'_>> {
-        // SAFETY: nothing of the context is ever destroyed.
+        // SAFETY: the stream exists while the span uses it.
         Some(unsafe { StreamRef::from_raw(self.stream.cast(), self.context.cast()) })
     }
 }

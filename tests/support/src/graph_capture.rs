@@ -1,4 +1,4 @@
-//! Functions that go into graphs, and how these are made and launched.
+//! Profiled functions that graphs capture, and how graphs are captured and launched.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use gpuprof::{Graph, gpu_profile};
 
 use crate::World;
 
-pub const MODE: Mode = Mode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+pub const CAPTURE_MODE: Mode = Mode::CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 #[gpu_profile(graph, name = "layer", bytes = 500)]
 pub fn layer(w: &World, stream: &Arc<CudaStream>) {
@@ -25,20 +25,20 @@ pub fn model(w: &World, stream: &Arc<CudaStream>) {
 }
 
 #[gpu_profile(graph, name = "around", stream = stream)]
-pub fn around(stream: &Arc<CudaStream>, inside: impl FnOnce()) {
-    inside();
+pub fn around(stream: &Arc<CudaStream>, body: impl FnOnce()) {
+    body();
 }
 
-pub fn capture(stream: &Arc<CudaStream>, inside: impl FnOnce()) -> CudaGraph {
-    stream.begin_capture(MODE).expect("begin");
-    inside();
+pub fn capture(stream: &Arc<CudaStream>, body: impl FnOnce()) -> CudaGraph {
+    stream.begin_capture(CAPTURE_MODE).expect("begin");
+    body();
     stream
         .end_capture(Flags(0))
-        .expect("the capture is whole")
+        .expect("the capture is valid")
         .expect("a graph")
 }
 
-/// Launches with kernels of `ns`.
+/// Launches `graph`, each kernel of which takes `ns`.
 pub fn launch(w: &World, graph: &Graph, ns: u64) {
     w.sim.set_kernel_ns(kernels::SAXPY, ns);
     graph.launch().expect("launch");

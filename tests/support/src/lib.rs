@@ -11,6 +11,7 @@
 pub mod consistency;
 pub mod cupti;
 pub mod cupti_from_environment;
+pub mod current;
 pub mod executor;
 pub mod exit_matrix;
 pub mod foreign_context;

@@ -1,11 +1,11 @@
-//! Reads what a test expects from a profile.
+//! Reads from a profile what tests compare.
 
 use std::num::NonZeroU32;
 
 use gpuprof::profile::{Function, GpuSpanStats, TreeNode};
 use gpuprof::{Profile, Sampling};
 
-use crate::suite;
+use crate::current;
 
 /// Sampling of one call in `n`, which is not 0.
 pub fn one_in(n: u32) -> Sampling {
@@ -31,7 +31,7 @@ pub fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
 /// The functions of the file under test.
 pub fn functions(profile: &Profile) -> impl Iterator<Item = &Function> {
     let is_here = |function: &&Function| {
-        let file = suite::current();
+        let file = current::file();
         file.is_none_or(|file| is_within(&function.module, file))
     };
     profile.functions.iter().filter(is_here)
@@ -51,7 +51,7 @@ fn find<'a>(functions: impl Iterator<Item = &'a Function>, name: &str) -> Option
 
 /// A function's name as seen from the file under test: `Model::run` of `nesting::Model::run`.
 pub fn local_name(name: &str) -> &str {
-    let file = suite::current().and_then(|path| path.split_once("::"));
+    let file = current::file().and_then(|path| path.split_once("::"));
     let local = file.and_then(|(_, file)| name.strip_prefix(file)?.strip_prefix("::"));
     local.unwrap_or(name)
 }
@@ -81,16 +81,16 @@ pub fn gpu_times(profile: &Profile, name: &str) -> (u64, u64, u64) {
     (gpu.timed_calls, gpu.times.total_ns, gpu.times.self_ns)
 }
 
-/// The node at the end of this chain of names from the top.
-pub fn node<'a>(profile: &'a Profile, chain: &[&str]) -> &'a TreeNode {
+/// The node with this path of names from the root.
+pub fn node<'a>(profile: &'a Profile, path: &[&str]) -> &'a TreeNode {
     let mut parent = None;
     let mut found = None;
-    for name in chain {
-        let here = |node: &&TreeNode| node.parent == parent && local_name(&node.name) == *name;
-        let node = profile.tree.iter().find(here);
+    for name in path {
+        let is_child = |node: &&TreeNode| node.parent == parent && local_name(&node.name) == *name;
+        let node = profile.tree.iter().find(is_child);
         found =
-            Some(node.unwrap_or_else(|| panic!("no {name} of {chain:?} in {:#?}", profile.tree)));
+            Some(node.unwrap_or_else(|| panic!("no {name} of {path:?} in {:#?}", profile.tree)));
         parent = found.map(|node| node.id);
     }
-    found.expect("a chain has a name")
+    found.expect("a path has a name")
 }

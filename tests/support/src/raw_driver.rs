@@ -1,6 +1,5 @@
-//! A program's own CUDA work, through driver functions that gpuprof never calls itself: an order to
-//! fail such a function, or its absence, then hits gpuprof alone. It uses no type of cudarc's that
-//! gpuprof knows.
+//! CUDA work of a program by driver functions that gpuprof never calls, so that failures and hidden
+//! functions affect gpuprof alone. It uses no type of cudarc for which gpuprof has an impl.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -11,10 +10,9 @@ use gpuprof::{HasStream, StreamRef};
 const LEN: usize = 4;
 const BYTES: usize = LEN * size_of::<f32>();
 
-/// A context, a stream, and saxpy on two buffers. Nothing of it is ever destroyed: the process
-/// ends.
+/// A context, a stream, and saxpy on two buffers. Nothing is destroyed before the process ends.
 #[derive(Clone, Copy)]
-pub struct Raw {
+pub struct RawDriver {
     context: sys::CUcontext,
     stream: sys::CUstream,
     function: sys::CUfunction,
@@ -23,9 +21,9 @@ pub struct Raw {
 }
 
 // SAFETY: the driver lets every thread use its handles.
-unsafe impl Send for Raw {}
+unsafe impl Send for RawDriver {}
 
-impl Raw {
+impl RawDriver {
     pub fn new() -> Result<Self, DriverError> {
         result::init()?;
         let device = result::device::get(0)?;
@@ -59,7 +57,7 @@ impl Raw {
 
     /// Makes the context current on this thread.
     pub fn make_current(&self) -> Result<(), DriverError> {
-        // SAFETY: the context is alive.
+        // SAFETY: the context exists.
         unsafe { result::ctx::set_current(self.context) }
     }
 
@@ -86,9 +84,9 @@ impl Raw {
         }
     }
 
-    /// Waits for what is queued and gives `y`.
+    /// Waits for the queued work and returns `y`.
     pub fn read(&self) -> Result<Vec<f32>, DriverError> {
-        // SAFETY: the stream is alive.
+        // SAFETY: the stream exists.
         unsafe { result::stream::synchronize(self.stream) }?;
         let mut y = vec![0.0; LEN];
         // SAFETY: the buffer is as long as the slice.
@@ -97,10 +95,10 @@ impl Raw {
     }
 }
 
-/// With the context left to gpuprof to find, for it then asks the driver more than elsewhere.
-impl HasStream for Raw {
+/// Without the context, so that gpuprof has to query the driver for it.
+impl HasStream for RawDriver {
     fn stream_ref(&self) -> Option<StreamRef<'_>> {
-        // SAFETY: the stream lives as long as the process.
+        // SAFETY: the stream exists as long as the process.
         Some(unsafe { StreamRef::from_raw(self.stream.cast(), ptr::null_mut()) })
     }
 }

@@ -8,22 +8,21 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use crate::exit_matrix;
 use crate::program::{self, Folder};
+use crate::{current, exit_matrix};
 
-/// Names the one test that this process runs.
+/// The test that this process runs.
 const TEST: &str = "GPUPROF_TEST_NAME";
 
-/// Prints the rows that tests note for `cargo xtask reliability` instead of their results.
+/// Prints the tests' rows for `cargo xtask reliability` instead of their results.
 const MATRIX_ARGUMENT: &str = "--matrix";
 
-/// Many times what any test takes on a busy machine.
+/// A multiple of what any test takes on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// A test's name in its file, and its body.
@@ -49,7 +48,7 @@ impl Module {
         }
     }
 
-    /// `program` is the `main` of the processes that the tests start; it takes a scenario.
+    /// `program` is the `main` of the processes that the tests start. It takes a scenario.
     pub const fn with_program(mut self, program: fn(&str) -> ExitCode) -> Self {
         self.program = Some(program);
         self
@@ -81,13 +80,6 @@ macro_rules! tests {
     ($($test:ident),+ $(,)?) => { &[$((stringify!($test), $test as fn())),+] };
 }
 
-static CURRENT: OnceLock<&'static str> = OnceLock::new();
-
-/// The `module_path!()` of the file whose test or program this process runs.
-pub fn current() -> Option<&'static str> {
-    CURRENT.get().copied()
-}
-
 /// The `main` of a test binary with these files.
 pub fn run(modules: &[Module]) -> ExitCode {
     if let Some(scenario) = program::scenario() {
@@ -107,20 +99,20 @@ pub fn run(modules: &[Module]) -> ExitCode {
     let shows_output = arguments.nocapture;
     let trials = modules.iter().flat_map(Module::tests).map(|(name, _)| {
         let test = name.clone();
-        Trial::test(name, move || run_apart(&test, shows_output))
+        Trial::test(name, move || run_in_process(&test, shows_output))
     });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
 fn run_program(modules: &[Module], scenario: &str) -> ExitCode {
-    // A tool that starts the program names the scenario alone, where one file has a program.
+    // A tool that starts the program sets only the scenario, if one file has a program.
     let wanted = program::module();
     let is_wanted = |module: &&Module| match &wanted {
         Some(path) => module.path == path,
         None => module.program.is_some(),
     };
     let module = modules.iter().find(is_wanted).expect("a file of the suite");
-    CURRENT.get_or_init(|| module.path);
+    current::set_file(module.path);
     let program = module.program.expect("the file has a program");
     program(scenario)
 }
@@ -130,15 +122,15 @@ fn run_test(modules: &[Module], test: &str) -> ExitCode {
         .iter()
         .flat_map(|module| module.tests().map(|(name, run)| (module.path, name, run)));
     let (path, _, run) = all.find(|(_, name, _)| name == test).expect("a test");
-    CURRENT.get_or_init(|| path);
+    current::set_file(path);
     run();
-    exit_matrix::print();
+    exit_matrix::print_rows();
     ExitCode::SUCCESS
 }
 
-/// Runs one test in a process of its own.
-fn run_apart(test: &str, shows_output: bool) -> Result<(), Failed> {
-    let mut command = process_of(test);
+/// Runs a test in a process of its own.
+fn run_in_process(test: &str, shows_output: bool) -> Result<(), Failed> {
+    let mut command = test_command(test);
     if shows_output {
         let status = command.status().map_err(|error| error.to_string())?;
         return match status.success() {
@@ -146,7 +138,7 @@ fn run_apart(test: &str, shows_output: bool) -> Result<(), Failed> {
             false => Err(status.to_string().into()),
         };
     }
-    // A file, because a process that outlives the test would keep a pipe open.
+    // A process that outlives the test would keep a pipe open, but not a file.
     let folder = Folder::create();
     let path = folder.path("output");
     let output = File::create(&path).expect("the target folder can be written");
@@ -175,15 +167,15 @@ fn run_apart(test: &str, shows_output: bool) -> Result<(), Failed> {
 }
 
 /// This binary again, to run one test, without gpuprof's settings.
-fn process_of(test: &str) -> Command {
-    let mut command = program::neutral(&env::current_exe().expect("a test has a path"));
-    let for_tests = |name: &OsString| name.to_string_lossy().starts_with("GPUPROF_TEST_");
-    command.envs(env::vars_os().filter(|(name, _)| for_tests(name)));
+fn test_command(test: &str) -> Command {
+    let mut command = program::clean_command(&env::current_exe().expect("a test has a path"));
+    let is_for_tests = |name: &OsString| name.to_string_lossy().starts_with("GPUPROF_TEST_");
+    command.envs(env::vars_os().filter(|(name, _)| is_for_tests(name)));
     command.env(TEST, test).stdin(Stdio::null());
     command
 }
 
-/// Runs the tests one after the other and prints the rows that they note.
+/// Runs the tests one after another, which print their rows.
 fn print_matrix(modules: &[Module], arguments: &Arguments) -> ExitCode {
     let is_wanted = |name: &str| {
         let filter = arguments.filter.as_ref();
@@ -193,15 +185,15 @@ fn print_matrix(modules: &[Module], arguments: &Arguments) -> ExitCode {
         if let Some(matrix) = module.matrix
             && is_wanted(module.name())
         {
-            CURRENT.get_or_init(|| module.path);
+            current::set_file(module.path);
             return matrix();
         }
     }
     let tests = modules.iter().flat_map(Module::tests);
     let mut wanted = tests.filter(|(name, _)| is_wanted(name));
     let all_passed = wanted.all(|(name, _)| {
-        let mut command = process_of(&name);
-        let status = exit_matrix::want(&mut command).status();
+        let mut command = test_command(&name);
+        let status = exit_matrix::request_rows(&mut command).status();
         status.is_ok_and(|status| status.success())
     });
     ExitCode::from(u8::from(!all_passed))

@@ -25,7 +25,7 @@ impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LoadError::NotFound(file, places) => {
-                write!(f, "{file} is not built or not found; looked for")?;
+                write!(f, "{file} is not built or not found; searched:")?;
                 places
                     .iter()
                     .try_for_each(|place| write!(f, " {}", place.display()))

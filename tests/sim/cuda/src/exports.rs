@@ -21,7 +21,8 @@ macro_rules! driver_functions {
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments)]
         extern "C" fn $name($($arg: $type),*) -> i32 {
-            const SYMBOL: $crate::symbols::Symbol = $crate::symbols::Symbol::named(stringify!($name));
+            const SYMBOL: $crate::symbols::Symbol =
+                $crate::symbols::Symbol::named(stringify!($name));
             let code = $crate::observer::call(SYMBOL, || {
                 $crate::fault::call(SYMBOL, || {
                     if $crate::fault::declared_unsafe(SYMBOL) {

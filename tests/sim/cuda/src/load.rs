@@ -78,7 +78,8 @@ impl fmt::Display for InstallError {
             InstallError::NotFound(places) => {
                 write!(
                     f,
-                    "{FILE} is not built or not found (set GPUPROF_SIM_DRIVER to its path); looked for"
+                    "{FILE} is not built or not found (set GPUPROF_SIM_DRIVER to its path); \
+                     searched:"
                 )?;
                 places
                     .iter()

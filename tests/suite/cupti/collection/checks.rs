@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gpuprof::Profile;
 use gpuprof::profile::Cupti;
-use support::cupti_from_environment::ORDERS;
+use support::cupti_from_environment::CUPTI_CONFIGURATION;
 use support::program::{Ended, Program};
 use support::tests;
 
@@ -29,7 +29,9 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
 
 fn program(scenario: &str, count: u64, orders: &str) -> Program {
     let program = Program::new(scenario).env("GPUPROF_CUPTI", "on");
-    program.env(COUNT, count.to_string()).env(ORDERS, orders)
+    program
+        .env(COUNT, count.to_string())
+        .env(CUPTI_CONFIGURATION, orders)
 }
 
 /// Runs it, and checks that the program saw no difference.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gpuprof::Profile;
 use libloading::os::unix::Library;
-use support::cupti_from_environment::ORDERS;
+use support::cupti_from_environment::CUPTI_CONFIGURATION;
 use support::program::{Ended, Program};
 use support::tests;
 
@@ -27,7 +27,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
 fn program(orders: &str) -> Program {
     Program::new("rounds")
         .env("GPUPROF_CUPTI", "on")
-        .env(ORDERS, orders)
+        .env(CUPTI_CONFIGURATION, orders)
 }
 
 /// Calls of that function.
@@ -257,7 +257,7 @@ fn a_session_may_ask_for_it() {
 
 fn a_session_is_told_too() {
     let ended = Program::new("session")
-        .env(ORDERS, "fail cuptiSubscribe 1 1 39")
+        .env(CUPTI_CONFIGURATION, "fail cuptiSubscribe 1 1 39")
         .run();
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
     assert!(

@@ -17,7 +17,7 @@ use cudarc::driver::{DevicePtr, DevicePtrMut};
 use cudarc::nvrtc::Ptx;
 use gpuprof::{HasStream, StreamRef, gpu_profile, scope, with_stream};
 use simcuda::Sim;
-use support::foreign_context::{Lent, Other};
+use support::foreign_context::{ForeignContext, RawStream};
 
 use super::replayed;
 
@@ -132,7 +132,7 @@ fn raw(lent: &Raw<'_>) -> Answer<()> {
 }
 
 #[gpu_profile]
-fn around(_lent: &Lent, inside: impl FnOnce() -> Answer<()>) -> Answer<()> {
+fn around(_lent: &RawStream, inside: impl FnOnce() -> Answer<()>) -> Answer<()> {
     inside()
 }
 
@@ -264,8 +264,8 @@ fn raw_streams(sim: Sim, gpu: &Gpu) -> Answer<()> {
     tell(gpu, "raw", answers);
     for tells_context in [false, true] {
         // A context that gpuprof has not met by any other way.
-        let other = Other::new(sim)?;
-        let lent = other.lend(other.stream, tells_context);
+        let other = ForeignContext::new(sim)?;
+        let lent = other.raw_stream(other.stream, tells_context);
         let answers = [(); 2].map(|()| around(&lent, || other.kernel(other.stream, KERNEL_NS)));
         tell(gpu, "another context", (answers, other.synchronize()));
     }

@@ -53,7 +53,7 @@ pub(super) fn played(way: &str, scenario: &str) -> (Ended, Profile) {
         "escape codes in a pipe: {}",
         with.stderr
     );
-    exit_matrix::note(way, &with, &without, &exit_matrix::content(&profile));
+    exit_matrix::add_row(way, &with, &without, &exit_matrix::content(&profile));
     (with, profile)
 }
 
@@ -152,7 +152,7 @@ fn the_wait_for_queued_gpu_work_is_bounded() {
     let without = Program::new("queued for a minute")
         .env("GPUPROF", "off")
         .run();
-    exit_matrix::note(
+    exit_matrix::add_row(
         "exit with 60 s of GPU work queued, `GPUPROF_EXIT_WAIT=100ms`",
         &ended,
         &without,
@@ -194,7 +194,7 @@ fn what_ends_at_once_loses_the_report_and_nothing_else() {
             (without.status, &without.stdout, &without.stderr)
         );
         assert_eq!((with.status.code(), with.reports()), (code, 0));
-        exit_matrix::note(
+        exit_matrix::add_row(
             way,
             &with,
             &without,
@@ -213,7 +213,7 @@ fn a_process_without_a_span_prints_nothing() {
     );
     assert_eq!(folder.files(), [""; 0]);
     let without = Program::new("no span").env("GPUPROF", "off").run();
-    exit_matrix::note(
+    exit_matrix::add_row(
         "a process in which no span ran",
         &ended,
         &without,

@@ -35,7 +35,7 @@ fn same_end(way: &str, scenario: &str, run: fn(Program) -> Ended) -> Ended {
     let profile = read_profile(&path, &with);
     assert_eq!(function(&profile, "work").calls, 1);
     assert_eq!(folder.files(), ["report.json"]);
-    exit_matrix::note(way, &with, &without, &exit_matrix::content(&profile));
+    exit_matrix::add_row(way, &with, &without, &exit_matrix::content(&profile));
     with
 }
 
@@ -114,5 +114,5 @@ fn a_child_by_fork_and_exec_reports_for_itself() {
         .collect();
     assert!(calls == [1, 2] || calls == [2, 1], "{calls:?}");
     let way = "a child by fork and exec";
-    exit_matrix::note(way, &with, &without, "complete, each for itself");
+    exit_matrix::add_row(way, &with, &without, "complete, each for itself");
 }

@@ -47,7 +47,7 @@ fn signalled(way: &str, scenario: &str, signals: &[i32]) -> Ended {
     assert_eq!(function(&profile, "work").calls, calls, "{scenario}");
     assert_eq!(folder.files(), ["report.json"]);
     let way = format!("{way}, `GPUPROF_SIGNALS=on`");
-    exit_matrix::note(&way, &with, &without, &exit_matrix::content(&profile));
+    exit_matrix::add_row(&way, &with, &without, &exit_matrix::content(&profile));
     with
 }
 
@@ -70,7 +70,7 @@ fn without_the_setting_a_signal_ends_the_process_at_once() {
     assert_eq!((with.status.signal(), &*with.stderr), (Some(SIGINT), ""));
     assert_eq!(with.status, without.status);
     let report = "lost, as documented; a checkpoint keeps it";
-    exit_matrix::note("SIGINT, by default", &with, &without, report);
+    exit_matrix::add_row("SIGINT, by default", &with, &without, report);
 }
 
 fn queued_gpu_work_is_waited_for() {
@@ -105,7 +105,7 @@ fn a_second_signal_ends_at_once() {
         if second == SIGINT {
             let without = run("GPUPROF", "off").end();
             let report = "lost: who sends a second signal does not wait";
-            exit_matrix::note(
+            exit_matrix::add_row(
                 "SIGINT twice, `GPUPROF_SIGNALS=on`",
                 &with,
                 &without,
@@ -132,7 +132,7 @@ fn an_exit_while_the_report_is_written_waits_for_it() {
         profile.diagnostics
     );
     let way = "SIGTERM and `process::exit` at once, `GPUPROF_SIGNALS=on`";
-    exit_matrix::note_alone(way, &ended, &exit_matrix::content(&profile));
+    exit_matrix::add_row_without_comparison(way, &ended, &exit_matrix::content(&profile));
 }
 
 fn an_ignored_signal_stays_ignored() {

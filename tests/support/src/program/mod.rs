@@ -1,37 +1,38 @@
 //! A program under test: this test binary again, as the program of the test's file.
 //!
-//! It shows what only a whole process can: its end, its settings, its driver. Each run has a time
-//! limit from outside.
+//! Tests run it for what takes a whole process: its end, its settings, its driver. Each run has a
+//! time limit.
 
+mod folder;
 mod process;
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{env, fs, ptr};
 
 use gpuprof::Profile;
 
-use crate::suite;
+use crate::current;
 
+pub use folder::Folder;
 pub use process::{Ended, Running, ready};
 
-/// Names the scenario; `GPUPROF_TEST_` variables are no settings.
+/// The scenario that the program runs. `GPUPROF_TEST_` variables are not settings of gpuprof.
 pub const SCENARIO: &str = "GPUPROF_TEST_SCENARIO";
 
-/// Names the file whose program is meant.
+/// The test file whose program is to run.
 const MODULE: &str = "GPUPROF_TEST_MODULE";
 
-/// Many times what any run takes on a busy machine.
+/// A multiple of what any run takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What a machine's own environment must not decide in a test, besides every `GPUPROF…`.
-const FOREIGN: [&str; 7] = [
+/// Variables that would change a report, besides every `GPUPROF…`.
+const REMOVED_VARIABLES: [&str; 7] = [
     "NO_COLOR",
     "TERM",
     "RANK",
@@ -41,29 +42,29 @@ const FOREIGN: [&str; 7] = [
     "NVTX_INJECTION64_PATH",
 ];
 
-/// The scenario that this process plays; `None` if it is no program under test.
+/// The scenario that this process runs; `None` if it is not a program under test.
 pub(crate) fn scenario() -> Option<String> {
     env::var(SCENARIO).ok()
 }
 
-/// The file whose program this process is.
+/// The test file whose program this process runs.
 pub(crate) fn module() -> Option<String> {
     env::var(MODULE).ok()
 }
 
-/// A command without gpuprof's settings and without what else could change a report.
-pub(crate) fn neutral(path: &Path) -> Command {
+/// A command without gpuprof's settings and other variables that would change a report.
+pub(crate) fn clean_command(path: &Path) -> Command {
     let mut command = Command::new(path);
     for (name, _) in env::vars_os() {
-        let shown = name.to_string_lossy();
-        if shown.starts_with("GPUPROF") || FOREIGN.contains(&&*shown) {
+        let text = name.to_string_lossy();
+        if text.starts_with("GPUPROF") || REMOVED_VARIABLES.contains(&&*text) {
             command.env_remove(&name);
         }
     }
     command
 }
 
-/// A run to be.
+/// A program to run.
 pub struct Program {
     command: Command,
     limit: Duration,
@@ -71,25 +72,25 @@ pub struct Program {
 }
 
 impl Program {
-    /// This binary, playing `scenario`.
+    /// This binary, to run `scenario`.
     pub fn new(scenario: &str) -> Self {
         Self::at(&env::current_exe().expect("a test has a path")).scenario(scenario)
     }
 
     /// The program at `path`.
     pub fn at(path: &Path) -> Self {
-        begin_with_default_signals();
+        reset_signals();
         Self {
-            command: neutral(path),
+            command: clean_command(path),
             limit: LIMIT,
             stdout: None,
         }
     }
 
-    /// Has a copy of this binary play `scenario`.
+    /// Runs `scenario`; the program is a copy of this binary.
     pub fn scenario(self, scenario: &str) -> Self {
         let program = self.env(SCENARIO, scenario);
-        match suite::current() {
+        match current::file() {
             Some(module) => program.env(MODULE, module),
             None => program,
         }
@@ -100,47 +101,48 @@ impl Program {
         self
     }
 
-    /// Connects its standard output to a file; [`Ended`] has none of it then.
+    /// Connects standard output to a file, so that [`Ended`] does not contain it.
     pub fn stdout(mut self, file: File) -> Self {
         self.stdout = Some(file);
         self
     }
 
-    /// Runs it in that folder.
+    /// Runs the program in `folder`.
     pub fn folder(mut self, folder: &Folder) -> Self {
         self.command.current_dir(folder.path(""));
         self
     }
 
-    /// Runs it to its end, with its output in pipes.
+    /// Runs the program to its end, with its output in pipes.
     ///
     /// # Panics
-    /// When it has not ended within the time limit; it is killed then.
+    /// If it does not end within the time limit. It is killed then.
     pub fn run(self) -> Ended {
         let (ours, theirs) = std::io::pipe().expect("a pipe");
         self.begin(ours, theirs.into()).end()
     }
 
-    /// The same with a terminal of so many columns as its standard error.
+    /// The same with a terminal of `columns` as standard error.
     pub fn run_on_terminal(self, columns: u16) -> Ended {
         let (ours, theirs) = terminal(columns);
         self.env("TERM", "xterm").begin(ours, theirs.into()).end()
     }
 
-    /// The same with nobody at the other end of its standard error.
+    /// The same with a closed pipe as standard error.
     pub fn run_without_reader(self) -> Ended {
         let (ours, theirs) = std::io::pipe().expect("a pipe");
         drop(ours);
         self.begin(std::io::empty(), theirs.into()).end()
     }
 
-    /// The same with a reader that takes its time before it begins to read.
+    /// The same with standard error read only after `pause`.
     pub fn run_read_late(self, pause: Duration) -> Ended {
         let (ours, theirs) = std::io::pipe().expect("a pipe");
-        self.begin(Late(ours, Some(pause)), theirs.into()).end()
+        self.begin(DelayedRead(ours, Some(pause)), theirs.into())
+            .end()
     }
 
-    /// Starts it, with its output in pipes.
+    /// Starts the program, with its output in pipes.
     pub fn start(self) -> Running {
         let (ours, theirs) = std::io::pipe().expect("a pipe");
         self.begin(ours, theirs.into())
@@ -157,7 +159,7 @@ impl Program {
         Running::begin(command, limit, ours)
     }
 
-    /// Runs it with the table on standard error and the JSON in a file, and reads that.
+    /// Runs the program with a table on standard error, and reads its profile from a JSON file.
     pub fn profiled(self) -> (Ended, Profile) {
         let folder = Folder::create();
         let path = folder.path("report.json");
@@ -168,7 +170,7 @@ impl Program {
         (ended, profile)
     }
 
-    /// Runs it with the NVTX recorder injected and gives the NVTX calls it made.
+    /// Runs the program with the NVTX recorder, and returns its NVTX calls.
     pub fn recorded(self) -> (Ended, Vec<nvtx_recorder::Call>) {
         let folder = Folder::create();
         let log = folder.path("nvtx.jsonl");
@@ -190,49 +192,10 @@ pub fn read_profile(path: &Path, ended: &Ended) -> Profile {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// A folder of its own, gone when dropped.
-pub struct Folder(PathBuf);
+/// A pipe whose first read waits.
+struct DelayedRead<R>(R, Option<Duration>);
 
-impl Folder {
-    pub fn create() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("process-{}-{count}", std::process::id());
-        let test = env::current_exe().expect("a test has a path");
-        // Where cargo has it for integration tests: tests are in TARGET/PROFILE/deps.
-        let target = test.ancestors().nth(3).expect("the target folder");
-        let folder = target.join("tmp").join(name);
-        fs::create_dir_all(&folder).expect("the target folder can be written");
-        Self(folder)
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    /// The names of the files in it, sorted.
-    pub fn files(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).expect("the folder is there");
-        let name = |entry: std::io::Result<fs::DirEntry>| {
-            entry.expect("readable").file_name().into_string()
-        };
-        let mut names: Vec<_> = entries.map(|entry| name(entry).expect("UTF-8")).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // Left behind it does no harm: cargo clears it with the target folder.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A pipe that is not read at once.
-struct Late<R>(R, Option<Duration>);
-
-impl<R: Read> Read for Late<R> {
+impl<R: Read> Read for DelayedRead<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if let Some(pause) = self.1.take() {
             std::thread::sleep(pause);
@@ -241,7 +204,7 @@ impl<R: Read> Read for Late<R> {
     }
 }
 
-/// Both ends of a terminal: what the program writes into the second comes out of the first.
+/// A terminal: our end, and the end that the program writes to.
 fn terminal(columns: u16) -> (File, OwnedFd) {
     let (mut ours, mut theirs) = (-1, -1);
     let size = libc::winsize {
@@ -255,21 +218,20 @@ fn terminal(columns: u16) -> (File, OwnedFd) {
     let status =
         unsafe { libc::openpty(&mut ours, &mut theirs, ptr::null_mut(), ptr::null(), &size) };
     assert_eq!(status, 0, "openpty: {}", std::io::Error::last_os_error());
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: the descriptor is new, and nobody else owns it.
     let ours = unsafe { File::from_raw_fd(ours) };
     // SAFETY: as above.
     let theirs = unsafe { OwnedFd::from_raw_fd(theirs) };
-    // SAFETY: the descriptor is open; without this flag the child would keep our end open too.
+    // SAFETY: the descriptor is open. Without this flag the child would keep our end open too.
     let status = unsafe { libc::fcntl(ours.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
     assert_eq!(status, 0, "fcntl: {}", std::io::Error::last_os_error());
     (ours, theirs)
 }
 
-/// A shell that runs the tests in the background has them ignore SIGINT, and what they start would
-/// inherit that.
-fn begin_with_default_signals() {
+/// A shell that runs tests in the background makes them ignore SIGINT, which programs inherit.
+fn reset_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: no handler is installed; the tests themselves want what is the default.
+        // SAFETY: this installs no handler, and the tests themselves use the default action.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }

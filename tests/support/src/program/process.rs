@@ -1,4 +1,4 @@
-//! A program under test while it runs, and what it left when it had ended.
+//! The process of a program under test, and its output and status after its end.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus};
@@ -6,19 +6,19 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use super::Folder;
+use super::folder::Folder;
 
-/// Names the file by which a program says that it has got to where its test wants it.
+/// The path of the file that a program creates when its test may go on.
 const READY: &str = "GPUPROF_TEST_READY";
 
-/// Tells the test that waits with [`Running::until_ready`]; to be called by the program.
+/// Ends the wait of the test in [`Running::until_ready`]. Called by the program.
 pub fn ready() {
     if let Some(path) = env::var_os(READY) {
         fs::write(path, "").expect("the test made the folder");
     }
 }
 
-/// A run that has ended.
+/// What a process left when it ended.
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
@@ -28,23 +28,23 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The lines of standard error that are gpuprof's remarks, not the head of a report.
+    /// gpuprof's messages on standard error, without the head lines of reports.
     pub fn remarks(&self) -> Vec<&str> {
-        let is_remark = |line: &&str| line.starts_with("gpuprof: ") && !line.contains(" · wall ");
-        self.stderr.lines().filter(is_remark).collect()
+        let is_message = |line: &&str| line.starts_with("gpuprof: ") && !line.contains(" · wall ");
+        self.stderr.lines().filter(is_message).collect()
     }
 
-    /// How many tables and trees stand on standard error.
+    /// The number of tables and trees on standard error.
     pub fn reports(&self) -> usize {
         let is_head = |line: &&str| line.starts_with("gpuprof: ") && line.contains(" · wall ");
         self.stderr.lines().filter(is_head).count()
     }
 }
 
-/// A run under way; killed when dropped.
+/// A running process, which is killed on drop.
 pub struct Running {
     child: Child,
-    shown: String,
+    command: String,
     limit: Duration,
     began: Instant,
     folder: Folder,
@@ -52,7 +52,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it; `stderr` is our end of what its standard error is connected to.
+    /// Starts the process; `stderr` is the other end of its standard error.
     pub(super) fn begin(
         mut command: Command,
         limit: Duration,
@@ -60,10 +60,10 @@ impl Running {
     ) -> Self {
         let folder = Folder::create();
         command.env(READY, folder.path("ready"));
-        let shown = format!("{command:?}");
+        let command_text = format!("{command:?}");
         let began = Instant::now();
         let mut child = command.spawn().expect("the program starts");
-        // It holds our copy of the other end, which must be closed for ours to end.
+        // The command owns a copy of the process's end, without which `stderr` would never end.
         drop(command);
         let stdout = child.stdout.take();
         let stdout: Box<dyn Read + Send> = match stdout {
@@ -72,7 +72,7 @@ impl Running {
         };
         Self {
             child,
-            shown,
+            command: command_text,
             limit,
             began,
             folder,
@@ -85,8 +85,8 @@ impl Running {
         while !self.folder.path("ready").exists() {
             assert!(
                 self.began.elapsed() < self.limit,
-                "{} never got ready",
-                self.shown
+                "{} was not ready in time",
+                self.command
             );
             thread::sleep(Duration::from_millis(1));
         }
@@ -96,22 +96,22 @@ impl Running {
     /// Sends it a signal.
     pub fn signal(&self, signal: i32) {
         let process = i32::try_from(self.child.id()).expect("a process id");
-        // SAFETY: the child is not waited for yet, so the number is still its own.
+        // SAFETY: the child was not waited for yet, so the id is still its own.
         let status = unsafe { libc::kill(process, signal) };
         assert_eq!(status, 0, "kill: {}", std::io::Error::last_os_error());
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     ///
     /// # Panics
-    /// When it has not ended within the time limit; it is killed then.
+    /// If it does not end within the time limit. It is killed then.
     pub fn end(mut self) -> Ended {
         let status = self.wait();
         let took = self.began.elapsed();
         // What the pipes hold after a kill is lost with it: a grandchild may keep them open for
         // ever.
-        let status = status.unwrap_or_else(|| panic!("{} was killed after {took:?}", self.shown));
-        let [stdout, stderr] = self.output.take().expect("it ends once");
+        let status = status.unwrap_or_else(|| panic!("{} was killed after {took:?}", self.command));
+        let [stdout, stderr] = self.output.take().expect("a process ends once");
         Ended {
             status,
             stdout: stdout.join().expect("stdout is read"),
@@ -120,7 +120,7 @@ impl Running {
         }
     }
 
-    /// Its status, or `None` when it had to be killed.
+    /// Its status, or `None` after the time limit.
     fn wait(&mut self) -> Option<ExitStatus> {
         loop {
             if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
@@ -136,7 +136,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that was waited for is not there any more, which is no error here.
+        // Both fail if the process was waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -145,7 +145,7 @@ impl Drop for Running {
 fn read_all(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // A terminal ends with an error instead of an end of file; what was read before stays.
+        // A terminal ends with an error instead of an end of file.
         let _ = pipe.read_to_end(&mut bytes);
         bytes
     })

@@ -11,7 +11,8 @@ use crate::{clock, fault, load, observer, state};
 const UNKNOWN: u64 = u64::MAX;
 
 macro_rules! control_functions {
-    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block)*) => {$(
+    ($($(#[$doc:meta])*
+       fn $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block)*) => {$(
         $(#[$doc])*
         // SAFETY: the prefix makes the name unique to this crate.
         #[unsafe(no_mangle)]

@@ -4,7 +4,8 @@ use super::driver_functions;
 use crate::abi::{Destructor, Handle, HostPointer, Out};
 use crate::codes::Code;
 use crate::objects::Operation;
-use crate::{state, stream_queue};
+use crate::state::{self, State};
+use crate::stream_queue;
 
 /// The four `CUDA_GRAPH_INSTANTIATE_FLAG_*`.
 const FLAGS: u64 = 15;
@@ -22,7 +23,8 @@ driver_functions! {
 
     /// On a capturing stream the graph becomes one node.
     fn cuGraphLaunch(executable: Handle, stream: Handle) {
-        let mut state = stream_queue::lock_with_room_for(stream, |state| state.launch_operations(executable))?;
+        let operations = |state: &State| state.launch_operations(executable);
+        let mut state = stream_queue::lock_with_room_for(stream, operations)?;
         let stream = state.stream_of_current_context(stream)?;
         state.launch_graph(executable, stream)
     }
@@ -100,7 +102,8 @@ driver_functions! {
         if destroy.is_none() || references == 0 || flags != 1 {
             return Err(Code::INVALID_VALUE);
         }
-        out.write(state::lock_initialized()?.create_user_object(Destructor(destroy, data), references))
+        let destructor = Destructor(destroy, data);
+        out.write(state::lock_initialized()?.create_user_object(destructor, references))
     }
 
     fn cuUserObjectRelease(object: Handle, count: u32) {

@@ -106,7 +106,8 @@ macro_rules! convolution {
             let padded = PaddedImage::new(&launch.read_floats(0, size, resolve)?, extent);
             let mask = launch.read_floats(1, MASK * MASK, resolve)?;
             let (mask, _) = mask.as_chunks::<MASK>();
-            let mask: Vec<[$float; MASK]> = mask.iter().map(|row| row.map(<$float>::from)).collect();
+            let mask = mask.iter().map(|row| row.map(<$float>::from));
+            let mask: Vec<[$float; MASK]> = mask.collect();
             launch.write_floats(2, size, resolve, |result| {
                 for i in 0..extent.rows {
                     let line = &mut result[i * extent.width..];

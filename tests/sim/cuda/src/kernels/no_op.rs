@@ -14,7 +14,7 @@ pub(crate) fn no_op(name: &str) -> &'static Kernel {
     let mut no_ops = NO_OPS.lock().unwrap_or_else(PoisonError::into_inner);
     no_ops.entry(name.to_owned()).or_insert_with(|| {
         eprintln!(
-            "simulated device: kernel `{name}` is unknown; each launch does nothing and takes 10 µs"
+            "simulated device: kernel `{name}` is unknown; a launch does nothing and takes 10 µs"
         );
         // Leaked once per name, because the known kernels are static.
         Box::leak(Box::new(Kernel {
