@@ -11,12 +11,7 @@ pub(crate) const SIZES: &[&str] = &[
     "gpuprof-runtime/src/site.rs",
     "gpuprof-runtime/src/sync.rs",
     "gpuprof-runtime/tests/",
-    "tests/gpu-checks/",
-    "tests/load/",
-    "tests/nvtx-recorder/",
-    "tests/other-cudarc/",
     "tests/suite/",
-    "tests/switched-off/",
 ];
 
 pub(crate) const CIRCLES: &[&str] = &["xtask/src/needs/"];

@@ -1,4 +1,4 @@
-//! Stream capture: nodes instead of work, and the rules about what a capture forbids.
+//! Stream capture: operations become nodes, and what a capture prohibits.
 
 mod common;
 
@@ -11,9 +11,9 @@ use cudarc::driver::sys::{
 
 const NO_FLAGS: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
 
-/// A captured launch does not run and takes no time; each replay runs it.
+/// A captured launch does not run and takes no time; each launch of the graph runs it.
 #[test]
-fn a_captured_launch_runs_at_replay() {
+fn a_captured_launch_runs_with_its_graph() {
     let (sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let kernel = function(&context, "saxpy");
@@ -45,11 +45,12 @@ fn a_captured_launch_runs_at_replay() {
     assert_eq!(stream.clone_dtoh(&y).unwrap(), [8.0; 8]);
 }
 
-/// CAPTURED_EVENT: asking for an event last recorded in a capturing stream is not permitted and
-/// spoils the capture, and asking for its time spoils nothing. After the capture's end both are
-/// INVALID_VALUE until it is recorded again. All but the code is an H200's word (driver 580.159).
+/// CAPTURED_EVENT: a query of an event last recorded on a capturing stream is prohibited and
+/// invalidates the capture; an elapsed time is prohibited and invalidates nothing. After the
+/// capture both return INVALID_VALUE until the event is recorded again. The code is documented, the
+/// rest was observed on an H200 (driver 580.159).
 #[test]
-fn a_captured_event_cannot_be_asked() {
+fn a_captured_event_cannot_be_queried() {
     let (_sim, _turn) = virtual_clock();
     let (_context, stream) = context_and_stream();
     let (plain, captured) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
@@ -61,7 +62,7 @@ fn a_captured_event_cannot_be_asked() {
     assert_eq!(
         query(plain),
         Ok(()),
-        "a relaxed capture forbids nothing else"
+        "a relaxed capture prohibits nothing else"
     );
     let refused = Err(CUresult::CUDA_ERROR_CAPTURED_EVENT);
     assert_eq!(elapsed(plain, captured), refused.map(|()| 0.0));
@@ -80,10 +81,10 @@ fn a_captured_event_cannot_be_asked() {
     assert_eq!(elapsed(plain, captured), Ok(0.0));
 }
 
-/// cuThreadExchangeStreamCaptureMode: a GLOBAL capture forbids cuEventQuery to every thread that
-/// has not put itself in RELAXED mode; the forbidden call spoils the capture.
+/// cuThreadExchangeStreamCaptureMode: a GLOBAL capture prohibits cuEventQuery on every thread that
+/// is not in RELAXED mode; the call invalidates the capture.
 #[test]
-fn a_global_capture_forbids_queries_of_other_threads() {
+fn a_global_capture_prohibits_queries_of_other_threads() {
     let (_sim, _turn) = virtual_clock();
     let (_context, stream) = context_and_stream();
     let made = event(CU_EVENT_DEFAULT) as usize;
@@ -129,9 +130,9 @@ fn a_global_capture_forbids_queries_of_other_threads() {
     assert_eq!(elsewhere(false), Ok(()));
 }
 
-/// A THREAD_LOCAL capture forbids them to its own thread only.
+/// A THREAD_LOCAL capture prohibits them on its own thread only.
 #[test]
-fn a_thread_local_capture_forbids_queries_of_its_thread() {
+fn a_thread_local_capture_prohibits_queries_of_its_thread() {
     let (_sim, _turn) = virtual_clock();
     let (_context, stream) = context_and_stream();
     let made = event(CU_EVENT_DEFAULT) as usize;
@@ -147,10 +148,10 @@ fn a_thread_local_capture_forbids_queries_of_its_thread() {
     assert!(stream.end_capture(NO_FLAGS).is_err());
 }
 
-/// Waiting for a capturing stream is refused and spoils the capture; so does a dependency on work
-/// outside.
+/// A wait for a capturing stream, and a dependency on work outside, fail and invalidate the
+/// capture.
 #[test]
-fn a_capture_is_spoilt_by_waiting() {
+fn a_wait_invalidates_a_capture() {
     let (_sim, _turn) = virtual_clock();
     let (_context, stream) = context_and_stream();
     let outside = event(CU_EVENT_DEFAULT);
@@ -173,7 +174,8 @@ fn a_capture_is_spoilt_by_waiting() {
     assert!(stream.end_capture(NO_FLAGS).is_err());
 }
 
-/// A stream that waits for a captured event joins the capture, and must be joined before its end.
+/// A stream that waits for a captured event is added to the capture, and must be joined before its
+/// end.
 #[test]
 fn a_capture_spreads_by_events_and_must_be_joined() {
     let (_sim, _turn) = virtual_clock();
@@ -208,10 +210,10 @@ fn a_capture_spreads_by_events_and_must_be_joined() {
     }
 }
 
-/// cuEventRecordWithFlags: an external record becomes a node that every replay stamps, and is
-/// refused outside a capture.
+/// cuEventRecordWithFlags: an external record becomes a node that every launch of the graph
+/// records, and fails outside a capture.
 #[test]
-fn an_external_record_is_stamped_by_replays() {
+fn an_external_record_is_made_by_each_launch_of_the_graph() {
     let (sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let kernel = function(&context, "saxpy");
@@ -238,7 +240,7 @@ fn an_external_record_is_stamped_by_replays() {
     assert_eq!(elapsed(start, end), Ok(0.006));
 }
 
-/// A capture ends with its stream: it forbids nothing any more.
+/// A capture ends with its stream and prohibits nothing after that.
 #[test]
 fn a_capture_ends_with_its_stream() {
     let (_sim, _turn) = virtual_clock();

@@ -1,4 +1,4 @@
-//! Stream capture: what is refused, what spoils a capture, and until when.
+//! Stream capture: what is prohibited, what invalidates a capture, and until when.
 
 mod common;
 
@@ -37,7 +37,7 @@ fn a_context_with_a_capture_cannot_be_waited_for() {
 /// events associated with the graph is invalid and will return an error, until stream capture is
 /// ended.
 #[test]
-fn a_spoilt_capture_refuses_all_until_its_end() {
+fn an_invalidated_capture_prohibits_all_until_its_end() {
     let (_sim, _turn) = virtual_clock();
     let (_context, stream) = context_and_stream();
     let made = event(CU_EVENT_DEFAULT);
@@ -45,9 +45,9 @@ fn a_spoilt_capture_refuses_all_until_its_end() {
         .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_RELAXED)
         .unwrap();
     assert!(stream.synchronize().is_err());
-    let spoilt = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    assert_eq!(record(made, &stream), Err(spoilt));
-    assert_eq!(stream.synchronize().unwrap_err().0, spoilt);
+    let invalidated = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    assert_eq!(record(made, &stream), Err(invalidated));
+    assert_eq!(stream.synchronize().unwrap_err().0, invalidated);
     assert_eq!(
         stream.capture_status().unwrap(),
         Status::CU_STREAM_CAPTURE_STATUS_INVALIDATED
@@ -105,11 +105,11 @@ fn only_a_relaxed_capture_ends_on_another_thread() {
     }
 }
 
-/// cuStreamGetId, cuStreamGetDevice and cuStreamAttachMemAsync on a capturing stream spoil its
-/// capture in every mode; see OPEN.md for the first two, the programming guide (Prohibited and
-/// Unhandled Operations) for the third.
+/// cuStreamGetId, cuStreamGetDevice and cuStreamAttachMemAsync on a capturing stream invalidate its
+/// capture in every mode. OPEN.md has the observation of the first two, the programming guide
+/// (Prohibited and Unhandled Operations) has the third.
 #[test]
-fn some_questions_and_operations_spoil_a_capture() {
+fn some_queries_and_operations_invalidate_a_capture() {
     let (_sim, _turn) = virtual_clock();
     let (_context, stream) = context_and_stream();
     let raw = stream.cu_stream();
@@ -134,7 +134,7 @@ fn some_questions_and_operations_spoil_a_capture() {
     }
 }
 
-/// cuStreamGetDevice, which not every version of CUDA has.
+/// cuStreamGetDevice, which cudarc lacks for some versions of CUDA.
 fn device(stream: sys::CUstream) -> Result<i32, CUresult> {
     type GetDevice = unsafe extern "C" fn(sys::CUstream, *mut i32) -> CUresult;
     // SAFETY: the simulator is loaded under this name.
@@ -149,10 +149,10 @@ fn device(stream: sys::CUstream) -> Result<i32, CUresult> {
     Ok(device)
 }
 
-/// Beside a capture another stream tells its device, and another thread that asks for the captured
-/// one's spoils it; so on an H200 (driver 580.159).
+/// During a capture cuStreamGetDevice works on another stream. On the captured stream it
+/// invalidates the capture, on another thread too. Observed on an H200 (driver 580.159).
 #[test]
-fn a_stream_knows_its_device() {
+fn the_device_of_a_stream_can_be_queried() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let other = context.new_stream().unwrap();
@@ -168,7 +168,7 @@ fn a_stream_knows_its_device() {
     assert!(stream.end_capture(NO_FLAGS).is_err());
 }
 
-/// What documents leave open a test may decide: a declared function is refused as cuEventQuery is.
+/// A function that a test declares unsafe is prohibited as cuEventQuery is.
 #[test]
 fn a_function_can_be_declared_unsafe() {
     let (sim, _turn) = virtual_clock();

@@ -1,4 +1,4 @@
-//! Contexts are per thread, retained by count, and what was made in them ends with them.
+//! Contexts are current to threads, retained by count, and destroyed with what was created in them.
 
 mod common;
 
@@ -7,7 +7,7 @@ use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUevent_flags::CU_EVENT_DEFAULT, CUresult};
 
 /// Context Management: a thread that made no context current has none, and cuEventCreate answers
-/// INVALID_CONTEXT. Push makes one current, pop takes it away again.
+/// INVALID_CONTEXT. Push makes one current, and pop undoes that.
 #[test]
 fn a_fresh_thread_has_no_context() {
     let (_sim, _turn) = virtual_clock();
@@ -39,8 +39,8 @@ fn a_fresh_thread_has_no_context() {
     unsafe { result::primary_ctx::release(0) }.unwrap();
 }
 
-/// Primary Context Management: it lives until the last release, and its handles die with it. Its
-/// next life has the same handle and another id.
+/// Primary Context Management: it exists until the last release, and so do its handles. When it is
+/// created again it has the same handle and another id.
 #[test]
 fn the_last_release_ends_the_primary_context() {
     let (sim, _turn) = virtual_clock();
@@ -87,16 +87,17 @@ fn id(context: sys::CUcontext) -> u64 {
     id
 }
 
-/// Every destroyed handle, every handle of another kind and every made-up one is INVALID_HANDLE.
+/// The handle of a destroyed object, of an object of another kind, and an invented one are
+/// INVALID_HANDLE.
 #[test]
-fn dead_and_foreign_handles_are_refused() {
+fn invalid_handles_are_refused() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = common::context_and_stream();
     let dead = event(CU_EVENT_DEFAULT);
     // SAFETY: created above.
     unsafe { result::event::destroy(dead) }.unwrap();
     let next = event(CU_EVENT_DEFAULT);
-    assert_ne!(next, dead, "a handle is not given out twice");
+    assert_ne!(next, dead, "a handle is not reused");
     let refused = Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
     assert_eq!(query(dead), refused);
     assert_eq!(query(stream.cu_stream().cast()), refused);
@@ -118,9 +119,9 @@ fn dead_and_foreign_handles_are_refused() {
     drop(context);
 }
 
-/// The stream's own context is told, whatever is current.
+/// cuStreamGetCtx returns the stream's own context, not the current one.
 #[test]
-fn a_stream_knows_its_context() {
+fn the_context_of_a_stream_can_be_queried() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = common::context_and_stream();
     let mut answer = std::ptr::null_mut();
@@ -144,8 +145,8 @@ fn create() -> sys::CUcontext {
 /// cuCtxDestroy: Destroys and cleans up all resources associated with the context, also where it is
 /// current to other threads, attempting to access [it] from those threads will result in the error
 /// CUDA_ERROR_CONTEXT_IS_DESTROYED. It pops the context of the calling thread. A primary context is
-/// not its business. So answers every question to an event of it, also to a pending one, and its
-/// destruction: an H200's word (driver 580.159).
+/// refused. All calls on its events, pending ones too, return the same error, as observed on an
+/// H200 (driver 580.159).
 #[test]
 fn a_created_context_is_destroyed_with_all_in_it() {
     let (sim, _turn) = virtual_clock();
@@ -158,19 +159,19 @@ fn a_created_context_is_destroyed_with_all_in_it() {
     unsafe { result::event::record(made, stream) }.unwrap();
     sim.set_event_ns(1_000);
     for event in [pending, pending] {
-        // SAFETY: both live. The second one comes when the first has taken its time.
+        // SAFETY: both live. The second record starts after the first one's time.
         unsafe { result::event::record(event, stream) }.unwrap();
     }
     sim.set_event_ns(0);
     assert_eq!(query(pending), Err(CUresult::CUDA_ERROR_NOT_READY));
-    let (tell, told) = std::sync::mpsc::channel();
+    let (destroyed, is_destroyed) = std::sync::mpsc::channel();
     let (ready, is_ready) = std::sync::mpsc::channel();
     let handle = context as usize;
     let other = std::thread::spawn(move || {
         // SAFETY: the context lives.
         unsafe { result::ctx::set_current(handle as _) }.unwrap();
         ready.send(()).unwrap();
-        told.recv().unwrap();
+        is_destroyed.recv().unwrap();
         result::event::create(CU_EVENT_DEFAULT)
             .map(drop)
             .map_err(|error| error.0)
@@ -178,7 +179,7 @@ fn a_created_context_is_destroyed_with_all_in_it() {
     is_ready.recv().unwrap();
     // SAFETY: created above.
     unsafe { sys::cuCtxDestroy_v2(context) }.result().unwrap();
-    tell.send(()).unwrap();
+    destroyed.send(()).unwrap();
     assert_eq!(
         other.join().unwrap(),
         Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)
@@ -236,10 +237,10 @@ fn an_event_is_recorded_in_its_own_context_only() {
     }
 }
 
-/// Not the reference's, but every allocator's habit: what is created after an end may stand where
-/// the old one stood. cuCtxGetId, unique for the life of the program, tells contexts apart.
+/// Not documented, but usual for allocators: a new object may have the address of a destroyed one.
+/// cuCtxGetId is unique during the program.
 #[test]
-fn addresses_are_used_again_when_asked_for() {
+fn addresses_are_reused_on_request() {
     let (sim, _turn) = virtual_clock();
     result::init().unwrap();
     sim.reuse_handles(true);

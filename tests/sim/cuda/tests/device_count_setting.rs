@@ -1,16 +1,16 @@
-//! The driver as a program finds it that knows nothing of it, put in place by its launcher:
-//! `GPUPROF_SIM_DEVICES` says how many devices there are.
+//! `GPUPROF_SIM_DEVICES` is the number of devices in a program that does not install the simulator
+//! itself.
 
 use libloading::os::unix::Library;
 
 /// cuDeviceGetCount: the number of devices [...] that are available for execution.
 #[test]
-fn the_environment_chooses_the_number_of_devices() {
+fn the_environment_sets_the_number_of_devices() {
     // SAFETY: the process's only test, and nothing else runs yet.
     unsafe { std::env::set_var("GPUPROF_SIM_DEVICES", "3") };
     let program = std::env::current_exe().unwrap();
     let path = program.with_file_name("libsimcuda.so");
-    // SAFETY: the library is this crate's own; it has no initialisers.
+    // SAFETY: the library is this crate's own; it has no initializers.
     let driver = unsafe { Library::new(&path) }.unwrap();
     // SAFETY: the type is cuInit's.
     let init = unsafe { driver.get::<extern "C" fn(u32) -> i32>(b"cuInit") }.unwrap();
@@ -20,6 +20,6 @@ fn the_environment_chooses_the_number_of_devices() {
     assert_eq!(init(0), 0);
     assert_eq!(count.unwrap()(&mut devices), 0);
     assert_eq!(devices, 3);
-    // Its exit handler stands in it.
+    // It has an exit handler.
     std::mem::forget(driver);
 }

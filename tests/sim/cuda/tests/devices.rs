@@ -4,10 +4,10 @@ use cudarc::driver::sys::{CUevent_flags, CUresult};
 use cudarc::driver::{CudaContext, result};
 use simcuda::{Options, install_with};
 
-/// Devices have their own identity, contexts and streams; elapsed time across devices is
-/// INVALID_HANDLE, and so is a record in another context's stream.
+/// Devices have their own identity, contexts and streams. Elapsed time between devices is
+/// INVALID_HANDLE, and so is a record on another context's stream.
 #[test]
-fn devices_are_apart() {
+fn devices_are_independent() {
     install_with(&Options {
         virtual_clock: true,
         devices: 2,

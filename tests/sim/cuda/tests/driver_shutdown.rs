@@ -1,4 +1,4 @@
-//! The driver's end, which is the process's or a test's.
+//! The driver shuts down at exit, or when a test asks for it.
 
 mod common;
 
@@ -9,10 +9,10 @@ use cudarc::driver::result;
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::sys::CUresult::CUDA_ERROR_DEINITIALIZED;
 
-/// Set in the process that a test runs itself as.
+/// Set in the process that a test starts.
 const CHILD: &str = "SIMCUDA_TEST_CHILD";
 
-/// Runs this test program as the child that `test` is there, and gives what it said.
+/// Runs `test` in a process of its own and returns its output.
 fn child(test: &str) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]);
@@ -22,11 +22,11 @@ fn child(test: &str) -> String {
 }
 
 /// CUresult, CUDA_ERROR_DEINITIALIZED: the CUDA driver is in the process of shutting down. Every
-/// call answers it, cuInit too.
+/// call returns it, including cuInit.
 #[test]
-fn after_the_end_every_call_is_deinitialized() {
+fn after_shutdown_every_call_returns_deinitialized() {
     if std::env::var_os(CHILD).is_none() {
-        child("after_the_end_every_call_is_deinitialized");
+        child("after_shutdown_every_call_returns_deinitialized");
         return;
     }
     let (sim, _turn) = virtual_clock();
@@ -46,7 +46,7 @@ fn after_the_end_every_call_is_deinitialized() {
             .map_err(|error| error.0),
     ];
     assert_eq!(answers, [Err(CUDA_ERROR_DEINITIALIZED); 7]);
-    // cudarc's destructors would panic or complain about the driver that is gone.
+    // cudarc's destructors would panic or print errors.
     std::mem::forget((context, stream));
 }
 
@@ -58,12 +58,12 @@ extern "C" fn registered_after() {
     println!("after cuInit: {:?}", result::ctx::get_current().map(drop));
 }
 
-/// `atexit` (C standard 7.22.4.2): handlers run in the reverse order of their registration, so only
-/// one that was registered after `cuInit` still finds the driver.
+/// `atexit` (C standard 7.22.4.2): handlers run in the reverse order of their registration, so one
+/// that was registered after `cuInit` runs before the driver's shutdown.
 #[test]
-fn the_driver_ends_between_the_exit_handlers() {
+fn the_driver_shuts_down_between_the_exit_handlers() {
     if std::env::var_os(CHILD).is_none() {
-        let said = child("the_driver_ends_between_the_exit_handlers");
+        let said = child("the_driver_shuts_down_between_the_exit_handlers");
         let after = said.find("after cuInit: Ok(())").expect(&said);
         let before = said
             .find("before cuInit: Err(DriverError(CUDA_ERROR_DEINITIALIZED")
@@ -72,7 +72,7 @@ fn the_driver_ends_between_the_exit_handlers() {
         return;
     }
     let (_sim, _turn) = virtual_clock();
-    // SAFETY: the handler asks the driver and nothing else.
+    // SAFETY: the handler only calls the driver and prints.
     unsafe { libc::atexit(registered_before) };
     result::init().unwrap();
     // SAFETY: as above.

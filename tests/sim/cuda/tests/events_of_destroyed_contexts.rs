@@ -1,6 +1,6 @@
-//! What crashes a real driver ends the process with a line that says why: an H200 (driver 580.159)
-//! took a program down that recorded an event of a context that was gone, or made any call on one
-//! once another context had come.
+//! What crashes a real driver aborts the process and prints the reason: a record of an event whose
+//! context was destroyed, and any call on such an event after another context was created. Both
+//! crashed a program on an H200 (driver 580.159).
 
 mod common;
 
@@ -11,38 +11,37 @@ use common::{event, query, virtual_clock};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUevent, CUevent_flags::CU_EVENT_DEFAULT, CUresult, CUstream};
 
-/// Which of the two this process, started by its test, is to do.
+/// Set in the process that a test starts.
 const SCENE: &str = "SIMCUDA_GONE_EVENT";
 const ABORT: i32 = 6;
 
 #[test]
-fn recording_an_event_of_a_gone_context_ends_the_process() {
+fn a_record_of_an_event_of_a_destroyed_context_aborts_the_process() {
     if std::env::var_os(SCENE).is_some() {
-        let (event, stream) = gone();
+        let (event, stream) = orphaned_event();
         assert_eq!(query(event), Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED));
         // SAFETY: the simulator validates handles.
         let _ = unsafe { sys::cuEventRecord(event, stream) };
         return;
     }
-    let ended = in_a_process("recording_an_event_of_a_gone_context_ends_the_process");
+    let ended = in_a_process("a_record_of_an_event_of_a_destroyed_context_aborts_the_process");
     crashed(&ended, "cuEventRecord of an event whose context is gone");
 }
 
 #[test]
-fn a_call_on_an_event_that_another_context_has_outlived_ends_the_process() {
+fn a_call_on_such_an_event_after_another_context_aborts_the_process() {
     if std::env::var_os(SCENE).is_some() {
-        let (event, _) = gone();
+        let (event, _) = orphaned_event();
         create();
         let _ = query(event);
         return;
     }
-    let ended =
-        in_a_process("a_call_on_an_event_that_another_context_has_outlived_ends_the_process");
+    let ended = in_a_process("a_call_on_such_an_event_after_another_context_aborts_the_process");
     crashed(&ended, "after another context has come");
 }
 
-/// An event and a stream of a context that is gone.
-fn gone() -> (CUevent, CUstream) {
+/// An event and a stream of a destroyed context.
+fn orphaned_event() -> (CUevent, CUstream) {
     let (_sim, _turn) = virtual_clock();
     result::init().unwrap();
     let context = create();

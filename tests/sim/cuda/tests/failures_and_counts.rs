@@ -1,11 +1,11 @@
-//! Counting, failing by order, and that both reach the library that cudarc uses.
+//! Counts and requested failures, which apply to the library that cudarc uses.
 
 mod common;
 
 use common::{context_and_stream, event, query, virtual_clock};
 use cudarc::driver::sys::{self, CUevent_flags::CU_EVENT_DEFAULT, CUresult};
 
-/// Counts are of all threads, and of the calling one; a reset clears both.
+/// Calls are counted for all threads, and for the calling one; a reset clears both.
 #[test]
 fn calls_are_counted() {
     let (sim, _turn) = virtual_clock();
@@ -32,9 +32,9 @@ fn calls_are_counted() {
     );
 }
 
-/// The nth call from now and the times - 1 after it answer the code; the failed call did nothing.
+/// The nth call from now and the times - 1 after it return the code and do nothing.
 #[test]
-fn calls_fail_by_order() {
+fn calls_fail_on_request() {
     let (sim, _turn) = virtual_clock();
     let (_context, _stream) = context_and_stream();
     let made = event(CU_EVENT_DEFAULT);
@@ -50,7 +50,7 @@ fn calls_fail_by_order() {
     assert!(cudarc::driver::result::event::create(CU_EVENT_DEFAULT).is_ok());
 }
 
-/// A misspelt name is a mistake of the test, not a count of 0.
+/// A misspelt name panics; it does not count 0 calls.
 #[test]
 #[should_panic(expected = "no function `cuEventQuerry`")]
 fn a_wrong_name_panics() {
@@ -58,7 +58,7 @@ fn a_wrong_name_panics() {
     sim.calls("cuEventQuerry");
 }
 
-/// cuGetErrorName names the codes, and refuses what is none.
+/// cuGetErrorName and cuGetErrorString describe a code.
 #[test]
 fn codes_have_names() {
     let (_sim, _turn) = virtual_clock();
@@ -67,10 +67,10 @@ fn codes_have_names() {
     assert_eq!(name.error_string().unwrap(), c"device not ready");
 }
 
-/// The program holds a second copy of the driver's code through the rlib. The loaded library's is
-/// the one in use: by cudarc, and by whoever asks the loader for libcuda.so.
+/// The rlib contains a copy of the driver's code. cudarc, and a `dlopen` of libcuda.so, use the
+/// loaded library instead.
 #[test]
-fn the_loaded_library_answers() {
+fn the_loaded_library_is_used() {
     let (sim, _turn) = virtual_clock();
     let before = sim.calls("cuDriverGetVersion");
     let mut version = 0;

@@ -1,6 +1,5 @@
-//! A stream takes 1,021 operations behind the one that runs; the next call waits until there is
-//! room. So an H200 did (driver 580.159); what a copy or a graph takes beside a launch is in
-//! OPEN.md.
+//! A stream queues 1,021 operations behind the running one; the next call waits until there is
+//! room, as on an H200 (driver 580.159). OPEN.md has what a copy or a graph takes.
 
 mod common;
 
@@ -13,7 +12,7 @@ use cudarc::driver::sys::CUstreamCaptureMode_enum as Mode;
 /// `CU_EVENT_RECORD_EXTERNAL`.
 const EXTERNAL: u32 = 1;
 const BEHIND: u32 = 1_021;
-/// One that runs, and those behind it.
+/// The running operation, and those behind it.
 const ROOM: usize = 1 + BEHIND as usize;
 const KERNEL_NS: u64 = 1_000;
 
@@ -45,7 +44,7 @@ fn a_launch_and_a_record_wait_for_room() {
     assert_eq!(
         sim.now(),
         before + 3 * KERNEL_NS,
-        "another stream has its own"
+        "another stream has a queue of its own"
     );
     stream.synchronize().unwrap();
     let after = before + (ROOM as u64 + 1) * KERNEL_NS;
@@ -55,22 +54,22 @@ fn a_launch_and_a_record_wait_for_room() {
     for _ in 0..2 * ROOM {
         saxpy(&stream, &kernel, 1.0, &x, &mut y).unwrap();
     }
-    assert_eq!(sim.now(), after, "a queue without end");
+    assert_eq!(sim.now(), after, "a queue without limit");
     stream.synchronize().unwrap();
 }
 
-/// A captured launch takes no room; the graph's launch takes that of one operation, and with event
-/// records in it that of one for each of these and for each row of kernels.
+/// A captured launch takes no room. A launch of the graph takes the room of one operation, or with
+/// event records, of one operation for each record and each sequence of kernels.
 #[test]
-fn a_graph_is_one_operation_but_for_its_event_records() {
+fn a_graph_is_one_operation_except_for_event_records() {
     graph_takes("kkkkkkkkkkkkkkkkkkkk", 1);
     graph_takes("rr", 2);
     graph_takes("rkkkr", 3);
     graph_takes("rrkrkrkrr", 9);
 }
 
-/// Captures these nodes, `k` a kernel and `r` an event record, and launches the graph where it
-/// takes so many operations.
+/// Captures `nodes`, `k` a kernel and `r` an event record, and checks that a launch of the graph
+/// takes `operations`.
 fn graph_takes(nodes: &str, operations: usize) {
     const LAUNCHES: usize = 10;
     let (sim, _turn) = virtual_clock();

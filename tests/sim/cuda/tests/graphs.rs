@@ -1,5 +1,4 @@
-//! Graphs: event-record nodes, the events that they record, and objects that live as long as a
-//! graph.
+//! Graphs: event-record nodes, the events that they record, and user objects that graphs retain.
 
 mod common;
 
@@ -30,7 +29,7 @@ fn set(graph: &CudaGraph, node: CUgraphNode, event: CUevent) -> CUresult {
     unsafe { sys::cuGraphExecEventRecordNodeSetEvent(graph.cu_graph_exec(), node, event) }
 }
 
-/// The graph that is being captured into, and the capture's number.
+/// The number of a capture, and the graph that it builds.
 fn capturing(stream: &CudaStream) -> (u64, CUgraph) {
     let (mut status, mut id, mut graph) = (
         sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
@@ -54,7 +53,7 @@ fn capturing(stream: &CudaStream) -> (u64, CUgraph) {
     (id, graph)
 }
 
-/// Not among the functions of every CUDA version.
+/// cuStreamGetCaptureInfo_v2, which cudarc lacks for some versions of CUDA.
 unsafe fn info(
     stream: sys::CUstream,
     status: *mut sys::CUstreamCaptureStatus,
@@ -79,8 +78,8 @@ unsafe fn info(
     unsafe { found(stream, status, id, graph, dependencies, number) }
 }
 
-/// A graph of one kernel between two external records, the nodes of these, and what happens inside
-/// of its capture.
+/// A graph of one kernel between two external records, and the nodes of these. `inside` runs during
+/// the capture.
 fn timed(
     context: &Arc<CudaContext>,
     stream: &Arc<CudaStream>,
@@ -103,7 +102,7 @@ fn timed(
         .end_capture(CUgraphInstantiate_flags(0))
         .unwrap()
         .unwrap();
-    // The buffers are never freed: replays use them.
+    // The buffers are never freed, because launches use them.
     std::mem::forget((x, y));
     let mut number = 8;
     let mut nodes = [ptr::null_mut(); 8];
@@ -142,42 +141,42 @@ fn an_event_is_swapped_for_later_launches() {
     assert_eq!(query(second[1]), Err(CUresult::CUDA_ERROR_NOT_READY));
     sim.advance(KERNEL_NS);
     assert_eq!(elapsed(second[0], second[1]), Ok(0.006));
-    // A used event is not ready again from the launch on.
+    // The launch makes a completed event not ready.
     graph.launch().unwrap();
     assert_eq!(query(second[1]), Err(CUresult::CUDA_ERROR_NOT_READY));
 }
 
-/// The same: INVALID_VALUE for a node that is of another graph.
+/// cuGraphExecEventRecordNodeSetEvent: INVALID_VALUE for a node of another graph.
 #[test]
 fn a_node_belongs_to_its_graph() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let pair = [0, 1].map(|_| event(CU_EVENT_DEFAULT));
-    let (one, nodes) = timed(&context, &stream, pair, || ());
+    let (first, nodes) = timed(&context, &stream, pair, || ());
     let (other, _) = timed(&context, &stream, pair, || ());
     let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
     assert_eq!(set(&other, nodes[0], pair[0]), invalid);
-    assert_eq!(set(&one, nodes[0], pair[0]), CUresult::CUDA_SUCCESS);
-    drop(one);
+    assert_eq!(set(&first, nodes[0], pair[0]), CUresult::CUDA_SUCCESS);
+    drop(first);
     assert_eq!(
         set(&other, nodes[0], pair[0]),
         CUresult::CUDA_ERROR_INVALID_HANDLE
     );
 }
 
-static DEAD: AtomicU32 = AtomicU32::new(0);
+static DESTROYED: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn destroy(event: *mut c_void) {
-    DEAD.fetch_add(1, Ordering::SeqCst);
-    // The documents permit no call here.
+    DESTROYED.fetch_add(1, Ordering::SeqCst);
+    // A destructor may not call the driver.
     let answer = query(event.cast());
     assert_eq!(answer, Err(CUresult::CUDA_ERROR_NOT_PERMITTED));
 }
 
-/// Programming guide, CUDA User Objects: a graph's reference is copied where it is instantiated,
-/// and held until launches that are not over have finished.
+/// Programming guide, CUDA User Objects: an executable graph copies the references of its graph,
+/// and releases them when its launches have ended.
 #[test]
-fn an_object_lives_as_long_as_anything_of_its_graph() {
+fn an_object_exists_until_the_last_launch_of_its_graph_ends() {
     let (sim, _turn) = virtual_clock();
     sim.set_kernel_ns("saxpy", KERNEL_NS);
     let (context, stream) = context_and_stream();
@@ -201,8 +200,8 @@ fn an_object_lives_as_long_as_anything_of_its_graph() {
     graph.launch().unwrap();
     drop(graph);
     record(pair[0], &stream).unwrap();
-    assert_eq!(DEAD.load(Ordering::SeqCst), 0);
+    assert_eq!(DESTROYED.load(Ordering::SeqCst), 0);
     sim.advance(KERNEL_NS);
     record(pair[0], &stream).unwrap();
-    assert_eq!(DEAD.load(Ordering::SeqCst), 1);
+    assert_eq!(DESTROYED.load(Ordering::SeqCst), 1);
 }

@@ -1,10 +1,10 @@
-//! A driver that lacks functions, as older ones do.
+//! A driver without some functions, as if it were older.
 
 use cudarc::driver::{CudaContext, sys};
 use simcuda::{InstallError, Options, install_with};
 
-/// dlsym does not find what is hidden, and finds everything else; cudarc's own look-up of a missing
-/// function panics, which is why gpuprof makes its own.
+/// dlsym finds all functions except the hidden ones. cudarc panics for a missing function, so
+/// gpuprof looks functions up itself.
 #[test]
 fn hidden_functions_are_missing() {
     let hide = |names: &[&str]| Options {

@@ -1,4 +1,4 @@
-//! The host's clock: waits are real, durations are modelled.
+//! The host's clock: modelled durations, and waits that take as long.
 
 mod common;
 
@@ -9,8 +9,8 @@ use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 use simcuda::{Sim, install};
 
-/// A synchronize takes as long as the modelled work, a launch does not; the pair reads 20 ms and
-/// little more, in steps of 0.5 µs.
+/// A synchronize takes as long as the modelled work, a launch does not. The event pair measures 20
+/// ms and little more, in steps of 0.5 µs.
 #[test]
 fn synchronizing_waits_for_modelled_time() {
     let sim: Sim = install().unwrap();
@@ -39,10 +39,10 @@ fn synchronizing_waits_for_modelled_time() {
         "waiting took {waited:?}"
     );
     let ms = elapsed(start, end).unwrap();
-    // What the host took between the calls is part of the pair, as on a real device.
-    let most = 20.002 + queued.as_secs_f32() * 1e3;
+    // The host's time between the calls is part of the measurement, as on a real device.
+    let max_ms = 20.002 + queued.as_secs_f32() * 1e3;
     assert!(
-        (20.001_f32..most).contains(&ms),
+        (20.001_f32..max_ms).contains(&ms),
         "{ms} ms, queued in {queued:?}"
     );
     let steps = f64::from(ms) / 0.0005;
@@ -52,8 +52,8 @@ fn synchronizing_waits_for_modelled_time() {
     );
 }
 
-/// A stream takes 1,021 operations behind the one that runs, then a call waits for as long as that
-/// runs; so an H200 did (driver 580.159).
+/// With 1,021 operations behind the running one, a call waits until that one ends, as on an H200
+/// (driver 580.159).
 #[test]
 fn a_full_queue_blocks_the_caller() {
     let sim: Sim = install().unwrap();
@@ -78,10 +78,10 @@ fn a_full_queue_blocks_the_caller() {
     stream.synchronize().unwrap();
 }
 
-/// The simulator sets the source of a copy aside at the call. A device would not spend that time,
-/// so the pair around 64 MiB reads the modelled copy and what little the calls took.
+/// The simulator copies the source at the call, which takes no modelled time: an event pair around
+/// 64 MiB measures the modelled copy and little more.
 #[test]
-fn setting_a_copy_aside_takes_no_modelled_time() {
+fn saving_the_source_of_a_copy_takes_no_modelled_time() {
     let sim: Sim = install().unwrap();
     let (_context, stream) = context_and_stream();
     sim.set_kernel_ns("memcpy", 1_000_000);

@@ -1,4 +1,4 @@
-//! A fault of a kernel is asynchronous and sticky.
+//! A fault of a kernel is an asynchronous, sticky error.
 
 mod common;
 
@@ -7,10 +7,10 @@ use cudarc::driver::result;
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 use cudarc::driver::sys::CUresult::{CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_INVALID_HANDLE};
 
-/// CUresult: after ILLEGAL_ADDRESS the context is in an inconsistent state; later calls answer the
-/// same.
+/// CUresult: after ILLEGAL_ADDRESS the context is in an inconsistent state, and later calls return
+/// the same error.
 #[test]
-fn a_kernel_past_its_memory_poisons_the_context() {
+fn an_access_outside_memory_makes_later_calls_fail() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let kernel = function(&context, "saxpy");
@@ -42,6 +42,6 @@ fn a_kernel_past_its_memory_poisons_the_context() {
     assert_eq!(
         destroyed(),
         Err(CUDA_ERROR_INVALID_HANDLE),
-        "it is gone all the same"
+        "the event was destroyed all the same"
     );
 }

@@ -1,12 +1,12 @@
-//! Where the modelled duration of a kernel comes from.
+//! The settings of a kernel's modelled duration, by precedence.
 
 mod common;
 
 use common::{context_and_stream, function, saxpy, virtual_clock};
 
-/// `set_kernel_ns` of the kernel wins, then that of all kernels, then GPUPROF_SIM_KERNEL_NS.
+/// `set_kernel_ns` of the kernel comes first, then that of all kernels, then GPUPROF_SIM_KERNEL_NS.
 #[test]
-fn the_nearest_setting_wins() {
+fn the_most_specific_setting_applies() {
     // SAFETY: the process's only test, and nothing else runs yet.
     unsafe { std::env::set_var("GPUPROF_SIM_KERNEL_NS", "7000") };
     let (sim, _turn) = virtual_clock();

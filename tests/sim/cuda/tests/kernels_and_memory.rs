@@ -1,4 +1,4 @@
-//! Kernels compute real results, memory is checked, modules know their names.
+//! Kernels compute results, memory is checked, and modules contain the functions of their PTX.
 
 mod common;
 
@@ -7,7 +7,7 @@ use cudarc::driver::sys::CUresult;
 use cudarc::driver::{LaunchConfig, PushKernelArg, result};
 use cudarc::nvrtc::Ptx;
 
-/// y = a*x + y for all elements, the last block's spare threads do nothing.
+/// y = a*x + y for all elements; surplus threads of the last block do nothing.
 #[test]
 fn saxpy_computes() {
     let (_sim, _turn) = virtual_clock();
@@ -22,8 +22,8 @@ fn saxpy_computes() {
     assert_eq!(stream.clone_dtoh(&y).unwrap(), expected);
 }
 
-/// The three convolutions against the formula in f64, on a picture whose sides are no multiples of
-/// anything, with a mask without symmetry.
+/// The three convolutions agree with the formula in f64, for an image whose sides are not multiples
+/// of blocks and a mask without symmetry.
 #[test]
 fn convolutions_compute() {
     let (_sim, _turn) = virtual_clock();
@@ -89,7 +89,7 @@ fn convolutions_compute() {
     }
 }
 
-/// An unknown kernel loads, as any PTX does, and its launch answers NOT_SUPPORTED.
+/// An unknown kernel can be loaded, and its launch returns NOT_SUPPORTED.
 #[test]
 fn an_unknown_kernel_fails_its_launch() {
     let (_sim, _turn) = virtual_clock();
@@ -145,8 +145,8 @@ fn a_launch_beyond_the_limits_is_refused() {
     );
 }
 
-/// Memory beyond the device's is OUT_OF_MEMORY; what is freed is free again; a second free is
-/// INVALID_VALUE.
+/// An allocation beyond the device's memory is OUT_OF_MEMORY; freed memory is available again; a
+/// second free is INVALID_VALUE.
 #[test]
 fn memory_is_accounted_for() {
     let (_sim, _turn) = virtual_clock();
@@ -167,10 +167,9 @@ fn memory_is_accounted_for() {
     assert_eq!(again.unwrap_err().0, CUresult::CUDA_ERROR_INVALID_VALUE);
 }
 
-/// Many more launches than a queue holds, never synchronized: memory stays bounded and results
-/// right.
+/// More launches than the deferred queue takes, without a synchronize, give the right results.
 #[test]
-fn a_long_queue_is_worked_off() {
+fn a_full_queue_is_drained() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let kernel = function(&context, "saxpy");
@@ -201,9 +200,9 @@ fn managed_memory_is_shared() {
     assert_eq!(data.as_slice().unwrap(), [7.0; 32]);
 }
 
-/// A kernel of a program that knows nothing of the workspace: cudarc's numbered examples.
+/// A kernel of cudarc's numbered examples.
 #[test]
-fn a_foreign_kernel_is_known_by_its_name() {
+fn a_kernel_of_cudarcs_examples_is_known_by_its_name() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let module = context

@@ -6,7 +6,7 @@ mod common;
 use common::{context_and_stream, function, virtual_clock};
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 
-/// Launches the kernel of this name with a grid and a block of two dimensions and these parameters.
+/// Launches the named kernel with a two-dimensional grid and block.
 macro_rules! launch {
     ($context:ident, $stream:ident, $name:expr, $grid:expr, $block:expr, $($arg:expr),*) => {{
         let kernel = function(&$context, $name);
@@ -22,7 +22,7 @@ macro_rules! launch {
     }};
 }
 
-/// `count` values between -1 and 1 without a pattern that a wrong index would keep.
+/// `count` pseudo-random values between -1 and 1.
 fn values(count: usize, seed: u32) -> Vec<f32> {
     let hash = |i| (i as u32 ^ seed).wrapping_mul(2_654_435_761) >> 8;
     (0..count)
@@ -62,9 +62,9 @@ fn products_compute() {
     }
 }
 
-/// Results without a thread of their own stay as they were.
+/// Results without a thread are not written.
 #[test]
-fn a_small_grid_makes_a_part_of_the_product() {
+fn a_small_grid_computes_a_part_of_the_product() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let ones = stream.clone_htod(&[1.0_f32; 32 * 32]).unwrap();
@@ -116,7 +116,7 @@ fn the_transpose_computes() {
     }
 }
 
-/// Two launches give the sum: one partial sum per block, then one block on those.
+/// Two launches compute the sum: one partial sum per block, then the sum of these.
 #[test]
 fn sums_compute() {
     let (_sim, _turn) = virtual_clock();
@@ -248,14 +248,13 @@ fn bias_and_relu_compute() {
     );
 }
 
-/// The loss by its definition; the gradient by central differences of that loss, so that both
-/// formulas agree.
+/// The loss agrees with its definition, and the gradient with central differences of the loss.
 #[test]
 fn the_loss_and_its_gradient_compute() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let (rows, columns) = (5_i32, 7_i32);
-    // One row far from zero: exponentials taken as they are would overflow.
+    // In one row the plain exponentials would overflow.
     let mut logits = values(35, 8);
     logits[7..14].iter_mut().for_each(|logit| *logit += 200.0);
     let labels = [0_i32, 3, 6, 2, 2];
@@ -300,7 +299,7 @@ fn the_loss_and_its_gradient_compute() {
     near("gradient", &got, (0..35).map(slope));
 }
 
-/// Two steps, so that the velocity of the first is felt in the second.
+/// In the second of two steps the first one's velocity has an effect.
 #[test]
 fn the_update_computes() {
     let (_sim, _turn) = virtual_clock();

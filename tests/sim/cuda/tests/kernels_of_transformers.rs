@@ -5,7 +5,7 @@ mod common;
 use common::{context_and_stream, function, virtual_clock};
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 
-/// `count` values between -1 and 1 without a pattern that a wrong index would keep.
+/// `count` pseudo-random values between -1 and 1.
 fn values(count: usize, seed: u32) -> Vec<f32> {
     let hash = |i| (i as u32 ^ seed).wrapping_mul(2_654_435_761) >> 8;
     (0..count)
@@ -21,7 +21,7 @@ fn near(got: &[f32], expected: &[f64]) {
     }
 }
 
-/// So many blocks of 256 threads, as all of these kernels have them.
+/// `count` blocks of 256 threads, as for all of these kernels.
 fn blocks(count: usize) -> LaunchConfig {
     LaunchConfig {
         grid_dim: (count as u32, 1, 1),
@@ -31,7 +31,7 @@ fn blocks(count: usize) -> LaunchConfig {
 }
 
 #[test]
-fn embed_looks_tokens_up_and_adds_their_positions() {
+fn embed_adds_the_rows_of_tokens_and_positions() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let (rows, length, columns) = (6_usize, 3_usize, 70_usize);
@@ -61,7 +61,7 @@ fn embed_looks_tokens_up_and_adds_their_positions() {
 }
 
 #[test]
-fn layer_norm_has_the_mean_and_the_variance_of_its_row() {
+fn layer_norm_normalizes_each_row() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let (rows, columns) = (3, 300);
@@ -98,7 +98,7 @@ fn layer_norm_has_the_mean_and_the_variance_of_its_row() {
 }
 
 #[test]
-fn causal_softmax_weighs_what_is_not_later() {
+fn causal_softmax_ignores_later_positions() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let (matrices, length, scale) = (2, 7, 0.25_f32);
@@ -124,7 +124,7 @@ fn causal_softmax_weighs_what_is_not_later() {
 }
 
 #[test]
-fn merge_heads_puts_the_heads_of_a_row_beside_each_other() {
+fn merge_heads_concatenates_the_heads_of_a_row() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let (count, rows, width) = (3, 5, 4);

@@ -1,4 +1,4 @@
-//! A fault that only the loss kernel has, in a file of its own as it spoils the context.
+//! A fault of the loss kernel, in a process of its own because the error is sticky.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{context_and_stream, function, virtual_clock};
 use cudarc::driver::sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 
-/// A label that is no column would make a device read beside the row.
+/// A label that is not a column would make a device read outside the row.
 #[test]
 fn a_label_outside_the_columns_is_a_fault() {
     let (_sim, _turn) = virtual_clock();
@@ -23,8 +23,7 @@ fn a_label_outside_the_columns_is_a_fault() {
         .arg(&mut gradient)
         .arg(&1_i32)
         .arg(&3_i32);
-    // SAFETY: the arguments are the kernel's; the label is wrong on purpose and the simulator
-    // checks it.
+    // SAFETY: the arguments are the kernel's; the simulator checks the label.
     unsafe { launch.launch(LaunchConfig::for_num_elems(1)) }.unwrap();
     assert_eq!(
         stream.synchronize().unwrap_err().0,

@@ -1,4 +1,4 @@
-//! The legacy default stream keeps order with blocking streams, and is out of use while one of them
+//! The legacy default stream is ordered with blocking streams, and cannot be used while one of them
 //! captures.
 
 mod common;
@@ -67,7 +67,7 @@ impl Device {
         launched.map_err(|error| error.0)
     }
 
-    /// When everything on a stream has ended, in ns after `began`.
+    /// When all work of a stream ends, in ns after `began`.
     fn ended(&self, stream: usize, began: u64) -> u64 {
         // SAFETY: the simulator validates handles.
         unsafe { result::stream::synchronize(stream as CUstream) }.unwrap();
@@ -106,9 +106,9 @@ fn the_legacy_stream_waits_for_blocking_streams_and_they_for_it() {
     assert_eq!(device.ended(free, began), 90_000);
 }
 
-/// The same section: streams created with the non-blocking flag take no part; cudarc's are.
+/// The same section: streams with the non-blocking flag, such as cudarc's, are not ordered.
 #[test]
-fn a_non_blocking_stream_keeps_no_order_with_it() {
+fn a_non_blocking_stream_is_not_ordered_with_it() {
     let (sim, _turn) = virtual_clock();
     let device = Device::new(sim);
     let cudarcs = device.context.new_stream().unwrap();
@@ -122,7 +122,7 @@ fn a_non_blocking_stream_keeps_no_order_with_it() {
 /// The same section, Per-thread default stream: it is not a non-blocking stream and will
 /// synchronize with the legacy default stream if both are used in a program.
 #[test]
-fn a_per_thread_stream_keeps_order_with_it() {
+fn a_per_thread_stream_is_ordered_with_it() {
     let (sim, _turn) = virtual_clock();
     let device = Device::new(sim);
     let began = sim.now();
@@ -133,9 +133,9 @@ fn a_per_thread_stream_keeps_order_with_it() {
 }
 
 /// Programming guide, Prohibited and Unhandled Operations: the legacy stream handle at all times
-/// encompasses these other streams; asking it and an event in it asks for them too.
+/// encompasses these other streams; queries of it, and of an event on it, include them.
 #[test]
-fn the_legacy_stream_stands_for_the_blocking_ones() {
+fn the_legacy_stream_includes_the_blocking_ones() {
     let (sim, _turn) = virtual_clock();
     let device = Device::new(sim);
     let a = stream(0);
@@ -156,9 +156,9 @@ fn the_legacy_stream_stands_for_the_blocking_ones() {
     assert_eq!(elapsed(start, end), Ok(0.007));
 }
 
-/// The order is one of a context: another device's blocking streams take no part.
+/// Streams of different contexts are not ordered.
 #[test]
-fn the_order_ends_at_the_context() {
+fn streams_of_another_context_are_not_ordered() {
     let (sim, _turn) = virtual_clock();
     let device = Device::new(sim);
     let a = stream(0);
@@ -185,8 +185,8 @@ fn the_order_ends_at_the_context() {
 
 /// Programming guide, Prohibited and Unhandled Operations: When any stream in the same context is
 /// being captured, and it was not created with cudaStreamNonBlocking, any attempted use of the
-/// legacy stream is invalid, asking, waiting and synchronous calls included; CUresult:
-/// STREAM_CAPTURE_IMPLICIT. The capture is spoilt.
+/// legacy stream is invalid, including queries, waits and synchronous calls; CUresult:
+/// STREAM_CAPTURE_IMPLICIT. The capture is invalidated.
 #[test]
 fn no_use_of_it_while_a_blocking_stream_captures() {
     let (sim, _turn) = virtual_clock();
@@ -222,13 +222,13 @@ fn no_use_of_it_while_a_blocking_stream_captures() {
         assert_eq!(
             used(),
             Ok(()),
-            "{number}: a non-blocking stream's capture is no matter"
+            "{number}: a non-blocking stream's capture prohibits nothing"
         );
         assert_eq!(end(free), Ok(()));
         begin(blocking);
         assert_eq!(used(), Err(IMPLICIT), "{number}");
-        let spoilt = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-        assert_eq!(end(blocking), Err(spoilt), "{number}");
+        let invalidated = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+        assert_eq!(end(blocking), Err(invalidated), "{number}");
         assert_eq!(used(), Ok(()), "{number}: usable again");
     }
 }
@@ -237,7 +237,7 @@ fn no_use_of_it_while_a_blocking_stream_captures() {
 /// will return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT [...] The blocking stream capture is not
 /// invalidated.
 #[test]
-fn asking_whether_it_captures_spoils_nothing() {
+fn the_query_of_its_capture_status_invalidates_nothing() {
     let (sim, _turn) = virtual_clock();
     let _device = Device::new(sim);
     let blocking = stream(0);

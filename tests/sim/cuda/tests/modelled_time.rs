@@ -1,5 +1,4 @@
-//! The time model under the virtual clock, exact to the nanosecond that a float32 of milliseconds
-//! can hold.
+//! The time model under the virtual clock, where times are as exact as a float32 of milliseconds.
 
 mod common;
 
@@ -8,9 +7,9 @@ use cudarc::driver::sys::CUevent_flags::{CU_EVENT_DEFAULT, CU_EVENT_DISABLE_TIMI
 use cudarc::driver::sys::{self, CUresult};
 use cudarc::driver::{LaunchConfig, PushKernelArg, result};
 
-/// cuEventElapsedTime gives the time between the stamps, which a launch of 12.5 µs separates.
+/// cuEventElapsedTime returns the time between two records, here around a launch of 12.5 µs.
 #[test]
-fn an_event_pair_around_a_launch_reads_its_duration() {
+fn an_event_pair_around_a_launch_measures_its_duration() {
     let (sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let kernel = function(&context, "saxpy");
@@ -27,7 +26,7 @@ fn an_event_pair_around_a_launch_reads_its_duration() {
     assert_eq!(
         sim.now(),
         before,
-        "launching and recording take no time unless a call cost is set"
+        "launches and records take no host time by default"
     );
     assert_eq!(query(start), Ok(()));
     assert_eq!(query(end), Err(CUresult::CUDA_ERROR_NOT_READY));
@@ -38,12 +37,12 @@ fn an_event_pair_around_a_launch_reads_its_duration() {
     assert_eq!(query(end), Ok(()));
     assert_eq!(elapsed(start, end), Ok(0.0125));
     stream.synchronize().unwrap();
-    assert_eq!(sim.now(), before + 12_500, "nothing was left to wait for");
+    assert_eq!(sim.now(), before + 12_500, "all work had ended");
 }
 
-/// A kernel that waits lasts as long as its argument says, not as long as others.
+/// A spin kernel takes the time in its argument, not the default duration.
 #[test]
-fn a_spinning_kernel_lasts_as_long_as_it_is_told() {
+fn a_spin_kernel_takes_the_time_in_its_argument() {
     let (sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let kernel = function(&context, "spin");
@@ -57,7 +56,7 @@ fn a_spinning_kernel_lasts_as_long_as_it_is_told() {
     assert_eq!(sim.now() - before, 12_346);
 }
 
-/// Streams run beside each other; synchronizing waits for the stream asked for.
+/// Streams overlap, and a synchronize waits for its own stream only.
 #[test]
 fn two_streams_overlap() {
     let (sim, _turn) = virtual_clock();
@@ -79,7 +78,7 @@ fn two_streams_overlap() {
     assert_eq!(sim.now(), before + 50_000);
 }
 
-/// cuStreamWaitEvent: work behind it starts no earlier than the event completes.
+/// cuStreamWaitEvent: later work starts when the event is complete.
 #[test]
 fn a_stream_waits_for_an_event_of_another() {
     let (sim, _turn) = virtual_clock();
@@ -99,7 +98,7 @@ fn a_stream_waits_for_an_event_of_another() {
     assert_eq!(sim.now(), before + 60_000);
 }
 
-/// Work queued while the device idles starts now, not when the last work ended.
+/// Work on an idle stream starts at the call, not when the previous work ended.
 #[test]
 fn an_idle_gap_is_part_of_the_pair() {
     let (sim, _turn) = virtual_clock();
@@ -109,16 +108,12 @@ fn an_idle_gap_is_part_of_the_pair() {
     sim.advance(7_000);
     record(end, &stream).unwrap();
     assert_eq!(elapsed(start, end), Ok(0.007));
-    assert_eq!(
-        elapsed(end, start),
-        Ok(-0.007),
-        "the API gives a signed difference"
-    );
+    assert_eq!(elapsed(end, start), Ok(-0.007), "the difference is signed");
 }
 
-/// The modelled costs: of a record on the stream, of a call on the host.
+/// An event record takes modelled time of the stream, a call takes that of the host.
 #[test]
-fn event_and_call_costs_are_modelled() {
+fn event_records_and_calls_take_modelled_time() {
     let (sim, _turn) = virtual_clock();
     let (_context, stream) = context_and_stream();
     let (start, end) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
@@ -217,9 +212,9 @@ fn the_per_thread_stream_is_one_per_thread() {
 }
 
 /// cuEventElapsedTime: elapsed time between two events (in milliseconds with a resolution of around
-/// 0.5 microseconds). Off under the virtual clock until it is asked for.
+/// 0.5 microseconds). By default exact under the virtual clock.
 #[test]
-fn elapsed_times_come_in_steps_when_asked_for() {
+fn elapsed_times_are_rounded_on_request() {
     let (sim, _turn) = virtual_clock();
     let (_context, stream) = context_and_stream();
     let (start, end) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));

@@ -4,9 +4,9 @@ use cudarc::driver::sys::CUresult;
 use cudarc::driver::{CudaContext, result};
 use simcuda::{Options, install_with};
 
-/// cuInit answers NO_DEVICE; what comes after it NOT_INITIALIZED.
+/// cuInit returns NO_DEVICE, and later calls return NOT_INITIALIZED.
 #[test]
-fn init_answers_no_device() {
+fn init_returns_no_device() {
     install_with(&Options {
         no_device: true,
         ..Options::default()

@@ -1,13 +1,13 @@
-//! The choice between a real device and the simulator, each in a process of its own.
+//! The choice between a real device and the simulator.
 
 use std::process::{Command, Output};
 
 use cudarc::driver::CudaContext;
 use simcuda::{Device, real_or_simulated};
 
-/// On every machine some device answers; the tests below run this one in a process of its own.
+/// Every machine has one of the two. The tests below run this test in a process of its own.
 #[test]
-fn some_device_always_answers() {
+fn there_is_always_a_device() {
     let device = real_or_simulated();
     let name = CudaContext::new(0).unwrap().name().unwrap();
     assert_eq!(
@@ -24,12 +24,12 @@ fn some_device_always_answers() {
 fn run(variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "some_device_always_answers", "--nocapture"])
+        .args(["--exact", "there_is_always_a_device", "--nocapture"])
         .env_remove("GPUPROF_SIM");
     command.envs(variables.iter().copied()).output().unwrap()
 }
 
-/// GPUPROF_SIM=1 takes the simulator and says so once, on standard error.
+/// GPUPROF_SIM=1 installs the simulator, which prints one line on standard error.
 #[test]
 fn the_simulator_can_be_forced() {
     let output = run(&[("GPUPROF_SIM", "1")]);
@@ -40,9 +40,9 @@ fn the_simulator_can_be_forced() {
     assert_eq!(errors.matches(said).count(), 1, "{errors}");
 }
 
-/// A library that is not where the variable says is a clear message.
+/// If the library is not at the configured path, the message names the variable.
 #[test]
-fn a_missing_library_is_told() {
+fn a_missing_library_is_reported() {
     let output = run(&[
         ("GPUPROF_SIM", "1"),
         ("GPUPROF_SIM_DRIVER", "/nowhere/libsimcuda.so"),

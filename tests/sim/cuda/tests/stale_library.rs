@@ -1,4 +1,4 @@
-//! A driver library that cargo left behind from other sources is not taken for this program's own.
+//! A driver library that was built from other sources is not used.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,11 +6,11 @@ use std::{env, fs};
 
 use libloading::os::unix::Library;
 
-/// Asks a copy of this program to install the driver.
+/// Set if this process, a copy of the program, is to install the driver.
 const INSTALL: &str = "SIMCUDA_TEST_INSTALL";
 const FILE: &str = "libsimcuda.so";
 
-/// What the installation said in a copy of this program, in a folder with these libraries.
+/// What a copy of this program prints when it installs the driver, in a folder with `libraries`.
 fn installed(name: &str, libraries: &[(&str, &[u8])]) -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -33,9 +33,9 @@ fn fresh() -> PathBuf {
     env::current_exe().unwrap().with_file_name(FILE)
 }
 
-/// The library as it would be with other sources.
+/// The image of the library with another build number.
 fn stale() -> Vec<u8> {
-    // SAFETY: the library is this crate's own; it has no initialisers.
+    // SAFETY: the library is this crate's own; it has no initializers.
     let library = unsafe { Library::new(fresh()) }.unwrap();
     // SAFETY: the symbol is a number.
     let build = **unsafe { library.get::<&u64>(b"simcuda_build") }.unwrap();
@@ -43,9 +43,9 @@ fn stale() -> Vec<u8> {
     let build = build.to_ne_bytes();
     let places: Vec<_> = image.windows(8).enumerate().collect();
     let places = places.iter().filter(|(_, bytes)| **bytes == build);
-    let places: Vec<_> = places.map(|(at, _)| *at).collect();
-    assert!(!places.is_empty(), "the number stands in the file");
-    places.into_iter().for_each(|at| image[at] ^= 1);
+    let places: Vec<_> = places.map(|(offset, _)| *offset).collect();
+    assert!(!places.is_empty(), "the file contains the number");
+    places.into_iter().for_each(|offset| image[offset] ^= 1);
     image
 }
 
@@ -60,7 +60,7 @@ fn child() {
 }
 
 #[test]
-fn what_stands_in_deps_comes_before_what_was_left_beside_a_program() {
+fn the_library_in_deps_comes_before_one_beside_the_program() {
     let fresh = fs::read(fresh()).unwrap();
     let said = installed("both", &[("", &stale()), ("deps", &fresh)]);
     assert!(said.contains("installed"), "{said}");

@@ -8,8 +8,8 @@ use common::{context_and_stream, event, function, record, saxpy, virtual_clock};
 use cudarc::driver::result;
 use cudarc::driver::sys::CUevent_flags::CU_EVENT_DEFAULT;
 
-/// No lock order can deadlock: threads launch, copy, record, ask, synchronize and free at once, and
-/// each sees its own results.
+/// Threads launch, copy, record, query, synchronize and free at the same time without a deadlock,
+/// and each gets its own results.
 #[test]
 fn threads_get_their_own_results() {
     let (_sim, _turn) = virtual_clock();
@@ -41,18 +41,18 @@ fn threads_get_their_own_results() {
 
 extern "C" fn after_main() {
     let (made, context) = AT_EXIT.get().copied().unwrap();
-    // SAFETY: made in `ask_after_main`, alive.
+    // SAFETY: made in `call_after_main`, alive.
     unsafe { result::ctx::set_current(context as _) }.unwrap();
     common::query(made as _).unwrap();
-    println!("asked after main");
+    println!("called after main");
 }
 
 static AT_EXIT: std::sync::OnceLock<(usize, usize)> = std::sync::OnceLock::new();
 
-/// Set in the process that asks the driver from its exit handler.
+/// Set in the process whose exit handler calls the driver.
 const CHILD: &str = "SIMCUDA_TEST_CHILD";
 
-fn ask_after_main() {
+fn call_after_main() {
     let (_sim, _turn) = virtual_clock();
     let (context, stream) = context_and_stream();
     let made = event(CU_EVENT_DEFAULT);
@@ -61,23 +61,23 @@ fn ask_after_main() {
         .set((made as usize, context.cu_ctx() as usize))
         .unwrap();
     std::mem::forget((context, stream));
-    // SAFETY: the handler uses only what it made itself and what is never freed.
+    // SAFETY: the handler uses only objects that are never freed.
     unsafe { libc::atexit(after_main) };
 }
 
-/// An exit handler runs when the main thread's thread-locals with destructors are gone; the driver
-/// answers.
+/// An exit handler, which runs after the destructors of the main thread's thread-locals, can call
+/// the driver.
 #[test]
 fn exit_handlers_can_call() {
     if std::env::var_os(CHILD).is_some() {
-        return ask_after_main();
+        return call_after_main();
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "exit_handlers_can_call", "--nocapture"]);
     let output = command.env(CHILD, "1").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
-        output.status.success() && said.contains("asked after main"),
+        output.status.success() && said.contains("called after main"),
         "{output:?}"
     );
 }

@@ -1,5 +1,5 @@
 //! A program that does not install the simulator itself, and whose kernels the simulator does not
-//! know: `cargo xtask sim` puts the driver in place before it starts.
+//! know: `cargo xtask sim` loads the driver before it starts.
 
 use cudarc::driver::{CudaContext, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
@@ -11,7 +11,7 @@ const PTX: &str = ".visible .entry unheard_of(.param .u64 x)\n{ ret; }";
 #[test]
 fn an_unknown_kernel_is_a_no_op() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::current_exe()?.with_file_name("libsimcuda.so");
-    // SAFETY: the library is this workspace's own; it has no initialisers.
+    // SAFETY: the library is this workspace's own; it has no initializers.
     let driver = unsafe { Library::new(&path) }?;
     // It has an exit handler.
     std::mem::forget(driver);

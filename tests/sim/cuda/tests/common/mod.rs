@@ -1,5 +1,5 @@
-//! What the tests share. Each test file is a process of its own, with its own driver configuration.
-#![allow(dead_code, reason = "each test file uses its part")]
+//! Shared by the tests. Each test file is a process with its own driver configuration.
+#![allow(dead_code, reason = "no test file uses all of it")]
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,8 +11,8 @@ use cudarc::driver::{
 use cudarc::nvrtc::Ptx;
 use simcuda::{Options, Sim, install_with};
 
-/// The simulator under the virtual clock, one test at a time: the tests of a file share clock and
-/// counts.
+/// The simulator under the virtual clock, for one test at a time: the tests of a file share clock
+/// and counts.
 pub(crate) fn virtual_clock() -> (Sim, MutexGuard<'static, ()>) {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -25,8 +25,8 @@ pub(crate) fn virtual_clock() -> (Sim, MutexGuard<'static, ()>) {
     (sim, turn)
 }
 
-/// Context and a stream of its own on device 0, cudarc's event tracking off so that calls are ours
-/// alone.
+/// A context and a stream on device 0, without cudarc's event tracking, which would make calls of
+/// its own.
 pub(crate) fn context_and_stream() -> (Arc<CudaContext>, Arc<CudaStream>) {
     let context = CudaContext::new(0).unwrap();
     // SAFETY: these tests order their streams themselves.
@@ -35,7 +35,7 @@ pub(crate) fn context_and_stream() -> (Arc<CudaContext>, Arc<CudaStream>) {
     (context, stream)
 }
 
-/// The PTX that the workspace ships.
+/// A kernel of the workspace's PTX files.
 pub(crate) fn function(context: &Arc<CudaContext>, name: &str) -> CudaFunction {
     let text = match name {
         "saxpy" => include_str!("../../../../../kernels/ptx/saxpy.ptx"),
@@ -73,12 +73,12 @@ pub(crate) fn saxpy(
     unsafe { launch.launch(LaunchConfig::for_num_elems(n)) }.map(drop)
 }
 
-/// A raw event in the current context, timed unless `flags` say otherwise.
+/// A raw event in the current context.
 pub(crate) fn event(flags: CUevent_flags) -> CUevent {
     result::event::create(flags).unwrap()
 }
 
-/// Milliseconds between two raw events, or the code.
+/// Milliseconds between two raw events.
 pub(crate) fn elapsed(start: CUevent, end: CUevent) -> Result<f32, CUresult> {
     // SAFETY: the simulator validates handles.
     unsafe { result::event::elapsed(start, end) }.map_err(|error| error.0)
@@ -90,7 +90,7 @@ pub(crate) fn record(event: CUevent, stream: &CudaStream) -> Result<(), CUresult
     unsafe { result::event::record(event, stream.cu_stream()) }.map_err(|error| error.0)
 }
 
-/// Asks a raw event.
+/// Queries a raw event.
 pub(crate) fn query(event: CUevent) -> Result<(), CUresult> {
     // SAFETY: the simulator validates handles.
     unsafe { result::event::query(event) }.map_err(|error| error.0)
