@@ -233,7 +233,7 @@ fn elapsed_times_are_rounded_on_request() {
     sim.set_resolution_ns(0);
 }
 
-/// cuEventElapsedTime answers in a `float`: 24 bits of milliseconds, so that at 10 s the step is
+/// cuEventElapsedTime returns a `float`: 24 bits of milliseconds, so that at 10 s the step is
 /// about 1 µs and at an hour 250 µs.
 #[test]
 fn milliseconds_are_float32() {
