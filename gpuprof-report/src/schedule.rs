@@ -93,6 +93,7 @@ pub struct Position {
 
 /// What is done with a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Phase {
     /// Spans do nothing.
     Wait,
