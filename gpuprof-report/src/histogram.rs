@@ -116,6 +116,7 @@ impl Bucket {
 }
 
 /// The octave of a duration in ns, and the step within it.
+#[inline]
 #[must_use]
 pub fn octave_and_step(ns: u64) -> (usize, usize) {
     if ns < BUCKETS_PER_OCTAVE as u64 {

@@ -74,7 +74,7 @@ impl Span {
         let flags = site.flags();
         let measures = flags.contains(SiteFlags::MEASURE);
         // The user's expressions come first: they may open spans of their own, or panic.
-        let streams = match flags.contains(SiteFlags::TIME_GPU) {
+        let mut streams = match flags.contains(SiteFlags::TIME_GPU) {
             true => streams(),
             false => Streams::Untimed,
         };
@@ -92,19 +92,20 @@ impl Span {
         }
         if measures {
             with_thread(|thread| {
-                let on_gpu = match &streams {
+                let has_stream = match &streams {
                     Streams::Untimed => false,
                     Streams::Inherit => thread.has_gpu(),
                     Streams::One(_) | Streams::Many(_) => true,
                 };
-                let correlates = flags.contains(SiteFlags::CORRELATE);
-                match (on_gpu, correlates) {
-                    (false, false) => active.open(thread, site, work),
-                    (false, true) => active.open_correlated(thread, site, work),
-                    (true, _) => active.open_on_gpu(thread, site, &streams, work, correlates),
+                if has_stream || flags.contains(SiteFlags::CORRELATE) {
+                    active.open_with_frame(thread, site, flags, &mut streams, work);
+                } else {
+                    active.open(thread, site, work);
                 }
             });
         }
+        // They own nothing here. Code that drops them would be in every annotated function.
+        std::mem::forget(streams);
     }
 }
 
@@ -117,42 +118,33 @@ impl ActiveSpan {
         }
     }
 
-    /// Begins a call without a stream that CUPTI's records are attributed to.
+    /// Begins a call that may have a stream, or that CUPTI's records are attributed to. Takes the
+    /// streams out.
     #[inline(never)]
-    fn open_correlated(
+    fn open_with_frame(
         &mut self,
         thread: &ThreadState,
         site: &'static Site,
+        flags: SiteFlags,
+        streams: &mut Streams<'_>,
         work: Option<&StatedWork>,
     ) {
+        let streams = std::mem::replace(streams, Streams::Untimed);
         let Some(call) = self.enter_node(thread, site, work) else {
             return;
         };
         let before = clock::now();
         let pushed = measure_overhead(thread, before, |gpu| {
-            let profiled = gpu.begin_call(site)?;
-            Some(gpu.push(None, Some(profiled)))
-        });
-        (call.frame, call.started) = pushed.unwrap_or((None, before));
-    }
-
-    #[inline(never)]
-    fn open_on_gpu(
-        &mut self,
-        thread: &ThreadState,
-        site: &'static Site,
-        streams: &Streams<'_>,
-        work: Option<&StatedWork>,
-        correlates: bool,
-    ) {
-        let Some(call) = self.enter_node(thread, site, work) else {
-            return;
-        };
-        let before = clock::now();
-        let pushed = measure_overhead(thread, before, |gpu| {
-            let timing = &collector().gpu;
-            let streams = timing.hold(gpu, streams, false);
-            let open = begin_gpu_timing(timing, gpu, streams, site, call.node.path, false);
+            let open = match &streams {
+                Streams::Untimed => None,
+                Streams::Inherit if !gpu.has_open() => None,
+                streams => {
+                    let timing = &collector().gpu;
+                    let streams = timing.hold(gpu, streams, false);
+                    begin_gpu_timing(timing, gpu, streams, site, call.node.path, false)
+                }
+            };
+            let correlates = flags.contains(SiteFlags::CORRELATE);
             let profiled = correlates.then(|| gpu.begin_call(site)).flatten();
             let is_needed = open.is_some() || profiled.is_some();
             is_needed.then(|| gpu.push(open, profiled))
