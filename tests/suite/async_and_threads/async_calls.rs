@@ -1,5 +1,5 @@
-//! Promise: an async call is one call: its polls add up, its wall time stands apart, wherever and
-//! however it is polled.
+//! Promise: a call of an async function is one span. Its CPU time is the sum of its polls, and its
+//! wall time is reported separately, however and on whatever thread it is polled.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! Promise: a function that returns a boxed future is a call from that future's first poll on, and
-//! none if it is never polled.
+//! Promise: a call of a function that returns a boxed future begins at the future's first poll. A
+//! future that is never polled is no call.
 
 use std::future::Future;
 use std::pin::Pin;

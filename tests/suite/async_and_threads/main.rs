@@ -1,5 +1,4 @@
-//! Promise: calls are counted and timed once, on whatever threads and under whatever runtime they
-//! run.
+//! Promise: each call is counted and timed once, on any thread and under any runtime.
 
 mod async_calls;
 mod boxed_futures;

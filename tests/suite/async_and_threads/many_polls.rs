@@ -1,4 +1,4 @@
-//! Promise: a future that is polled millions of times is one call, of exact times, and its polls
+//! Promise: a future that is polled millions of times is one call with exact times, and its polls
 //! take no memory.
 
 use std::fs;

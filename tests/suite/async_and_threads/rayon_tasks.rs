@@ -1,5 +1,5 @@
-//! Promise: under rayon every call counts once, a span is inside the one in which its thread was,
-//! also where that one only waited and the call is another task's, and no time counts twice.
+//! Promise: under rayon each call counts once and no time counts twice. A span is nested in the one
+//! that its thread was in, even if that one only waits and the call belongs to another task.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};

@@ -1,4 +1,4 @@
-//! Promise: threads are measured apart and reported together, whether they have ended or live on.
+//! Promise: threads are measured separately and reported together, whether or not they have ended.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};

@@ -1,6 +1,5 @@
-//! Promise: on tokio's worker threads an async call is one call with its own times and its own
-//! place, also where it is joined, loses a `select!`, runs out of time, or goes on on another
-//! worker.
+//! Promise: on tokio's worker threads an async call is one call with its own times and its own call
+//! path, even if it is joined, loses a `select!`, times out, or moves to another worker.
 
 use std::future::{Future, pending, poll_fn};
 use std::pin::pin;

@@ -1,5 +1,5 @@
-//! Promise: a user's own type that implements `HasStream` gives its stream to its methods, in every
-//! form of `self`.
+//! Promise: a user's type that implements `HasStream` provides the stream of its methods, with
+//! every form of `self`.
 
 use std::pin::Pin;
 use std::rc::Rc;

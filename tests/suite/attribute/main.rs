@@ -1,5 +1,5 @@
-//! Promise: the attribute gives each function its entry, its settings and its stream, and its code
-//! is as clean as the caller's.
+//! Promise: the attribute registers each function with its name, settings and stream, and the code
+//! that it generates triggers no lint of the caller.
 
 // A lint of `strict_caller` that only a crate can turn on.
 #![deny(non_ascii_idents)]

@@ -1,6 +1,6 @@
-//! Promise: each annotated function is one entry with the name, place and settings that its
-//! attribute gives it, whether it ran or not, and argument expressions are evaluated at entry,
-//! once, and only when their value is used.
+//! Promise: each annotated function is listed with the name, source location and settings of its
+//! attribute, whether or not it ran. Argument expressions are evaluated once, at entry, and only if
+//! their value is used.
 
 use std::cell::Cell;
 use std::pin::Pin;

@@ -1,6 +1,6 @@
-//! Promise: a call is timed on the stream among its arguments, in whatever form it is given.
+//! Promise: a call is timed on the stream among its arguments, whatever form the argument has.
 //!
-//! Each function launches [`NS`] on the stream that is meant; timed on another one it would read 0.
+//! Each function launches [`NS`] on the intended stream; timed on another stream it would read 0.
 
 use std::pin::Pin;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! Promise: a stated stream wins over those among the arguments, the first of these over the
-//! others, and a function without any takes the one of its surroundings, or none.
+//! Promise: a stated stream takes precedence over those among the arguments, and the first argument
+//! over the others. A function without a stream inherits one from its surroundings, or has none.
 
 use std::sync::Arc;
 

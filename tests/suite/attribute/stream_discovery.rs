@@ -1,4 +1,4 @@
-//! Promise: the stream is found in whatever argument carries it, the first one that does, and
+//! Promise: the stream is taken from the first argument that has one, of whatever type, and from
 //! nowhere else.
 
 use std::sync::Arc;

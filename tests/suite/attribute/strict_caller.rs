@@ -1,5 +1,7 @@
-//! Callers that turn every lint on hear nothing of what the attribute and `scope!` generate: `cargo
-//! clippy` over this target is the test, and running it shows that the functions still work.
+//! Promise: the code that the attribute and `scope!` generate triggers no lint in a caller that
+//! denies all of them.
+//!
+//! The test is `cargo clippy` over this target; running it shows that the functions still work.
 
 #![forbid(unsafe_code)]
 #![deny(

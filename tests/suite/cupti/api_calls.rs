@@ -1,5 +1,5 @@
-//! Promise: CUDA calls are told with what the CPU spent in them, under the function they were made
-//! in and for the program; so are copies, with their bytes, and how long a kernel took to start.
+//! Promise: CUDA calls are reported with their CPU time, for the calling function and for the
+//! program; copies with their bytes; kernels with their launch latency.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Promise: what an async function launches in any of its polls, on any thread, is its own; what
-//! others launch between its polls is not.
+//! Promise: whatever an async function launches in one of its polls, on any thread, is attributed
+//! to it; launches of others between its polls are not.
 
 use std::pin::pin;
 use std::sync::Arc;

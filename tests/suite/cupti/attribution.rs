@@ -1,5 +1,5 @@
-//! Promise: a kernel belongs to the innermost profiled function around its launch, whatever that
-//! has of a stream and on whatever thread; what ran outside of all is told as such.
+//! Promise: a kernel is attributed to the innermost profiled function around its launch, on any
+//! stream and any thread. Activity outside all profiled functions is reported as unattributed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Promise: a function's GPU busy time is the time during which something of it ran, never a sum
-//! above that; what its span had beside it is idle.
+//! Promise: a function's GPU busy time is the union of its activity intervals, not their sum; the
+//! rest of its GPU span is idle.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Promise: every record that CUPTI has room for is read, whatever version wrote it and however it
-//! came; what is lost is counted; and the program, its end and its captures are as without.
+//! Promise: every record is read, whatever the version and order of CUPTI's buffers; dropped
+//! records are counted; the program, its end and its captures are the same as without CUPTI.
 
 mod checks;
 

@@ -1,5 +1,5 @@
-//! Promise: work is told by device, and idle time only where a span and what ran can be set against
-//! each other.
+//! Promise: activity is reported by device, and idle time only if the GPU span and the activity can
+//! be compared.
 
 use std::sync::Arc;
 

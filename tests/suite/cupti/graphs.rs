@@ -1,5 +1,5 @@
-//! Promise: the kernels of a replay belong to the function around the launch of the graph; what was
-//! captured is no launch that is waited for.
+//! Promise: the kernels of a replay are attributed to the function around the launch of the graph.
+//! A captured launch is no launch whose kernel is awaited.
 
 use std::sync::Arc;
 

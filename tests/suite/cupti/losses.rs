@@ -1,4 +1,4 @@
-//! Promise: what the kernel tier cannot follow is counted, and told.
+//! Promise: activity that cannot be attributed exactly is counted and reported.
 
 use std::sync::Arc;
 

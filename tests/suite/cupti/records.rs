@@ -1,5 +1,5 @@
-//! Promise: in whatever order and in whatever buffers records come the tables are the same, and
-//! what is missing is counted.
+//! Promise: the tables are the same for every order and buffer size of the records, and missing
+//! records are counted.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Promise: where CUPTI cannot be had, one line says why and what to do, and everything else is as
-//! without it.
+//! Promise: if CUPTI is unavailable, one line says why and what to do, and everything else is the
+//! same as without CUPTI.
 
 mod checks;
 

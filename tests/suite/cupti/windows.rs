@@ -1,4 +1,5 @@
-//! Promise: what is launched while a window counts is in that window's tables, and in no other's.
+//! Promise: activity that is launched while a window counts is in that window's tables and in no
+//! others.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};

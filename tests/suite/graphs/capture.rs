@@ -1,5 +1,5 @@
-//! Promise: graph capture succeeds with spans running, the graph is the user's alone, and every
-//! call says what became of it.
+//! Promise: graph captures succeed while spans run, the graph contains only the user's nodes, and
+//! every call reports its outcome.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;

@@ -1,5 +1,5 @@
-//! Promise: whatever becomes of a graph, its launches or the driver, no replay's time is another's,
-//! and nothing is kept.
+//! Promise: whatever happens to a graph, its launches or the driver, no replay gets the time of
+//! another, and all events are released.
 
 use std::sync::Arc;
 use std::thread;

@@ -1,5 +1,5 @@
-//! Promise: a capture is left alone whatever the driver counts as unsafe, and a span that could
-//! spoil it asks nothing first.
+//! Promise: spans never invalidate an open capture, whatever the driver counts as potentially
+//! unsafe; a span that could, makes no driver call first.
 
 use std::ptr;
 use std::sync::Arc;

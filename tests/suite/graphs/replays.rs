@@ -1,5 +1,5 @@
-//! Promise: a function marked `graph` is timed at every replay of the graph it was captured to, and
-//! its row shows replays.
+//! Promise: a function marked `graph` is timed at every replay of its graph, and its row shows the
+//! replays.
 
 use std::sync::Arc;
 

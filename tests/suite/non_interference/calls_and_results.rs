@@ -1,5 +1,4 @@
-//! Promise: a program does the same with gpuprof as without: no call more that waits, no error more
-//! or less, no result and no state changed.
+//! Promise: gpuprof adds no synchronizing call to a program, and changes no error, result or state.
 
 use std::sync::Arc;
 use std::thread;

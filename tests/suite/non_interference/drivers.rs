@@ -1,5 +1,5 @@
-//! Promise: whatever the driver lacks or refuses, the program runs as without gpuprof and the
-//! report says what is missing.
+//! Promise: whatever functions the driver lacks or refuses, the program runs as without gpuprof,
+//! and the report says what is missing.
 
 mod checks;
 mod failures;

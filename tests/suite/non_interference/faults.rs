@@ -1,10 +1,9 @@
-//! Promise: whichever of gpuprof's own driver calls fails, with whatever error, the program's
-//! results, its errors, what cudarc keeps for it and its exit status are bit for bit what they are
-//! without gpuprof, the report says what failed, and every time and every sum of times in it is
-//! exact or marked.
+//! Promise: whichever driver call of gpuprof fails, with whatever error, the program's results,
+//! errors, cudarc state and exit status are the same as without gpuprof. The report names the
+//! failure, and every time and sum in it is exact or marked.
 //!
-//! `cargo test --test non_interference -- --matrix faults` runs every case and prints them as a
-//! table; the tests run a part.
+//! `cargo test --test non_interference -- --matrix faults` runs every case and prints a table; the
+//! tests run some of them.
 
 mod case;
 mod matrix;

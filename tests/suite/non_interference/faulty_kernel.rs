@@ -1,6 +1,6 @@
-//! Promise: after a fault of a kernel the program gets its own errors, gpuprof gives that context
-//! up at once, and other contexts are timed on. Alone in its process: such an error lasts, also in
-//! gpuprof's report.
+//! Promise: after a kernel fault the program gets its own errors, gpuprof stops using that context
+//! at once, and other contexts are still timed. The test is alone in its process because such an
+//! error persists.
 
 use std::sync::Arc;
 

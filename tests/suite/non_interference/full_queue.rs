@@ -1,6 +1,6 @@
-//! Promise: an event record that waits because the stream's queue is full is told apart from what
-//! gpuprof costs: the program's next launch would have waited there. And a stream takes as many
-//! launches of a graph through gpuprof as it does of the same nodes without it.
+//! Promise: an event record that waits because the stream's queue is full is reported separately
+//! from gpuprof's overhead, because the program's next launch would have waited. A stream takes as
+//! many launches of a graph through gpuprof as without.
 
 use gpuprof::{Graph, gpu_profile};
 use support::graph_capture::{capture, launch, model};

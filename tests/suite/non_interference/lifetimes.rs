@@ -1,5 +1,5 @@
-//! Promise: a span keeps its stream and context until its end and no longer, and goes untimed where
-//! it cannot.
+//! Promise: a span keeps its stream and context alive until it ends, and no longer. If it cannot,
+//! the call is untimed.
 
 use std::cell::RefCell;
 use std::pin::Pin;

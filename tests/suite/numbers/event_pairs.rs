@@ -1,5 +1,5 @@
-//! Promise: a GPU time is what the pair of events says, read when both are complete, away from the
-//! program's threads.
+//! Promise: a GPU time is the distance of the two events, read after both have completed, and never
+//! on the program's threads.
 
 use std::sync::Arc;
 

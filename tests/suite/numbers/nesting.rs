@@ -1,4 +1,4 @@
-//! Promise: totals, self times and the call tree are exact, however functions nest.
+//! Promise: totals, self times and the call tree are exact for every form of nesting.
 
 use std::sync::Arc;
 

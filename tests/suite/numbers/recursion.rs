@@ -1,5 +1,5 @@
-//! Promise: in recursive functions totals count the outermost calls alone, self times and calls
-//! every one.
+//! Promise: in recursive functions totals count the outermost calls only; self times and call
+//! counts include every call.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Promise: calls, extremes, mean and spread are exact, percentiles within 1/32, and the stated
-//! work adds up.
+//! Promise: counts, extremes, mean and spread are exact, percentiles are within 1/32, and the
+//! stated work adds up.
 
 use std::cell::Cell;
 use std::ops::RangeInclusive;

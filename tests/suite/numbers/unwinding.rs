@@ -1,5 +1,5 @@
-//! Promise: a span ends with its function or block, whatever way that is left, and the spans after
-//! it nest right.
+//! Promise: a span ends with its function or block, whether that returns, panics or is left early,
+//! and later spans nest correctly.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};

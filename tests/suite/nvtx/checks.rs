@@ -1,5 +1,5 @@
-//! The tests of `nvtx.rs`: each holds what the NVTX recorder wrote down against what the attribute
-//! said and the JSON says.
+//! The tests of this suite: each compares what the NVTX recorder wrote with the attribute and with
+//! the JSON report.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Promise: an NVTX tool sees the calls that the report counts, by name, nested as they were, with
-//! all the attribute says.
+//! Promise: an NVTX tool shows the calls that the report counts, by name, nested in the same way,
+//! with everything that the attribute states.
 //!
 //! `nsight` runs these scenarios under Nsight Systems too: it expects what `attributes` passes, and
 //! that `fails` of `calls` calls `inner` once.

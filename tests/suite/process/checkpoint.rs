@@ -1,5 +1,5 @@
-//! Promise: with `GPUPROF_CHECKPOINT` a process that does not reach its end leaves a whole JSON
-//! file that is at most one interval old.
+//! Promise: with `GPUPROF_CHECKPOINT`, a process that is killed leaves a complete JSON file that is
+//! at most one interval old.
 
 mod checks;
 

@@ -1,5 +1,5 @@
-//! Promise: however a process ends, the report comes once, to standard error alone, and the exit
-//! status is the program's own.
+//! Promise: however a process ends, the report is written once, to standard error only, and the
+//! exit status is the program's own.
 
 mod checks;
 mod hard;

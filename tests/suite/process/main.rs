@@ -1,4 +1,5 @@
-//! Promise: however a process ends, the report comes once, and the end is the program's own.
+//! Promise: however a process ends, the report is written once, and the exit status and output are
+//! the program's own.
 
 mod checkpoint;
 mod exit;

@@ -1,6 +1,6 @@
-//! Promise: with `GPUPROF_SIGNALS=on` SIGINT and SIGTERM print the report first and end the process
-//! as they would have, and whoever else takes these signals (tokio, ctrlc, signal-hook, the program
-//! itself) sees no difference.
+//! Promise: with `GPUPROF_SIGNALS=on`, SIGINT and SIGTERM write the report first and then end the
+//! process as without gpuprof. Other handlers of these signals (tokio, ctrlc, signal-hook, the
+//! program itself) notice no difference.
 
 mod checks;
 

@@ -1,5 +1,5 @@
-//! Promise: who runs the examples sees the table, marked as simulated where it is, and the JSON
-//! says the same.
+//! Promise: each example prints the table, marked as simulated if it is, and its JSON contains the
+//! same numbers.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
-//! Promise: a report file is whole or not there, replaces what was there, is nobody else's to
-//! write, and never goes through somebody's symlink; what is no file (a pipe, standard output,
-//! `/dev/null`) works as users expect.
+//! Promise: a report file is complete or absent, replaces the previous one, cannot be
+//! written by other users, and never follows a symlink. Targets that are no files (a pipe, standard
+//! output, `/dev/null`) work as users expect.
 
 mod checks;
 

@@ -1,8 +1,8 @@
-//! Promise: each finding is made by a program that does what it is about, and not by one that does
+//! Promise: each finding is reported for a program that has the problem, and not for one that does
 //! it right.
 //!
-//! The thresholds are tested on profiles in gpuprof-runtime; here whole programs run, through the
-//! attribute, on the simulated device and its libcupti.
+//! The thresholds are tested on hand-made profiles in gpuprof-report; here whole programs run,
+//! through the attribute, on the simulated device and its libcupti.
 
 use std::sync::Arc;
 

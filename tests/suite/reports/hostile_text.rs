@@ -1,6 +1,6 @@
-//! Promise: whatever stands in a name, a path, a program's name or a setting (control characters,
-//! terminal escapes, line breaks, quotes, markup, direction marks, a megabyte of text), no output
-//! lets it do harm.
+//! Promise: no name, path, program name or setting can do harm through an output, whether it
+//! contains control characters, terminal escapes, line breaks, quotes, markup, direction marks, or
+//! a megabyte of text.
 
 mod checks;
 

@@ -1,4 +1,4 @@
-//! Promise: settings, files, findings and printed text are what the documentation says.
+//! Promise: settings, report files, findings and printed text are as documented.
 
 mod examples;
 mod files;

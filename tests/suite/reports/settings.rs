@@ -1,5 +1,5 @@
-//! Promise: every environment variable does what the documentation says; a wrong value costs one
-//! line, never the program.
+//! Promise: every environment variable has its documented effect; a wrong value costs one line of
+//! output and never the program.
 
 mod checks;
 mod wrong;

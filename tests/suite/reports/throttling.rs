@@ -1,7 +1,5 @@
-//! Promise: where NVML says that a device ran below its clocks, the profile and a finding say so,
-//! with the reason; and where it does not, nothing is said.
-//!
-//! One test: the library, once loaded, is the process's.
+//! Promise: if NVML reports that a device ran below its clocks, the profile and a finding say so,
+//! with the reason; otherwise they are silent.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Promise: where gpuprof itself chooses how many calls are timed, functions of few or of long
-//! calls are timed at each of them, those of many short calls so rarely that events take next to
-//! nothing, and the totals are as sure as they say.
+//! Promise: with automatic sampling, every call of functions with few or long calls is timed;
+//! functions with many short calls are timed so rarely that their events cost next to nothing. The
+//! intervals of the totals are true.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Promise: under sampling counts stay exact, parents and children are timed together, and
-//! estimates are marked.
+//! Promise: with sampling, counts are exact, nested spans are timed together with the spans around
+//! them, and estimates are marked.
 
 use std::sync::Arc;
 

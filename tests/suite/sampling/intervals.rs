@@ -1,5 +1,5 @@
-//! Promise: the 95 % interval of an estimated total holds the true total as often as it says,
-//! whatever the load looks like; and what is estimated inside a call is never more than the call.
+//! Promise: the 95 % interval of an estimated total contains the true total that often, for every
+//! kind of load; the estimated time inside a call never exceeds the call.
 
 use std::sync::Arc;
 

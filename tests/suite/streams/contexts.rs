@@ -1,5 +1,5 @@
-//! Promise: contexts that are not cudarc's are timed with events of their own, and the null
-//! stream's order stays as it is without gpuprof.
+//! Promise: contexts that are not cudarc's are timed with their own events, and the order of work
+//! on the null stream is the same as without gpuprof.
 
 use std::ptr;
 use std::sync::Arc;

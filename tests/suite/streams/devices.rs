@@ -1,5 +1,5 @@
-//! Promise: each device's times stand apart, no time is ever taken across devices, and the user's
-//! current context stays.
+//! Promise: each device's times are reported separately, no time is measured across devices, and
+//! the program's current context is unchanged.
 
 use std::sync::Arc;
 use std::thread;

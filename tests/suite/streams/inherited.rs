@@ -1,5 +1,5 @@
-//! Promise: a span without a stream takes the one of the span around it or of `with_stream`, and
-//! the innermost of these.
+//! Promise: a span without a stream of its own inherits that of the innermost enclosing span or
+//! `with_stream`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

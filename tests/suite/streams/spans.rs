@@ -1,5 +1,4 @@
-//! Promise: each call is timed on its own stream or streams, wherever that stream comes from, and
-//! on no other.
+//! Promise: each call is timed on its own stream or streams, and on no others.
 
 use std::sync::Arc;
 use std::thread;

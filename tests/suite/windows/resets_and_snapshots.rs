@@ -1,4 +1,4 @@
-//! Promise: resets lose no call and count none twice, snapshots never wait, and reports do.
+//! Promise: resets lose no call and count none twice; snapshots never wait; reports do.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

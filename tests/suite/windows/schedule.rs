@@ -1,5 +1,5 @@
-//! Promise: under a schedule the active steps count and no others, a step never waits, and outside
-//! them a span costs no more than switched off.
+//! Promise: with a schedule, only the active steps count, a step never waits, and outside them a
+//! span costs no more than with gpuprof switched off.
 
 use std::num::NonZeroU32;
 use std::panic::{self, AssertUnwindSafe};

@@ -1,5 +1,5 @@
-//! Promise: sessions one after another are apart, each with its own filter, sampling and mode, and
-//! one at a time.
+//! Promise: consecutive sessions are independent, each with its own filter, sampling and mode; only
+//! one can be open.
 
 use std::sync::Arc;
 

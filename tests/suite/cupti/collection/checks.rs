@@ -1,4 +1,4 @@
-//! The tests of `cupti_collection.rs`: how many records come, and what the program sees of it.
+//! The tests of `collection.rs`: how many records arrive, and what the program notices.
 
 use std::time::Duration;
 

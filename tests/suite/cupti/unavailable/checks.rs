@@ -1,4 +1,4 @@
-//! The tests of `cupti_refusals.rs`: one for each way in which CUPTI is not to be had.
+//! The tests of `unavailable.rs`: one for each reason why CUPTI is unavailable.
 
 use std::path::Path;
 

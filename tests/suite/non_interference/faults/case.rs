@@ -1,5 +1,5 @@
-//! One case of the fault matrix: which call of gpuprof's fails how, the run, and what it is held
-//! against.
+//! One case of the fault matrix: which call of gpuprof fails and how, the run, and the comparison
+//! with the run without failures.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,5 @@
-//! The program of the fault matrix: an everyday mixture of what can be disturbed, which prints
-//! every answer it gets from the driver, every number it computes, and what it finds of its own
-//! state.
+//! The program of the fault matrix. It mixes everything that a failure could disturb, and prints
+//! every answer of the driver, every result, and its own state.
 
 use std::ffi::{CString, c_void};
 use std::ptr;

@@ -1,5 +1,5 @@
-//! The part of the program that has graphs: captured with marked functions, replayed through
-//! gpuprof and past it, made part of another graph, and dropped with launches under way.
+//! The part of the program that uses graphs: captured with marked functions, replayed with and
+//! without gpuprof, made part of another graph, and dropped while launches are in flight.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
-//! Functions that stand between gpuprof and the driver, and between nobody else and it: each counts
-//! gpuprof's calls, and answers an error where it was told to. The program's own calls go past
-//! them.
+//! Stand-ins for the driver functions that gpuprof calls. Each counts gpuprof's calls and fails on
+//! demand. The program's own calls do not pass through them.
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};

@@ -1,5 +1,5 @@
-//! What a report may show of GPU times, whatever failed: each time is exact, and so is each sum of
-//! those that were read; where some were not, the table marks the sum.
+//! What a report may show of GPU times after failures: each time is exact, each sum is the sum of
+//! the times that were read, and the table marks sums that lack some.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,4 +1,4 @@
-//! The tests of `exit_checkpoint.rs`.
+//! The tests of `checkpoint.rs`.
 
 use std::collections::hash_map::RandomState;
 use std::fs;

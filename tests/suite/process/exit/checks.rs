@@ -1,4 +1,4 @@
-//! The tests of `exit.rs`: each runs the program to one of its ends and looks at what it left.
+//! The tests of `exit.rs`: each runs the program to one of its ends and examines its output.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The tests of `exit.rs` on ends under hard conditions: standard error closed, broken or full, the
-//! driver gone, another program started.
+//! The tests of `exit.rs` under hard conditions: standard error is closed, broken or full, the
+//! driver is gone, or another program is started.
 
 use std::time::Duration;
 

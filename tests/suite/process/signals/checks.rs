@@ -1,4 +1,4 @@
-//! The tests of `exit_signals.rs`: each sends signals to the program and looks at what it left.
+//! The tests of `signals.rs`: each sends signals to the program and examines its output.
 
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The tests of `report_files.rs`.
+//! The tests of `files.rs`.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions, Permissions};

@@ -1,4 +1,4 @@
-//! The tests of `settings.rs`: one for each variable, and what the documents look like.
+//! The tests of `settings.rs`: one for each variable, and the schema of the documents.
 
 use std::ffi::OsStr;
 use std::time::Duration;

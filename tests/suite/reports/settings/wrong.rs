@@ -1,4 +1,4 @@
-//! The tests of `settings.rs` on values that are wrong and paths that cannot be written.
+//! The tests of `settings.rs` with wrong values and with paths that cannot be written.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
