@@ -45,7 +45,10 @@ fn the_documentation_lists_the_settings_as_the_code_has_them() {
 
 #[test]
 fn every_setting_of_a_window_has_a_builder_method() {
-    for file in ["gpuprof-runtime/src/session/builder.rs", "src/disabled.rs"] {
+    for file in [
+        "gpuprof-runtime/src/session/measuring_session.rs",
+        "src/disabled.rs",
+    ] {
         let text = text(file);
         for method in VARIABLES.iter().filter_map(|variable| variable.builder) {
             let signature = format!("pub fn {method}(");

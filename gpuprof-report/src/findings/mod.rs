@@ -5,6 +5,7 @@
 //! in the table. [`commands()`] makes command lines of other tools, and [`page()`] makes
 //! docs/findings.md.
 
+mod below_roofline;
 mod commands;
 mod copies;
 mod double_precision;
@@ -14,7 +15,6 @@ mod kernels;
 mod page;
 mod program;
 mod rated;
-mod roofline;
 mod rule;
 mod rules;
 #[cfg(test)]

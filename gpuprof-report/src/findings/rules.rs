@@ -1,7 +1,7 @@
 //! The list of rules.
 
 use super::rule::Rule;
-use super::{copies, double_precision, host, kernels, program, roofline};
+use super::{below_roofline, copies, double_precision, host, kernels, program};
 
 /// Every rule. Findings of the same weight are sorted in this order.
 pub const RULES: [&Rule; 12] = [
@@ -11,7 +11,7 @@ pub const RULES: [&Rule; 12] = [
     &copies::ONE_STREAM,
     &host::SYNCHRONIZATION,
     &kernels::UNDERUSED,
-    &roofline::ROOFLINE,
+    &below_roofline::ROOFLINE,
     &kernels::ONE_KERNEL,
     &host::FIRST_CALL,
     &program::SPREAD,

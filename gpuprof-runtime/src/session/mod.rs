@@ -1,11 +1,11 @@
 //! Sessions and the end of the process: what is measured when, and who is given the profile.
 
 mod activation;
-mod builder;
 mod callback;
 mod checkpoint;
 mod control;
 mod exit;
+mod measuring_session;
 mod outputs;
 mod process;
 mod profile;
@@ -14,6 +14,6 @@ mod terminal;
 mod windows;
 
 pub use activation::with_stream;
-pub use builder::{Session, SessionBuilder};
 pub use callback::on_profile_ready;
 pub use control::{collect, reset, snapshot, step};
+pub use measuring_session::{Session, SessionBuilder};

@@ -3,8 +3,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::call_tree::{self, CallTreeNode};
 use super::function_stats::{function, uncalled};
+use super::gpu_time_rollup::{self, CallTreeNode};
 use super::gpu_totals::GpuPathTotals;
 use super::inputs::ProfileInputs;
 use super::path_ids::ROOT;
@@ -12,7 +12,7 @@ use gpuprof_report::profile::{Diagnostics, Function, Profile, SCHEMA, TreeNode, 
 
 /// The part of the profile that comes from counters.
 pub(crate) fn profile(inputs: &ProfileInputs<'_>) -> Profile {
-    let nodes = call_tree::nodes(inputs);
+    let nodes = gpu_time_rollup::nodes(inputs);
     let mut functions = functions(inputs, &nodes);
     // The tree refers to functions by their index in this order.
     functions

@@ -4,10 +4,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::call::{StatedWork, UntimedReason};
-use super::call_tree::CallTreeNode;
 use super::durations::Durations;
+use super::gpu_time_rollup::CallTreeNode;
+use super::host_path_totals::PathTotals;
 use super::inputs::{CuptiActivity, ProfileInputs};
-use super::path_totals::PathTotals;
 use super::sampling::{RatioEstimate, SiteSample};
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;

@@ -3,19 +3,19 @@
 
 pub(crate) mod build_profile;
 pub(crate) mod call;
-mod call_tree;
 pub(crate) mod durations;
 pub(crate) mod epoch;
 mod function_stats;
+mod gpu_time_rollup;
 pub(crate) mod gpu_totals;
 mod histogram;
+mod host_path_totals;
 pub(crate) mod inputs;
 #[cfg(all(test, loom))]
 mod loom_tests;
 pub(crate) mod memory_limit;
 pub(crate) mod path_counters;
 pub(crate) mod path_ids;
-mod path_totals;
 pub(crate) mod sampling;
 mod site_counters;
 pub(crate) mod thread_counters;

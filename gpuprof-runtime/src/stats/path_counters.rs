@@ -11,7 +11,7 @@ use std::sync::atomic::{Ordering, Ordering::Relaxed};
 use super::call::{CallRecord, GpuOutcome, REASONS, StatedWork};
 use super::durations::{AtomicDurations, Durations, add_f64};
 use super::epoch::WriterEpoch;
-use super::path_totals::{OutcomeCounts, PathTotals};
+use super::host_path_totals::{OutcomeCounts, PathTotals};
 use super::site_counters::SiteCounters;
 use crate::sync::{AtomicU32, AtomicU64, fence, hint};
 

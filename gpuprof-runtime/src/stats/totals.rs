@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::path_totals::PathTotals;
+use super::host_path_totals::PathTotals;
 use gpuprof_report::histogram::Histogram;
 
 /// The counters of any number of threads, as plain data.

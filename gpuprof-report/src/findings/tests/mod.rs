@@ -1,12 +1,12 @@
 //! Hand-made profiles, and the findings of the rules for them.
 
+mod below_roofline;
 mod commands;
 mod copies;
 mod examples;
 mod host;
 mod kernels;
 mod program;
-mod roofline;
 
 use super::findings;
 use crate::profile::{

@@ -13,7 +13,7 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
-use super::constants::{API_ENTER, CallbackData, DOMAIN_RUNTIME};
+use super::bindings::{API_ENTER, CallbackData, DOMAIN_RUNTIME};
 use super::lifecycle;
 use super::queue::BoundedQueue;
 use super::record::{ApiEvent, ApiFunction, ApiRecord};

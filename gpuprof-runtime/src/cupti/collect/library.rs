@@ -9,11 +9,11 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
 
-use super::callback_ids;
-use super::constants::{
+use super::bindings::{
     BufferCompleted, BufferRequested, Callback, DOMAIN_DRIVER, DOMAIN_RUNTIME, MAX_LIMIT_REACHED,
     MIN_VERSION, SUCCESS, Status, Subscriber,
 };
+use super::callback_ids;
 use super::locate::{self, Candidate};
 use super::record::ApiFunction;
 use super::unavailable::Unavailable;

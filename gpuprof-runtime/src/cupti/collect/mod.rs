@@ -2,9 +2,9 @@
 //! activities by buffers, and decodes them on a thread of its own.
 
 mod api_callbacks;
+mod bindings;
 mod buffers;
 pub(crate) mod callback_ids;
-mod constants;
 mod kernel_names;
 mod library;
 pub(crate) mod lifecycle;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::constants::kind;
+use super::bindings::kind;
 use super::record::{Activity, ActivitySpan, CopyKind, CopyRecord, KernelRecord};
 
 #[derive(Debug, PartialEq)]

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::api_callbacks::API_EVENTS;
+use super::bindings::FLUSH_FORCED;
 use super::buffers::{self, BufferPool, FilledBuffer};
-use super::constants::FLUSH_FORCED;
 use super::kernel_names::KernelNames;
 use super::library::CuptiLibrary;
 use super::parse::{Parsed, parse};

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use super::bindings::{ATTR_ZEROED_BUFFERS, DOMAIN_DRIVER, DOMAIN_RUNTIME, Subscriber, kind};
 use super::callback_ids::{self, DRIVER_LAUNCH, RUNTIME_LAUNCH};
-use super::constants::{ATTR_ZEROED_BUFFERS, DOMAIN_DRIVER, DOMAIN_RUNTIME, Subscriber, kind};
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
 use super::reader::{DrainRequests, Reader, RecordCounters, Sink};

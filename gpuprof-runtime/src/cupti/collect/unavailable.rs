@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use super::constants::{
+use super::bindings::{
     INSUFFICIENT_PRIVILEGES, MULTIPLE_SUBSCRIBERS, NOT_COMPATIBLE, NOT_INITIALIZED, Status,
     UNKNOWN, VIRTUALIZED_PRIVILEGES,
 };

@@ -5,9 +5,9 @@ use rustc_hash::FxHashMap;
 
 use super::call::UntimedReason;
 use super::gpu_totals::GpuPathTotals;
+use super::host_path_totals::PathTotals;
 use super::inputs::ProfileInputs;
 use super::path_ids::{CallPath, ROOT};
-use super::path_totals::PathTotals;
 use super::sampling::SiteSample;
 
 /// One path with everything known of it.
