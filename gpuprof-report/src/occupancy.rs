@@ -55,7 +55,7 @@ impl Limits {
         if self.major < 8 { 256 } else { 128 }
     }
 
-    /// Maximum of resident blocks.
+    /// Maximum number of resident blocks.
     fn resident_blocks(&self, kernel: &Block) -> u32 {
         let warps = kernel.threads.div_ceil(THREADS_PER_WARP).max(1);
         let by_warps = self.threads / THREADS_PER_WARP / warps;

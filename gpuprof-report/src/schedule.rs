@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// A cycle is `wait` steps in which spans do nothing, `warmup` steps that are measured and
 /// discarded, and `active` steps that are measured and reported. Cycles follow one another until
-/// the program ends, or `repeat` times. The first step begins where measuring begins.
+/// the program ends, or `repeat` times. The first step begins when measuring starts.
 ///
 /// ```
 /// use gpuprof_report::schedule::Schedule;
@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 pub struct Schedule {
     /// Steps at the start of each cycle in which spans do nothing.
     pub wait: u32,
-    /// Steps after those that are measured and discarded.
+    /// Next steps: measured, then discarded.
     pub warmup: u32,
-    /// Steps after those that are measured and reported; 0 counts as 1.
+    /// Next steps: measured and reported; 0 counts as 1.
     pub active: u32,
     /// Number of cycles; `None` repeats them until the program ends.
     pub repeat: Option<NonZeroU32>,
@@ -44,7 +44,7 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// The phase of step number `step`, counted from 0.
+    /// The cycle and phase of step `step`, counted from 0.
     #[must_use]
     pub fn position(self, step: u64) -> Position {
         let (wait, warmup) = (u64::from(self.wait), u64::from(self.warmup));

@@ -56,7 +56,7 @@ pub enum Sampling {
 }
 
 impl Sampling {
-    /// Reads `auto` or a whole number N from 1, for one call in N; `None` for any other text.
+    /// Parses `auto` or an integer N ≥ 1 (one call in N is timed); `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text == "auto" {
@@ -120,7 +120,7 @@ impl Sort {
     pub const NAMES: [&'static str; 5] = ["gpu", "cpu", "calls", "max", "name"];
 }
 
-/// Text that names no [`Sort`].
+/// Error: the text is not the name of a [`Sort`] order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownSort;

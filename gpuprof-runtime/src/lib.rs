@@ -1,8 +1,9 @@
 //! The run time of gpuprof. Programs use the crate `gpuprof`, which re-exports what is public here.
 //!
-//! A call goes from `span` (its guard) to the thread's counters in `stats` and, with a stream,
-//! through `gpu` (events, resolver). The `collector`, the one global, makes a [`profile::Profile`]
-//! of them, which `session` hands to the program, or writes as a report at exit.
+//! For each call, the guard in `span` updates the thread's counters in `stats`. If the call has a
+//! stream, `gpu` also records an event pair, which the resolver reads. The `collector` builds a
+//! [`profile::Profile`] from both; `session` returns it to the program or writes it as a report at
+//! exit.
 
 // The profiled program must never fail because of gpuprof.
 #![cfg_attr(

@@ -1,7 +1,8 @@
 //! Ranges for Nsight Systems and other NVTX tools: one domain, names registered once, attributes
 //! encoded once.
 //!
-//! The first call finds out whether a tool is attached. If none is, every later call is one load.
+//! The first call of each site checks whether an NVTX tool is attached; without one, later calls of
+//! that site cost one atomic load.
 
 #[cfg(feature = "nvtx")]
 pub(crate) use with_nvtx::{OpenRange, SiteRange};
@@ -79,8 +80,8 @@ mod with_nvtx {
         }
     }
 
-    /// A name as every output shows it, because tools print it to terminals and pages as well. A
-    /// NUL, which would end the C string early, is among the characters that are escaped.
+    /// Sanitizes a name as in all other outputs, because NVTX tools print names to terminals and
+    /// web pages. This also escapes NUL, which would end the C string early.
     fn c_string(text: &str) -> CString {
         CString::new(sanitize::short(text, MAX_NAME_LENGTH).into_owned()).unwrap_or_default()
     }
@@ -141,8 +142,8 @@ mod with_nvtx {
             self.encoded.get_or_init(|| encode(&attributes())).is_some()
         }
 
-        /// Opens a range that this thread closes, in order. NVTX's return value is meaningless
-        /// under nsys.
+        /// Pushes a range; this thread must pop it, last in, first out. NVTX's return value is
+        /// meaningless under nsys.
         #[inline]
         pub(crate) fn push<'a>(
             &self,

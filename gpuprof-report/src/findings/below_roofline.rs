@@ -54,8 +54,8 @@ fn roofline(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
             .map(|share| format!("{} of the single-precision peak", wording::share(share)));
         let of: Vec<String> = memory.into_iter().chain(single).collect();
         let evidence = format!(
-            "by the work that it states its kernels reach {}; they take {} of the GPU's kernel and \
-             copy time.",
+            "from its stated work, its kernels reach {}; they take {} of the GPU's kernel and copy \
+             time.",
             of.join(" and "),
             wording::percent(rated.kernel_ns, facts.activity_ns),
         );

@@ -72,8 +72,8 @@ pub(super) static DOUBLE_PRECISION: Rule = Rule {
            the same grid, block and shared memory, and is faster by a factor that double precision \
            explains. Or its rate is just below the device's double-precision peak, where that is \
            far below the single-precision peak. CUPTI does not report which instructions ran, so \
-           this remains a suspicion. The weight is the time beyond that of the other function, or \
-           beyond that of the same work in single precision.",
+           this remains a suspicion. Its weight is the extra time relative to the other function, \
+           or to the same work in single precision.",
     advice: "Look for a double in the kernel: an accumulator, a literal without f (0.5), a math \
              function without f (sqrt, exp). ncu shows the FP64 pipe.",
     thresholds: &[

@@ -35,7 +35,7 @@ pub(super) const KERNEL_SHARE_OF_FUNCTION: Threshold = Threshold {
           is compared with",
 };
 
-/// Whether the function meets the thresholds of this file.
+/// Whether the function has enough kernel time and timed calls for a meaningful rate.
 pub(super) fn is_rated(facts: &Facts<'_>, function: &Function) -> bool {
     let Some(gpu) = &function.gpu else {
         return false;

@@ -36,16 +36,18 @@ pub struct Device {
     /// Peak double-precision rate, FLOP/s, a fused multiply-add counted as two; `None` if it
     /// cannot be computed.
     pub peak_flops_f64: Option<u64>,
-    /// Maximum of resident threads per multiprocessor; `None` if the driver does not report it.
+    /// Maximum number of resident threads per multiprocessor; `None` if the driver does not report
+    /// it.
     pub threads_per_sm: Option<u32>,
-    /// Maximum of resident blocks per multiprocessor; `None` if the driver does not report it.
+    /// Maximum number of resident blocks per multiprocessor; `None` if the driver does not report
+    /// it.
     pub blocks_per_sm: Option<u32>,
     /// 32-bit registers per multiprocessor; `None` if the driver does not report it.
     pub registers_per_sm: Option<u32>,
     /// Shared memory per multiprocessor, bytes; `None` if the driver does not report it.
     pub shared_bytes_per_sm: Option<u32>,
-    /// Shared memory that the driver reserves in each block, bytes; `None` if it does not report
-    /// it.
+    /// Shared memory that the driver reserves per block, bytes; `None` if the driver does not
+    /// report the value.
     pub reserved_shared_bytes_per_block: Option<u32>,
     /// CUDA version that the driver supports, for example `13.0`.
     #[cfg_attr(test, schemars(regex(pattern = r"^[0-9]+\.[0-9]+$")))]
@@ -64,7 +66,8 @@ pub struct Throttle {
     pub device: u32,
     /// The reasons that were seen in any sample.
     pub reasons: Vec<ThrottleReason>,
-    /// Lowest SM clock seen together with a reason, MHz; `None` if NVML does not report it.
+    /// Lowest SM clock among the samples with an active throttle reason, MHz; `None` if NVML does
+    /// not report it.
     pub sm_clock_mhz: Option<u32>,
     /// Maximum SM clock of the device, MHz; `None` if NVML does not report it.
     pub max_sm_clock_mhz: Option<u32>,

@@ -100,7 +100,7 @@ impl Collector {
         let mut profile = build_profile::profile(&inputs);
         profile.wall_ns = wall_ns;
         profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
-        profile.schedule = window.steps.as_ref().map(Steps::progress);
+        profile.schedule = window.steps.as_ref().map(Steps::schedule_steps);
         let diagnostics = &mut profile.diagnostics;
         diagnostics.sampling = settings.map_or(Sampling::EveryCall, |_| self.gpu.sampling());
         diagnostics.overhead_ns = clock::ns(inputs.totals.overhead_ticks);

@@ -26,7 +26,7 @@ const NOT_READ: &str = "CUPTI's records were not all read within 100 ms of the c
      kernels of it may be missing here, and count in the sum of all cycles";
 
 impl Collector {
-    /// Makes one step. Returns the profile of a cycle once it is complete.
+    /// Advances by one step. Returns the profile of a cycle once it is complete.
     pub(crate) fn step(&self) -> Option<Profile> {
         let mut window = self.window.lock();
         let measures = window.began.is_some();

@@ -6,7 +6,7 @@ use crate::cupti;
 use gpuprof_report::profile::ScheduleSteps;
 use gpuprof_report::schedule::{Phase, Position, Schedule};
 
-/// See the module.
+/// The position in the schedule, and the sums of its closed cycles.
 #[derive(Debug)]
 pub(super) struct Steps {
     schedule: Schedule,
@@ -19,8 +19,8 @@ pub(super) struct Steps {
     closed_cycles: u64,
     /// Finished active steps of the cycle that is still open.
     open_steps: u64,
-    /// When the last active step of the open cycle ended, in clock ticks. `None`: there are more to
-    /// come.
+    /// When the last active step of the open cycle ended, in clock ticks. `None` while active steps
+    /// remain in the open cycle.
     ended: Option<u64>,
     /// CUPTI's counts when the latest cycle began.
     cupti: cupti::CollectionCounts,
@@ -49,7 +49,8 @@ impl Steps {
         self.position().phase == Phase::Wait
     }
 
-    /// Whether the totals of the current window belong to the result.
+    /// Whether the current totals go into the profile: the phase is active, or the cycle's active
+    /// steps ended but the cycle is not closed.
     pub(super) fn counts(&self) -> bool {
         self.ended.is_some() || self.position().phase == Phase::Active
     }
@@ -88,7 +89,8 @@ impl Steps {
         };
     }
 
-    /// Makes one step, in a window that measures or not. Returns the positions before and after.
+    /// Advances by one step. `measures`: whether this window is measuring. Returns the positions
+    /// before and after.
     pub(super) fn advance(&mut self, measures: bool) -> (Position, Position) {
         let before = self.position();
         self.made += 1;
@@ -108,13 +110,14 @@ impl Steps {
         let cycles = u64::from(measured_steps > 0);
         self.closed_steps += measured_steps;
         self.closed_cycles += cycles;
-        let mut cycle = self.progress();
+        let mut cycle = self.schedule_steps();
         cycle.measured_steps = measured_steps;
         cycle.cycles = cycles;
         (cycle, self.ended.take())
     }
 
-    pub(super) fn progress(&self) -> ScheduleSteps {
+    /// The schedule with its steps so far, as a profile reports them.
+    pub(super) fn schedule_steps(&self) -> ScheduleSteps {
         let mut progress = ScheduleSteps::default();
         progress.schedule = self.schedule;
         progress.steps = self.made;

@@ -17,7 +17,7 @@ pub(crate) use {
 };
 
 /// Starts CUPTI, at most once per process. Records go to `attribution`; `poll_clocks` is called
-/// about once per second on the reader's thread. If CUPTI is unavailable, [`notes`] says why.
+/// about once per second on the reader thread. If CUPTI is unavailable, [`notes`] says why.
 /// Returns whether this call has started it.
 pub(crate) fn start(attribution: &'static Attribution, poll_clocks: fn()) -> bool {
     collect::subscriber::start(Box::new(attribution), poll_clocks)

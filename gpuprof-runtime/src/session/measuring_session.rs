@@ -20,8 +20,9 @@ use gpuprof_report::settings::{SessionError, Sort};
 ///
 /// It counts from zero, and nothing else is measured while it is open. After
 /// [`finish`](Self::finish), annotated functions cost next to nothing until the next session
-/// begins. A session that is still open when the process ends is reported then. So is what the
-/// environment's window had measured before the first session.
+/// begins. Dropping a session without `finish` stops measuring too: it does not wait for the GPU,
+/// and nothing is reported. A session still open at process exit is reported then. Data measured
+/// under the environment settings before the first session is reported too.
 ///
 /// ```
 /// # use gpuprof_runtime as gpuprof;
@@ -42,7 +43,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins with the default settings; the environment does not change them.
+    /// Returns a builder with default settings; environment variables are ignored.
     pub fn builder() -> SessionBuilder {
         SessionBuilder {
             settings: Settings::default(),
@@ -157,7 +158,7 @@ impl SessionBuilder {
             let filter = Regex::new(pattern).map_err(|error| SessionError::Filter(error.into()))?;
             self.settings.filter = Some(filter);
         }
-        // The environment's window must not open beside what follows.
+        // Start the environment's window first, so that it cannot start during this session.
         control::start_from_environment();
         let settings = Arc::new(self.settings);
         windows::begin_session(|| control::start(settings)).map_err(|_| SessionError::Open)?;

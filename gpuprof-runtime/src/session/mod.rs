@@ -1,4 +1,4 @@
-//! Sessions and the end of the process: what is measured when, and who is given the profile.
+//! Session lifecycle and process exit: measuring windows, and where the profile is delivered.
 
 mod activation;
 mod callback;

@@ -29,14 +29,15 @@ static SITE: Site = Site::new(Meta {
     category: None,
 });
 
-/// Measures once what a span costs here: the difference between an annotated function and the same
-/// function without the attribute, on this thread. Without NVTX, whose tools would show it.
+/// Measures the CPU cost of one span, once per process: the difference between an annotated
+/// function and the same function without the attribute, on this thread. No NVTX range is emitted,
+/// so calibration does not show up in NVTX tools.
 pub(crate) fn calibrate() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         SITE.set_id(u32::MAX - 1);
         SITE.set_flags(SiteFlags::MEASURE);
-        // The first call makes the thread's counters and the node.
+        // Warm-up: allocates this thread's counters and the call-tree node.
         block(profiled);
         // The minimum of several blocks: interruptions are not overhead.
         let least = |call: fn(u64) -> u64| (0..BLOCKS).map(|_| block(call)).min().unwrap_or(0);

@@ -12,7 +12,7 @@ use gpuprof_report::profile::{Diagnostics, Function, Profile, SCHEMA, TreeNode, 
 
 /// The part of the profile that comes from counters.
 pub(crate) fn profile(inputs: &ProfileInputs<'_>) -> Profile {
-    let nodes = gpu_time_rollup::nodes(inputs);
+    let nodes = gpu_time_rollup::build_nodes(inputs);
     let mut functions = functions(inputs, &nodes);
     // The tree refers to functions by their index in this order.
     functions

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::call::{StatedWork, UntimedReason};
 use super::durations::Durations;
 use super::gpu_time_rollup::CallTreeNode;
-use super::host_path_totals::PathTotals;
+use super::host_path_totals::HostPathTotals;
 use super::inputs::{CuptiActivity, ProfileInputs};
 use super::sampling::{RatioEstimate, SiteSample};
 use crate::site::Site;
@@ -34,7 +34,7 @@ pub(super) fn function(
     id: u32,
     nodes: &[&CallTreeNode<'_>],
 ) -> Function {
-    let mut all = PathTotals::default();
+    let mut all = HostPathTotals::default();
     let (mut outermost_cpu, mut outermost_wall) = (0, 0);
     let mut nested_ns = 0.0;
     for node in nodes {
@@ -123,7 +123,7 @@ fn gpu_activity(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuSpanStats
 }
 
 /// Calls by why they were not timed. A call with a stream that has no reason yet is unfinished.
-fn untimed_reasons(totals: &PathTotals, timed: u64, failed: u64) -> UntimedReasons {
+fn untimed_reasons(totals: &HostPathTotals, timed: u64, failed: u64) -> UntimedReasons {
     let with_stream = totals.counts.with_stream();
     let mut untimed = UntimedReasons::default();
     untimed.no_stream = match with_stream {

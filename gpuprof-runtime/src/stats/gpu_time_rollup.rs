@@ -1,28 +1,30 @@
-//! The call tree with its GPU times: what was measured on each path, the GPU time nested in it, and
-//! the factors that sampling multiplies both by.
+//! GPU times rolled up along the call tree: the time measured on each path, the time of the spans
+//! nested in it, and the factors that sampling multiplies both by.
 
 use rustc_hash::FxHashMap;
 
 use super::call::UntimedReason;
 use super::gpu_totals::GpuPathTotals;
-use super::host_path_totals::PathTotals;
+use super::host_path_totals::HostPathTotals;
 use super::inputs::ProfileInputs;
 use super::path_ids::{CallPath, ROOT};
 use super::sampling::SiteSample;
 
-/// One path with everything known of it.
+/// One path of the call tree with its counts and GPU times.
 pub(super) struct CallTreeNode<'a> {
     pub(super) path: CallPath,
-    pub(super) totals: PathTotals,
+    pub(super) totals: HostPathTotals,
     /// By device.
     pub(super) gpu: Vec<(u32, &'a GpuPathTotals)>,
-    /// The factor from weighted times to those of all calls; 1 without sampling.
+    /// Factor from weighted times to those of all calls; 1 without sampling.
     pub(super) scale: f64,
-    /// The same before it was reduced to fit into an enclosing node's total.
+    /// `scale` before it was reduced to fit into an enclosing node's total.
     pub(super) unclamped_scale: f64,
-    /// GPU time of nested spans, if no timed span between has all of their streams.
+    /// GPU time of descendant spans, except those already included in the own time of a timed span
+    /// in between.
     pub(super) nested_ns: f64,
-    /// Its own time includes that of spans nested on some of several streams.
+    /// This node's own GPU time includes part of a nested span's time, because the two share only
+    /// some of their streams.
     pub(super) self_overlaps: bool,
     /// `nested_ns` counts some time twice, for the same reason.
     pub(super) nested_overlaps: bool,
@@ -38,7 +40,7 @@ impl CallTreeNode<'_> {
         self.gpu.iter().map(|(_, gpu)| gpu.times.total).sum()
     }
 
-    /// Whether any time of it was read.
+    /// Whether any GPU time was read on this path.
     fn has_time(&self) -> bool {
         self.gpu.iter().any(|(_, gpu)| gpu.read > 0)
     }
@@ -70,7 +72,7 @@ struct NestedPath {
     /// The nearest timed node above that includes the time in its own, or [`ROOT`].
     enclosing_timed: u32,
     path: u32,
-    /// The nearest node above that includes it in part, or [`ROOT`].
+    /// The nearest node above that includes part of the time, or [`ROOT`].
     partly_overlaps: u32,
     /// Weighted.
     ns: u64,
@@ -78,8 +80,8 @@ struct NestedPath {
     read_ns: u64,
 }
 
-/// The nodes of all paths, by the path's number.
-pub(super) fn nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode<'a>> {
+/// Builds the nodes of all paths; the index of a node is its path's number.
+pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode<'a>> {
     let mut gpu: FxHashMap<u32, Vec<(u32, &GpuPathTotals)>> = FxHashMap::default();
     for (&(path, device), totals) in &inputs.gpu.nodes {
         gpu.entry(path).or_default().push((device, totals));
@@ -183,7 +185,8 @@ fn clamp_to_parent(nodes: &mut [CallTreeNode<'_>], siblings: &[NestedPath]) {
 }
 
 /// Adds the time of a path to all nodes above it, up to the span that includes it in its own time.
-/// If that span was not timed after all, up to the next one that was, which may include it as well.
+/// If the enclosing span has no GPU time, the time is propagated up to the next timed ancestor,
+/// which may include it too.
 fn add_nested(nodes: &mut [CallTreeNode<'_>], nested: &NestedPath) {
     let Some(node) = nodes.get(nested.path as usize) else {
         return;

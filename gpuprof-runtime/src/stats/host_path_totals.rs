@@ -1,16 +1,16 @@
-//! What was recorded on a call path, as plain data.
+//! What the host recorded on a call path, as plain data.
 
 use super::call::{REASONS, StatedWork, UntimedReason};
 use super::durations::Durations;
 
-/// Calls by what became of them on the GPU side.
+/// Number of calls by GPU timing outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct OutcomeCounts {
     pub(crate) submitted: u64,
     pub(crate) captured: u64,
-    /// Of these, the calls whose event pair is part of the graph.
+    /// Captured calls whose event pair was captured into the CUDA graph.
     pub(crate) in_graph: u64,
-    /// Replays of such calls. Their outcomes are in the other counts.
+    /// Replays of those calls. Their outcomes are in the other counts.
     pub(crate) replays: u64,
     pub(crate) untimed: [u64; REASONS],
 }
@@ -24,14 +24,14 @@ impl OutcomeCounts {
 
 /// [`PathCounters`](super::path_counters::PathCounters) as plain data, or the sum of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct PathTotals {
+pub(crate) struct HostPathTotals {
     pub(crate) cpu: Durations,
     pub(crate) wall: Durations,
     pub(crate) counts: OutcomeCounts,
     pub(crate) work: StatedWork,
 }
 
-impl PathTotals {
+impl HostPathTotals {
     /// Whether any call has ended on this path, or any replay was launched.
     pub(crate) fn ran(&self) -> bool {
         self.cpu.calls > 0 || self.counts.replays > 0
@@ -50,7 +50,7 @@ impl PathTotals {
         self.work.add(&other.work);
     }
 
-    /// Subtracts an earlier state of the same sum. Minimum and maximum stay.
+    /// Subtracts an earlier state of the same sum. Minimum and maximum are left unchanged.
     pub(crate) fn subtract(&mut self, earlier: &Self) {
         self.cpu.subtract(&earlier.cpu);
         self.wall.subtract(&earlier.wall);
@@ -71,7 +71,7 @@ impl PathTotals {
     }
 }
 
-impl PathTotals {
+impl HostPathTotals {
     /// Calls that were not timed for this reason.
     pub(super) fn untimed(&self, reason: UntimedReason) -> u64 {
         let count = self.counts.untimed.get(reason as usize);

@@ -11,7 +11,7 @@ use std::sync::atomic::{Ordering, Ordering::Relaxed};
 use super::call::{CallRecord, GpuOutcome, REASONS, StatedWork};
 use super::durations::{AtomicDurations, Durations, add_f64};
 use super::epoch::WriterEpoch;
-use super::host_path_totals::{OutcomeCounts, PathTotals};
+use super::host_path_totals::{HostPathTotals, OutcomeCounts};
 use super::site_counters::SiteCounters;
 use crate::sync::{AtomicU32, AtomicU64, fence, hint};
 
@@ -188,7 +188,7 @@ impl PathCounters {
 
     /// All fields of one moment. Minimum and maximum are returned only if they are of the window
     /// `epoch`.
-    pub(crate) fn read(&self, epoch: u32) -> PathTotals {
+    pub(crate) fn read(&self, epoch: u32) -> HostPathTotals {
         for _ in 0..READ_TRIES {
             if let Some(data) = self.try_read(epoch) {
                 return data;
@@ -199,7 +199,7 @@ impl PathCounters {
     }
 
     /// One try. `None`: the writer was inside meanwhile.
-    pub(super) fn try_read(&self, epoch: u32) -> Option<PathTotals> {
+    pub(super) fn try_read(&self, epoch: u32) -> Option<HostPathTotals> {
         let before = self.sequence.load(Ordering::Acquire);
         let data = self.read_once(epoch);
         fence(Ordering::Acquire);
@@ -207,7 +207,7 @@ impl PathCounters {
         whole.then_some(data)
     }
 
-    fn read_once(&self, epoch: u32) -> PathTotals {
+    fn read_once(&self, epoch: u32) -> HostPathTotals {
         let current = WriterEpoch::from_bits(self.last_writer.load(Relaxed)).epoch() == epoch;
         let calls = self.calls.load(Relaxed);
         let stated = self.work_stated.load(Relaxed);
@@ -219,7 +219,7 @@ impl PathCounters {
         for (into, cell) in untimed.iter_mut().zip(&self.untimed) {
             *into = cell.load(Relaxed);
         }
-        PathTotals {
+        HostPathTotals {
             cpu: self.cpu.read(calls, current),
             wall: match self.site.wall {
                 Some(_) => self.wall.read(calls, current),

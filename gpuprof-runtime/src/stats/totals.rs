@@ -2,14 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::host_path_totals::PathTotals;
+use super::host_path_totals::HostPathTotals;
 use gpuprof_report::histogram::Histogram;
 
 /// The counters of any number of threads, as plain data.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     /// By path.
-    pub(crate) nodes: Vec<PathTotals>,
+    pub(crate) nodes: Vec<HostPathTotals>,
     /// By site.
     pub(crate) cpu: FxHashMap<u32, Histogram>,
     /// By site, for async functions.
@@ -25,10 +25,10 @@ pub(crate) struct Totals {
 
 impl Totals {
     /// Adds what one thread has counted on `path`.
-    pub(super) fn add_node(&mut self, path: u32, node: &PathTotals) {
+    pub(super) fn add_node(&mut self, path: u32, node: &HostPathTotals) {
         let index = path as usize;
         if self.nodes.len() <= index {
-            self.nodes.resize(index + 1, PathTotals::default());
+            self.nodes.resize(index + 1, HostPathTotals::default());
         }
         if let Some(sum) = self.nodes.get_mut(index) {
             sum.merge(node);
@@ -38,7 +38,8 @@ impl Totals {
     /// Adds the totals of another window.
     pub(crate) fn merge(&mut self, other: &Self) {
         if self.nodes.len() < other.nodes.len() {
-            self.nodes.resize(other.nodes.len(), PathTotals::default());
+            self.nodes
+                .resize(other.nodes.len(), HostPathTotals::default());
         }
         for (sum, more) in self.nodes.iter_mut().zip(&other.nodes) {
             sum.merge(more);

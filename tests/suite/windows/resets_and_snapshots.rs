@@ -17,7 +17,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         a_reset_begins_at_zero,
         a_call_that_a_reset_falls_into_counts_once_when_it_ends,
-        a_thread_whose_call_straddles_a_reset_elsewhere,
+        a_call_open_on_another_thread_at_a_reset_counts_in_the_new_window,
         what_is_under_way_at_a_reset_belongs_to_the_window_before,
         a_snapshot_never_waits,
         a_report_waits_for_the_gpu,
@@ -51,7 +51,7 @@ fn settle(w: &World) {
     w.gpu.context.synchronize().expect("synchronize");
 }
 
-/// The profile of now, sound.
+/// Collects the profile and asserts that it is consistent.
 fn report() -> Profile {
     let profile = gpuprof::collect();
     assert_consistent(&profile);
@@ -95,7 +95,7 @@ fn a_call_that_a_reset_falls_into_counts_once_when_it_ends() {
     let first = first.expect("it ran");
     assert_eq!(cpu_times(&first, "around"), (0, 0, 0));
     assert_eq!(cpu_times(&first, "step"), (1, 100, 100));
-    // The call that still runs is in the tree, as the place where the other one was.
+    // The running `around` call is in the tree with 0 calls, as the parent of the finished `step`.
     assert_eq!(node(&first, &["around"]).calls, 0);
     assert_eq!(node(&first, &["around", "step"]).calls, 1);
     let second = w.finish(session);
@@ -109,7 +109,7 @@ fn a_call_that_a_reset_falls_into_counts_once_when_it_ends() {
     assert_eq!(gpu(&second, "step").timed_calls, 1);
 }
 
-fn a_thread_whose_call_straddles_a_reset_elsewhere() {
+fn a_call_open_on_another_thread_at_a_reset_counts_in_the_new_window() {
     let w = world();
     let session = w.session();
     let ((entered, is_in), (go, go_on)) = (channel(), channel());
@@ -193,7 +193,7 @@ fn a_report_gives_up_after_the_longest_wait() {
     let profile = session.finish();
     assert_consistent(&profile);
     assert_eq!(function(&profile, "step").untimed.unfinished, 1);
-    // What comes in later belongs to nobody.
+    // GPU times that arrive after finish() belong to no window.
     settle(&w);
     let session = w.session();
     let profile = w.finish(session);

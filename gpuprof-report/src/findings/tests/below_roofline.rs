@@ -15,7 +15,7 @@ fn far_below_both_peaks_is_told() {
     let text = evidence("below-roofline", &rated(|_| ()));
     assert_eq!(
         text,
-        "by the work that it states its kernels reach 2.1 % of the memory bandwidth and 1.5 % of \
+        "from its stated work, its kernels reach 2.1 % of the memory bandwidth and 1.5 % of \
          the single-precision peak; they take 50.0 % of the GPU's kernel and copy time."
     );
     assert!(

@@ -10,7 +10,7 @@ pub(crate) const SUCCESS: Status = 0;
 pub(crate) const MAX_LIMIT_REACHED: Status = 12;
 /// `CUPTI_ERROR_NOT_COMPATIBLE`.
 pub(crate) const NOT_COMPATIBLE: Status = 14;
-/// `CUPTI_ERROR_NOT_INITIALIZED`: the answer of CUDA 12's libcupti if there is no driver.
+/// `CUPTI_ERROR_NOT_INITIALIZED`: returned by CUDA 12's libcupti when no driver is installed.
 pub(crate) const NOT_INITIALIZED: Status = 15;
 /// `CUPTI_ERROR_INSUFFICIENT_PRIVILEGES`.
 pub(crate) const INSUFFICIENT_PRIVILEGES: Status = 35;
@@ -18,11 +18,12 @@ pub(crate) const INSUFFICIENT_PRIVILEGES: Status = 35;
 pub(crate) const MULTIPLE_SUBSCRIBERS: Status = 39;
 /// `CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES`.
 pub(crate) const VIRTUALIZED_PRIVILEGES: Status = 40;
-/// `CUPTI_ERROR_UNKNOWN`: the answer of CUDA 13.5's libcupti to every call if there is no driver.
+/// `CUPTI_ERROR_UNKNOWN`: returned by every call of CUDA 13.5's libcupti when no driver is
+/// installed.
 pub(crate) const UNKNOWN: Status = 999;
 
-/// `cuptiGetVersion` of CUDA 12.0. Since then, every record that is read has its fields at the same
-/// offsets.
+/// `cuptiGetVersion` of CUDA 12.0. From this version on, the layout of all activity records that
+/// gpuprof reads is unchanged.
 pub(crate) const MIN_VERSION: u32 = 18;
 
 /// `CUpti_ActivityKind`.
@@ -59,7 +60,7 @@ pub(crate) struct CallbackData {
     _context: *const c_void,
     _context_uid: u32,
     _correlation_data: *mut u64,
-    /// Also in the records of the activities that the call causes.
+    /// The activity records caused by this API call carry the same correlation id.
     pub(crate) correlation: u32,
 }
 

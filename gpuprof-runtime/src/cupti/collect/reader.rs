@@ -30,7 +30,7 @@ const MIN_READ_PERIOD: Duration = Duration::from_millis(2);
 /// How often the devices' clocks are polled.
 const CLOCK_POLL_PERIOD: Duration = Duration::from_secs(1);
 
-/// Receives what was read, on the reader's thread.
+/// Receives what was read, on the reader thread.
 pub(crate) trait Sink: Send {
     fn on_activity(&mut self, activity: Activity);
     fn on_api_event(&mut self, event: ApiEvent);

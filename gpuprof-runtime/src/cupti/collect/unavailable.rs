@@ -30,7 +30,7 @@ pub(crate) enum Unavailable {
         status: Status,
         name: String,
     },
-    /// The reader's thread could not be started.
+    /// The CUPTI reader thread could not be started.
     NoThread {
         error: io::Error,
     },
@@ -67,7 +67,7 @@ impl fmt::Display for Unavailable {
                 name,
             } => {
                 f.write_str(advice(*status))?;
-                write!(f, " ({call} of {library} answered {status}, {name})")
+                write!(f, " ({call} of {library} returned {status}, {name})")
             }
             Self::NoThread { error } => {
                 write!(
@@ -91,8 +91,8 @@ fn advice(status: Status) -> &'static str {
              https://developer.nvidia.com/ERR_NVGPUCTRPERM"
         }
         NOT_INITIALIZED | NOT_COMPATIBLE | UNKNOWN => {
-            "CUPTI does not start; it needs an NVIDIA driver of its CUDA version or newer; \
-             set GPUPROF_CUPTI_LIBRARY=PATH to use another libcupti"
+            "CUPTI does not start; the NVIDIA driver must support libcupti's CUDA version or \
+             newer; set GPUPROF_CUPTI_LIBRARY=PATH to use another libcupti"
         }
         _ => "a CUPTI call failed",
     }

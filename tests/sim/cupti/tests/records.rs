@@ -6,7 +6,8 @@ use common::*;
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 
 /// A kernel of 12.5 µs whose launch takes 700 ns: the kernel starts when the call ends, and the
-/// external id is the innermost one. All three records have the correlation id of the call.
+/// external-correlation record holds the innermost pushed id. All three records have the
+/// correlation id of the call.
 #[test]
 fn a_launch_is_an_external_id_a_kernel_and_a_call() {
     let mut world = world();
@@ -117,7 +118,7 @@ fn a_failed_allocation_is_a_call_without_a_memory_record() {
 
 /// `kinds` holds the direction (1 HtoD, 2 DtoH, 8 DtoD), the two kinds of memory (1 pageable, 2
 /// pinned, 3 device), and whether the call was asynchronous. Synchronous copies run on the null
-/// stream, 7.
+/// stream, whose CUPTI stream id is 7.
 #[test]
 fn copies_have_direction_memory_and_size() {
     let world = world();
@@ -266,8 +267,8 @@ fn allocations_and_frees_have_their_kind_of_memory() {
     assert_eq!(memory, expected);
 }
 
-/// Kinds of waits: 1 for an event, 2 a stream that waits for an event (which takes the caller no
-/// time), 3 for a stream, 4 for a context.
+/// Synchronization types: 1 event synchronize, 2 stream wait event (does not block the host), 3
+/// stream synchronize, 4 context synchronize.
 #[test]
 fn waits_have_their_kind_and_duration() {
     let mut world = world();

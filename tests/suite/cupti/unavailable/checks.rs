@@ -179,7 +179,7 @@ fn the_user_may_not_profile() {
 fn no_driver_that_fits() {
     for code in [14, 15, 999] {
         let (_, note) = refused(program(&format!("fail cuptiSubscribe 1 1 {code}")));
-        assert_says(&note, &["NVIDIA driver", &format!("answered {code}")]);
+        assert_says(&note, &["NVIDIA driver", &format!("returned {code}")]);
     }
 }
 
@@ -212,9 +212,9 @@ fn whatever_function_is_missing() {
 
 fn whatever_call_fails_is_undone() {
     let (_, note) = refused(program("fail cuptiGetVersion 1 1 7"));
-    assert_says(&note, &["cuptiGetVersion", "answered 7"]);
+    assert_says(&note, &["cuptiGetVersion", "returned 7"]);
     let (ended, note) = refused(program("fail cuptiActivityRegisterCallbacks 1 1 7"));
-    assert_says(&note, &["cuptiActivityRegisterCallbacks", "answered 7"]);
+    assert_says(&note, &["cuptiActivityRegisterCallbacks", "returned 7"]);
     assert_eq!(
         (
             calls(&ended, "cuptiUnsubscribe"),
@@ -224,7 +224,7 @@ fn whatever_call_fails_is_undone() {
     );
     for kind in 1..=4 {
         let (ended, note) = refused(program(&format!("fail cuptiActivityEnable {kind} 1 27")));
-        assert_says(&note, &["cuptiActivityEnable", "answered 27"]);
+        assert_says(&note, &["cuptiActivityEnable", "returned 27"]);
         assert_eq!(
             (
                 calls(&ended, "cuptiUnsubscribe"),
@@ -236,7 +236,7 @@ fn whatever_call_fails_is_undone() {
     }
     // Every CUDA call: the launches too.
     let (ended, note) = refused(program("fail cuptiEnableCallback 1 100000 7"));
-    assert_says(&note, &["cuptiEnableCallback", "answered 7"]);
+    assert_says(&note, &["cuptiEnableCallback", "returned 7"]);
     assert_eq!(
         (
             calls(&ended, "cuptiUnsubscribe"),

@@ -20,13 +20,13 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     an_exit_while_the_report_is_written_waits_for_it,
     an_ignored_signal_stays_ignored,
     handlers_of_others_are_left_alone,
-    who_insists_on_the_default_is_told_that_the_signal_is_taken,
+    ctrlc_that_requires_the_default_action_gets_an_error,
     a_program_that_waits_for_the_signal_gets_it,
     a_forked_child_ends_by_the_signal,
 ];
 
 /// Runs `scenario` with gpuprof on signals and without gpuprof, sends `signals`, and checks that
-/// the ends are the same.
+/// both runs have the same exit status and stdout.
 fn signalled(way: &str, scenario: &str, signals: &[i32]) -> Ended {
     let folder = Folder::create();
     let path = folder.path("report.json");
@@ -42,7 +42,7 @@ fn signalled(way: &str, scenario: &str, signals: &[i32]) -> Ended {
     assert_eq!(with.stdout, without.stdout, "{scenario}");
     assert_eq!((with.reports(), with.remarks()), (1, vec![]), "{with:#?}");
     let profile = read_profile(&path, &with);
-    // Once before the signal, and once more where the program goes on to an end of its own.
+    // Once before the signal, and again if the program survives the signal and exits by itself.
     let calls = if with.status.signal().is_some() { 1 } else { 2 };
     assert_eq!(function(&profile, "work").calls, calls, "{scenario}");
     assert_eq!(folder.files(), ["report.json"]);
@@ -168,9 +168,9 @@ fn gracefully(way: &str, scenario: &str, signal: i32) {
     );
 }
 
-/// A limit that docs/settings.md states: whoever insists on the default action finds the signal
-/// taken.
-fn who_insists_on_the_default_is_told_that_the_signal_is_taken() {
+/// A limit that docs/settings.md states: a program that requires SIG_DFL finds a handler already
+/// installed.
+fn ctrlc_that_requires_the_default_action_gets_an_error() {
     let ended = Program::new("ctrlc insists")
         .env("GPUPROF_SIGNALS", "on")
         .run();

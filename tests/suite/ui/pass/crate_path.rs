@@ -1,4 +1,4 @@
-//! `crate = path`, for programs that know gpuprof under another name.
+//! `crate = path`, for programs that import gpuprof under another name.
 
 extern crate gpuprof as renamed;
 
