@@ -29,8 +29,8 @@ driver_functions! {
         out.write(state::lock_initialized()?.create_stream(flags, priority)?)
     }
 
-    /// Queued work still runs; a capture on the stream is invalidated. If the context has a stored
-    /// error, the stream is destroyed too.
+    /// Queued work still runs. An ongoing capture is invalidated. The stream is destroyed even if
+    /// its context returns a sticky error.
     fn cuStreamDestroy_v2(stream: Handle) {
         let mut state = state::lock_initialized()?;
         if state.is_legacy(stream) {
@@ -129,7 +129,7 @@ driver_functions! {
         state.begin_capture(stream, mode)
     }
 
-    /// The graph is null if the capture failed.
+    /// `graph` is set to null if the capture failed.
     fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>) {
         let mut state = state::lock_initialized()?;
         let stream = state.stream(stream)?;
