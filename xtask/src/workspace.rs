@@ -5,7 +5,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -137,6 +137,17 @@ pub(crate) fn shown(command: &Command) -> String {
         .map(|word| word.to_string_lossy())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Whether a program can be run and succeeds.
+pub(crate) fn runs(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 #[cfg(test)]

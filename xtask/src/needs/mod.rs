@@ -8,10 +8,11 @@ mod libclang;
 mod system;
 
 use std::env;
-use std::process::{Command, Stdio};
 
 use libclang::{Found, Search};
 use system::{Family, System};
+
+use crate::workspace;
 
 /// Something that cargo cannot bring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +59,11 @@ impl Need {
     /// A text for the user where no package could mend it.
     fn missing(self) -> Result<bool, String> {
         match self {
-            Need::CCompiler => Ok(!runs(
+            Need::CCompiler => Ok(!workspace::runs(
                 env::var("CC").as_deref().unwrap_or("cc"),
                 &["--version"],
             )),
-            Need::Pip => Ok(!runs("python3", &["-m", "pip", "--version"])),
+            Need::Pip => Ok(!workspace::runs("python3", &["-m", "pip", "--version"])),
             Need::Libclang => match Search::here().run() {
                 Found::Complete => Ok(false),
                 Found::NoHeaders | Found::Nothing => Ok(true),
@@ -124,17 +125,6 @@ fn missing(needs: &[Need]) -> Result<Vec<Need>, String> {
         }
     }
     Ok(missing)
-}
-
-/// Whether a program can be run and succeeds.
-fn runs(program: &str, arguments: &[&str]) -> bool {
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
 }
 
 /// The packages of `missing` on a family of systems.

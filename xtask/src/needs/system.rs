@@ -6,7 +6,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::runs;
 use crate::workspace;
 
 /// Systems that share a package manager.
@@ -83,8 +82,8 @@ impl System {
         System {
             family: Family::of(&os_release),
             root: id.is_ok_and(|output| output.stdout.trim_ascii() == b"0"),
-            sudo: runs("sudo", &["-n", "true"]),
-            apt_get: runs("apt-get", &["--version"]),
+            sudo: workspace::runs("sudo", &["-n", "true"]),
+            apt_get: workspace::runs("apt-get", &["--version"]),
         }
     }
 }
