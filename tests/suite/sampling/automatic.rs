@@ -23,7 +23,8 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// The event overhead of these tests' device: three of them a call are what events are taken to cost.
+/// The event overhead measured on the simulated device; sampling assumes three times this per timed
+/// call.
 const FLOOR: u64 = 1_000;
 
 /// Calls that are timed before any is left out.
