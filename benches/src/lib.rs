@@ -10,9 +10,9 @@
 mod cases;
 mod cpu_rows;
 mod gpu_rows;
+mod host_memory;
 mod instructions;
 mod machine;
-mod memory;
 mod outcome;
 mod overhead;
 mod peers;

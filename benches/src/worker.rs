@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::rows::{Runner, runner};
-use crate::{memory, peers};
+use crate::{host_memory, peers};
 
 /// Warm-up calls of each thread before the clock starts.
 const WARM_UP: u64 = 2_000;
@@ -133,12 +133,12 @@ fn measure_memory(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<S
     thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run_thread)).collect();
         gate.wait();
-        let before = memory::resident();
-        memory::count();
+        let before = host_memory::resident();
+        host_memory::count();
         gate.wait();
         gate.wait();
-        let (allocations, bytes) = memory::counted();
-        let after = memory::resident();
+        let (allocations, bytes) = host_memory::counted();
+        let after = host_memory::resident();
         gate.wait();
         for thread in threads {
             thread

@@ -9,8 +9,8 @@
 
 use crate::future_fn::{self, FutureTail};
 use crate::item::{Function, Item};
-use crate::rewrite::{with_integer_type, without_impl_trait};
 use crate::streams::streams;
+use crate::type_fixups::{with_integer_type, without_impl_trait};
 use crate::values::Args;
 use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};

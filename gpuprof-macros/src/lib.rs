@@ -13,9 +13,9 @@ mod errors;
 mod expand;
 mod future_fn;
 mod item;
-mod rewrite;
 mod streams;
 mod suggest;
+mod type_fixups;
 mod validate;
 mod values;
 

@@ -6,12 +6,12 @@
 //! docs/findings.md.
 
 mod below_roofline;
-mod commands;
 mod copies;
 mod double_precision;
 mod facts;
 mod host;
 mod kernels;
+mod nsight_commands;
 mod page;
 mod program;
 mod rated;
@@ -22,7 +22,7 @@ mod tests;
 mod threshold;
 mod wording;
 
-pub use commands::commands;
+pub use nsight_commands::commands;
 pub use page::page;
 pub use rule::Rule;
 pub use rules::RULES;

@@ -1,7 +1,7 @@
 //! Calls and scopes that may be the program's first use of gpuprof: they open the environment's
 //! window.
 
-use super::control::start_from_environment;
+use super::api::start_from_environment;
 use crate::collector::{self, collector};
 use crate::gpu::HasStream;
 use crate::site::Site;

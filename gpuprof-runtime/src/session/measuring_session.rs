@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 
+use super::api::{self, collect, snapshot};
 use super::callback::deliver;
-use super::control::{self, collect, snapshot};
 use super::profile::LOCK_LIMIT;
 use super::windows;
 use crate::collector::collector;
@@ -159,9 +159,9 @@ impl SessionBuilder {
             self.settings.filter = Some(filter);
         }
         // Start the environment's window first, so that it cannot start during this session.
-        control::start_from_environment();
+        api::start_from_environment();
         let settings = Arc::new(self.settings);
-        windows::begin_session(|| control::start(settings)).map_err(|_| SessionError::Open)?;
+        windows::begin_session(|| api::start(settings)).map_err(|_| SessionError::Open)?;
         Ok(Session { finished: false })
     }
 }

@@ -1,11 +1,11 @@
 //! Hand-made profiles, and the findings of the rules for them.
 
 mod below_roofline;
-mod commands;
 mod copies;
 mod examples;
 mod host;
 mod kernels;
+mod nsight_commands;
 mod program;
 
 use super::findings;

@@ -5,8 +5,8 @@
 
 mod calls;
 mod export;
+mod nsys_runner;
 mod ranges;
-mod tool;
 
 use std::env;
 use std::fs;
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 
 use calls::Calls;
 use export::{Range, Report, Style};
+use nsys_runner::Nsys;
 use support::program::{Folder, SCENARIO};
 use support::suite::Module;
 use support::tests;
-use tool::Nsys;
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
