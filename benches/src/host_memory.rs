@@ -49,20 +49,20 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// Starts counting on all threads.
-pub(crate) fn count() {
+pub(crate) fn start_counting() {
     ALLOCATIONS.store(0, Relaxed);
     BYTES.store(0, Relaxed);
     COUNTING.store(true, Relaxed);
 }
 
-/// Stops counting. Returns the allocations and their bytes since [`count`].
-pub(crate) fn counted() -> (u64, u64) {
+/// Stops counting. Returns the allocations and their bytes since [`start_counting`].
+pub(crate) fn stop_counting() -> (u64, u64) {
     COUNTING.store(false, Relaxed);
     (ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed))
 }
 
-/// Resident memory of this process in bytes without file pages, which depend on the code that
-/// happens to run.
+/// Resident memory in bytes, minus file-backed pages, whose number depends on which code was
+/// executed.
 ///
 /// # Errors
 /// `/proc` cannot be read.
@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn what_is_allocated_while_counting_is_counted() {
-        count();
+        start_counting();
         std::hint::black_box(Vec::<u8>::with_capacity(12_345));
-        let (allocations, bytes) = counted();
+        let (allocations, bytes) = stop_counting();
         // Other tests run at the same time.
         assert!(allocations >= 1 && bytes >= 12_345);
         assert!(resident().is_ok_and(|bytes| bytes > 100_000));

@@ -134,10 +134,10 @@ fn measure_memory(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<S
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run_thread)).collect();
         gate.wait();
         let before = host_memory::resident();
-        host_memory::count();
+        host_memory::start_counting();
         gate.wait();
         gate.wait();
-        let (allocations, bytes) = host_memory::counted();
+        let (allocations, bytes) = host_memory::stop_counting();
         let after = host_memory::resident();
         gate.wait();
         for thread in threads {

@@ -10,7 +10,7 @@
 use crate::future_fn::{self, FutureTail};
 use crate::item::{Function, Item};
 use crate::streams::streams;
-use crate::type_fixups::{with_integer_type, without_impl_trait};
+use crate::type_fixups::{replace_impl_trait, suffix_integer_literals};
 use crate::values::Args;
 use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
@@ -177,7 +177,7 @@ fn work(private: &TokenStream, args: &Args) -> TokenStream {
     }
     let amount = |value: &Option<Expr>| {
         option(value.as_ref().map(|value| {
-            let value = with_integer_type(value, false);
+            let value = suffix_integer_literals(value, false);
             quote_spanned!(site.located_at(value.span())=> #private::Amount::amount(#value))
         }))
     };
@@ -193,7 +193,7 @@ fn payload(private: &TokenStream, args: &Args) -> TokenStream {
     let site = Span::mixed_site();
     match &args.payload {
         Some(value) => {
-            let value = with_integer_type(value, true);
+            let value = suffix_integer_literals(value, true);
             quote_spanned!(site.located_at(value.span())=> #private::IntoPayload::payload(#value))
         }
         None => quote_spanned!(site=> #private::Payload::None),
@@ -215,7 +215,7 @@ fn in_async(private: &TokenStream, output: &ReturnType, body: &TokenStream) -> T
                 }
             };
         }
-        ReturnType::Type(_, output) => without_impl_trait(output.to_token_stream()),
+        ReturnType::Type(_, output) => replace_impl_trait(output.to_token_stream()),
     };
     // The unreachable `return` fixes the block's type, which `?` and closures in the body may need.
     quote_spanned! {site=>

@@ -1,13 +1,12 @@
-//! Small changes to the user's expressions and types, for places where the compiler treats them
-//! differently.
+//! Adjusts user expressions and return types so that the generated code compiles.
 
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Expr, Lit, LitInt, Token};
 
-/// Gives the integers of an expression a type if all its literals are integers without one, which
-/// would be `i32` and overflow: `u64`, or `i64` if they may be `signed`.
-pub(crate) fn with_integer_type(expression: &Expr, signed: bool) -> Expr {
+/// If an expression has only unsuffixed integer literals, adds `u64` to each (or `i64` if it may be
+/// `signed` and every literal fits); otherwise they would default to `i32`.
+pub(crate) fn suffix_integer_literals(expression: &Expr, signed: bool) -> Expr {
     let mut expression = expression.clone();
     let mut literals = Vec::new();
     if bare_integers(&mut expression, &mut literals) {
@@ -20,7 +19,8 @@ pub(crate) fn with_integer_type(expression: &Expr, signed: bool) -> Expr {
     expression
 }
 
-/// Collects the literals; false if the expression contains anything but integers without a type.
+/// Collects the literals; returns false if the expression contains anything but unsuffixed
+/// integers.
 fn bare_integers<'a>(expression: &'a mut Expr, literals: &mut Vec<&'a mut LitInt>) -> bool {
     match expression {
         Expr::Lit(literal) => match &mut literal.lit {
@@ -39,8 +39,9 @@ fn bare_integers<'a>(expression: &'a mut Expr, literals: &mut Vec<&'a mut LitInt
     }
 }
 
-/// The type with `_` for each `impl Trait` in it, because an expression cannot name those.
-pub(crate) fn without_impl_trait(output: TokenStream) -> TokenStream {
+/// Replaces each `impl Trait` in a return type by `_`, because `impl Trait` is not allowed inside
+/// an expression.
+pub(crate) fn replace_impl_trait(output: TokenStream) -> TokenStream {
     let mut kept = TokenStream::new();
     let mut tokens = output.into_iter().peekable();
     let mut after_dash = false;
@@ -63,7 +64,7 @@ pub(crate) fn without_impl_trait(output: TokenStream) -> TokenStream {
                 Token![_](word.span()).to_tokens(&mut kept);
             }
             TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), without_impl_trait(group.stream()));
+                let mut inner = Group::new(group.delimiter(), replace_impl_trait(group.stream()));
                 inner.set_span(group.span());
                 kept.extend([TokenTree::Group(inner)]);
             }
@@ -82,7 +83,7 @@ fn sign(token: &TokenTree) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::{with_integer_type, without_impl_trait};
+    use super::{replace_impl_trait, suffix_integer_literals};
     use quote::ToTokens;
 
     #[test]
@@ -94,7 +95,7 @@ mod tests {
             ("impl Fn() -> u8", "_"),
             ("[fn(u8) -> &'a str; { N }]", "[fn(u8) -> &'a str; { N }]"),
         ] {
-            let tokens = without_impl_trait(written.parse().unwrap()).to_string();
+            let tokens = replace_impl_trait(written.parse().unwrap()).to_string();
             let wanted: proc_macro2::TokenStream = wanted.parse().unwrap();
             assert_eq!(tokens.replace(' ', ""), wanted.to_string().replace(' ', ""));
         }
@@ -111,8 +112,8 @@ mod tests {
             ("4 * x.len()", false, "4*x.len()"),
             ("2.5", true, "2.5"),
         ] {
-            let tokens =
-                with_integer_type(&syn::parse_str(written).unwrap(), signed).to_token_stream();
+            let tokens = suffix_integer_literals(&syn::parse_str(written).unwrap(), signed)
+                .to_token_stream();
             assert_eq!(tokens.to_string().replace(' ', ""), wanted);
         }
     }

@@ -150,9 +150,10 @@ impl Site {
         }
     }
 
-    /// Whether the spans of this site do anything. `None`: that is to be decided now.
+    /// Whether the spans of this site do anything. `None` if the current settings have not been
+    /// applied to this site yet; the caller must decide.
     #[inline]
-    pub(crate) fn is_enabled(&self) -> Option<bool> {
+    pub(crate) fn cached_interest(&self) -> Option<bool> {
         // Acquire: a thread that finds flags must also find the id, which was stored before them.
         match Interest::from_bits(self.interest.load(Ordering::Acquire)) {
             Interest::Undecided => None,
@@ -167,7 +168,7 @@ impl Site {
         SiteFlags(self.interest.load(Relaxed) & !Interest::NEVER)
     }
 
-    /// Sets what spans do. Returns whether that is anything.
+    /// Sets the flags; returns false if the site is now disabled.
     pub(crate) fn set_flags(&self, flags: SiteFlags) -> bool {
         let flags = match self.meta.cpu {
             true => flags.without(SiteFlags::TIME_GPU),
@@ -195,8 +196,8 @@ impl Site {
         self.interest.store(Interest::NEVER, Relaxed);
     }
 
-    /// Whether this is the site's first call in the process. Every call that CUPTI's records are
-    /// attributed to asks.
+    /// Whether this is the site's first call in the process. Checked by every call that receives
+    /// CUPTI records.
     pub(crate) fn is_first_call(&self) -> bool {
         self.first_call.load(Relaxed) == FIRST_CALL_PENDING
             && self.first_call.swap(FIRST_CALL_OVER, Relaxed) == FIRST_CALL_PENDING

@@ -8,7 +8,7 @@ use super::facts::Facts;
 use crate::profile::{Command, Function, KernelStats, Profile};
 use crate::sanitize;
 
-/// Characters of a range's name; the same limit as in the runtime's `nvtx`.
+/// Maximum length of an NVTX range name; must equal the limit in the runtime's `nvtx`.
 const MAX_RANGE_CHARS: usize = 1_000;
 
 /// Characters with a special meaning in an NVTX filter.
@@ -17,7 +17,8 @@ const FILTER_CHARACTERS: [char; 7] = ['@', ',', '[', ']', '/', '*', '+'];
 /// The `ncu` command line for the kernel with the longest total time, and the `nsys` command line
 /// for the whole program. Empty if CUPTI recorded no kernel.
 ///
-/// Both set `GPUPROF=nvtx`: CUPTI serves one tool at a time, and these tools need only the ranges.
+/// Both set `GPUPROF=nvtx`. Only one tool can use CUPTI at a time; in NVTX mode gpuprof leaves
+/// CUPTI to ncu and nsys and emits only ranges.
 ///
 /// `has_ranges` says whether the program emits NVTX ranges. Without ranges, a filter by range would
 /// match nothing, so it is omitted.
@@ -64,7 +65,8 @@ fn ncu(kernel: &KernelStats, home: Option<&Function>, program: &str) -> String {
         line.push_str(" --nvtx --nvtx-include ");
         line.push_str(&quoted(&range));
     }
-    // ncu's own base is the name without templates and arguments, which several kernels can share.
+    // ncu's default for `--kernel-name-base` is the name without template arguments and
+    // parameters, which several kernels can share.
     if kernel.symbol.starts_with("_Z") {
         line.push_str(" --kernel-name-base mangled");
     }
@@ -75,8 +77,8 @@ fn ncu(kernel: &KernelStats, home: Option<&Function>, program: &str) -> String {
     line
 }
 
-/// The filter for a function's ranges; `None` where its name cannot be written as one: a backslash
-/// before a quantifier.
+/// The NVTX filter for a function's ranges. `None` if the name cannot be written as a filter, as
+/// with a backslash before a special character.
 fn range(function: &Function) -> Option<String> {
     let name = sanitize::short(&function.name, MAX_RANGE_CHARS);
     let mut filter = String::from("gpuprof@");

@@ -169,8 +169,8 @@ pub struct ScheduleSteps {
     pub schedule: Schedule,
     /// Steps that the program has made.
     pub steps: u64,
-    /// Completed active steps that this profile covers. It also covers the active step that is
-    /// under way.
+    /// Completed active steps that this profile covers. It also covers the active step in
+    /// progress.
     pub measured_steps: u64,
     /// Cycles that these steps belong to.
     pub cycles: u64,

@@ -128,7 +128,7 @@ impl Collector {
 
     fn begin_window(&self, window: &mut Window) {
         self.next_window(window, LatePolicy::Discard);
-        self.gpu.forget_failures();
+        self.gpu.clear_failure_counts();
         self.calls_after_thread_exit.store(0, Relaxed);
         nvml::reset();
         // The first read of the clock takes milliseconds: a program that is not measured is spared

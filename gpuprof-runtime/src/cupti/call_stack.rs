@@ -29,9 +29,9 @@ thread_local! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProfiledCall {
     id: u64,
-    /// The id of the call around it; 0 for none.
+    /// The id of the enclosing call; 0 for none.
     parent: u64,
-    /// No call of the same site is around it.
+    /// Whether no enclosing call is of the same site.
     is_outermost: bool,
     /// The site's first call in the process.
     is_first: bool,
@@ -41,9 +41,9 @@ pub(crate) struct ProfiledCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndedCall {
     pub(crate) id: u64,
-    /// The id of the call around it; 0 for none.
+    /// The id of the enclosing call; 0 for none.
     pub(crate) parent: u64,
-    /// No call of the same site is around it.
+    /// Whether no enclosing call is of the same site.
     pub(crate) is_outermost: bool,
     /// Its event pair was submitted.
     pub(crate) is_timed: bool,

@@ -87,8 +87,8 @@ impl GpuThread {
         frames.any(|(_, open)| open.site == site && open.is_timed() && on_all(open))
     }
 
-    /// Where a call of `site` on `lane` stands among the calls that `capture` has under way on this
-    /// thread.
+    /// The position of a call of `site` on `lane` among the running calls of this thread that
+    /// `capture` contains.
     pub(super) fn inside_capture(&self, capture: u64, lane: &Lane, site: u32) -> InsideGraph {
         let in_graph = self.frames.gpu().rev().filter_map(|(_, open)| {
             let State::InGraph(in_graph) = &open.state else {

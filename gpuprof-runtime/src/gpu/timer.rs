@@ -339,10 +339,10 @@ impl Timing {
         totals.next_window(crate::stats::epoch::begin_next(), policy)
     }
 
-    /// Forgets failed driver calls, but for those whose effect lasts.
-    pub(crate) fn forget_failures(&self) {
+    /// Clears the counts of failed driver calls, except of failures whose effect lasts.
+    pub(crate) fn clear_failure_counts(&self) {
         if let Some(driver) = Driver::met() {
-            driver.forget_failures();
+            driver.clear_failure_counts();
         }
     }
 

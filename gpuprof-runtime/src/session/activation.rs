@@ -11,7 +11,7 @@ impl Site {
     /// Whether a call of this site is to be measured now.
     #[inline]
     pub fn active(&'static self) -> bool {
-        self.is_enabled().unwrap_or_else(|| decide(self))
+        self.cached_interest().unwrap_or_else(|| decide(self))
     }
 }
 

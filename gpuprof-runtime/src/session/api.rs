@@ -55,7 +55,8 @@ pub fn snapshot() -> Profile {
 /// What was measured so far, after waiting for the GPU times of the calls that have ended.
 ///
 /// Waits at most `GPUPROF_EXIT_WAIT`; calls that the GPU has not finished by then count as
-/// unfinished. It waits for gpuprof's own events only and synchronizes nothing.
+/// unfinished. It waits for gpuprof's own events only and never synchronizes a stream, context or
+/// device.
 #[must_use]
 pub fn collect() -> Profile {
     start_from_environment();
@@ -63,8 +64,7 @@ pub fn collect() -> Profile {
     profile::current(LOCK_LIMIT).unwrap_or_else(profile::empty)
 }
 
-/// Counts from zero again. A call that is running now counts when it ends; none is lost and none
-/// counts twice.
+/// Resets all counters. A call in progress is counted once, when it ends.
 pub fn reset() {
     start_from_environment();
     collector().reset();
@@ -82,7 +82,7 @@ pub fn step() {
     }
 }
 
-/// Called now and then on the thread that reads CUPTI's records.
+/// Called periodically on the thread that reads CUPTI's records; polls GPU clocks through NVML.
 fn poll_clocks() {
     nvml::poll(&collector().gpu.devices(Duration::ZERO));
 }

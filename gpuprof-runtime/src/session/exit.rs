@@ -19,24 +19,25 @@ use crate::site::Entry;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::sanitize;
 
-/// Limit for the settings' lock, before waiting for another thread's reports.
+/// Timeout for the settings' lock, before waiting for another thread's reports.
 const SETTINGS_LOCK_LIMIT: Duration = Duration::from_millis(200);
 
-/// Limit for each lock of a report. It is held while a profile is made, which takes a second for a
-/// large program on a busy machine.
+/// Timeout for each lock needed to write a report. Another thread may hold such a lock for about a
+/// second while it builds a profile.
 const REPORT_LOCK_LIMIT: Duration = Duration::from_secs(5);
 
-/// Limit for another thread's reports, beyond the wait for GPU work.
+/// Timeout for another thread's reports, beyond the wait for GPU work.
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Limit for a checkpoint that is being written. If it hangs, in a network file system for example,
-/// the reports are written all the same.
+/// Timeout for a checkpoint that is being written. If it hangs, in a network file system for
+/// example, the reports are written all the same.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(2);
 
 /// Characters of a filter that a message shows.
 const MAX_PATTERN: usize = 60;
 
-/// The process that registered the handler; a forked child is another one.
+/// Id of the process that registered the handler. A forked child has a different id and writes no
+/// report.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
 /// Progress of the reports: one of the three below.
@@ -54,18 +55,19 @@ pub(super) fn register() {
         // If this fails for lack of memory, a forked child may find a lock held for ever.
         // SAFETY: the handler is a plain function of the right type that lives as long as the
         // program.
-        unsafe { libc::pthread_atfork(None, None, Some(disable_all_sites)) };
+        unsafe { libc::pthread_atfork(None, None, Some(disable_sites_after_fork)) };
     });
 }
 
-/// Registers it again once CUDA is initialized: handlers run last-in first-out, so that ours then
-/// runs before the driver's.
+/// Registers the handler again after CUDA is initialized: `atexit` handlers run in reverse order,
+/// so this one runs before the driver's.
 pub(super) fn register_after_cuda() {
     static ONCE: Once = Once::new();
     ONCE.call_once(register_handler);
 }
 
-/// Registers it again after libcupti has registered its own handlers: ours must run before them.
+/// Registers the handler again after libcupti has registered its own: this one must run before
+/// them.
 pub(super) fn register_after_cupti() {
     register_handler();
 }
@@ -80,9 +82,9 @@ fn register_handler() {
     }
 }
 
-/// Turns every site off in a forked child, which reports nothing: a span could wait for a lock
-/// whose holder was not forked. Takes no lock itself.
-unsafe extern "C" fn disable_all_sites() {
+/// Disables every site in a forked child, which reports nothing: a span could wait for ever for a
+/// lock whose holder does not exist in the child. Takes no lock itself.
+unsafe extern "C" fn disable_sites_after_fork() {
     for entry in inventory::iter::<Entry> {
         entry.0.disable();
     }

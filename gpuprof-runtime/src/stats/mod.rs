@@ -1,5 +1,5 @@
-//! Counters and what they add up to: from the records of threads and of the resolver to a profile's
-//! functions and call tree.
+//! Aggregates the counters of program threads and of the resolver into the functions and call tree
+//! of a profile.
 
 pub(crate) mod build_profile;
 pub(crate) mod call;

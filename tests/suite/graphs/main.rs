@@ -4,6 +4,8 @@ mod capture;
 mod capture_storm;
 mod lifetimes;
 mod open_captures;
+mod replay_failures;
+mod replay_limits;
 mod replays;
 
 use std::process::ExitCode;
@@ -14,6 +16,8 @@ fn main() -> ExitCode {
         capture_storm::MODULE,
         lifetimes::MODULE,
         open_captures::MODULE,
+        replay_failures::MODULE,
+        replay_limits::MODULE,
         replays::MODULE,
     ])
 }

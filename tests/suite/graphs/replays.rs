@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
+use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use gpuprof::{Graph, gpu_profile};
-use support::graph_capture::{around, capture, launch, layer, model};
+use support::graph_capture::{CAPTURE_MODE, around, capture, launch, layer, model};
 use support::suite::Module;
 use support::tests;
 use support::{World, function, gpu, gpu_times, node, one_in, world};
@@ -19,6 +20,9 @@ pub(crate) const MODULE: Module = Module::new(
         a_window_of_replays_alone_has_no_cpu_times,
         under_sampling_counts_stay_exact_and_parts_go_with_their_whole,
         a_stream_drawn_into_the_capture_is_timed_there,
+        what_is_not_whole_in_the_graph_is_captured_and_no_more,
+        a_graph_that_becomes_part_of_another_is_not_replayed,
+        graphs_of_other_libraries_are_launched_by_a_closure,
     ]],
 );
 
@@ -184,4 +188,79 @@ fn a_stream_drawn_into_the_capture_is_timed_there() {
     // On another stream: as between spans, its time is not taken from what is around it.
     assert_eq!(gpu_times(&profile, "around"), (1, 1_000, 1_000));
     assert_eq!(node(&profile, &["around", "layer"]).replays, 1);
+}
+
+fn what_is_not_whole_in_the_graph_is_captured_and_no_more() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    stream.begin_capture(CAPTURE_MODE).expect("begin");
+    let mut ended = None;
+    around(&stream, || {
+        ended = stream.end_capture(Flags(0)).expect("whole");
+    });
+    let first = Graph::new(ended.take().expect("a graph"));
+    // One that ends in the next capture.
+    stream.begin_capture(CAPTURE_MODE).expect("begin");
+    around(&stream, || {
+        drop(stream.end_capture(Flags(0)).expect("whole"));
+        stream.begin_capture(CAPTURE_MODE).expect("begin");
+    });
+    layer(&w, &stream);
+    let second = Graph::new(
+        stream
+            .end_capture(Flags(0))
+            .expect("whole")
+            .expect("a graph"),
+    );
+    for graph in [&first, &second] {
+        launch(&w, graph, 1_000);
+    }
+    let profile = w.finish(session);
+    let around = function(&profile, "around");
+    assert_eq!((around.captured_calls, around.graph_calls), (2, 0));
+    assert_eq!((around.replays, &around.gpu), (0, &None));
+    assert_eq!(gpu_times(&profile, "layer"), (1, 1_000, 1_000));
+    assert_eq!(profile.diagnostics.errors, []);
+}
+
+fn a_graph_that_becomes_part_of_another_is_not_replayed() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    let inner = Graph::new(capture(&stream, || layer(&w, &stream)));
+    launch(&w, &inner, 1_000);
+    let outer = Graph::new(capture(&stream, || launch(&w, &inner, 1_000)));
+    launch(&w, &outer, 2_000);
+    launch(&w, &inner, 4_000);
+    let profile = w.finish(session);
+    // The launch made during capture is not a replay, and work run inside the outer graph is
+    // attributed to no call.
+    assert_eq!(function(&profile, "layer").replays, 2);
+    assert_eq!(gpu_times(&profile, "layer"), (2, 5_000, 5_000));
+    assert_eq!(profile.diagnostics.errors, []);
+}
+
+fn graphs_of_other_libraries_are_launched_by_a_closure() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    let owner = capture(&stream, || layer(&w, &stream));
+    let (raw, exec) = (owner.cu_graph().cast(), owner.cu_graph_exec().cast());
+    // SAFETY: the handles are the owner's.
+    let graph = unsafe { Graph::from_raw(owner, raw, exec) };
+    w.sim.set_kernel_ns(kernels::SAXPY, 1_000);
+    let launched: Result<u8, ()> = graph.launch_with(|owner| {
+        owner.launch().expect("launch");
+        Ok(7)
+    });
+    assert_eq!(launched, Ok(7));
+    let inner = graph.into_inner();
+    // Not seen, and it records nothing that somebody would take for another's.
+    w.sim.set_kernel_ns(kernels::SAXPY, 5_000);
+    inner.launch().expect("launch");
+    layer(&w, &stream);
+    let profile = w.finish(session);
+    assert_eq!(function(&profile, "layer").replays, 1);
+    assert_eq!(gpu_times(&profile, "layer"), (2, 2_000, 2_000));
 }

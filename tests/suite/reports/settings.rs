@@ -1,5 +1,5 @@
-//! Promise: every environment variable has its documented effect; a wrong value costs one line of
-//! output and never the program.
+//! Promise: every environment variable does what the documentation says; an invalid value
+//! prints one line and never ends the program.
 
 mod checks;
 mod wrong;
@@ -49,22 +49,22 @@ fn program(scenario: &str) -> ExitCode {
     let w = world();
     let stream = &w.gpu.stream;
     match scenario {
-        // Each order of the rows is another one; the stream is always busy, so a pair reads its
-        // kernel alone.
+        // Every sort order gives a different row order; the stream is never idle, so each event
+        // pair measures only its kernel.
         "work" => {
             (0..2).for_each(|_| backward(&w, stream));
             (0..4).for_each(|_| forward(&w, stream));
             pool(&w, stream);
             (0..8).for_each(|_| load(&w));
         }
-        // The very first thing that is asked of gpuprof.
+        // `with_stream` is the first gpuprof call in this process.
         "default-stream" => gpuprof::with_stream(stream, || {
             (0..10).for_each(|_| without_a_stream(&w));
         }),
         "many" => (0..400).for_each(|_| forward(&w, stream)),
-        "steps" => seven_steps(&w, stream),
+        "steps" => run_seven_steps(&w, stream),
         "exit in a step" => {
-            seven_steps(&w, stream);
+            run_seven_steps(&w, stream);
             w.cpu(3_000);
             print!("{STDOUT}");
             std::process::exit(0);
@@ -82,9 +82,9 @@ fn program(scenario: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// 10,000 ns each, as the call begins with its kernel's launch and each step waits for the kernel's
-/// end.
-fn seven_steps(w: &World, stream: &Arc<CudaStream>) {
+/// Each step takes 10,000 ns: its call begins with the launch of the kernel, and the step waits for
+/// the kernel's end.
+fn run_seven_steps(w: &World, stream: &Arc<CudaStream>) {
     (0..7).for_each(|_| {
         forward(w, stream);
         stream.synchronize().expect("synchronize");

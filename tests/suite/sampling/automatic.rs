@@ -15,7 +15,7 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         few_calls_and_long_ones_are_all_timed,
-        what_was_timed_at_each_call_is_sure,
+        calls_timed_before_sampling_add_no_sampling_error,
         what_is_stated_holds,
         of_many_short_calls_few_are_timed_and_totals_stand_for_all,
         inside_a_sampled_call_no_more_are_left_out_than_have_to_be,
@@ -25,11 +25,11 @@ pub(crate) const MODULE: Module = Module::new(
 
 /// The event overhead measured on the simulated device; sampling assumes three times this per timed
 /// call.
-const FLOOR: u64 = 1_000;
+const EVENT_OVERHEAD: u64 = 1_000;
 
 /// Calls that are timed before any is left out.
 const ALL: u64 = 256;
-/// Calls timed at each stage in which one stands for twice as many as before.
+/// Timed calls per stage; each stage doubles the weight of a timed call.
 const STAGE: u64 = 32;
 
 #[gpu_profile]
@@ -93,14 +93,14 @@ fn inner(w: &World, stream: &Arc<CudaStream>, ns: u64) {
 }
 
 /// The world with a device of this event overhead, and events that take no time from now on.
-fn floored() -> World {
+fn with_event_overhead() -> World {
     let w = world();
-    w.sim.set_event_ns(FLOOR);
+    w.sim.set_event_ns(EVENT_OVERHEAD);
     let session = w.session();
     each(&w, &w.gpu.stream);
     until(|| {
         w.cpu(1_000);
-        session.snapshot().diagnostics.event_overhead_ns == Some(FLOOR)
+        session.snapshot().diagnostics.event_overhead_ns == Some(EVENT_OVERHEAD)
     });
     w.finish(session);
     w.sim.set_event_ns(0);
@@ -137,7 +137,7 @@ fn timed_all(profile: &Profile, name: &str, calls: u64) {
 }
 
 fn few_calls_and_long_ones_are_all_timed() {
-    let w = floored();
+    let w = with_event_overhead();
     let session = session();
     make(&w, &session, ALL, |_| few(&w, &w.gpu.stream));
     make(&w, &session, 3 * ALL, |_| long(&w, &w.gpu.stream));
@@ -148,8 +148,8 @@ fn few_calls_and_long_ones_are_all_timed() {
     assert_eq!(profile.diagnostics.sampling, Sampling::Auto);
 }
 
-fn what_was_timed_at_each_call_is_sure() {
-    let w = floored();
+fn calls_timed_before_sampling_add_no_sampling_error() {
+    let w = with_event_overhead();
     let session = session();
     make(&w, &session, ALL + STAGE, |_| begins(&w, &w.gpu.stream));
     // One in two from here on.
@@ -162,7 +162,7 @@ fn what_was_timed_at_each_call_is_sure() {
 }
 
 fn what_is_stated_holds() {
-    let w = floored();
+    let w = with_event_overhead();
     let session = session();
     make(&w, &session, 4 * ALL, |_| each(&w, &w.gpu.stream));
     make(&w, &session, 4 * ALL, |_| stated(&w, &w.gpu.stream));
@@ -174,7 +174,7 @@ fn what_is_stated_holds() {
 }
 
 fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
-    let w = floored();
+    let w = with_event_overhead();
     let session = session();
     // The first ones are slow, as first calls are.
     let first = 50;
@@ -196,8 +196,8 @@ fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
     );
     let truth = first * 40_000 + (calls - first) * 10_000;
     let half = gpu.estimate.as_ref().expect("a sample").total_ci95_ns;
-    // All that differs was timed at each call, before there was a sample: what is left is that
-    // weights are drawn.
+    // All slow calls were timed before sampling began; the remaining error comes only from random
+    // sampling.
     assert!(half < truth / 100, "{half} of {truth}");
     assert!(
         gpu.times.total_ns.abs_diff(truth) < truth / 200,
@@ -220,7 +220,7 @@ fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
 }
 
 fn inside_a_sampled_call_no_more_are_left_out_than_have_to_be() {
-    let w = floored();
+    let w = with_event_overhead();
     // Both know their rate when this begins: one in 20 steps of 300 µs, one in 300 parts of 20 µs.
     let parts = [20_000; 5];
     let call = |_| step(&w, &w.gpu.stream, 200_000, &parts);
@@ -254,7 +254,7 @@ const RUNS: u64 = 200;
 const WANTED: u32 = 180;
 
 fn the_intervals_hold_what_they_say_while_rates_change() {
-    let w = floored();
+    let w = with_event_overhead();
     let mut covered = [0; 3];
     for run in 0..RUNS {
         let mut random = Rng::with_seed(run);

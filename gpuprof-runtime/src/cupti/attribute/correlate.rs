@@ -1,5 +1,5 @@
-//! Attribution: the correlation id of a CUDA call leads to the activities that it caused, and the
-//! thread it was made on to the profiled call around it.
+//! The correlation id links a CUDA API call to its activities; the calling thread links it to the
+//! enclosing profiled call.
 //!
 //! Records arrive in any order, so everything with one correlation id is held together until it is
 //! complete. Age is measured in rounds: one per flush of CUPTI's buffers, at least 100 ms apart
@@ -49,7 +49,7 @@ pub(crate) struct Attributed {
 }
 
 impl Correlator {
-    pub(crate) fn add_api_event(&mut self, ApiEvent { api, call }: ApiEvent) {
+    pub(crate) fn add_api_record(&mut self, ApiEvent { api, call }: ApiEvent) {
         self.captures.add_call(&api);
         let known = self.entry(api.correlation);
         (known.api, known.call) = (Some(api), call);
@@ -231,8 +231,8 @@ impl Correlator {
                 self.count_unfinished(correlation);
                 self.record_graph_latency(correlation);
             } else if known.first_round < previous_end {
-                // They are a whole window old. Another window later, their own would no longer
-                // count.
+                // These orphans arrived before the previous window ended; after one more window,
+                // theirs accepts no late records.
                 let orphans = std::mem::take(&mut known.pending);
                 self.record_orphans(orphans);
             }
@@ -286,7 +286,8 @@ impl Correlator {
         self.recorded.next_window(epoch, policy)
     }
 
-    /// Everything so far, as if no more arrived. Calls stay open for what does.
+    /// Returns a copy of all totals that treats every call as complete; the live state still
+    /// accepts records.
     pub(crate) fn attributed(&self) -> Attributed {
         let (mut recorded, mut symbols) = (self.recorded.clone(), self.symbols.clone());
         recorded.close_all();

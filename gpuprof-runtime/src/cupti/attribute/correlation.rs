@@ -10,7 +10,7 @@ use crate::cupti::collect::record::{Activity, ApiRecord};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CorrelatedCall {
     pub(crate) api: Option<ApiRecord>,
-    /// The profiled call around it; 0 for none, and until `api` is known.
+    /// The enclosing profiled call; 0 for none, and until `api` is known.
     pub(crate) call: u64,
     /// Activities that wait for `api`; none once it is known.
     pub(crate) pending: SmallVec<[Activity; 1]>,

@@ -1,5 +1,5 @@
-//! From records to a profile: which CUDA call caused an activity, which profiled call made that
-//! CUDA call, and the totals per function and window.
+//! Attributes CUPTI records: finds the CUDA API call that caused each activity and the profiled
+//! call that made it, and sums totals per function and window.
 
 mod captures;
 mod correlate;

@@ -1,5 +1,5 @@
-//! The profiled calls of which activities may still arrive, and what each of them and its nested
-//! calls had the GPU do.
+//! Profiled calls for which activity records may still arrive, with the GPU activity of each,
+//! nested calls included.
 //!
 //! Records arrive long after their call has ended, so ended calls stay open while there is room.
 
@@ -18,8 +18,8 @@ const MAX_ENDED_CALLS: usize = 1 << 16;
 const MAX_TOTAL_INTERVALS: usize = 1 << 20;
 /// A union of this size is compacted if there are too many intervals.
 const LARGE_UNION: usize = 1_024;
-/// Beyond [`MAX_ENDED_CALLS`] running calls, one that had no activity for so many rounds is taken
-/// for a call that never ends.
+/// With more running calls than [`MAX_ENDED_CALLS`], a call without activity for this many rounds
+/// is dropped.
 const FORGET_AFTER_ROUNDS: u32 = 600;
 
 /// When and where a kernel, copy or memset ran.
@@ -46,7 +46,7 @@ impl From<&Activity> for ActivityInterval {
     }
 }
 
-/// What a call and its nested calls had the GPU do.
+/// The GPU activity of a call and its nested calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallActivity {
     pub(crate) busy: IntervalUnion,
@@ -81,7 +81,7 @@ impl CallActivity {
 pub(crate) struct ClosedCall {
     pub(crate) ended: EndedCall,
     pub(crate) activity: CallActivity,
-    /// The busy time of the call around it, which includes this call's, is still exact.
+    /// Whether the parent's busy time is still exact after this call's was merged into it.
     pub(crate) is_exact: bool,
 }
 
@@ -109,7 +109,7 @@ impl OpenCall {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenCalls {
     open: FxHashMap<u64, OpenCall>,
-    /// The open calls that have ended, in order: nested calls before the calls around them.
+    /// The open calls that have ended, in order: nested calls before their enclosing calls.
     ended: VecDeque<u64>,
     total_intervals: usize,
     closed: FxHashMap<u64, EndedCall>,
@@ -118,8 +118,9 @@ pub(crate) struct OpenCalls {
 }
 
 impl OpenCalls {
-    /// Adds an activity to the innermost call around it that is open; returns whether that call's
-    /// busy time is still exact. `on_late` gets each closed call that should have included it.
+    /// Adds an activity to `call` or, if that is closed, to its innermost open enclosing call;
+    /// returns whether that call's busy time is still exact. `on_late` gets each closed call that
+    /// should have included it.
     pub(crate) fn add(
         &mut self,
         call: u64,
@@ -177,7 +178,7 @@ impl OpenCalls {
             || (self.total_intervals > MAX_TOTAL_INTERVALS && !self.ended.is_empty())
     }
 
-    /// Closes the call that ended first, and adds its activities to the call around it.
+    /// Closes the call that ended first, and adds its activities to the enclosing call.
     pub(crate) fn close_oldest(&mut self) -> Option<ClosedCall> {
         let id = self.ended.pop_front()?;
         let open = self.open.remove(&id)?;
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn only_activities_of_the_window_a_call_ended_in_count() {
+    fn only_activities_from_the_final_window_of_a_call_are_counted() {
         let mut calls = OpenCalls::default();
         calls.add(1, 1, &interval(0, 10), no_late);
         calls.add(1, 2, &interval(100, 103), no_late);

@@ -106,7 +106,7 @@ impl Sink for &'static Attribution {
     }
 
     fn on_api_event(&mut self, event: ApiEvent) {
-        self.correlator.lock().add_api_event(event);
+        self.correlator.lock().add_api_record(event);
     }
 
     fn on_buffers_read(&mut self) {

@@ -1,4 +1,5 @@
-//! Tables to profile: names, quantiles and order, per function and for the whole program.
+//! Converts attribution tables into profile rows (names, quantiles, sort order), per function and
+//! for the whole program.
 
 use std::cmp::Reverse;
 use std::hash::Hash;
@@ -115,8 +116,8 @@ pub(crate) fn write_to_profile(
     occupancy::fill(profile);
     if tables.kernels.keys().any(|key| key.symbol.is_none()) {
         profile.diagnostics.notes.push(format!(
-            "more than {MAX_KERNEL_ROWS} kernels by function and name: the others are shown as \
-             {OTHER_KERNELS}"
+            "more than {MAX_KERNEL_ROWS} kernel rows (function and kernel name): the rest are \
+             merged into {OTHER_KERNELS}"
         ));
     }
 }
@@ -138,7 +139,7 @@ fn kernel_stats(symbols: &SymbolTable, key: KernelKey, totals: &KernelTotals) ->
     let symbol = key.symbol.and_then(|number| symbols.symbol(number));
     let symbol = symbol.unwrap_or(OTHER_KERNELS);
     let (name, full_name) = readable_names(symbol);
-    // The shape with the most time; among equals always the same one.
+    // The launch configuration with the largest total time; ties are broken deterministically.
     let shown = totals
         .shapes
         .iter()

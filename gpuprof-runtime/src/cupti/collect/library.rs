@@ -1,7 +1,7 @@
 //! The functions of CUPTI that gpuprof calls, from the libcupti that it finds or the user names.
 //!
-//! cudarc's feature `cupti` is not used: it panics if libcupti is absent, or links it. Every failed
-//! call is counted here.
+//! cudarc's feature `cupti` is not used: it panics if libcupti is absent, or links it. Failed calls
+//! are counted here; missing functions and failed name lookups are not.
 
 use std::error::Error;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -18,7 +18,8 @@ use super::locate::{self, Candidate};
 use super::record::ApiFunction;
 use super::unavailable::Unavailable;
 
-/// A failed call and its `CUptiResult`. The library has already counted it.
+/// A failed call and its `CUptiResult`, or [`MISSING`]. If it counts as a failure, the library has
+/// already counted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallError {
     pub(crate) call: &'static str,
@@ -199,7 +200,8 @@ impl CuptiLibrary {
 
     #[cold]
     fn count_failure(&self, error: CallError) {
-        // Names are only asked for after another failure, or for display.
+        // Failed name lookups are not counted: names are needed only for display or after a failure
+        // already counted.
         if matches!(error.call, "cuptiGetResultString" | "cuptiGetCallbackName") {
             return;
         }
@@ -210,8 +212,8 @@ impl CuptiLibrary {
         }
     }
 
-    /// Forgets all failures so far, after calls that may fail.
-    pub(crate) fn forget_failures(&self) {
+    /// Clears the failure counts; called after optional CUPTI calls that are allowed to fail.
+    pub(crate) fn clear_failure_counts(&self) {
         self.failures.lock().clear();
     }
 }

@@ -170,7 +170,7 @@ fn enable_activities(library: &CuptiLibrary, enabled: &mut usize) -> Result<(), 
     // the program's thread (on an H200's machine). A version without the attribute still does so.
     let (mut bytes, mut yes) = (size_of::<u8>(), 1_u8);
     let _ = library.set_attribute(ATTR_ZEROED_BUFFERS, &raw mut bytes, (&raw mut yes).cast());
-    library.forget_failures();
+    library.clear_failure_counts();
     library.register_callbacks(buffers::on_buffer_requested, buffers::on_buffer_completed)?;
     for kind in KINDS {
         library.enable(kind)?;
@@ -193,6 +193,6 @@ fn enable_callbacks(library: &CuptiLibrary, subscriber: Subscriber) -> Result<()
             }
         }
     }
-    library.forget_failures();
+    library.clear_failure_counts();
     Ok(())
 }

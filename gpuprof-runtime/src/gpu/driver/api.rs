@@ -252,8 +252,8 @@ impl Driver {
         Ok(recording)
     }
 
-    /// Has `node` of `exec` record `event` in launches from now on; those under way record what
-    /// they did.
+    /// Has `node` of `exec` record `event` in launches from now on; launches in flight
+    /// keep their events.
     pub(in crate::gpu) fn set_event(
         &self,
         exec: GraphExec,

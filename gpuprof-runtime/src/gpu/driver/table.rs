@@ -361,9 +361,9 @@ impl Driver {
         named.collect()
     }
 
-    /// Forgets the failures met so far, but for those whose effect lasts.
-    pub(crate) fn forget_failures(&self) {
-        // The end of one context is over with it.
+    /// Clears the failure counts, except of failures whose effect lasts.
+    pub(crate) fn clear_failure_counts(&self) {
+        // A destroyed context does not affect later calls in other contexts.
         let lasts = |met: &Met| Failed(met.code).is_sticky() && met.code != CONTEXT_IS_DESTROYED;
         self.met.lock().retain(lasts);
     }

@@ -84,7 +84,8 @@ impl Captured {
         contexts.any(|one| Arc::ptr_eq(one, context))
     }
 
-    /// Whether it is known and nobody has it: no [`Graph`](crate::Graph) and no call under way.
+    /// Whether this capture is known but unused: no [`Graph`](crate::Graph) and no running call has
+    /// it.
     fn is_unused(self: &Arc<Self>) -> bool {
         // Once for each call by its event, and once in the order of their ages.
         Arc::strong_count(self) == self.calls.lock().len() + 1
@@ -100,7 +101,7 @@ impl Captured {
     }
 }
 
-/// A call under way whose start event is in the graph.
+/// A running call whose start event is in the graph.
 #[derive(Clone, Debug)]
 pub(in crate::gpu) struct InGraph {
     captured: Arc<Captured>,
@@ -348,7 +349,7 @@ impl Timing {
     }
 }
 
-/// Where a call that begins stands among those that are under way on its thread.
+/// The position of a call that begins, among the running calls of its thread.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::gpu) struct Inside {
     pub(in crate::gpu) caller: Option<usize>,

@@ -19,7 +19,7 @@ use crate::stats::call::StatedWork;
 use crate::stats::gpu_totals::TimedCall;
 use crate::sync::AtomicU64;
 
-/// Samples that one thread can have under way; one that states work takes the room of two. A call
+/// Samples that one thread can have in flight; one that states work takes the room of two. A call
 /// past it goes untimed and is counted.
 const RING: usize = 4_096;
 /// Samples that come through a ring between two looks of the resolver's before these are too few.

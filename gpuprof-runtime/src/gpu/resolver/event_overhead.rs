@@ -12,7 +12,7 @@ use crate::gpu::events::pool::{Context, Pair, within};
 /// Pairs recorded one after the other; the least counts.
 const PAIRS: usize = 15;
 
-/// A measurement under way, on a stream of gpuprof's own, so that nobody's work lies between the
+/// A measurement in progress, on a stream of gpuprof's own, so that nobody's work lies between the
 /// events.
 pub(in crate::gpu) struct Probe {
     context: Arc<Context>,

@@ -1,8 +1,9 @@
 //! What the simulated driver and the simulated libcupti share: how a built library is found and
-//! loaded, what the driver reports to libcupti, and the callback ids of functions.
+//! loaded, the call records that the simulated driver passes to its watcher, and CUPTI's callback
+//! ids (cbids).
 //!
-//! It is a package of its own because each of the two exports C names, and a library that depended
-//! on the other would export the other's names too.
+//! A separate crate because both libraries export C symbols: if one depended on the other, it would
+//! export the other's symbols too.
 
 pub mod activity;
 pub mod cbid;

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_void};
 
 use crate::codes::{Answer, Code};
 
-/// A pointer of the C caller to which one `T` is written.
+/// An output parameter (`T*`) of the C caller.
 #[repr(transparent)]
 pub(crate) struct Out<T>(*mut T);
 
@@ -41,9 +41,9 @@ impl<T: Copy> Out<T> {
 }
 
 /// `CUpti_BuffersCallbackRequestFunc`.
-pub(crate) type Request = extern "C" fn(*mut Bytes, *mut usize, *mut usize);
+pub(crate) type Request = extern "C" fn(*mut BufferPtr, *mut usize, *mut usize);
 /// `CUpti_BuffersCallbackCompleteFunc`.
-pub(crate) type Complete = extern "C" fn(*mut u8, u32, Bytes, usize, usize);
+pub(crate) type Complete = extern "C" fn(*mut u8, u32, BufferPtr, usize, usize);
 
 /// `CUpti_CallbackFunc`: the client's pointer, the domain, the function's callback id, the call.
 pub(crate) type Callback = extern "C" fn(User, u32, u32, &CallbackData);
@@ -53,7 +53,7 @@ pub(crate) type Callback = extern "C" fn(User, u32, u32, &CallbackData);
 #[repr(transparent)]
 pub(crate) struct User(*const c_void);
 
-// SAFETY: the library only passes it back.
+// SAFETY: the simulated libcupti never dereferences this pointer; it only passes it to callbacks.
 unsafe impl Send for User {}
 
 /// `CUpti_CallbackData`. Fields that no test needs are null.
@@ -92,27 +92,27 @@ impl CallbackData {
 /// The address of a buffer or record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub(crate) struct Bytes(*mut u8);
+pub(crate) struct BufferPtr(*mut u8);
 
 // SAFETY: only the address crosses threads; the client does not use the buffer until it is
 // returned.
-unsafe impl Send for Bytes {}
+unsafe impl Send for BufferPtr {}
 
-impl Bytes {
-    pub(crate) const NONE: Bytes = Bytes(std::ptr::null_mut());
+impl BufferPtr {
+    pub(crate) const NONE: BufferPtr = BufferPtr(std::ptr::null_mut());
 
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
     }
 
     /// The distance from `start` in bytes; `None` if `self` is before it.
-    pub(crate) fn offset_from(self, start: Bytes) -> Option<usize> {
+    pub(crate) fn offset_from(self, start: BufferPtr) -> Option<usize> {
         (self.0 as usize).checked_sub(start.0 as usize)
     }
 
     /// The address `offset` bytes on.
-    pub(crate) fn at(self, offset: usize) -> Bytes {
-        Bytes(self.0.wrapping_add(offset))
+    pub(crate) fn at(self, offset: usize) -> BufferPtr {
+        BufferPtr(self.0.wrapping_add(offset))
     }
 
     /// Writes `bytes` at `offset`, which the caller has checked to be inside the buffer.
@@ -125,8 +125,8 @@ impl Bytes {
     /// Whether the first `size` bytes are all zero.
     pub(crate) fn is_zero(self, size: usize) -> bool {
         const ZEROS: [u8; 4096] = [0; 4096];
-        // SAFETY: the client passed a place of this size, and does not write to it until it is
-        // returned.
+        // SAFETY: the client passed a buffer of at least `size` bytes, and does not write to it
+        // until it is returned.
         let bytes = unsafe { std::slice::from_raw_parts(self.0, size) };
         bytes
             .chunks(ZEROS.len())
@@ -134,7 +134,7 @@ impl Bytes {
     }
 
     /// The first four bytes: a record's kind. The caller has checked that there are four bytes.
-    pub(crate) fn kind(self) -> u32 {
+    pub(crate) fn record_kind(self) -> u32 {
         // SAFETY: the client passed a buffer with at least as many valid bytes.
         unsafe { self.0.cast::<u32>().read_unaligned() }
     }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::abi::{Bytes, Complete};
+use crate::abi::{BufferPtr, Complete};
 use crate::control::Order;
 use crate::driver;
 use crate::kinds;
@@ -23,7 +23,7 @@ pub(crate) struct Buffers {
 }
 
 struct Buffer {
-    start: Bytes,
+    start: BufferPtr,
     size: usize,
     /// Limit of records; 0 for as many as fit.
     max_records: usize,
@@ -134,7 +134,7 @@ fn request_buffer(least: usize) -> bool {
     let Some((request, complete)) = state::lock().callbacks else {
         return false;
     };
-    let (mut start, mut size, mut max_records) = (Bytes::NONE, 0, 0);
+    let (mut start, mut size, mut max_records) = (BufferPtr::NONE, 0, 0);
     request(&mut start, &mut size, &mut max_records);
     if start.is_null() {
         return false;

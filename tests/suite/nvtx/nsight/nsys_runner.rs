@@ -16,15 +16,15 @@ use support::program::Folder;
 /// Names the folder into which `cargo xtask nsys` unpacks, `target/nsys`.
 const FOLDER: &str = "GPUPROF_TEST_NSYS";
 
-/// Many times what any program under test takes on a busy machine.
+/// Timeout of a session: many times what any program under test takes on a busy machine.
 const TIME_LIMIT: Duration = Duration::from_secs(150);
-/// How many sessions this process has had: one that still ends keeps its name.
+/// Number of sessions started; makes names unique, because a session that is shutting down still
+/// holds its name.
 static SESSIONS: AtomicU32 = AtomicU32::new(0);
 /// How often nsys is asked for a report.
 const TRIES: u32 = 3;
 
-/// The ranges and nothing else: sampling needs a permission of the machine, and once hung the end
-/// of nsys.
+/// Trace NVTX only: CPU sampling needs elevated permissions and once made nsys hang at shutdown.
 const RANGES: [&str; 4] = [
     "profile",
     "--trace=nvtx",
@@ -39,7 +39,7 @@ pub(super) struct Nsys {
     importer: PathBuf,
     /// For `LD_LIBRARY_PATH` of the importer.
     libraries: PathBuf,
-    /// Locked: sessions at the same time reset each other's connections.
+    /// File lock: concurrent nsys sessions reset each other's connections.
     _turn: File,
 }
 

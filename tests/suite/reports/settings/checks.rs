@@ -321,7 +321,7 @@ fn an_exit_within_active_steps_counts_their_time_once() {
     for (schedule, steps, wall_ns) in [
         // The warm-up is left out, and so is nothing else: 3,000 ns pass after the last step.
         ("0,1,100", 6, 6 * 10_000 + 3_000),
-        // A closed cycle and one under way.
+        // A completed cycle and one in progress.
         ("0,1,3", 5, 5 * 10_000 + 3_000),
         // The process ends in a pause.
         ("0,0,7,1", 7, 7 * 10_000),

@@ -1,7 +1,7 @@
 //! The activity API: which records are enabled, and the buffers that hold them.
 
 use super::cupti_functions;
-use crate::abi::{Bytes, Complete, Out, Request};
+use crate::abi::{BufferPtr, Complete, Out, Request};
 use crate::codes::{Answer, Code};
 use crate::{buffers, collect, driver, kinds, state};
 
@@ -18,7 +18,7 @@ cupti_functions! {
     }
 
     /// Only the attribute for zeroed buffers is simulated.
-    fn cuptiActivitySetAttribute(attribute: u32, size: Out<usize>, value: Bytes) {
+    fn cuptiActivitySetAttribute(attribute: u32, size: Out<usize>, value: BufferPtr) {
         let mut bytes = 0;
         size.exchange(|given| {
             bytes = given;
@@ -77,7 +77,7 @@ cupti_functions! {
 
     /// The record after the given one, or the first. MAX_LIMIT_REACHED at the end, INVALID_KIND if
     /// there is no complete record.
-    fn cuptiActivityGetNextRecord(buffer: Bytes, valid: usize, record: Out<Bytes>) {
+    fn cuptiActivityGetNextRecord(buffer: BufferPtr, valid: usize, record: Out<BufferPtr>) {
         if buffer.is_null() {
             return Err(Code::INVALID_PARAMETER);
         }
@@ -107,13 +107,13 @@ cupti_functions! {
 }
 
 /// The size of the complete record at offset `at`.
-fn length(buffer: Bytes, at: usize, valid: usize) -> Answer<usize> {
+fn length(buffer: BufferPtr, at: usize, valid: usize) -> Answer<usize> {
     if at + 4 > valid {
         return Err(Code::INVALID_KIND);
     }
     let version = state::lock().version;
     let size = version
-        .size(buffer.at(at).kind())
+        .size(buffer.at(at).record_kind())
         .ok_or(Code::INVALID_KIND)?;
     if at + size > valid {
         return Err(Code::INVALID_KIND);
