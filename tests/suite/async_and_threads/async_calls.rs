@@ -33,11 +33,8 @@ pub(crate) const MODULE: Module = Module::new(
 
 /// The wall time of all calls of the function of this name.
 fn wall(profile: &Profile, name: &str) -> u64 {
-    function(profile, name)
-        .wall
-        .as_ref()
-        .expect("an async function has a wall time")
-        .total_ns
+    let wall = function(profile, name).wall.as_ref();
+    wall.expect("an async function has a wall time").total_ns
 }
 
 /// `(name, parent's name, calls)` of each node of the call tree, sorted.
