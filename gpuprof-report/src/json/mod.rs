@@ -23,7 +23,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(text.as_bytes())
 }
 
-/// Reads a document that [`write`] wrote, of this version or an older one.
+/// Reads a document that [`write()`] wrote, of this version or an older one.
 ///
 /// # Errors
 /// [`ReadError`], whose text says what is wrong and what to do.

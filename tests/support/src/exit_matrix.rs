@@ -1,6 +1,6 @@
 //! The exit matrix: one row for each way in which a process can end, for `cargo xtask reliability`.
 //!
-//! A test adds rows while it runs. Its process prints them if [`request_rows`] was called.
+//! A test adds rows while it runs. Its process prints them if `request_rows` was called.
 
 use std::env;
 use std::process::{Command, ExitStatus};

@@ -2,7 +2,7 @@
 //!
 //! gpuprof's collector, the simulated driver and the clock exist once per process. A process for
 //! each test gives it fresh ones, so tests need no lock and no order. The binary starts itself
-//! again with [`TEST`] in the environment to run one test, and with [`program::SCENARIO`] to be
+//! again with `TEST` in the environment to run one test, and with [`program::SCENARIO`] to be
 //! the program that a test examines.
 
 use std::ffi::OsString;

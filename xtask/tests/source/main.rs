@@ -63,7 +63,6 @@ fn files_do_not_import_each_other_in_circles() {
     for folder in CRATES {
         let graph = imports::graph(&modules::of_crate(repository(), folder));
         for circle in imports::circles(&graph) {
-            let first = circle.first().map_or("", String::as_str);
             if !is_listed(&circle) {
                 problems.push(format!("a circle of {} files:", circle.len()));
                 for file in &circle {

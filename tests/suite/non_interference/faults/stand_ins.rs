@@ -150,9 +150,9 @@ macro_rules! stand_ins {
                 if let Some(code) = stand_in.ordered() {
                     return code;
                 }
+                type Function = extern "C" fn($($type),*) -> c_int;
                 // SAFETY: the signature of the driver's function of this name.
-                let real: extern "C" fn($($type),*) -> c_int =
-                    unsafe { std::mem::transmute(stand_in.real()) };
+                let real: Function = unsafe { std::mem::transmute(stand_in.real()) };
                 real($($arg),*)
             })+
         }
