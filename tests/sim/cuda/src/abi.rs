@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
 
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 
 /// An opaque handle (`CUcontext`, `CUstream`, …), never dereferenced.
 pub(crate) type Handle = u64;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::abi::Handle;
 use crate::clock;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::deferred::Task;
 use crate::durations::CopyRoute;
 use crate::objects::{Capture, Graph, LastRecord, Operation};

@@ -4,7 +4,7 @@
 //! capture.
 
 use crate::abi::Handle;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::objects::LastRecord;
 use crate::state::State;
 use crate::thread::{self, GLOBAL, RELAXED};

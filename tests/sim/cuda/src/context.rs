@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::abi::Handle;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::handle_table;
 use crate::objects::{Context, Stream};
 use crate::state::State;
@@ -118,6 +118,19 @@ impl State {
             cache: 0,
         };
         self.contexts.insert(handle, context);
+    }
+
+    /// When all work queued in `context` ends, in ns of the simulator's clock.
+    pub(crate) fn context_tail(&self, context: Handle) -> u64 {
+        let destroyed = self.context(context);
+        let destroyed = destroyed.map(|context| context.destroyed_streams_end);
+        self.streams
+            .values()
+            .filter(|stream| stream.context == context)
+            .map(|stream| stream.tail)
+            .chain(destroyed)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Destroys context `handle` with everything created in it. Must be called from

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 
 pub(crate) const NAME: &str = "simulated device";
 /// `cuDriverGetVersion`: CUDA 13.0.

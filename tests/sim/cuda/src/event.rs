@@ -2,7 +2,7 @@
 
 use crate::abi::Handle;
 use crate::clock;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::objects::{Event, LastRecord};
 use crate::state::State;
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi::{Handle, HostPointer};
 use crate::clock;
-use crate::codes::Answer;
+use crate::result_codes::Answer;
 use crate::deferred::{self, Task};
 use crate::state;
 

@@ -32,7 +32,7 @@ macro_rules! driver_functions {
                 })
             });
             $crate::executor::drain_if_full();
-            $crate::graph::run_expired_destructors();
+            $crate::user_objects::run_expired_destructors();
             code
         }
     )*};

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::abi::Destructor;
 use crate::clock;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::symbols::{NAMES, Symbol};
 
 const COUNT: usize = NAMES.len();
@@ -65,7 +65,7 @@ pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> Answer) -> i32 {
     if Destructor::is_running() {
         return Code::NOT_PERMITTED.0;
     }
-    if let Some(code) = requested_failure(symbol) {
+    if let Some(code) = take_requested_failure(symbol) {
         return code;
     }
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -88,7 +88,7 @@ fn update_thread_counts() {
     }
 }
 
-fn requested_failure(symbol: Symbol) -> Option<i32> {
+fn take_requested_failure(symbol: Symbol) -> Option<i32> {
     if !ANY_RULE.load(Ordering::Acquire) {
         return None;
     }

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::abi::Handle;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 
 const KIND_SHIFT: u32 = 56;
 const GENERATION_SHIFT: u32 = 28;

@@ -4,7 +4,7 @@
 
 use crate::abi::Handle;
 use crate::clock;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::objects::Stream;
 use crate::state::State;
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use simbase::activity::{MemoryKind, MemoryLocation};
 
 use crate::abi::Handle;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::device::{MEMORY_BYTES, RESERVED_BYTES};
 
 /// The first device address, which a Linux process cannot map: the host cannot dereference it.

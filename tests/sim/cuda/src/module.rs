@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::abi::Handle;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::device;
 use crate::kernels;
 use crate::objects::{EntryNames, Function, Module};

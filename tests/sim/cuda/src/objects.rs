@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::abi::{Destructor, Handle, HostPointer};
-use crate::codes::Code;
+use crate::result_codes::Code;
 use crate::kernels::{Kernel, Launch};
 
 /// A context that exists.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use simbase::activity::Activity;
 
 use crate::abi::Handle;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::deferred::DeferredQueue;
 use crate::durations::Durations;
 use crate::handle_table::HandleTable;

@@ -6,7 +6,7 @@ use std::sync::MutexGuard;
 
 use crate::abi::Handle;
 use crate::clock;
-use crate::codes::Answer;
+use crate::result_codes::Answer;
 use crate::state::{self, State};
 
 /// The default depth under the host's clock: the operations behind the running one. An H200 with

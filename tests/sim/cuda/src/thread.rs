@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::Handle;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 
 /// `CU_STREAM_CAPTURE_MODE_GLOBAL`; 1 is THREAD_LOCAL.
 pub(crate) const GLOBAL: i32 = 0;

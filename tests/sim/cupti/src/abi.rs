@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 
 /// An output parameter (`T*`) of the C caller.
 #[repr(transparent)]

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use simbase::activity::Call;
 
 use crate::abi::{Callback, CallbackData, User};
-use crate::codes::Answer;
+use crate::result_codes::Answer;
 use crate::driver;
 
 /// `CUPTI_CB_DOMAIN_DRIVER_API`.

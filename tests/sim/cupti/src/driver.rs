@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use simbase::activity::{CLOCK, Observer, SET_OBSERVER};
 use simbase::library::loaded;
 
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 
 /// The names under which the driver may be loaded: by a launcher in the real one's place, and by
 /// `simcuda::install`.

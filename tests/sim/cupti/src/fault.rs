@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::symbols::{NAMES, Symbol};
 
 static CALLS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
@@ -23,7 +23,7 @@ struct Rule {
 /// Counts a call, and fails it if that was requested; otherwise runs `body`.
 pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> Answer) -> u32 {
     CALLS[symbol.0].fetch_add(1, Ordering::Relaxed);
-    if let Some(code) = requested_failure(symbol) {
+    if let Some(code) = take_requested_failure(symbol) {
         return code;
     }
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -33,7 +33,7 @@ pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> Answer) -> u32 {
     }
 }
 
-fn requested_failure(symbol: Symbol) -> Option<u32> {
+fn take_requested_failure(symbol: Symbol) -> Option<u32> {
     let mut failure = None;
     let mut rules = rules();
     for rule in rules.iter_mut().filter(|rule| rule.symbol == symbol) {

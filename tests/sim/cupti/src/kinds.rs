@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 
 pub(crate) const MEMCPY: u32 = 1;
 pub(crate) const MEMSET: u32 = 2;

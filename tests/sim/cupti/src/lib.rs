@@ -24,7 +24,7 @@
 mod abi;
 mod buffers;
 mod callbacks;
-mod codes;
+mod result_codes;
 mod collect;
 mod control;
 mod driver;

@@ -4,7 +4,7 @@ use simbase::activity::WaitKind;
 
 use super::driver_functions;
 use crate::abi::{Handle, HostPointer, Out};
-use crate::codes::Code;
+use crate::result_codes::Code;
 use crate::context::primary;
 use crate::{clock, executor, observer, state, thread};
 

@@ -5,7 +5,7 @@ use std::ptr;
 
 use super::driver_functions;
 use crate::abi::{Out, write_text};
-use crate::codes::{Code, describe};
+use crate::result_codes::{Code, describe};
 use crate::{device, fault, state};
 
 driver_functions! {
@@ -86,7 +86,7 @@ extern "C" fn at_exit() {
 }
 
 /// An unknown code is INVALID_VALUE and a null text (API reference, cuGetErrorName).
-fn write_static(out: Out<*const c_char>, text: Option<&'static CStr>) -> crate::codes::Answer {
+fn write_static(out: Out<*const c_char>, text: Option<&'static CStr>) -> crate::result_codes::Answer {
     match text {
         Some(text) => out.write(text.as_ptr()),
         None => {

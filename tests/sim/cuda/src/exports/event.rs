@@ -4,7 +4,7 @@ use simbase::activity::WaitKind;
 
 use super::driver_functions;
 use crate::abi::{Handle, Out};
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::objects::Operation;
 use crate::objects::{Event, LastRecord};
 use crate::{clock, executor, observer, state, stream_queue};

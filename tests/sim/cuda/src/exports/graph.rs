@@ -2,7 +2,7 @@
 
 use super::driver_functions;
 use crate::abi::{Destructor, Handle, HostPointer, Out};
-use crate::codes::Code;
+use crate::result_codes::Code;
 use crate::objects::Operation;
 use crate::state::{self, State};
 use crate::stream_queue;

@@ -2,7 +2,7 @@
 
 use super::driver_functions;
 use crate::abi::{Handle, HostPointer, Out};
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::deferred::Task;
 use crate::device::MEMORY_BYTES;
 use crate::memory::Kind;

@@ -2,7 +2,7 @@
 
 use super::driver_functions;
 use crate::abi::{CText, Handle, HostPointer, Out, Params};
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::kernels::{self, Kernel, Launch};
 use crate::module::{attribute, entry_names};
 use crate::objects::Operation;

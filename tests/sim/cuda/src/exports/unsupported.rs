@@ -4,7 +4,7 @@
 //! first, and panic if one is missing. These functions are not counted, delayed or failed on
 //! request.
 
-use crate::codes::Code;
+use crate::result_codes::Code;
 
 macro_rules! unsupported_functions {
     ($($name:ident;)*) => {$(

@@ -5,7 +5,7 @@
 //! computed at once by straight-line code with constant indices: fast even in debug builds.
 
 use super::launch::{Kernel, Launch, Resolve, Work};
-use crate::codes::Answer;
+use crate::result_codes::Answer;
 
 const MASK: usize = 13;
 /// Results that are computed at once, and the image columns that they read.

@@ -2,7 +2,7 @@
 //! copied.
 
 use super::launch::{Kernel, Launch, Resolve, Work};
-use crate::codes::Answer;
+use crate::result_codes::Answer;
 
 /// out[i] = sin(in[i]), as (float* out, const float* in, int n): examples 03, 04 and 10.
 pub(super) const SIN: Kernel = Kernel {

@@ -1,6 +1,6 @@
 //! A kernel launch: the kernel's signature, its arguments, and how a kernel reaches memory.
 
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 
 /// Returns the host address of `len` bytes at a device address, or ILLEGAL_ADDRESS outside every
 /// allocation.

@@ -4,7 +4,7 @@
 
 use super::arithmetic::add_scaled;
 use super::launch::{Kernel, Launch, Resolve, Work};
-use crate::codes::Answer;
+use crate::result_codes::Answer;
 
 /// (const float* a, const float* b, float* result, int m, int n, int k)
 const MATMUL: &[usize] = &[8, 8, 8, 4, 4, 4];

@@ -3,7 +3,7 @@
 //!
 
 use super::launch::{Kernel, Launch, Resolve, Work};
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 
 /// (const float* bias, float* x, int rows, int columns)
 const ROWS: &[usize] = &[8, 8, 4, 4];

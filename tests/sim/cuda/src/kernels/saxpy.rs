@@ -2,7 +2,7 @@
 
 use super::arithmetic::add_scaled;
 use super::launch::{Kernel, Launch, Resolve, Work};
-use crate::codes::Answer;
+use crate::result_codes::Answer;
 
 /// (unsigned n, float a, const float* x, float* y)
 pub(super) const SAXPY: Kernel = Kernel {

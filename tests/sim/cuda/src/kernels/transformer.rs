@@ -3,7 +3,7 @@
 //! a tree.
 
 use super::launch::{Kernel, Launch, Resolve, Work};
-use crate::codes::Answer;
+use crate::result_codes::Answer;
 
 /// Prevents a division by zero for a row without variance.
 const EPSILON: f32 = 1e-5;

@@ -2,7 +2,7 @@
 
 use super::cupti_functions;
 use crate::abi::{BufferPtr, Complete, Out, Request};
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::{buffers, collect, driver, kinds, state};
 
 /// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`.

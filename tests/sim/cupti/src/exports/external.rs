@@ -2,7 +2,7 @@
 
 use super::cupti_functions;
 use crate::abi::Out;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::state::{self, thread};
 
 /// `CUpti_ExternalCorrelationKind`: unknown, OpenACC and the three custom ones.

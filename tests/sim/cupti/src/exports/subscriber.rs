@@ -7,7 +7,7 @@ use simbase::cbid;
 use super::cupti_functions;
 use crate::abi::{Callback, Out, User};
 use crate::callbacks::{DRIVER_API, RUNTIME_API};
-use crate::codes::{self, Code};
+use crate::result_codes::{self, Code};
 use crate::{callbacks, collect, driver, state};
 
 /// The only `CUpti_SubscriberHandle`.
@@ -67,7 +67,7 @@ cupti_functions! {
     }
 
     fn cuptiGetResultString(result: u32, text: Out<*const c_char>) {
-        let name = codes::name(result).ok_or(Code::INVALID_PARAMETER)?;
+        let name = result_codes::name(result).ok_or(Code::INVALID_PARAMETER)?;
         text.write(name.as_ptr())
     }
 

@@ -1,7 +1,8 @@
-//! Streams (API reference, Stream Management).
+//! From a caller's stream handle to the stream, and the creation and destruction of streams (API
+//! reference, Stream Management). A stream's queue of operations is in `stream_queue`.
 
 use crate::abi::Handle;
-use crate::codes::{Answer, Code};
+use crate::result_codes::{Answer, Code};
 use crate::objects::Stream;
 use crate::state::State;
 use crate::thread;
@@ -77,18 +78,5 @@ impl State {
             context.destroyed_streams_end = context.destroyed_streams_end.max(stream.tail);
         }
         Ok(stream)
-    }
-
-    /// When all work queued in `context` ends, in ns of the simulator's clock.
-    pub(crate) fn context_tail(&self, context: Handle) -> u64 {
-        let destroyed = self.context(context);
-        let destroyed = destroyed.map(|context| context.destroyed_streams_end);
-        self.streams
-            .values()
-            .filter(|stream| stream.context == context)
-            .map(|stream| stream.tail)
-            .chain(destroyed)
-            .max()
-            .unwrap_or(0)
     }
 }
