@@ -147,13 +147,13 @@ fn wait(stream: &Arc<CudaStream>) -> Result<(), DriverError> {
 
 /// The largest error of a sample of all results against sums in double precision.
 #[gpu_profile(cpu)]
-fn check(pieces: &[Piece], right: &[f32], side: usize) -> Result<f64, DriverError> {
+fn check(pieces: &[Piece], right_matrix: &[f32], side: usize) -> Result<f64, DriverError> {
     let mut largest: f64 = 0.0;
     for piece in pieces {
         let (left, result) = (piece.left.as_slice()?, piece.result.as_slice()?);
         for at in (0..side * side).step_by(STEP) {
             let (i, j) = (at / side, at % side);
-            let term = |k| f64::from(left[i * side + k]) * f64::from(right[k * side + j]);
+            let term = |k| f64::from(left[i * side + k]) * f64::from(right_matrix[k * side + j]);
             let error = (f64::from(result[at]) - (0..side).map(term).sum::<f64>()).abs();
             largest = largest.max(if error.is_nan() { f64::INFINITY } else { error });
         }

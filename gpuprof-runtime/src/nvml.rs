@@ -23,7 +23,7 @@ static CLOCKS: Mutex<Option<Option<Clocks>>> = Mutex::new(None);
 pub(crate) fn poll(devices: &[Device]) {
     let mut clocks = CLOCKS.lock();
     if let Some(clocks) = clocks.get_or_insert_with(Clocks::open) {
-        clocks.sample(devices);
+        clocks.record_throttled(devices);
     }
 }
 
@@ -98,7 +98,7 @@ mod query {
         }
 
         /// Queries the present state of `devices` and records those that are throttled.
-        pub fn sample(&mut self, devices: &[Device]) {
+        pub fn record_throttled(&mut self, devices: &[Device]) {
             for device in devices {
                 if let Some(throttle) = self.query(device) {
                     self.merge(throttle);
@@ -171,7 +171,7 @@ mod unsupported {
             None
         }
 
-        pub(super) fn sample(&mut self, _devices: &[Device]) {
+        pub(super) fn record_throttled(&mut self, _devices: &[Device]) {
             match *self {}
         }
 

@@ -36,10 +36,10 @@ fn reasons_add_up_and_the_lowest_clock_stays_until_it_is_forgotten() {
         device(0, "GPU-00000000-0000-0000-0000-000000000000"),
         device(1, Simulated::UUID),
     ];
-    clocks.sample(&devices);
+    clocks.record_throttled(&devices);
     assert_eq!(clocks.throttled(), []);
     simulated.set(state(IDLE, 345));
-    clocks.sample(&devices);
+    clocks.record_throttled(&devices);
     assert_eq!(clocks.throttled(), [], "an idle device is not held down");
 
     for (reasons, clock) in [
@@ -49,7 +49,7 @@ fn reasons_add_up_and_the_lowest_clock_stays_until_it_is_forgotten() {
         (0, 345),
     ] {
         simulated.set(state(reasons, clock));
-        clocks.sample(&devices);
+        clocks.record_throttled(&devices);
     }
     let expected = [{
         let mut throttle = Throttle::default();
@@ -65,7 +65,7 @@ fn reasons_add_up_and_the_lowest_clock_stays_until_it_is_forgotten() {
         result: 15,
         ..state(THERMAL, 100)
     });
-    clocks.sample(&devices);
+    clocks.record_throttled(&devices);
     assert_eq!(
         clocks.throttled(),
         expected,

@@ -40,8 +40,8 @@ demo, test, bench, gpu-pack and setup install what is missing if they may (Debia
 root or with passwordless sudo) and say so first; otherwise they say exactly what to run.";
 
 fn main() -> ExitCode {
-    if outside::cost::is_rustc_wrapper() {
-        return outside::cost::rustc();
+    if outside::build_cost::is_rustc_wrapper() {
+        return outside::build_cost::rustc();
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (command, rest) = match arguments.split_first() {
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "nsys" => nsys::run(rest),
         "bench" => bench::run(rest),
-        "build-cost" => outside::cost::run(rest),
+        "build-cost" => outside::build_cost::run(rest),
         "sanitize" => sanitize::run(rest),
         "sim" => sim::run(rest),
         "setup" => setup(rest),

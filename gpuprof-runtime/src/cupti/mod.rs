@@ -1,17 +1,17 @@
 //! CUPTI: which kernels, copies, memsets and CUDA calls each profiled function caused.
 //!
-//! `collect` turns what CUPTI reports into records, `attribute` turns records into a profile, and
+//! `collect` turns what CUPTI reports into records, `attribution` turns records into a profile, and
 //! `call_stack` says which profiled call a thread is in.
 
-mod attribute;
+mod attribution;
 pub(crate) mod call_stack;
 mod collect;
 
 pub(crate) use {
-    attribute::state::Attribution,
-    attribute::symbols::SymbolTable,
-    attribute::tables::WindowTables,
-    attribute::to_profile::{activity_by_site, write_to_profile},
+    attribution::shared::Attribution,
+    attribution::symbols::SymbolTable,
+    attribution::tables::WindowTables,
+    attribution::to_profile::{activity_by_site, write_to_profile},
     collect::lifecycle::is_running,
     collect::subscriber::{CollectionCounts, counts, drain, drain_last, notes},
 };

@@ -207,7 +207,9 @@ fn estimate(
     nodes
         .iter()
         .for_each(|node| node.add_to_sample(&mut sample));
-    let factor = sample.factor().filter(|_| sample.sampled_out > 0)?;
+    let calls_per_weight = sample
+        .calls_per_weight()
+        .filter(|_| sample.sampled_out > 0)?;
     let mut totals: FxHashMap<u32, (f64, f64)> = FxHashMap::default();
     for node in nodes {
         for (ordinal, gpu) in &node.gpu {
@@ -221,7 +223,14 @@ fn estimate(
     let half_width = |(&ordinal, &(unclamped, clamped)): (&u32, &(f64, f64))| {
         let ratio = unclamped / sample.calls as f64;
         let clusters = &inputs.gpu.clusters;
-        let half = clusters.half_width(site, ordinal, RatioEstimate { factor, ratio });
+        let half = clusters.half_width(
+            site,
+            ordinal,
+            RatioEstimate {
+                calls_per_weight,
+                ratio,
+            },
+        );
         let uncertain = sample.calls.saturating_sub(sample.certain) as f64 / sample.calls as f64;
         // The interval of a total that was clamped to its parent's still includes the unclamped
         // one.

@@ -144,9 +144,12 @@ fn set_scales(nodes: &mut [CallTreeNode<'_>]) {
         node.add_to_sample(by_site.entry(node.path.site).or_default());
     }
     for node in nodes.iter_mut().skip(1) {
-        if let Some(factor) = by_site.get(&node.path.site).and_then(SiteSample::factor) {
-            node.scale = factor;
-            node.unclamped_scale = factor;
+        if let Some(calls_per_weight) = by_site
+            .get(&node.path.site)
+            .and_then(SiteSample::calls_per_weight)
+        {
+            node.scale = calls_per_weight;
+            node.unclamped_scale = calls_per_weight;
         }
     }
 }

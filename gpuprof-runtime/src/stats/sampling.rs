@@ -78,7 +78,7 @@ struct Cluster {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RatioEstimate {
     /// All calls divided by the weighted number of timed ones.
-    pub(super) factor: f64,
+    pub(super) calls_per_weight: f64,
     /// The estimated total divided by all calls, ns.
     pub(super) ratio: f64,
 }
@@ -169,10 +169,13 @@ impl ClusterSums {
             .filter(|&freedom| freedom > 0)?;
         let mut times = sums.times.iter().filter(|(known, _)| *known == device);
         let Products { uu, uv } = times.next().map_or(Products::default(), |(_, sum)| *sum);
-        let RatioEstimate { factor, ratio } = estimate;
+        let RatioEstimate {
+            calls_per_weight,
+            ratio,
+        } = estimate;
         let squares = uu - 2.0 * ratio * uv + ratio * ratio * sums.vv;
         let small = sums.clusters as f64 / freedom as f64;
-        Some(t975(freedom) * factor * (squares.max(0.0) * small).sqrt())
+        Some(t975(freedom) * calls_per_weight * (squares.max(0.0) * small).sqrt())
     }
 }
 
@@ -198,8 +201,9 @@ pub(super) struct SiteSample {
 }
 
 impl SiteSample {
-    /// The factor from weighted times to those of all calls. `None`: no call was timed.
-    pub(super) fn factor(&self) -> Option<f64> {
+    /// All calls divided by the weights of the timed ones, near 1: corrects times that already
+    /// carry their weights. `None`: no call was timed.
+    pub(super) fn calls_per_weight(&self) -> Option<f64> {
         (self.weights > 0).then(|| self.calls as f64 / self.weights as f64)
     }
 }
@@ -269,7 +273,7 @@ mod tests {
         // Interleaved, as streams resolve: cluster sums of 30, 50 and 70 from two calls each.
         let calls = [(1, 10), (2, 20), (3, 40), (2, 30), (3, 30), (1, 20)];
         let estimate = RatioEstimate {
-            factor: 1.0,
+            calls_per_weight: 1.0,
             ratio: 25.0,
         };
         let found = sums(&calls, 4, 4).half_width(1, 0, estimate).unwrap();
@@ -283,7 +287,7 @@ mod tests {
         // No spread between the clusters, all of it within.
         let calls = [(1, 10), (1, 30), (2, 10), (2, 30)];
         let estimate = RatioEstimate {
-            factor: 1.0,
+            calls_per_weight: 1.0,
             ratio: 20.0,
         };
         let all = sums(&calls, 2, 2).half_width(1, 0, estimate).unwrap();
@@ -297,7 +301,7 @@ mod tests {
     #[test]
     fn one_cluster_gives_no_interval() {
         let estimate = RatioEstimate {
-            factor: 2.0,
+            calls_per_weight: 2.0,
             ratio: 10.0,
         };
         let found = sums(&[(7, 10), (7, 10)], 2, 2).half_width(1, 0, estimate);

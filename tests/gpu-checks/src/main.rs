@@ -8,6 +8,7 @@ mod check;
 mod checks;
 mod device;
 mod examples;
+mod hand_timed;
 mod machine;
 mod outcome;
 mod process;

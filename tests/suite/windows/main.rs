@@ -2,6 +2,7 @@
 
 mod resets_and_snapshots;
 mod schedule;
+mod session_filters;
 mod sessions;
 
 use std::process::ExitCode;
@@ -10,6 +11,7 @@ fn main() -> ExitCode {
     support::suite::run(&[
         resets_and_snapshots::MODULE,
         schedule::MODULE,
+        session_filters::MODULE,
         sessions::MODULE,
     ])
 }

@@ -4,20 +4,16 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use gpuprof::{Mode, Profile, Sampling, Session, SessionError, gpu_profile};
-use support::profiles::{functions, local_name};
+use gpuprof::{Mode, Sampling, Session, SessionError, gpu_profile};
 use support::suite::Module;
 use support::tests;
-use support::{World, assert_consistent, cpu_times, function, node, one_in, world};
+use support::{World, assert_consistent, cpu_times, function, one_in, world};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         sessions_one_after_another_are_apart,
-        what_is_filtered_out_is_no_place_in_the_tree,
         a_second_session_is_an_error_while_one_is_open,
-        functions_never_called_are_listed_and_filtered_ones_are_not,
-        what_is_filtered_out_costs_no_call_of_the_driver,
         without_measuring_there_are_no_numbers,
         a_profile_without_a_session_is_empty,
         a_wait_without_end_is_no_deadline,
@@ -39,14 +35,6 @@ fn around(w: &World, _stream: &Arc<CudaStream>, inside: impl FnOnce()) {
 
 #[gpu_profile(cpu)]
 fn counted() {}
-
-#[expect(dead_code, reason = "it is never called")]
-#[gpu_profile]
-fn never_called() {}
-
-fn is_listed(profile: &Profile, name: &str) -> bool {
-    functions(profile).any(|function| local_name(&function.name) == name)
-}
 
 fn sessions_one_after_another_are_apart() {
     let w = world();
@@ -92,24 +80,6 @@ fn sessions_one_after_another_are_apart() {
     assert_eq!(third.tree.len(), 1);
 }
 
-fn what_is_filtered_out_is_no_place_in_the_tree() {
-    let w = world();
-    let session = Session::builder()
-        .filter("^sessions::(around|counted)$")
-        .start()
-        .expect("start");
-    around(&w, &w.gpu.stream, || {
-        #[gpu_profile]
-        fn between(inside: impl FnOnce()) {
-            inside();
-        }
-        between(counted);
-    });
-    let profile = w.finish(session);
-    assert_eq!(node(&profile, &["around", "counted"]).calls, 1);
-    assert_eq!(profile.tree.len(), 2);
-}
-
 fn a_second_session_is_an_error_while_one_is_open() {
     let w = world();
     let session = w.session();
@@ -124,45 +94,6 @@ fn a_second_session_is_an_error_while_one_is_open() {
     let wrong = Session::builder().filter("(").start().map(drop);
     assert!(matches!(wrong, Err(SessionError::Filter(_))), "{wrong:?}");
     drop(w.session());
-}
-
-fn functions_never_called_are_listed_and_filtered_ones_are_not() {
-    let w = world();
-    let session = w.session();
-    let profile = w.finish(session);
-    let never = function(&profile, "never_called");
-    assert_eq!((never.calls, never.threads, never.line > 0), (0, 0, true));
-    assert!(never.file.ends_with("sessions.rs"), "{}", never.file);
-    let session = Session::builder()
-        .filter("^sessions::never")
-        .start()
-        .expect("start");
-    let profile = w.finish(session);
-    assert!(is_listed(&profile, "never_called") && !is_listed(&profile, "step"));
-}
-
-fn what_is_filtered_out_costs_no_call_of_the_driver() {
-    let w = world();
-    w.warm_up(|| step(&w, &w.gpu.stream, 1));
-    let session = Session::builder()
-        .filter("^sessions::counted$")
-        .start()
-        .expect("start");
-    w.sim.reset_calls();
-    step(&w, &w.gpu.stream, 100);
-    let here: Vec<(&str, u64)> = [
-        "cuEventRecord",
-        "cuStreamIsCapturing",
-        "cuCtxPushCurrent_v2",
-    ]
-    .map(|symbol| (symbol, w.sim.calls_here(symbol)))
-    .into();
-    assert!(here.iter().all(|(_, calls)| *calls == 0), "{here:?}");
-    // The launch.
-    assert_eq!(w.sim.calls_here("cuLaunchKernel"), 1);
-    let profile = w.finish(session);
-    assert!(!is_listed(&profile, "step"));
-    assert_eq!((profile.diagnostics.calls, profile.tree.len()), (0, 0));
 }
 
 fn without_measuring_there_are_no_numbers() {

@@ -1,7 +1,7 @@
 //! Small programs outside the workspace, as users have them: what they cost to build, and that no
 //! feature set shows them a warning.
 
-pub(crate) mod cost;
+pub(crate) mod build_cost;
 pub(crate) mod features;
 
 use std::fs;

@@ -12,9 +12,9 @@ use cudarc::driver::CudaStream;
 use gpuprof::profile::GpuSpanStats;
 use gpuprof::{Profile, Session, gpu_profile};
 
-use super::raw_driver::{self, Answer, Kernel, Pair};
 use super::statistics::{Spread, figure, off, percent, performance, time};
 use crate::check::{Check, Row, RunMode};
+use crate::hand_timed::{self, Answer, Kernel, Pair};
 
 pub(crate) use nsight_compute::PROGRAMS;
 
@@ -139,7 +139,7 @@ impl Measured {
 }
 
 fn accuracy(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let stream = raw_driver::stream().map_err(text)?;
+    let stream = hand_timed::stream().map_err(text)?;
     let subjects = subjects(&stream, run_mode).map_err(text)?;
     let before = Kernel::spin(100_000).map_err(text)?;
     let calls = if run_mode.short { 5 } else { 200 };

@@ -9,7 +9,7 @@ mod destroyed_context;
 mod event_costs;
 mod event_states;
 mod exit_handlers;
-mod functions;
+mod function_table;
 pub(super) mod graph_costs;
 
 use std::sync::Arc;
@@ -84,8 +84,8 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
 ];
 
 /// The raw stream handle.
-fn handle(stream: &Arc<CudaStream>) -> functions::Handle {
-    stream.cu_stream() as functions::Handle
+fn handle(stream: &Arc<CudaStream>) -> function_table::Handle {
+    stream.cu_stream() as function_table::Handle
 }
 
 /// Duration of the kernel behind which a queue is filled.

@@ -13,10 +13,10 @@ use gpuprof::{Graph, Profile, gpu_profile};
 
 use super::driver::{graph_costs, room};
 use super::known_durations::{self, Wanted, function, longest, measured, row};
-use super::raw_driver::Pair;
 use super::statistics::time;
 use crate::check::{Check, Row, RunMode};
 use crate::device::{Gpu, failed_in};
+use crate::hand_timed::Pair;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

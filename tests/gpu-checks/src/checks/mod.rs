@@ -10,7 +10,6 @@ mod driver;
 mod exit;
 mod graphs;
 mod known_durations;
-mod raw_driver;
 mod sampling;
 mod slowdown;
 mod statistics;

@@ -14,9 +14,9 @@ use gpuprof::profile::Diagnostics;
 use serde::{Deserialize, Serialize};
 
 use super::TestProgram;
-use super::raw_driver::{self, Answer, Kernel};
 use super::statistics::{Spread, figure, performance};
 use crate::check::{Check, Row, RunMode};
+use crate::hand_timed::{self, Answer, Kernel};
 use crate::{device, process, runner};
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -87,7 +87,7 @@ fn back_to_back(
 ) -> Result<ExitCode, String> {
     device::open(run_mode)?;
     let text = |error| format!("launching: {error}");
-    let stream = raw_driver::stream().map_err(text)?;
+    let stream = hand_timed::stream().map_err(text)?;
     let kernel = Kernel::spin(KERNEL_NS).map_err(text)?;
     // The first calls load the kernel and create events.
     let warm = launches(run_mode) / 100;

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use crate::abi::Handle;
 use crate::clock;
-use crate::result_codes::{Answer, Code};
 use crate::deferred::Task;
 use crate::durations::CopyRoute;
 use crate::objects::{Capture, Graph, LastRecord, Operation};
+use crate::result_codes::{Answer, Code};
 use crate::state::State;
 use crate::thread::{self, GLOBAL, RELAXED};
 

@@ -4,8 +4,8 @@
 //! capture.
 
 use crate::abi::Handle;
-use crate::result_codes::{Answer, Code};
 use crate::objects::LastRecord;
+use crate::result_codes::{Answer, Code};
 use crate::state::State;
 use crate::thread::{self, GLOBAL, RELAXED};
 

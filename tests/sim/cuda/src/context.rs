@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use crate::abi::Handle;
-use crate::result_codes::{Answer, Code};
 use crate::handle_table;
 use crate::objects::{Context, Stream};
+use crate::result_codes::{Answer, Code};
 use crate::state::State;
 use crate::thread;
 

@@ -2,8 +2,8 @@
 
 use crate::abi::Handle;
 use crate::clock;
-use crate::result_codes::{Answer, Code};
 use crate::objects::{Event, LastRecord};
+use crate::result_codes::{Answer, Code};
 use crate::state::State;
 
 /// `CU_EVENT_DISABLE_TIMING`.

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi::{Handle, HostPointer};
 use crate::clock;
-use crate::result_codes::Answer;
 use crate::deferred::{self, Task};
+use crate::result_codes::Answer;
 use crate::state;
 
 static EXECUTOR: Mutex<()> = Mutex::new(());

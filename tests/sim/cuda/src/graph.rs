@@ -3,8 +3,8 @@
 //! capture had several streams. The objects that graphs retain are in `user_objects`.
 
 use crate::abi::Handle;
-use crate::result_codes::{Answer, Code};
 use crate::objects::{Graph, NodeReference, Operation};
+use crate::result_codes::{Answer, Code};
 use crate::state::State;
 
 /// The queue operations of a launch: each event record is one, and so are all nodes between two

@@ -4,8 +4,8 @@
 
 use crate::abi::Handle;
 use crate::clock;
-use crate::result_codes::{Answer, Code};
 use crate::objects::Stream;
+use crate::result_codes::{Answer, Code};
 use crate::state::State;
 
 impl State {

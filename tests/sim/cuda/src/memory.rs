@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use simbase::activity::{MemoryKind, MemoryLocation};
 
 use crate::abi::Handle;
-use crate::result_codes::{Answer, Code};
 use crate::device::{MEMORY_BYTES, RESERVED_BYTES};
+use crate::result_codes::{Answer, Code};
 
 /// The first device address, which a Linux process cannot map: the host cannot dereference it.
 const FIRST_ADDRESS: u64 = 0x3_0000_0000_0000;

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use crate::abi::Handle;
-use crate::result_codes::{Answer, Code};
 use crate::device;
 use crate::kernels;
 use crate::objects::{EntryNames, Function, Module};
+use crate::result_codes::{Answer, Code};
 use crate::state::State;
 
 /// The default registers of a thread and static shared memory of a block, in bytes.

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::abi::{Destructor, Handle, HostPointer};
-use crate::result_codes::Code;
 use crate::kernels::{Kernel, Launch};
+use crate::result_codes::Code;
 
 /// A context that exists.
 pub(crate) struct Context {

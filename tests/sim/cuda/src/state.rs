@@ -7,7 +7,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use simbase::activity::Activity;
 
 use crate::abi::Handle;
-use crate::result_codes::{Answer, Code};
 use crate::deferred::DeferredQueue;
 use crate::durations::Durations;
 use crate::handle_table::HandleTable;
@@ -16,6 +15,7 @@ use crate::objects::{
     Capture, Context, Event, Function, Graph, Module, NodeReference, OrphanedEvents, Stream,
     UserObject,
 };
+use crate::result_codes::{Answer, Code};
 
 pub(crate) struct State {
     pub(crate) is_initialized: bool,

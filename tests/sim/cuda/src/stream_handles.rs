@@ -2,8 +2,8 @@
 //! reference, Stream Management). A stream's queue of operations is in `stream_queue`.
 
 use crate::abi::Handle;
-use crate::result_codes::{Answer, Code};
 use crate::objects::Stream;
+use crate::result_codes::{Answer, Code};
 use crate::state::State;
 use crate::thread;
 

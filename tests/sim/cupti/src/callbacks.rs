@@ -6,8 +6,8 @@ use std::cell::Cell;
 use simbase::activity::Call;
 
 use crate::abi::{Callback, CallbackData, User};
-use crate::result_codes::Answer;
 use crate::driver;
+use crate::result_codes::Answer;
 
 /// `CUPTI_CB_DOMAIN_DRIVER_API`.
 pub(crate) const DRIVER_API: u32 = 1;

@@ -24,7 +24,6 @@
 mod abi;
 mod buffers;
 mod callbacks;
-mod result_codes;
 mod collect;
 mod control;
 mod driver;
@@ -34,6 +33,7 @@ mod kinds;
 mod layout;
 mod load;
 mod record;
+mod result_codes;
 mod state;
 mod symbols;
 

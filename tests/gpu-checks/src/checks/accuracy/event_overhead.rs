@@ -7,11 +7,11 @@ use gpuprof::Session;
 
 use super::{RESOLUTION_NS, annotated, text};
 use crate::check::{Row, RunMode};
-use crate::checks::raw_driver::{self, Kernel, Pair};
 use crate::checks::statistics::{Spread, figure, performance, time};
+use crate::hand_timed::{self, Kernel, Pair};
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let stream = raw_driver::stream().map_err(text)?;
+    let stream = hand_timed::stream().map_err(text)?;
     let kernel = Kernel::spin(1_000).map_err(text)?;
     let session = Session::builder().start().map_err(text)?;
     annotated(&stream, &kernel).map_err(text)?;

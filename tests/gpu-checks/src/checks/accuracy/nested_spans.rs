@@ -7,8 +7,8 @@ use gpuprof::{Session, gpu_profile};
 
 use super::{RESOLUTION_NS, gpu_times, marked, text};
 use crate::check::{Row, RunMode};
-use crate::checks::raw_driver::{self, Answer, Kernel};
 use crate::checks::statistics::{Spread, figure, time};
+use crate::hand_timed::{self, Answer, Kernel};
 
 /// Launches per run.
 const PARTS: usize = 100;
@@ -26,7 +26,7 @@ fn part(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
 }
 
 pub(super) fn parts_and_whole(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let stream = raw_driver::stream().map_err(text)?;
+    let stream = hand_timed::stream().map_err(text)?;
     let kernel = Kernel::spin(20_000).map_err(text)?;
     let session = Session::builder().start().map_err(text)?;
     let (mut rest, mut unequal) = (Vec::new(), 0);

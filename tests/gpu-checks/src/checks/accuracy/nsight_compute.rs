@@ -12,8 +12,8 @@ use gpuprof::Session;
 use super::{ANNOTATED, LONG_NS, WANTED, annotated, one_more, subjects, text};
 use crate::check::{Row, RunMode};
 use crate::checks::TestProgram;
-use crate::checks::raw_driver::{self, Kernel};
 use crate::checks::statistics::{Spread, figure, off, percent, performance, time};
+use crate::hand_timed::{self, Kernel};
 use crate::{device, process, runner};
 
 pub(crate) const PROGRAMS: &[TestProgram] = &[(PROGRAM, durations)];
@@ -58,7 +58,7 @@ pub(super) fn kernel_time(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 /// stream, so that it contains no launch latency.
 fn durations(run_mode: &RunMode) -> Result<ExitCode, String> {
     device::open(run_mode)?;
-    let stream = raw_driver::stream().map_err(text)?;
+    let stream = hand_timed::stream().map_err(text)?;
     let before = Kernel::spin(100_000).map_err(text)?;
     let session = Session::builder().start().map_err(text)?;
     let mut found = Vec::new();

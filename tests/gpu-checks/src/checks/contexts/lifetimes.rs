@@ -66,7 +66,7 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for kind in &KINDS {
         // A failure of one kind says nothing about the others.
-        match lives(kind, run_mode) {
+        match check_kind(kind, run_mode) {
             Ok(found) => rows.extend(found),
             Err(error) => rows.push(Row::judged(
                 format!("lives of {}", kind.what),
@@ -79,20 +79,20 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn lives(kind: &Kind, run_mode: &RunMode) -> Result<Vec<Row>, DriverError> {
+fn check_kind(kind: &Kind, run_mode: &RunMode) -> Result<Vec<Row>, DriverError> {
     let rounds = if run_mode.short { 10 } else { 100 };
     let keeper = (kind.keep)()?;
     // Memory that the driver allocates once is not a leak.
     for round in 0..2 {
-        life(kind, run_mode, round)?;
+        one_lifetime(kind, run_mode, round)?;
     }
     drop(gpuprof::collect());
     let before = settled(&keeper, usize::MAX)?;
     let session = Session::builder().start().expect("the only session");
     let mut ended = 0;
     for round in 0..rounds {
-        life(kind, run_mode, round)?;
-        ended += u64::from(kind.ends && over()?);
+        one_lifetime(kind, run_mode, round)?;
+        ended += u64::from(kind.ends && primary_context_ends()?);
     }
     let profile = session.finish();
     let after = settled(&keeper, before)?;
@@ -130,7 +130,7 @@ fn lives(kind: &Kind, run_mode: &RunMode) -> Result<Vec<Row>, DriverError> {
 }
 
 /// Creates a context, runs spans in it and drops it; every other time while their work is pending.
-fn life(kind: &Kind, run_mode: &RunMode, round: u64) -> Result<(), DriverError> {
+fn one_lifetime(kind: &Kind, run_mode: &RunMode, round: u64) -> Result<(), DriverError> {
     // The simulated device's memory is host memory.
     let (bytes, times) = if run_mode.simulated {
         (4 << 10, 2)
@@ -153,7 +153,7 @@ fn life(kind: &Kind, run_mode: &RunMode, round: u64) -> Result<(), DriverError> 
 }
 
 /// Whether the primary context has ended, or ends soon.
-fn over() -> Result<bool, DriverError> {
+fn primary_context_ends() -> Result<bool, DriverError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let (mut flags, mut active) = (0, 0);

@@ -8,7 +8,7 @@ use cudarc::driver::{CudaContext, CudaStream};
 use gpuprof::{Profile, Session, gpu_profile};
 
 use super::barrier::Gate;
-use crate::checks::raw_driver::{self, Answer, Kernel, Pair};
+use crate::hand_timed::{self, Answer, Kernel, Pair};
 
 /// What each call of a block does.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl Plan {
     /// Runs all calls in a session of their own.
     pub(super) fn measure(&self) -> Result<Measured, String> {
         let text = |error| format!("{}: {error}", self.name());
-        let first = raw_driver::stream().map_err(text)?;
+        let first = hand_timed::stream().map_err(text)?;
         let context = Arc::clone(first.context());
         let streams: Answer<Vec<_>> = (0..self.threads)
             .map(|_| match self.shared {

@@ -11,7 +11,7 @@ use std::thread;
 
 use cudarc::driver::{CudaStream, DriverError};
 
-use super::functions::{Answer, Driver, Handle, open};
+use super::function_table::{CuResult, Driver, Handle, open};
 use super::handle;
 use crate::check::{Row, RunMode};
 use crate::device::{Gpu, failed_in};
@@ -63,14 +63,14 @@ struct Objects {
 /// A call, and the callers for which gpuprof relies on it.
 struct Question {
     call: &'static str,
-    ask: fn(&Driver, &Objects) -> Answer,
+    ask: fn(&Driver, &Objects) -> CuResult,
     relied: &'static [Caller],
 }
 
 const fn question(
     call: &'static str,
     relied: &'static [Caller],
-    ask: fn(&Driver, &Objects) -> Answer,
+    ask: fn(&Driver, &Objects) -> CuResult,
 ) -> Question {
     Question { call, ask, relied }
 }
@@ -181,16 +181,16 @@ pub(super) fn run(_: &RunMode) -> Result<Vec<Row>, String> {
         for (name, caller) in CALLERS {
             let (answer, end) =
                 ask(driver, &gpu, &captured, &other, question, caller).map_err(&failed)?;
-            let whole = end == Answer::OK;
+            let whole = end == CuResult::OK;
             let fate = if whole { "whole" } else { "spoilt" };
             cells.push(format!("{name}: {answer}, {fate}"));
             // gpuprof has a fallback for a missing function, so that is not a failure.
-            missing = answer == Answer::MISSING;
-            let fine = answer == Answer::OK || missing;
+            missing = answer == CuResult::MISSING;
+            let fine = answer == CuResult::OK || missing;
             good &= !question.relied.contains(&caller) || (whole && fine);
         }
         rows.push(if missing {
-            Row::unavailable(what(question), Answer::MISSING.to_string())
+            Row::unavailable(what(question), CuResult::MISSING.to_string())
         } else {
             row(question, &cells, good)
         });
@@ -225,7 +225,7 @@ fn ask(
     other: &Arc<CudaStream>,
     question: &Question,
     caller: Caller,
-) -> Result<(Answer, Answer), DriverError> {
+) -> Result<(CuResult, CuResult), DriverError> {
     gpu.context.bind_to_thread()?;
     let pair = [driver.new_event(0), driver.new_event(0)];
     for event in pair {
@@ -268,13 +268,13 @@ fn ask(
             begin();
             let _ = gpu.spin(captured, 0);
             turn.wait();
-            there.join().unwrap_or(Answer::MISSING)
+            there.join().unwrap_or(CuResult::MISSING)
         })
     };
     let _ = gpu.spin(captured, 0);
     let mut graph = 0;
     let end = driver.end_capture(objects.captured, &raw mut graph);
-    if end == Answer::OK {
+    if end == CuResult::OK {
         driver.graph_destroy(graph);
     }
     for event in [objects.start, objects.end, objects.spare] {

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::functions::{Answer, Driver, Handle, open};
+use super::function_table::{CuResult, Driver, Handle, open};
 use crate::check::{Row, RunMode};
 use crate::device;
 use crate::process;
@@ -13,7 +13,7 @@ use crate::runner::own_command;
 /// A call on an event of a destroyed context.
 #[derive(Clone, Copy)]
 pub(super) struct Question {
-    ask: fn(&Driver, &Objects) -> Answer,
+    ask: fn(&Driver, &Objects) -> CuResult,
     /// True if a kernel is still running before the event when the context is destroyed.
     pending: bool,
 }
@@ -24,15 +24,15 @@ struct Objects {
     end: Handle,
 }
 
-const fn question(ask: fn(&Driver, &Objects) -> Answer, pending: bool) -> Question {
+const fn question(ask: fn(&Driver, &Objects) -> CuResult, pending: bool) -> Question {
     Question { ask, pending }
 }
 
-fn query(driver: &Driver, on: &Objects) -> Answer {
+fn query(driver: &Driver, on: &Objects) -> CuResult {
     driver.event_query(on.end)
 }
 
-fn destroy(driver: &Driver, on: &Objects) -> Answer {
+fn destroy(driver: &Driver, on: &Objects) -> CuResult {
     driver.event_destroy(on.end)
 }
 
@@ -91,7 +91,7 @@ pub(super) fn program(run_mode: &RunMode, question: Question) -> Result<ExitCode
     let driver = open()?;
     let mut context = 0;
     let made = driver.ctx_create(&raw mut context, 0, 0, 0);
-    if made != Answer::OK {
+    if made != CuResult::OK {
         return Err(format!("cuCtxCreate: {made}"));
     }
     let mut objects = Objects {

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError};
 
-use super::functions::{Driver, Handle, open};
+use super::function_table::{Driver, Handle, open};
 use super::{handle, median, room};
 use crate::check::{Row, RunMode};
 use crate::device::{Gpu, failed_in};

@@ -2,7 +2,7 @@
 //! capture, never recorded, or created without timing. None of this is documented; gpuprof avoids
 //! each case.
 
-use super::functions::{Answer, Driver, Handle, open};
+use super::function_table::{CuResult, Driver, Handle, open};
 use super::handle;
 use crate::check::{Row, RunMode};
 use crate::device::{Gpu, failed_in};
@@ -102,7 +102,7 @@ fn on_a_capturing_stream(driver: &Driver, stream: Handle, recorded: Handle, ask:
     };
     let mut graph = 0;
     let end = driver.end_capture(stream, &raw mut graph);
-    if end == Answer::OK {
+    if end == CuResult::OK {
         driver.graph_destroy(graph);
     }
     let later = format!(
@@ -123,7 +123,7 @@ fn external_inside(driver: &Driver, stream: Handle, recorded: Handle) -> Row {
     let record = driver.event_record_with(event, stream, RECORD_EXTERNAL);
     let mut graph = 0;
     let end = driver.end_capture(stream, &raw mut graph);
-    if end == Answer::OK {
+    if end == CuResult::OK {
         driver.graph_destroy(graph);
     }
     let later = elapsed(driver, recorded, event);

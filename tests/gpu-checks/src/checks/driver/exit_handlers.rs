@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::functions::{self, open};
+use super::function_table::{self, open};
 use crate::check::{Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
 use crate::process;
@@ -83,7 +83,7 @@ extern "C" fn after() {
 }
 
 fn tell(when: &str) {
-    let Some(driver) = functions::driver() else {
+    let Some(driver) = function_table::driver() else {
         return;
     };
     println!(

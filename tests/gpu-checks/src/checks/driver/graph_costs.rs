@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::{CudaStream, DriverError};
 
-use super::functions::{Answer, Driver, Handle, open};
+use super::function_table::{CuResult, Driver, Handle, open};
 use super::{BUSY, WAITED, handle};
 use crate::check::{Row, RunMode};
 use crate::checks::statistics::time;
@@ -21,7 +21,7 @@ use crate::device::{Gpu, failed_in};
 const RELAXED: c_int = 2;
 /// `CU_EVENT_RECORD_EXTERNAL`: the record becomes a node of the graph.
 const EXTERNAL: u32 = 1;
-const NOT_READY: Answer = Answer(600);
+const NOT_READY: CuResult = CuResult(600);
 /// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, which must be set.
 const NO_DESTRUCTOR_SYNC: u32 = 1;
 /// `CU_GRAPH_USER_OBJECT_MOVE`: the caller's reference becomes the graph's.
@@ -221,7 +221,7 @@ impl<'a> Replayed<'a> {
         let nodes = driver.recording_nodes(graph);
         assert_eq!(nodes.len(), records, "every record is a node");
         // The first launch uploads the graph.
-        assert_eq!(driver.graph_launch(exec, on), Answer::OK);
+        assert_eq!(driver.graph_launch(exec, on), CuResult::OK);
         stream.synchronize()?;
         Ok(Replayed {
             driver,
@@ -238,7 +238,7 @@ impl<'a> Replayed<'a> {
         let took = self.nodes.iter().zip(events).map(|(node, event)| {
             let began = Instant::now();
             let set = self.driver.graph_exec_set_event(self.exec, *node, *event);
-            assert_eq!(set, Answer::OK);
+            assert_eq!(set, CuResult::OK);
             began.elapsed()
         });
         took.max().unwrap_or_default()

@@ -4,8 +4,8 @@ use simbase::activity::WaitKind;
 
 use super::driver_functions;
 use crate::abi::{Handle, HostPointer, Out};
-use crate::result_codes::Code;
 use crate::context::primary;
+use crate::result_codes::Code;
 use crate::{clock, executor, observer, state, thread};
 
 driver_functions! {

@@ -86,7 +86,10 @@ extern "C" fn at_exit() {
 }
 
 /// An unknown code is INVALID_VALUE and a null text (API reference, cuGetErrorName).
-fn write_static(out: Out<*const c_char>, text: Option<&'static CStr>) -> crate::result_codes::Answer {
+fn write_static(
+    out: Out<*const c_char>,
+    text: Option<&'static CStr>,
+) -> crate::result_codes::Answer {
     match text {
         Some(text) => out.write(text.as_ptr()),
         None => {

@@ -4,9 +4,9 @@ use simbase::activity::WaitKind;
 
 use super::driver_functions;
 use crate::abi::{Handle, Out};
-use crate::result_codes::{Answer, Code};
 use crate::objects::Operation;
 use crate::objects::{Event, LastRecord};
+use crate::result_codes::{Answer, Code};
 use crate::{clock, executor, observer, state, stream_queue};
 
 /// `CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS`.

@@ -2,8 +2,8 @@
 
 use super::driver_functions;
 use crate::abi::{Destructor, Handle, HostPointer, Out};
-use crate::result_codes::Code;
 use crate::objects::Operation;
+use crate::result_codes::Code;
 use crate::state::{self, State};
 use crate::stream_queue;
 

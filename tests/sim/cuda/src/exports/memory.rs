@@ -2,11 +2,11 @@
 
 use super::driver_functions;
 use crate::abi::{Handle, HostPointer, Out};
-use crate::result_codes::{Answer, Code};
 use crate::deferred::Task;
 use crate::device::MEMORY_BYTES;
 use crate::memory::Kind;
 use crate::objects::Operation;
+use crate::result_codes::{Answer, Code};
 use crate::{executor, state, stream_queue};
 
 /// `CUmemLocation`, passed by value.

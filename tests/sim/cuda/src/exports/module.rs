@@ -2,11 +2,11 @@
 
 use super::driver_functions;
 use crate::abi::{CText, Handle, HostPointer, Out, Params};
-use crate::result_codes::{Answer, Code};
 use crate::kernels::{self, Kernel, Launch};
 use crate::module::{attribute, entry_names};
 use crate::objects::Operation;
 use crate::objects::{EntryNames, Function};
+use crate::result_codes::{Answer, Code};
 use crate::{device, executor, state, stream_queue};
 
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.

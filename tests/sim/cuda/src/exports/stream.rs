@@ -4,8 +4,8 @@ use simbase::activity::WaitKind;
 
 use super::driver_functions;
 use crate::abi::{Handle, Out};
-use crate::result_codes::Code;
 use crate::objects::NON_BLOCKING;
+use crate::result_codes::Code;
 use crate::{clock, executor, observer, state, thread};
 
 /// `CU_EVENT_WAIT_EXTERNAL`.

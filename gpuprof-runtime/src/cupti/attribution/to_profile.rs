@@ -266,8 +266,8 @@ mod tests {
     use gpuprof_report::profile::{Cupti, Profile};
 
     use super::write_to_profile;
-    use crate::cupti::attribute::symbols::SymbolTable;
-    use crate::cupti::attribute::tables::WindowTables;
+    use crate::cupti::attribution::symbols::SymbolTable;
+    use crate::cupti::attribution::tables::WindowTables;
     use crate::cupti::collect::record::{Activity, ActivitySpan, KernelRecord};
 
     #[test]

@@ -1,5 +1,5 @@
-//! Event pairs and launches written directly against the driver: the reference for accuracy and
-//! cost.
+//! Event pairs recorded by hand and kernels ready to launch, written directly against the driver:
+//! the reference for gpuprof's accuracy and cost.
 //!
 //! Functions are resolved once, as in gpuprof, so that neither side pays for the lookup.
 

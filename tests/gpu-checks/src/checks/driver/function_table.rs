@@ -1,4 +1,4 @@
-//! Driver functions by name, with results as numbers.
+//! The loader and the table of driver functions by name, with results as numbers.
 //!
 //! cudarc is not used here because it panics if a driver lacks a function, and a result code
 //! unknown to its bindings is not a valid enum value. The results must be independent of gpuprof.
@@ -16,32 +16,32 @@ const NODE_EVENT_RECORD: c_int = 7;
 /// An opaque `CUcontext`, `CUstream`, `CUevent`, `CUgraph`, `CUgraphExec` or `CUgraphNode`.
 pub(super) type Handle = usize;
 
-/// `CUresult`, or [`Answer::MISSING`].
+/// `CUresult`, or [`CuResult::MISSING`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Answer(pub(super) c_int);
+pub(super) struct CuResult(pub(super) c_int);
 
-impl Answer {
+impl CuResult {
     /// `CUDA_SUCCESS`.
-    pub(super) const OK: Answer = Answer(0);
+    pub(super) const OK: CuResult = CuResult(0);
     /// `CUDA_ERROR_DEINITIALIZED`: the driver then no longer returns error names.
-    const DEINITIALIZED: Answer = Answer(4);
+    const DEINITIALIZED: CuResult = CuResult(4);
     /// Not a `CUresult`: the driver lacks the function.
-    pub(super) const MISSING: Answer = Answer(-1);
+    pub(super) const MISSING: CuResult = CuResult(-1);
 
     /// This result, or after a success that of `next`.
-    pub(super) fn then(self, next: impl FnOnce() -> Answer) -> Answer {
-        if self == Answer::OK { next() } else { self }
+    pub(super) fn then(self, next: impl FnOnce() -> CuResult) -> CuResult {
+        if self == CuResult::OK { next() } else { self }
     }
 }
 
 /// The error name without the common prefix `CUDA_ERROR_`.
-impl fmt::Display for Answer {
+impl fmt::Display for CuResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Answer::OK => f.write_str("ok"),
-            Answer::MISSING => f.write_str("no such function"),
-            Answer::DEINITIALIZED => f.write_str("4 DEINITIALIZED"),
-            Answer(code) => {
+            CuResult::OK => f.write_str("ok"),
+            CuResult::MISSING => f.write_str("no such function"),
+            CuResult::DEINITIALIZED => f.write_str("4 DEINITIALIZED"),
+            CuResult(code) => {
                 let name = driver().and_then(|driver| driver.name(code));
                 let name = name.unwrap_or_default();
                 write!(f, "{code} {}", name.trim_start_matches("CUDA_ERROR_"))
@@ -67,12 +67,12 @@ macro_rules! table {
             }
 
             $(
-                pub(super) fn $field(&self, $($arg: $ty),*) -> Answer {
-                    let Some(function) = self.$field else { return Answer::MISSING };
+                pub(super) fn $field(&self, $($arg: $ty),*) -> CuResult {
+                    let Some(function) = self.$field else { return CuResult::MISSING };
                     // SAFETY: pointers come from references in these modules and handles from the
                     // driver. Destroyed handles are only passed in separate processes, which may
                     // crash.
-                    Answer(unsafe { function($($arg),*) })
+                    CuResult(unsafe { function($($arg),*) })
                 }
             )+
         }
@@ -160,7 +160,7 @@ unsafe fn find<F: Copy>(library: &Library, names: &[&str]) -> Option<F> {
 impl Driver {
     fn name(&self, code: c_int) -> Option<String> {
         let mut text = ptr::null();
-        if self.error_name(code, &raw mut text) != Answer::OK || text.is_null() {
+        if self.error_name(code, &raw mut text) != CuResult::OK || text.is_null() {
             return None;
         }
         // SAFETY: the driver returns a static string that ends in NUL.
@@ -181,22 +181,22 @@ impl Driver {
         let mut count = 0;
         self.graph_get_nodes(graph, ptr::null_mut(), &raw mut count);
         let mut nodes = vec![0; count];
-        if self.graph_get_nodes(graph, nodes.as_mut_ptr(), &raw mut count) != Answer::OK {
+        if self.graph_get_nodes(graph, nodes.as_mut_ptr(), &raw mut count) != CuResult::OK {
             return Vec::new();
         }
         nodes.retain(|node| {
             let mut kind = 0;
             let known = self.graph_node_get_type(*node, &raw mut kind);
-            known == Answer::OK && kind == NODE_EVENT_RECORD
+            known == CuResult::OK && kind == NODE_EVENT_RECORD
         });
         nodes
     }
 
     /// The time between two events, or the error.
-    pub(super) fn elapsed_ms(&self, start: Handle, end: Handle) -> Result<f32, Answer> {
+    pub(super) fn elapsed_ms(&self, start: Handle, end: Handle) -> Result<f32, CuResult> {
         let mut ms = 0.0;
         match self.event_elapsed(&raw mut ms, start, end) {
-            Answer::OK => Ok(ms),
+            CuResult::OK => Ok(ms),
             refused => Err(refused),
         }
     }

@@ -7,7 +7,7 @@ mod correlation;
 mod exposed_copies;
 mod interval_union;
 mod open_calls;
-pub(crate) mod state;
+pub(crate) mod shared;
 pub(crate) mod symbols;
 pub(crate) mod tables;
 pub(crate) mod to_profile;
