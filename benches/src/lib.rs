@@ -17,7 +17,7 @@ mod outcome;
 mod overhead;
 mod peers;
 mod promises;
-mod rows;
+mod row_runner;
 mod run;
 mod table;
 mod verdict;

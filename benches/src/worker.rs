@@ -15,7 +15,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use crate::rows::{Runner, runner};
+use crate::row_runner::{Runner, runner};
 use crate::{host_memory, peers};
 
 /// Warm-up calls of each thread before the clock starts.

@@ -14,7 +14,7 @@ use crate::nvml;
 use crate::settings::Sampling;
 use crate::site::Entry;
 use crate::stats::build_profile;
-use crate::stats::inputs::ProfileInputs;
+use crate::stats::profile_inputs::ProfileInputs;
 use gpuprof_report::findings;
 use gpuprof_report::profile::{CudaError, Profile};
 

@@ -9,9 +9,9 @@ mod collect;
 
 pub(crate) use {
     attribution::shared::Attribution,
-    attribution::symbols::SymbolTable,
-    attribution::tables::WindowTables,
+    attribution::symbol_table::SymbolTable,
     attribution::to_profile::{activity_by_site, write_to_profile},
+    attribution::window_tables::WindowTables,
     collect::lifecycle::is_running,
     collect::subscriber::{CollectionCounts, counts, drain, drain_last, notes},
 };

@@ -1,7 +1,7 @@
 //! Which calls are timed: the decision for one call, given the decisions around it.
 
 use crate::gpu::gpu_thread::GpuThread;
-use crate::stats::sampling::SamplingDraw;
+use crate::stats::sampling_estimates::SamplingDraw;
 
 /// How many calls of a site each timed one is to stand for.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use super::callback::deliver;
-use super::profile::{self, LOCK_LIMIT};
+use super::current_profile::{self, LOCK_LIMIT};
+use super::profile_callback::deliver;
 use super::{checkpoint, exit, signals};
 use crate::collector::{self, collector};
 use crate::cupti;
@@ -49,7 +49,7 @@ pub(super) fn start(settings: Arc<Settings>) {
 #[must_use]
 pub fn snapshot() -> Profile {
     start_from_environment();
-    profile::current(LOCK_LIMIT).unwrap_or_else(profile::empty)
+    current_profile::current(LOCK_LIMIT).unwrap_or_else(current_profile::empty)
 }
 
 /// What was measured so far, after waiting for the GPU times of the calls that have ended.
@@ -60,8 +60,8 @@ pub fn snapshot() -> Profile {
 #[must_use]
 pub fn collect() -> Profile {
     start_from_environment();
-    profile::wait(profile::exit_wait(LOCK_LIMIT));
-    profile::current(LOCK_LIMIT).unwrap_or_else(profile::empty)
+    current_profile::wait(current_profile::exit_wait(LOCK_LIMIT));
+    current_profile::current(LOCK_LIMIT).unwrap_or_else(current_profile::empty)
 }
 
 /// Resets all counters. A call in progress is counted once, when it ends.

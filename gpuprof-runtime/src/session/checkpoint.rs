@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::profile::LOCK_LIMIT;
+use super::current_profile::LOCK_LIMIT;
 use super::{outputs, windows};
 use crate::os::{self, atomic_file, fd};
 use crate::settings::{Mode, Output, Settings};

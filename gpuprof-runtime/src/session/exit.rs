@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{checkpoint, outputs, profile, windows};
+use super::{checkpoint, current_profile, outputs, windows};
 use crate::os::fd;
 use crate::settings::{Output, Settings};
 use crate::site::Entry;
@@ -113,7 +113,7 @@ pub(super) fn report_once() {
 
 fn wait_for_report() {
     let began = Instant::now();
-    let limit = profile::exit_wait(SETTINGS_LOCK_LIMIT).saturating_add(WRITE_LIMIT);
+    let limit = current_profile::exit_wait(SETTINGS_LOCK_LIMIT).saturating_add(WRITE_LIMIT);
     while STATE.load(Ordering::Acquire) != WRITTEN && began.elapsed() < limit {
         thread::sleep(Duration::from_millis(1));
     }

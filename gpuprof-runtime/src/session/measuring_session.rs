@@ -7,8 +7,8 @@ use std::time::Duration;
 use regex_lite::Regex;
 
 use super::api::{self, collect, snapshot};
-use super::callback::deliver;
-use super::profile::LOCK_LIMIT;
+use super::current_profile::LOCK_LIMIT;
+use super::profile_callback::deliver;
 use super::windows;
 use crate::collector::collector;
 use crate::settings::{Mode, Output, Sampling, Settings};

@@ -2,18 +2,18 @@
 
 mod activation;
 mod api;
-mod callback;
 mod checkpoint;
+mod current_profile;
 mod exit;
 mod measuring_session;
 mod outputs;
-mod process;
-mod profile;
+mod process_facts;
+mod profile_callback;
 mod signals;
-mod terminal;
+mod table_options;
 mod windows;
 
 pub use activation::with_stream;
 pub use api::{collect, reset, snapshot, step};
-pub use callback::on_profile_ready;
 pub use measuring_session::{Session, SessionBuilder};
+pub use profile_callback::on_profile_ready;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::{process, terminal};
+use super::{process_facts, table_options};
 use crate::os::{atomic_file, fd};
 use crate::settings::{Output, Settings};
 use gpuprof_report::profile::Profile;
@@ -20,7 +20,7 @@ pub(super) fn has_content(profile: &Profile) -> bool {
 /// Writes one output. If a file cannot be written, its content goes to standard error instead.
 pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
     let mut text = Vec::new();
-    let options = terminal::options(settings.sort, settings.limit);
+    let options = table_options::for_standard_error(settings.sort, settings.limit);
     // Writing into memory cannot fail.
     let _ = match output {
         Output::Table => table::functions::write(profile, &options, &mut text),
@@ -57,8 +57,8 @@ pub(super) fn fill_in(path: &Path) -> PathBuf {
         return path.to_owned();
     };
     path.replace("{pid}", &std::process::id().to_string())
-        .replace("{rank}", &process::rank().unwrap_or(0).to_string())
-        .replace("{exe}", &process::program())
+        .replace("{rank}", &process_facts::rank().unwrap_or(0).to_string())
+        .replace("{exe}", &process_facts::program())
         .into()
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::callback::{self, deliver};
-use super::profile::{self, LOCK_LIMIT};
+use super::current_profile::{self, LOCK_LIMIT};
+use super::profile_callback::{self, deliver};
 use crate::collector::collector;
 use crate::cupti;
 use crate::os::fd;
@@ -35,14 +35,15 @@ pub(super) fn begin_session(start: impl FnOnce()) -> Result<(), SessionOpen> {
         .settings(LOCK_LIMIT)
         .filter(|_| !WINDOWS.lock().has_session)
     {
-        profile::wait(settings.exit_wait);
+        current_profile::wait(settings.exit_wait);
     }
     let mut windows = WINDOWS.lock();
     if windows.has_session {
         return Err(SessionOpen);
     }
     if let Some(settings) = collector().settings(LOCK_LIMIT) {
-        windows.environment = profile::current(LOCK_LIMIT).map(|profile| (settings, profile));
+        windows.environment =
+            current_profile::current(LOCK_LIMIT).map(|profile| (settings, profile));
     }
     windows.has_session = true;
     start();
@@ -63,7 +64,10 @@ pub(super) fn of_environment(limit: Duration) -> Option<(Arc<Settings>, Profile)
     if let Some(environment) = &windows.environment {
         return Some(environment.clone());
     }
-    Some((collector().settings(limit)?, profile::current(limit)?))
+    Some((
+        collector().settings(limit)?,
+        current_profile::current(limit)?,
+    ))
 }
 
 /// What is reported when the process ends, in order: settings and profile of each window.
@@ -78,15 +82,18 @@ pub(super) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
         collector().wait(exit_wait);
     }
     // Also if no window is open: CUPTI's reader must not run while the driver or CUPTI shuts down.
-    cupti::drain_last(profile::read_limit(exit_wait.unwrap_or_default(), began));
+    cupti::drain_last(current_profile::read_limit(
+        exit_wait.unwrap_or_default(),
+        began,
+    ));
     let open = settings.and_then(|settings| {
         if let Some(cycle) = collector().close_cycle(limit) {
             // The callback may find the program's own state gone; its panic must not cost the
             // report.
             let _ = panic::catch_unwind(AssertUnwindSafe(|| deliver(cycle)));
-            callback::wait(settings.exit_wait);
+            profile_callback::wait(settings.exit_wait);
         }
-        let profile = profile::current(limit);
+        let profile = current_profile::current(limit);
         is_lost |= profile.is_none();
         Some((settings, profile?))
     });

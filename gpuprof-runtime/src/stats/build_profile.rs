@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use super::function_stats::{function, uncalled};
 use super::gpu_time_rollup::{self, CallTreeNode};
 use super::gpu_totals::GpuPathTotals;
-use super::inputs::ProfileInputs;
 use super::path_ids::ROOT;
+use super::profile_inputs::ProfileInputs;
 use gpuprof_report::profile::{Diagnostics, Function, Profile, SCHEMA, TreeNode, UntimedReasons};
 
 /// The part of the profile that comes from counters.

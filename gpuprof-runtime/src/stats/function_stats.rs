@@ -7,8 +7,8 @@ use super::call::{StatedWork, UntimedReason};
 use super::durations::Durations;
 use super::gpu_time_rollup::CallTreeNode;
 use super::host_path_totals::HostPathTotals;
-use super::inputs::{CuptiActivity, ProfileInputs};
-use super::sampling::{RatioEstimate, SiteSample};
+use super::profile_inputs::{CuptiActivity, ProfileInputs};
+use super::sampling_estimates::{RatioEstimate, SiteSample};
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::{

@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 use super::call::UntimedReason;
 use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
-use super::inputs::ProfileInputs;
 use super::path_ids::{CallPath, ROOT};
-use super::sampling::SiteSample;
+use super::profile_inputs::ProfileInputs;
+use super::sampling_estimates::SiteSample;
 
 /// One path of the call tree with its counts and GPU times.
 pub(super) struct CallTreeNode<'a> {

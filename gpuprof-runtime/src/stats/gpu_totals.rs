@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::call::StatedWork;
 use super::durations::Durations;
 use super::path_ids::ROOT;
-use super::sampling::{ClusterSums, SamplingDraw};
+use super::sampling_estimates::{ClusterSums, SamplingDraw};
 use gpuprof_report::histogram::Histogram;
 
 /// GPU times of one path on one device. Under sampling each call counts with its weight, except in

@@ -10,13 +10,13 @@ mod gpu_time_rollup;
 pub(crate) mod gpu_totals;
 mod histogram;
 mod host_path_totals;
-pub(crate) mod inputs;
 #[cfg(all(test, loom))]
 mod loom_tests;
 pub(crate) mod memory_limit;
 pub(crate) mod path_counters;
 pub(crate) mod path_ids;
-pub(crate) mod sampling;
+pub(crate) mod profile_inputs;
+pub(crate) mod sampling_estimates;
 mod site_counters;
 pub(crate) mod thread_counters;
 pub(crate) mod totals;

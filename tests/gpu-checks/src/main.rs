@@ -9,10 +9,12 @@ mod checks;
 mod device;
 mod examples;
 mod hand_timed;
+mod known_durations;
 mod machine;
 mod outcome;
 mod process;
 mod runner;
+mod statistics;
 mod table;
 
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
 use gpuprof::profile::{ApiKind, ApiStats, CopyStats};
-use support::cupti::{Tier, cupti, tier, work};
+use support::cupti_world::{Tier, cupti, tier, work};
 use support::suite::Module;
 use support::tests;
 

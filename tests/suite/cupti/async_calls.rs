@@ -7,7 +7,7 @@ use std::thread;
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use support::cupti::{Tier, busy, cupti, kernels, tier, work};
+use support::cupti_world::{Tier, busy, cupti, kernels, tier, work};
 use support::executor::{pause, poll};
 use support::suite::Module;
 use support::tests;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{gpu_profile, scope};
-use support::cupti::{Tier, all_kernels, busy, cupti, kernels, tier, work};
+use support::cupti_world::{Tier, all_kernels, busy, cupti, kernels, tier, work};
 use support::suite::Module;
 use support::tests;
 use support::{function, gpu_times};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Sampling, gpu_profile};
-use support::cupti::{Tier, builder, busy, tier, work};
+use support::cupti_world::{Tier, builder, busy, tier, work};
 use support::suite::Module;
 use support::tests;
 use support::{gpu_times, one_in};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile};
-use support::cupti::{Tier, busy, tier_with, work};
+use support::cupti_world::{Tier, busy, tier_with, work};
 use support::suite::Module;
 use support::tests;
 use support::{Gpu, gpu_times};

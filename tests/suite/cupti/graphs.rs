@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Graph, gpu_profile};
-use support::cupti::{Tier, busy, cupti, kernels, tier, work};
+use support::cupti_world::{Tier, busy, cupti, kernels, tier, work};
 use support::function;
 use support::graph_capture::{capture, launch, model};
 use support::suite::Module;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
-use support::cupti::{Tier, busy, cupti, kernels, tier, work};
+use support::cupti_world::{Tier, busy, cupti, kernels, tier, work};
 use support::suite::Module;
 use support::tests;
 use support::{function, until};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile};
 use simcupti::{Order, Stamps};
-use support::cupti::{Tier, all_kernels, busy, cupti, kernels, tier};
+use support::cupti_world::{Tier, all_kernels, busy, cupti, kernels, tier};
 use support::suite::Module;
 use support::tests;
 

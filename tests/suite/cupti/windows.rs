@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use cudarc::driver::CudaStream;
 use gpuprof::profile::ApiStats;
 use gpuprof::{Graph, Profile, Schedule, gpu_profile};
-use support::cupti::{Tier, all_kernels, builder, busy, cupti, kernels, tier, work};
+use support::cupti_world::{Tier, all_kernels, builder, busy, cupti, kernels, tier, work};
 use support::graph_capture::{capture, launch};
 use support::suite::Module;
 use support::tests;

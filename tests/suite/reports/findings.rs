@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, CudaStream, PinnedHostSlice};
 use gpuprof::profile::FindingRule;
 use gpuprof::{Profile, gpu_profile};
-use support::cupti::{Tier, tier, work};
+use support::cupti_world::{Tier, tier, work};
 use support::profiles::local_name;
 use support::suite::Module;
 use support::tests;

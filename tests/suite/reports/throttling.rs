@@ -7,7 +7,7 @@ use cudarc::driver::CudaStream;
 use gpuprof::profile::{FindingRule, ThrottleReason};
 use gpuprof::{Profile, gpu_profile};
 use simnvml::{Simulated, State};
-use support::cupti::{Tier, tier};
+use support::cupti_world::{Tier, tier};
 use support::suite::Module;
 use support::tests;
 

@@ -9,9 +9,9 @@
 #![allow(missing_docs)]
 
 pub mod consistency;
-pub mod cupti;
 pub mod cupti_from_environment;
-pub mod current;
+pub mod cupti_world;
+pub mod current_test_file;
 pub mod executor;
 pub mod exit_matrix;
 pub mod foreign_context;

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use gpuprof::profile::{Function, GpuSpanStats, TreeNode};
 use gpuprof::{Profile, Sampling};
 
-use crate::current;
+use crate::current_test_file;
 
 /// Sampling of one call in `n`, which is not 0.
 pub fn one_in(n: u32) -> Sampling {
@@ -31,7 +31,7 @@ pub fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
 /// The functions of the file under test.
 pub fn functions(profile: &Profile) -> impl Iterator<Item = &Function> {
     let is_here = |function: &&Function| {
-        let file = current::file();
+        let file = current_test_file::file();
         file.is_none_or(|file| is_within(&function.module, file))
     };
     profile.functions.iter().filter(is_here)
@@ -51,7 +51,7 @@ fn find<'a>(functions: impl Iterator<Item = &'a Function>, name: &str) -> Option
 
 /// A function's name as seen from the file under test: `Model::run` of `nesting::Model::run`.
 pub fn local_name(name: &str) -> &str {
-    let file = current::file().and_then(|path| path.split_once("::"));
+    let file = current_test_file::file().and_then(|path| path.split_once("::"));
     let local = file.and_then(|(_, file)| name.strip_prefix(file)?.strip_prefix("::"));
     local.unwrap_or(name)
 }

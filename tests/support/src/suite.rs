@@ -14,7 +14,7 @@ use std::{env, thread};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::program::{self, Folder};
-use crate::{current, exit_matrix};
+use crate::{current_test_file, exit_matrix};
 
 /// The test that this process runs.
 const TEST: &str = "GPUPROF_TEST_NAME";
@@ -112,7 +112,7 @@ fn run_program(modules: &[Module], scenario: &str) -> ExitCode {
         None => module.program.is_some(),
     };
     let module = modules.iter().find(is_wanted).expect("a file of the suite");
-    current::set_file(module.path);
+    current_test_file::set_file(module.path);
     let program = module.program.expect("the file has a program");
     program(scenario)
 }
@@ -122,7 +122,7 @@ fn run_test(modules: &[Module], test: &str) -> ExitCode {
         .iter()
         .flat_map(|module| module.tests().map(|(name, run)| (module.path, name, run)));
     let (path, _, run) = all.find(|(_, name, _)| name == test).expect("a test");
-    current::set_file(path);
+    current_test_file::set_file(path);
     run();
     exit_matrix::print_rows();
     ExitCode::SUCCESS
@@ -185,7 +185,7 @@ fn print_matrix(modules: &[Module], arguments: &Arguments) -> ExitCode {
         if let Some(matrix) = module.matrix
             && is_wanted(module.name())
         {
-            current::set_file(module.path);
+            current_test_file::set_file(module.path);
             return matrix();
         }
     }

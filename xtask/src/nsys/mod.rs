@@ -3,8 +3,8 @@
 //! Installing its packages would install NVIDIA driver libraries too, which can break a machine
 //! that has NVIDIA's own. `tests/suite/nvtx/nsight` compares its reports with gpuprof's.
 
+mod apt_sources;
 mod profile;
-mod sources;
 mod unpack;
 
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::sources::Distribution;
+use super::apt_sources::Distribution;
 use crate::workspace;
 
 /// Nsight Systems in two parts, and the libraries of its importer that a small system lacks.

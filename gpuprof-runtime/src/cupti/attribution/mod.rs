@@ -1,15 +1,15 @@
 //! Attributes CUPTI records: finds the CUDA API call that caused each activity and the profiled
 //! call that made it, and sums totals per function and window.
 
-mod captures;
-mod correlate;
-mod correlation;
+mod capture_intervals;
+mod correlated_call;
+mod correlator;
 mod exposed_copies;
 mod interval_union;
 mod open_calls;
+mod row_totals;
 pub(crate) mod shared;
-pub(crate) mod symbols;
-pub(crate) mod tables;
+pub(crate) mod symbol_table;
 pub(crate) mod to_profile;
-mod totals;
+pub(crate) mod window_tables;
 mod windows;

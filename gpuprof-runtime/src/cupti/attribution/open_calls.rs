@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::interval_union::IntervalUnion;
-use super::totals::StreamIds;
+use super::row_totals::StreamIds;
 use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::record::Activity;
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::correlate::{Attributed, Correlator};
-use super::symbols::SymbolTable;
-use super::tables::WindowTables;
+use super::correlator::{Attributed, Correlator};
+use super::symbol_table::SymbolTable;
+use super::window_tables::WindowTables;
 use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::lifecycle;
 use crate::cupti::collect::queue::BoundedQueue;

@@ -6,13 +6,13 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::symbols::SymbolTable;
-use super::tables::{KernelKey, MAX_KERNEL_ROWS, WindowTables};
-use super::totals::{ApiTotals, CopyTotals, DurationTotals, KernelTotals};
+use super::row_totals::{ApiTotals, CopyTotals, DurationTotals, KernelTotals};
+use super::symbol_table::SymbolTable;
+use super::window_tables::{KernelKey, MAX_KERNEL_ROWS, WindowTables};
 use crate::cupti::collect::callback_ids::Purpose;
 use crate::cupti::collect::record::{ApiFunction, CopyKind};
 use crate::cupti::collect::subscriber;
-use crate::stats::inputs::CuptiActivity;
+use crate::stats::profile_inputs::CuptiActivity;
 use gpuprof_report::occupancy;
 use gpuprof_report::profile::{
     self, ApiKind, ApiStats, CopyStats, DurationStats, KernelStats, Profile,
@@ -266,8 +266,8 @@ mod tests {
     use gpuprof_report::profile::{Cupti, Profile};
 
     use super::write_to_profile;
-    use crate::cupti::attribution::symbols::SymbolTable;
-    use crate::cupti::attribution::tables::WindowTables;
+    use crate::cupti::attribution::symbol_table::SymbolTable;
+    use crate::cupti::attribution::window_tables::WindowTables;
     use crate::cupti::collect::record::{Activity, ActivitySpan, KernelRecord};
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::open_calls::{ActivityInterval, ClosedCall, OpenCalls};
-use super::tables::{KernelKey, WindowTables};
+use super::window_tables::{KernelKey, WindowTables};
 use crate::cupti::call_stack::{EndedCall, site_of};
 use crate::cupti::collect::record::Activity;
 use crate::stats::windowed::{LatePolicy, Windowed};

@@ -12,9 +12,9 @@ use cudarc::driver::CudaStream;
 use gpuprof::profile::GpuSpanStats;
 use gpuprof::{Profile, Session, gpu_profile};
 
-use super::statistics::{Spread, figure, off, percent, performance, time};
 use crate::check::{Check, Row, RunMode};
 use crate::hand_timed::{self, Answer, Kernel, Pair};
+use crate::statistics::{Spread, figure, off, percent, performance, time};
 
 pub(crate) use nsight_compute::PROGRAMS;
 

@@ -14,9 +14,9 @@ use gpuprof::profile::Function;
 use gpuprof::{Profile, Session, gpu_profile};
 
 use super::TestProgram;
-use super::known_durations::{self, Wanted, as_spun, function, measured, row};
 use crate::check::{Check, Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
+use crate::known_durations::{self, Wanted, as_spun, function, measured, row};
 use crate::process;
 use crate::runner::own_command;
 

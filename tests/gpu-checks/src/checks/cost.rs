@@ -10,8 +10,8 @@ mod launch_loops;
 
 use std::time::Duration;
 
-use super::statistics::{Spread, figure, off, percent, performance, time};
 use crate::check::{Check, Row, RunMode};
+use crate::statistics::{Spread, figure, off, percent, performance, time};
 use launch_loops::{Measured, Method, Plan};
 
 pub(crate) const CHECKS: &[Check] = &[Check {

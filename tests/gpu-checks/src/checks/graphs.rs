@@ -12,11 +12,11 @@ use cudarc::driver::{CudaGraph, CudaStream, DriverError};
 use gpuprof::{Graph, Profile, gpu_profile};
 
 use super::driver::{graph_costs, room};
-use super::known_durations::{self, Wanted, function, longest, measured, row};
-use super::statistics::time;
 use crate::check::{Check, Row, RunMode};
 use crate::device::{Gpu, failed_in};
 use crate::hand_timed::Pair;
+use crate::known_durations::{self, Wanted, function, longest, measured, row};
+use crate::statistics::time;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

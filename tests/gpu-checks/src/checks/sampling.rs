@@ -13,12 +13,12 @@ use gpuprof::{Profile, gpu_profile};
 use serde::{Deserialize, Serialize};
 
 use super::TestProgram;
-use super::known_durations::{as_spun, function};
-use super::statistics::time;
 use crate::check::{Check, Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
+use crate::known_durations::{as_spun, function};
 use crate::process;
 use crate::runner::own_command;
+use crate::statistics::time;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

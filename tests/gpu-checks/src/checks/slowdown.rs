@@ -14,9 +14,9 @@ use gpuprof::profile::Diagnostics;
 use serde::{Deserialize, Serialize};
 
 use super::TestProgram;
-use super::statistics::{Spread, figure, performance};
 use crate::check::{Check, Row, RunMode};
 use crate::hand_timed::{self, Answer, Kernel};
+use crate::statistics::{Spread, figure, performance};
 use crate::{device, process, runner};
 
 pub(crate) const CHECKS: &[Check] = &[

@@ -12,9 +12,9 @@ use std::time::Duration;
 use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{HasStream, StreamRef, gpu_profile, with_stream};
 
-use super::known_durations::{self, Wanted, function, measured, row};
 use crate::check::{Check, Row, RunMode};
 use crate::device::{Gpu, failed_in};
+use crate::known_durations::{self, Wanted, function, measured, row};
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "streams",

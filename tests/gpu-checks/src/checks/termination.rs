@@ -20,9 +20,9 @@ use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::{Profile, gpu_profile};
 
 use super::TestProgram;
-use super::known_durations::function;
 use crate::check::{Check, Row, RunMode};
 use crate::device::{self, Gpu, failed_in};
+use crate::known_durations::function;
 use crate::process::{self, Finished};
 use crate::runner::own_command;
 

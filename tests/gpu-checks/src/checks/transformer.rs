@@ -13,8 +13,8 @@ use gpuprof::Profile;
 use serde::{Deserialize, Serialize};
 
 use super::TestProgram;
-use super::statistics::{Spread, figure, time};
 use crate::check::{Check, Row, RunMode};
+use crate::statistics::{Spread, figure, time};
 use crate::{device, process, runner};
 use model::{Model, Shape};
 

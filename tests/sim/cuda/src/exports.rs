@@ -12,8 +12,8 @@ mod stream;
 mod unsupported;
 
 /// Defines exported driver functions. Each call is reported to the observer, counted, delayed and
-/// failed on request, and cannot unwind; see [`crate::fault::call`]. Afterwards a full queue is
-/// drained.
+/// failed on request, and cannot unwind; see [`crate::call_wrapper::call`]. After the call, a full
+/// queue of deferred operations is drained.
 macro_rules! driver_functions {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block)*) => {$(
         $(#[$doc])*
@@ -24,8 +24,8 @@ macro_rules! driver_functions {
             const SYMBOL: $crate::symbols::Symbol =
                 $crate::symbols::Symbol::named(stringify!($name));
             let code = $crate::observer::call(SYMBOL, || {
-                $crate::fault::call(SYMBOL, || {
-                    if $crate::fault::declared_unsafe(SYMBOL) {
+                $crate::call_wrapper::call(SYMBOL, || {
+                    if $crate::call_wrapper::declared_unsafe(SYMBOL) {
                         $crate::state::lock_initialized()?.check_unsafe_call()?;
                     }
                     $body

@@ -28,6 +28,7 @@
 //! This crate must never depend on gpuprof or cudarc, which both use it in place of a driver.
 
 mod abi;
+mod call_wrapper;
 mod capture;
 mod capture_rules;
 mod clock;
@@ -39,7 +40,6 @@ mod durations;
 mod event;
 mod executor;
 mod exports;
-mod fault;
 mod graph;
 mod handle_table;
 mod kernels;

@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char};
 
 use libloading::os::unix::Library;
 
-use crate::layout::Version;
+use crate::record_sizes::Version;
 use crate::symbols::NAMES;
 
 /// The loaded simulated libcupti.

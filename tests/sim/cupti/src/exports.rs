@@ -7,7 +7,7 @@ mod external;
 mod subscriber;
 
 /// Defines exported functions of CUPTI. Each is counted, fails on request, and cannot unwind; see
-/// [`crate::fault::call`].
+/// [`crate::call_wrapper::call`].
 macro_rules! cupti_functions {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block)*) => {$(
         $(#[$doc])*
@@ -18,7 +18,7 @@ macro_rules! cupti_functions {
         extern "C" fn $name($($arg: $type),*) -> u32 {
             use $crate::symbols::Symbol;
             const SYMBOL: Symbol = Symbol::named(stringify!($name));
-            $crate::fault::call(SYMBOL, || $body)
+            $crate::call_wrapper::call(SYMBOL, || $body)
         }
     )*};
 }

@@ -23,20 +23,20 @@
 
 mod abi;
 mod buffers;
+mod call_records;
+mod call_wrapper;
 mod callbacks;
-mod collect;
 mod control;
 mod driver;
 mod exports;
-mod fault;
 mod kinds;
-mod layout;
 mod load;
 mod record;
+mod record_sizes;
 mod result_codes;
 mod state;
 mod symbols;
 
 pub use control::{Cupti, Order, Stamps};
-pub use layout::Version;
 pub use load::{InstallError, Options, install, install_with};
+pub use record_sizes::Version;

@@ -8,7 +8,7 @@ use libloading::os::unix::Library;
 use simbase::library::{self, LoadError, loaded};
 
 use crate::control::{Cupti, Functions};
-use crate::layout::Version;
+use crate::record_sizes::Version;
 
 /// The library's SONAME, by which programs look for libcupti.
 const SONAME: &str = "libcupti.so.13";

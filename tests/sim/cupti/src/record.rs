@@ -9,7 +9,7 @@ use simbase::activity::{Activity, ActivityKind, MemoryKind, MemoryLocation};
 
 use crate::control::Stamps;
 use crate::kinds;
-use crate::layout::Version;
+use crate::record_sizes::Version;
 
 /// The time stamps of kernels, copies and memsets.
 const START: usize = 16;

@@ -10,7 +10,7 @@ use crate::abi::{Callback, Complete, Request, User};
 use crate::buffers::Buffers;
 use crate::control::{Order, Stamps};
 use crate::kinds::Enabled;
-use crate::layout::Version;
+use crate::record_sizes::Version;
 
 pub(crate) struct State {
     pub(crate) version: Version,

@@ -17,7 +17,7 @@ use std::{env, fs, ptr};
 
 use gpuprof::Profile;
 
-use crate::current;
+use crate::current_test_file;
 
 pub use folder::Folder;
 pub use process::{Ended, Running, ready};
@@ -90,7 +90,7 @@ impl Program {
     /// Runs `scenario`; the program is a copy of this binary.
     pub fn scenario(self, scenario: &str) -> Self {
         let program = self.env(SCENARIO, scenario);
-        match current::file() {
+        match current_test_file::file() {
             Some(module) => program.env(MODULE, module),
             None => program,
         }

@@ -7,8 +7,8 @@ use gpuprof::Session;
 
 use super::{RESOLUTION_NS, annotated, text};
 use crate::check::{Row, RunMode};
-use crate::checks::statistics::{Spread, figure, performance, time};
 use crate::hand_timed::{self, Kernel, Pair};
+use crate::statistics::{Spread, figure, performance, time};
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let stream = hand_timed::stream().map_err(text)?;

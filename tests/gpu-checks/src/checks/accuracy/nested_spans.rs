@@ -7,8 +7,8 @@ use gpuprof::{Session, gpu_profile};
 
 use super::{RESOLUTION_NS, gpu_times, marked, text};
 use crate::check::{Row, RunMode};
-use crate::checks::statistics::{Spread, figure, time};
 use crate::hand_timed::{self, Answer, Kernel};
+use crate::statistics::{Spread, figure, time};
 
 /// Launches per run.
 const PARTS: usize = 100;

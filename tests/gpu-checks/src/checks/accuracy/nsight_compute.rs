@@ -12,8 +12,8 @@ use gpuprof::Session;
 use super::{ANNOTATED, LONG_NS, WANTED, annotated, one_more, subjects, text};
 use crate::check::{Row, RunMode};
 use crate::checks::TestProgram;
-use crate::checks::statistics::{Spread, figure, off, percent, performance, time};
 use crate::hand_timed::{self, Kernel};
+use crate::statistics::{Spread, figure, off, percent, performance, time};
 use crate::{device, process, runner};
 
 pub(crate) const PROGRAMS: &[TestProgram] = &[(PROGRAM, durations)];

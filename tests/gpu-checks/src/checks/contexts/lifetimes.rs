@@ -10,7 +10,7 @@ use gpuprof::{Session, gpu_profile};
 
 use super::{DEVICE, counts, not_primary};
 use crate::check::{Row, RunMode};
-use crate::checks::known_durations::{self, function};
+use crate::known_durations::{self, function};
 
 /// Spans per context.
 const SPANS: u64 = 4;

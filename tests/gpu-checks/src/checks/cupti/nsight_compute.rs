@@ -10,7 +10,7 @@ use gpuprof::Profile;
 use super::nsight_tools::{self, Seen};
 use super::{refusal, test_program};
 use crate::check::{Row, RunMode};
-use crate::checks::statistics::{off, percent, time};
+use crate::statistics::{off, percent, time};
 use crate::{process, runner};
 
 /// The tool measures each launch separately, which takes milliseconds.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::nsight_tools;
 use crate::check::{Row, RunMode};
 use crate::checks::slowdown;
-use crate::checks::statistics::{Spread, figure, performance};
+use crate::statistics::{Spread, figure, performance};
 use crate::{process, runner};
 
 const LIMIT: Duration = Duration::from_secs(60);

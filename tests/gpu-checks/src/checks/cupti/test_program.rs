@@ -16,8 +16,8 @@ use gpuprof::{Profile, gpu_profile};
 
 use super::{copied, function, launches};
 use crate::check::{Row, RunMode};
-use crate::checks::statistics::{off, percent, performance, time};
 use crate::device::{self, Gpu, failed_in};
+use crate::statistics::{off, percent, performance, time};
 
 pub(super) const NAME: &str = "kernels";
 

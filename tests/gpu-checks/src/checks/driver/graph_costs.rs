@@ -15,8 +15,8 @@ use cudarc::driver::{CudaStream, DriverError};
 use super::function_table::{CuResult, Driver, Handle, open};
 use super::{BUSY, WAITED, handle};
 use crate::check::{Row, RunMode};
-use crate::checks::statistics::time;
 use crate::device::{Gpu, failed_in};
+use crate::statistics::time;
 
 const RELAXED: c_int = 2;
 /// `CU_EVENT_RECORD_EXTERNAL`: the record becomes a node of the graph.

@@ -15,8 +15,8 @@ use cudarc::driver::{CudaSlice, CudaStream, DriverError};
 use gpuprof::{Graph, Profile, gpu_profile};
 
 use crate::check::{Row, RunMode};
-use crate::checks::known_durations::{self, function};
 use crate::device::{Gpu, failed_in};
+use crate::known_durations::{self, function};
 
 /// Threads with spans.
 const THREADS: usize = 2;

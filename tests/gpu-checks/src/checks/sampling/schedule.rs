@@ -10,9 +10,9 @@ use gpuprof::{Profile, Schedule, Session};
 
 use super::varies;
 use crate::check::{Row, RunMode};
-use crate::checks::known_durations::{self, function};
-use crate::checks::statistics::time;
 use crate::device::{Gpu, failed_in};
+use crate::known_durations::{self, function};
+use crate::statistics::time;
 
 /// A cycle: waiting, warm-up and active steps.
 const CYCLE: [u32; 3] = [3, 1, 4];

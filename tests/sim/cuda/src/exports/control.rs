@@ -5,7 +5,7 @@ use simbase::activity::Observer;
 
 use crate::abi::CText;
 use crate::symbols::Symbol;
-use crate::{clock, fault, load, observer, state};
+use crate::{call_wrapper, clock, load, observer, state};
 
 /// The number of calls of an unknown function.
 const UNKNOWN: u64 = u64::MAX;
@@ -48,23 +48,23 @@ control_functions! {
     }
 
     fn simcuda_calls(symbol: CText) -> u64 {
-        find(symbol).map_or(UNKNOWN, fault::calls)
+        find(symbol).map_or(UNKNOWN, call_wrapper::calls)
     }
 
     fn simcuda_calls_here(symbol: CText) -> u64 {
-        find(symbol).map_or(UNKNOWN, fault::calls_here)
+        find(symbol).map_or(UNKNOWN, call_wrapper::calls_here)
     }
 
     fn simcuda_reset_calls() {
-        fault::reset_calls();
+        call_wrapper::reset_calls();
     }
 
     fn simcuda_fail(symbol: CText, nth: u64, times: u64, code: i32) -> bool {
-        find(symbol).map(|symbol| fault::add_failure(symbol, nth, times, code)).is_some()
+        find(symbol).map(|symbol| call_wrapper::add_failure(symbol, nth, times, code)).is_some()
     }
 
     fn simcuda_clear_failures() {
-        fault::clear_failures();
+        call_wrapper::clear_failures();
     }
 
     fn simcuda_set_kernel_ns(kernel: CText, ns: u64) -> bool {
@@ -76,7 +76,7 @@ control_functions! {
     }
 
     fn simcuda_set_call_ns(symbol: CText, ns: u64) -> bool {
-        find(symbol).map(|symbol| fault::set_call_ns(symbol, ns)).is_some()
+        find(symbol).map(|symbol| call_wrapper::set_call_ns(symbol, ns)).is_some()
     }
 
     fn simcuda_set_resolution_ns(ns: u64) {
@@ -92,11 +92,11 @@ control_functions! {
     }
 
     fn simcuda_declare_unsafe(symbol: CText, is_unsafe: bool) -> bool {
-        find(symbol).map(|symbol| fault::declare_unsafe(symbol, is_unsafe)).is_some()
+        find(symbol).map(|symbol| call_wrapper::declare_unsafe(symbol, is_unsafe)).is_some()
     }
 
     fn simcuda_shut_down() {
-        fault::shut_down();
+        call_wrapper::shut_down();
     }
 
     /// Reports every call that begins from now on to `observer`.

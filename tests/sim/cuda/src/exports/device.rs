@@ -6,7 +6,7 @@ use std::ptr;
 use super::driver_functions;
 use crate::abi::{Out, write_text};
 use crate::result_codes::{Code, describe};
-use crate::{device, fault, state};
+use crate::{call_wrapper, device, state};
 
 driver_functions! {
     /// The driver shuts down at exit. Exit handlers that were registered before this call run after
@@ -82,7 +82,7 @@ driver_functions! {
 }
 
 extern "C" fn at_exit() {
-    fault::shut_down();
+    call_wrapper::shut_down();
 }
 
 /// An unknown code is INVALID_VALUE and a null text (API reference, cuGetErrorName).

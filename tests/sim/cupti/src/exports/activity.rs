@@ -3,7 +3,7 @@
 use super::cupti_functions;
 use crate::abi::{BufferPtr, Complete, Out, Request};
 use crate::result_codes::{Answer, Code};
-use crate::{buffers, collect, driver, kinds, state};
+use crate::{buffers, call_records, driver, kinds, state};
 
 /// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`.
 const FORCED: u32 = 1;
@@ -35,7 +35,7 @@ cupti_functions! {
     fn cuptiActivityEnable(kind: u32) {
         driver::now()?;
         state::lock().enabled.enable(kind)?;
-        driver::set_observer(Some(collect::on_driver_call))
+        driver::set_observer(Some(call_records::on_driver_call))
     }
 
     fn cuptiActivityDisable(kind: u32) {

@@ -4,10 +4,10 @@
 
 use crate::abi::Text;
 use crate::control::{Order, Stamps};
-use crate::layout::Version;
+use crate::record_sizes::Version;
 use crate::state::State;
 use crate::symbols::Symbol;
-use crate::{driver, fault, state};
+use crate::{call_wrapper, driver, state};
 
 /// The count of a function that is not exported.
 const UNKNOWN: u64 = u64::MAX;
@@ -26,19 +26,19 @@ macro_rules! control_functions {
 
 control_functions! {
     fn simcupti_calls(symbol: Text) -> u64 {
-        find(symbol).map_or(UNKNOWN, fault::calls)
+        find(symbol).map_or(UNKNOWN, call_wrapper::calls)
     }
 
     fn simcupti_reset_calls() {
-        fault::reset_calls();
+        call_wrapper::reset_calls();
     }
 
     fn simcupti_fail(symbol: Text, nth: u64, times: u64, code: u32) -> bool {
-        find(symbol).map(|symbol| fault::request_failure(symbol, nth, times, code)).is_some()
+        find(symbol).map(|symbol| call_wrapper::request_failure(symbol, nth, times, code)).is_some()
     }
 
     fn simcupti_clear_failures() {
-        fault::clear_failures();
+        call_wrapper::clear_failures();
     }
 
     /// The layout, and the result of `cuptiGetVersion`; 0 for the layout's own number.
@@ -70,8 +70,8 @@ control_functions! {
 
     /// Resets everything except the version. The client's buffers are not returned.
     fn simcupti_reset() {
-        fault::clear_failures();
-        fault::reset_calls();
+        call_wrapper::clear_failures();
+        call_wrapper::reset_calls();
         {
             let mut state = state::lock();
             let (version, number) = (state.version, state.number);

@@ -8,7 +8,7 @@ use super::cupti_functions;
 use crate::abi::{Callback, Out, User};
 use crate::callbacks::{DRIVER_API, RUNTIME_API};
 use crate::result_codes::{self, Code};
-use crate::{callbacks, collect, driver, state};
+use crate::{call_records, callbacks, driver, state};
 
 /// The only `CUpti_SubscriberHandle`.
 const SUBSCRIBER: usize = 0x5afe;
@@ -52,7 +52,7 @@ cupti_functions! {
             }
             state.enabled.set_callback(domain, number, enable != 0);
         }
-        driver::set_observer(Some(collect::on_driver_call))
+        driver::set_observer(Some(call_records::on_driver_call))
     }
 
     /// Disables only the callbacks.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::exposed_copies::{ExposedCopies, ExposedCopy};
 use super::open_calls::{ActivityInterval, CallActivity};
-use super::totals::{ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape};
+use super::row_totals::{ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape};
 use crate::cupti::call_stack::{EndedCall, site_of};
 use crate::cupti::collect::record::{
     ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord,

@@ -1,4 +1,4 @@
-//! How a table fits the process's standard error.
+//! The table's options that depend on the process's standard error: width and colour.
 
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
@@ -13,7 +13,7 @@ const FALLBACK_WIDTH: usize = 80;
 ///
 /// There is no colour if `NO_COLOR` is set to anything but the empty string
 /// (<https://no-color.org>) or if `TERM` is `dumb`.
-pub(super) fn options(sort: Sort, limit: Option<NonZeroUsize>) -> TableOptions {
+pub(super) fn for_standard_error(sort: Sort, limit: Option<NonZeroUsize>) -> TableOptions {
     let terminal = std::io::stderr().is_terminal();
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");

@@ -7,7 +7,7 @@ use gpuprof_report::profile::Profile;
 const RANK_VARIABLES: [&str; 4] = ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"];
 
 /// Adds them to a profile.
-pub(crate) fn fill(profile: &mut Profile) {
+pub(crate) fn add_to(profile: &mut Profile) {
     profile.program = program();
     profile.pid = std::process::id();
     profile.host = os::host_name();

@@ -7,10 +7,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::captures::Captures;
-use super::correlation::CorrelatedCall;
-use super::symbols::SymbolTable;
-use super::tables::{KernelKey, WindowTables};
+use super::capture_intervals::Captures;
+use super::correlated_call::CorrelatedCall;
+use super::symbol_table::SymbolTable;
+use super::window_tables::{KernelKey, WindowTables};
 use super::windows::{RecordedWindows, WindowHistory, site_of_call};
 use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::callback_ids::Purpose;

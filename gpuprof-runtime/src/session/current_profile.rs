@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::process;
+use super::process_facts;
 use crate::collector::collector;
 use crate::cupti;
 use crate::span::overhead;
@@ -32,7 +32,7 @@ pub(super) fn empty() -> Profile {
 
 /// Adds the process, the suggested commands, and the CPU overhead of the counted spans.
 pub(super) fn complete(profile: &mut Profile) {
-    process::fill(profile);
+    process_facts::add_to(profile);
     // The commands name the program.
     profile.commands = findings::commands(profile, cfg!(feature = "nvtx"));
     let diagnostics = &mut profile.diagnostics;

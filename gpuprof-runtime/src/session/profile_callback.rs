@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::profile;
+use super::current_profile;
 use gpuprof_report::profile::Profile;
 
 static DELIVERY: Mutex<Delivery> = Mutex::new(Delivery {
@@ -57,7 +57,7 @@ pub(super) fn deliver(mut profile: Profile) {
     if RUNS_HERE.get() {
         return;
     }
-    profile::complete(&mut profile);
+    current_profile::complete(&mut profile);
     {
         let mut delivery = DELIVERY.lock();
         if delivery.callback.is_none() && !delivery.is_running {

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::tables::KernelKey;
+use super::window_tables::KernelKey;
 use crate::cupti::collect::callback_ids::Purpose;
 use crate::cupti::collect::record::{Activity, ApiRecord};
 
