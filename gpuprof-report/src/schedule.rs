@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// Which steps of `gpuprof::step()` are measured.
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(Schedule::parse("100,2,8"), Some(schedule));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Schedule {
     /// Steps at the start of each cycle in which spans do nothing.

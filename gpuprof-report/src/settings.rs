@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// What spans do.
@@ -38,7 +38,7 @@ pub enum Output {
 /// Which calls are timed on the GPU. All calls are counted and timed on the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
-    feature = "json",
+    feature = "serde",
     derive(Serialize, Deserialize),
     serde(rename_all = "snake_case")
 )]

@@ -40,10 +40,8 @@ fn extreme() -> Profile {
     profile
 }
 
-#[test]
-fn real_documents_hold_to_the_schema() {
-    let validator = jsonschema::draft202012::new(&schema()).unwrap();
-    for profile in [
+fn all() -> [Profile; 11] {
+    [
         training(),
         trouble(),
         quickstart(),
@@ -54,7 +52,22 @@ fn real_documents_hold_to_the_schema() {
         convolution(),
         digits(),
         extreme(),
-    ] {
+        serde_json::from_value(everything()).unwrap(),
+    ]
+}
+
+#[test]
+fn what_is_written_is_what_serde_json_would_write() {
+    for profile in all() {
+        let expected = serde_json::to_value(&profile).unwrap();
+        assert_eq!(document(&profile), expected, "{}", profile.program);
+    }
+}
+
+#[test]
+fn real_documents_hold_to_the_schema() {
+    let validator = jsonschema::draft202012::new(&schema()).unwrap();
+    for profile in all() {
         let document = document(&profile);
         let errors: Vec<String> = validator
             .iter_errors(&document)

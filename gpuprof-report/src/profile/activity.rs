@@ -1,7 +1,7 @@
 //! What CUPTI recorded: kernels, copies and CUDA API calls, of the whole program and of each
 //! function. All of it is empty unless `GPUPROF_CUPTI=on` is set and CUPTI is available.
 
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use super::kinds::{ApiKind, CopyKind};
@@ -11,7 +11,7 @@ use super::kinds::{ApiKind, CopyKind};
 /// If `dropped_records`, `invalid_records` or `unfinished` is not 0, activities are missing.
 /// `late_records` and `unattributed` are included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Cupti {
@@ -43,7 +43,7 @@ pub struct Cupti {
 
 /// Statistics of durations.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DurationStats {
@@ -65,7 +65,7 @@ pub struct DurationStats {
 
 /// One kernel on one device.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct KernelStats {
@@ -78,7 +78,7 @@ pub struct KernelStats {
     /// CUDA ordinal.
     pub device: u32,
     /// GPU time of the launches, from start to end.
-    #[cfg_attr(feature = "json", serde(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub times: DurationStats,
     /// Of `calls`, those that were nodes of a graph.
     pub graph_calls: u64,
@@ -108,7 +108,7 @@ pub struct KernelStats {
 
 /// The copies of one direction, or the memsets, on one device.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CopyStats {
@@ -117,7 +117,7 @@ pub struct CopyStats {
     /// CUDA ordinal.
     pub device: u32,
     /// GPU time.
-    #[cfg_attr(feature = "json", serde(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub times: DurationStats,
     /// Sum of their sizes, bytes.
     pub bytes: u64,
@@ -136,7 +136,7 @@ pub struct CopyStats {
 
 /// The calls of one CUDA API function, of the driver or the runtime.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ApiStats {
@@ -145,7 +145,7 @@ pub struct ApiStats {
     /// What the function does.
     pub kind: ApiKind,
     /// CPU time in the calls.
-    #[cfg_attr(feature = "json", serde(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub times: DurationStats,
     /// Calls that returned an error.
     pub failed: u64,
@@ -156,7 +156,7 @@ pub struct ApiStats {
 /// A kernel is attributed to the innermost profiled function around its launch, and counts in the
 /// `busy_ns` of the enclosing ones too.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GpuActivity {

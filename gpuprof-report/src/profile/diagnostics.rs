@@ -1,13 +1,13 @@
 //! Coverage, overhead and errors of a measurement.
 
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Sampling;
 
 /// Coverage, overhead and errors of the measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Diagnostics {
@@ -54,7 +54,7 @@ pub struct Diagnostics {
 
 /// A CUDA error and how often it occurred.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CudaError {
@@ -71,7 +71,7 @@ pub struct CudaError {
 
 /// Why calls of functions that have a stream were not timed on the GPU.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct UntimedReasons {

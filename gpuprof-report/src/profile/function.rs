@@ -1,6 +1,6 @@
 //! Annotated functions, and the call tree.
 
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use super::activity::GpuActivity;
@@ -9,7 +9,7 @@ use super::span_stats::{GpuByDevice, GpuSpanStats, SpanStats};
 
 /// One annotated function or scope, over all threads and call paths.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Function {
@@ -68,7 +68,7 @@ pub struct Function {
     /// Whether it is an `async fn`.
     pub is_async: bool,
     /// What CUPTI recorded during its calls.
-    #[cfg_attr(feature = "json", serde(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub activity: GpuActivity,
 }
 
@@ -86,7 +86,7 @@ fn runs(calls: u64, graph_calls: u64, replays: u64) -> u64 {
 
 /// A function on one call path, merged over threads.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TreeNode {

@@ -1,6 +1,6 @@
 //! Enums of a profile that are written as words. A word from a newer version reads as `Unknown`.
 
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// An enum whose variants are written as fixed words; any other word reads as `Unknown`.
@@ -11,18 +11,18 @@ macro_rules! words {
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
+        #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
         #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[non_exhaustive]
         pub enum $name {
             $(
                 $(#[$variant_doc])*
-                #[cfg_attr(feature = "json", serde(rename = $word))]
+                #[cfg_attr(feature = "serde", serde(rename = $word))]
                 $variant,
             )*
             /// None of the others: unknown to CUPTI, or to this version of gpuprof.
             #[default]
-            #[cfg_attr(feature = "json", serde(other, rename = "unknown"))]
+            #[cfg_attr(feature = "serde", serde(other, rename = "unknown"))]
             Unknown,
         }
 
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(ThrottleReason::from(""), ThrottleReason::Unknown);
     }
 
-    #[cfg(feature = "json")]
+    #[cfg(feature = "serde")]
     #[test]
     fn json_has_the_same_words() {
         for kind in CopyKind::ALL {

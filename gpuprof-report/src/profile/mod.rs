@@ -28,8 +28,8 @@
 //! wrote it, reads as if it held the field's default; an unknown field is ignored, and an unknown
 //! word for an enum reads as `Unknown`.
 //!
-#![cfg_attr(feature = "json", doc = "```")]
-#![cfg_attr(not(feature = "json"), doc = "```ignore")]
+#![cfg_attr(feature = "serde", doc = "```")]
+#![cfg_attr(not(feature = "serde"), doc = "```ignore")]
 //! let document = r#"{
 //!     "schema": "gpuprof.profile/1",
 //!     "program": "train",
@@ -76,7 +76,7 @@ mod function;
 mod kinds;
 mod span_stats;
 
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::schedule::Schedule;
@@ -97,7 +97,7 @@ pub const SCHEMA: &str = "gpuprof.profile/1";
 /// Each `*_ns` is a whole number of nanoseconds. Fields may be added under the same version;
 /// readers ignore those that they do not know.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Profile {
@@ -160,12 +160,12 @@ impl std::fmt::Display for Profile {
 
 /// A schedule and its progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ScheduleSteps {
     /// The schedule.
-    #[cfg_attr(feature = "json", serde(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub schedule: Schedule,
     /// Steps that the program has made.
     pub steps: u64,

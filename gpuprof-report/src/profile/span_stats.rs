@@ -1,11 +1,11 @@
 //! Statistics of the durations of spans, on the CPU and on the GPU.
 
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// Statistics of the durations of spans.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SpanStats {
@@ -43,7 +43,7 @@ pub struct SpanStats {
 /// [`histogram`](crate::histogram) has the formula.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
-    feature = "json",
+    feature = "serde",
     derive(Serialize, Deserialize),
     serde(from = "(u32, u64)", into = "(u32, u64)")
 )]
@@ -70,14 +70,14 @@ impl From<Bucket> for (u32, u64) {
 /// Statistics of GPU spans: event-to-event times on the function's stream, which are not kernel
 /// times.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GpuSpanStats {
     /// Calls and replays whose event pair was read.
     pub timed_calls: u64,
     /// The durations. Under sampling, `total_ns` and `self_ns` are estimates for all calls.
-    #[cfg_attr(feature = "json", serde(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub times: SpanStats,
     /// Uncertainty of `total_ns` and `self_ns` if they were scaled up from a sample.
     pub estimate: Option<Estimate>,
@@ -96,7 +96,7 @@ pub struct GpuSpanStats {
 
 /// Uncertainty of a total that was scaled up from a sample.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Estimate {
@@ -107,13 +107,13 @@ pub struct Estimate {
 
 /// GPU spans of one function on one device.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GpuByDevice {
     /// CUDA ordinal, as in `devices`.
     pub ordinal: u32,
     /// The same statistics as the function's.
-    #[cfg_attr(feature = "json", serde(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub gpu: GpuSpanStats,
 }

@@ -5,12 +5,13 @@ use std::path::Path;
 use super::Program;
 use crate::workspace;
 
-const FEATURE_SETS: [&[&str]; 5] = [
+const FEATURE_SETS: [&[&str]; 6] = [
     &[],
     &["enable"],
     &["enable", "nvtx"],
     &["enable", "cupti"],
     &["enable", "nvtx", "cupti"],
+    &["enable", "serde"],
 ];
 
 /// Builds a program outside the workspace with each feature set.

@@ -1,0 +1,184 @@
+//! The fields of each struct of a profile. A struct of which a field is missing here does not
+//! compile.
+
+use super::writer::{Fields, Object, Value, Writer};
+use crate::profile::{
+    ApiKind, ApiStats, Bucket, Command, CopyKind, CopyStats, CudaError, Cupti, Device, Diagnostics,
+    DurationStats, Estimate, Finding, FindingRule, Function, GpuActivity, GpuByDevice,
+    GpuSpanStats, KernelStats, Profile, ScheduleSteps, SpanStats, Throttle, ThrottleReason,
+    TreeNode, UntimedReasons,
+};
+use crate::schedule::Schedule;
+use crate::settings::Sampling;
+
+/// `field: flatten` is a field whose own fields are written in its place.
+macro_rules! objects {
+    ($($name:ident { $($field:ident $(: $flatten:ident)?),* $(,)? })*) => {
+        $(
+            impl Object for $name {
+                fn write_fields(&self, fields: &mut Fields<'_>) {
+                    let Self { $($field),* } = self;
+                    $(objects!(@ fields $field $($flatten)?);)*
+                }
+            }
+        )*
+    };
+    (@ $fields:ident $field:ident) => {
+        $fields.field(stringify!($field), $field)
+    };
+    (@ $fields:ident $field:ident flatten) => {
+        $field.write_fields($fields)
+    };
+}
+
+objects! {
+    Profile {
+        schema, program, pid, host, rank, started_at, wall_ns, schedule, devices, functions, tree,
+        cupti, kernels, copies, api, throttled, findings, commands, diagnostics,
+    }
+
+    ScheduleSteps {
+        schedule: flatten, steps, measured_steps, cycles,
+    }
+
+    Device {
+        ordinal, name, uuid, compute_capability, sm_count, memory_bytes, peak_bytes_per_s,
+        peak_flops_f32, peak_flops_f64, threads_per_sm, blocks_per_sm, registers_per_sm,
+        shared_bytes_per_sm, reserved_shared_bytes_per_block, driver, simulated,
+    }
+
+    Throttle {
+        device, reasons, sm_clock_mhz, max_sm_clock_mhz,
+    }
+
+    Function {
+        name, module, file, line, calls, replays, threads, cpu, wall, gpu, gpu_by_device,
+        gpu_nested_ns, gpu_overlaps, gpu_nested_partial, gpu_nested_estimated, captured_calls,
+        graph_calls, untimed_calls, untimed, bytes, flops, items, has_stream, cpu_only, is_async,
+        activity: flatten,
+    }
+
+    TreeNode {
+        id, parent, name, function, calls, replays, graph_calls, cpu_total_ns, cpu_self_ns,
+        gpu_total_ns, gpu_self_ns, gpu_nested_ns,
+    }
+
+    SpanStats {
+        total_ns, self_ns, mean_ns, min_ns, max_ns, stddev_ns, p50_ns, p90_ns, p95_ns, p99_ns,
+        histogram,
+    }
+
+    GpuSpanStats {
+        timed_calls, times: flatten, estimate, timed_bytes, timed_flops, timed_items, timed_ns,
+    }
+
+    Estimate {
+        total_ci95_ns,
+    }
+
+    GpuByDevice {
+        ordinal, gpu: flatten,
+    }
+
+    Cupti {
+        version, library, records, dropped_records, invalid_records, unfinished, late_records,
+        dropped_calls, unattributed, unattributed_ns,
+    }
+
+    DurationStats {
+        calls, total_ns, mean_ns, min_ns, max_ns, p50_ns, p99_ns,
+    }
+
+    KernelStats {
+        name, full_name, symbol, device, times: flatten, graph_calls, launch_latency, grid, block,
+        shapes, registers, static_shared_bytes, dynamic_shared_bytes, occupancy, streams,
+    }
+
+    CopyStats {
+        kind, device, times: flatten, bytes, pageable_calls, pageable_ns, blocking_calls,
+        exposed_ns, streams,
+    }
+
+    ApiStats {
+        name, kind, times: flatten, failed,
+    }
+
+    GpuActivity {
+        kernels, copies, api, busy_ns, idle_ns, busy_calls, activities, launches, work_streams,
+        launch_latency, first_call_ns,
+    }
+
+    Finding {
+        rule, function, weight_ns, evidence, advice,
+    }
+
+    Command {
+        what, line,
+    }
+
+    Diagnostics {
+        event_overhead_ns, overhead_ns_per_call, overhead_ns, setup_ns, stalled_ns, calls, replays,
+        calls_with_stream, timed_calls, captured_calls, untimed, sampling, dropped,
+        histogram_dropped, misnested, errors, notes,
+    }
+
+    CudaError {
+        call, code, name, count,
+    }
+
+    UntimedReasons {
+        no_stream, sampled_out, pool_exhausted, queue_full, cuda_error, unavailable, unfinished,
+        stream_unsafe, crossed_reset,
+    }
+
+    Schedule {
+        wait, warmup, active, repeat,
+    }
+}
+
+impl Value for Bucket {
+    fn write(&self, writer: &mut Writer) {
+        let Self { index, count } = self;
+        writer.array([index as &dyn Value, count].into_iter());
+    }
+}
+
+impl Value for Sampling {
+    fn write(&self, writer: &mut Writer) {
+        match self {
+            Self::EveryCall => writer.string("every_call"),
+            Self::OneIn(calls) => writer.object(&OneIn {
+                one_in: calls.get(),
+            }),
+            Self::Auto => writer.string("auto"),
+        }
+    }
+}
+
+struct OneIn {
+    one_in: u32,
+}
+
+objects! {
+    OneIn { one_in }
+}
+
+impl Value for std::num::NonZeroU32 {
+    fn write(&self, writer: &mut Writer) {
+        self.get().write(writer);
+    }
+}
+
+macro_rules! words {
+    ($($name:ident)*) => {
+        $(
+            impl Value for $name {
+                fn write(&self, writer: &mut Writer) {
+                    writer.string(self.as_str());
+                }
+            }
+        )*
+    };
+}
+
+words! { ApiKind CopyKind FindingRule ThrottleReason }

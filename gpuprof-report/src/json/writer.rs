@@ -1,0 +1,289 @@
+//! JSON text: values, objects, indentation and escapes.
+
+use std::fmt::Write as _;
+
+use crate::sanitize;
+
+/// A value that JSON can hold.
+pub(super) trait Value {
+    fn write(&self, writer: &mut Writer);
+
+    /// Whether the value takes one line. Arrays of such values do too.
+    fn is_one_line(&self) -> bool {
+        true
+    }
+}
+
+/// A struct that is written as an object.
+pub(super) trait Object {
+    /// Writes the fields in the order of the struct. Those of a flattened struct stand in the place
+    /// of the field that holds it.
+    fn write_fields(&self, fields: &mut Fields<'_>);
+}
+
+/// `object` as an indented document without a newline at its end.
+pub(super) fn document(object: &dyn Object) -> String {
+    let mut writer = Writer::default();
+    writer.object(object);
+    writer.text
+}
+
+/// The text so far.
+#[derive(Default)]
+pub(super) struct Writer {
+    text: String,
+    /// Number of objects and arrays that are open.
+    depth: usize,
+}
+
+impl Writer {
+    /// A number, or a word such as `null`.
+    pub(super) fn literal(&mut self, literal: impl std::fmt::Display) {
+        // Writing to a String cannot fail.
+        let _ = write!(self.text, "{literal}");
+    }
+
+    pub(super) fn string(&mut self, text: &str) {
+        self.text.push('"');
+        for c in text.chars() {
+            match c {
+                '"' => self.text.push_str("\\\""),
+                '\\' => self.text.push_str("\\\\"),
+                '\n' => self.text.push_str("\\n"),
+                '\t' => self.text.push_str("\\t"),
+                _ if sanitize::is_unsafe(c) => {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        self.literal(format_args!("\\u{unit:04x}"));
+                    }
+                }
+                _ => self.text.push(c),
+            }
+        }
+        self.text.push('"');
+    }
+
+    pub(super) fn array<'a>(&mut self, values: impl ExactSizeIterator<Item = &'a dyn Value>) {
+        let is_empty = values.len() == 0;
+        let mut values = values.peekable();
+        if values.peek().is_none_or(|value| value.is_one_line()) {
+            self.text.push('[');
+            for (index, value) in values.enumerate() {
+                if index > 0 {
+                    self.text.push_str(", ");
+                }
+                value.write(self);
+            }
+            self.text.push(']');
+            return;
+        }
+        self.open('[');
+        for (index, value) in values.enumerate() {
+            self.line(index == 0);
+            value.write(self);
+        }
+        self.close(']', is_empty);
+    }
+
+    pub(super) fn object(&mut self, object: &dyn Object) {
+        self.open('{');
+        let mut fields = Fields {
+            writer: self,
+            is_empty: true,
+        };
+        object.write_fields(&mut fields);
+        let is_empty = fields.is_empty;
+        self.close('}', is_empty);
+    }
+
+    fn open(&mut self, bracket: char) {
+        self.text.push(bracket);
+        self.depth += 1;
+    }
+
+    fn close(&mut self, bracket: char, is_empty: bool) {
+        self.depth -= 1;
+        if !is_empty {
+            self.new_line();
+        }
+        self.text.push(bracket);
+    }
+
+    /// Begins the line of an element.
+    fn line(&mut self, is_first: bool) {
+        if !is_first {
+            self.text.push(',');
+        }
+        self.new_line();
+    }
+
+    fn new_line(&mut self) {
+        self.text.push('\n');
+        for _ in 0..self.depth {
+            self.text.push_str("  ");
+        }
+    }
+}
+
+/// The fields of an open object.
+pub(super) struct Fields<'a> {
+    writer: &'a mut Writer,
+    is_empty: bool,
+}
+
+impl Fields<'_> {
+    pub(super) fn field(&mut self, name: &str, value: &dyn Value) {
+        self.writer.line(self.is_empty);
+        self.is_empty = false;
+        self.writer.string(name);
+        self.writer.text.push_str(": ");
+        value.write(self.writer);
+    }
+}
+
+impl<T: Object> Value for T {
+    fn write(&self, writer: &mut Writer) {
+        writer.object(self);
+    }
+
+    fn is_one_line(&self) -> bool {
+        false
+    }
+}
+
+impl Value for bool {
+    fn write(&self, writer: &mut Writer) {
+        writer.literal(self);
+    }
+}
+
+impl Value for u32 {
+    fn write(&self, writer: &mut Writer) {
+        writer.literal(self);
+    }
+}
+
+impl Value for u64 {
+    fn write(&self, writer: &mut Writer) {
+        writer.literal(self);
+    }
+}
+
+impl Value for f64 {
+    /// The shortest text that reads back as the same number; null if it is not finite, for which
+    /// JSON has no number.
+    fn write(&self, writer: &mut Writer) {
+        if self.is_finite() {
+            writer.literal(format_args!("{self:?}"));
+        } else {
+            writer.literal("null");
+        }
+    }
+}
+
+impl Value for String {
+    fn write(&self, writer: &mut Writer) {
+        writer.string(self);
+    }
+}
+
+impl<T: Value> Value for Option<T> {
+    fn write(&self, writer: &mut Writer) {
+        match self {
+            Some(value) => value.write(writer),
+            None => writer.literal("null"),
+        }
+    }
+}
+
+impl<T: Value> Value for [T] {
+    fn write(&self, writer: &mut Writer) {
+        writer.array(self.iter().map(|value| value as &dyn Value));
+    }
+}
+
+impl<T: Value> Value for Vec<T> {
+    fn write(&self, writer: &mut Writer) {
+        self.as_slice().write(writer);
+    }
+}
+
+impl<T: Value, const N: usize> Value for [T; N] {
+    fn write(&self, writer: &mut Writer) {
+        self.as_slice().write(writer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(value: &dyn Value) -> String {
+        let mut writer = Writer::default();
+        value.write(&mut writer);
+        writer.text
+    }
+
+    struct Pair(f64, Option<Vec<Empty>>);
+
+    impl Object for Pair {
+        fn write_fields(&self, fields: &mut Fields<'_>) {
+            fields.field("a", &self.0);
+            fields.field("b", &self.1);
+        }
+    }
+
+    struct Empty;
+
+    impl Object for Empty {
+        fn write_fields(&self, _: &mut Fields<'_>) {}
+    }
+
+    #[test]
+    fn objects_take_a_line_per_field_and_arrays_of_numbers_one_line() {
+        assert_eq!(written(&Empty), "{}");
+        assert_eq!(written(&vec![1_u32, 2, 3]), "[1, 2, 3]");
+        assert_eq!(written(&vec![[1_u32, 2], [3, 4]]), "[[1, 2], [3, 4]]");
+        assert_eq!(
+            written(&Pair(1.0, None)),
+            "{\n  \"a\": 1.0,\n  \"b\": null\n}"
+        );
+        assert_eq!(
+            written(&Pair(-1e300, Some(vec![Empty, Empty]))),
+            "{\n  \"a\": -1e300,\n  \"b\": [\n    {},\n    {}\n  ]\n}"
+        );
+        assert_eq!(written(&Some(Vec::<Empty>::new())), "[]");
+    }
+
+    #[test]
+    fn numbers_read_back_as_the_same_number() {
+        for number in [
+            0.0,
+            -0.0,
+            0.1,
+            1.0 / 3.0,
+            1e16,
+            5e-324,
+            f64::MAX,
+            f64::MIN_POSITIVE,
+        ] {
+            let read: f64 = serde_json::from_str(&written(&number)).unwrap();
+            assert_eq!(read.to_bits(), number.to_bits(), "{number}");
+        }
+        assert_eq!(written(&u64::MAX), "18446744073709551615");
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(written(&number), "null");
+        }
+    }
+
+    #[test]
+    fn any_character_reads_back_and_none_can_reach_a_terminal() {
+        let all: String = (0..=char::MAX.into()).filter_map(char::from_u32).collect();
+        let json = written(&all);
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), all);
+        assert!(!json.chars().any(sanitize::is_unsafe));
+        assert_eq!(
+            written(&"a\"\\\n\t\u{1b}".to_owned()),
+            r#""a\"\\\n\t\u001b""#
+        );
+    }
+}
