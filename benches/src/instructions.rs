@@ -31,7 +31,8 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
         if case.setting.program == Program::Off && programs.off.is_none() {
             continue;
         }
-        let [short, long] = [CALLS[0], CALLS[1]].map(|calls| instructions(&programs, case, calls));
+        let [short, long] =
+            [CALLS[0], CALLS[1]].map(|calls| count_instructions(&programs, case, calls));
         let per_call = long?.saturating_sub(short?) as f64 / (CALLS[1] - CALLS[0]) as f64;
         rows.push(vec![case.label.to_owned(), format!("{per_call:.1}")]);
     }
@@ -53,7 +54,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-fn instructions(programs: &Programs, case: &Case, calls: u64) -> Result<u64, String> {
+fn count_instructions(programs: &Programs, case: &Case, calls: u64) -> Result<u64, String> {
     let inner = programs.command(&case.setting)?;
     let mut command = Command::new("valgrind");
     command
@@ -71,11 +72,11 @@ fn instructions(programs: &Programs, case: &Case, calls: u64) -> Result<u64, Str
         .output()
         .map_err(|error| format!("cannot run valgrind: {error}; install the package valgrind"))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    collected(&said).ok_or_else(|| format!("valgrind: {}", said.trim_end()))
+    parse_collected(&said).ok_or_else(|| format!("valgrind: {}", said.trim_end()))
 }
 
 /// The count in `==42== Collected : 573909`.
-fn collected(said: &str) -> Option<u64> {
+fn parse_collected(said: &str) -> Option<u64> {
     let line = said.lines().find_map(|line| line.split_once("Collected :"));
     line?.1.trim().parse().ok()
 }
@@ -87,9 +88,9 @@ mod tests {
     #[test]
     fn the_count_is_read() {
         assert_eq!(
-            collected("==1== \n==1== Collected : 573909\n==1==\n"),
+            parse_collected("==1== \n==1== Collected : 573909\n==1==\n"),
             Some(573_909)
         );
-        assert_eq!(collected("valgrind: no such program"), None);
+        assert_eq!(parse_collected("valgrind: no such program"), None);
     }
 }

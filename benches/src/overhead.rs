@@ -32,8 +32,8 @@ pub(crate) fn compare(
         reported_ns: Vec::new(),
     };
     for _ in 0..rounds {
-        let without = clocked(programs, &SWITCHED_OFF, row, calls, launches, None)?;
-        let with = clocked(programs, &PLAIN, row, calls, launches, Some(&file))?;
+        let without = run_and_measure(programs, &SWITCHED_OFF, row, calls, launches, None)?;
+        let with = run_and_measure(programs, &PLAIN, row, calls, launches, Some(&file))?;
         let apart = with.as_secs_f64() - without.as_secs_f64();
         cost.measured_ns.push(apart * 1e9 / calls as f64);
         cost.reported_ns
@@ -44,7 +44,7 @@ pub(crate) fn compare(
     Ok(cost)
 }
 
-fn clocked(
+fn run_and_measure(
     programs: &Programs,
     setting: &Setting,
     row: &str,

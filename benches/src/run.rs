@@ -93,9 +93,9 @@ impl Options {
 pub(crate) fn run(options: &Options) -> Result<bool, String> {
     let programs = Programs::find(options.off.as_deref())?;
     let mut run = Run::new(options, &programs);
-    run.times();
-    run.memory();
-    run.overhead();
+    run.measure_times();
+    run.measure_memory();
+    run.measure_overhead();
     let outcome = run.finish();
     print::show(&outcome, options.width());
     if let Some(path) = &options.json {
@@ -165,13 +165,13 @@ impl<'a> Run<'a> {
     }
 
     /// Measures all rows, round by round, so that a slow moment of the machine affects all of them.
-    fn times(&mut self) {
+    fn measure_times(&mut self) {
         for round in 0..self.options.rounds() {
             for place in 0..CASES.len() {
                 // Each round starts at another row, so that no row always follows the same one.
                 let case = &CASES[(place + 5 * round) % CASES.len()];
                 for threads in THREADS {
-                    self.sample(case, threads);
+                    self.measure_case(case, threads);
                 }
             }
         }
@@ -180,10 +180,10 @@ impl<'a> Run<'a> {
             (place, time.threads)
         };
         self.outcome.times.sort_by_key(in_order);
-        self.compare();
+        self.compare_to_bare();
     }
 
-    fn sample(&mut self, case: &Case, threads: u64) {
+    fn measure_case(&mut self, case: &Case, threads: u64) {
         let calls = self.options.calls(case);
         let request = format!("measure {} {threads} {calls}", case.row);
         let answer = self.ask(&case.setting, &request);
@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn compare(&mut self) {
+    fn compare_to_bare(&mut self) {
         let ratios = self.outcome.times.iter().map(|of| {
             let bare = case(of.name)?.bare;
             let bare = time(&self.outcome.times, bare, of.threads)?;
@@ -222,7 +222,7 @@ impl<'a> Run<'a> {
     }
 
     /// Measures each row in a new process, so that memory kept by an earlier row does not count.
-    fn memory(&mut self) {
+    fn measure_memory(&mut self) {
         self.workers.clear();
         for memory in &MEMORY {
             let Some(case) = case(memory.name) else {
@@ -253,7 +253,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs are long, because they include a program's start and end.
-    fn overhead(&mut self) {
+    fn measure_overhead(&mut self) {
         let (rounds, few) = if self.options.short { (1, 100) } else { (5, 1) };
         for (name, row, calls) in [
             ("span", "span", 10_000_000),

@@ -56,7 +56,7 @@ fn loom() -> Result<(), String> {
 /// The simulated suite under ThreadSanitizer, standard library and simulated driver included.
 fn thread() -> Result<(), String> {
     println!("\n== the simulated suite under ThreadSanitizer");
-    source_of_std()?;
+    install_source_of_std()?;
     let workspace = Workspace::load()?;
     let mut command = Command::new("rustup");
     command.current_dir(workspace::root());
@@ -83,7 +83,7 @@ fn thread() -> Result<(), String> {
     workspace::succeed(&mut command)
 }
 
-fn source_of_std() -> Result<(), String> {
+fn install_source_of_std() -> Result<(), String> {
     let mut command = Command::new("rustup");
     command.args(["component", "add", "rust-src", "--toolchain", "nightly"]);
     workspace::succeed(&mut command).map_err(|error| {

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let mut build = workspace::cargo(["build", "--quiet", "--release", "--package", "simcuda"]);
     workspace::succeed(&mut build)?;
     let target = Workspace::load()?.target;
-    let folder = driver_folder(&target.join("release/libsimcuda.so"), &target.join("sim"))?;
+    let folder = make_driver_folder(&target.join("release/libsimcuda.so"), &target.join("sim"))?;
     eprintln!("xtask: {program} runs on the simulated device; its GPU times are modelled");
     let mut command = Command::new(program);
     command
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 }
 
 /// A folder in which the simulated driver bears the real one's names.
-fn driver_folder(driver: &Path, folder: &Path) -> Result<PathBuf, String> {
+fn make_driver_folder(driver: &Path, folder: &Path) -> Result<PathBuf, String> {
     let failed = |error| format!("cannot prepare {}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(failed)?;
     for name in DRIVER_NAMES {
@@ -79,7 +79,8 @@ mod tests {
     fn the_driver_is_linked_by_both_names_and_again_when_it_moved() {
         let folder = tempfile::tempdir().expect("a folder");
         for driver in ["/first/libsimcuda.so", "/second/libsimcuda.so"] {
-            let made = driver_folder(Path::new(driver), &folder.path().join("sim")).expect("links");
+            let made =
+                make_driver_folder(Path::new(driver), &folder.path().join("sim")).expect("links");
             for name in DRIVER_NAMES {
                 assert_eq!(
                     fs::read_link(made.join(name)).expect("a link"),

@@ -45,7 +45,7 @@ impl CallPaths {
     }
 
     /// The number of the path of `site` called on `parent`. `None`: there are too many.
-    pub(crate) fn child(&mut self, parent: u32, site: u32) -> Option<u32> {
+    pub(crate) fn intern_child(&mut self, parent: u32, site: u32) -> Option<u32> {
         if let Some(&path) = self.numbers.get(&(parent, site)) {
             return Some(path);
         }

@@ -76,7 +76,7 @@ impl ThreadCounters {
         site: u32,
         is_async: bool,
     ) -> Option<&'static PathCounters> {
-        let path = paths.lock().child(parent, site)?;
+        let path = paths.lock().intern_child(parent, site)?;
         let mut sites = self.sites.lock();
         let known = sites.get(&site).copied();
         let site_bytes = match known {

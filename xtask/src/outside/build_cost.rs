@@ -31,8 +31,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let features = arguments.iter().map(String::as_str);
     let features: Vec<_> = std::iter::once("enable").chain(features).collect();
     let folder = Workspace::load()?.target.join("build-cost");
-    let bare = measured(&folder.join("bare"), None)?;
-    let with = measured(&folder.join("with"), Some(&features))?;
+    let bare = build_and_measure(&folder.join("bare"), None)?;
+    let with = build_and_measure(&folder.join("with"), Some(&features))?;
     println!("cold debug build of a cudarc program, processor seconds and packages:");
     println!(
         "  {:8.1} s {:4}  cudarc alone",
@@ -65,7 +65,7 @@ struct Build {
     packages: BTreeMap<String, f64>,
 }
 
-fn measured(folder: &Path, features: Option<&[&str]>) -> Result<Build, String> {
+fn build_and_measure(folder: &Path, features: Option<&[&str]>) -> Result<Build, String> {
     let failed = |error| format!("{}: {error}", folder.display());
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(failed)?;

@@ -139,7 +139,7 @@ impl Correlator {
         call: u64,
     ) -> Option<KernelKey> {
         let epoch = self.windows.at(launched_at)?;
-        let symbol = self.symbols.number_of(activity);
+        let symbol = self.symbols.intern(activity);
         self.recorded.add(epoch, call, activity, symbol)
     }
 
@@ -316,7 +316,7 @@ impl Correlator {
         symbols: &mut SymbolTable,
     ) {
         for activity in &known.pending {
-            let symbol = symbols.number_of(activity);
+            let symbol = symbols.intern(activity);
             if let Some(epoch) = self.windows.at(activity.span().start) {
                 recorded.add(epoch, 0, activity, symbol);
             }

@@ -15,7 +15,7 @@ pub(crate) struct SymbolTable {
 
 impl SymbolTable {
     /// The number of a kernel's symbol; `None` for a copy, and for symbols that do not fit.
-    pub(crate) fn number_of(&mut self, activity: &Activity) -> Option<u32> {
+    pub(crate) fn intern(&mut self, activity: &Activity) -> Option<u32> {
         match activity {
             Activity::Kernel(kernel) => self.insert(&kernel.symbol),
             Activity::Copy(_) => None,

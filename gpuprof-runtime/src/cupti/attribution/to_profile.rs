@@ -282,7 +282,7 @@ mod tests {
             dynamic_shared_bytes: 0,
         };
         let (mut tables, mut symbols) = (WindowTables::default(), SymbolTable::default());
-        let symbol = symbols.number_of(&Activity::Kernel(kernel.clone()));
+        let symbol = symbols.intern(&Activity::Kernel(kernel.clone()));
         tables.add_kernel(None, symbol, &kernel);
         let mut profile = Profile::default();
         profile.cupti = Some(Cupti::default());

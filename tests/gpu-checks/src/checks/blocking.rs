@@ -47,7 +47,7 @@ fn measure(run_mode: &RunMode) -> Result<Vec<Row>, DriverError> {
     // Twice the accepted duration, which is half of the kernel's. Simulated time is the host's, so
     // a short run must not depend on it.
     let length = Duration::from_secs(if run_mode.short { 1 } else { 2 });
-    let room = room(&gpu, &busy)?;
+    let room = measure_queue_room(&gpu, &busy)?;
     let spans = SPANS.min(room / OPERATIONS / 2);
     // One-time work of gpuprof is not part of a span's cost.
     behind(&gpu, &busy)?;
@@ -106,9 +106,9 @@ fn measure(run_mode: &RunMode) -> Result<Vec<Row>, DriverError> {
 
 /// The number of launches that fit behind a running kernel before one waits, at most twice the
 /// required number.
-fn room(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<usize, DriverError> {
+fn measure_queue_room(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<usize, DriverError> {
     let enough = 2 * OPERATIONS * SPANS;
-    super::driver::room(gpu, stream, enough, || gpu.spin(stream, 0))
+    super::driver::measure_queue_room(gpu, stream, enough, || gpu.spin(stream, 0))
 }
 
 /// Starts the kernel and returns an event recorded behind it, once the kernel runs.

@@ -67,14 +67,14 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The profile that a test program prints, with CUPTI on.
-fn profiled(name: &str, run_mode: &RunMode) -> Result<Profile, String> {
+fn run_profiled(name: &str, run_mode: &RunMode) -> Result<Profile, String> {
     let mut command = runner::own_command(&["program", name], run_mode)?;
     command.env("GPUPROF_CUPTI", "on");
     command.env("GPUPROF_REPORT", "none");
-    profile_of(command)
+    run_for_profile(command)
 }
 
-fn profile_of(command: Command) -> Result<Profile, String> {
+fn run_for_profile(command: Command) -> Result<Profile, String> {
     let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
     if let Some(trouble) = ended.failure() {
         return Err(format!("{trouble}\n{}", ended.tail()));
@@ -111,7 +111,7 @@ fn copied(copies: &[CopyStats], kind: &str) -> (u64, u64) {
 }
 
 fn counted(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let profile = profiled(test_program::NAME, run_mode)?;
+    let profile = run_profiled(test_program::NAME, run_mode)?;
     if let Some(why) = refusal(&profile) {
         return Ok(vec![Row::unavailable("kernels inside functions", why)]);
     }

@@ -99,7 +99,7 @@ const WAITED: Duration = Duration::from_millis(30);
 ///
 /// # Errors
 /// The driver's.
-pub(super) fn room(
+pub(super) fn measure_queue_room(
     gpu: &Gpu,
     stream: &Arc<CudaStream>,
     enough: usize,

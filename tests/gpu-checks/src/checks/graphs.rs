@@ -11,7 +11,7 @@ use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaGraph, CudaStream, DriverError};
 use gpuprof::{Graph, Profile, gpu_profile};
 
-use super::driver::{graph_costs, room};
+use super::driver::{graph_costs, measure_queue_room};
 use crate::check::{Check, Row, RunMode};
 use crate::device::{Gpu, failed_in};
 use crate::hand_timed::Pair;
@@ -123,9 +123,9 @@ fn queue(_: &RunMode) -> Result<Vec<Row>, String> {
     graph.launch().map_err(&failed)?;
     let session = gpuprof::Session::builder().start();
     let session = session.map_err(failed_in("a session"))?;
-    let ours = room(&gpu, stream, ENOUGH, || graph.launch()).map_err(&failed)?;
+    let ours = measure_queue_room(&gpu, stream, ENOUGH, || graph.launch()).map_err(&failed)?;
     drop(session.finish());
-    let theirs = graph_costs::room(&gpu, stream, MODEL_NODES)?;
+    let theirs = graph_costs::measure_queue_room(&gpu, stream, MODEL_NODES)?;
     Ok(vec![Row::judged(
         "launches before one waits: through gpuprof, and of the same nodes without",
         format!("{ours} and {theirs}"),

@@ -164,7 +164,7 @@ fn set(mut command: Command, method: &Method) -> Command {
     command
 }
 
-fn ended_well(command: Command) -> Result<process::Finished, String> {
+fn run_to_success(command: Command) -> Result<process::Finished, String> {
     let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
     match ended.failure() {
         Some(trouble) => Err(format!("{trouble}\n{}", ended.tail())),
@@ -182,7 +182,8 @@ fn slow_down(run_mode: &RunMode) -> Result<Vec<Row>, String> {
                 runner::own_command(&["program", method.program], run_mode)?,
                 method,
             );
-            let ended = ended_well(command).map_err(|error| format!("{}: {error}", method.name))?;
+            let ended =
+                run_to_success(command).map_err(|error| format!("{}: {error}", method.name))?;
             runs[index]
                 .push(serde_json::from_str(&ended.stdout).map_err(|error| error.to_string())?);
         }
@@ -303,7 +304,7 @@ fn example_slow_down(run_mode: &RunMode) -> Result<Vec<Row>, String> {
             if run_mode.simulated {
                 command.env("GPUPROF_SIM", "1");
             }
-            let ended = ended_well(set(command, methods[index]))
+            let ended = run_to_success(set(command, methods[index]))
                 .map_err(|error| format!("{EXAMPLE}, {}: {error}", methods[index].name))?;
             walls[index].push(ended.elapsed.as_nanos() as f64);
             printed.push(ended.stdout);

@@ -136,14 +136,14 @@ fn take(end: &End, run_mode: &RunMode) -> Result<Vec<Row>, String> {
         .env("GPUPROF_SIGNALS", "on")
         .env("GPUPROF_REPORT", json.setting())
         .env("GPUPROF_EXIT_WAIT", format!("{}ms", end.wait.as_millis()));
-    let (with, took) = signalled(command, end.signal)?;
+    let (with, took) = run_and_signal(command, end.signal)?;
     let profile = json
         .read()
         .map_err(|error| format!("{error}\n{}", with.tail()))?;
     // Without gpuprof, to measure the driver's own shutdown.
     let mut command = own_command(&["program", end.program], run_mode)?;
     command.env("GPUPROF", "off");
-    let (without, bare) = signalled(command, end.signal)?;
+    let (without, bare) = run_and_signal(command, end.signal)?;
 
     let which = if end.signal == libc::SIGINT {
         "SIGINT"
@@ -174,7 +174,7 @@ fn take(end: &End, run_mode: &RunMode) -> Result<Vec<Row>, String> {
 }
 
 /// Sends the signal once the program is ready. Returns the time from then to its end.
-fn signalled(command: Command, signal: i32) -> Result<(Finished, Duration), String> {
+fn run_and_signal(command: Command, signal: i32) -> Result<(Finished, Duration), String> {
     let mut sent = None;
     let ended = process::watch(command, LIMIT, |id, said| {
         if sent.is_none() && said.contains(READY) {

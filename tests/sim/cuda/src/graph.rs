@@ -95,7 +95,7 @@ impl State {
     }
 
     /// The handles of a graph's nodes.
-    pub(crate) fn node_handles(&mut self, handle: Handle) -> Answer<Vec<Handle>> {
+    pub(crate) fn create_node_handles(&mut self, handle: Handle) -> Answer<Vec<Handle>> {
         let graph = self.graphs.get(handle)?;
         let (id, known, all) = (graph.id, graph.node_handles.len(), graph.nodes.len());
         for index in known..all {

@@ -105,7 +105,7 @@ impl OrphanedEvents {
     }
 
     /// Marks all: the memory of these events may belong to a new context's objects.
-    pub(crate) fn context_created(&mut self) {
+    pub(crate) fn mark_context_created(&mut self) {
         self.events.values_mut().for_each(|reused| *reused = true);
     }
 

@@ -15,13 +15,13 @@ const PER_THREAD: Handle = 2;
 impl State {
     /// Resolves a caller's handle to a stream. Null, 0x1 and 0x2 refer to the current context; for
     /// any other handle, the stored error of the stream's own context is returned.
-    pub(crate) fn stream(&mut self, handle: Handle) -> Answer<Handle> {
+    pub(crate) fn resolve_stream(&mut self, handle: Handle) -> Answer<Handle> {
         match handle {
             0 | LEGACY => {
                 let context = self.current_context()?;
                 Ok(self.context(context)?.legacy)
             }
-            PER_THREAD => self.per_thread_stream(),
+            PER_THREAD => self.get_or_create_per_thread_stream(),
             _ => {
                 let context = self.streams.get(handle)?.context;
                 self.check_sticky_error(context)?;
@@ -30,11 +30,12 @@ impl State {
         }
     }
 
-    /// [`State::stream`] for work that the API takes only in the current context: INVALID_CONTEXT
-    /// without one, INVALID_HANDLE for another context's stream (API reference, cuLaunchKernel).
-    pub(crate) fn stream_of_current_context(&mut self, handle: Handle) -> Answer<Handle> {
+    /// [`State::resolve_stream`] for work that the API takes only in the current context:
+    /// INVALID_CONTEXT without one, INVALID_HANDLE for another context's stream (API reference,
+    /// cuLaunchKernel).
+    pub(crate) fn resolve_stream_of_current_context(&mut self, handle: Handle) -> Answer<Handle> {
         let current = self.current_context()?;
-        let stream = self.stream(handle)?;
+        let stream = self.resolve_stream(handle)?;
         if self.streams.get(stream)?.context == current {
             Ok(stream)
         } else {
@@ -58,7 +59,7 @@ impl State {
             .insert(Stream::new(context, id, flags, priority)))
     }
 
-    fn per_thread_stream(&mut self) -> Answer<Handle> {
+    fn get_or_create_per_thread_stream(&mut self) -> Answer<Handle> {
         let context = self.current_context()?;
         let thread = thread::number();
         if let Some(stream) = self.context(context)?.per_thread.get(&thread) {

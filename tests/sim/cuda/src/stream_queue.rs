@@ -77,7 +77,7 @@ impl State {
 
     fn full_until(&mut self, stream: Handle, operations: usize) -> Option<u64> {
         let depth = self.stream_depth();
-        let stream = self.stream(stream).ok()?;
+        let stream = self.resolve_stream(stream).ok()?;
         let stream = self.streams.get_mut(stream).ok()?;
         match stream.capture {
             Some(_) => None,

@@ -31,7 +31,7 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
             state.correlation += 1;
             let visible = state.visible(call);
             let notification = state.notification(&visible);
-            (notification, state.records(call, &visible))
+            (notification, state.make_records(call, &visible))
         };
         if let Some(notification) = notification {
             notification.deliver(call);
@@ -75,7 +75,7 @@ impl State {
     }
 
     /// The records of `call`, without those that a test drops.
-    fn records(&mut self, call: &Call<'_>, visible: &VisibleCall) -> Vec<Record> {
+    fn make_records(&mut self, call: &Call<'_>, visible: &VisibleCall) -> Vec<Record> {
         let VisibleCall {
             kind,
             cbid,
@@ -84,7 +84,7 @@ impl State {
         let recorded = self.enabled.has_call(kind, cbid);
         let mut records = Vec::new();
         if recorded && self.enabled.has(kinds::EXTERNAL_CORRELATION) {
-            self.external_ids(correlation, &mut records);
+            self.push_external_ids(correlation, &mut records);
         }
         let cause = Cause {
             correlation,
@@ -93,7 +93,7 @@ impl State {
         for activity in call.activities() {
             if let Some(kind) = kind_of(activity, &self.enabled) {
                 let mut record = Record::activity(self.version, kind, activity, cause);
-                self.overrides.corrupt(&mut record);
+                self.overrides.corrupt_if_requested(&mut record);
                 records.push(record);
             }
         }
@@ -109,13 +109,13 @@ impl State {
             records.push(Record::api(self.version, &api));
         }
         let all = records.len();
-        records.retain(|record| !self.overrides.drops(record.kind));
+        records.retain(|record| !self.overrides.take_drop_order(record.kind));
         self.dropped += (all - records.len()) as u64;
         records
     }
 
     /// One record per kind of external id, with the innermost id.
-    fn external_ids(&self, correlation: u32, records: &mut Vec<Record>) {
+    fn push_external_ids(&self, correlation: u32, records: &mut Vec<Record>) {
         let here = (thread(), 0)..=(thread(), u32::MAX);
         for ((_, kind), ids) in self.pushed.range(here) {
             let record = |id: &u64| Record::external(self.version, *kind, *id, correlation);
@@ -126,7 +126,7 @@ impl State {
 
 impl Overrides {
     /// Gives a kernel wrong time stamps if a test asked for it.
-    fn corrupt(&mut self, record: &mut Record) {
+    fn corrupt_if_requested(&mut self, record: &mut Record) {
         if !matches!(record.kind, kinds::KERNEL | kinds::CONCURRENT_KERNEL) {
             return;
         }
@@ -141,7 +141,7 @@ impl Overrides {
     }
 
     /// Whether to drop a record of `kind`. Each drop order counts it; the first that is due ends.
-    fn drops(&mut self, kind: u32) -> bool {
+    fn take_drop_order(&mut self, kind: u32) -> bool {
         let mut dropped = false;
         self.drops.retain_mut(|(of, before)| {
             if *of != 0 && *of != kind {

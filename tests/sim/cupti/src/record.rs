@@ -57,19 +57,19 @@ impl Record {
         // CUPTI's thread ids are these, truncated to 32 bits.
         // SAFETY: it has no preconditions.
         let thread = unsafe { libc::pthread_self() } as u32;
-        record.u32s(4, &[api.cbid]);
-        record.u64s(8, &[api.start, api.end]);
-        record.u32s(24, &[std::process::id(), thread, api.correlation]);
-        record.u32s(36, &[api.result as u32]);
+        record.write_u32s(4, &[api.cbid]);
+        record.write_u64s(8, &[api.start, api.end]);
+        record.write_u32s(24, &[std::process::id(), thread, api.correlation]);
+        record.write_u32s(36, &[api.result as u32]);
         record
     }
 
     /// An external id that is pushed during a call.
     pub(crate) fn external(version: Version, kind: u32, id: u64, correlation: u32) -> Record {
         let mut record = Record::new(version, kinds::EXTERNAL_CORRELATION, 0);
-        record.u32s(4, &[kind]);
-        record.u64s(8, &[id]);
-        record.u32s(16, &[correlation]);
+        record.write_u32s(4, &[kind]);
+        record.write_u64s(8, &[id]);
+        record.write_u32s(16, &[correlation]);
         record
     }
 
@@ -82,23 +82,23 @@ impl Record {
     ) -> Record {
         let mut record = Record::new(version, kind, activity.end);
         match activity.kind {
-            ActivityKind::Kernel { .. } => record.kernel(activity, cause),
+            ActivityKind::Kernel { .. } => record.write_kernel(activity, cause),
             ActivityKind::Copy { bytes, from, to } => {
-                record.copy(activity, cause, bytes, [from, to])
+                record.write_copy(activity, cause, bytes, [from, to])
             }
             ActivityKind::Memset { bytes, value, to } => {
-                record.timed(activity, bytes);
-                record.u32s(4, &[value]);
-                record.u32s(44, &[cause.correlation]);
-                record.u16s(48, &[u16::from(cause.asynchronous), to.kind as u16]);
-                record.node(activity, 64);
+                record.write_size_and_times(activity, bytes);
+                record.write_u32s(4, &[value]);
+                record.write_u32s(44, &[cause.correlation]);
+                record.write_u16s(48, &[u16::from(cause.asynchronous), to.kind as u16]);
+                record.write_node(activity, 64);
             }
-            ActivityKind::Memory { .. } => record.memory(activity, cause),
+            ActivityKind::Memory { .. } => record.write_memory(activity, cause),
             ActivityKind::Wait { kind, event } => {
-                record.u32s(4, &[kind as u32]);
-                record.u64s(8, &[activity.start, activity.end]);
+                record.write_u32s(4, &[kind as u32]);
+                record.write_u64s(8, &[activity.start, activity.end]);
                 let ids = [cause.correlation, activity.context, activity.stream, event];
-                record.u32s(24, &ids);
+                record.write_u32s(24, &ids);
             }
         }
         record
@@ -111,15 +111,15 @@ impl Record {
             Stamps::Zero => (0, 0),
             Stamps::Reversed => (end.max(start + 1), start),
         };
-        self.u64s(START, &[start, end]);
+        self.write_u64s(START, &[start, end]);
     }
 
     /// A forced flush returns unfinished work without time stamps.
     pub(crate) fn clear_stamps(&mut self) {
-        self.u64s(START, &[0, 0]);
+        self.write_u64s(START, &[0, 0]);
     }
 
-    fn kernel(&mut self, activity: &Activity, cause: Cause) {
+    fn write_kernel(&mut self, activity: &Activity, cause: Cause) {
         let ActivityKind::Kernel {
             name,
             grid,
@@ -131,21 +131,21 @@ impl Record {
         else {
             return;
         };
-        self.u16s(6, &[registers as u16]);
+        self.write_u16s(6, &[registers as u16]);
         // The third is `completed`.
-        self.u64s(START, &[activity.start, activity.end, activity.end]);
-        self.u32s(40, &[activity.device, activity.context, activity.stream]);
-        self.u32s(52, &grid);
-        self.u32s(64, &block);
-        self.u32s(76, &[static_shared, dynamic_shared]);
-        self.u32s(92, &[cause.correlation]);
-        self.u64s(104, &[static_address(name.text())]);
-        self.u32s(140, &[static_shared + dynamic_shared]);
-        self.u64s(144, &[activity.node]);
-        self.u32s(156, &[graph(activity)]);
+        self.write_u64s(START, &[activity.start, activity.end, activity.end]);
+        self.write_u32s(40, &[activity.device, activity.context, activity.stream]);
+        self.write_u32s(52, &grid);
+        self.write_u32s(64, &block);
+        self.write_u32s(76, &[static_shared, dynamic_shared]);
+        self.write_u32s(92, &[cause.correlation]);
+        self.write_u64s(104, &[static_address(name.text())]);
+        self.write_u32s(140, &[static_shared + dynamic_shared]);
+        self.write_u64s(144, &[activity.node]);
+        self.write_u32s(156, &[graph(activity)]);
     }
 
-    fn copy(
+    fn write_copy(
         &mut self,
         activity: &Activity,
         cause: Cause,
@@ -153,25 +153,25 @@ impl Record {
         locations: [MemoryLocation; 2],
     ) {
         let [from, to] = locations;
-        self.timed(activity, bytes);
+        self.write_size_and_times(activity, bytes);
         let kind = copy_kind(locations);
         let flags = u8::from(cause.asynchronous);
         self.bytes[4..8].copy_from_slice(&[kind, from.kind as u8, to.kind as u8, flags]);
         if self.kind == kinds::MEMCPY2 {
-            self.u32s(44, &[from.device]);
-            self.u32s(52, &[to.device]);
-            self.u32s(60, &[cause.correlation]);
-            self.node(activity, 72);
+            self.write_u32s(44, &[from.device]);
+            self.write_u32s(52, &[to.device]);
+            self.write_u32s(60, &[cause.correlation]);
+            self.write_node(activity, 72);
         } else {
-            self.u32s(44, &[cause.correlation]);
-            self.node(activity, 64);
+            self.write_u32s(44, &[cause.correlation]);
+            self.write_node(activity, 64);
             if self.bytes.len() >= 96 {
-                self.u64s(88, &[1]);
+                self.write_u64s(88, &[1]);
             }
         }
     }
 
-    fn memory(&mut self, activity: &Activity, cause: Cause) {
+    fn write_memory(&mut self, activity: &Activity, cause: Cause) {
         let ActivityKind::Memory {
             is_allocation,
             address,
@@ -182,37 +182,37 @@ impl Record {
             return;
         };
         let operation = if is_allocation { 1 } else { 2 };
-        self.u32s(4, &[operation, location.kind as u32, cause.correlation]);
-        self.u64s(16, &[address, bytes, activity.start]);
-        self.u32s(48, &[std::process::id(), activity.device]);
-        self.u32s(56, &[activity.context, activity.stream]);
-        self.u32s(72, &[u32::from(cause.asynchronous)]);
+        self.write_u32s(4, &[operation, location.kind as u32, cause.correlation]);
+        self.write_u64s(16, &[address, bytes, activity.start]);
+        self.write_u32s(48, &[std::process::id(), activity.device]);
+        self.write_u32s(56, &[activity.context, activity.stream]);
+        self.write_u32s(72, &[u32::from(cause.asynchronous)]);
     }
 
     /// The fields that copies and memsets share.
-    fn timed(&mut self, activity: &Activity, bytes: u64) {
-        self.u64s(8, &[bytes, activity.start, activity.end]);
-        self.u32s(32, &[activity.device, activity.context, activity.stream]);
+    fn write_size_and_times(&mut self, activity: &Activity, bytes: u64) {
+        self.write_u64s(8, &[bytes, activity.start, activity.end]);
+        self.write_u32s(32, &[activity.device, activity.context, activity.stream]);
     }
 
-    fn node(&mut self, activity: &Activity, at: usize) {
-        self.u64s(at, &[activity.node]);
-        self.u32s(at + 8, &[graph(activity)]);
+    fn write_node(&mut self, activity: &Activity, at: usize) {
+        self.write_u64s(at, &[activity.node]);
+        self.write_u32s(at + 8, &[graph(activity)]);
     }
 
-    fn u16s(&mut self, at: usize, values: &[u16]) {
+    fn write_u16s(&mut self, at: usize, values: &[u16]) {
         for (index, value) in values.iter().enumerate() {
             self.bytes[at + 2 * index..][..2].copy_from_slice(&value.to_ne_bytes());
         }
     }
 
-    fn u32s(&mut self, at: usize, values: &[u32]) {
+    fn write_u32s(&mut self, at: usize, values: &[u32]) {
         for (index, value) in values.iter().enumerate() {
             self.bytes[at + 4 * index..][..4].copy_from_slice(&value.to_ne_bytes());
         }
     }
 
-    fn u64s(&mut self, at: usize, values: &[u64]) {
+    fn write_u64s(&mut self, at: usize, values: &[u64]) {
         for (index, value) in values.iter().enumerate() {
             self.bytes[at + 8 * index..][..8].copy_from_slice(&value.to_ne_bytes());
         }

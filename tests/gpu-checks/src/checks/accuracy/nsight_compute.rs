@@ -31,14 +31,14 @@ pub(super) fn kernel_time(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let what = "spans against Nsight Compute";
     if run_mode.simulated {
         let why = "simulated device: Nsight Compute sees no kernels on it";
-        durations_of(runner::own_command(&["program", PROGRAM], run_mode)?)?;
+        run_for_durations(runner::own_command(&["program", PROGRAM], run_mode)?)?;
         return Ok(vec![Row::unavailable(what, why)]);
     }
     let Some(ncu) = find() else {
         let why = format!("there is no ncu in PATH or in {USUAL}");
         return Ok(vec![Row::unavailable(what, why)]);
     };
-    let spans = durations_of(runner::own_command(&["program", PROGRAM], run_mode)?)?;
+    let spans = run_for_durations(runner::own_command(&["program", PROGRAM], run_mode)?)?;
     let traced = process::run(under(&ncu, run_mode)?, LIMIT).map_err(text)?;
     let printed = format!("{}\n{}", traced.stdout, traced.stderr);
     let launches = match (traced.failure(), refusal(&printed)) {
@@ -83,7 +83,7 @@ fn calls(run_mode: &RunMode) -> usize {
 
 type Named = (String, Vec<f64>);
 
-fn durations_of(command: Command) -> Result<Vec<Named>, String> {
+fn run_for_durations(command: Command) -> Result<Vec<Named>, String> {
     let ended = process::run(command, Duration::from_secs(60)).map_err(text)?;
     match ended.failure() {
         Some(trouble) => Err(format!("{PROGRAM}: {trouble}\n{}", ended.tail())),

@@ -87,7 +87,7 @@ fn check_kind(kind: &Kind, run_mode: &RunMode) -> Result<Vec<Row>, DriverError> 
         one_lifetime(kind, run_mode, round)?;
     }
     drop(gpuprof::collect());
-    let before = settled(&keeper, usize::MAX)?;
+    let before = wait_for_free_memory(&keeper, usize::MAX)?;
     let session = Session::builder().start().expect("the only session");
     let mut ended = 0;
     for round in 0..rounds {
@@ -95,7 +95,7 @@ fn check_kind(kind: &Kind, run_mode: &RunMode) -> Result<Vec<Row>, DriverError> 
         ended += u64::from(kind.ends && primary_context_ends()?);
     }
     let profile = session.finish();
-    let after = settled(&keeper, before)?;
+    let after = wait_for_free_memory(&keeper, before)?;
     let (calls, timed) = counts(function(&profile, "fill"));
     let wanted = rounds * SPANS;
     let mut rows = vec![
@@ -167,7 +167,7 @@ fn primary_context_ends() -> Result<bool, DriverError> {
 }
 
 /// Free device memory, once it is back to `wanted` or has stopped growing.
-fn settled(keeper: &Arc<CudaContext>, wanted: usize) -> Result<usize, DriverError> {
+fn wait_for_free_memory(keeper: &Arc<CudaContext>, wanted: usize) -> Result<usize, DriverError> {
     let mut most = 0;
     let mut deadline = Instant::now() + PATIENCE / 5;
     while Instant::now() < deadline && most < wanted {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use cudarc::driver::{CudaContext, CudaStream, DriverError};
 
 use super::function_table::{Driver, Handle, open};
-use super::{handle, median, room};
+use super::{handle, measure_queue_room, median};
 use crate::check::{Row, RunMode};
 use crate::device::{Gpu, failed_in};
 
@@ -58,16 +58,16 @@ fn measure(run_mode: &RunMode, driver: &'static Driver) -> Result<Vec<Row>, Driv
             format!("{count}")
         }
     };
-    let launches = room(&gpu, &stream, enough, || gpu.spin(&stream, 0))?;
+    let launches = measure_queue_room(&gpu, &stream, enough, || gpu.spin(&stream, 0))?;
     rows.push(figure("launches before one waits", shown(launches)));
     let event = driver.new_event(0);
-    let records = room(&gpu, &stream, enough, || {
+    let records = measure_queue_room(&gpu, &stream, enough, || {
         driver.event_record(event, handle(&stream));
         Ok(())
     })?;
     rows.push(figure("records before one waits", shown(records)));
     driver.event_destroy(event);
-    let other = room(&gpu, &stream, launches, || gpu.spin(&stream, 0))?;
+    let other = measure_queue_room(&gpu, &stream, launches, || gpu.spin(&stream, 0))?;
     rows.push(figure("launches, second measurement", shown(other)));
     Ok(rows)
 }

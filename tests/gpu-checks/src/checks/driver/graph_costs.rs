@@ -117,7 +117,7 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 ///
 /// # Errors
 /// A driver error, as text.
-pub(in crate::checks) fn room(
+pub(in crate::checks) fn measure_queue_room(
     gpu: &Gpu,
     stream: &Arc<CudaStream>,
     nodes: &'static str,

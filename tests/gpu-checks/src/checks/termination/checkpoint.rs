@@ -45,10 +45,12 @@ pub(super) fn program(run_mode: &RunMode) -> Result<ExitCode, String> {
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let times = if run_mode.short { 2 } else { 10 };
-    (0..times).map(|time| killed(run_mode, time)).collect()
+    (0..times)
+        .map(|time| kill_and_compare(run_mode, time))
+        .collect()
 }
 
-fn killed(run_mode: &RunMode, time: u32) -> Result<Row, String> {
+fn kill_and_compare(run_mode: &RunMode, time: u32) -> Result<Row, String> {
     let json = Json::new("checkpoint");
     let mut command = own_command(&["program", "checkpoint"], run_mode)?;
     command

@@ -83,12 +83,12 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         ("fork-child-leaves", "a child that leaves by _exit"),
         ("fork-child-exits", "a child that calls exit"),
     ] {
-        rows.extend(forked(run_mode, program, what)?);
+        rows.extend(check_child(run_mode, program, what)?);
     }
     Ok(rows)
 }
 
-fn forked(run_mode: &RunMode, program: &str, what: &str) -> Result<Vec<Row>, String> {
+fn check_child(run_mode: &RunMode, program: &str, what: &str) -> Result<Vec<Row>, String> {
     let json = Json::new(program);
     let mut command = own_command(&["program", program], run_mode)?;
     command.env("GPUPROF_REPORT", json.setting());

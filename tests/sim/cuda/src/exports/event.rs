@@ -95,7 +95,7 @@ fn record(event: Handle, stream: Handle, flags: u32) -> Answer {
     state.crash_if_orphaned(event);
     state.current_context()?;
     let context = state.event(event)?.context;
-    let stream = state.stream(stream)?;
+    let stream = state.resolve_stream(stream)?;
     if state.streams.get(stream)?.context != context {
         return Err(Code::INVALID_HANDLE);
     }

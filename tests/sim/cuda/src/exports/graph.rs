@@ -25,13 +25,13 @@ driver_functions! {
     fn cuGraphLaunch(executable: Handle, stream: Handle) {
         let operations = |state: &State| state.launch_operations(executable);
         let mut state = stream_queue::lock_with_room_for(stream, operations)?;
-        let stream = state.stream_of_current_context(stream)?;
+        let stream = state.resolve_stream_of_current_context(stream)?;
         state.launch_graph(executable, stream)
     }
 
     fn cuGraphUpload(executable: Handle, stream: Handle) {
         let mut state = state::lock_initialized()?;
-        state.stream_of_current_context(stream)?;
+        state.resolve_stream_of_current_context(stream)?;
         state.executables.get(executable).map(drop)
     }
 
@@ -47,7 +47,7 @@ driver_functions! {
 
     /// The number of nodes if `nodes` is null, else the nodes and how many were written.
     fn cuGraphGetNodes(graph: Handle, nodes: Out<Handle>, number: Out<usize>) {
-        let mut all = state::lock_initialized()?.node_handles(graph)?;
+        let mut all = state::lock_initialized()?.create_node_handles(graph)?;
         if nodes.is_null() {
             return number.write(all.len());
         }

@@ -38,7 +38,7 @@ driver_functions! {
         stream: Handle,
     ) {
         let mut state = state::lock_initialized()?;
-        state.stream(stream)?;
+        state.resolve_stream(stream)?;
         state.memory.check(address, len)
     }
 
@@ -59,7 +59,7 @@ driver_functions! {
     fn cuMemAllocAsync(out: Out<u64>, size: usize, stream: Handle) {
         let mut state = state::lock_initialized()?;
         let current = state.current_context()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         state.use_for_capture(stream)?;
         if size == 0 {
             return out.write(0);
@@ -77,7 +77,7 @@ driver_functions! {
     fn cuMemFreeAsync(address: u64, stream: Handle) {
         let mut state = state::lock_initialized()?;
         let current = state.current_context()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         if address == 0 || state.use_for_capture(stream)?.is_some() {
             return Ok(());
         }
@@ -200,7 +200,7 @@ fn allocate(size: usize, kind: Kind) -> Answer<u64> {
 fn submit(stream: Handle, operation: Operation) -> Answer<Option<(Handle, u64)>> {
     let mut state = stream_queue::lock_with_room(stream)?;
     state.current_context()?;
-    let stream = state.stream(stream)?;
+    let stream = state.resolve_stream(stream)?;
     for (address, len) in accessed(&operation) {
         state.memory.check(address, len)?;
     }

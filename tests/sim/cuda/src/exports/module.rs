@@ -96,7 +96,7 @@ driver_functions! {
     ) {
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         let mut state = stream_queue::lock_with_room(stream)?;
-        let stream = state.stream_of_current_context(stream)?;
+        let stream = state.resolve_stream_of_current_context(stream)?;
         let function = state.functions.get(function)?;
         if function.context != state.current_context()? {
             return Err(Code::INVALID_HANDLE);

@@ -46,7 +46,7 @@ driver_functions! {
         let start = clock::now();
         let (context, tail) = {
             let mut state = state::lock_initialized()?;
-            let stream = state.stream(stream)?;
+            let stream = state.resolve_stream(stream)?;
             state.check_stream_not_capturing(stream)?;
             state.check_unsafe_call()?;
             resolved = stream;
@@ -60,7 +60,7 @@ driver_functions! {
     fn cuStreamQuery(stream: Handle) {
         let context = {
             let mut state = state::lock_initialized()?;
-            let stream = state.stream(stream)?;
+            let stream = state.resolve_stream(stream)?;
             state.check_stream_not_capturing(stream)?;
             state.check_unsafe_call()?;
             let downloads = state.deferred.has_downloads();
@@ -77,7 +77,7 @@ driver_functions! {
 
     fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: u32) {
         let mut state = state::lock_initialized()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         state.event(event)?;
         match flags {
             0 => {
@@ -93,7 +93,7 @@ driver_functions! {
 
     fn cuStreamIsCapturing(stream: Handle, status: Out<i32>) {
         let mut state = state::lock_initialized()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         status.write(state.capture_status(stream)?)
     }
 
@@ -111,7 +111,7 @@ driver_functions! {
             return Err(Code::NOT_SUPPORTED);
         }
         let mut state = state::lock_initialized()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         let current = state.capture_status(stream)?;
         let capture = state.streams.get(stream)?.capture;
         if let (1, Some(capture_id)) = (current, capture)
@@ -125,14 +125,14 @@ driver_functions! {
 
     fn cuStreamBeginCapture_v2(stream: Handle, mode: i32) {
         let mut state = state::lock_initialized()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         state.begin_capture(stream, mode)
     }
 
     /// `graph` is set to null if the capture failed.
     fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>) {
         let mut state = state::lock_initialized()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         match state.end_capture(stream) {
             Ok(handle) => graph.write(handle),
             Err(code) => {
@@ -146,7 +146,7 @@ driver_functions! {
     /// the call fails and invalidates the capture, because a graph has no such operation.
     fn cuStreamAttachMemAsync(stream: Handle, address: u64, len: usize, flags: u32) {
         let mut state = state::lock_initialized()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         state.check_stream_not_capturing(stream)?;
         state.memory.check(address, len)?;
         if matches!(flags, 1 | 2 | 4) { Ok(()) } else { Err(Code::INVALID_VALUE) }
@@ -159,7 +159,7 @@ driver_functions! {
 
     fn cuStreamGetCtx(stream: Handle, out: Out<Handle>) {
         let mut state = state::lock_initialized()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         out.write(state.streams.get(stream)?.context)
     }
 
@@ -167,7 +167,7 @@ driver_functions! {
     /// H200 with driver 580.
     fn cuStreamGetId(stream: Handle, out: Out<u64>) {
         let mut state = state::lock_initialized()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         state.check_stream_not_capturing(stream)?;
         out.write(state.streams.get(stream)?.id)
     }
@@ -175,7 +175,7 @@ driver_functions! {
     /// As [`cuStreamGetId`].
     fn cuStreamGetDevice(stream: Handle, out: Out<i32>) {
         let mut state = state::lock_initialized()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         state.check_stream_not_capturing(stream)?;
         let context = state.streams.get(stream)?.context;
         out.write(state.context(context)?.device as i32)
@@ -183,13 +183,13 @@ driver_functions! {
 
     fn cuStreamGetPriority(stream: Handle, out: Out<i32>) {
         let mut state = state::lock_initialized()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         out.write(state.streams.get(stream)?.priority)
     }
 
     fn cuStreamGetFlags(stream: Handle, out: Out<u32>) {
         let mut state = state::lock_initialized()?;
-        let stream = state.stream(stream)?;
+        let stream = state.resolve_stream(stream)?;
         out.write(state.streams.get(stream)?.flags)
     }
 }
