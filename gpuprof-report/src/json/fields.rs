@@ -4,14 +4,15 @@
 use super::writer::{Fields, Object, Value, Writer};
 use crate::profile::{
     ApiKind, ApiStats, Bucket, Command, CopyKind, CopyStats, CudaError, Cupti, Device, Diagnostics,
-    DurationStats, Estimate, Finding, FindingRule, Function, GpuActivity, GpuByDevice,
-    GpuSpanStats, KernelStats, Profile, ScheduleSteps, SpanStats, Throttle, ThrottleReason,
-    TreeNode, UntimedReasons,
+    DurationStats, Estimate, Finding, FindingRule, Function, GpuActivity, GpuSpanStats,
+    KernelStats, Profile, ScheduleSteps, SpanStats, Throttle, ThrottleReason, TreeNode,
+    UntimedReasons,
 };
 use crate::schedule::Schedule;
 use crate::settings::Sampling;
 
-/// `field: flatten` is a field whose own fields are written in its place.
+/// `field: flatten` is a field whose own fields are written in its place. A field marked
+/// `unless_default` or `flatten_unless_default` is omitted where it holds its default.
 macro_rules! objects {
     ($($name:ident { $($field:ident $(: $flatten:ident)?),* $(,)? })*) => {
         $(
@@ -29,6 +30,20 @@ macro_rules! objects {
     (@ $fields:ident $field:ident flatten) => {
         $field.write_fields($fields)
     };
+    (@ $fields:ident $field:ident flatten_unless_default) => {
+        if !is_default($field) {
+            $field.write_fields($fields)
+        }
+    };
+    (@ $fields:ident $field:ident unless_default) => {
+        if !is_default($field) {
+            $fields.field(stringify!($field), $field)
+        }
+    };
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 objects! {
@@ -55,7 +70,7 @@ objects! {
         name, module, file, line, calls, replays, threads, cpu, wall, gpu, gpu_by_device,
         gpu_nested_ns, gpu_overlaps, gpu_nested_partial, gpu_nested_estimated, captured_calls,
         graph_calls, untimed_calls, untimed, bytes, flops, items, has_stream, cpu_only, is_async,
-        activity: flatten,
+        activity: flatten_unless_default,
     }
 
     TreeNode {
@@ -69,15 +84,11 @@ objects! {
     }
 
     GpuSpanStats {
-        timed_calls, times: flatten, estimate, timed_bytes, timed_flops, timed_items, timed_ns,
+        device, timed_calls, times: flatten, estimate, timed_bytes, timed_flops, timed_items, timed_ns,
     }
 
     Estimate {
         total_ci95_ns,
-    }
-
-    GpuByDevice {
-        ordinal, gpu: flatten,
     }
 
     Cupti {
@@ -127,8 +138,8 @@ objects! {
     }
 
     UntimedReasons {
-        no_stream, sampled_out, pool_exhausted, queue_full, cuda_error, unavailable, unfinished,
-        stream_unsafe, crossed_reset,
+        no_stream: unless_default, sampled_out: unless_default, pool_exhausted: unless_default, queue_full: unless_default, cuda_error: unless_default, unavailable: unless_default, unfinished: unless_default,
+        stream_unsafe: unless_default, crossed_reset: unless_default,
     }
 
     Schedule {

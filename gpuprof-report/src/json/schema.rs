@@ -29,24 +29,23 @@ impl JsonSchema for Bucket {
     }
 }
 
-/// Describes the document instead of the Rust types: every field is always written, a number has a
-/// range, and `None` is null.
+/// Describes the document instead of the Rust types: a field that can be read without being there is
+/// written all the same, a number has a range, and `None` is null.
 #[derive(Clone, Debug)]
 struct AsWritten;
 
 impl Transform for AsWritten {
     fn transform(&mut self, schema: &mut Schema) {
         schema.remove("default");
+        if let Some(Value::Array(names)) = schema.get_mut("required") {
+            names.sort_by_key(Value::to_string);
+        }
         let format = schema.remove("format");
         if format == Some(json!("uint32")) {
             schema.insert("maximum".into(), json!(u32::MAX));
         }
         if let Some(Value::String(text)) = schema.get_mut("description") {
             *text = text.replace('\n', " ").replace("`None`", "`null`");
-        }
-        let fields = schema.get("properties").and_then(Value::as_object);
-        if let Some(names) = fields.map(|fields| fields.keys().cloned().collect::<Vec<_>>()) {
-            schema.insert("required".into(), json!(names));
         }
         // The value of an enum's variant is described with the variant.
         let description = schema.get("description").cloned();

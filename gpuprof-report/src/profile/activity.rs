@@ -191,3 +191,11 @@ pub struct GpuActivity {
     /// or before CUPTI was on.
     pub first_call_ns: Option<u64>,
 }
+
+#[cfg(feature = "serde")]
+impl GpuActivity {
+    /// Whether CUPTI was not on.
+    pub(super) fn is_absent(&self) -> bool {
+        *self == Self::default()
+    }
+}

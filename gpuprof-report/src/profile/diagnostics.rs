@@ -69,31 +69,46 @@ pub struct CudaError {
     pub count: u64,
 }
 
-/// Why calls of functions that have a stream were not timed on the GPU.
+/// Why calls of functions that have a stream were not timed on the GPU. JSON omits the reasons of
+/// no call.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct UntimedReasons {
     /// This call found no stream, but others of the same function did.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub no_stream: u64,
     /// Not chosen by sampling.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub sampled_out: u64,
     /// Every event of the pool was in flight: the GPU is far behind the CPU.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub pool_exhausted: u64,
     /// The queue from the thread to the resolver was full.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub queue_full: u64,
     /// One of gpuprof's CUDA calls failed; [`Diagnostics::errors`] has the error.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub cuda_error: u64,
     /// The driver lacks a function that timing needs, or GPU timing was given up.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub unavailable: u64,
     /// The GPU had not finished when the profile was taken.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub unfinished: u64,
     /// The stream cannot be kept until the end of the call, or changed its thread (per-thread
     /// stream).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub stream_unsafe: u64,
     /// The call began before a reset and ended after it, so its GPU time belongs to neither window.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub crossed_reset: u64,
+}
+
+#[cfg(feature = "serde")]
+fn is_zero(calls: &u64) -> bool {
+    *calls == 0
 }
 
 impl UntimedReasons {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::activity::GpuActivity;
 use super::diagnostics::UntimedReasons;
-use super::span_stats::{GpuByDevice, GpuSpanStats, SpanStats};
+use super::span_stats::{GpuSpanStats, SpanStats};
 
 /// One annotated function or scope, over all threads and call paths.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,8 +33,8 @@ pub struct Function {
     pub wall: Option<SpanStats>,
     /// GPU spans on the function's stream; `None` if no call was timed.
     pub gpu: Option<GpuSpanStats>,
-    /// The part of `gpu` on each device; empty if `gpu` is `None`.
-    pub gpu_by_device: Vec<GpuByDevice>,
+    /// The part of `gpu` on each device, if there are several; else empty.
+    pub gpu_by_device: Vec<GpuSpanStats>,
     /// GPU time of nested spans on any stream, ns: what the table shows for a function without a
     /// stream.
     pub gpu_nested_ns: u64,
@@ -67,12 +67,27 @@ pub struct Function {
     pub cpu_only: bool,
     /// Whether it is an `async fn`.
     pub is_async: bool,
-    /// What CUPTI recorded during its calls.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    /// What CUPTI recorded during its calls. JSON omits the fields without CUPTI.
+    #[cfg_attr(
+        feature = "serde",
+        serde(flatten, skip_serializing_if = "GpuActivity::is_absent")
+    )]
+    #[cfg_attr(test, schemars(with = "Option<GpuActivity>"))]
     pub activity: GpuActivity,
 }
 
 impl Function {
+    /// The GPU spans of each device that timed a call: `gpu_by_device`, or `gpu` if there is one
+    /// device, or nothing.
+    #[must_use]
+    pub fn gpu_on_each_device(&self) -> &[GpuSpanStats] {
+        if self.gpu_by_device.is_empty() {
+            self.gpu.as_slice()
+        } else {
+            &self.gpu_by_device
+        }
+    }
+
     /// How often the function ran: calls and replays, without calls that were only captured.
     #[must_use]
     pub fn runs(&self) -> u64 {

@@ -87,7 +87,7 @@ pub use diagnostics::{CudaError, Diagnostics, UntimedReasons};
 pub use finding::{Command, Finding};
 pub use function::{Function, TreeNode};
 pub use kinds::{ApiKind, CopyKind, FindingRule, ThrottleReason};
-pub use span_stats::{Bucket, Estimate, GpuByDevice, GpuSpanStats, SpanStats};
+pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
 
 /// The name and version of the document that a [`Profile`] serializes to.
 pub const SCHEMA: &str = "gpuprof.profile/1";

@@ -74,6 +74,8 @@ impl From<Bucket> for (u32, u64) {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GpuSpanStats {
+    /// CUDA ordinal of the device, as in `devices`; `None` if the calls ran on several.
+    pub device: Option<u32>,
     /// Calls and replays whose event pair was read.
     pub timed_calls: u64,
     /// The durations. Under sampling, `total_ns` and `self_ns` are estimates for all calls.
@@ -103,17 +105,4 @@ pub struct Estimate {
     /// Half the width of the 95 % confidence interval of `total_ns`, ns. It accounts for calls
     /// that were sampled together, inside one sampled call.
     pub total_ci95_ns: u64,
-}
-
-/// GPU spans of one function on one device.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct GpuByDevice {
-    /// CUDA ordinal, as in `devices`.
-    pub ordinal: u32,
-    /// The same statistics as the function's.
-    #[cfg_attr(feature = "serde", serde(flatten))]
-    pub gpu: GpuSpanStats,
 }

@@ -132,7 +132,9 @@ impl Rows {
             } else {
                 "└─ "
             };
-            let name = format!("GPU {}", part.ordinal);
+            let name = part
+                .device
+                .map_or_else(String::new, |ordinal| format!("GPU {ordinal}"));
             let label = Label {
                 mark: "",
                 indent: indent.into(),

@@ -4,7 +4,7 @@ use std::cmp::{Ordering, Reverse};
 
 use super::Sort;
 use super::qualifiers::Doubt;
-use crate::profile::{Device, Function, GpuByDevice, GpuSpanStats, Profile};
+use crate::profile::{Device, Function, GpuSpanStats, Profile};
 
 /// Which of a device's peaks a share is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Figures {
     pub(super) fn of_function(function: &Function, devices: &[Device]) -> Self {
         let cpu = &function.cpu;
         let mut row = function.gpu.as_ref().map_or_else(Self::default, |gpu| {
-            Self::of_gpu(gpu, &function.gpu_by_device, devices)
+            Self::of_gpu(gpu, function.gpu_on_each_device(), devices)
         });
         row.calls = function.runs();
         row.doubt = Doubt::of(function);
@@ -63,11 +63,11 @@ impl Figures {
     }
 
     /// The row of the part that one device ran: GPU figures only, the calls being the timed ones.
-    pub(super) fn of_device(part: &GpuByDevice, doubt: Doubt, devices: &[Device]) -> Self {
+    pub(super) fn of_device(part: &GpuSpanStats, doubt: Doubt, devices: &[Device]) -> Self {
         Self {
-            calls: part.gpu.timed_calls,
+            calls: part.timed_calls,
             doubt,
-            ..Self::of_gpu(&part.gpu, std::slice::from_ref(part), devices)
+            ..Self::of_gpu(part, std::slice::from_ref(part), devices)
         }
     }
 
@@ -90,7 +90,7 @@ impl Figures {
         row
     }
 
-    fn of_gpu(gpu: &GpuSpanStats, parts: &[GpuByDevice], devices: &[Device]) -> Self {
+    fn of_gpu(gpu: &GpuSpanStats, parts: &[GpuSpanStats], devices: &[Device]) -> Self {
         let times = &gpu.times;
         let seconds = gpu.timed_ns as f64 / 1e9;
         let per_s = |work: Option<f64>| {
@@ -131,7 +131,7 @@ impl Figures {
 /// `None` where no work is stated or the peak of a device that ran is not known.
 fn share(
     work: Option<f64>,
-    parts: &[GpuByDevice],
+    parts: &[GpuSpanStats],
     devices: &[Device],
     peak: impl Fn(&Device) -> Option<u64>,
 ) -> Option<f64> {
@@ -140,8 +140,8 @@ fn share(
     for part in parts {
         let device = devices
             .iter()
-            .find(|device| device.ordinal == part.ordinal)?;
-        possible += peak(device)? as f64 * (part.gpu.timed_ns as f64 / 1e9);
+            .find(|device| Some(device.ordinal) == part.device)?;
+        possible += peak(device)? as f64 * (part.timed_ns as f64 / 1e9);
     }
     let share = work / possible;
     share.is_finite().then_some(share)
@@ -210,14 +210,14 @@ mod tests {
         }
     }
 
-    fn ran(ordinal: u32, timed_ns: u64, bytes: f64, flops: f64) -> GpuByDevice {
-        let gpu = GpuSpanStats {
+    fn ran(ordinal: u32, timed_ns: u64, bytes: f64, flops: f64) -> GpuSpanStats {
+        GpuSpanStats {
+            device: Some(ordinal),
             timed_ns,
             timed_bytes: Some(bytes),
             timed_flops: Some(flops),
             ..GpuSpanStats::default()
-        };
-        GpuByDevice { ordinal, gpu }
+        }
     }
 
     #[test]

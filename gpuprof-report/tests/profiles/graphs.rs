@@ -15,14 +15,13 @@ pub(crate) fn graphs() -> Profile {
         (function.captured_calls, function.graph_calls) = (captured, captured);
         (function.replays, function.untimed_calls) = (replays, 0);
         if runs == 0 {
-            (function.gpu, function.gpu_by_device) = (None, Vec::new());
+            function.gpu = None;
         }
         function
     };
     let mut decode = captured("llm::decode", 1, 1, 4_096, 812 * US);
     if let Some(gpu) = decode.gpu.as_mut() {
         gpu.times.self_ns = 4_096 * 332 * US;
-        decode.gpu_by_device[0].gpu = gpu.clone();
     }
     let attention = captured("llm::attention", 64, 32, 131_072, 15 * US);
     let unseen = captured("llm::prefill", 2, 2, 0, 0);

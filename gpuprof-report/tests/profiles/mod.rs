@@ -74,14 +74,17 @@ fn on_gpu(mut function: Function, gpu: GpuSpanStats, work: [Option<f64>; 3]) -> 
     function.items = all(items, function.calls);
     function.has_stream = true;
     function.untimed_calls = function.calls - timed.timed_calls;
-    function.gpu_by_device = vec![{
-        let mut part = GpuByDevice::default();
-        part.ordinal = 0;
-        part.gpu = timed.clone();
-        part
-    }];
+    timed.device = Some(0);
     function.gpu = Some(timed);
     function
+}
+
+/// States the part of each of several devices.
+fn split_by_device(function: &mut Function, parts: Vec<GpuSpanStats>) {
+    if let Some(gpu) = &mut function.gpu {
+        gpu.device = None;
+    }
+    function.gpu_by_device = parts;
 }
 
 fn h200(ordinal: u32) -> Device {

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use gpuprof_report::profile::*;
 use gpuprof_report::settings::Sampling;
 
-use super::{Gpu, MS, US, function, gpu, h200, node, on_gpu, profile};
+use super::{Gpu, MS, US, function, gpu, h200, node, on_gpu, profile, split_by_device};
 
 /// Everything that can go wrong, on two simulated devices, with a name that tries to rewrite the
 /// terminal.
@@ -32,20 +32,8 @@ pub(crate) fn trouble() -> Profile {
     let mut other = gpu(2_000, 936 * US, 1_872 * MS);
     other.timed_bytes = half.timed_bytes;
     other.timed_flops = half.timed_flops;
-    sweep.gpu_by_device = vec![
-        {
-            let mut part = GpuByDevice::default();
-            part.ordinal = 0;
-            part.gpu = half;
-            part
-        },
-        {
-            let mut part = GpuByDevice::default();
-            part.ordinal = 1;
-            part.gpu = other;
-            part
-        },
-    ];
+    (half.device, other.device) = (Some(0), Some(1));
+    split_by_device(&mut sweep, vec![half, other]);
     let mut run = function("stencil::run", 1, 3_204 * MS, 3_094 * MS);
     (run.gpu_nested_ns, run.gpu_nested_partial) = (4_041_668 * US, true);
     let evil = on_gpu(
@@ -121,12 +109,11 @@ pub(crate) fn partly_timed() -> Profile {
     reset.no_stream = 3;
     let mut window = partly("burst::window", 40, reset, 0);
     let half = |ordinal| {
-        let mut part = GpuByDevice::default();
-        part.ordinal = ordinal;
-        part.gpu = gpu(20, 31 * US, 620 * US);
+        let mut part = gpu(20, 31 * US, 620 * US);
+        part.device = Some(ordinal);
         part
     };
-    window.gpu_by_device = vec![half(0), half(1)];
+    split_by_device(&mut window, vec![half(0), half(1)]);
     let graph = partly("burst::graph", 1, UntimedReasons::default(), 1);
     let mut sampled_out = queue_full(7);
     sampled_out.sampled_out = 1_082;

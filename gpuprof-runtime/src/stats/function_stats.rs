@@ -12,7 +12,7 @@ use super::sampling_estimates::{RatioEstimate, SiteSample};
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::{
-    Estimate, Function, GpuActivity, GpuByDevice, GpuSpanStats, SpanStats, UntimedReasons,
+    Estimate, Function, GpuActivity, GpuSpanStats, SpanStats, UntimedReasons,
 };
 
 /// A function that was never called.
@@ -51,12 +51,14 @@ pub(super) fn function(
     let devices: FxHashSet<u32> = gpu_totals().map(|(device, _)| *device).collect();
     let mut devices: Vec<u32> = devices.into_iter().collect();
     devices.sort_unstable();
-    let by_device = devices.iter().filter_map(|&ordinal| {
-        let mut part = GpuByDevice::default();
-        part.ordinal = ordinal;
-        part.gpu = gpu_stats(inputs, id, nodes, Some(ordinal))?;
-        Some(part)
-    });
+    let by_device: Vec<_> = match devices.len() {
+        0 | 1 => Vec::new(),
+        _ => {
+            let each = devices.iter();
+            each.filter_map(|&ordinal| gpu_stats(inputs, id, nodes, Some(ordinal)))
+                .collect()
+        }
+    };
     let failed: u64 = gpu_totals().map(|(_, gpu)| gpu.failed).sum();
     let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     let untimed = untimed_reasons(&all, timed, failed);
@@ -77,7 +79,7 @@ pub(super) fn function(
         let histogram = totals.wall.get(&id);
         span_stats(&all.wall, outermost_wall, outermost_wall, histogram)
     });
-    function.gpu_by_device = by_device.collect();
+    function.gpu_by_device = by_device;
     function.gpu_nested_ns = nested_ns.round() as u64;
     function.gpu_overlaps = nodes.iter().any(|node| match all.counts.with_stream() {
         0 => node.nested_overlaps,
@@ -174,6 +176,11 @@ fn gpu_stats(
     // same.
     let unweighted = read as f64 / all.calls as f64;
     let of_timed = |sum: Option<f64>| sum.map(|sum| sum * unweighted);
+    let only_device = devices
+        .iter()
+        .copied()
+        .next()
+        .filter(|_| devices.len() == 1);
     let mut histogram = Histogram::default();
     for device in devices {
         if let Some(more) = inputs.gpu.histograms.get(&(site, device)) {
@@ -183,6 +190,7 @@ fn gpu_stats(
     // Recursive calls on several streams overlap, and sampling scales each depth separately.
     let self_time = self_time.clamp(0.0, total).round() as u64;
     let mut stats = GpuSpanStats::default();
+    stats.device = only_device;
     stats.timed_calls = calls;
     stats.times = span_stats(&all, total.round() as u64, self_time, Some(&histogram));
     stats.estimate = estimate(inputs, site, nodes, device);

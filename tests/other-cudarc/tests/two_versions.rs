@@ -158,6 +158,6 @@ fn a_context_that_only_the_older_version_holds_ends_when_it_lets_go() {
     }
     let profile = w.finish(session);
     assert_eq!(gpu(&profile, "on_old").timed_calls, 3);
-    assert_eq!(function(&profile, "on_old").gpu_by_device[0].ordinal, 1);
+    assert_eq!(gpu(&profile, "on_old").device, Some(1));
     assert_eq!(profile.diagnostics.errors, []);
 }

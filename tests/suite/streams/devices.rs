@@ -59,11 +59,10 @@ fn finish(w: &World, second: &Gpu, session: Session) -> Profile {
 
 /// `(ordinal, timed calls, total, self)` of each device.
 fn by_device(profile: &Profile, name: &str) -> Vec<(u32, u64, u64, u64)> {
-    let parts = &function(profile, name).gpu_by_device;
-    let row = |part: &gpuprof::profile::GpuByDevice| {
-        let gpu = &part.gpu;
+    let parts = function(profile, name).gpu_on_each_device();
+    let row = |gpu: &gpuprof::profile::GpuSpanStats| {
         (
-            part.ordinal,
+            gpu.device.expect("one device"),
             gpu.timed_calls,
             gpu.times.total_ns,
             gpu.times.self_ns,
@@ -86,10 +85,10 @@ fn one_function_on_two_devices() {
     );
     let parts = &function(&profile, "on").gpu_by_device;
     assert_eq!(
-        (parts[0].gpu.times.min_ns, parts[0].gpu.times.max_ns),
+        (parts[0].times.min_ns, parts[0].times.max_ns),
         (1_000, 3_000)
     );
-    assert_eq!(parts[1].gpu.times.min_ns, 70_000);
+    assert_eq!(parts[1].times.min_ns, 70_000);
     assert_eq!(profile.diagnostics.errors, []);
 }
 

@@ -35,11 +35,16 @@ fn functions_add_up(profile: &Profile, f: &Function) {
 
 fn gpu_adds_up(profile: &Profile, f: &Function) {
     let name = &f.name;
-    assert_eq!(f.gpu.is_some(), !f.gpu_by_device.is_empty(), "{name}");
-    let Some(gpu) = &f.gpu else { return };
+    let Some(gpu) = &f.gpu else {
+        assert!(f.gpu_by_device.is_empty(), "{name}");
+        return;
+    };
+    assert_ne!(f.gpu_by_device.len(), 1, "{name}: one device is `gpu`");
+    assert_eq!(gpu.device.is_some(), f.gpu_by_device.is_empty(), "{name}");
     // A call on several devices is counted on each.
-    let parts: Vec<&GpuSpanStats> = f.gpu_by_device.iter().map(|part| &part.gpu).collect();
-    let sum = |value: fn(&GpuSpanStats) -> u64| parts.iter().map(|part| value(part)).sum::<u64>();
+    let parts = f.gpu_on_each_device();
+    assert!(parts.iter().all(|part| part.device.is_some()), "{name}");
+    let sum = |value: fn(&GpuSpanStats) -> u64| parts.iter().map(value).sum::<u64>();
     let counted = sum(|part| part.timed_calls);
     let is_sample =
         profile.diagnostics.sampling != Sampling::EveryCall || f.untimed.sampled_out > 0;

@@ -10,7 +10,7 @@ mod program;
 
 use super::findings;
 use crate::profile::{
-    ApiStats, CopyStats, Cupti, Device, DurationStats, Finding, Function, GpuActivity, GpuByDevice,
+    ApiStats, CopyStats, Cupti, Device, DurationStats, Finding, Function, GpuActivity,
     GpuSpanStats, KernelStats, Profile, SpanStats, TreeNode,
 };
 
@@ -214,11 +214,9 @@ fn program(
 ) -> Profile {
     let mut functions = functions.into();
     for function in &mut functions {
-        let parts = function.gpu.iter().map(|gpu| GpuByDevice {
-            ordinal: 0,
-            gpu: gpu.clone(),
-        });
-        function.gpu_by_device = parts.collect();
+        if let Some(gpu) = &mut function.gpu {
+            gpu.device = Some(0);
+        }
     }
     let at = |name: &str| functions.iter().position(|function| function.name == name);
     let node = |(id, (name, parent, calls)): (usize, &(&str, Option<u32>, u64))| TreeNode {

@@ -241,13 +241,12 @@ fn two_devices(run_mode: &RunMode) -> Result<ExitCode, String> {
 
 /// Each device ran every call, in the time of its own kernel.
 fn by_device(what: &str, profile: &Profile, name: &str, calls: u64, spun: [u64; 2]) -> Row {
-    let parts = function(profile, name).map_or(&[][..], |function| &function.gpu_by_device);
+    let parts = function(profile, name).map_or(&[][..], |function| function.gpu_on_each_device());
     let shown = parts.iter().map(|part| {
-        format!(
-            "device {}: {}",
-            part.ordinal,
-            known_durations::times(Some(&part.gpu))
-        )
+        let ordinal = part
+            .device
+            .map_or_else(|| "several".into(), |ordinal| ordinal.to_string());
+        format!("device {ordinal}: {}", known_durations::times(Some(part)))
     });
     let shown: Vec<_> = shown.chain([known_durations::errors(profile)]).collect();
     let right = parts
@@ -255,9 +254,9 @@ fn by_device(what: &str, profile: &Profile, name: &str, calls: u64, spun: [u64; 
         .zip(0_u32..)
         .zip(spun)
         .all(|((part, ordinal), spun)| {
-            let times = &part.gpu.times;
-            part.ordinal == ordinal
-                && part.gpu.timed_calls == calls
+            let times = &part.times;
+            part.device == Some(ordinal)
+                && part.timed_calls == calls
                 && as_spun(times.min_ns, spun)
                 && as_spun(times.max_ns, spun)
         });

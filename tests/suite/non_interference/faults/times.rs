@@ -99,8 +99,8 @@ fn same<T: PartialEq + std::fmt::Debug>(
 
 /// Its timed calls; one on two devices is one on each.
 fn counted(function: &Function) -> u64 {
-    let devices = function.gpu_by_device.iter();
-    devices.map(|device| device.gpu.timed_calls).sum()
+    let devices = function.gpu_on_each_device().iter();
+    devices.map(|device| device.timed_calls).sum()
 }
 
 fn times(exact: &Exact, function: &Function) -> Result<(), String> {

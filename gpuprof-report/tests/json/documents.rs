@@ -1,0 +1,147 @@
+//! Documents of profiles with everything that a profile can hold.
+
+use gpuprof_report::json;
+use gpuprof_report::profile::{Function, Profile, SpanStats, Throttle, UntimedReasons};
+use serde_json::{Map, Value, json};
+
+use crate::profiles::{
+    convolution, digits, graphs, partly_timed, quickstart, training, trouble, without_gpu,
+    without_stream,
+};
+
+pub(crate) fn text(profile: &Profile) -> String {
+    let mut out = Vec::new();
+    json::write(profile, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+pub(crate) fn document(profile: &Profile) -> Value {
+    serde_json::from_str(&text(profile)).unwrap()
+}
+
+/// Some figures at the ends of their ranges.
+pub(crate) fn extreme() -> Profile {
+    let mut profile = trouble();
+    profile.wall_ns = u64::MAX;
+    for function in &mut profile.functions {
+        let mut longest = SpanStats::default();
+        longest.total_ns = u64::MAX;
+        longest.max_ns = u64::MAX;
+        longest.stddev_ns = u64::MAX;
+        (function.cpu, function.bytes) = (longest, Some(f64::MAX));
+        // Not a number has no place in JSON and becomes null.
+        function.flops = Some(f64::NAN);
+    }
+    profile
+}
+
+pub(crate) fn all() -> [Profile; 11] {
+    [
+        training(),
+        trouble(),
+        quickstart(),
+        partly_timed(),
+        graphs(),
+        without_stream(),
+        without_gpu(),
+        convolution(),
+        digits(),
+        extreme(),
+        serde_json::from_value(everything()).unwrap(),
+    ]
+}
+
+/// Gives the profile, and its first function, what CUPTI could have told of another one.
+pub(crate) fn add_kernel_tier(profile: &mut Profile) {
+    let seen = digits();
+    let worked = |function: &&Function| !function.activity.kernels.is_empty();
+    profile.functions[0].activity = seen.functions.iter().find(worked).unwrap().activity.clone();
+    profile.functions[0].activity.copies = seen.copies.clone();
+    (profile.cupti, profile.kernels, profile.copies) = (seen.cupti, seen.kernels, seen.copies);
+    (profile.api, profile.findings) = (seen.api, seen.findings);
+    profile.throttled = vec![{
+        let mut throttle = Throttle::default();
+        throttle.device = 0;
+        throttle.reasons = vec!["power cap".into()];
+        throttle.sm_clock_mhz = Some(1_350);
+        throttle.max_sm_clock_mhz = Some(1_980);
+        throttle
+    }];
+}
+
+/// One object of every kind that a document may hold, of [`everything`].
+pub(crate) const OBJECTS: [&str; 24] = [
+    "",
+    "/devices/0",
+    "/cupti",
+    "/kernels/0",
+    "/kernels/0/launch_latency",
+    "/copies/0",
+    "/api/0",
+    "/throttled/0",
+    "/findings/0",
+    "/functions/0/kernels/0",
+    "/functions/0/kernels/0/launch_latency",
+    "/functions/0/copies/0",
+    "/functions/0/api/0",
+    "/functions/0/launch_latency",
+    "/functions/0",
+    "/functions/0/cpu",
+    "/functions/0/wall",
+    "/functions/0/gpu",
+    "/functions/0/gpu/estimate",
+    "/functions/0/untimed",
+    "/tree/0",
+    "/diagnostics",
+    "/diagnostics/untimed",
+    "/diagnostics/errors/0",
+];
+
+/// A document with one of everything, so that no object of [`OBJECTS`] is missing or null.
+pub(crate) fn everything() -> Value {
+    let mut profile = trouble();
+    profile.tree = training().tree;
+    let estimated = |function: &&Function| {
+        let gpu = function.gpu.as_ref();
+        gpu.is_some_and(|gpu| gpu.estimate.is_some())
+    };
+    let mut function = partly_timed()
+        .functions
+        .iter()
+        .find(estimated)
+        .unwrap()
+        .clone();
+    function.wall = Some(function.cpu.clone());
+    function.untimed = each_reason_once();
+    profile.diagnostics.untimed = each_reason_once();
+    profile.functions.insert(0, function);
+    add_kernel_tier(&mut profile);
+    document(&profile)
+}
+
+pub(crate) fn each_reason_once() -> UntimedReasons {
+    let reasons = [
+        "no_stream",
+        "sampled_out",
+        "pool_exhausted",
+        "queue_full",
+        "cuda_error",
+        "unavailable",
+        "unfinished",
+        "stream_unsafe",
+        "crossed_reset",
+    ];
+    let reasons: Map<String, Value> = reasons
+        .map(|name| (name.into(), json!(1)))
+        .into_iter()
+        .collect();
+    let untimed: UntimedReasons = serde_json::from_value(Value::Object(reasons)).unwrap();
+    assert_eq!(untimed.sum(), 9);
+    untimed
+}
+
+/// The fields of the object at `pointer`.
+pub(crate) fn fields<'a>(document: &'a mut Value, pointer: &str) -> &'a mut Map<String, Value> {
+    let object = document.pointer_mut(pointer).and_then(Value::as_object_mut);
+    object.unwrap_or_else(|| panic!("{pointer} is no object"))
+}
