@@ -5,9 +5,9 @@
 //!
 //! Look at `request`: an `async fn` is one call however often it was polled and on whatever thread.
 //! Its CPU time is what the polls took, for while a request waits its thread polls another; the
-//! wall time, from first poll to last, stands below the table. Its GPU span holds what the stream
-//! did for the request and the time until the timer let the task see that it was done: the self
-//! time of `request` is such gaps. `layer` is the work itself.
+//! wall time, from first poll to last, stands below the table. The GPU time of `request` runs from
+//! its first operation until the task resumes after a 1 ms sleep and sees the event complete. Its
+//! self time is that idle time on the stream. `layer` is the work itself.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -153,7 +153,8 @@ fn apply(
     Ok(())
 }
 
-/// Queued and no more, as the memory is page-locked: the thread is free for another request.
+/// Only queues the copy: into page-locked memory it is asynchronous, so the thread can serve
+/// another request.
 #[gpu_profile(bytes = from.num_bytes())]
 fn download(
     stream: &Arc<CudaStream>,
@@ -163,8 +164,8 @@ fn download(
     stream.memcpy_dtoh(from, to)
 }
 
-/// Ends when all that the stream has been given is done; between two looks the thread does
-/// something else.
+/// Completes when all work queued on the stream is done; it polls an event and sleeps 1 ms in
+/// between.
 #[gpu_profile(cpu)]
 async fn finished(stream: &Arc<CudaStream>) -> Result<(), DriverError> {
     let event = stream.record_event(None)?;

@@ -117,7 +117,7 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
             };
         }
         Kind::Async => quote_spanned!(site=> new),
-        // Called now, and polled later or never.
+        // The function's body runs now; the future it returns is polled later, or never.
         Kind::Future(_) => quote_spanned!(site=> later),
     };
     let begin = begin(quote_spanned!(site=> #private::AsyncSpan::#enter));

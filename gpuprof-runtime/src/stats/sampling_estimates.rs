@@ -8,9 +8,8 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// The latest clusters, to which more calls may be added: at least this many are stored, at most
-/// twice as many. That many clusters may follow while a sample waits for the GPU; a call that comes
-/// later still counts as another cluster.
+/// Clusters kept open for late results: between this many and twice as many. A GPU time that
+/// arrives after its cluster was dropped starts a new cluster.
 const RECENT_CLUSTERS: usize = 4_096;
 
 /// The 0.975 quantile of Student's t for 1, 2, … degrees of freedom.
@@ -108,8 +107,8 @@ impl ClusterSums {
                 Cluster::default()
             })
         });
-        // Squares and products grow by what the call adds to its cluster's, so that no cluster has
-        // to be closed: (x + d)² − x² = d (2 x + d).
+        // Each call updates its cluster's squares and products in place, so it need not be known
+        // when a cluster is complete: (x + d)² − x² = d (2 x + d).
         if counts {
             sums.vv += between * weight * (2.0 * cluster.v + weight) + within * weight * weight;
             for &(device, u) in &cluster.u {

@@ -75,7 +75,8 @@ fn zeros(
     Ok((buffers, addresses))
 }
 
-/// Two events with gpuprof's flags, which are none. Never destroyed, because the process ends.
+/// Two events with flags 0 (CU_EVENT_DEFAULT), as gpuprof's events. They are never destroyed,
+/// because the process ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Pair {
     start: sys::CUevent,

@@ -100,7 +100,7 @@ fn polls_add_up() {
         (1, 5 * 100 + 50, 5 * 100 + 50)
     );
     assert_eq!(wall(&profile, "steps"), 5 * (100 + 1_000) + 50);
-    // From the first poll to the end of the last: the stream idles while nobody polls.
+    // From the start of the first poll to the end of the last: the stream is idle between polls.
     assert_eq!(
         gpu_times(&profile, "steps"),
         (1, 5 * (100 + 1_000) + 50, 5 * (100 + 1_000) + 50)
@@ -170,12 +170,12 @@ fn a_call_that_changes_threads_stays_where_it_began() {
         ),
         (1, 2)
     );
-    // The first poll's time is spent inside the caller; the second's is not.
+    // The first poll is nested in the caller; the second is not.
     assert_eq!(cpu_times(&profile, "caller"), (1, 15, 10));
     assert_eq!(cpu_times(&profile, "moves"), (1, 50, 40));
     assert_eq!(cpu_times(&profile, "leaf"), (2, 10, 10));
     assert_eq!(gpu(&profile, "moves").timed_calls, 1);
-    // The spans inside inherit the stream of the call, on both threads.
+    // Nested spans inherit the call's stream, on both threads.
     assert_eq!(gpu(&profile, "leaf").timed_calls, 2);
 }
 
@@ -347,7 +347,7 @@ fn what_runs_on_another_threads_stream_is_not_taken_from_the_time_here() {
     let w = world();
     let stream = w.gpu.context.per_thread_stream();
     let session = w.session();
-    // The clock stands still, so every pair holds its kernels alone.
+    // The clock stands still, so only kernels are between two events.
     let mut future = Box::pin(around_launches(&w, &stream, [1_000, 20_000, 300]));
     assert!(poll(future.as_mut()).is_pending());
     thread::scope(|scope| {
@@ -358,8 +358,8 @@ fn what_runs_on_another_threads_stream_is_not_taken_from_the_time_here() {
     drop(future);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "launches"), (3, 21_300, 21_300));
-    // Of its own stream: 1,300 inside and 50,000 outside. The other 20,000 have nothing to do with
-    // that.
+    // On the call's own stream: 1,300 in nested spans and 50,000 of its own. The other 20,000 are
+    // on another stream.
     assert_eq!(gpu_times(&profile, "around_launches"), (1, 51_300, 50_000));
 }
 

@@ -17,7 +17,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![a_boxed_future_is_a_call_from_its_first_poll_on,]],
 );
 
-/// A plain function that makes its future at the call; the future holds nothing of the stream.
+/// A plain function that makes its future at the call; the future does not own the stream.
 #[gpu_profile]
 fn made_at_the_call<'a>(
     w: &'a World,
@@ -33,7 +33,7 @@ fn made_at_the_call<'a>(
 fn a_boxed_future_is_a_call_from_its_first_poll_on() {
     let w = world();
     let session = w.session();
-    // Made and never polled: no call.
+    // A future that is never polled is no call.
     drop(made_at_the_call(&w, &w.gpu.stream));
     let future = made_at_the_call(&w, &w.gpu.stream);
     w.cpu(700);
@@ -42,6 +42,6 @@ fn a_boxed_future_is_a_call_from_its_first_poll_on() {
     assert_eq!(cpu_times(&profile, "made_at_the_call"), (1, 100, 100));
     let wall = function(&profile, "made_at_the_call").wall.as_ref();
     assert_eq!(wall.map(|wall| wall.total_ns), Some(105));
-    // The stream is idle: 100 until the kernel comes, then the kernel.
+    // The stream is idle for 100, then the kernel runs for 1,000.
     assert_eq!(gpu_times(&profile, "made_at_the_call"), (1, 1_100, 1_100));
 }

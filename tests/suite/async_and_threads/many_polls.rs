@@ -49,7 +49,7 @@ fn two_million_polls_are_one_call_and_take_no_memory() {
         assert!(poll().is_ready());
         growth
     };
-    // Half a byte for each poll; the rest of the process is in it.
+    // Less than half a byte per poll, the growth of the rest of the process included.
     assert!(growth <= 1 << 20, "{growth} bytes");
     let profile = w.finish(session);
     let ns = 3 * (POLLS - 1);

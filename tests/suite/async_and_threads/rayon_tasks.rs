@@ -44,7 +44,7 @@ fn a_parallel_iterators_items_are_inside_where_their_thread_was() {
     let w = world();
     let (w, pool) = (&w, pool(2));
     let session = w.session();
-    // Neither thread takes an item without the other, so that each has half of them.
+    // The threads meet at a barrier for each item, so that each of them takes half.
     let meet = Barrier::new(2);
     spread(|| {
         pool.install(|| {
@@ -55,7 +55,7 @@ fn a_parallel_iterators_items_are_inside_where_their_thread_was() {
         });
     });
     let profile = w.finish(session);
-    // The caller's thread waits, and is in no span of the pool's.
+    // The caller's thread only waits; spans of the pool are not nested in its span.
     assert_eq!(node(&profile, &["spread"]).calls, 2);
     assert_eq!(
         node(&profile, &["spread", "item"]).calls,
@@ -91,7 +91,7 @@ fn what_a_scope_runs_on_its_own_thread_is_inside_the_span_around_it() {
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "fan"), (1, 311, 11));
     assert_eq!(cpu_times(&profile, "scoped"), (3, 300, 300));
-    // The first kernel comes 100 after its start event, on an idle stream.
+    // The first kernel starts 100 after its start event, because the stream is idle.
     assert_eq!(gpu_times(&profile, "scoped"), (3, 3_100, 3_100));
     assert_eq!(gpu_times(&profile, "fan"), (1, 3_110, 10));
     assert_eq!(node(&profile, &["fan", "scoped"]).calls, 3);
@@ -110,7 +110,7 @@ fn right(w: &World, inside: impl FnOnce()) {
     w.cpu(5);
 }
 
-/// A task that has nothing to do with who waits meanwhile.
+/// A task that is unrelated to the thread that waits meanwhile and runs it.
 #[gpu_profile]
 fn other(w: &World, stream: &Arc<CudaStream>) {
     w.cpu(100);
@@ -165,15 +165,17 @@ fn a_task_that_a_waiting_thread_runs_is_inside_the_span_that_waits() {
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "left"), (1, 10, 10));
     assert_eq!(cpu_times(&profile, "other"), (1, 100, 100));
-    // On its own thread it saw the left half and the task go by.
+    // The right half lasts as long as the left half and the task together, which ran on the other
+    // thread meanwhile.
     assert_eq!(cpu_times(&profile, "right"), (1, 115, 115));
-    // The task's time is not its own: what is left is the right half's last part.
+    // The task is nested in `waiting`: the self time of `waiting` is only the last part of the
+    // right half.
     assert_eq!(cpu_times(&profile, "waiting"), (1, 115, 5));
     assert_eq!(node(&profile, &["waiting", "left"]).calls, 1);
     assert_eq!(node(&profile, &["waiting", "other"]).calls, 1);
     assert_eq!(node(&profile, &["right"]).calls, 1);
     assert_eq!(profile.tree.len(), 4);
-    // Both are from event to event on one stream, and the task's is not the waiting span's own.
+    // Both GPU times are on one stream; the task's time is not part of the self time of `waiting`.
     assert_eq!(gpu_times(&profile, "other"), (1, 1_100, 1_100));
     assert_eq!(gpu_times(&profile, "waiting"), (1, 1_110, 10));
     assert_eq!(profile.diagnostics.misnested, 0);
@@ -219,12 +221,11 @@ fn a_recursion_over_all_threads_counts_every_call_once() {
         (profile.diagnostics.misnested, profile.diagnostics.dropped),
         (0, 0)
     );
-    // One function: the top and what is inside, however the threads took the halves from each
-    // other.
+    // It is one function: one root and nested calls, however the threads divided the halves.
     let top: Vec<_> = (profile.tree.iter())
         .filter(|node| node.parent.is_none())
         .collect();
     assert_eq!(top.len(), 1);
-    // However many of them: all time is in these alone.
+    // All CPU time is in these nodes, however many there are.
     assert_eq!(top[0].cpu_total_ns, halves.cpu.total_ns);
 }

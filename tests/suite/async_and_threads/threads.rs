@@ -25,7 +25,7 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// What a thread that outlives the test needs.
+/// What a thread needs that outlives its test.
 #[derive(Clone)]
 struct Place {
     sim: Sim,
@@ -66,8 +66,8 @@ fn open_while(p: &Place, entered: &Sender<()>, go_on: &Receiver<()>) {
     p.sim.advance(10);
 }
 
-/// Runs one thread after another, so that the shared clock is everybody's own. Returns when the GPU
-/// is through.
+/// Runs one thread after another, so that only one thread advances the shared clock at a time.
+/// Returns when the GPU has finished.
 fn in_turn(p: &Place, threads: u64) {
     let streams: Vec<_> = (0..threads).map(|_| p.gpu.another_stream()).collect();
     for (stream, ns) in streams.iter().zip((100..).step_by(100)) {
@@ -87,7 +87,7 @@ fn the_same_function_on_many_ended_threads() {
     let session = w.session();
     in_turn(&p, 8);
     let profile = w.finish(session);
-    // 100 + 200 + … + 800 and 1 inside each.
+    // 100 + 200 + … + 800, and 1 in the nested span of each.
     assert_eq!(cpu_times(&profile, "work"), (8, 3_608, 3_600));
     assert_eq!(cpu_times(&profile, "inner"), (8, 8, 8));
     let work = function(&profile, "work");
@@ -95,10 +95,10 @@ fn the_same_function_on_many_ended_threads() {
         (work.threads, work.cpu.min_ns, work.cpu.max_ns),
         (8, 101, 801)
     );
-    // An idle stream each: the CPU time before the kernel is in the pair.
+    // Each thread has an idle stream, so the CPU time before the kernel is between the events.
     assert_eq!(gpu_times(&profile, "work"), (8, 39_600, 39_600));
     assert_eq!(gpu(&profile, "work").times.max_ns, 8_800);
-    // One tree.
+    // The trees of all threads are merged into one.
     assert_eq!(profile.tree.len(), 2);
     let top = node(&profile, &["work"]);
     assert_eq!(
@@ -166,14 +166,14 @@ fn a_thread_that_lives_on_idle_is_reported_and_so_is_what_it_does_later() {
     assert_eq!(function(&profile, "work").threads, 2);
     assert_eq!(gpu(&profile, "work").timed_calls, 3);
 
-    // The next session counts it from zero.
+    // In the next session the thread's calls count from zero.
     let session = w.session();
     run(7);
     drop(order);
     worker.join().expect("no panic");
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "work"), (1, 8, 7));
-    // The thread has ended, its stream has not.
+    // The thread has ended; its stream still exists, so its last call is timed.
     assert_eq!(gpu(&profile, "work").timed_calls, 1);
     drop(stream);
     assert_eq!(function(&profile, "work").threads, 1);
@@ -192,8 +192,8 @@ fn a_detached_thread_counts_before_and_after_its_end() {
         }
     }));
     finished.recv().expect("the thread answers");
-    // It may be ending at this very moment; its counters pass from one place to the other, and are
-    // never in both.
+    // The thread may be ending at this moment: its counters move to the list of ended threads and
+    // are never counted twice.
     for _ in 0..1_000 {
         let now = session.snapshot();
         assert_eq!(cpu_times(&now, "work"), (1, 101, 100));
@@ -202,7 +202,7 @@ fn a_detached_thread_counts_before_and_after_its_end() {
     assert_eq!(cpu_times(&w.finish(session), "work").0, 1);
 }
 
-/// Waits until `thread` is through, whose work is on that thread and not here.
+/// Waits until `thread` has ended; its calls belong to that thread and not to this one.
 #[gpu_profile]
 fn starts(p: &Place, _stream: &Arc<CudaStream>, thread: impl FnOnce()) {
     p.sim.advance(20);
@@ -210,7 +210,7 @@ fn starts(p: &Place, _stream: &Arc<CudaStream>, thread: impl FnOnce()) {
     p.sim.advance(2);
 }
 
-/// It has the stream of the span around it, where there is one.
+/// It inherits the stream of the enclosing span, if there is one.
 #[gpu_profile]
 fn inherits(p: &Place) {
     p.sim.advance(3);
@@ -245,7 +245,8 @@ fn a_thread_is_outside_of_the_span_that_started_it() {
         let session = w.session();
         starts(&p, &p.gpu.stream, thread);
         let profile = w.finish(session);
-        // All that passes there passes here too, where a thread waits for it.
+        // The clock is shared: this thread waits, so the other thread's time passes in its span
+        // too.
         assert_eq!(cpu_times(&profile, "starts"), (1, 126, 126), "{form}");
         assert_eq!(cpu_times(&profile, "work"), (1, 101, 100), "{form}");
         assert_eq!(cpu_times(&profile, "inherits"), (1, 3, 3), "{form}");
@@ -268,7 +269,7 @@ fn spans_open_on_two_threads_at_once_do_not_mix() {
         let p = &p;
         let other = scope.spawn(move || open_while(p, &entered, &go_on));
         is_in.recv().expect("the thread answers");
-        // All this passes while the other thread's span is open, and is no child of it.
+        // This call is made while the other thread's span is open, and is not nested in it.
         work(p, &p.gpu.stream, 1_000);
         go.send(()).expect("the thread waits");
         other.join().expect("no panic");
@@ -302,8 +303,7 @@ fn counts_stay_exact_without_any_order_between_threads() {
     let calls = THREADS as u64 * CALLS;
     assert_eq!((work.calls, work.threads), (calls, THREADS as u32));
     assert_eq!(function(&profile, "inner").calls, calls);
-    // All of them could be under way at once: each thread has room for 4 096, the context for 16
-    // 384.
+    // All calls may be in flight at once: a thread has room for 4,096, the context for 16,384.
     assert_eq!(
         gpu(&profile, "work").timed_calls,
         calls,

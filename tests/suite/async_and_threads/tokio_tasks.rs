@@ -31,7 +31,7 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// What a task owns.
+/// What each task owns.
 #[derive(Clone)]
 struct Place {
     sim: Sim,
@@ -53,13 +53,14 @@ fn runtime(workers: usize) -> Runtime {
     runtime.expect("threads are to be had")
 }
 
-/// Runs `future` as a task of its own.
+/// Spawns `future` as a task and waits for it.
 fn run(runtime: &Runtime, future: impl Future<Output = ()> + Send + 'static) {
     let task = runtime.spawn(future);
     runtime.block_on(task).expect("no panic");
 }
 
-/// Passes `ns` after each poll of `future` but the last: wall time, and nobody's CPU time.
+/// Advances the clock by `ns` after each poll of `future` except the last: wall time that is no
+/// call's CPU time.
 async fn apart<F: Future>(p: Place, ns: u64, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|cx| {
@@ -78,7 +79,7 @@ fn wall(profile: &Profile, name: &str) -> u64 {
     wall.expect("an async function has a wall time").total_ns
 }
 
-/// How many places the call tree has; none of them is a call out of order.
+/// The number of nodes of the call tree, of which none was entered out of order.
 fn places(profile: &Profile) -> usize {
     assert_eq!(profile.diagnostics.misnested, 0);
     profile.tree.len()
@@ -112,7 +113,7 @@ fn nested_calls_in_a_task() {
     assert_eq!(cpu_times(&profile, "request"), (1, 361, 11));
     assert_eq!(wall(&profile, "stage"), 350 + 3 * 5_000);
     assert_eq!(wall(&profile, "request"), 361 + 3 * 5_000);
-    // From the first poll to the end of the last.
+    // From the start of the first poll to the end of the last.
     assert_eq!(gpu_times(&profile, "stage"), (1, 15_350, 15_350));
     assert_eq!(gpu_times(&profile, "request"), (1, 15_361, 11));
     assert_eq!(node(&profile, &["request", "stage"]).calls, 1);
@@ -149,7 +150,7 @@ fn joined_calls_do_not_mix() {
     assert_eq!(cpu_times(&profile, "ticks"), (1, 30, 30));
     assert_eq!(cpu_times(&profile, "tocks"), (1, 5_000, 5_000));
     assert_eq!(cpu_times(&profile, "both"), (1, 5_030, 0));
-    // Three rounds of both, and two of the second alone, which began 10 later.
+    // Both take part in three rounds, the second alone in two more; it started 10 later.
     assert_eq!(wall(&profile, "ticks"), 3 * 1_017);
     assert_eq!(wall(&profile, "tocks"), 3 * 1_017 + 2 * 1_007 - 10);
     assert_eq!(wall(&profile, "both"), 3 * 1_017 + 2 * 1_007);
@@ -178,7 +179,7 @@ fn who_loses_a_select_is_one_call_of_the_time_it_had() {
     assert_eq!(cpu_times(&profile, "tocks"), (1, 3_000, 3_000));
     assert_eq!(cpu_times(&profile, "either"), (1, 3_530, 500));
     assert_eq!(wall(&profile, "ticks"), 3 * 1_017);
-    // Begun 10 later, dropped when the other was done.
+    // It started 10 later and was dropped when the other was ready.
     assert_eq!(wall(&profile, "tocks"), 3 * 1_017 - 10);
     assert_eq!(wall(&profile, "either"), 3 * 1_017 + 500);
     assert_eq!(node(&profile, &["either", "tocks"]).calls, 1);
@@ -194,7 +195,7 @@ async fn never(p: &Place, stream: &Arc<CudaStream>) {
 
 #[gpu_profile(cpu)]
 async fn impatient(p: Place) {
-    // Longer than a busy machine takes to come to the first poll.
+    // Longer than a busy machine takes until the first poll.
     let limit = Duration::from_millis(500);
     let ended = tokio::time::timeout(limit, never(&p, &p.gpu.stream)).await;
     assert!(ended.is_err());
@@ -216,7 +217,7 @@ fn a_call_that_runs_out_of_time_ends_then() {
     assert_eq!(places(&profile), 2);
 }
 
-/// Ends on another worker than it began on: that one is kept busy meanwhile.
+/// Ends on another worker than the one it began on, which is kept busy meanwhile.
 async fn elsewhere() {
     let first = thread::current().id();
     let arrived = Arc::new(AtomicBool::new(false));
@@ -228,7 +229,7 @@ async fn elsewhere() {
                 thread::yield_now();
             }
         }));
-        // Ready to go on at once, behind the task above. (tokio's own `yield_now` waits until its
+        // Wakes at once, queued behind the task above. (tokio's own `yield_now` waits until its
         // worker has nothing to do.)
         let mut yielded = false;
         poll_fn(|cx| match std::mem::replace(&mut yielded, true) {
@@ -267,7 +268,7 @@ fn a_task_that_goes_on_on_another_worker_stays_one_call() {
     assert_eq!(cpu_times(&profile, "moves"), (1, 80, 70));
     assert_eq!(cpu_times(&profile, "leaf"), (2, 10, 10));
     assert_eq!(wall(&profile, "moves"), 80);
-    // Begun on one thread, ended on another; the kernel comes after 80.
+    // The call began on one thread and ended on another; its kernel starts after 80.
     assert_eq!(gpu_times(&profile, "moves"), (1, 2_080, 2_080));
     assert_eq!(function(&profile, "moves").threads, 1);
     assert_eq!(function(&profile, "leaf").threads, 2);
@@ -312,7 +313,7 @@ fn a_task_is_inside_no_span_of_who_spawned_it() {
     assert_eq!(cpu_times(&profile, "job"), (1, 200, 200));
     assert_eq!(cpu_times(&profile, "orders"), (1, 13, 13));
     assert_eq!(wall(&profile, "orders"), 213);
-    // The thread waited for 200 in `block_on`, outside of every poll.
+    // The thread waited in `block_on` for 200, outside every poll.
     assert_eq!(cpu_times(&profile, "waits"), (1, 214, 201));
     assert_eq!(node(&profile, &["waits", "orders"]).calls, 1);
     assert_eq!(node(&profile, &["job"]).calls, 1);

@@ -153,7 +153,7 @@ fn a_stated_stream_wins_over_the_arguments() {
         stream: w.gpu.another_stream(),
         other: w.gpu.another_stream(),
     };
-    // `other` is busy: a pair on it holds no CPU time.
+    // `other` is busy, so no CPU time is between two events on it.
     let session = w.session();
     w.gpu.kernel_on(&model.other, 100_000);
     model.by_ref(&w);
@@ -164,7 +164,7 @@ fn a_stated_stream_wins_over_the_arguments() {
     assert_eq!(gpu_times(&profile, "Model::by_ref"), (1, NS, NS));
     assert_eq!(gpu_times(&profile, "Model::stated_field"), (1, 0, 0));
     assert_eq!(gpu_times(&profile, "Model::stated_value"), (1, 0, 0));
-    // From the start on `stream`, at 3 000, to the end on `other`, at 100 000.
+    // From the start event on `stream`, at 3,000, to the end event on `other`, at 100,000.
     assert_eq!(
         gpu_times(&profile, "Model::stated_both"),
         (1, 97_000, 97_000)
@@ -279,15 +279,15 @@ fn the_search_goes_on_where_a_value_has_no_stream_at_present() {
     let (idle, busy) = (w.gpu.another_stream(), w.gpu.another_stream());
     let lazy = Lazy::default();
     let session = w.session();
-    // A pair on a busy stream holds no CPU time.
+    // On a busy stream no CPU time is between two events.
     w.gpu.kernel_on(&busy, 100_000);
     searched(&w, &lazy, &idle);
-    // Neither an enclosing span nor a default stream.
+    // There is neither an enclosing span nor a default stream.
     last(&w, &lazy);
     with_stream(&lazy, || last(&w, &lazy));
     encloses(&idle, || {
         last(&w, &lazy);
-        // The default stays the enclosing span's.
+        // The default is still the enclosing span's stream.
         with_stream(&lazy, || last(&w, &lazy));
         stated(&w, &lazy, &busy);
         scoped(&w, &lazy);

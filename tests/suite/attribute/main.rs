@@ -1,7 +1,7 @@
 //! Promise: the attribute registers each function with its name, settings and stream, and the code
 //! that it generates triggers no lint of the caller.
 
-// A lint of `strict_caller` that only a crate can turn on.
+// A lint for `strict_caller` that can only be set for a whole crate.
 #![deny(non_ascii_idents)]
 
 mod has_stream_types;

@@ -194,8 +194,8 @@ fn what_carries_no_stream_is_cpu_only() {
     let w = world();
     let s = &w.gpu.stream;
     let session = w.session();
-    // `_` binds nothing; a generic parameter without the bound has no stream as far as the
-    // attribute sees.
+    // `_` binds nothing; a generic parameter without the bound `HasStream` has no stream for the
+    // attribute.
     underscore(&w, s);
     unbound(&w, s);
     optional(&w, None);
@@ -216,7 +216,7 @@ fn the_first_argument_that_has_one_unless_another_is_stated() {
     let (idle, busy) = (w.gpu.another_stream(), w.gpu.another_stream());
     let floats = idle.alloc_zeros::<f32>(4).expect("memory");
     let session = w.session();
-    // A pair on a busy stream holds no CPU time.
+    // On a busy stream no CPU time is between two events.
     w.gpu.kernel_on(&busy, 100_000);
     two_streams(&w, &floats, &busy);
     second_stated(&w, &floats, &busy);

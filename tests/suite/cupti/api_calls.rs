@@ -94,7 +94,7 @@ fn launch_latency_is_from_the_call_to_the_kernel() {
         .launch_latency
         .as_ref()
         .expect("there were launches");
-    // The second waits for the first: launched at 50, it begins at 1 050.
+    // The second kernel waits for the first: launched at 50, it starts at 1,050.
     assert_eq!(
         (latency.calls, latency.min_ns, latency.max_ns),
         (2, 50, 1_000)

@@ -71,7 +71,7 @@ fn a_future_that_moves_takes_its_kernels_along() {
         ),
         (2, 14)
     );
-    // The GPU ran others' kernels in between.
+    // Between the polls the GPU ran other tasks' kernels, which are idle time of this call.
     assert_eq!(work(&profile, "in_parts").idle_ns, Some(607));
 }
 

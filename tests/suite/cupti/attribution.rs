@@ -64,7 +64,7 @@ fn kernels_belong_to_the_innermost_function() {
     assert_eq!(kernels(&profile, "outer"), [("saxpy", 2, 110)]);
     assert_eq!(kernels(&profile, "inner"), [("saxpy", 2, 2_000)]);
     assert_eq!(all_kernels(&profile), (4, 2_110));
-    // One stream without a gap: busy as long as the span.
+    // One stream without gaps: the busy time equals the span.
     assert_eq!(busy(&profile, "outer"), (2_110, 1, 4, 4));
     assert_eq!(busy(&profile, "inner"), (2_000, 2, 2, 2));
     assert_eq!(gpu_times(&profile, "outer").1, 2_110);
@@ -135,7 +135,7 @@ fn each_thread_is_in_calls_of_its_own() {
     assert_eq!(function(&profile, "inner").threads, 4);
 }
 
-/// Each thread has a buffer of its own, and keeps it while its kernel is not over.
+/// Each thread fills its own buffer, and CUPTI holds the buffer until its kernel has ended.
 fn forty_threads_at_once_lose_nothing() {
     let t = tier();
     let streams: Vec<_> = (0..40).map(|_| t.gpu.another_stream()).collect();
@@ -172,8 +172,8 @@ fn what_ran_outside_is_told_as_such() {
     assert_eq!(kernels(&profile, "inner"), [("saxpy", 1, 1_000)]);
 }
 
-/// A panic ends spans, and one that is never dropped ends with the next around it: what comes after
-/// is outside of both.
+/// A panic ends spans, and a span that is never dropped ends with its enclosing span: later
+/// launches are outside both.
 fn spans_that_end_out_of_turn_leave_nothing_behind() {
     let t = tier();
     let session = t.session();

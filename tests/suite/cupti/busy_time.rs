@@ -82,7 +82,7 @@ fn events_are_rare_on_short_calls_unless_every_call_is_asked_for() {
         .expect("as before");
     assert_eq!(session.snapshot().diagnostics.sampling, Sampling::EveryCall);
     t.finish(session);
-    // Without CUPTI nothing is left out by itself.
+    // Without CUPTI every call is timed by default.
     let session = gpuprof::Session::builder().start().expect("as before");
     assert_eq!(session.snapshot().diagnostics.sampling, Sampling::EveryCall);
     t.w.finish(session);

@@ -32,7 +32,7 @@ fn program(scenario: &str) -> ExitCode {
             (0..count).for_each(|_| launch(&w));
             w.gpu.stream.synchronize().expect("synchronize");
         }
-        // Nobody lets the virtual clock go on: nothing of it is ever over.
+        // The virtual clock stands still, so no kernel ends.
         "queued" => (0..count).for_each(|_| launch(&w)),
         "reset" => {
             (0..10).for_each(|_| launch(&w));
@@ -42,7 +42,7 @@ fn program(scenario: &str) -> ExitCode {
             (0..count).for_each(|_| launch(&w));
             w.gpu.stream.synchronize().expect("synchronize");
         }
-        // No record tells of anything but these.
+        // These calls and kernels are the only source of records.
         "outside" => {
             on_the_cpu();
             let event = w.gpu.context.new_event(None).expect("event");
@@ -55,8 +55,8 @@ fn program(scenario: &str) -> ExitCode {
         }
         "after the end" => {
             let _ = CUPTI.set(cupti);
-            // Before gpuprof has its own, so that it runs after that.
-            // SAFETY: the handler takes nothing and does not unwind.
+            // Registered before gpuprof's handler, so it runs after that one. SAFETY: the handler
+            // takes nothing and does not unwind.
             unsafe { libc::atexit(after_the_end) };
             launch(&w);
             w.gpu.stream.synchronize().expect("synchronize");
@@ -66,7 +66,7 @@ fn program(scenario: &str) -> ExitCode {
         _ => panic!("no scenario {scenario}"),
     }
     println!("{}", w.sim.now());
-    // gpuprof adds none.
+    // gpuprof adds no such call.
     for symbol in [
         "cuCtxSynchronize",
         "cuStreamSynchronize",
@@ -79,7 +79,7 @@ fn program(scenario: &str) -> ExitCode {
 
 static CUPTI: OnceLock<simcupti::Cupti> = OnceLock::new();
 
-/// A program's own work goes on while libraries shut down.
+/// The program launches work while libraries shut down.
 extern "C" fn after_the_end() {
     let cupti = CUPTI.get().expect("it is set");
     cupti.reset_calls();
@@ -97,7 +97,7 @@ fn finished(w: &World) {
     println!("{}", profile.cupti.expect("it runs").records > 0);
 }
 
-/// A child in which only the forking thread lives.
+/// Forks; in the child only the forking thread exists.
 fn fork(w: &World) {
     launch(w);
     w.gpu.stream.synchronize().expect("synchronize");

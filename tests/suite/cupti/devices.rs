@@ -76,7 +76,7 @@ fn two_devices_have_no_idle_time_in_common() {
     let mut devices: Vec<_> = devices.map(|kernel| kernel.device).collect();
     devices.sort_unstable();
     assert_eq!(devices, [0, 1]);
-    // Its own span is on one device.
+    // The call has kernels on two devices, but its span is on one.
     assert_eq!(work(&profile, "with_another_inside").idle_ns, None);
     assert_eq!(work(&profile, "on_one").idle_ns, Some(0));
 }

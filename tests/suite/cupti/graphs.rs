@@ -34,7 +34,7 @@ fn every_node_of_a_replay_belongs_to_the_function_around_the_launch() {
     t.sim.set_call_ns("cuGraphLaunch", 100);
     let stream = t.gpu.another_stream();
     let session = t.session();
-    // layer, a kernel, layer.
+    // The graph is layer, a kernel, layer.
     let graph = Graph::new(capture(&stream, || model(&t, &stream)));
     replay(&t, &graph);
     replay(&t, &graph);
@@ -42,11 +42,13 @@ fn every_node_of_a_replay_belongs_to_the_function_around_the_launch() {
     assert_eq!(kernels(&profile, "replay"), [("saxpy", 6, 6_000)]);
     let kernel = &work(&profile, "replay").kernels[0];
     assert_eq!(kernel.graph_calls, 6);
-    // Of each launch the first node alone; the second waits for the first replay.
+    // Only the first node of each launch has a launch latency; the second launch waits for the
+    // first.
     assert_eq!(kernel.launch_latency.calls, 2);
     assert!(kernel.launch_latency.max_ns >= 2_900, "{kernel:?}");
     assert_eq!(busy(&profile, "replay"), (6_000, 2, 6, 6));
-    // Marked `graph`, they have replays, but no kernels of their own.
+    // Functions marked `graph` have replays; their kernels belong to the function that launches the
+    // graph.
     assert!(kernels(&profile, "layer").is_empty());
     assert_eq!(work(&profile, "layer").idle_ns, None);
     let launches = &work(&profile, "model").api[0];
@@ -61,7 +63,7 @@ fn what_is_captured_is_not_waited_for() {
     let t = tier();
     let stream = t.gpu.another_stream();
     let session = t.session();
-    // Without a stream that gpuprof knows of.
+    // The captured function has no stream that gpuprof knows.
     let graph = capture(&stream, || {
         t.gpu.kernel_on(&stream, 1_000);
         plain(&t, &stream);
@@ -71,7 +73,7 @@ fn what_is_captured_is_not_waited_for() {
     let profile = t.finish(session);
     drop(graph);
     assert_eq!(kernels(&profile, "plain"), [("saxpy", 1, 1_000)]);
-    // The captured call is none of those that kernels are divided by.
+    // The captured call is not among the calls that busy time is averaged over.
     assert_eq!(busy(&profile, "plain"), (1_000, 1, 1, 1));
     assert_eq!(function(&profile, "plain").captured_calls, 1);
 }

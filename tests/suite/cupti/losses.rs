@@ -56,28 +56,28 @@ fn calls_that_end_faster_than_they_are_taken_note_of_are_counted() {
     assert_eq!(work(&profile, "quick").busy_calls + lost, calls);
 }
 
-/// A call keeps 65,536 intervals apart; of more the earlier half is only a sum.
+/// A call stores 65,536 intervals; beyond that the earlier half is reduced to its length.
 fn what_comes_when_only_a_sum_is_left_is_late() {
     let t = tier();
     let (long, short) = (t.gpu.another_stream(), t.gpu.another_stream());
     let session = t.session();
     two_streams(&t, &long, &short, 80_000);
-    // All but what waits in one buffer with the long one, which is not over, belong to their call:
-    // a record that was read may still wait for the other record of its launch.
+    // Most short kernels are attributed by now. The others are in the buffer of the long kernel,
+    // which has not ended, or wait for the API record of their launch.
     until(|| work(&session.snapshot(), "two_streams").launches > 70_000);
     let profile = t.finish_unchecked(session);
-    // The long one, and the short ones that came with it.
+    // Late are the long kernel and the short ones in its buffer.
     let late = cupti(&profile).late_records;
     assert!((1..5_000).contains(&late), "{late}");
     let (busy_ns, calls, _, launches) = busy(&profile, "two_streams");
     assert_eq!((calls, launches), (1, 80_001));
-    // The sum of some of the short ones is in it twice, and nothing more.
+    // The busy time may count some of the short kernels twice, and nothing else.
     let short_ns = 80_000 * 10;
     assert!(busy_ns > 1_000_000_000 && busy_ns <= 1_000_000_000 + short_ns);
     assert_eq!(kernels(&profile, "two_streams")[0].1, 80_001);
 }
 
-/// 65,536 ended calls are kept open.
+/// 65,536 ended calls stay open for late records.
 fn what_comes_when_its_call_is_closed_is_late() {
     let t = tier();
     let session = t.session();
@@ -89,8 +89,7 @@ fn what_comes_when_its_call_is_closed_is_late() {
     assert_eq!(busy(&profile, "one"), (1_000_000, 1, 1, 1));
 }
 
-/// What nobody waits for any more is counted all the same: a kernel whose record was dropped, long
-/// ago.
+/// A launch whose kernel record was dropped counts as unfinished once gpuprof stops waiting for it.
 fn what_was_waited_for_long_enough_is_unfinished() {
     let t = tier();
     let session = t.session();

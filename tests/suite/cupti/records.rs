@@ -40,7 +40,7 @@ fn run(t: &Tier) {
     }
 }
 
-/// What must be the same, however the records come.
+/// What must be equal for every order of records.
 #[derive(Debug, PartialEq)]
 struct Told<'a> {
     inner: Vec<(&'a str, u64, u64)>,
@@ -70,7 +70,7 @@ fn order_and_buffers_make_no_difference() {
     for by_runtime in [false, true] {
         t.cupti.launch_by_runtime(by_runtime);
         for order in orders {
-            // No more buffers than there may be, and cut between the records of one call.
+            // Within the limit of buffers; 16 and 25 separate records of one call.
             for records in [0, 16, 25] {
                 t.cupti.set_order(order);
                 t.cupti.split(records);

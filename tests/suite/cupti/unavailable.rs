@@ -25,7 +25,7 @@ fn inner(w: &World) {
 
 fn program(scenario: &str) -> ExitCode {
     let w = world();
-    // Without it there is nothing to be found, but on a machine that has a toolkit.
+    // Without the simulated libcupti none is found, except on a machine with a CUDA toolkit.
     let cupti = (scenario != "without libcupti").then(support::cupti_from_environment::install);
     match scenario {
         "session" => {

@@ -63,7 +63,7 @@ fn a_reset_forgets_what_was_launched_before_also_where_its_records_come_after() 
     assert_eq!(kernels(&profile, "step"), [("saxpy", 1, 300)]);
     assert_eq!(busy(&profile, "step"), (300, 1, 1, 1));
     assert_eq!(all_kernels(&profile), (1, 300));
-    // The launch, and the wait at the end.
+    // The calls are the launch and the final synchronization.
     let calls: u64 = profile.api.iter().map(|call| call.times.calls).sum();
     assert_eq!(calls, 2, "{:?}", profile.api);
 }
@@ -95,7 +95,7 @@ fn sessions_know_nothing_of_each_other() {
         step(&t, &t.gpu.stream, 5_000);
         t.synchronize();
     }
-    // One that does not ask for it has nothing of it.
+    // A session without CUPTI has no CUPTI data.
     let session = t.w.session();
     step(&t, &t.gpu.stream, 100);
     let profile = t.w.finish(session);
@@ -133,7 +133,7 @@ fn under_a_schedule_active_steps_count() {
         })
         .start();
     let session = session.expect("no other session is open");
-    // wait, warm-up, active, active; twice; then nothing more.
+    // Each cycle is wait, warm-up, active, active. After two cycles nothing is measured.
     for number in 1..=10 {
         step(&t, &t.gpu.stream, 100 * number);
         t.gpu.kernel(1);
@@ -151,7 +151,7 @@ fn under_a_schedule_active_steps_count() {
     for (cycle, ns) in cycles.iter().zip([700, 1_500]) {
         assert_eq!(busy(cycle, "step"), (ns, 2, 2, 2));
         assert_eq!(kernels(cycle, "step"), [("saxpy", 2, ns)]);
-        // Also what ran outside, and every launch.
+        // Kernels outside spans, and every launch, count in their cycle.
         assert_eq!(
             (cupti(cycle).unattributed, cupti(cycle).unattributed_ns),
             (2, 2)
@@ -160,7 +160,7 @@ fn under_a_schedule_active_steps_count() {
         assert_eq!(launches(&work(cycle, "step").api), 2);
         assert_eq!(cupti(cycle).unfinished, 0);
     }
-    // What was read for the one is not told of the other.
+    // Records of one cycle are not counted in the other.
     let records = |profile| cupti(profile).records;
     let of_cycles = cycles.iter().map(records).sum::<u64>();
     assert!(of_cycles <= records(&profile), "{of_cycles}");
@@ -214,9 +214,10 @@ fn what_is_lost_in_a_cycle_is_told_there_and_in_no_other() {
 fn what_comes_after_its_cycle_is_unfinished_there_and_whole_in_the_sum() {
     let t = tier();
     let stream = t.gpu.another_stream();
-    // The kernel's record stays back until it is over; that of its call does not.
+    // With one record per buffer, the kernel's record is held until the kernel ends; its call's
+    // record is not.
     t.cupti.split(1);
-    // The buffer that is open is not split.
+    // The limit applies to later buffers, so the open one is returned first.
     t.finish(t.session());
     let (profile, cycles) = cycles_of(&t, 4, |number| {
         step(&t, &t.gpu.stream, 100);

@@ -76,7 +76,7 @@ fn capture(stream: &Arc<CudaStream>, mode: Mode, inside: impl FnOnce()) -> CudaG
         .expect("a graph")
 }
 
-/// How long the graph takes on an idle stream, each event node in it counted as 100 ns.
+/// The duration of the graph on an idle stream, with 100 ns for each event node.
 fn duration(w: &World, stream: &Arc<CudaStream>, graph: &CudaGraph) -> u64 {
     w.gpu.context.synchronize().expect("synchronize");
     w.sim.set_event_ns(100);
@@ -97,7 +97,7 @@ fn captured_calls_are_counted_and_leave_nothing_in_the_graph() {
         let graph = capture(&stream, mode, || model(&w, &stream));
         assert_eq!(w.sim.calls_here("cuEventRecord"), 0);
         assert_eq!(w.sim.calls_here("cuEventRecordWithFlags"), 0);
-        // Two kernels and nothing else.
+        // The graph consists of two kernels.
         assert_eq!(duration(&w, &stream, &graph), 2_000);
         let profile = w.finish(session);
         for (name, calls) in [("model", 1), ("layer", 2)] {
@@ -109,7 +109,7 @@ fn captured_calls_are_counted_and_leave_nothing_in_the_graph() {
             );
             assert_eq!((&function.gpu, function.untimed_calls), (&None, 0));
         }
-        // The CPU times of a capture are real all the same.
+        // CPU times of captured calls are measured as usual.
         assert_eq!(function(&profile, "model").cpu.total_ns, 20);
         assert_eq!(profile.diagnostics.errors, []);
     }
@@ -125,7 +125,7 @@ fn a_capture_succeeds_in_each_mode_with_spans_on_another_thread() {
             let (w, free) = (&w, &free);
             scope.spawn(move || {
                 for () in go_on {
-                    // Enough to have events made, polled and read meanwhile.
+                    // Enough calls that events are created, polled and read during the capture.
                     (0..100).for_each(|_| model(w, free));
                     done.send(()).expect("the test waits");
                 }
@@ -138,8 +138,8 @@ fn a_capture_succeeds_in_each_mode_with_spans_on_another_thread() {
             let graph = capture(&captured, mode, || {
                 spans_elsewhere();
                 model(w, &captured);
-                // The clock reaches what was launched there: the resolver has much to read while
-                // the capture goes on.
+                // The clock passes the other thread's kernels, so the resolver reads many events
+                // during the capture.
                 w.cpu(1_000_000);
                 until(|| w.sim.calls("cuEventElapsedTime_v2") >= 400);
                 spans_elsewhere();
@@ -165,7 +165,7 @@ fn another_stream_is_timed_while_this_thread_captures() {
         let session = w.session();
         let graph = capture(&captured, mode, || {
             layer(&w, &captured);
-            // More at once than the pool holds: events are made during the capture.
+            // More open spans than the pool has pairs: events are created during the capture.
             fn nested(w: &World, stream: &Arc<CudaStream>, depth: u32) {
                 scope!("nested", stream);
                 if depth > 0 {
@@ -214,7 +214,7 @@ fn a_whole_capture_inside_a_span_is_part_of_its_time() {
         replay(&graph, &stream);
     });
     let profile = w.finish(session);
-    // The captured layer took no time on the stream, the replays did.
+    // The captured layer took no time on the stream; the replays did.
     assert_eq!(gpu_times(&profile, "around"), (1, 2_000, 0));
     assert_eq!(gpu_times(&profile, "replay"), (2, 2_000, 2_000));
     assert_eq!(function(&profile, "layer").captured_calls, 1);
@@ -226,7 +226,7 @@ fn of_several_streams_one_that_is_captured_suffices() {
     let session = w.session();
     on_both(&w, &a, &b);
     let graph = capture(&a, MODES[1], || on_both(&w, &a, &b));
-    // The other way round: the first stream's start event is given back.
+    // With the streams exchanged, gpuprof returns the first stream's start event to the pool.
     let other = capture(&b, MODES[1], || on_both(&w, &a, &b));
     assert_eq!(duration(&w, &a, &graph), 1_000);
     let before = w.sim.now();
@@ -281,8 +281,8 @@ fn the_null_stream_beside_a_capture() {
     });
     assert_eq!(duration(&w, &captured, &graph), 1_000);
     let profile = w.finish(session);
-    // Timed where the driver lets it be asked, else counted as captured; it never spoils the
-    // capture.
+    // The call is timed if the driver allows the query of its stream, else counted as captured. It
+    // never invalidates the capture.
     let around = function(&profile, "around");
     let timed = around.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     assert_eq!(timed + around.captured_calls, 1);

@@ -18,12 +18,12 @@ pub(crate) const MODULE: Module = Module::new(
 );
 
 const CAPTURES: u64 = 10_000;
-/// Every so many captures the graph is launched.
+/// The graph is launched once in this many captures.
 const LAUNCHED: u64 = 10;
 
 #[gpu_profile]
 fn outside(w: &World, stream: &Arc<CudaStream>, depth: u32) {
-    // So deep now and then that the pool has to grow.
+    // Occasionally so deep that the pool must grow.
     if depth > 0 {
         outside(w, stream, depth - 1);
     } else {
@@ -58,7 +58,7 @@ fn ten_thousand_captures_succeed_beside_spans() {
                     }
                     outside(w, &free, if round % 64 == 0 { 60 } else { 1 });
                     spans.fetch_add(1, Relaxed);
-                    // The clock is the test's, and it lets the GPU get there.
+                    // Advances the virtual clock past the kernels, so that their events complete.
                     w.cpu(1_000);
                 }
             });

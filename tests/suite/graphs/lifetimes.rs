@@ -21,7 +21,7 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// A graph that one thread at a time uses.
+/// A graph that is used by one thread at a time.
 struct Moved(Graph);
 
 // SAFETY: the simulated driver's graphs may be used by any one thread, and the tests use them one
@@ -49,7 +49,7 @@ fn a_graph_may_be_launched_and_dropped_on_other_threads() {
             .spawn(move || {
                 moved.launch(w, 2_000);
                 moved.launch(w, 3_000);
-                // While all of them are in flight.
+                // Dropped while all launches are in flight.
                 drop(moved);
             })
             .join()
@@ -77,7 +77,7 @@ fn what_a_graph_has_comes_back_when_it_is_gone() {
         let timed = || session.snapshot().diagnostics.untimed.unfinished == 0;
         support::until(timed);
     };
-    // Events that never came back would be replaced in every two hundred rounds.
+    // If events were not returned, every 200 rounds would create new ones.
     let creates_no_event = || {
         w.sim.reset_calls();
         (0..200).for_each(|_| round());
@@ -102,7 +102,8 @@ fn on_a_stream_that_nothing_keeps_no_launch_is_taken_for_a_replay() {
     let session = w.session();
     let inner = Graph::new(capture(&stream, || borrows(&w, &stream, &stream)));
     launch(&w, &inner, 1_000);
-    // It runs nothing: whether it is captured cannot be asked of a stream that may be gone.
+    // The captured launch runs nothing. gpuprof cannot ask the driver whether it was captured: the
+    // borrowed stream may have been destroyed.
     let outer = Graph::new(capture(&stream, || launch(&w, &inner, 1_000)));
     launch(&w, &outer, 2_000);
     borrows(&w, &stream, &stream);
@@ -129,12 +130,12 @@ fn what_outlives_its_graph_records_nothing_that_is_read() {
         let launched = graph.launch_with(|old| old.launch());
         launched.expect("launch");
     };
-    // Given back, it can be taken over again.
+    // After `into_inner` the graph can be wrapped again.
     let _ = known().into_inner();
     let graph = known();
     launch_old(&graph, 1_000);
     let _ = graph.into_inner();
-    // Not given back, its events go into the next one.
+    // After a drop its events are used by the next graph.
     drop(known());
     let new = Graph::new(capture(&stream, || model(&w, &stream)));
     launch(&w, &new, 1_000);

@@ -29,7 +29,7 @@ const MODES: [Mode; 3] = [
     Mode::CU_STREAM_CAPTURE_MODE_RELAXED,
 ];
 
-/// What gpuprof calls and no document calls safe during a capture.
+/// Functions that gpuprof calls and that no documentation declares safe during a capture.
 const OPEN: [&str; 19] = [
     "cuCtxGetDevice",
     "cuCtxGetId",
@@ -52,7 +52,7 @@ const OPEN: [&str; 19] = [
     "cuStreamGetCtx",
 ];
 
-/// All of them count as unsafe while one of these lives.
+/// Declares all of them potentially unsafe until it is dropped.
 struct Worst(Sim);
 
 impl Worst {
@@ -107,14 +107,14 @@ fn nothing_rests_on_what_documents_leave_open() {
         captured.begin_capture(mode).expect("begin");
         layer(&w, &captured);
         in_graph(&w, &captured);
-        // Another graph is launched meanwhile, and taken down.
+        // Another graph is launched and destroyed during the capture.
         let former = Graph::new(former.expect("a graph"));
         former.launch().expect("launch");
         drop(former);
-        // More at once than the pool holds: events are made during the capture, on the thread that
-        // captures.
+        // More open spans than the pool has pairs: events are created during the capture, on the
+        // capturing thread.
         nested(&w, &free, 200);
-        // Contexts that are met for the first time now.
+        // Contexts that gpuprof sees for the first time.
         for (other, tells_context) in &others {
             lent(&other.raw_stream(other.stream, *tells_context), || ());
         }
@@ -170,9 +170,10 @@ fn the_null_stream_beside_the_capture_of_a_blocking_one() {
     for mode in MODES {
         let session = w.session();
         other.with_current(|| {
-            // To ask the null stream anything but whether it captures would spoil the capture.
+            // Any query of the null stream except cuStreamIsCapturing would invalidate the capture.
             capture(other.blocking, mode, || lent(&null, || ()));
-            // One that begins before and ends inside, and one the other way round.
+            // One span starts before the capture and ends in it, another starts in it and ends
+            // after it.
             lent(&null, || {
                 // SAFETY: the stream is alive.
                 unsafe { result::stream::begin_capture(other.blocking, mode) }.expect("begin");

@@ -45,8 +45,8 @@ fn a_driver_that_refuses_to_swap_events_costs_times_and_nothing_else() {
             w.gpu.context.synchronize().expect("synchronize");
             support::until(|| session.snapshot().diagnostics.timed_calls == 1);
         }
-        // The second of the two: the nodes then belong to different pairs, one of which may still
-        // be read.
+        // The second of two calls fails: the two nodes then record events of different pairs, one
+        // of which may not be read yet.
         w.sim.fail("cuGraphExecEventRecordNodeSetEvent", 2, 1, 801);
         launch(&w, &graph, 2_000);
         launch(&w, &graph, 4_000);

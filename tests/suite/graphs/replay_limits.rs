@@ -69,7 +69,7 @@ fn graphs_that_are_not_launched_through_gpuprof_keep_no_more_than_their_share() 
     w.sim.reset_calls();
     let late = Graph::new(capture(&stream, || layer(&w, &stream)));
     assert_eq!(w.sim.calls("cuEventCreate"), 0);
-    // Its events are in another graph by now.
+    // The events of `oldest` are used by another graph by now.
     let oldest = Graph::new(oldest);
     launch(&w, &graph, 1_000);
     launch(&w, &late, 2_000);

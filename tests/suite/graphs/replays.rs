@@ -48,11 +48,12 @@ fn every_replay_is_a_timed_call() {
     layer(&w, &stream);
     let graph = Graph::new(capture(&stream, || model(&w, &stream)));
     w.sim.reset_calls();
-    // The later ones are launched before the earlier have begun.
+    // The later replays are launched before the earlier ones start.
     for ns in [2_000, 3_000, 7_000] {
         launch(&w, &graph, ns);
     }
-    // Two nodes for each captured call, and nothing that waits or goes onto the stream.
+    // Each launch sets two nodes per captured call, and calls nothing that waits or records on the
+    // stream.
     assert_eq!(w.sim.calls("cuGraphExecEventRecordNodeSetEvent"), 3 * 3 * 2);
     for name in ["cuEventRecord", "cuStreamSynchronize", "cuEventSynchronize"] {
         assert_eq!(w.sim.calls(name), 0, "{name}");
@@ -65,7 +66,7 @@ fn every_replay_is_a_timed_call() {
     assert_eq!(gpu_times(&profile, "layer"), (7, 25_010, 25_010));
     let times = &gpu(&profile, "layer").times;
     assert_eq!((times.min_ns, times.max_ns), (1_010, 7_000));
-    // CPU times are of the three calls that were made; the work is that of the seven that ran.
+    // CPU times are of the three calls that were made; the stated work is of the seven that ran.
     assert_eq!(layer.cpu.total_ns, 30);
     assert_eq!(layer.bytes, Some(3_500.0));
     assert_eq!(gpu(&profile, "layer").timed_bytes, Some(3_500.0));
@@ -135,13 +136,14 @@ fn a_window_of_replays_alone_has_no_cpu_times() {
     assert_eq!((layer.calls, layer.replays), (0, 1));
     assert_eq!(gpu_times(&profile, "layer"), (1, 2_000, 2_000));
     let report = profile.to_string();
-    // Nothing has a time on the CPU, so no column is about that.
+    // No function has CPU time, so the CPU columns are omitted.
     assert!(
         report.contains("GPU ─") && !report.contains("CPU ─"),
         "{report}"
     );
 
-    // Not of interest here: neither counted nor timed, and nothing of it shows up later.
+    // The filter excludes the graph's functions: this replay is neither counted nor timed, now or
+    // in later sessions.
     let filtered = gpuprof::Session::builder().filter("^other$").start();
     launch(&w, &graph, 4_000);
     let profile = w.finish(filtered.expect("no other session is open"));
@@ -166,7 +168,7 @@ fn under_sampling_counts_stay_exact_and_parts_go_with_their_whole() {
     assert!((50..150).contains(&timed), "{timed} of 300");
     assert_eq!(gpu(&profile, "layer").timed_calls, 2 * timed);
     assert_eq!(model.untimed.sampled_out, 300 - timed);
-    // All replays are alike, so the estimate is exact.
+    // All replays take the same time, so the estimate is exact.
     assert_eq!(gpu(&profile, "model").times.total_ns, 900_000);
     assert_eq!(gpu(&profile, "model").times.self_ns, 300_000);
 }
@@ -185,7 +187,8 @@ fn a_stream_drawn_into_the_capture_is_timed_there() {
     launch(&w, &graph, 1_000);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "layer"), (1, 1_000, 1_000));
-    // On another stream: as between spans, its time is not taken from what is around it.
+    // The replay is on another stream: as with spans, its time is not subtracted from the enclosing
+    // span.
     assert_eq!(gpu_times(&profile, "around"), (1, 1_000, 1_000));
     assert_eq!(node(&profile, &["around", "layer"]).replays, 1);
 }
@@ -200,7 +203,7 @@ fn what_is_not_whole_in_the_graph_is_captured_and_no_more() {
         ended = stream.end_capture(Flags(0)).expect("whole");
     });
     let first = Graph::new(ended.take().expect("a graph"));
-    // One that ends in the next capture.
+    // A span that ends in the next capture.
     stream.begin_capture(CAPTURE_MODE).expect("begin");
     around(&stream, || {
         drop(stream.end_capture(Flags(0)).expect("whole"));
@@ -256,7 +259,7 @@ fn graphs_of_other_libraries_are_launched_by_a_closure() {
     });
     assert_eq!(launched, Ok(7));
     let inner = graph.into_inner();
-    // Not seen, and it records nothing that somebody would take for another's.
+    // gpuprof does not see this launch, and it must not record into events of another call.
     w.sim.set_kernel_ns(kernels::SAXPY, 5_000);
     inner.launch().expect("launch");
     layer(&w, &stream);

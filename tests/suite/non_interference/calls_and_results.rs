@@ -27,8 +27,8 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// What spans, and the resolver for them, may call. None of these waits, and none changes what the
-/// user can see.
+/// The driver functions that spans and the resolver may call. None of them waits, and none changes
+/// what the user can see.
 const ALLOWED: [&str; 25] = [
     "cuCtxGetCurrent",
     "cuCtxGetDevice",
@@ -53,8 +53,8 @@ const ALLOWED: [&str; 25] = [
     "cuStreamGetCtx",
     "cuStreamIsCapturing",
     "cuThreadExchangeStreamCaptureMode",
-    // When the resolver happens to hold the last handle of an earlier test's context, cudarc ends
-    // that on its thread.
+    // If the resolver holds the last handle of an earlier test's context, cudarc releases that
+    // context on the resolver's thread.
     "cuCtxSetCurrent",
     "cuDevicePrimaryCtxRelease_v2",
 ];
@@ -78,8 +78,8 @@ impl Program {
         }
     }
 
-    /// An everyday program: several streams and threads, copies, events, a graph, synchronization
-    /// of its own.
+    /// A typical program: several streams and threads, copies, events, a graph, and its own
+    /// synchronization.
     fn run(&self) -> Result<Vec<f32>, DriverError> {
         let x = self.stream.clone_htod(&[1.0_f32, 2.0, 3.0, 4.0])?;
         let mut y = self.stream.clone_htod(&[10.0_f32, 20.0, 30.0, 40.0])?;
@@ -147,7 +147,7 @@ fn not_one_call_more_that_waits_or_changes_anything() {
     let (plain, without) = calls(&w, || program.run());
     drop(session);
     let session = w.session();
-    // The report is part of it: it waits for gpuprof's events alone.
+    // The snapshot is included: it may only wait for gpuprof's own events.
     let ((profiled, profile), with) = calls(&w, || {
         let result = program.run();
         let _now = session.snapshot();
@@ -162,7 +162,7 @@ fn not_one_call_more_that_waits_or_changes_anything() {
         rest.map(|(name, all, _)| (name.clone(), *all)).collect()
     };
     assert_eq!(rest(&with), rest(&without));
-    // The program does wait: nothing was compared with nothing.
+    // The program does call the functions that wait, so the comparison above means something.
     let waits = [
         "cuStreamSynchronize",
         "cuCtxSynchronize",
@@ -172,7 +172,7 @@ fn not_one_call_more_that_waits_or_changes_anything() {
     for name in waits {
         assert!(with.iter().any(|(called, ..)| called == name), "{name}");
     }
-    // On the program's own thread no context was set and none retained.
+    // On the program's thread gpuprof set no context and retained none.
     let here = |calls: &[(String, u64, u64)], name: &str| {
         calls
             .iter()
@@ -196,7 +196,7 @@ fn results_are_the_same() {
         let _off = off();
         program.run()
     };
-    // 52 times 0.5 · x on top of y.
+    // y plus 52 times 0.5 · x.
     assert_eq!(plain, Ok(vec![36.0, 72.0, 108.0, 144.0]));
     let session = w.session();
     assert_eq!(program.run(), plain);
@@ -219,7 +219,7 @@ fn an_error_of_the_programs_own_is_the_same() {
         DriverError(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
     );
     let profile = w.finish(session);
-    // The failed call counts, and the spans around it have ended.
+    // The failed call counts, and its enclosing spans have ended.
     assert_eq!(function(&profile, "saxpy").calls, 3);
     assert_eq!(function(&profile, "program").calls, 1);
     assert_eq!(profile.diagnostics.errors, []);
@@ -231,7 +231,8 @@ fn a_thread_without_a_current_context_still_has_none() {
     thread::scope(|scope| {
         let fresh = || {
             assert_eq!(result::ctx::get_current(), Ok(None));
-            // More than the pool holds at first, so that events are made here too.
+            // More open spans than the pool has pairs at first, so events are created on this
+            // thread too.
             fn nested(stream: &Arc<CudaStream>, depth: u32) {
                 scope!("nested", stream);
                 assert_eq!(result::ctx::get_current(), Ok(None));
@@ -257,7 +258,8 @@ fn the_error_that_cudarc_keeps_for_the_user_is_not_touched() {
     let session = w.session();
     let context = &w.gpu.context;
     let kept = DriverError(CUresult::CUDA_ERROR_INVALID_IMAGE);
-    // A span that fails at its start, one that fails at its end, one that succeeds.
+    // In turn, the start record of a span fails, the end record of a span fails, and a span
+    // succeeds.
     let spans = || {
         w.sim.fail(
             "cuEventRecord",
@@ -297,7 +299,8 @@ fn the_error_that_cudarc_keeps_for_the_user_is_not_touched() {
 
 fn cudarc_stays_in_the_mode_it_was_in() {
     let w = world();
-    // A context of which no stream was made: cudarc records and waits for nothing between streams.
+    // A context on which no stream was created: cudarc then orders no work between streams with
+    // events.
     let context = CudaContext::new(0).expect("context");
     let stream = context.default_stream();
     let session = w.session();

@@ -23,7 +23,7 @@ const HIDE: &str = "GPUPROF_TEST_HIDE";
 const FAIL: &str = "GPUPROF_TEST_FAIL";
 
 const ROUNDS: u64 = 4;
-/// Calls of `outer`, and of `add`: two in each, and one on another thread.
+/// Calls of `outer` and of `add`: two `add` per `outer`, and one on another thread.
 const CALLS: [u64; 2] = [ROUNDS, 2 * ROUNDS + 1];
 const KERNEL_NS: u64 = 10_000;
 
@@ -51,7 +51,7 @@ fn connect() -> Result<Arc<CudaContext>, DriverError> {
     CudaContext::new(0)
 }
 
-/// Entered before any driver is loaded.
+/// A span that starts before any driver is loaded.
 #[gpu_profile]
 fn whole_program() {
     on_the_cpu();
@@ -63,8 +63,8 @@ fn whole_program() {
 fn program(scenario: &str) -> ExitCode {
     match scenario {
         "no driver" => {
-            // Registered first, so it runs last: after gpuprof's report.
-            // SAFETY: the handler is a plain function of this program.
+            // Registered before gpuprof's handler, so it runs after gpuprof's report. SAFETY: the
+            // handler is a plain function of this program.
             assert_eq!(unsafe { libc::atexit(tell_drivers) }, 0);
             println!("{}", on_the_cpu());
         }
@@ -86,7 +86,7 @@ fn program(scenario: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The driver ends in the middle, all of it at once.
+/// The whole driver shuts down in the middle of the program.
 fn torn_down() {
     let sim = simcuda::install().expect("the simulated driver is built");
     let raw = RawDriver::new().expect("the program's own calls are all there");
@@ -107,7 +107,7 @@ extern "C" fn tell_drivers() {
     println!("drivers: {drivers:?}");
 }
 
-/// Prints what became of [`connect`].
+/// Prints the outcome of [`connect`].
 fn tell(outcome: Result<Result<Arc<CudaContext>, DriverError>, Box<dyn Any + Send>>) {
     match outcome {
         Ok(answer) => println!("{:?}", answer.map(drop)),
@@ -144,7 +144,7 @@ fn graph() -> Result<(), DriverError> {
     Ok(())
 }
 
-/// Without the functions that the environment names.
+/// Installs the simulator without the functions that the environment variable names.
 fn simulator() -> Sim {
     let hide = std::env::var(HIDE)
         .map(|hide| hide.split(',').map(str::to_owned).collect())
@@ -157,7 +157,7 @@ fn simulator() -> Sim {
     simcuda::install_with(&options).expect("the simulated driver is built")
 }
 
-/// Prints every answer and every number that the program gets from the driver.
+/// Prints every result and every number that the program gets from the driver.
 fn rounds() -> ExitCode {
     let sim = simulator();
     assert!(gpuprof::__private::drive_clock(sim.clock()));
@@ -178,7 +178,7 @@ fn rounds() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Carries out `symbol:nth:times:code` and gives the symbol.
+/// Requests the failure `symbol:nth:times:code` and returns the symbol.
 fn order(sim: Sim) -> impl Fn(&str) -> String {
     sim.reset_calls();
     move |text| {

@@ -23,8 +23,8 @@ pub(crate) const MODULE: Module = Module::new(module_path!(), &[matrix::TESTS])
     .with_matrix(matrix::print);
 
 fn program(_scenario: &str) -> ExitCode {
-    // Registered first, so it runs last: after gpuprof's report.
-    // SAFETY: the handler is a plain function of this program.
+    // Registered before gpuprof's handler, so it runs after gpuprof's report. SAFETY: the handler
+    // is a plain function of this program.
     assert_eq!(unsafe { libc::atexit(tell) }, 0);
     let options = simcuda::Options {
         virtual_clock: true,

@@ -16,10 +16,10 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// What a stream takes behind the kernel that runs before a call waits, as on the device that the
-/// simulated one is modelled on.
+/// The operations that a stream queues behind the running kernel before a call waits, as on an
+/// H200.
 const BEHIND: u32 = 1_021;
-/// Longer than a record works, so that it is told to have waited.
+/// Longer than a record takes, so that gpuprof reports it as a stall.
 const KERNEL_NS: u64 = 100_000;
 
 #[gpu_profile(stream = w.gpu.stream)]
@@ -42,7 +42,7 @@ fn a_record_that_waits_for_room_is_not_gpuprofs_cost() {
     let profile = w.finish(session);
     assert_eq!(profile.diagnostics.stalled_ns, 2 * KERNEL_NS);
     assert_eq!(profile.diagnostics.overhead_ns, 0);
-    // The launch's own wait is the function's.
+    // The wait of the launch itself is part of the function's time.
     assert_eq!(cpu_times(&profile, "behind"), (1, KERNEL_NS, KERNEL_NS));
     assert_eq!(gpu_times(&profile, "behind"), (1, KERNEL_NS, KERNEL_NS));
 }
@@ -61,7 +61,7 @@ fn launches_of_a_graph_take_the_room_of_its_nodes_and_no_more() {
     let fit = u64::from(BEHIND) / OPERATIONS;
     (0..fit).for_each(|_| launch(&w, &graph, KERNEL_NS));
     assert_eq!(w.sim.now(), before, "there was room");
-    // A stream takes far fewer launches of a graph that owns one.
+    // gpuprof creates no user object: a stream queues far fewer launches of a graph that owns one.
     assert_eq!(w.sim.calls("cuUserObjectCreate"), 0);
     launch(&w, &graph, KERNEL_NS);
     assert!(w.sim.now() > before, "the program's own launch waited");

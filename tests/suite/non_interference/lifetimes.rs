@@ -32,7 +32,7 @@ pub(crate) const MODULE: Module = Module::new(
 /// of an idle stream.
 const NS: u64 = 1_000;
 
-/// With a second device that nobody else uses: its context ends when a test lets go of it.
+/// A world with a second device that nothing else uses: its context ends when a test drops it.
 fn world() -> World {
     world_with(2)
 }
@@ -42,7 +42,7 @@ fn arc_ref(w: &World, _stream: &Arc<CudaStream>) {
     w.cpu(NS);
 }
 
-/// A stream of another library, as far as gpuprof can tell.
+/// A raw stream, as another library provides it.
 struct Foreign {
     stream: Arc<CudaStream>,
     tells_context: bool,
@@ -77,7 +77,7 @@ fn a_raw_handle_is_timed_with_and_without_its_context() {
             },
         );
     }
-    // A stream of the same context that is not raw.
+    // cudarc's own stream of the same context.
     arc_ref(&w, &w.gpu.stream);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "raw"), (3, 3 * NS, 3 * NS));
@@ -100,7 +100,7 @@ fn a_raw_handle_on_a_thread_without_a_context() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-/// A kernel whose end is some way off.
+/// A kernel of 1 ms, which is still running when the test drops its stream.
 #[gpu_profile]
 fn long(gpu: &Gpu, stream: &Arc<CudaStream>) {
     gpu.kernel_on(stream, 1_000_000);
@@ -115,7 +115,7 @@ fn a_context_dropped_while_its_times_are_pending_stays_as_long_as_they_are_and_n
         long(&second, &second.stream);
         long(&second, &second.another_stream());
     }
-    // The program has let go of all of it, and no time has passed.
+    // The program has dropped context and streams, and the clock has not moved.
     w.sim.reset_calls();
     until(|| w.sim.calls("cuEventQuery") > 10);
     assert_eq!(w.sim.live_contexts(), before + 1);
@@ -123,7 +123,7 @@ fn a_context_dropped_while_its_times_are_pending_stays_as_long_as_they_are_and_n
     let profile = gpuprof::collect();
     assert_eq!(gpu_times(&profile, "long"), (2, 2_000_000, 2_000_000));
     until(|| w.sim.live_contexts() == before);
-    // One that comes in its place is another.
+    // A new context of the device is another context.
     let second = Gpu::new(w.sim, 1);
     long(&second, &second.stream);
     second.context.synchronize().expect("synchronize");
@@ -136,7 +136,7 @@ fn what_is_open_keeps_its_context_and_what_was_met_does_not() {
     let w = world();
     let before = w.sim.live_contexts();
     let session = w.session();
-    // A thread that lives on, with everything it remembers.
+    // A thread that continues, with its cached contexts.
     let ((go, gone), (ended, is_over)) = (channel::<()>(), channel());
     std::thread::scope(|scope| {
         // Dropped when something here panics, so that the thread ends.
@@ -159,15 +159,15 @@ fn what_is_open_keeps_its_context_and_what_was_met_does_not() {
     drop(w.finish(session));
 }
 
-/// Drops the last handle of its stream, and of that stream's context, and then goes on in another
-/// one.
+/// Drops the last handle of its stream and of the stream's context, then makes another context
+/// current.
 #[gpu_profile]
 fn moves_on(stream: Arc<CudaStream>, to: &CudaContext) {
     drop(stream);
     to.bind_to_thread().expect("bind");
 }
 
-/// One of the second device's, of which nobody else holds anything.
+/// A context of the second device, of which nothing else holds a handle.
 fn a_context(primary: bool) -> Arc<CudaContext> {
     if primary {
         return CudaContext::new(1).expect("context");
@@ -188,7 +188,7 @@ fn the_end_of_a_span_that_kept_a_stream_leaves_the_current_context_as_it_is() {
         moves_on(stream, &w.gpu.context);
         let current = result::ctx::get_current();
         assert_eq!(current, Ok(Some(w.gpu.context.cu_ctx())), "{primary}");
-        // Not timed, so that the span lets go of the context too.
+        // This span is not timed, so that it releases the context at its end.
         let stream = a_context(primary).new_stream().expect("stream");
         w.sim.fail("cuEventRecord", 1, u64::MAX, 2);
         moves_on(stream, &w.gpu.context);
@@ -201,7 +201,7 @@ fn the_end_of_a_span_that_kept_a_stream_leaves_the_current_context_as_it_is() {
     assert_eq!((function.calls, function.untimed.cuda_error), (4, 2));
 }
 
-/// A user's type that lends nothing but a bare stream: gpuprof cannot keep that alive.
+/// A user's type that provides only a raw stream handle, which gpuprof cannot keep alive.
 struct Lends {
     stream: Arc<CudaStream>,
 }
@@ -229,7 +229,7 @@ fn lends_stated(lends: &Lends, w: &World) {
     w.cpu(NS);
 }
 
-/// The `&mut` may be given another reference, but the one that it holds at entry outlives the call.
+/// The `&mut` may be assigned another reference, but the one it holds at entry outlives the call.
 #[gpu_profile]
 fn lends_by_inner_ref(lends: &mut &Lends, other: &'static Lends, w: &World) {
     *lends = other;
@@ -241,7 +241,7 @@ fn lends_made_before(_stream: StreamRef<'_>, w: &World) {
     w.cpu(NS);
 }
 
-/// What a stated expression borrows may be gone before the call ends.
+/// The object that a stated expression borrows may be dropped before the call ends.
 #[gpu_profile(stream = &*lends)]
 fn lends_reborrowed(lends: &mut Lends, w: &World) {
     lends.stream = w.gpu.another_stream();
@@ -281,7 +281,8 @@ fn a_stream_that_nothing_keeps_goes_untimed_and_is_counted() {
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-/// What a `&mut` leads to is not kept by the borrow: here the stream is gone before the call ends.
+/// The borrow does not keep the stream behind a `&mut` alive: here it is dropped before the call
+/// ends.
 #[gpu_profile]
 fn replaces(lends: &mut Lends, w: &World) {
     lends.stream = w.gpu.another_stream();
@@ -324,15 +325,15 @@ fn an_argument_may_own_the_last_handle_of_its_stream_and_context() {
     let destroyed = w.sim.calls("cuStreamDestroy_v2");
     let session = w.session();
     consumes_the_last(slice, &w);
-    // Its last owner inside is gone; the span kept the stream to its end, and the sample the
-    // context.
+    // The function dropped the last owner. The span kept the stream until its end, and the pending
+    // sample keeps the context.
     let profile = w.finish(session);
     assert_eq!(
         gpu_times(&profile, "consumes_the_last"),
         (1, 2 * NS, 2 * NS)
     );
     assert_eq!(profile.diagnostics.errors, []);
-    // It is let go of once the times are read.
+    // gpuprof releases the context once the times are read.
     until(|| w.sim.live_contexts() == before);
     assert!(w.sim.calls("cuStreamDestroy_v2") > destroyed);
     assert_eq!(w.sim.calls("cuDevicePrimaryCtxRelease_v2"), 1);
@@ -350,7 +351,7 @@ fn an_argument_may_own_the_last_handle_of_its_stream() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "consumes_the_last_stream"), (1, NS, NS));
     assert_eq!(profile.diagnostics.errors, []);
-    // It is let go of once the times are read.
+    // gpuprof releases the context once the times are read.
     until(|| w.sim.live_contexts() == before);
 }
 
@@ -360,7 +361,7 @@ async fn waits_for_ever(_stream: &Arc<CudaStream>) {
 }
 
 thread_local! {
-    /// What a thread leaves open until its end.
+    /// A future that a thread keeps until its end.
     static LEFT: RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>> = const { RefCell::new(None) };
 }
 
@@ -369,8 +370,8 @@ fn a_call_that_ends_after_its_threads_own_state_gives_its_events_back() {
     w.warm_up(|| arc_ref(&w, &w.gpu.stream));
     let session = w.session();
     let leave_open = || {
-        // Before the thread's first span, so that it goes after all that gpuprof keeps of the
-        // thread.
+        // Initialized before the thread's first span, so it is dropped after gpuprof's thread
+        // state.
         LEFT.with(|left| left.borrow_mut().take());
         let stream = Arc::clone(&w.gpu.stream);
         let mut future = Box::pin(async move { waits_for_ever(&stream).await });
@@ -380,7 +381,7 @@ fn a_call_that_ends_after_its_threads_own_state_gives_its_events_back() {
     let before = w.sim.live_events();
     for _ in 0..200 {
         std::thread::scope(|scope| {
-            // Joined by hand: a scope does not wait for a thread's thread-locals.
+            // Joined explicitly: a scope does not wait until a thread's thread-locals are dropped.
             scope.spawn(leave_open).join().expect("no panic");
         });
     }

@@ -38,7 +38,8 @@ fn touches_nothing(_stream: &Arc<CudaStream>) {}
 fn a_duration_does_not_coarsen_with_distance() {
     let w = world();
     let session = w.session();
-    // A float32 of milliseconds has steps of 2 ms at ten hours.
+    // Ten hours in a float32 of milliseconds have a resolution of 2 ms: times must not be
+    // differences of such values.
     for hours in [0, 1, 10] {
         w.cpu(hours * 3_600_000_000_000);
         on(&w, &w.gpu.stream, 1_234);
@@ -53,7 +54,8 @@ fn steps_of_the_drivers_resolution_never_make_a_time_negative() {
     let w = world();
     w.sim.set_resolution_ns(500);
     let session = w.session();
-    // 1,200 reads 1,000; the four of 300 read 500 each, more than what they are part of.
+    // Times are rounded to 500 ns: the parent's 1,200 reads as 1,000, its four children of 300 as
+    // 500 each, which add up to more than the parent.
     w.gpu.kernel(10_000);
     parent(&w, &w.gpu.stream, &[300, 300, 300, 300]);
     parent(&w, &w.gpu.stream, &[100]);
@@ -82,7 +84,7 @@ fn the_programs_thread_records_and_nothing_more() {
     let session = w.session();
     w.gpu.context.bind_to_thread().expect("bind");
     w.sim.reset_calls();
-    // Fewer than the pool holds at first: no event is made.
+    // Fewer calls than the pool has event pairs at first, so no event is created.
     (0..10).for_each(|_| touches_nothing(&w.gpu.stream));
     let named = w.sim.calls_by_symbol().into_iter();
     let here: Vec<(String, u64)> = named
@@ -97,13 +99,13 @@ fn the_programs_thread_records_and_nothing_more() {
 fn a_stall_of_the_host_is_in_both_times() {
     let w = world();
     let session = w.session();
-    // As when the stream's queue is full and the launch blocks.
+    // The launch blocks for 70,000 ns, as when the stream's queue is full.
     w.sim.set_call_ns("cuLaunchKernel", 70_000);
     on(&w, &w.gpu.stream, 1_000);
     w.sim.set_call_ns("cuLaunchKernel", 0);
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "on"), (1, 70_000, 70_000));
-    // The stream was idle: the pair holds the gap before the kernel.
+    // The stream was idle: the gap before the kernel is between the two events.
     assert_eq!(gpu_times(&profile, "on"), (1, 71_000, 71_000));
 }
 
@@ -115,7 +117,7 @@ fn lent(_lent: &RawStream, inside: impl FnOnce()) {
 fn the_event_floor_is_shown_and_not_subtracted() {
     let w = world();
     w.sim.set_event_ns(400);
-    // A context of its own: the floor is measured once in each.
+    // A new context, because the event overhead is measured once per context.
     let other = ForeignContext::new(w.sim).expect("a context");
     let stream = other.raw_stream(other.stream, true);
     let session = w.session();
@@ -131,6 +133,6 @@ fn the_event_floor_is_shown_and_not_subtracted() {
     let profile = w.finish(session);
     w.sim.set_event_ns(0);
     assert_eq!(profile.diagnostics.event_overhead_ns, Some(400));
-    // Twice the 400 ns that the start event takes.
+    // Each of the two times contains the 400 ns of its start event.
     assert_eq!(gpu_times(&profile, "lent"), (2, 5_800, 5_800));
 }

@@ -58,7 +58,7 @@ fn totals_and_self_times_of_nested_calls() {
     assert_eq!(cpu_times(&profile, "outer"), (2, 2 * 1_900, 2 * 1_500));
     assert_eq!(cpu_times(&profile, "inner"), (6, 6 * 200, 6 * 200));
 
-    // The CPU time before the first kernel of an idle stream is in the pair too: event to event.
+    // On an idle stream, the CPU time before the first kernel is between the two events, too.
     let inner = gpu(&profile, "inner");
     assert_eq!(inner.timed_calls, 6);
     assert_eq!(function(&profile, "driver").gpu, None);
@@ -67,12 +67,12 @@ fn totals_and_self_times_of_nested_calls() {
         gpu(&profile, "outer").times.total_ns + 2 * 7_000
     );
     let (_, outer_total, outer_self) = gpu_times(&profile, "outer");
-    // First round: 5 000 from its own kernel, begun 1 000 after the start event, and 14 000 from
-    // inside. Second round: the stream is busy until its start event, so the 1 000 before the
-    // kernel are not in the pair.
+    // First round: 5,000 for its own kernel, which starts 1,000 after the start event, and 14,000
+    // in nested spans. Second round: the stream is busy until the start event, so the 1,000 before
+    // the kernel are not between the events.
     assert_eq!((outer_total, outer_self), (20_000 + 19_000, 6_000 + 5_000));
 
-    // The same by place: `inner` from `outer` and from `driver` apart.
+    // The same times by call path: `inner` under `outer` and `inner` under `driver` are two nodes.
     assert_eq!(profile.tree.len(), 4);
     let places: [(&[&str], u64, u64, u64); 4] = [
         (&["driver"], 2, 4_200, 0),
@@ -107,7 +107,7 @@ fn totals_and_self_times_of_nested_calls() {
     );
 }
 
-/// A kernel of its own, then `inside`.
+/// Launches a kernel, then runs `inside`.
 #[gpu_profile]
 fn first_kernel(w: &World, stream: &Arc<CudaStream>, inside: impl FnOnce()) {
     w.gpu.kernel_on(stream, 1_000);
@@ -166,7 +166,7 @@ fn a_grandchild_on_the_grandparents_stream_is_subtracted_there() {
     assert_eq!(gpu_times(&profile, "first_kernel"), (1, 101_000, 1_000));
     assert_eq!(gpu_times(&profile, "second_kernel"), (1, 10_000, 10_000));
     assert_eq!(gpu_times(&profile, "third_kernel"), (1, 100_000, 100_000));
-    // Outermost on their streams below the first: the second on b, the third on a.
+    // Below the first kernel's span, the outermost span on b is the second and on a the third.
     assert_eq!(function(&profile, "first_kernel").gpu_nested_ns, 110_000);
     let chain = ["first_kernel", "second_kernel", "third_kernel"];
     assert_eq!(node(&profile, &chain).gpu_total_ns, Some(100_000));
@@ -185,7 +185,7 @@ fn a_cpu_function_between_changes_nothing_and_shows_what_is_inside() {
     assert_eq!(cpu_times(&profile, "cpu_between"), (1, 70, 70));
     let between = function(&profile, "cpu_between");
     assert!(between.cpu_only && !between.has_stream && between.gpu.is_none());
-    // The third kernel is inside the second, on its stream: counted once.
+    // The third kernel's span is nested in the second's on the same stream, so it counts once.
     assert_eq!(between.gpu_nested_ns, 110_000);
     assert_eq!(function(&profile, "first_kernel").gpu_nested_ns, 110_000);
 }
@@ -199,8 +199,8 @@ fn a_function_without_stream_shows_the_sum_of_the_spans_inside() {
         second_kernel(&w, &b, || ());
     });
     let profile = w.finish(session);
-    // 101 000 on a, 10 000 on b; the inner call of the same function is inside the outer one
-    // already.
+    // 101,000 on a and 10,000 on b. The inner call of the same function is part of the outer call
+    // and adds nothing.
     let both = function(&profile, "without_stream");
     assert_eq!((both.calls, both.gpu_nested_ns), (2, 111_000));
     assert_eq!(cpu_times(&profile, "without_stream"), (2, 14, 14));
@@ -214,7 +214,7 @@ fn a_child_on_one_of_several_streams_is_not_subtracted() {
     let session = w.session();
     on_both(&w, &a, &b, || third_kernel(&w, &b));
     let profile = w.finish(session);
-    // Stream b is busy for 5 000 and 100 000 from the start on, a for 3 000.
+    // From the start on, stream b is busy for 5,000 and 100,000, stream a for 3,000.
     assert_eq!(gpu_times(&profile, "on_both"), (1, 105_000, 105_000));
     assert_eq!(gpu_times(&profile, "third_kernel"), (1, 100_000, 100_000));
 }
@@ -225,7 +225,7 @@ fn on_both_too(w: &World, a: &Arc<CudaStream>, b: &Arc<CudaStream>) {
     w.gpu.kernel_on(b, 60);
 }
 
-/// Of these functions, those whose own time or sum of what is inside is marked.
+/// Of these functions, those whose GPU times overlap.
 fn marked<'a>(profile: &Profile, names: &[&'a str]) -> Vec<&'a str> {
     let overlaps = |name: &&&str| function(profile, name).gpu_overlaps;
     names.iter().filter(overlaps).copied().collect()
@@ -242,11 +242,11 @@ fn what_a_call_on_several_streams_holds_counts_once_above_it() {
         });
     });
     let profile = w.finish(session);
-    // Stream b: 5 000, 100 000 and 60. Stream a: 3 000 and 40, and nothing until b has come that
-    // far.
+    // Stream b: 5,000, 100,000 and 60. Stream a: 3,000 and 40; it is idle until b reaches that
+    // point.
     assert_eq!(gpu_times(&profile, "on_both"), (1, 105_060, 105_060));
     assert_eq!(gpu_times(&profile, "third_kernel"), (1, 100_000, 100_000));
-    // From where a is to where b ends.
+    // From the start event on a to the end event on b.
     assert_eq!(gpu_times(&profile, "on_both_too"), (1, 102_060, 102_060));
     assert_eq!(function(&profile, "without_stream").gpu_nested_ns, 105_060);
     let names = ["on_both", "on_both_too", "third_kernel", "without_stream"];
@@ -265,7 +265,7 @@ fn a_call_on_more_streams_than_the_one_around_it_is_marked_there_and_above() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "first_kernel"), (1, 4_000, 4_000));
     assert_eq!(gpu_times(&profile, "on_both"), (1, 5_000, 5_000));
-    // The 3 000 on a are in both.
+    // The 3,000 on a are part of both spans.
     assert_eq!(function(&profile, "without_stream").gpu_nested_ns, 9_000);
     let names = ["first_kernel", "on_both", "without_stream"];
     assert_eq!(marked(&profile, &names), ["first_kernel", "without_stream"]);
@@ -296,7 +296,7 @@ fn a_grandchild_under_a_call_on_several_streams_is_taken_from_its_own_alone() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "on_both"), (1, 106_000, 106_000));
     assert_eq!(gpu_times(&profile, "first_kernel"), (1, 101_000, 1_000));
-    // What is inside the first kernel's span counts there.
+    // The spans nested in the first kernel's span are part of that span's time.
     assert_eq!(function(&profile, "on_both").gpu_nested_ns, 101_000);
     let names = ["first_kernel", "on_both", "third_kernel"];
     assert_eq!(marked(&profile, &names), ["on_both"]);

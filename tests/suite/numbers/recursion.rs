@@ -81,12 +81,12 @@ fn direct_recursion() {
     direct(&w, &w.gpu.stream, 3);
     direct(&w, &w.gpu.stream, 1);
     let profile = w.finish(session);
-    // Calls of 30, 20, 10 and 10 ns; the outermost are 30 and 10.
+    // Calls of 30, 20, 10 and 10 ns; the outermost calls are those of 30 and of the second 10.
     assert_eq!(cpu_times(&profile, "direct"), (4, 40, 40));
     let cpu = &function(&profile, "direct").cpu;
     assert_eq!((cpu.min_ns, cpu.max_ns, cpu.mean_ns), (10, 30, 18));
-    // The kernels follow each other without a gap. First call: the CPU was 10 ns late for an idle
-    // stream.
+    // The kernels follow each other without a gap. In the first call 10 ns of CPU time pass on an
+    // idle stream before the kernel.
     let gpu = gpu(&profile, "direct");
     assert_eq!(gpu_times(&profile, "direct"), (4, 3_010 + 1_000, 4_010));
     assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (1_000, 3_010));
@@ -99,13 +99,13 @@ fn direct_recursion() {
 fn mutual_recursion() {
     let w = world();
     let session = w.session();
-    // ping, pong, ping, pong, ping
+    // The calls are ping, pong, ping, pong, ping.
     ping(&w, &w.gpu.stream, 4);
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "ping"), (3, 32, 30));
-    // The outermost pong holds all but the first ping's own 10.
+    // The outermost pong contains all CPU time except the 10 of the first ping itself.
     assert_eq!(cpu_times(&profile, "pong"), (2, 22, 2));
-    // 3 × 1 000 and 2 × 100, and 10 before the first kernel of an idle stream.
+    // Kernels of 3 × 1,000 and 2 × 100, and 10 before the first kernel, because the stream is idle.
     assert_eq!(gpu_times(&profile, "ping"), (3, 3_210, 3_010));
     assert_eq!(gpu_times(&profile, "pong"), (2, 2_200, 200));
 }
@@ -130,7 +130,7 @@ fn a_thousand_deep() {
     assert_eq!(cpu_times(&profile, "direct"), (1_000, 10_000, 10_000));
     assert_eq!(gpu_times(&profile, "direct"), (1_000, 1_000_000, 1_000_000));
     assert_eq!(profile.tree.len(), 1_000);
-    // 1 000 + 2 000 + … + 1 000 000
+    // 1,000 + 2,000 + … + 1,000,000
     assert_eq!(gpu(&profile, "direct").timed_ns, 500_500_000);
 }
 
@@ -140,7 +140,8 @@ fn on_another_stream_the_inner_call_is_outermost_there() {
     let session = w.session();
     two_streams_in_turn(&w, &a, &b, 4);
     let profile = w.finish(session);
-    // a: 2 000 of which the third call's 1 000; b: the same.
+    // On a the first and third call, 2,000 with a nested 1,000; on b the second and fourth, the
+    // same.
     assert_eq!(
         gpu_times(&profile, "two_streams_in_turn"),
         (4, 4_000, 4_000)
@@ -154,8 +155,8 @@ fn on_the_same_several_streams_only_the_outermost_counts() {
     let session = w.session();
     both_streams(&w, &a, &b, 2);
     let profile = w.finish(session);
-    // b is the longer: 6 000 in all. The inner call begins when a has done 1 000 and ends with b,
-    // after 5 000.
+    // Stream b ends last, after 6,000. The inner call starts when a has run for 1,000 and ends with
+    // b, 5,000 later.
     let gpu = gpu(&profile, "both_streams");
     assert_eq!((gpu.timed_calls, gpu.times.total_ns), (2, 6_000));
     assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (5_000, 6_000));

@@ -38,7 +38,7 @@ thread_local! {
     static EVALUATED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// An argument expression that tells how often it was asked.
+/// An argument expression that counts its evaluations.
 fn counted<T>(value: T) -> T {
     EVALUATED.set(EVALUATED.get() + 1);
     value
@@ -64,10 +64,10 @@ fn states_stream(stream: &Arc<CudaStream>) {
 #[gpu_profile(payload = counted(7_u32), cpu)]
 fn has_payload() {}
 
-/// Runs `lasts` once per value, CPU and GPU both that long.
+/// Runs `lasts` once per value, which is both its CPU time and its GPU time.
 fn run(w: &World, values: impl Iterator<Item = u64>) -> (SpanStats, SpanStats) {
     let session = w.session();
-    // Behind a kernel long enough, so that no pair holds CPU time.
+    // The stream is busy with a long kernel, so that no CPU time is between two events.
     w.gpu.kernel(4_000_000_000);
     values.for_each(|ns| lasts(w, &w.gpu.stream, ns, ns));
     let profile = w.finish(session);
@@ -84,7 +84,7 @@ fn sums_means_and_extremes_are_exact() {
             (times.min_ns, times.mean_ns, times.max_ns),
             (100, 500, 1_100)
         );
-        // √((400² + 300² + 100² + 600²) / 4) = √155 000 = 393.7
+        // √((400² + 300² + 100² + 600²) / 4) = √155,000 = 393.7
         assert_eq!(times.stddev_ns, 394);
     }
 }
@@ -108,7 +108,7 @@ fn one_call_has_no_spread() {
         ];
         assert_eq!(all, [12_345; 5]);
         assert_eq!(times.stddev_ns, 0);
-        // 12 345 lies in the octave 8 192 to 16 383, whose sixteen buckets are 512 wide.
+        // 12,345 lies in the octave 8,192 to 16,383, whose sixteen buckets are 512 wide.
         let buckets = &times.histogram;
         assert_eq!(bounds_and_counts(buckets), [(12_288..=12_799, 1)]);
     }
@@ -125,11 +125,12 @@ fn a_call_of_no_time_counts() {
 
 fn percentiles_are_within_a_thirty_second() {
     let w = world();
-    // Evenly spread, in an order that is not sorted: 7 has no divisor in common with 1 000.
+    // Evenly distributed and unsorted: 7 and 1,000 have no common divisor, so each value occurs
+    // once.
     let even: Vec<u64> = (0..1_000_u64)
         .map(|at| (at * 7 % 1_000 + 1) * 1_000)
         .collect();
-    // Long-tailed: 100 ns to 3.2 ms.
+    // A long-tailed distribution from 100 ns to 3.2 ms.
     let tailed: Vec<u64> = (0..1_000_u64)
         .map(|at| 100 + (at * at * at) / 310)
         .collect();
@@ -143,7 +144,8 @@ fn percentiles_are_within_a_thirty_second() {
                 (950, times.p95_ns),
                 (990, times.p99_ns),
             ] {
-                // The smallest value that so many of the thousand are at or under.
+                // The smallest value such that `share` of the thousand values are at most that
+                // value.
                 let truth = values[share - 1];
                 assert!(
                     read.abs_diff(truth) * 32 <= truth,
@@ -202,7 +204,7 @@ fn work_of_untimed_calls_is_no_part_of_the_timed_work() {
     w.warm_up(|| works(&w.gpu.stream, 1));
     let session = w.session();
     works(&w.gpu.stream, 1);
-    // The second call's start event, then the third's end event.
+    // First the second call's start event fails, then the third call's end event.
     w.sim.fail("cuEventRecord", 1, 1, 2);
     works(&w.gpu.stream, 10);
     w.sim.fail("cuEventRecord", 2, 1, 2);
@@ -266,7 +268,7 @@ fn the_stream_of_a_scope_is_evaluated_only_while_it_is_on() {
     let enter = || {
         scope!("counted scope", counted(&w.gpu.stream));
     };
-    // The environment's window ends where a session begins.
+    // A session ends the environment's window, so nothing is measured after it.
     drop(w.session());
     enter();
     assert_eq!(evaluated(), 0);
@@ -280,7 +282,7 @@ fn the_stream_of_a_scope_is_evaluated_only_while_it_is_on() {
 fn longer_than_the_histogram_reaches_is_counted_at_its_end() {
     let w = world();
     let session = w.session();
-    // Three hours.
+    // Three hours in ns.
     let ns = 3 * 3_600 * 1_000_000_000;
     {
         scope!("three hours");

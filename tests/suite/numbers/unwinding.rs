@@ -81,7 +81,7 @@ fn first_even(w: &World, numbers: &[Option<u64>]) -> Option<u64> {
     None
 }
 
-/// Nests in the order in which the functions are called, so that a span left open would show.
+/// Checks that the calls nest as they are made: a span left open would add nodes.
 fn assert_nests_right(w: &World, profile: &Profile) {
     let stream = &w.gpu.stream;
     let depth = |name: &str| {
@@ -107,11 +107,11 @@ fn panics_end_every_span_they_pass() {
         assert_eq!(outcome.is_err(), at > 0);
     }
     let profile = w.finish(session);
-    // 123, 126 and 246; each without what the inner ones took.
+    // The calls take 123, 126 and 246 in all; self times exclude the nested calls.
     assert_eq!(cpu_times(&profile, "outer"), (3, 495, 400));
     assert_eq!(cpu_times(&profile, "middle"), (3, 23 + 26 + 46, 80));
     assert_eq!(cpu_times(&profile, "innermost"), (3, 15, 15));
-    // The stream is busy from the first kernel on; 120 before it.
+    // The stream is idle for 120 before the first kernel and busy from then on.
     assert_eq!(gpu_times(&profile, "innermost"), (3, 15_000, 15_000));
     assert_eq!(gpu_times(&profile, "outer").0, 3);
     assert_nests_right(&w, &profile);
@@ -148,7 +148,7 @@ fn early_returns_and_question_marks() {
     assert_eq!(cpu_times(&profile, "early"), (2, 25, 25));
     assert_eq!(cpu_times(&profile, "parses"), (2, 60, 60));
     assert_eq!(cpu_times(&profile, "first_even"), (3, 5, 5));
-    // All at the top: none was left open for the next.
+    // All nodes are roots: no span was left open, so no later call is nested in one.
     assert!(profile.tree.iter().all(|node| node.parent.is_none()));
 }
 
@@ -171,7 +171,7 @@ fn a_scope_ends_where_its_block_ends() {
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "first"), (1, 1_111, 101));
     assert_eq!(cpu_times(&profile, "second"), (1, 10, 10));
-    // Scopes of one block end in the opposite order.
+    // Scopes of one block end in reverse order.
     assert_eq!(cpu_times(&profile, "third"), (1, 1_000, 1_000));
     assert_eq!(node(&profile, &["first", "third"]).calls, 1);
     assert_eq!(node(&profile, &["early"]).calls, 1);
@@ -202,13 +202,13 @@ fn loops_left_by_labels() {
     };
     assert_eq!(found, 3);
     let profile = w.finish(session);
-    // Columns of 110, 10, 110 and 10 ns in each row.
+    // Each row has columns of 110, 10, 110 and 10 ns.
     assert_eq!(cpu_times(&profile, "row"), (3, 3 * 241, 3));
     assert_eq!(cpu_times(&profile, "column"), (12, 720, 720));
     assert_eq!(profile.diagnostics.misnested, 0);
 }
 
-/// A future that is ready the second time it is asked.
+/// A future that is ready at its second poll.
 fn once_pending() -> impl Future<Output = ()> {
     let mut asked = false;
     std::future::poll_fn(move |_| match std::mem::replace(&mut asked, true) {
@@ -237,7 +237,7 @@ fn a_scope_across_an_await_is_counted_as_misnested_and_spoils_nothing_later() {
     };
     {
         let (mut a, mut b) = (pin!(across(1)), pin!(across(10)));
-        // a opens, b opens inside it, a ends first.
+        // Span a opens, span b opens inside it, and a ends first.
         assert!(poll(&mut a).is_pending());
         assert!(poll(&mut b).is_pending());
         assert!(poll(&mut a).is_ready());
@@ -245,7 +245,7 @@ fn a_scope_across_an_await_is_counted_as_misnested_and_spoils_nothing_later() {
     }
     outer(&w, &w.gpu.stream, 0);
     let profile = w.finish(session);
-    // Both calls count: a from 0 to 12, b from 1 to 22. Each of the two ended out of order.
+    // Both calls count, a from 0 to 12 and b from 1 to 22. Both ended out of order.
     assert_eq!(function(&profile, "across").calls, 2);
     assert_eq!(function(&profile, "across").cpu.max_ns, 21);
     assert_eq!(profile.diagnostics.misnested, 2);

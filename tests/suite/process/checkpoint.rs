@@ -20,7 +20,7 @@ pub(crate) const MODULE: Module =
 
 /// The report's path, for a program that waits for its checkpoint.
 const REPORT: &str = "GPUPROF_TEST_REPORT";
-/// Where the program notes how long it has run, in nanoseconds since its first span.
+/// The file in which the program writes how long it has run, in nanoseconds since its first span.
 const AGE: &str = "GPUPROF_TEST_AGE";
 
 #[gpu_profile(cpu)]
@@ -35,7 +35,7 @@ fn program(scenario: &str) -> ExitCode {
     match scenario {
         "no span" => {
             assert_eq!(gpuprof::snapshot().diagnostics.calls, 0);
-            // Several checkpoints long.
+            // Longer than several checkpoint intervals.
             thread::sleep(Duration::from_millis(300));
         }
         "ticking" => tick_for_ever(),
@@ -82,10 +82,10 @@ fn program(scenario: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Calls a function again and again, and keeps a note of how long.
+/// Calls a function without end and writes its running time after each call.
 fn tick_for_ever() -> ! {
     let note = File::create(env::var_os(AGE).expect("the test gives it")).expect("a file");
-    // The first call opens the window, from which the report counts, and takes a while for it.
+    // The first call opens the window, which takes time; the report's wall time starts there.
     tick();
     let began = Instant::now();
     support::program::ready();
@@ -97,7 +97,7 @@ fn tick_for_ever() -> ! {
     }
 }
 
-/// Returns when another checkpoint was written.
+/// Waits until another checkpoint has been written.
 fn await_checkpoint() {
     let path = env::var_os(REPORT).expect("the test gives it");
     let file = || {

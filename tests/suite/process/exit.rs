@@ -20,7 +20,7 @@ use support::suite::Module;
 pub(crate) const MODULE: Module =
     Module::new(module_path!(), &[checks::TESTS, hard::TESTS]).with_program(program);
 
-/// Neither text nor a whole line: whoever touches standard output changes it.
+/// Neither UTF-8 nor a whole line: any change of standard output by gpuprof is visible.
 const STDOUT: &[u8] = b"first line\n\xff\0 and no newline at the end";
 
 #[gpu_profile]
@@ -125,8 +125,8 @@ fn program(scenario: &str) -> ExitCode {
             unsafe { libc::close(libc::STDERR_FILENO) };
         }
         "broken" => {
-            // What Rust's start-up changed for this process; programs set it back to end quietly in
-            // a pipe. SAFETY: the default action is no function of this program.
+            // Rust's start-up ignores SIGPIPE; programs restore the default to end quietly when a
+            // pipe closes. SAFETY: the default action is no function of this program.
             unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
             work();
             return ExitCode::from(6);
@@ -139,7 +139,7 @@ fn program(scenario: &str) -> ExitCode {
             let gpu = new_gpu();
             step(&gpu, &gpu.stream, 1_000);
             gpu.stream.synchronize().expect("synchronize");
-            // Also where nothing is measured.
+            // The loop also ends if nothing is measured.
             let diagnostics = || gpuprof::snapshot().diagnostics;
             support::until(|| diagnostics().timed_calls == diagnostics().calls);
             gpu.sim.shut_down();
@@ -177,7 +177,7 @@ fn exit_while_others_are_inside() {
     for _ in 0..3 {
         thread::spawn(|| waiting(&INSIDE));
     }
-    // One that enters and leaves spans all the time, also while the report is made.
+    // This thread enters and leaves spans without end, also while the report is made.
     thread::spawn(|| {
         loop {
             work();
@@ -202,7 +202,7 @@ fn exit_while_another_thread_holds_stderr() {
     work();
 }
 
-/// Leaves standard error non-blocking, as a parent or a library may have, and without room.
+/// Makes standard error non-blocking, as a parent or a library may do, and fills it.
 fn fill_standard_error() {
     // SAFETY: the descriptor is open.
     let flags = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_GETFL) };
@@ -223,7 +223,7 @@ impl Drop for Last {
 }
 
 thread_local! {
-    // Touched before and after gpuprof's own, so that one of them is dropped after it is gone.
+    // Initialized before and after gpuprof's thread-local, so that one of them is dropped after it.
     static EARLY: Last = const { Last };
     static LATE: Last = const { Last };
 }
@@ -260,7 +260,7 @@ fn fork() {
     assert_eq!((waited, libc::WEXITSTATUS(status)), (child, 9));
 }
 
-/// The same program once more, as a process of its own.
+/// Starts the same program again in a new process.
 fn fork_and_exec() {
     work();
     let exe = std::env::current_exe().expect("a test has a path");
@@ -278,8 +278,8 @@ thread_local! {
 static STOPPED: AtomicBool = AtomicBool::new(false);
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
-/// A clock that holds a thread up where it looks at it, which for one that makes a profile is under
-/// the lock of the window.
+/// A clock that blocks the threads with [`STOPS`] when they read it. A thread that makes a profile
+/// does so while it holds the window's lock.
 extern "C" fn stopping_clock() -> u64 {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
     if STOPS.get() {
@@ -291,7 +291,7 @@ extern "C" fn stopping_clock() -> u64 {
     BEGAN.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// Has another thread make a profile that does not get done before [`RELEASED`].
+/// Starts a thread that makes a profile and cannot finish before [`RELEASED`] is set.
 fn hold_the_window() {
     thread::spawn(|| {
         STOPS.set(true);
@@ -304,7 +304,7 @@ fn hold_the_window() {
 
 fn exit_while_a_profile_is_made(time: Duration) {
     assert!(gpuprof::__private::drive_clock(stopping_clock));
-    // Not here: a thread that ends waits for these locks on its own account.
+    // On another thread, because this thread would itself wait for these locks when it ends.
     thread::spawn(work).join().expect("no panic");
     hold_the_window();
     thread::spawn(move || {
@@ -318,7 +318,7 @@ fn exit_while_a_profile_is_made(time: Duration) {
 #[gpu_profile(cpu)]
 fn first_in_the_child() {}
 
-/// The thread that has the locks is not forked.
+/// The thread that holds the locks does not exist in the child.
 fn fork_while_a_profile_is_made() {
     assert!(gpuprof::__private::drive_clock(stopping_clock));
     work();

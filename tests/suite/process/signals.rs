@@ -17,7 +17,7 @@ use support::suite::Module;
 pub(crate) const MODULE: Module =
     Module::new(module_path!(), &[checks::TESTS]).with_program(program);
 
-/// What a program that shuts down gracefully says and answers.
+/// What a program that shuts down gracefully prints, and its exit status.
 const GRACEFUL: &str = "closed the books\n";
 const GRACEFUL_STATUS: u8 = 12;
 
@@ -101,7 +101,7 @@ fn wait_for_ever() -> ! {
     }
 }
 
-/// GPU work that takes so long, and one call of [`work`].
+/// Queues GPU work of `ns` and makes one call of [`work`].
 fn queue(ns: u64) {
     let gpu = Gpu::new(
         simcuda::install().expect("the simulated driver is built"),
@@ -109,7 +109,7 @@ fn queue(ns: u64) {
     );
     work();
     step(&gpu, &gpu.stream, ns);
-    // Its drop would wait.
+    // Dropping it would wait for the GPU.
     std::mem::forget(gpu);
 }
 
@@ -168,7 +168,7 @@ fn with_signal_hook() -> ExitCode {
 
 /// What daemons do: block the signal in every thread of the program and take it with `sigwait`.
 fn wait_for_the_signal_itself() -> ExitCode {
-    // gpuprof's threads begin before the signal is blocked.
+    // gpuprof's threads start before the signal is blocked.
     queue(1_000);
     let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the pointer is to memory of a set's size, which the call initializes.
@@ -178,7 +178,7 @@ fn wait_for_the_signal_itself() -> ExitCode {
     // SAFETY: the set is initialized.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), ptr::null_mut()) };
     support::program::ready();
-    // While this thread sleeps, so that a thread which has not blocked the signal would take it.
+    // The signal arrives during this sleep: a thread that has not blocked it would receive it.
     thread::sleep(std::time::Duration::from_millis(200));
     let mut came = 0;
     // SAFETY: the set is initialized and the number can be written.

@@ -27,7 +27,7 @@ pub(crate) const MODULE: Module = Module::new(
 /// call.
 const EVENT_OVERHEAD: u64 = 1_000;
 
-/// Calls that are timed before any is left out.
+/// Calls of a function that are all timed before sampling starts.
 const ALL: u64 = 256;
 /// Timed calls per stage; each stage doubles the weight of a timed call.
 const STAGE: u64 = 32;
@@ -114,13 +114,13 @@ fn session() -> Session {
         .expect("start")
 }
 
-/// Has the GPU finish, and gpuprof read what it has.
+/// Waits until the GPU has finished and gpuprof has read all times.
 fn settle(w: &World, session: &Session) {
     w.gpu.context.synchronize().expect("synchronize");
     until(|| session.snapshot().diagnostics.untimed.unfinished == 0);
 }
 
-/// Makes so many calls, and every few of them lets gpuprof see how long they take.
+/// Makes `calls` calls; after every few of them it waits until gpuprof has read their times.
 fn make(w: &World, session: &Session, calls: u64, mut call: impl FnMut(u64)) {
     for at in 0..calls {
         call(at);
@@ -152,7 +152,7 @@ fn calls_timed_before_sampling_add_no_sampling_error() {
     let w = with_event_overhead();
     let session = session();
     make(&w, &session, ALL + STAGE, |_| begins(&w, &w.gpu.stream));
-    // One in two from here on.
+    // From here on one call in two is timed.
     begins(&w, &w.gpu.stream);
     begins(&w, &w.gpu.stream);
     let profile = w.finish(session);
@@ -168,7 +168,8 @@ fn what_is_stated_holds() {
     make(&w, &session, 4 * ALL, |_| stated(&w, &w.gpu.stream));
     let profile = w.finish(session);
     timed_all(&profile, "each", 4 * ALL);
-    // From the first call on; eight standard deviations.
+    // A sample stated by the attribute applies from the first call. The margin is eight standard
+    // deviations.
     let timed = gpu_times(&profile, "stated").0;
     assert!(timed.abs_diff(ALL) < 8 * 14, "{timed}");
 }
@@ -176,7 +177,7 @@ fn what_is_stated_holds() {
 fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
     let w = with_event_overhead();
     let session = session();
-    // The first ones are slow, as first calls are.
+    // The first calls are slow, as in real programs.
     let first = 50;
     let ns = |at| if at < first { 40_000 } else { 10_000 };
     let calls = 20_000;
@@ -187,7 +188,7 @@ fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
     let function = function(&profile, "short");
     assert_eq!(gpu.timed_calls + function.untimed.sampled_out, calls);
     assert_eq!(function.untimed_calls, function.untimed.sampled_out);
-    // In the end one in 600, after nine stages in 16,000 calls.
+    // After nine stages, within 16,000 calls, one call in 600 is timed.
     let stages = ALL + 8 * STAGE;
     assert!(
         (stages..stages + 250).contains(&gpu.timed_calls),
@@ -210,10 +211,11 @@ fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
         "{}",
         gpu.times.mean_ns
     );
-    // 50 of 20,000 are no percentile, although they are a tenth of those that were timed.
+    // 50 slow calls of 20,000 must not reach the 99th percentile, although they are a tenth of the
+    // timed calls.
     assert!(gpu.times.p99_ns < 11_000, "{}", gpu.times.p99_ns);
     assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (10_000, 40_000));
-    // The rate is that of all calls too.
+    // The rate of bytes is that of all calls, not of the timed ones.
     let per_ns = gpu.timed_bytes.expect("stated") / gpu.timed_ns as f64;
     let wanted = (100 * calls) as f64 / truth as f64;
     assert!((per_ns / wanted - 1.0).abs() < 0.005, "{per_ns}, {wanted}");
@@ -221,7 +223,8 @@ fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
 
 fn inside_a_sampled_call_no_more_are_left_out_than_have_to_be() {
     let w = with_event_overhead();
-    // Both know their rate when this begins: one in 20 steps of 300 µs, one in 300 parts of 20 µs.
+    // Both functions have reached their rates before this session: one in 20 steps of 300 µs, one
+    // in 300 parts of 20 µs.
     let parts = [20_000; 5];
     let call = |_| step(&w, &w.gpu.stream, 200_000, &parts);
     let before = session();
@@ -233,17 +236,18 @@ fn inside_a_sampled_call_no_more_are_left_out_than_have_to_be() {
     let profile = w.finish(session);
     let near = |name, wanted: u64| {
         let timed = gpu_times(&profile, name).0;
-        // Parts of one step are drawn apart, steps as well; eight standard deviations.
+        // Steps are drawn independently, and so are the parts of one step. The margin is eight
+        // standard deviations.
         let spread = 8 * wanted.isqrt();
         assert!(timed.abs_diff(wanted) < spread, "{name}: {timed}, {wanted}");
     };
     near("step", calls / 20);
-    // Not one in 20 × 300.
+    // The rates do not multiply to one in 20 × 300.
     near("part", calls * 5 / 300);
     let total = |name| gpu(&profile, name).times.total_ns;
     assert_eq!(total("step"), calls * 300_000);
     assert_eq!(total("part"), calls * 100_000);
-    // What a step has for itself is a difference of two estimates.
+    // A step's self time is a difference of two estimates.
     let own = gpu(&profile, "step").times.self_ns;
     assert!(own.abs_diff(calls * 200_000) < calls * 40_000, "{own}");
 }
@@ -259,7 +263,7 @@ fn the_intervals_hold_what_they_say_while_rates_change() {
     for run in 0..RUNS {
         let mut random = Rng::with_seed(run);
         let mut left_of_burst = 0;
-        // Runs of long calls: the rates follow them all the time.
+        // Bursts of long calls, to which the rates adapt continuously.
         let calls: Vec<(u64, Vec<u64>)> = (0..240)
             .map(|_| {
                 if left_of_burst == 0 && random.u32(..40) == 0 {

@@ -83,7 +83,7 @@ fn session(sample: u32) -> Session {
         .expect("start")
 }
 
-/// Keeps the stream busy, so that no pair holds CPU time.
+/// Keeps the stream busy, so that no CPU time is between two events.
 fn keep_busy(w: &World) {
     w.gpu.kernel(1_000_000);
 }
@@ -110,7 +110,7 @@ fn about_one_call_in_n_is_timed() {
     (0..4_000).for_each(|_| child(&w, &w.gpu.stream));
     let profile = w.finish(session);
     let timed = gpu(&profile, "child").timed_calls;
-    // Binomial: 400 ± 19; outside of eight standard deviations once in 10¹⁵ runs.
+    // Binomial distribution: 400 ± 19. A run is beyond eight standard deviations once in 10¹⁵.
     assert!(timed.abs_diff(400) < 8 * 19, "{timed} of 4000");
 }
 
@@ -124,7 +124,7 @@ fn parents_and_children_are_timed_together() {
         gpu(&profile, "child").timed_calls,
         3 * gpu(&profile, "parent").timed_calls
     );
-    // So nothing but its own kernel is left of a parent's time, exactly.
+    // So a parent's self time is exactly its own kernel.
     let times = &gpu(&profile, "parent").times;
     assert_eq!((times.total_ns, times.self_ns), (600 * 800, 600 * 500));
     assert_eq!((times.min_ns, times.max_ns), (800, 800));
@@ -141,7 +141,7 @@ fn of_constant_durations_the_estimate_is_exact_and_marked() {
     let gpu = gpu(&profile, "child");
     assert_eq!((gpu.times.total_ns, gpu.times.self_ns), (100_000, 100_000));
     assert_eq!(gpu.estimate.as_ref().map(|e| e.total_ci95_ns), Some(0));
-    // What was measured is not scaled.
+    // Measured times are not scaled.
     assert_eq!(gpu.timed_ns, 100 * gpu.timed_calls);
     assert_eq!((gpu.times.mean_ns, gpu.times.stddev_ns), (100, 0));
 }
@@ -160,7 +160,7 @@ fn the_confidence_interval_is_that_of_a_random_sample() {
     let profile = w.finish(session);
     let gpu = gpu(&profile, "varies");
     let half = gpu.estimate.as_ref().expect("an estimate").total_ci95_ns;
-    // N · s · √((1 − 1/4) / n) · t with s = 100: about 1.96 · 2 000 · 100 · √(0.75 / 500) = 15 200.
+    // N · s · √((1 − 1/4) / n) · t with s = 100: about 1.96 · 2,000 · 100 · √(0.75 / 500) = 15 200.
     let (n, all) = (gpu.timed_calls as f64, 2_000.0);
     let spread = gpu.timed_ns as f64 / n;
     let variance = ((300.0 - spread) * (spread - 100.0)) * n / (n - 1.0);
@@ -193,7 +193,7 @@ fn a_parents_self_time_is_right_although_its_child_is_sampled() {
     let w = world();
     let session = w.session();
     keep_busy(&w);
-    // 100 × (3 000 + 20 · 100)
+    // 100 × (3,000 + 20 · 100)
     for _ in 0..100 {
         around(&w.gpu.stream, || {
             w.gpu.kernel(3_000);
@@ -208,7 +208,7 @@ fn a_parents_self_time_is_right_although_its_child_is_sampled() {
     // Each timed call stands for five.
     let taken = 5 * inner.timed_ns;
     assert_eq!(outer.times.self_ns, outer.times.total_ns - taken);
-    // 400 ± 18 of 2 000 are timed; eight standard deviations.
+    // 400 ± 18 of 2,000 are timed; the margin is eight standard deviations.
     assert!(inner.timed_calls.abs_diff(400) < 8 * 18);
     assert_eq!(inner.times.total_ns, 200_000);
     assert!(inner.estimate.is_some());
@@ -220,8 +220,8 @@ fn sampling_of_a_span_between_weighs_what_is_inside_it() {
     let session = w.session();
     w.gpu.kernel_on(&a, 1_000_000);
     for _ in 0..400 {
-        // The one between is on another stream and sampled; what is inside it is on the first
-        // again.
+        // The middle span is on another stream and sampled; the span nested in it is on the first
+        // stream again.
         around(&a, || rarely_around(&b, || child(&w, &a)));
     }
     let profile = w.finish(session);
@@ -265,7 +265,7 @@ fn both_samplings_multiply() {
     }
     let profile = w.finish(session);
     let (outer, inner) = (gpu(&profile, "around"), gpu(&profile, "rarely"));
-    // 1 000 ± 22 and 200 ± 13; eight standard deviations.
+    // 1,000 ± 22 and 200 ± 13; the margin is eight standard deviations.
     assert!(outer.timed_calls.abs_diff(1_000) < 8 * 22);
     assert!(inner.timed_calls.abs_diff(200) < 8 * 13);
     assert_eq!(outer.times.total_ns, 200_000);
@@ -274,7 +274,7 @@ fn both_samplings_multiply() {
 
 fn a_call_that_stands_alone_tells_nothing_of_the_spread() {
     let w = world();
-    // Until exactly one of two is timed.
+    // Repeats until exactly one of the two calls is timed.
     loop {
         let session = session(2);
         keep_busy(&w);
@@ -295,7 +295,7 @@ fn from_everywhere(w: &World, stream: &Arc<CudaStream>) {
     w.gpu.kernel_on(stream, 100);
 }
 
-/// Calls `from_everywhere` from a place of its own in the tree for every bit pattern.
+/// Calls `from_everywhere` on a call path of its own for every bit pattern.
 fn through(w: &World, way: u32) {
     match way {
         0 | 1 => from_everywhere(w, &w.gpu.stream),
@@ -319,8 +319,8 @@ fn a_function_called_once_from_each_of_many_places_is_estimated_over_all_of_them
     }
     let profile = w.finish(session);
     let sampled = gpu(&profile, "from-everywhere");
-    // 102 ± 9 of 512 are timed, most places not at all; all calls last the same, so the total has
-    // no error.
+    // 102 ± 9 of 512 calls are timed, on most call paths none. All calls last the same time, so the
+    // total has no error.
     assert!(sampled.timed_calls.abs_diff(102) < 8 * 9);
     assert_eq!(sampled.times.total_ns, 51_200);
     assert!(sampled.estimate.is_some());
@@ -329,8 +329,8 @@ fn a_function_called_once_from_each_of_many_places_is_estimated_over_all_of_them
 fn a_loop_whose_period_is_the_samplings_does_not_mislead_it() {
     let w = world();
     let session = session(4);
-    // Every fourth call takes 10,000 ns, the others 100: 10.3 ms in all. Every fourth call timed
-    // would give 40 or 0.4.
+    // Every fourth call takes 10,000 ns, the others 100: 10.3 ms in all. Timing every fourth call
+    // would estimate 40 ms or 0.4 ms.
     for _ in 0..4 {
         keep_busy(&w);
         for call in 0..1_000 {
@@ -341,7 +341,7 @@ fn a_loop_whose_period_is_the_samplings_does_not_mislead_it() {
     }
     let profile = w.finish(session);
     let total = gpu(&profile, "varies").times.total_ns;
-    // The estimate's standard deviation is 0.54 ms: five of them each way.
+    // The estimate's standard deviation is 0.54 ms; the margin is five of them.
     assert!((7_500_000..=13_100_000).contains(&total), "{total}");
 }
 
@@ -360,7 +360,8 @@ fn a_sum_of_what_is_inside_says_that_it_is_estimated() {
     let report = profile.to_string();
     assert!(report.contains("Σ~40.0 µs"), "{report}");
 
-    // Of what is in the time of a span that is always timed, nothing is estimated above that.
+    // Sampled spans nested in a span that is always timed add no estimate to the sum above: they
+    // are part of that span's time.
     let session = w.session();
     keep_busy(&w);
     without_stream(|| {

@@ -26,7 +26,7 @@ pub(crate) const MODULE: Module = Module::new(
 const RUNS: u64 = 200;
 const WANTED: u32 = 180;
 
-/// One call in so many is timed.
+/// One call in this many is timed.
 const SAMPLE: u32 = 4;
 
 /// Outermost calls of a run.
@@ -67,11 +67,11 @@ fn around(w: &World, stream: &Arc<CudaStream>, parts: &[u64]) {
 /// How long calls last.
 #[derive(Clone, Copy, Debug)]
 enum Load {
-    /// One like the other, but for chance.
+    /// All calls alike, except for chance.
     Stationary,
-    /// Every now and then a run of long ones.
+    /// Occasional bursts of long calls.
     Bursty,
-    /// Each that comes in turn with the sample is long.
+    /// Every n-th call is long, where one in n is timed.
     Periodic,
 }
 
@@ -92,8 +92,8 @@ fn durations(load: Load, random: &mut Rng) -> Vec<(u64, Vec<u64>)> {
             Load::Periodic => 1,
         };
         let own = scale * random.u64(500..1_500);
-        // Spans inside one call are alike, as they are in real programs: they are not a sample of
-        // their own.
+        // Spans nested in one call have similar durations, as in real programs: they are not
+        // independent samples.
         let inside = (0..random.u64(1..8)).map(|_| scale * random.u64(50..150));
         (own, inside.collect())
     });
@@ -102,7 +102,7 @@ fn durations(load: Load, random: &mut Rng) -> Vec<(u64, Vec<u64>)> {
 
 /// Makes the calls of a run on a thread of its own, whose random numbers follow from `seed`.
 fn measure(w: &World, seed: u64, sample: u32, calls: impl FnOnce() + Send) -> Profile {
-    // So that every pair reads its kernels and nothing else.
+    // The stream is busy, so that each event pair contains only kernels.
     w.gpu.kernel(10_000_000_000);
     let session = Session::builder()
         .sampling(one_in(sample))
@@ -124,7 +124,7 @@ fn covers(profile: &Profile, name: &str, truth: u64) -> bool {
     gpu.times.total_ns.abs_diff(truth) <= half
 }
 
-/// How many runs of `load` each function's interval holds the truth in.
+/// The number of runs of `load` in which each function's interval contains the true total.
 fn covered(load: Load) -> [u32; 3] {
     let w = world();
     let mut covered = [0; 3];
@@ -190,7 +190,7 @@ fn two_samplings_one_inside_the_other_are_covered() {
 fn what_is_inside_a_call_is_never_estimated_to_more_than_the_call() {
     let w = world();
     for run in 0..RUNS {
-        // Nothing in the parents but their children.
+        // The parents launch nothing themselves.
         let run_of = durations(Load::Bursty, &mut Rng::with_seed(run));
         let profile = measure(&w, run, SAMPLE, || {
             for (_, inside) in &run_of {

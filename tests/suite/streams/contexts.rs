@@ -29,7 +29,7 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// With a second device that nobody else uses: its context ends when a test lets go of it.
+/// A world with a second device that nothing else uses: its context ends when a test drops it.
 fn world() -> World {
     world_with(2)
 }
@@ -58,7 +58,7 @@ fn two_contexts_of_one_device_have_events_of_their_own() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "around"), (2, 6_000, 6_000));
     assert_eq!(gpu_times(&profile, "on"), (2, 100_000, 100_000));
-    // An event of the one recorded in the other would be INVALID_HANDLE.
+    // Recording an event of one context in the other would return INVALID_HANDLE.
     assert_eq!(profile.diagnostics.errors, []);
 }
 
@@ -96,7 +96,7 @@ fn a_stream_at_the_address_of_one_whose_work_still_runs_is_another() {
     let short = w.gpu.another_stream();
     assert_eq!(short.cu_stream(), handle, "the test needs the same address");
     on(&w.gpu, &short, 1_000);
-    // The newer one's events are complete, the older one's are not.
+    // The events of the newer stream are complete, those of the older are not.
     w.cpu(2_000);
     w.sim.reset_calls();
     until(|| w.sim.calls("cuEventElapsedTime_v2") > 0);
@@ -108,7 +108,7 @@ fn a_stream_at_the_address_of_one_whose_work_still_runs_is_another() {
 
 fn a_context_made_again_and_again_piles_up_no_events() {
     let w = world();
-    // Nothing that gpuprof knows of keeps the second device's primary context.
+    // Keeps the second device's primary context alive; gpuprof does not know of this handle.
     let _keeper = CudaContext::new(1).expect("context");
     let session = w.session();
     let round = || {
@@ -134,8 +134,8 @@ fn the_resolver_fills_the_pool_of_a_context_that_returned() {
         let second = Gpu::new(w.sim, 1);
         w.sim.reset_calls();
         let make = "cuEventCreate";
-        // Nothing completes, so that more and more are in flight until the resolver, too, makes
-        // some.
+        // No event completes, so the number of pairs in flight grows until the resolver creates
+        // events, too.
         until(|| {
             on(&second, &second.stream, 10);
             std::thread::sleep(Duration::from_micros(50));
@@ -144,7 +144,7 @@ fn the_resolver_fills_the_pool_of_a_context_that_returned() {
         second.context.synchronize().expect("synchronize");
         drop(second);
         drop(gpuprof::collect());
-        // For it to see that the owner is gone.
+        // Gives the resolver time to notice that the context has no other owner.
         std::thread::sleep(Duration::from_millis(20));
     }
     let profile = w.finish(session);
@@ -187,7 +187,7 @@ fn a_raw_context_that_ends_before_its_times_are_read_loses_them_and_no_more() {
         other.kernel(other.stream, 50_000).expect("launch")
     });
     other.destroy();
-    // At the same address: an event of the old one must not be taken for the new one's.
+    // The new context has the old one's address: an event of the old one must not be used in it.
     let other = ForeignContext::new(w.sim).expect("a context");
     let lent = other.raw_stream(other.stream, true);
     w.sim.reset_calls();
@@ -218,7 +218,7 @@ fn raw_contexts_that_have_ended_pile_up_nothing() {
         drop(gpuprof::collect());
         other.destroy();
     };
-    // A thread keeps the last few at hand.
+    // A thread caches the last few contexts, so the first rounds allocate.
     (0..20).for_each(|_| round());
     let before = resident_bytes();
     (0..100).for_each(|_| round());
@@ -226,11 +226,11 @@ fn raw_contexts_that_have_ended_pile_up_nothing() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "around"), (120, 120_000, 120_000));
     assert_eq!(profile.diagnostics.errors, []);
-    // Each has a pool of 400 KB.
+    // Each context has a pool of 400 KB; a leak of all pools would be 40 MB.
     assert!(grown < 10 << 20, "{grown} bytes more for 100 contexts");
 }
 
-/// Memory of this process that is not swapped out.
+/// Resident memory of this process, in bytes.
 fn resident_bytes() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     let pages = statm.split_whitespace().nth(1).expect("a second number");
@@ -244,7 +244,7 @@ fn the_null_stream_waits_for_blocking_streams_as_ever() {
     let session = w.session();
     let began = w.sim.now();
     other.kernel(other.blocking, 40_000).expect("launch");
-    // Null means the current context's.
+    // A null stream is that of the current context.
     other.with_current(|| {
         around(&other.raw_stream(null, true), || {
             other.kernel(null, 1_000).expect("launch");
@@ -255,7 +255,7 @@ fn the_null_stream_waits_for_blocking_streams_as_ever() {
     other.synchronize_null_stream().expect("synchronize");
     assert_eq!(w.sim.now() - began, 41_000);
     let profile = w.finish(session);
-    // The pair's own start waits as the kernel does.
+    // The start event waits for the blocking stream just as the kernel does.
     assert_eq!(gpu_times(&profile, "around"), (1, 1_000, 1_000));
     assert_eq!(profile.diagnostics.errors, []);
 }
@@ -267,8 +267,8 @@ fn gpuprofs_own_stream_takes_no_part_in_the_null_streams_order() {
     other.kernel(ptr::null_mut(), 1_000_000).expect("launch");
     w.sim.reset_calls();
     around(&other.raw_stream(other.stream, true), || ());
-    // The event overhead is read and its stream put away while the null stream is busy and no time
-    // passes.
+    // gpuprof measures the event overhead and destroys the stream that it used for that, while the
+    // null stream is busy and the clock stands still.
     until(|| w.sim.calls("cuStreamDestroy_v2") > 0);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "around"), (1, 0, 0));
@@ -286,7 +286,8 @@ fn a_lent_stream_is_what_it_says() {
     });
     other.synchronize().expect("synchronize");
     let profile = w.finish(session);
-    // One stream however it is lent: the inner call's time is part of the outer one's.
+    // It is one stream, whichever type provides it: the inner call's time is part of the outer
+    // call's.
     let around = gpu(&profile, "around");
     assert_eq!((around.timed_calls, around.times.self_ns), (2, 700));
     assert_eq!(profile.diagnostics.errors, []);

@@ -174,8 +174,7 @@ fn a_call_on_two_devices_is_one_call_timed_on_each() {
     let (w, second) = two();
     let gpus = [&w.gpu, &second];
     let session = w.session();
-    // The second device is busy: a time from one device's start to the other's end would read 59
-    // 000.
+    // The second device is busy: from one device's start to the other's end it is 59,000 ns.
     second.kernel(50_000);
     on_two_devices(gpus, &w.gpu.stream, &second.stream, [2_000, 9_000]);
     w.sim.advance(100_000);
@@ -198,7 +197,7 @@ fn a_call_of_which_one_device_cannot_be_read_is_untimed_as_a_whole() {
     w.warm_up(|| touches_nothing(&second.stream));
     w.warm_up(|| touches_nothing(&w.gpu.stream));
     let session = w.session();
-    // The first device's time can be read, the second's not: INVALID_HANDLE.
+    // The first device's time can be read; reading the second's fails with INVALID_HANDLE (400).
     w.sim.fail("cuEventElapsedTime_v2", 2, 100, 400);
     on_two_devices(
         [&w.gpu, &second],
@@ -226,7 +225,7 @@ fn the_threads_current_context_stays_what_it_was() {
     };
     here(&w.gpu.context);
     here(&second.context);
-    // And where there is none.
+    // The same on a thread without a current context.
     thread::scope(|scope| {
         let fresh = || {
             around(&w.gpu.stream, || touches_nothing(&second.stream));
@@ -245,13 +244,14 @@ fn a_context_that_ended_and_one_in_its_place_do_not_mix() {
     for ns in [1_000, 20_000] {
         let before = w.sim.live_contexts();
         {
-            // The device's primary context: the same handle each time, and everything in it new.
+            // The device's primary context has the same handle each time, but all objects in it are
+            // new.
             let second = Gpu::new(w.sim, 1);
             assert_eq!(w.sim.live_contexts(), before + 1);
             on(&second, &second.stream, ns);
             second.context.synchronize().expect("synchronize");
         }
-        // gpuprof holds it until the times are read, and no longer.
+        // gpuprof holds the context until the times are read, and releases it then.
         drop(gpuprof::collect());
         until(|| w.sim.live_contexts() == before);
     }

@@ -55,7 +55,7 @@ fn a_function_without_stream_inherits_the_enclosing_spans() {
         inherits(|| {
             w.gpu.kernel_on(&a, 1_000);
             w.gpu.kernel_on(&b, 30_000);
-            // And on, from one that has inherited itself.
+            // A span that inherited its stream passes it on.
             inherits_too(|| w.gpu.kernel_on(&a, 200));
         });
     });
@@ -98,9 +98,9 @@ fn with_stream_gives_its_stream_to_the_spans_inside_and_to_no_other() {
     with_stream(&a, || {
         inherits(launch);
         with_stream(&b, || inherits_too(launch));
-        // The outer one again.
+        // The outer `with_stream` applies again.
         inherits(launch);
-        // What has a stream of its own keeps it.
+        // A function with a stream among its arguments uses that one.
         on(&w, &b, 300);
     });
     has_none(launch);
@@ -129,7 +129,7 @@ fn with_stream_inside_a_span_is_no_node_and_takes_no_time() {
     });
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "around"), (1, 70, 30));
-    // 70 before the first kernel of the idle stream; only what ran on a is subtracted.
+    // The stream is idle for 70 before its first kernel; only nested spans on a are subtracted.
     assert_eq!(gpu_times(&profile, "around"), (1, 1_170, 1_070));
     assert_eq!(gpu_times(&profile, "inherits"), (1, 5_040, 5_040));
     assert_eq!(gpu_times(&profile, "inherits_too"), (1, 100, 100));

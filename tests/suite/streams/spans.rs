@@ -63,7 +63,7 @@ fn overlapping_streams_add_up_past_the_wall_time() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "on"), (1, 10_000, 10_000));
     assert_eq!(gpu_times(&profile, "on_another"), (1, 10_000, 10_000));
-    // 200 %
+    // GPU self time is 200 % of the wall time.
     assert_eq!(profile.wall_ns, 10_000);
 }
 
@@ -71,17 +71,17 @@ fn several_streams_are_timed_from_the_first_start_to_the_last_end() {
     let w = world();
     let (a, b) = (w.gpu.another_stream(), w.gpu.another_stream());
     let session = w.session();
-    // Both idle: the longer one.
+    // Both streams are idle: the call lasts as long as the longer one.
     on_both(&w, &a, &b, (2_000, 7_000));
     on_both(&w, &a, &b, (9_000, 1_000));
     let profile = w.finish(session);
-    // The second call begins on a at 2 000 and on b at 7 000; it ends on a at 11 000, on b at 8
-    // 000.
+    // The second call starts on a at 2,000 and on b at 7,000; it ends on a at 11,000 and on b at
+    // 8,000.
     let gpu = gpu(&profile, "on_both");
     assert_eq!((gpu.times.min_ns, gpu.times.max_ns), (7_000, 9_000));
     assert_eq!(gpu_times(&profile, "on_both"), (2, 16_000, 16_000));
 
-    // Started on one, ended on the other: b's end at 21 000 counts from a's start at once.
+    // The first start event is on a, at once; the last end event is on b, at 21,000.
     let session = w.session();
     w.gpu.kernel_on(&b, 20_000);
     on_both(&w, &a, &b, (10, 1_000));
@@ -140,7 +140,8 @@ fn forked_and_borrowed_streams_are_streams_like_any_other() {
     let w = world();
     let session = w.session();
     w.gpu.kernel(9_000);
-    // It waits for what it was forked from, as its first kernel does.
+    // The forked stream first waits for the stream that it was forked from; so does its start
+    // event.
     let forked = w.gpu.stream.fork().expect("fork");
     // SAFETY: the handle is of this context, and `forked` outlives it.
     let borrowed = unsafe { w.gpu.context.wrap_borrowed_stream(forked.cu_stream()) };
@@ -151,7 +152,7 @@ fn forked_and_borrowed_streams_are_streams_like_any_other() {
     drop(borrowed);
     on_another(&w, &forked, 50);
     let profile = w.finish(session);
-    // One stream by whatever name.
+    // All three handles are of one stream.
     assert_eq!(gpu_times(&profile, "around"), (1, 3_200, 200));
     assert_eq!(gpu_times(&profile, "on"), (1, 3_000, 3_000));
     assert_eq!(gpu_times(&profile, "on_another"), (1, 50, 50));
@@ -183,7 +184,7 @@ fn a_function_that_switches_streams_is_timed_on_the_one_it_was_given() {
     let w = world();
     let (mut stream, to) = (w.gpu.another_stream(), w.gpu.another_stream());
     let session = w.session();
-    // The second call begins on the stream that the first one left.
+    // The second call starts on the stream that the first call assigned.
     switches(&w, &mut stream, &to);
     switches(&w, &mut stream, &w.gpu.another_stream());
     let profile = w.finish(session);
@@ -197,7 +198,7 @@ fn the_per_thread_stream_is_each_threads_own() {
     let w = world();
     let per_thread = w.gpu.context.per_thread_stream();
     let session = w.session();
-    // Behind a long kernel on this thread's; the other thread's is idle.
+    // This thread's per-thread stream runs a long kernel; the other thread's is idle.
     w.gpu.kernel_on(&per_thread, 100_000);
     around(&per_thread, || {
         thread::scope(|scope| {
@@ -234,7 +235,7 @@ fn a_sum_of_what_is_inside_says_that_it_lacks_calls() {
     let session = w.session();
     has_none(|| {
         on(&w, stream, 1_000);
-        // The next start event.
+        // The next start event fails.
         w.sim.fail("cuEventRecord", 1, 1, 2);
         on(&w, stream, 2_000);
     });
@@ -244,7 +245,8 @@ fn a_sum_of_what_is_inside_says_that_it_lacks_calls() {
     let report = profile.to_string();
     assert!(report.contains("Σ≥1.00 µs"), "{report}");
 
-    // What lacks inside of a span that is timed on the same stream is in that one's time.
+    // An untimed span nested in a timed span of the same stream is part of that span's time, so the
+    // sum lacks nothing.
     let session = w.session();
     w.gpu.kernel(100_000);
     has_none(|| {
@@ -268,7 +270,7 @@ fn the_time_inside_a_span_that_goes_untimed_at_its_end_is_in_the_sums_above() {
     has_none(|| {
         around(stream, || {
             on(&w, stream, 1_000);
-            // The next is the end event of the span around.
+            // The next record is the end event of the enclosing span.
             w.sim.fail("cuEventRecord", 1, 1, 2);
         });
     });

@@ -28,7 +28,7 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// Longer than any test may last: what waits for it hangs.
+/// Longer than a test may run: a call that waits this long is a hang.
 const FOREVER: Duration = Duration::from_secs(3_600);
 
 #[gpu_profile]
@@ -72,7 +72,7 @@ fn a_reset_begins_at_zero() {
         (&None, 0)
     );
     assert_eq!((empty.wall_ns, empty.diagnostics.calls), (0, 0));
-    // Least and largest are of the new window alone.
+    // Minimum and maximum are those of the new window alone.
     step(&w, &w.gpu.stream, 300);
     step(&w, &w.gpu.stream, 200);
     let profile = w.finish(session);
@@ -99,11 +99,11 @@ fn a_call_that_a_reset_falls_into_counts_once_when_it_ends() {
     assert_eq!(node(&first, &["around"]).calls, 0);
     assert_eq!(node(&first, &["around", "step"]).calls, 1);
     let second = w.finish(session);
-    // All of its time: 1 000 and 30, the steps' 100 and 7, and 1 000 that the test waited for the
-    // GPU.
+    // The whole call counts in the window in which it ends: 1,000 and 30 of its own, the steps' 100
+    // and 7, and 1,000 in which the test waited for the GPU.
     assert_eq!(cpu_times(&second, "around"), (1, 2_137, 2_030));
     assert_eq!(cpu_times(&second, "step"), (1, 7, 7));
-    // Its GPU time, and what of that was spent inside, would belong to both windows.
+    // Its GPU time, nested spans included, would belong to both windows, so it is untimed.
     assert_eq!(function(&second, "around").gpu, None);
     assert_eq!(function(&second, "around").untimed.crossed_reset, 1);
     assert_eq!(gpu(&second, "step").timed_calls, 1);
@@ -151,7 +151,7 @@ fn a_snapshot_never_waits() {
         .start()
         .expect("start");
     step(&w, &w.gpu.stream, 100);
-    // The GPU never finishes while the clock stands still: this would hang.
+    // The virtual clock stands still, so the kernel never ends: a snapshot that waited would hang.
     let now = session.snapshot();
     assert_consistent(&now);
     let pending = function(&now, "step");
@@ -174,7 +174,7 @@ fn a_report_waits_for_the_gpu() {
     thread::scope(|scope| {
         scope.spawn(|| {
             until(|| waits.load(Ordering::Acquire));
-            // The GPU finishes only after the resolver has asked for it in vain.
+            // The kernel ends only after the resolver has polled it without success.
             let asked = w.sim.calls("cuEventQuery");
             until(|| w.sim.calls("cuEventQuery") >= asked + 20);
             w.cpu(1_000);
@@ -225,11 +225,11 @@ fn many_windows_add_up() {
         }
         take();
     }
-    // 100 rounds: fourteen times 0 + 1 + … + 6, and 0 + 1.
+    // Calls in 100 rounds: fourteen times 0 + 1 + … + 6, then 0 + 1.
     assert_eq!((calls, cpu, timed), (295, 2_950, 295));
     assert_eq!(items, 295.0);
-    // Each round's first call finds the stream idle: 10 ns of the CPU are in its pair. Rounds
-    // without calls have none.
+    // At each round's first call the stream is idle, so 10 ns of CPU time are between its events.
+    // Fifteen rounds have no calls.
     let rounds_with_calls = 100 - 15;
     assert_eq!(gpu_ns, 295 * 100 + rounds_with_calls * 10);
     drop(session);
@@ -280,8 +280,8 @@ fn a_failure_whose_effect_lasts_is_told_in_every_window() {
     gpuprof::reset();
     step(&w, &w.gpu.stream, 100);
     let profile = w.finish(session);
-    // The context was given up before the reset, and the reader must know why nothing is timed
-    // after it.
+    // gpuprof stopped using the context before the reset. The new profile must still say why
+    // nothing is timed.
     assert_eq!(function(&profile, "step").untimed.unavailable, 1);
     let errors: Vec<_> = profile
         .diagnostics

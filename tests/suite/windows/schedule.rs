@@ -39,7 +39,7 @@ fn train(w: &World, stream: &Arc<CudaStream>, ns: u64) {
     w.gpu.kernel_on(stream, 10 * ns);
 }
 
-/// The cycles handed over so far.
+/// The cycles that the callback has received so far.
 fn cycles() -> Arc<Mutex<Vec<Profile>>> {
     let cycles = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&cycles);
@@ -77,10 +77,10 @@ fn only_active_steps_count_and_each_cycle_is_handed_over() {
         active: 2,
         repeat: NonZeroU32::new(2),
     });
-    // wait, warm-up, active, active; twice; then nothing more.
+    // Each cycle is wait, warm-up, active, active. After two cycles nothing is measured.
     steps(&w, 11);
     let profile = w.finish(session);
-    // Steps 3, 4, 7 and 8; the GPU span begins with the function, so before the launch.
+    // Steps 3, 4, 7 and 8. The GPU span starts with the function, before the launch.
     assert_eq!(cpu_times(&profile, "train"), (4, 2_200, 2_200));
     assert_eq!(gpu_times(&profile, "train"), (4, 24_200, 24_200));
     let cpu = &function(&profile, "train").cpu;
@@ -186,7 +186,7 @@ fn a_pause_gives_late_gpu_times_a_chance() {
     gpuprof::step();
     assert_eq!(ready.lock().expect("lock").len(), 0);
     settle(&w);
-    // The pause is over after two more steps; the GPU time is there before.
+    // The pause ends after two more steps; the GPU time has arrived before that.
     until(|| session.snapshot().diagnostics.timed_calls == 1);
     gpuprof::step();
     {
@@ -207,7 +207,7 @@ fn a_reset_forgets_what_was_measured_and_the_schedule_goes_on() {
     gpuprof::reset();
     steps(&w, 4);
     let profile = w.finish(session);
-    // Steps 2 and 4 of the second four.
+    // Steps 2 and 4 of the four after the reset.
     assert_eq!(cpu_times(&profile, "train"), (2, 600, 600));
     let told = profile.schedule.expect("there is a schedule");
     assert_eq!((told.steps, told.measured_steps, told.cycles), (8, 2, 2));
@@ -248,7 +248,8 @@ fn replays_of_a_pause_are_not_taken_for_one_before_it() {
     let graph = Graph::new(capture(&stream, || model(&w, &stream)));
     launch(&w, &graph, 1_000);
     gpuprof::step();
-    // The pause begins while that launch is under way: this one must not record into its events.
+    // The pause begins while that launch is still running: this launch must not record into its
+    // events.
     launch(&w, &graph, 50_000);
     w.sim.reset_calls();
     launch(&w, &graph, 70_000);
@@ -258,14 +259,14 @@ fn replays_of_a_pause_are_not_taken_for_one_before_it() {
         "cuThreadExchangeStreamCaptureMode",
     ]
     .map(|symbol| w.sim.calls_here(symbol));
-    // Its events go back to their pool while two launches are still to come.
+    // The graph's events return to their pool while two launches are still pending.
     drop(graph);
     gpuprof::step();
     gpuprof::step();
     layer(&w, &stream);
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "model"), (1, 3_000, 1_000));
-    // Two replays, and the call of the second cycle.
+    // Two replays in the first cycle, and the call in the second.
     assert_eq!(gpu_times(&profile, "layer"), (3, 3_000, 3_000));
     assert_eq!(asked, [0; 3], "a launch in a pause asks the driver nothing");
     assert_eq!(profile.diagnostics.errors, []);
@@ -297,7 +298,7 @@ fn cycles_that_end_while_one_is_handed_over_are_handed_over_next() {
     thread::scope(|scope| {
         let first = scope.spawn(|| cycle_of(&w, 100));
         begun.wait();
-        // While the first is handed over, on another thread.
+        // These cycles end on another thread while the callback runs with the first.
         (2..5).for_each(|number| cycle_of(&w, 100 * number));
         go_on.wait();
         first.join().expect("no panic");

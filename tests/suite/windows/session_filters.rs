@@ -93,7 +93,7 @@ fn what_is_filtered_out_costs_no_call_of_the_driver() {
     .map(|symbol| (symbol, w.sim.calls_here(symbol)))
     .into();
     assert!(here.iter().all(|(_, calls)| *calls == 0), "{here:?}");
-    // The launch.
+    // Only the program's own launch reaches the driver.
     assert_eq!(w.sim.calls_here("cuLaunchKernel"), 1);
     let profile = w.finish(session);
     assert!(!is_listed(&profile, "step"));

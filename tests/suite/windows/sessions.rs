@@ -46,7 +46,7 @@ fn sessions_one_after_another_are_apart() {
     around(&w, &w.gpu.stream, counted);
     let first = w.finish(session);
 
-    // Between them nothing counts.
+    // No session is open here, so this call does not count.
     step(&w, &w.gpu.stream, 5_000);
 
     let session = Session::builder()
@@ -66,7 +66,7 @@ fn sessions_one_after_another_are_apart() {
     assert_eq!(first.functions.len(), 1);
     assert_eq!(first.diagnostics.sampling, Sampling::EveryCall);
 
-    // 1 000 + 30: what is filtered out is no child.
+    // 1,000 + 30: a filtered-out callee is not subtracted from its caller's self time.
     assert_eq!(cpu_times(&second, "around"), (1, 1_030, 1_030));
     assert_eq!(cpu_times(&second, "counted").0, 1);
     assert_eq!(
@@ -85,12 +85,12 @@ fn a_second_session_is_an_error_while_one_is_open() {
     let session = w.session();
     let second = Session::builder().start().map(drop);
     assert!(matches!(second, Err(SessionError::Open)), "{second:?}");
-    // It did the first no harm.
+    // The first session is unaffected by the error.
     counted();
     assert_eq!(function(&w.finish(session), "counted").calls, 1);
     let third = w.session();
     drop(third);
-    // A wrong filter is one too, and opens nothing.
+    // An invalid filter is also an error, and no session is opened.
     let wrong = Session::builder().filter("(").start().map(drop);
     assert!(matches!(wrong, Err(SessionError::Filter(_))), "{wrong:?}");
     drop(w.session());
@@ -112,7 +112,7 @@ fn without_measuring_there_are_no_numbers() {
             "{mode:?}"
         );
         assert!(profile.functions.iter().all(|function| function.calls == 0));
-        // Not the time since some start of the clock.
+        // Nothing was measured, so the wall time is 0 and not the clock's value.
         assert_eq!(profile.wall_ns, 0, "{mode:?}");
     }
 }

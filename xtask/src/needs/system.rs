@@ -1,6 +1,7 @@
 //! What kind of machine this is, and its package manager.
 //!
-//! Why facts and not answers: [`super::plan`] decides, and its tests make machines up.
+//! This file only gathers facts. [`super::plan`] decides from them what to install, so its tests
+//! can pass made-up machines.
 
 use std::fs;
 use std::path::Path;

@@ -273,8 +273,9 @@ impl Correlator {
         (is_missing && !is_captured()).then_some(api.start)
     }
 
-    /// Starts the window `epoch`. Returns what the finished window measured, and the late records
-    /// of the window before it that was kept.
+    /// Ends the current window and starts window `epoch`. Returns two sets of tables: those of the
+    /// window that ended, and the late records of the window kept before it, if `policy` counts
+    /// them.
     pub(crate) fn next_window(
         &mut self,
         epoch: u32,

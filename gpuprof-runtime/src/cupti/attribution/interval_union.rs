@@ -102,7 +102,7 @@ impl IntervalUnion {
 mod tests {
     use super::{IntervalUnion, MAX_INTERVALS};
 
-    /// The same with one mark per ns.
+    /// Reference: the union's length, by marking each ns.
     fn by_marks(intervals: &[(u64, u64)]) -> u64 {
         let mut marks = vec![false; 4_096];
         for &(start, end) in intervals {

@@ -19,7 +19,7 @@ const MAX_TOTAL_INTERVALS: usize = 1 << 20;
 /// A union of this size is compacted if there are too many intervals.
 const LARGE_UNION: usize = 1_024;
 /// With more running calls than [`MAX_ENDED_CALLS`], a call without activity for this many rounds
-/// is dropped.
+/// is dropped. A round is one flush of CUPTI's buffers by the reader.
 const FORGET_AFTER_ROUNDS: u32 = 600;
 
 /// When and where a kernel, copy or memset ran.
@@ -53,7 +53,7 @@ pub(crate) struct CallActivity {
     pub(crate) activities: u64,
     pub(crate) launches: u64,
     pub(crate) streams: StreamIds,
-    /// One bit per device; the last bit stands for all devices from there on.
+    /// Bit n is device n; bit 63 stands for every device from ordinal 63 up.
     pub(crate) devices: u64,
 }
 

@@ -44,8 +44,8 @@ fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 fn measure(run_mode: &RunMode) -> Result<Vec<Row>, DriverError> {
     let gpu = Gpu::new()?;
     let (busy, free) = (gpu.context.new_stream()?, gpu.context.new_stream()?);
-    // Twice the accepted duration, which is half of the kernel's. Simulated time is the host's, so
-    // a short run must not depend on it.
+    // How long the kernel runs: four times what the spans may take. The simulated kernel runs in
+    // host time, so a slow host needs this margin too.
     let length = Duration::from_secs(if run_mode.short { 1 } else { 2 });
     let room = measure_queue_room(&gpu, &busy)?;
     let spans = SPANS.min(room / OPERATIONS / 2);
@@ -111,7 +111,7 @@ fn measure_queue_room(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<usize, Driv
     super::driver::measure_queue_room(gpu, stream, enough, || gpu.spin(stream, 0))
 }
 
-/// Starts the kernel and returns an event recorded behind it, once the kernel runs.
+/// Queues the kernel and records an event behind it; the event completes when the kernel ends.
 fn start(gpu: &Gpu, stream: &Arc<CudaStream>, length: Duration) -> Result<CudaEvent, DriverError> {
     gpu.spin(stream, length.as_nanos() as u64)?;
     stream.record_event(None)

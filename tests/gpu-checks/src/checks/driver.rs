@@ -1,8 +1,8 @@
 //! Driver behaviour that the documentation does not specify, and the cost of driver calls.
 //!
 //! gpuprof relies on some of these results: those are required, and the check fails if a driver
-//! differs. The others are reported for later work. No span is open here unless the question is
-//! about one.
+//! differs. The others are only reported; the simulated driver (tests/sim/cuda/OPEN.md) repeats
+//! what they found on a device. No span is open here, except where its effect is the question.
 
 mod capture_rules;
 mod destroyed_context;
@@ -30,7 +30,8 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         name: "events",
-        promise: "Results for events that were not recorded as intended.",
+        promise: "Status codes for events recorded in a capture, recorded as external, never \
+                  recorded, or created without timing.",
         limit: Duration::from_secs(60),
         run: event_states::run,
     },

@@ -25,7 +25,7 @@ pub struct Call<'a> {
     pub start: u64,
     /// Its end, in ns of the driver's clock.
     pub end: u64,
-    /// Whether the caller does not wait for the activities, which a stream orders.
+    /// True if the call returns before its activities end; they run in stream order.
     pub is_asynchronous: bool,
     activities: *const Activity,
     count: usize,
@@ -53,7 +53,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The activities that it caused, in their order.
+    /// The device activities that this call caused, in the order given to `new`.
     pub fn activities(&self) -> &'a [Activity] {
         // SAFETY: `new` took these from a slice that lives as long as 'a.
         unsafe { std::slice::from_raw_parts(self.activities, self.count) }

@@ -55,8 +55,8 @@ impl State {
         }
     }
 
-    /// For the end of `stream`: ends a capture that began on it, and invalidates one that spread to
-    /// it.
+    /// Called by cuStreamDestroy: discards the capture that began on `stream`; invalidates a
+    /// capture that `stream` joined later.
     pub(crate) fn abandon_capture(&mut self, stream: Handle) {
         let stream_data = self.streams.get(stream).ok();
         let Some(id) = stream_data.and_then(|stream| stream.capture) else {
@@ -116,9 +116,9 @@ impl State {
         Ok(())
     }
 
-    /// Ends the capture on `stream` and returns its graph. ILLEGAL_STATE without a capture, else as
-    /// the codes say: UNMATCHED on another stream than its origin, WRONG_THREAD unless relaxed,
-    /// INVALIDATED, UNJOINED.
+    /// Ends the capture on `stream` and returns its graph. ILLEGAL_STATE without a capture;
+    /// UNMATCHED if the capture began on another stream; WRONG_THREAD on another thread than the
+    /// one that began it, unless the mode is RELAXED; INVALIDATED; UNJOINED.
     pub(crate) fn end_capture(&mut self, stream: Handle) -> Answer<Handle> {
         let id = self
             .streams

@@ -61,7 +61,7 @@ fn a_forced_flush_returns_unfinished_records() {
     assert_eq!(world.flush(1), [] as [Vec<Record>; 0]);
 }
 
-/// Full is also a buffer that has reached the client's limit of records.
+/// A buffer also counts as full when it holds the client's maximum number of records.
 #[test]
 fn a_full_buffer_is_returned_when_its_activities_are_over() {
     let mut world = world();

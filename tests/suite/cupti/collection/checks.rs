@@ -34,7 +34,7 @@ fn program(scenario: &str, count: u64, orders: &str) -> Program {
         .env(CUPTI_CONFIGURATION, orders)
 }
 
-/// Runs it, and checks that the program saw no difference.
+/// Runs the scenario with and without CUPTI, and checks that the program sees no difference.
 #[track_caller]
 fn run(scenario: &str, count: u64, orders: &str) -> (Ended, Profile) {
     let (with, profile) = program(scenario, count, orders).profiled();
@@ -59,14 +59,13 @@ fn counted(count: u64, orders: &str) -> Cupti {
     profile.cupti.expect("it runs")
 }
 
-/// Records of a launch: its kernel, the call, and where it was made.
+/// The number of records of a launch: the kernel, the call, and an external id if CUPTI writes one.
 #[track_caller]
 fn of_one_launch() -> u64 {
     counted(2, "").records - counted(1, "").records
 }
 
-/// Calls beside the launches: the synchronization, and at the end two buffers freed and a module
-/// unloaded.
+/// Calls besides the launches: a synchronization, and at the end two frees and an unloaded module.
 const OF_THE_REST: u64 = 4;
 
 fn each_launch_leaves_the_same_records() {
@@ -89,7 +88,7 @@ fn whatever_version_wrote_them() {
 }
 
 fn in_many_small_buffers_and_in_any_order() {
-    // Few enough that kernels which are not over do not hold all buffers there are.
+    // So few launches that unfinished kernels do not occupy all buffers.
     let expected = counted(3, "").records;
     for orders in [
         "split 1",
@@ -108,8 +107,8 @@ fn in_many_small_buffers_and_in_any_order() {
 
 fn without_a_filter_for_calls_gpuprofs_own_stay_out() {
     let hide = "hide cuptiActivityEnableDriverApi;hide cuptiActivityEnableRuntimeApi";
-    // Outside of every span, where no call has an id of gpuprof's: with one, that comes for a call
-    // that is left out too.
+    // Outside every span, where calls have no external id of gpuprof's: its record would be written
+    // for a filtered call too.
     for orders in [
         "",
         hide,
@@ -120,7 +119,8 @@ fn without_a_filter_for_calls_gpuprofs_own_stay_out() {
         let records = profile.cupti.expect("it runs").records;
         assert_eq!(records, 2 * 10 + OF_THE_REST, "{orders}");
     }
-    // The program's own event calls are those that a span makes.
+    // Without the filter, the program's own event calls are recorded: they are the functions that a
+    // span calls.
     let (_, profile) = run("launches", 10, hide);
     let filtered = counted(10, "").records;
     assert!(profile.cupti.expect("it runs").records >= filtered);
@@ -139,7 +139,7 @@ fn impossible_times_are_counted_and_left_out() {
 }
 
 fn no_more_than_64_mib_of_buffers_and_the_rest_is_counted() {
-    // One record a buffer, and kernels that are not over: 64 of these hold all there are.
+    // One record per buffer: 64 unfinished kernels occupy all buffers.
     let (_, profile) = run("queued", 100, "split 1");
     let cupti = profile.cupti.expect("it runs");
     assert!(cupti.dropped_records > 0 && cupti.records > 0, "{cupti:?}");
@@ -161,7 +161,7 @@ fn a_call_that_fails_later_is_told_once() {
         note.contains("cuptiActivityFlushAll") && note.contains("999"),
         "{note}"
     );
-    // CUDA calls come by themselves, what ran does not.
+    // CUDA calls arrive by callbacks, without a flush; kernels do not.
     assert!(profile.kernels.is_empty() && !profile.api.is_empty());
     let calls = profile.cupti.expect("it runs").records;
     let (_, profile) = run("launches", 4, "fail cuptiActivityGetNextRecord 3 1 7");
@@ -182,7 +182,7 @@ fn what_never_ends_keeps_neither_the_end_nor_the_rest() {
         "{ended:#?}"
     );
     let cupti = profile.cupti.expect("it runs");
-    // All but the kernels, whose records are there and not filled in.
+    // All records except the kernels', which are returned without time stamps.
     let expected = 4 * (of_one_launch() - 1) + OF_THE_REST - 1;
     assert_eq!((cupti.records, cupti.invalid_records), (expected, 0));
 }

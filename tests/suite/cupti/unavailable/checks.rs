@@ -30,7 +30,7 @@ fn program(orders: &str) -> Program {
         .env(CUPTI_CONFIGURATION, orders)
 }
 
-/// Calls of that function.
+/// The number of calls of a CUPTI function that the program printed.
 fn calls(ended: &Ended, symbol: &str) -> u64 {
     let line = |line: &str| {
         line.strip_prefix("called ")?
@@ -43,8 +43,7 @@ fn calls(ended: &Ended, symbol: &str) -> u64 {
     ended.stderr.lines().find_map(line).unwrap_or(0)
 }
 
-/// Runs `program` and the same without CUPTI: there must be no difference but the one line that is
-/// returned.
+/// Runs `program` with and without CUPTI; the only difference must be one line, which is returned.
 #[track_caller]
 fn refused(program: Program) -> (Ended, String) {
     let (with, profile) = program.profiled();
@@ -111,7 +110,7 @@ fn no_libcupti_is_one_line_with_where_to_get_it() {
             // SAFETY: NVIDIA's library, made for being loaded at any time.
             unsafe { Library::new(*name) }.is_ok()
         });
-    // Such a machine has one, whatever a test does.
+    // On a machine with a toolkit a libcupti is always found.
     if is_installed || Path::new("/usr/local/cuda").exists() {
         return;
     }
@@ -143,7 +142,7 @@ fn a_chosen_library_is_the_only_one_tried() {
         ],
     );
     assert!(!ended.stderr.contains("called cupti"), "{}", ended.stderr);
-    // The one that is there, by its name.
+    // The loaded libcupti, by its name.
     let (_, profile) = program("")
         .env("GPUPROF_CUPTI_LIBRARY", "libcupti.so.13")
         .profiled();
@@ -156,7 +155,7 @@ fn another_profiler_has_it() {
         &note,
         &["another profiler", "nsys", "ncu", "cuptiSubscribe", "39"],
     );
-    // Nothing that could disturb that profiler was called.
+    // No function was called that could disturb the other profiler.
     assert_eq!(
         calls(&ended, "cuptiActivityEnable") + calls(&ended, "cuptiActivityRegisterCallbacks"),
         0
@@ -234,7 +233,7 @@ fn whatever_call_fails_is_undone() {
         );
         assert_eq!(calls(&ended, "cuptiActivityFlushAll"), 0);
     }
-    // Every CUDA call: the launches too.
+    // Every cuptiEnableCallback fails, those for launches included, so CUPTI is not used.
     let (ended, note) = refused(program("fail cuptiEnableCallback 1 100000 7"));
     assert_says(&note, &["cuptiEnableCallback", "returned 7"]);
     assert_eq!(

@@ -25,8 +25,8 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     a_driver_that_is_gone_is_left_alone,
 ];
 
-/// Every driver function that gpuprof calls; but for `cuCtxSetCurrent`, which the program calls
-/// too.
+/// Every driver function that gpuprof calls outside graphs, except `cuCtxSetCurrent`, which the
+/// program calls too.
 pub(super) const CALLED: [&str; 21] = [
     "cuCtxGetCurrent",
     "cuCtxPushCurrent_v2",
@@ -51,7 +51,7 @@ pub(super) const CALLED: [&str; 21] = [
     "cuGetErrorName",
 ];
 
-/// Those that nothing can be timed without.
+/// Functions without which gpuprof times nothing.
 const NEEDED: [&str; 9] = [
     "cuCtxGetCurrent",
     "cuCtxPushCurrent_v2",
@@ -64,10 +64,10 @@ const NEEDED: [&str; 9] = [
     "cuThreadExchangeStreamCaptureMode",
 ];
 
-/// Those that only a stream without a known context needs.
+/// Functions that gpuprof needs only for a stream without a known context.
 const RAW_ONLY: [&str; 2] = ["cuCtxGetDevice", "cuStreamGetCtx"];
 
-/// Those that only functions in graphs need.
+/// Functions that gpuprof needs only for functions in graphs.
 const GRAPHS: [&str; 6] = [
     "cuEventRecordWithFlags",
     "cuStreamGetCaptureInfo_v2",
@@ -77,7 +77,7 @@ const GRAPHS: [&str; 6] = [
     "cuGraphExecEventRecordNodeSetEvent",
 ];
 
-/// Runs a scenario with gpuprof and without, and checks that the program can see no difference.
+/// Runs a scenario with gpuprof and without, and checks that status and standard output are equal.
 fn same(program: impl Fn() -> Program) -> (Ended, Profile) {
     let without = program().env("GPUPROF", "off").run();
     let (with, profile) = program().profiled();
@@ -95,8 +95,8 @@ fn timed(function: &Function) -> u64 {
     function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls)
 }
 
-/// What holds in every run of "rounds": the counts, the CPU side, and that a time that is shown is
-/// right.
+/// Checks what holds in every run of "rounds": counts, CPU times, and every GPU time that is
+/// reported.
 fn check(profile: &Profile) {
     for (name, calls) in ["outer", "add"].into_iter().zip(CALLS) {
         let function = function(profile, name);
@@ -293,7 +293,7 @@ fn a_failure_around_a_graph_stays_gpuprofs_own() {
     }
 }
 
-/// A real end: every function answers DEINITIALIZED from one call to the next, the program's too.
+/// A real shutdown: from some call on every function returns DEINITIALIZED, to the program too.
 fn a_driver_that_is_gone_is_left_alone() {
     let (ended, profile) = same(|| Program::new("torn down"));
     assert!(ended.status.success(), "{ended:#?}");

@@ -30,7 +30,8 @@ fn invalid_handle() {
     fails(400, "CUDA_ERROR_INVALID_HANDLE");
 }
 
-/// After this one a real context answers nothing else; gpuprof then leaves it alone.
+/// This error is sticky: on a real GPU every later call in the context returns it. gpuprof stops
+/// using that context.
 fn illegal_address() {
     fails(700, "CUDA_ERROR_ILLEGAL_ADDRESS");
 }
@@ -43,7 +44,7 @@ fn fails(code: u32, name: &str) {
             let order = format!("{symbol}:{nth}:{times}");
             match called(&ended, symbol) >= nth {
                 true => {
-                    // That failure and none that follows from it.
+                    // Only the requested failure is reported, and no error that follows from it.
                     assert_eq!(
                         errors(&profile.diagnostics),
                         [(symbol, code, name)],
@@ -64,7 +65,7 @@ fn fails(code: u32, name: &str) {
     }
 }
 
-/// How often the failing function had been called when the program told.
+/// The call count of `symbol` that the program printed, in its line `called SYMBOL COUNT`.
 fn called(ended: &Ended, symbol: &str) -> u64 {
     let mut lines = ended.stderr.lines();
     let count = lines.find_map(|line| {
@@ -102,7 +103,8 @@ fn failures_without_names_have_numbers() {
     assert!(ended.stderr.contains("CUresult 400"), "{}", ended.stderr);
 }
 
-/// The end of the driver is the end of GPU times and no error.
+/// A driver that answers CUDA_ERROR_DEINITIALIZED (4) from the `nth` call on ends GPU timing.
+/// gpuprof reports no error.
 fn the_driver_shuts_down_in_the_middle() {
     for symbol in CALLED {
         for nth in [1, 2, 7] {

@@ -12,10 +12,10 @@ use super::FAIL;
 use super::stand_ins::{LAST_RESORT, NO_STAND_IN};
 use super::times;
 
-/// A `CUresult`, its name, and how the table calls it.
+/// A `CUresult`, its name, and its name in the printed table.
 pub(crate) type Error = (u32, &'static str, &'static str);
 
-/// `CUresult`s as a driver may answer them at any call, with what is seen of them in a report.
+/// `CUresult`s that a driver may return from any call.
 pub(crate) const ERRORS: [Error; 5] = [
     (2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"),
     (400, "CUDA_ERROR_INVALID_HANDLE", "invalid handle"),
@@ -24,25 +24,26 @@ pub(crate) const ERRORS: [Error; 5] = [
     (800, "CUDA_ERROR_NOT_PERMITTED", "not permitted"),
 ];
 
-/// What the program's own lines on standard error begin with.
+/// The start of the program's own lines on standard error.
 const CALLED: &str = "gpuprof called ";
 
-/// The driver's end: no error, and the end of GPU times.
+/// The driver has shut down: not an error, but GPU timing ends.
 const DEINITIALIZED: u32 = 4;
 
-/// Called only where something else fails.
+/// Functions that gpuprof calls only after another call has failed.
 const NAMES_ERRORS: &str = "cuGetErrorName";
 const DESTROYS: &str = "cuEventDestroy_v2";
 const POPS: &str = "cuCtxPopCurrent_v2";
 
-/// A thread is put in another capture mode and back by one function. Where it works on the way
-/// there and never again, nobody can bring the thread back: the one case that is left out.
+/// This function sets a thread's capture mode and restores it. If the first call succeeds and all
+/// later ones fail, nobody can restore the mode: the only case that is omitted.
 pub(crate) const TO_AND_FRO: &str = "cuThreadExchangeStreamCaptureMode";
 
 /// How many calls of a function are made to fail, each in a run of its own.
 pub(crate) const TRIED: usize = 5;
 
-/// What the program does without gpuprof, and how often gpuprof calls what, with nothing failing.
+/// The program's output without gpuprof, and gpuprof's calls of each function in a run without
+/// failures.
 pub(crate) struct Undisturbed {
     pub(crate) ended: Ended,
     calls: BTreeMap<String, u64>,
@@ -70,9 +71,9 @@ impl Undisturbed {
     pub(crate) fn calls_to_fail(&self, symbol: &str) -> [u64; TRIED] {
         let calls = self.calls.get(symbol).copied().unwrap_or(0);
         let middle = (calls / 2).clamp(3, 200);
-        // The last two are a pair where a function is called for a start and an end.
+        // The last two calls are one pair if a function is called for start and end.
         let last = match calls {
-            // Called only where something else fails: nobody knows the last.
+            // The function is called only after a failure, so the number of its calls is unknown.
             0 => u64::MAX,
             calls => calls.max(middle + 2),
         };
@@ -88,9 +89,9 @@ pub(crate) struct Case {
     pub(crate) error: Error,
 }
 
-/// What became of a case.
+/// The outcome of a case.
 pub(crate) enum Seen {
-    /// The call never came.
+    /// The call that was to fail was never made.
     NotReached,
     Ok,
     Wrong(String),
@@ -106,9 +107,10 @@ impl Case {
         } = self;
         let order = format!("{symbol}:{nth}:{times}:{}", error.0);
         match *symbol {
-            // Something must have failed before: the third record, with another code.
+            // Error names are only requested after a failure: the third record fails with another
+            // code.
             NAMES_ERRORS => format!("{order},cuEventRecord:3:1:1"),
-            // The second event of a pair is not to be had, each time.
+            // Events are destroyed after the second event of a pair could not be created.
             DESTROYS => {
                 format!("{order},cuEventCreate:2:1:1,cuEventCreate:4:1:1,cuEventCreate:80:1:1")
             }
@@ -136,15 +138,15 @@ impl Case {
         }
     }
 
-    /// Whether the report may show `shown` failures where `failed` happened: what fails for good
-    /// also fails between the report and the end of the program, as the thread that reads events
-    /// goes on.
+    /// Whether the report may show `shown` failures if `failed` occurred: a function that keeps
+    /// failing also fails between the report and the end of the program, because the resolver
+    /// continues.
     fn counted(&self, shown: u64, failed: u64) -> bool {
         let goes_on = self.times > 1 && shown < failed;
         shown == failed || goes_on || self.symbol == NAMES_ERRORS
     }
 
-    /// Whether the failure happened; `Err` where the report does not say so.
+    /// Whether the failure occurred; `Err` if the report does not show it.
     fn told(&self, ended: &Ended, profile: &Profile) -> Result<bool, String> {
         let failed = called(ended)
             .into_iter()
@@ -174,7 +176,8 @@ impl Case {
         match (failed, told) {
             (0, None) => Ok(false),
             (0, Some(told)) => Err(format!("never failed, and shown: {told:?}")),
-            // Names are asked for while the report is made, and again for each output of it.
+            // Error names are requested while the report is made, and again for each of its
+            // outputs.
             (_, Some(told)) if !self.counted(told.count, failed) => {
                 Err(format!("failed {failed} times, shown {told:?}"))
             }
@@ -188,7 +191,8 @@ impl Case {
     }
 }
 
-/// So that none is forgotten: the program says which functions gpuprof looked up past the list.
+/// Checks that the list is complete: the program prints the functions that gpuprof resolved and
+/// that have no stand-in.
 fn every_function_has_a_stand_in(ended: &Ended) {
     let lines = ended.stderr.lines();
     let without: Vec<&str> = lines.filter(|line| line.starts_with(NO_STAND_IN)).collect();
@@ -206,7 +210,7 @@ fn in_table(ended: &Ended, symbol: &str) -> bool {
     lines.any(|line| line.contains(symbol) && !line.starts_with(CALLED))
 }
 
-/// The program's output and its exit status, bit for bit.
+/// Compares standard output and exit status byte by byte.
 fn assert_same(with: &Ended, without: &Ended) -> Result<(), String> {
     if with.status != without.status {
         return Err(format!("ended with {}: {}", with.status, with.stderr));
@@ -235,7 +239,7 @@ pub(crate) fn function<'a>(profile: &'a Profile, name: &str) -> Result<&'a Funct
         .ok_or_else(|| format!("{name} is not listed"))
 }
 
-/// Each function that gpuprof calls: how often it did, and how many of these calls failed by order.
+/// Each function that gpuprof calls: its number of calls, and how many of them failed on request.
 fn called(ended: &Ended) -> Vec<(String, u64, u64)> {
     let lines = ended
         .stderr

@@ -20,11 +20,11 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     every_function_failing_for_good_leaves_the_program_as_it_is,
 ];
 
-/// Has a launch of a graph record into other events.
+/// Makes a launch of a graph record into other events.
 const SWAPS: &str = "cuGraphExecEventRecordNodeSetEvent";
 
-/// Runs the cases, as many at a time as there are processors, and gives what was seen in their
-/// order.
+/// Runs the cases, as many in parallel as there are processors. Returns the outcomes in the order
+/// of the cases.
 fn run_all(cases: &[Case], undisturbed: &Undisturbed) -> Vec<Seen> {
     let next = AtomicUsize::new(0);
     let seen: Mutex<Vec<(usize, Seen)>> = Mutex::new(Vec::new());
@@ -59,7 +59,7 @@ fn cases(symbol: &'static str, undisturbed: &Undisturbed, times: u64, error: Err
         .collect()
 }
 
-/// Runs them and fails with everything that was wrong.
+/// Runs the cases and fails with a list of all wrong outcomes.
 fn all_ok(cases: &[Case], undisturbed: &Undisturbed) {
     let seen = run_all(cases, undisturbed);
     let wrong: Vec<String> = cases
@@ -197,7 +197,7 @@ pub(super) fn print() -> ExitCode {
     }
 }
 
-/// How many of a cell's runs were as they should be.
+/// The number of a cell's runs with the right outcome.
 fn cell(once: &[Seen], for_good: &[Seen]) -> String {
     let all = || once.iter().chain(for_good);
     let count = |wanted: fn(&Seen) -> bool| all().filter(|seen| wanted(seen)).count();

@@ -20,7 +20,7 @@ use support::foreign_context::{ForeignContext, RawStream};
 
 use super::replayed;
 
-/// What each kernel takes; nothing else takes time.
+/// The duration of each kernel, in ns; nothing else takes time.
 pub(crate) const KERNEL_NS: u64 = 10_000;
 const LEN: usize = 4;
 pub(crate) const DEEP: u32 = 40;
@@ -56,7 +56,7 @@ impl Gpu {
         })
     }
 
-    /// Queues `y = a * x + y`, by raw pointers, so that cudarc's own tracking stays out of
+    /// Queues `y = a * x + y` with raw pointers, so that cudarc's event tracking adds nothing to
     /// captures.
     pub(crate) fn launch(&self, stream: &Arc<CudaStream>, a: f32) -> Answer<()> {
         let (n, (x, y)) = (LEN as u32, &self.pointers);
@@ -135,7 +135,8 @@ fn around(_lent: &RawStream, inside: impl FnOnce() -> Answer<()>) -> Answer<()> 
     inside()
 }
 
-/// Says what a step answered and what the program then finds of itself.
+/// Prints the result of a step, and the state that the program then finds: current context, stored
+/// error, stream mode.
 pub(crate) fn tell(gpu: &Gpu, step: &str, answer: impl std::fmt::Debug) {
     let current = result::ctx::get_current()
         .map(|current| current.map(|handle| handle == gpu.context.cu_ctx()));
@@ -146,7 +147,7 @@ pub(crate) fn tell(gpu: &Gpu, step: &str, answer: impl std::fmt::Debug) {
     println!("{step}: {answer:?}; current {current:?}, stored {stored:?}, several streams {multi}");
 }
 
-/// Runs all of it.
+/// Runs all steps of the program.
 pub(crate) fn run(sim: Sim) -> Answer<()> {
     sim.set_kernel_ns(kernels::SAXPY, KERNEL_NS);
     let gpu = Gpu::new(0)?;
@@ -177,7 +178,7 @@ fn everyday(gpu: &Gpu) {
     });
 }
 
-/// cudarc keeps an error for the program; nobody else may take it away or put one there.
+/// cudarc stores an error for the program; gpuprof must neither clear nor set it.
 fn stored_errors(gpu: &Gpu) {
     let kept = DriverError(CUresult::CUDA_ERROR_INVALID_IMAGE);
     gpu.context.record_err::<()>(Err(kept));
@@ -204,8 +205,7 @@ fn captures(gpu: &Gpu) -> Answer<()> {
         tell(gpu, "replayed", (graph.launch(), captured.synchronize()));
         captured.begin_capture(mode)?;
         let inside = add(gpu, &captured, 1.0);
-        // Prohibited, but for a thread in RELAXED mode.
-        // SAFETY: freed below.
+        // Prohibited during the capture, except for a thread in RELAXED mode. SAFETY: freed below.
         let memory = unsafe { result::malloc_sync(4) };
         let ended = captured
             .end_capture(CUgraphInstantiate_flags(0))
@@ -219,7 +219,7 @@ fn captures(gpu: &Gpu) -> Answer<()> {
     Ok(())
 }
 
-/// Threads that have no current context, and that the driver keeps without one.
+/// Threads without a current context, which must still have none after a span.
 fn threads(gpu: &Gpu) {
     let work = |a: f32| {
         let stream = gpu.context.per_thread_stream();
@@ -244,12 +244,12 @@ fn threads(gpu: &Gpu) {
             tell(gpu, "on a thread", thread.join().expect("no panic"));
         }
     });
-    // Here and not on the threads: it passes time, which would lie between the events of the
-    // others.
+    // Synchronized here and not on the threads: it advances the clock, and that time would be
+    // between other threads' events.
     tell(gpu, "after the threads", gpu.context.synchronize());
 }
 
-/// So that the pool is filled up, here and by the resolver.
+/// Opens more spans than the pool has pairs, so that this thread and the resolver create events.
 fn more_in_flight_than_events(gpu: &Gpu) {
     for _ in 0..2 {
         let answer = deep(gpu, &gpu.stream, DEEP);
@@ -262,7 +262,7 @@ fn raw_streams(sim: Sim, gpu: &Gpu) -> Answer<()> {
     let answers = [raw(&Raw(gpu)), raw(&Raw(gpu))];
     tell(gpu, "raw", answers);
     for tells_context in [false, true] {
-        // A context that gpuprof has not met by any other way.
+        // A context that gpuprof does not know yet.
         let other = ForeignContext::new(sim)?;
         let lent = other.raw_stream(other.stream, tells_context);
         let answers = [(); 2].map(|()| around(&lent, || other.kernel(other.stream, KERNEL_NS)));
@@ -287,7 +287,8 @@ fn own_events(gpu: &Gpu) -> Answer<()> {
     Ok(())
 }
 
-/// Met late, dropped while its times are still to be read, and made again.
+/// Uses a second device: its context is created late, dropped while its times are pending, and
+/// created again.
 fn second_device(gpu: &Gpu) -> Answer<()> {
     for _ in 0..2 {
         let second = Gpu::new(1)?;
@@ -299,7 +300,7 @@ fn second_device(gpu: &Gpu) -> Answer<()> {
     gpu.context.synchronize()
 }
 
-/// Errors of the program's own, which it must see as they are.
+/// Errors that the program itself causes, whose codes it must see unchanged.
 fn own_mistakes(gpu: &Gpu) {
     let name = CString::new("no such kernel").expect("no NUL");
     let mut function = ptr::null_mut();

@@ -9,7 +9,7 @@ use gpuprof::{Graph, gpu_profile};
 
 use super::program::{Answer, Gpu, copies, tell};
 
-/// Enough for every pair of the pool to be used again.
+/// Enough rounds that every pair of the pool is used again.
 const ROUNDS: u32 = 100;
 
 #[gpu_profile(graph)]
@@ -35,7 +35,7 @@ fn replay(graph: &Graph, _stream: &Arc<CudaStream>) -> Answer<()> {
     graph.launch()
 }
 
-/// A kernel, and a launch that gpuprof does not see on another stream meanwhile.
+/// Launches a kernel and, on another stream, a graph whose launch gpuprof does not see.
 #[gpu_profile]
 fn beside(gpu: &Gpu, stream: &Arc<CudaStream>, plain: &CudaGraph) -> Answer<()> {
     gpu.launch(stream, 0.0)?;
@@ -49,7 +49,7 @@ fn capture(stream: &Arc<CudaStream>, inside: impl FnOnce() -> Answer<()>) -> Ans
     answer.map(|()| graph.expect("there is something in it"))
 }
 
-/// Runs all of it.
+/// Runs all steps with graphs.
 pub(crate) fn run(gpu: &Gpu) -> Answer<()> {
     let stream = gpu.stream.fork()?;
     gpu.context.synchronize()?;
@@ -59,16 +59,17 @@ pub(crate) fn run(gpu: &Gpu) -> Answer<()> {
     tell(gpu, "several under way", (launches, copies(gpu, &stream)));
     let part = Graph::new(capture(&stream, || graph.launch())?);
     tell(gpu, "a graph in a graph", (part.launch(), graph.launch()));
-    // With its launches under way.
+    // Dropped while launches are in flight.
     drop((part, graph));
     tell(gpu, "dropped", copies(gpu, &stream));
     let graph = Graph::new(capture(&stream, || model(gpu, &stream))?);
     let launches = [graph.launch(), replay(&graph, &stream)];
     tell(gpu, "another", (launches, copies(gpu, &stream)));
-    // Its times are read: nobody but the graph has its pairs.
+    // All times have been read, so only the graph still has its event pairs.
     drop(gpuprof::collect());
     let plain = graph.into_inner();
-    // None is read before the last is launched: whoever had a pair of theirs would show.
+    // No time is read before the last launch: a span that was given one of the graph's pairs would
+    // have a wrong time.
     for _ in 0..ROUNDS {
         tell(gpu, "plain", beside(gpu, &gpu.stream, &plain));
     }

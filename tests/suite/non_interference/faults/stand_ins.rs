@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, OnceLock};
 
-/// One call in a row that is to fail, and the ones after it.
+/// A requested failure: calls `nth` to `nth + times - 1` of `symbol` return `code`.
 pub(crate) struct Order {
     pub(crate) symbol: String,
     pub(crate) nth: u64,
@@ -39,7 +39,8 @@ impl Order {
 
 static ORDERS: OnceLock<Vec<Order>> = OnceLock::new();
 
-/// Puts the functions in place. The simulated driver is loaded, and no span has had a stream yet.
+/// Installs the stand-ins. The simulated driver must be loaded, and no span may have had a stream
+/// yet.
 pub(crate) fn install(orders: Vec<Order>) {
     assert!(ORDERS.set(orders).is_ok(), "once a process");
     // SAFETY: each function below has the signature of the driver's of its name.
@@ -47,8 +48,8 @@ pub(crate) fn install(orders: Vec<Order>) {
     assert!(took_effect, "a span was before this");
 }
 
-/// Prints on standard error how often gpuprof called each function, and how many calls failed by
-/// order.
+/// Prints on standard error gpuprof's calls of each function, and how many of them failed on
+/// request.
 pub(crate) fn tell() {
     for stand_in in &STAND_INS {
         let (calls, failed) = (stand_in.calls.load(SeqCst), stand_in.failed.load(SeqCst));
@@ -60,23 +61,23 @@ pub(crate) fn tell() {
         .for_each(|symbol| eprintln!("{NO_STAND_IN}{symbol}"));
 }
 
-/// Called only where popping a context has failed twice in a row. Where this fails too, nobody can
-/// give the thread back what it had: not made to fail, but it has to be seen called.
+/// Called only after popping a context has failed twice in a row. If this call failed too, nobody
+/// could restore the thread's context, so it is not made to fail; a test checks that it is called.
 pub(crate) const LAST_RESORT: &str = "cuCtxSetCurrent";
 
-/// Every driver function that gpuprof calls, but for the last resort.
+/// Every driver function that gpuprof calls, except [`LAST_RESORT`].
 pub(crate) fn called() -> impl Iterator<Item = &'static str> {
     let symbols = STAND_INS.iter().map(|stand_in| stand_in.symbol);
     symbols.filter(|symbol| *symbol != LAST_RESORT)
 }
 
-/// What gpuprof looked up and has no function here.
+/// Functions that gpuprof resolved and that have no stand-in.
 static WITHOUT: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// The driver's names begin like this; gpuprof also asks whether the device is the simulated one.
+/// The prefix of the driver's functions; gpuprof also looks up a symbol of the simulator.
 const OF_THE_DRIVER: &str = "cu";
 
-/// What a line about one of them begins with.
+/// The start of a line about a function without a stand-in.
 pub(crate) const NO_STAND_IN: &str = "no stand-in for ";
 
 struct StandIn {
@@ -96,7 +97,7 @@ impl StandIn {
         }
     }
 
-    /// Counts a call, and gives the error that it is to answer.
+    /// Counts a call and returns the error with which it must fail, if any.
     fn ordered(&self) -> Option<c_int> {
         let call = self.calls.fetch_add(1, SeqCst) + 1;
         let mut orders = ORDERS.get().into_iter().flatten();

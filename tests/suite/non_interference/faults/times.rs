@@ -12,14 +12,15 @@ use support::program::Ended;
 use super::case::function;
 use super::program::{DEEP, KERNEL_NS};
 
-/// A function of which every time that is shown has one right value. None of them is ever inside
-/// itself.
+/// A function for which every reported time has one right value. None of these functions is
+/// recursive.
 struct Exact {
     name: &'static str,
-    /// The kernels of one call, and those of them that are in no span inside.
+    /// The number of kernels of one call, nested spans included.
     in_all: u64,
+    /// Of these, the kernels outside nested spans.
     own: u64,
-    /// How many of its calls and replays are timed where nothing fails.
+    /// The number of its calls and replays that are timed if nothing fails.
     timed: u64,
 }
 
@@ -36,7 +37,7 @@ const EXACT: [Exact; 12] = [
     exact("program::add", [1, 1], 109),
     exact("program::twice", [2, 0], 11),
     exact("program::on_a_thread", [2, 0], 3),
-    // On each device.
+    // One kernel on each device.
     exact("program::on_two_devices", [1, 1], 2),
     exact("program::raw", [1, 1], 2),
     exact("program::inherits", [1, 1], 1),
@@ -48,7 +49,7 @@ const EXACT: [Exact; 12] = [
     exact("replayed::beside", [1, 1], 100),
 ];
 
-/// What holds in every report.
+/// Checks what holds in every report.
 pub(crate) fn checked(ended: &Ended, profile: &Profile) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(|| assert_consistent(profile)))
         .map_err(|_| "the profile contradicts itself, as said above".to_owned())?;
@@ -65,7 +66,7 @@ pub(crate) fn checked(ended: &Ended, profile: &Profile) -> Result<(), String> {
     functions.try_for_each(|function| marked(ended, function))
 }
 
-/// What holds where nothing fails: nothing is missing.
+/// Checks what holds if nothing fails: no time is missing.
 pub(crate) fn whole(profile: &Profile) -> Result<(), String> {
     for exact in &EXACT {
         let function = function(profile, exact.name)?;
@@ -75,8 +76,8 @@ pub(crate) fn whole(profile: &Profile) -> Result<(), String> {
         let own = counted(function) * exact.own * KERNEL_NS;
         same(exact.name, "self time", gpu.times.self_ns, own)?;
     }
-    // A recursion: its total is that of the two outermost calls, a kernel for each level, all of
-    // them its callees'.
+    // A recursion: its total is that of the two outermost calls, with one kernel per level, all in
+    // nested spans.
     let deep = function(profile, "program::deep")?;
     let gpu = deep.gpu.as_ref().ok_or("not timed")?;
     let levels = u64::from(DEEP) + 1;
@@ -97,7 +98,7 @@ fn same<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// Its timed calls; one on two devices is one on each.
+/// The number of timed calls; a call on two devices counts on each.
 fn counted(function: &Function) -> u64 {
     let devices = function.gpu_on_each_device().iter();
     devices.map(|device| device.timed_calls).sum()
@@ -115,8 +116,8 @@ fn times(exact: &Exact, function: &Function) -> Result<(), String> {
     same(exact.name, "sums", sums, (all, all))
 }
 
-/// A self time is the total less what was read of the spans inside. Only where calls of the
-/// function itself went untimed can some of that have been inside these.
+/// A self time is the total minus the times read of nested spans. It can be larger only if calls of
+/// the function itself are untimed: some nested spans may then have been in those.
 fn own_times(exact: &Exact, function: &Function, node: &TreeNode) -> Result<(), String> {
     let (Some(all), Some(own)) = (node.gpu_total_ns, node.gpu_self_ns) else {
         return Ok(());
@@ -135,7 +136,7 @@ fn own_times(exact: &Exact, function: &Function, node: &TreeNode) -> Result<(), 
     }
 }
 
-/// Whether the function's row says `≥` where its sums lack calls, and not where they are whole.
+/// Checks that the function's row has `≥` if its sums lack calls, and only then.
 fn marked(ended: &Ended, function: &Function) -> Result<(), String> {
     if function.gpu.is_none() {
         return Ok(());

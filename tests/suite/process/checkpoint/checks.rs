@@ -28,26 +28,25 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     where_no_span_ran_there_is_no_file,
 ];
 
-/// How many processes are killed, where [`TRIES`] does not say.
+/// The number of processes that are killed unless [`TRIES`] is set.
 const FEW: u64 = 8;
 const TRIES: &str = "GPUPROF_TEST_TRIES";
 const AT_ONCE: u64 = 4;
 
 const INTERVAL: Duration = Duration::from_millis(400);
-/// What a busy machine may add beside other tests: the thread that writes the checkpoint must be
-/// given its turn. Where [`TRIES`] asks for the many that `docs/reliability.md` shows, nothing is
-/// added: a file is at most one interval old.
+/// Accepted delay of the thread that writes checkpoints, on a machine that runs other tests too.
+/// With [`TRIES`], which `cargo xtask reliability` sets, no delay is accepted: a file is at most
+/// one interval old.
 const GRACE: Duration = Duration::from_millis(600);
-/// Far enough beyond both that a checkpoint which is not renewed is found out.
+/// Run time that exceeds interval and delay, so that a checkpoint that is not renewed is detected.
 const LONGEST_RUN: Duration = Duration::from_millis(3_000);
 
-/// What one killed process left.
+/// The state that one killed process left.
 struct Left {
-    /// How much older than the process its file is; how old the process got where there is none
-    /// yet.
+    /// The file's age when the process was killed; the process's age if there is no file yet.
     age: Duration,
     has_file: bool,
-    /// Unfinished files beside it.
+    /// The number of unfinished files beside it.
     litter: u64,
     ended: Ended,
 }
@@ -85,7 +84,7 @@ fn a_kill_at_any_moment_leaves_a_whole_file_of_the_last_interval() {
     exit_matrix::add_row_without_comparison(way, &left[0].ended, &report);
 }
 
-/// Runs the program, kills it at a random moment and looks at its file.
+/// Runs the program, kills it at a random moment and reads its file.
 fn killed() -> Left {
     let folder = Folder::create();
     let (path, age) = (folder.path("report.json"), folder.path("age"));
@@ -99,7 +98,7 @@ fn killed() -> Left {
     let ended = running.end();
     assert_eq!(ended.stderr, "");
     let age = fs::read(&age).expect("the program made it");
-    // Killed before its first note.
+    // Empty if the process was killed before its first write.
     let age = age.try_into().map_or(0, u64::from_le_bytes);
     let has_file = path.exists();
     let written = if has_file { wall_ns(&path, &ended) } else { 0 };
@@ -120,12 +119,12 @@ fn wall_ns(path: &std::path::Path, ended: &Ended) -> u64 {
 }
 
 fn random_up_to(longest: Duration) -> Duration {
-    // The one source of chance that std has.
+    // std's only source of randomness.
     let random = RandomState::new().build_hasher().finish();
     longest.mul_f64(random as f64 / u64::MAX as f64)
 }
 
-/// Runs `scenario` with a checkpoint every 50 ms and gives what is in its file at the end.
+/// Runs `scenario` with a checkpoint every 50 ms and returns the profile in its file at the end.
 fn run(scenario: &str) -> (Ended, Profile) {
     let folder = Folder::create();
     let path = folder.path("report.json");
@@ -148,8 +147,8 @@ fn the_report_at_exit_replaces_it() {
 
 fn a_reset_is_seen() {
     let (ended, profile) = run("reset");
-    // Nothing was called since, so there is no table; but the file must not tell of what was
-    // before.
+    // No call was made after the reset, so there is no table, and the file must not contain the
+    // calls before it.
     assert_eq!((ended.reports(), profile.diagnostics.calls), (0, 0));
 }
 

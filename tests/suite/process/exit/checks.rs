@@ -92,7 +92,7 @@ fn after_exit_from_another_thread() {
 fn after_exit_from_inside_a_span() {
     let (ended, profile) = played("`process::exit` inside a span", "exit inside");
     assert_eq!(ended.status.code(), Some(7));
-    // The call that exits never ends, so only the one inside it counts.
+    // The call that exits never ends, so only its nested call counts.
     assert_eq!(
         (
             function(&profile, "leaving").calls,
@@ -258,7 +258,7 @@ fn while_another_thread_makes_a_profile() {
     assert_eq!(ended.status.code(), Some(7), "{ended:#?}");
     assert_eq!((ended.reports(), ended.remarks()), (1, vec![]));
     assert_eq!(function(&profile, "work").calls, 1);
-    // Where it never gets done there is no report, and a line says so.
+    // If the other thread never releases the lock there is no report, and a line says so.
     let ended = Program::new("held for ever").run();
     assert_eq!(ended.status.code(), Some(7), "{ended:#?}");
     let line = "gpuprof: no report: another thread held a lock on the measurements for 5s";

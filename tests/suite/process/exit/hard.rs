@@ -57,7 +57,7 @@ fn with_standard_error_full_for_a_while() {
     let late = |program: Program| program.run_read_late(Duration::from_millis(300));
     let ended = same_end("standard error non-blocking and full", "full", late);
     assert_eq!((ended.status.code(), ended.reports()), (Some(0), 1));
-    // Whole: the table's last line is there.
+    // The table is complete: its last line was written.
     assert!(
         ended.stderr.contains("gpuprof's overhead"),
         "{}",
@@ -87,7 +87,7 @@ fn with_the_driver_torn_down_in_the_middle() {
         "{:#?}",
         profile.diagnostics
     );
-    // Nothing more will come, so nothing is waited for.
+    // The driver has shut down, so no time can arrive and the exit does not wait.
     assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
 }
 

@@ -93,7 +93,8 @@ fn a_second_signal_ends_at_once() {
             let program = Program::new("queued for a minute").env("GPUPROF_EXIT_WAIT", "60s");
             let running = program.env(variable, value).start().until_ready();
             running.signal(SIGINT);
-            // So that the program takes them one after the other: both at once come in no order.
+            // The program must receive the first signal before the second: pending signals have no
+            // order.
             std::thread::sleep(Duration::from_millis(100));
             running
         };

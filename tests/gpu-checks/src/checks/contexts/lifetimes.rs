@@ -152,7 +152,8 @@ fn one_lifetime(kind: &Kind, run_mode: &RunMode, round: u64) -> Result<(), Drive
     Ok(())
 }
 
-/// Whether the primary context has ended, or ends soon.
+/// Waits up to [`PATIENCE`] for the primary context to become inactive; false if it is still active
+/// then.
 fn primary_context_ends() -> Result<bool, DriverError> {
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -54,8 +54,8 @@ driver_functions! {
         out.write(allocate(size, Kind::Pinned)?)
     }
 
-    /// The address of no bytes is null. Memory that is allocated in a capture belongs to the graph
-    /// and exists as long as its context.
+    /// A size of 0 returns a null address. Memory that is allocated in a capture belongs to the
+    /// graph and exists as long as its context.
     fn cuMemAllocAsync(out: Out<u64>, size: usize, stream: Handle) {
         let mut state = state::lock_initialized()?;
         let current = state.current_context()?;
@@ -100,7 +100,7 @@ driver_functions! {
         Ok(())
     }
 
-    /// Computes all deferred operations, because copies to this memory must precede its end.
+    /// Computes all deferred operations, because copies to this memory must run before it is freed.
     fn cuMemFreeHost(address: u64) {
         {
             let mut state = state::lock_initialized()?;

@@ -85,7 +85,8 @@ driver_functions! {
                 state.add_stream_wait(stream, event);
                 Ok(())
             }
-            // In a capture this is a node of its own; elsewhere it is invalid.
+            // CU_EVENT_WAIT_EXTERNAL: in a capture a real driver adds an event-wait node; here it
+            // is accepted without effect. Outside a capture it is INVALID_VALUE.
             WAIT_EXTERNAL if state.use_for_capture(stream)?.is_some() => Ok(()),
             _ => Err(Code::INVALID_VALUE),
         }
