@@ -1,11 +1,11 @@
 //! `cargo xtask demo`: from a fresh clone to the table in one command.
 //!
-//! Why: it is the first thing a newcomer runs.
+//! It is the first command that a newcomer runs.
 
 use crate::needs::{self, Need};
 use crate::workspace::{self, Workspace};
 
-/// What runs without an argument.
+/// The example that runs without an argument.
 const DEFAULT: &str = "02_convolution";
 
 /// Runs an example in release mode; its own output and its table go straight to the terminal.

@@ -1,7 +1,7 @@
-//! `cargo xtask`: what a person runs on this repository.
+//! `cargo xtask`: the commands of this repository.
 //!
-//! Why not shell scripts: it must work on a machine that has Rust, a C compiler and nothing else.
-//! Fetching what their build needs is one of its tasks.
+//! They are no shell scripts, because they must work on a machine with only Rust and a C compiler.
+//! Installing what a build needs is one of their tasks.
 
 mod bench;
 mod demo;

@@ -1,8 +1,8 @@
 //! `cargo xtask ptx`: makes the checked-in PTX of `kernels/` from its CUDA C.
 //!
-//! Why it exists: neither users nor CI have `nvcc`, so the PTX is checked in, and one fixed
-//! compiler must be able to make it again to the byte. That compiler is NVRTC, which PyPI carries
-//! as a wheel and which needs no GPU.
+//! Neither users nor CI have `nvcc`, so the PTX is checked in, and one fixed compiler must
+//! reproduce it byte for byte. That compiler is NVRTC, which PyPI has as a wheel and which needs no
+//! GPU.
 
 use std::env;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -73,7 +73,7 @@ fn target_dir(root: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-/// A path as the user knows it: from the repository's root.
+/// A path relative to the repository's root, for messages.
 fn shown(path: &Path, root: &Path) -> String {
     path.strip_prefix(root)
         .unwrap_or(path)
@@ -115,7 +115,7 @@ fn disagreement(source: &Path, file: &Path, wanted: &str, root: &Path) -> Option
     ))
 }
 
-/// Unpacks the wheel that `requirement` pins into `folder`, unless it is there already, and gives
+/// Unpacks the wheel that `requirement` pins into `folder`, unless it is there already, and returns
 /// the path of the compiler's library.
 fn fetch(requirement: &Path, folder: &Path) -> Result<PathBuf, String> {
     let pinned = fs::read_to_string(requirement)
@@ -169,7 +169,7 @@ fn fetch(requirement: &Path, folder: &Path) -> Result<PathBuf, String> {
     Ok(library)
 }
 
-/// Runs a python3 command. Its error ends with what the command itself said.
+/// Runs a python3 command. Its error ends with the command's own message.
 fn python(command: &mut Command) -> Result<(), String> {
     let output = command
         .output()
@@ -277,7 +277,8 @@ impl Nvrtc {
         self.text(program, self.ptx_size, self.ptx)
     }
 
-    /// A text of NVRTC's that is asked for in two calls: its size with the NUL, then itself.
+    /// A text from NVRTC, by two calls: the first returns its size with the NUL, the second the
+    /// text.
     fn text(&self, program: Program, size: Size, text: Text) -> Result<String, String> {
         let mut bytes = 0;
         // SAFETY: a live program and a place for one number.

@@ -1,8 +1,8 @@
-//! `cargo xtask reliability`: what the reliability tests see, as the tables of
+//! `cargo xtask reliability`: runs the reliability tests and writes the tables of
 //! `docs/reliability.md`.
 //!
-//! Why: a test says that a promise holds; a reader wants to see what happens. The tables come from
-//! the tests' own code, so that none can say what no test has seen.
+//! A test only says that a promise holds; the tables show what happens. They are printed by the
+//! tests' own code, so every row was observed by a test.
 
 use std::fs;
 use std::process::Command;
@@ -12,12 +12,12 @@ use crate::workspace;
 
 const USAGE: &str = "usage: cargo xtask reliability [SECTION]";
 
-/// Where the tables stand.
+/// The page with the tables.
 const PAGE: &str = "docs/reliability.md";
 
-/// Asks a test program for its rows instead of `ok`.
+/// The argument with which a test program prints its rows instead of `ok`.
 const MATRIX: &str = "--matrix";
-/// How many processes the test of checkpoints kills.
+/// The number of processes that the checkpoint test kills.
 const TRIES: (&str, &str) = ("GPUPROF_TEST_TRIES", "100");
 
 /// A table of the page, between `<!-- NAME -->` and `<!-- /NAME -->`.
@@ -26,14 +26,14 @@ struct Section {
     source: Source,
 }
 
-/// What a table is made of.
+/// The source of a table.
 enum Source {
-    /// The rows that tests of the facade print, in this order, under columns of our own.
+    /// Rows that tests of the facade print, in this order, under these columns.
     Rows {
         head: &'static str,
         tests: &'static [&'static str],
     },
-    /// Whatever this cargo command prints, from its first row on.
+    /// The output of this cargo command from its first table row on.
     Whole(&'static [&'static str]),
 }
 
@@ -68,9 +68,8 @@ const SECTIONS: [Section; 3] = [
 
 /// Runs the tests of each section, or of one, prints their tables and writes them into the page.
 ///
-/// # Errors
-/// A text for the user: a section that does not exist, something missing that may not be installed,
-/// or a test that failed. The page then stays as it was.
+/// # Errors A text for the user: a section that does not exist, something missing that may not be
+/// installed, or a test that failed. The page is then unchanged.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let wanted = |section: &&Section| match arguments {
         [] => true,
@@ -129,7 +128,7 @@ fn rows(test: &str) -> Result<String, String> {
     }
 }
 
-/// What a command prints from its first row on.
+/// The output of a command from its first table row on.
 fn whole(arguments: &[&str]) -> Result<String, String> {
     let mut command = workspace::cargo(arguments.iter().copied());
     workspace::neutral(&mut command);
@@ -151,13 +150,13 @@ fn replaced(page: &str, name: &str, table: &str) -> Result<String, String> {
     Ok(format!("{before}{begin}{table}{end}{after}"))
 }
 
-/// What a command prints, with its remarks passed on.
+/// The standard output of a command; its standard error is passed on.
 fn output(command: &mut Command) -> Result<String, String> {
     let shown = workspace::shown(command);
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.map_err(|error| format!("cannot run `{shown}`: {error}"))?;
     if !output.status.success() {
-        // What it saw says why.
+        // The output says why.
         let seen = String::from_utf8_lossy(&output.stdout);
         return Err(format!("{seen}`{shown}` failed ({})", output.status));
     }

@@ -1,8 +1,8 @@
-//! `cargo xtask sanitize`: what threads share, in every order with loom and as it really runs under
-//! ThreadSanitizer.
+//! `cargo xtask sanitize`: checks data that threads share: in every order with loom, and in real
+//! runs with ThreadSanitizer.
 //!
-//! Why not part of `test`: ThreadSanitizer needs a nightly toolchain with the source of the
-//! standard library, and builds all of it again.
+//! It is not part of `test`: ThreadSanitizer needs a nightly toolchain with the source of the
+//! standard library, which it rebuilds.
 
 use std::process::Command;
 
@@ -11,25 +11,25 @@ use crate::workspace::{self, Workspace};
 
 const USAGE: &str = "usage: cargo xtask sanitize [loom | thread]";
 
-/// The only target that is instrumented: build scripts and macros, which run while building, stay
-/// as they are.
+/// The only instrumented target; build scripts and macros, which run during the build, are not
+/// instrumented.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Tests of the facade that would show nothing here: NVTX is C code, and not instrumented.
+/// Test binaries of the facade that would show nothing here: NVTX is C code and not instrumented.
 const LEFT_OUT: &str = "nvtx";
 
-/// The same, file by file.
+/// Test files that are skipped.
 const SKIPPED: [&str; 2] = [
-    // Runs examples, which this would have to build too.
+    // It runs examples, which would have to be built too.
     "examples::",
-    // A million spans of what `sampling::fixed` does too.
+    // It runs a million spans of the same code as `sampling::fixed`.
     "intervals::",
 ];
 
-/// The runtime that the program brings also serves the simulated driver, which is loaded.
+/// The program's sanitizer runtime also serves the simulated driver, which is loaded at run time.
 const RUSTFLAGS: &str = "-Zsanitizer=thread -Clink-arg=-Wl,--export-dynamic-symbol=__tsan_*";
 
-/// Runs both, or the one that is named.
+/// Runs both tools, or the one that is named.
 ///
 /// # Errors
 /// A text for the user: a wrong argument, no nightly toolchain, a failed test, or a report of
@@ -63,7 +63,7 @@ fn thread() -> Result<(), String> {
     command.args(["run", "nightly", "cargo", "test"]);
     command.args(["-Zbuild-std", "--no-fail-fast"]);
     command.args(["--target", TARGET]);
-    // Named, so that its driver library is built: the one that the tests load.
+    // simcuda is named so that its library is built, which the tests load.
     command.args(["--package", "gpuprof", "--package", "simcuda"]);
     let tests = workspace.tests.iter();
     let tests = tests.filter(|test| test.package == "gpuprof");
@@ -75,10 +75,10 @@ fn thread() -> Result<(), String> {
         command.args(["--skip", file]);
     }
     workspace::neutral(&mut command);
-    // The cargo that runs xtask is another.
+    // These variables name the cargo that runs xtask, which is another toolchain.
     command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
     command.env("RUSTFLAGS", RUSTFLAGS);
-    // A report fails the test; a child that was forked while threads ran may go on.
+    // A report fails the test; a child that was forked while threads ran may continue.
     command.env("TSAN_OPTIONS", "die_after_fork=0");
     workspace::succeed(&mut command)
 }

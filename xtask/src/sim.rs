@@ -1,7 +1,7 @@
 //! `cargo xtask sim`: runs any cudarc program on the simulated device, unchanged.
 //!
-//! Why: to see what a program does without a GPU, and to hold the simulator against programs that
-//! know nothing of it.
+//! It shows what a program does without a GPU, and tests the simulator with programs that were not
+//! written for it.
 
 use std::env;
 use std::fs;
@@ -17,7 +17,8 @@ const USAGE: &str = "usage: cargo xtask sim -- PROGRAM [ARG]...";
 /// The names by which CUDA programs look for the driver.
 const DRIVER_NAMES: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
 
-/// Builds the simulated driver and becomes PROGRAM with that driver first in its library path.
+/// Builds the simulated driver and replaces this process by PROGRAM, with that driver first in its
+/// library path.
 ///
 /// # Errors
 /// A text for the user: no program given, the simulator does not build, or the program cannot be
@@ -33,7 +34,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if program.starts_with('-') {
         return Err(USAGE.into());
     }
-    // Release: kernels compute on the host.
+    // A release build, because kernels are computed on the host.
     let mut build = workspace::cargo(["build", "--quiet", "--release", "--package", "simcuda"]);
     workspace::succeed(&mut build)?;
     let target = Workspace::load()?.target;
@@ -46,7 +47,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Err(format!("cannot run {program}: {}", command.exec()))
 }
 
-/// A folder in which the simulated driver bears the real one's names.
+/// Makes a folder with links to the simulated driver under the real driver's file names.
 fn make_driver_folder(driver: &Path, folder: &Path) -> Result<PathBuf, String> {
     let failed = |error| format!("cannot prepare {}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(failed)?;

@@ -1,7 +1,7 @@
 //! The repository as cargo sees it: where it is, what it holds, and how to call cargo in it.
 //!
-//! Why `cargo metadata` and not paths: a user may have moved the target folder, and the list of
-//! tests must be cargo's own.
+//! `cargo metadata` is used instead of fixed paths: a user may have moved the target folder, and
+//! the list of tests must be cargo's own.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ pub(crate) const EXAMPLES: &str = "gpuprof-examples";
 /// A test target: one file below a package's `tests/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TestTarget {
-    /// The package it belongs to.
+    /// The package of the test.
     pub(crate) package: String,
-    /// Its name as its executable bears it, with underscores.
+    /// The name of its executable, with underscores.
     pub(crate) name: String,
 }
 
-/// What `cargo metadata` says of this repository.
+/// The result of `cargo metadata` for this repository.
 pub(crate) struct Workspace {
     /// The target folder, wherever it is.
     pub(crate) target: PathBuf,
@@ -34,7 +34,7 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Asks cargo.
+    /// Runs `cargo metadata`.
     ///
     /// # Errors
     /// A text for the user: cargo cannot be run, or its answer lacks something.
@@ -109,7 +109,7 @@ pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Takes away what the user's environment could change about a test run.
+/// Removes from the environment what could change a test run.
 pub(crate) fn neutral(command: &mut Command) {
     let ours = |name: &str| {
         name == "GPUPROF" || name.starts_with("GPUPROF_") || name.starts_with("NVTX_INJECTION")
@@ -119,7 +119,8 @@ pub(crate) fn neutral(command: &mut Command) {
             command.env_remove(name);
         }
     }
-    // Snapshots are compared, never accepted; and the lines that are counted carry no colours.
+    // Snapshots are compared and never accepted. The lines that are counted must contain no colour
+    // codes.
     command
         .env("INSTA_UPDATE", "no")
         .env_remove("INSTA_FORCE_PASS")

@@ -204,7 +204,7 @@ fn colours_categories_and_payloads_arrive() {
     }
     assert_eq!(payload("畳み込み/naïve 🙂"), (None, String::new()));
 
-    // The driver's colours have their opacity in front; without one none is given.
+    // NVTX colours are ARGB, so an opaque alpha is added; a function without a colour has none.
     assert_eq!(
         (push(&calls, "green").color, push(&calls, "forward").color),
         (Some(0xff76_b900), None)
@@ -287,7 +287,7 @@ fn without_a_tool_no_payload_is_computed() {
         (Some(0), b"computed 0\n".as_slice())
     );
     assert_eq!(counts_of_report(&profile)["counted"], 3);
-    // A tool that is not there is no reason to fail either.
+    // A missing tool must not fail the program either.
     let ended = Program::new("calls")
         .env("NVTX_INJECTION64_PATH", "/nonexistent/tool.so")
         .run();

@@ -92,7 +92,7 @@ fn the_first_example_shows_what_it_promises() {
             .as_ref()
             .unwrap_or_else(|| panic!("{} is not timed", function.name));
         assert_eq!(gpu.timed_calls, function.calls);
-        // Every one of them states its bytes, so the table has their rate.
+        // Every annotated function states its bytes, so the table has their rate.
         assert!(gpu.timed_bytes.is_some_and(|bytes| bytes > 0.0) && gpu.timed_ns > 0);
     }
     assert!(
@@ -123,7 +123,7 @@ fn every_example_runs_alone_and_checks_itself() {
     }
 }
 
-/// The profile of an example on the simulated device, which must end well.
+/// The profile of an example on the simulated device, which must succeed.
 fn profiled(name: &str) -> (Ended, Profile) {
     let (ended, profile) = Program::at(&example(name))
         .env("GPUPROF_SIM", "1")
@@ -132,7 +132,7 @@ fn profiled(name: &str) -> (Ended, Profile) {
     (ended, profile)
 }
 
-/// The function of this name, as the profile has it.
+/// The profile's function of this name.
 fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
     let mut functions = profile.functions.iter();
     functions
@@ -141,8 +141,8 @@ fn function<'a>(profile: &'a Profile, name: &str) -> &'a Function {
 }
 
 fn three_streams_are_shorter_than_one() {
-    // Long kernels, and up to five runs: what a busy host does between launches lengthens both
-    // spans, and never shortens one.
+    // Long kernels, and up to five runs: a busy host delays launches, which lengthens both spans
+    // and never shortens one.
     let spans = || {
         let (_, profile) = Program::at(&example("03_streams"))
             .env("GPUPROF_SIM", "1")

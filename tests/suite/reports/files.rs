@@ -35,8 +35,8 @@ fn set_umask(mask: libc::mode_t) {
     unsafe { libc::umask(mask) };
 }
 
-/// No file of this process may grow beyond so many bytes; who tries is ended by a signal, unless it
-/// is blocked.
+/// Limits the size of files that this process writes, in bytes. A larger write raises SIGXFSZ,
+/// which ends the process unless it is blocked.
 fn limit_files(bytes: u64) {
     let limit = libc::rlimit {
         rlim_cur: bytes,

@@ -62,7 +62,7 @@ fn step(t: &Tier, stream: &Arc<CudaStream>, kernel_ns: u64, host_ns: u64) {
     }
 }
 
-/// Ten kernels with hardly a wait, and a file that is read.
+/// Ten kernels with short waits, and a file that is read.
 #[gpu_profile]
 fn step_and_read(t: &Tier, stream: &Arc<CudaStream>) {
     step(t, stream, 2 * US, 0);
@@ -143,7 +143,7 @@ fn from_page_locked(
     stream.memcpy_htod(from, to).expect("copy");
 }
 
-/// Pieces that are copied in and computed, on these streams in turn.
+/// Copies pieces to the device and computes them, on these streams in turn.
 #[gpu_profile(stream = [streams[0], streams[1]])]
 fn pieces(
     t: &Tier,
@@ -215,10 +215,10 @@ fn pieces_of_calls_that_take_turns_on_streams() {
         assert_eq!(work(&run, "pieces").work_streams, 1);
         (copies.exposed_ns, named(&run, "one-stream").len())
     };
-    // The next call's first copy begins in the middle of a kernel: only the very first copy has
-    // none beside it.
+    // Each call's first copy starts during a kernel of the call before, so only the very first copy
+    // is exposed.
     assert_eq!(turns(&|| t.cpu(70 * US)), (Some(40 * US), 0));
-    // Each call when the one before is over: on whatever stream, nothing overlaps.
+    // Each call starts after the one before has ended, so nothing overlaps on any stream.
     assert_eq!(turns(&|| t.synchronize()), (Some(4 * 8 * 40 * US), 1));
     t.sim.set_kernel_ns("memcpy", 0);
 }
@@ -245,7 +245,7 @@ fn a_kernel_that_has_most_of_the_time_and_one_block() {
     assert_eq!(named(&few, "one-kernel"), nobody());
 }
 
-/// What it says that it does in the 100 µs of its kernel.
+/// States this work for its kernel of 100 µs.
 #[gpu_profile(bytes = bytes, flops = flops)]
 fn rated(t: &Tier, stream: &Arc<CudaStream>, bytes: u64, flops: u64) {
     t.gpu.kernel_on(stream, 100 * US);

@@ -38,7 +38,8 @@ async fn awaited() {}
 fn program(scenario: &str) -> ExitCode {
     match scenario {
         "names" => {}
-        // Longer than the system lets anybody pass to a program that starts.
+        // Set by the program itself, because Linux does not pass such long variables to a new
+        // process.
         "megabyte" => set_megabytes(),
         _ => panic!("no scenario {scenario}"),
     }

@@ -1,8 +1,8 @@
 //! `cargo xtask gpu-pack`: one folder that runs on a machine with an NVIDIA driver and no Rust
 //! toolchain.
 //!
-//! Why: machines with a GPU are rented by the hour and have nothing of ours on them; what is
-//! carried there must be small, complete and known to work.
+//! Machines with a GPU are rented by the hour and have no toolchain. What is copied there must be
+//! small, complete and tested.
 
 mod elf;
 
@@ -19,17 +19,18 @@ const USAGE: &str = "usage: cargo xtask gpu-pack
   libcupti, and run.sh; at most 48 MiB. Copy that folder to a machine with an NVIDIA driver and run
   run.sh there; run.sh --help says more.";
 
-/// What starts everything; the pack's glibc stands in it in place of [`GLIBC`].
+/// The script that starts everything; [`GLIBC`] in it is replaced by the version that the pack
+/// needs.
 const RUN: &str = include_str!("run.sh");
 const GLIBC: &str = "@GLIBC@";
-/// What the pack may weigh, in bytes.
+/// The largest allowed size of the pack, in bytes.
 const LIMIT: u64 = 48 << 20;
 
-/// One build and what of it is packed besides the examples.
+/// One build, and its files that are packed besides the examples.
 struct Build {
     arguments: &'static [&'static str],
-    /// Its folder below the pack's own target folder: what switches a feature off must not rebuild
-    /// everything else.
+    /// Its folder below the pack's target folder. Each build has its own, so that a build with
+    /// other features does not rebuild the first.
     folder: &'static str,
     /// Paths below the profile's folder.
     files: &'static [&'static str],
@@ -123,7 +124,7 @@ fn make(build: &Build, folder: &Path) -> Result<(), String> {
     workspace::succeed(&mut command)
 }
 
-/// Makes the folder anew with `files` and run.sh in it; gives their names and sizes in bytes.
+/// Recreates the folder with `files` and run.sh; returns their names and sizes in bytes.
 fn fill(pack: &Path, files: &[PathBuf]) -> Result<Vec<(String, u64)>, String> {
     let failed = |error: io::Error| format!("{}: {error}", pack.display());
     if pack.exists() {
@@ -149,7 +150,7 @@ fn fill(pack: &Path, files: &[PathBuf]) -> Result<Vec<(String, u64)>, String> {
     Ok(sizes)
 }
 
-/// Refuses a pack that is too large, with its files, largest first.
+/// Returns an error if the pack is too large, with its files, largest first.
 fn weigh(sizes: &[(String, u64)]) -> Result<(), String> {
     let total: u64 = sizes.iter().map(|(_, bytes)| bytes).sum();
     if total <= LIMIT {

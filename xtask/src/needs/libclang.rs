@@ -1,8 +1,8 @@
 //! Finds libclang where the build of the crate nvtx will look for it.
 //!
-//! Why by the rules of the crate clang-sys (`build/common.rs`, `build/dynamic.rs` of 1.9) and not
-//! by a package's name: the answer must be the build's own. It opens the library by file, so
-//! neither `ldconfig` nor `pkg-config` counts.
+//! The search follows the rules of the crate clang-sys (`build/common.rs`, `build/dynamic.rs` of
+//! 1.9), because the build uses them. It opens the library by its file name, so `ldconfig` and
+//! `pkg-config` do not matter.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use std::process::Command;
 /// Where clang-sys would look on this machine.
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    /// `LIBCLANG_PATH`: a file or a folder. Where it is set nothing else counts.
+    /// `LIBCLANG_PATH`: a file or a folder. If it is set, nothing else is searched.
     pub(super) explicit: Option<PathBuf>,
     /// Folders, in order.
     pub(super) folders: Vec<PathBuf>,
@@ -26,8 +26,8 @@ pub(super) struct Search {
 pub(super) enum Found {
     /// Library and headers.
     Complete,
-    /// The library alone, as Debian's `libclang1` brings it for editors and doxygen: then the build
-    /// stops at `'stddef.h' file not found`.
+    /// The library without headers, as in Debian's `libclang1`: the build then fails with
+    /// `'stddef.h' file not found`.
     NoHeaders,
     /// `LIBCLANG_PATH` is set and there is no libclang there; installing one elsewhere would not
     /// help.
@@ -67,7 +67,7 @@ impl Search {
         }
     }
 
-    /// Searches. A library that the user named is believed to know its headers.
+    /// Searches. For a library that the user named, the headers are assumed to exist.
     pub(super) fn run(&self) -> Found {
         if let Some(path) = &self.explicit {
             let named = path.is_file() && path.file_name().is_some_and(is_libclang);
@@ -80,7 +80,7 @@ impl Search {
         let Some(library) = self.folders.iter().find_map(|folder| library_in(folder)) else {
             return Found::Nothing;
         };
-        // libclang itself looks beside itself.
+        // libclang also searches for headers beside its own file.
         let beside = library.parent().unwrap_or(Path::new("/")).join("clang");
         let complete = self.headers.iter().chain([&beside]).any(|folder| {
             subfolders(folder, "")
@@ -112,7 +112,7 @@ fn library_in(folder: &Path) -> Option<PathBuf> {
     let mut files = entries
         .flatten()
         .filter(|entry| is_libclang(&entry.file_name()));
-    // A link to nothing does not count.
+    // A dangling link does not count.
     files.find_map(|entry| entry.path().canonicalize().ok())
 }
 

@@ -1,8 +1,8 @@
-//! What a command needs from the machine, and how it gets there.
+//! What a command needs from the machine, and how it is installed.
 //!
-//! Why: one command must lead from a clone to the table, and a failed build of somebody else's
-//! crate is no message. The decision is a function of plain facts ([`System`], what is missing), so
-//! that it is tested for machines we do not have.
+//! One command must lead from a clone to the table, and a failed build of a dependency would not
+//! say what to install. The decision is a function of plain facts ([`System`], what is missing), so
+//! that it can be tested for other machines.
 
 mod libclang;
 mod system;
@@ -14,7 +14,7 @@ use system::{Family, System};
 
 use crate::workspace;
 
-/// Something that cargo cannot bring.
+/// Something that cargo cannot provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// A C compiler, for the C part of the crate nvtx.
@@ -28,7 +28,7 @@ pub(crate) enum Need {
 impl Need {
     pub(crate) const ALL: [Need; 3] = [Need::CCompiler, Need::Libclang, Need::Pip];
 
-    /// What it is and what for, as the end of a sentence.
+    /// Its name and its purpose, as the end of a sentence.
     fn reason(self) -> &'static str {
         match self {
             Need::CCompiler => "a C compiler, needed to build the crate nvtx",
@@ -37,7 +37,7 @@ impl Need {
         }
     }
 
-    /// The packages that bring it on a family of systems.
+    /// The packages that contain it on a family of systems.
     fn packages(self, family: Family) -> &'static [&'static str] {
         match (self, family) {
             (Need::CCompiler, Family::Debian) => &["gcc", "libc6-dev"],
@@ -53,10 +53,9 @@ impl Need {
         }
     }
 
-    /// Whether it is missing here.
+    /// Whether it is missing on this machine.
     ///
-    /// # Errors
-    /// A text for the user where no package could mend it.
+    /// # Errors A text for the user if no package would help.
     fn missing(self) -> Result<bool, String> {
         match self {
             Need::CCompiler => Ok(!workspace::runs(
@@ -75,7 +74,7 @@ impl Need {
     }
 }
 
-/// What is to be done about what is missing.
+/// What to do if something is missing.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan {
     /// Install these packages with apt-get, through sudo or not.
@@ -83,11 +82,11 @@ enum Plan {
         packages: Vec<&'static str>,
         sudo: bool,
     },
-    /// It may not be installed from here; this tells the user how.
+    /// xtask may not install it; the text says how the user can.
     Tell(String),
 }
 
-/// Makes sure that all of `needs` are there; says what it installs before it does.
+/// Installs what is missing of `needs`; prints the packages first.
 ///
 /// # Errors
 /// A text for the user: what is missing and what to run, or what went wrong while installing.

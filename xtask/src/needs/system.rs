@@ -22,7 +22,7 @@ impl Family {
     pub(super) const ALL: [Family; 4] =
         [Family::Debian, Family::Fedora, Family::Arch, Family::Alpine];
 
-    /// How a person calls it.
+    /// The family's name in messages.
     pub(super) fn names(self) -> &'static str {
         match self {
             Family::Debian => "Debian, Ubuntu:",
@@ -42,7 +42,7 @@ impl Family {
         }
     }
 
-    /// The family by the text of `/etc/os-release`: its `ID`, else what it says it is like.
+    /// The family by the text of `/etc/os-release`: its `ID`, else its `ID_LIKE`.
     fn of(os_release: &str) -> Option<Family> {
         let value = |key: &str| {
             let line = os_release

@@ -1,8 +1,8 @@
-//! The machine's own apt sources with one component more, as text.
+//! The machine's own apt sources with one more component, as text.
 //!
-//! Why from the machine: its mirror and its keys are what works and is trusted here; this project
-//! names neither. Only the distribution's own entries are taken, so that nobody else's repository
-//! can fail or offer a package of that name.
+//! The machine's mirror and keys work and are trusted there, so this project names none. Only the
+//! distribution's own entries are used: another repository could fail, or offer a package of the
+//! same name.
 
 /// A distribution whose repositories hold Nsight Systems.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,13 +13,13 @@ pub(super) struct Distribution {
     pub(super) component: &'static str,
 }
 
-/// Names of suites that move from release to release.
+/// Suite names that refer to another release over time.
 const MOVING: [&str; 5] = ["stable", "testing", "unstable", "sid", "oldstable"];
 
 impl Distribution {
-    /// Reads `/etc/os-release`; `None` where it is no distribution known to have Nsight Systems.
+    /// Reads `/etc/os-release`; `None` if the distribution is not known to have Nsight Systems.
     ///
-    /// Debian has it in non-free (tried on 12). Ubuntu has it in multiverse: untested.
+    /// Debian has it in non-free (tested on 12), Ubuntu in multiverse (untested).
     pub(super) fn of(os_release: &str) -> Option<Distribution> {
         let value = |key: &str| {
             let line = os_release
@@ -38,8 +38,8 @@ impl Distribution {
         })
     }
 
-    /// The entries of a one-line file (`sources.list`, `*.list`) that are the distribution's, with
-    /// the component.
+    /// The distribution's entries of a one-line-style file (`sources.list`, `*.list`), with the
+    /// component added.
     pub(super) fn one_line(&self, text: &str) -> String {
         let mut out = String::new();
         for line in text.lines() {
@@ -64,10 +64,10 @@ impl Distribution {
         out
     }
 
-    /// The same of a file of paragraphs (`*.sources`, deb822).
+    /// The same for a deb822-style file (`*.sources`), which has paragraphs.
     pub(super) fn paragraphs(&self, text: &str) -> String {
         let mut out = String::new();
-        // Comments may stand between the lines of a field.
+        // Comments may be between the lines of a field.
         let lines: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
         for paragraph in lines.split(|line| line.trim().is_empty()) {
             let types = field(paragraph, "types");
@@ -123,7 +123,7 @@ fn field<'a>(paragraph: &[&'a str], name: &str) -> Vec<&'a str> {
     words
 }
 
-/// What stands after `name:`; names of fields are written in any case.
+/// The text after `name:`; field names are case-insensitive.
 fn value<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let (key, value) = line.split_once(':')?;
     key.eq_ignore_ascii_case(name).then_some(value)

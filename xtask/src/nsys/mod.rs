@@ -14,13 +14,13 @@ use crate::workspace::{self, Workspace};
 
 const USAGE: &str = "usage: cargo xtask nsys [setup | test | profile PROGRAM [ARG]...]";
 
-/// Tells the tests where Nsight Systems is.
+/// The variable that names the folder of Nsight Systems for the tests.
 const FOLDER: &str = "GPUPROF_TEST_NSYS";
 
 /// Unpacks Nsight Systems; then compares its reports with gpuprof's, or profiles a program.
 ///
-/// # Errors
-/// A text for the user: a wrong argument, why Nsight Systems cannot be had, or what failed.
+/// # Errors A text for the user: a wrong argument, why Nsight Systems is unavailable, or what
+/// failed.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
@@ -39,8 +39,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 
 /// Unpacks Nsight Systems and returns the variable that tells the tests where it is.
 ///
-/// # Errors
-/// A text for the user: why it cannot be had here.
+/// # Errors A text for the user: why it is unavailable here.
 pub(crate) fn test_variable(workspace: &Workspace) -> Result<(&'static str, PathBuf), String> {
     Ok((FOLDER, unpack::ensure(&workspace.target)?.folder))
 }

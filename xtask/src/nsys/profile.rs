@@ -11,8 +11,7 @@ use crate::workspace::{self, Workspace};
 /// Records the ranges of a program into `PROGRAM.nsys-rep` in the current folder and prints their
 /// summary.
 ///
-/// # Errors
-/// A text for the user: Nsight Systems cannot be had, or it or the program failed.
+/// # Errors A text for the user: Nsight Systems is unavailable, or it or the program failed.
 pub(super) fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     let unpacked = unpack::ensure(&Workspace::load()?.target)?;
     if program.contains('/') && !Path::new(program).exists() {
@@ -31,7 +30,7 @@ pub(super) fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
         }
     }
     let mut record = Command::new(&unpacked.nsys);
-    // Sampling needs a permission of the machine, and the ranges do not need it.
+    // CPU sampling needs a permission, and recording ranges does not need sampling.
     record.args([
         "profile",
         "--trace=nvtx",
@@ -40,7 +39,7 @@ pub(super) fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
         "--output",
     ]);
     workspace::succeed(record.arg(&stem).arg(program).args(arguments))?;
-    // Debian's 2022.4 does not find its importer, so that it leaves no report.
+    // nsys 2022.4 of Debian does not find its importer and then writes no report.
     if !report.exists() {
         let mut import = with_libraries(&unpacked, &unpacked.importer);
         workspace::succeed(import.arg("-i").arg(&recorded))?;

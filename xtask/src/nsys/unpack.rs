@@ -1,7 +1,7 @@
 //! Brings Nsight Systems into `target/nsys/`, and changes nothing outside it.
 //!
-//! Why not `apt install`: its packages depend on NVIDIA driver libraries, which can displace the
-//! machine's own. apt-get runs with sources and state of its own, needs no root, and dpkg only
+//! `apt install` is not used: the packages depend on NVIDIA driver libraries, which can replace the
+//! machine's own. apt-get runs here with separate sources and state and without root, and dpkg only
 //! unpacks.
 
 use std::env::consts::ARCH;
@@ -25,7 +25,7 @@ const PACKAGES: [&str; 9] = [
     "libkeyutils1",
 ];
 
-/// Why it may not be had, and what helps, at the end of each message.
+/// The end of each message: what to do instead.
 const ELSEWHERE: &str = "Nsight Systems is taken from the distribution's own packages, \
 on x86_64 with Debian \
 (non-free) or Ubuntu (multiverse), over the network; run `cargo xtask nsys setup` there";
@@ -39,14 +39,13 @@ pub(super) struct Unpacked {
     pub(super) importer: PathBuf,
     /// For `LD_LIBRARY_PATH` of the importer.
     pub(super) libraries: PathBuf,
-    /// What holds all of it.
+    /// The folder of all of these.
     pub(super) folder: PathBuf,
 }
 
-/// Unpacks it, unless that was done before.
+/// Unpacks Nsight Systems, unless it is unpacked already.
 ///
-/// # Errors
-/// A text for the user: why it cannot be had here, and what to run.
+/// # Errors A text for the user: why it is unavailable here, and what to run.
 pub(super) fn ensure(target: &Path) -> Result<Unpacked, String> {
     let folder = target.join("nsys");
     let root = folder.join("root/usr/lib");
@@ -56,7 +55,7 @@ pub(super) fn ensure(target: &Path) -> Result<Unpacked, String> {
         libraries: root.join("x86_64-linux-gnu"),
         folder: folder.clone(),
     };
-    // Written last: what was interrupted has none.
+    // Written last, so that an interrupted run has no stamp.
     let stamp = folder.join("unpacked");
     if fs::read_to_string(&stamp).ok() != Some(PACKAGES.join("\n")) {
         fetch(&folder)?;
@@ -98,7 +97,7 @@ fn fetch(folder: &Path) -> Result<(), String> {
         unpack.arg("-x").arg(&package).arg(&root);
         workspace::succeed(&mut unpack)?;
     }
-    // 250 MB that nobody needs any more.
+    // The downloads, 250 MB, are no longer needed.
     for done in [packages, folder.join("apt")] {
         fs::remove_dir_all(&done).map_err(|error| at(&done, &error))?;
     }
@@ -136,18 +135,18 @@ impl Apt {
             format!("Dir::State::Lists={}", of("lists")),
             format!("Dir::Cache={}", of("cache")),
             format!("Dir::Cache::Archives={}", of("cache/archives")),
-            // The folder is the user's own, and apt's own user may not enter it.
+            // The folder belongs to the user, and apt's sandbox user may not read it.
             "APT::Sandbox::User=root".into(),
             "Acquire::Languages=none".into(),
             "Acquire::Retries=2".into(),
-            // An update that reached nothing would else succeed, and the packages be called
-            // unknown.
+            // Otherwise an update without network would succeed, and the error would be an unknown
+            // package.
             "APT::Update::Error-Mode=any".into(),
         ];
         Ok(Apt { options })
     }
 
-    /// Runs apt-get in `folder`; what it says is shown where it fails.
+    /// Runs apt-get in `folder`; its output is part of the error if it fails.
     fn get(&self, arguments: &[&str], folder: &Path) -> Result<(), String> {
         let mut command = Command::new("apt-get");
         command.args(["--quiet", "--quiet"]);
@@ -170,8 +169,7 @@ impl Apt {
     }
 }
 
-/// The distribution's entries of each file of apt's sources, by the names that the private ones
-/// get.
+/// The distribution's entries of each of apt's source files, with the name of the copy.
 fn own_sources(distribution: &Distribution) -> Vec<(String, String)> {
     let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
     if let Ok(entries) = fs::read_dir("/etc/apt/sources.list.d") {

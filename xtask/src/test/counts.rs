@@ -1,7 +1,7 @@
 //! Runs `cargo test`, passes its output through, and counts the tests of each binary.
 //!
-//! cargo is content with a binary that ran nothing, and with ignored tests. libtest's own JSON is
-//! not stable, so this reads the lines for people.
+//! cargo accepts a binary that ran no test, and ignored tests. libtest's JSON output is not stable,
+//! so the human-readable lines are parsed.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -23,7 +23,7 @@ pub(super) struct Counts {
     current: Option<String>,
 }
 
-/// Runs a `cargo test` command; returns its counts and whether cargo was content.
+/// Runs a `cargo test` command; returns its counts and whether cargo succeeded.
 ///
 /// # Errors
 /// A text for the user: the command cannot be started, or its output cannot be read.

@@ -2,7 +2,7 @@
 //!
 //! `cargo test` is not enough: features unify within one build, so the switched-off build and the
 //! other feature sets need builds of their own; the PTX and the oldest toolchain are no cargo
-//! tests; and no test may be skipped unseen.
+//! tests; and a test that is skipped must be noticed.
 
 mod counts;
 mod msrv;
@@ -19,7 +19,7 @@ use crate::workspace::{self, Workspace};
 use counts::Counts;
 use msrv::Verdict;
 
-/// What the run came to.
+/// The outcome of the run.
 #[derive(Default)]
 struct Outcome {
     passed: u64,
@@ -32,9 +32,8 @@ struct Outcome {
 
 /// Runs all tests; the last line is `N passed, N failed`.
 ///
-/// # Errors
-/// A text for the user: something missing that may not be installed, a failed test or check, or a
-/// test that did not run. Where `CI` is set, an untested toolchain promise too.
+/// # Errors A text for the user: something missing that may not be installed, a failed test or
+/// check, or a test that did not run. If `CI` is set, also an untested `rust-version`.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if !arguments.is_empty() {
         return Err("usage: cargo xtask test".into());
@@ -149,7 +148,7 @@ impl Outcome {
         counts
     }
 
-    /// Adds a check that is no cargo test.
+    /// Runs a check that is not a cargo test and adds its result.
     fn check(&mut self, what: &str, result: Result<(), String>) {
         match result {
             Ok(()) => println!("{what}: as it should be"),

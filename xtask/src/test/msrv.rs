@@ -1,7 +1,7 @@
-//! Holds the promise `rust-version` of the workspace against a toolchain of that version.
+//! Tests the workspace's promise `rust-version` with a toolchain of that version.
 //!
-//! Why not only CI's own toolchain: the promise is about the oldest one, and whoever runs the tests
-//! usually has a newer one.
+//! CI's own toolchain is not enough: the promise is about the oldest one, and people who run the
+//! tests usually have a newer one.
 
 use std::process::Command;
 
@@ -63,7 +63,8 @@ pub(super) fn check(workspace: &Workspace, running: &str) -> Result<Verdict, Str
         "--workspace",
         "--all-targets",
     ]);
-    // A folder of its own: the injected and simulated libraries have one name for every toolchain.
+    // A separate target folder: the injected and simulated libraries have the same name for every
+    // toolchain.
     command
         .current_dir(workspace::root())
         .env("CARGO_TARGET_DIR", workspace.target.join("msrv"));

@@ -66,7 +66,7 @@ impl Calls {
             }
             chains.insert(node["id"].as_u64()?, (chain, polled));
         }
-        // A node in which no call has ended is there for its children.
+        // A node without ended calls exists only for its children.
         calls.plain.retain(|_, count| *count > 0);
         calls.polled.retain(|_, count| *count > 0);
         calls.started.retain(|_, count| *count > 0);
@@ -88,7 +88,8 @@ impl Calls {
         let mut lines = Vec::new();
         for (chain, &calls) in &self.plain {
             let seen = left.remove(chain).unwrap_or_default();
-            // The rest may be calls below a future that this thread polled at the same place.
+            // Additional ranges may be calls below a future that this thread polled at the same
+            // position.
             let rest = seen.saturating_sub(calls);
             if rest > 0 {
                 left.insert(chain.clone(), rest);
@@ -97,7 +98,7 @@ impl Calls {
                 lines.push(difference(chain, calls, seen));
             }
         }
-        // The longest first, which fit the fewest places.
+        // The longest chains first, because they match the fewest positions.
         let mut polled: Vec<_> = self.polled.iter().collect();
         polled.sort_by_key(|(chain, _)| std::cmp::Reverse(chain.len()));
         for (below, &calls) in polled {
@@ -129,7 +130,7 @@ impl Calls {
                 lines.push(difference(&[name], of(&self.started), of(started)));
             }
         }
-        // One range too many shifts all that follow; the first lines say enough.
+        // One extra range shifts all that follow, so only the first differences are shown.
         let more = lines.len().saturating_sub(MAX_SHOWN);
         lines.truncate(MAX_SHOWN);
         if more > 0 {

@@ -38,7 +38,7 @@ pub(crate) const MODULE: Module = Module::new(
 /// Name, colour (ARGB), category, payload.
 type Attributes<'a> = (&'a str, Option<u64>, Option<&'a str>, Option<&'a str>);
 
-/// What the scenario `attributes` of `tests/suite/nvtx` says, in nsys's words.
+/// The attributes of the scenario `attributes` of `tests/suite/nvtx`, as nsys prints them.
 const ATTRIBUTES: [Attributes<'_>; 8] = [
     (
         "green",
@@ -60,7 +60,7 @@ const ATTRIBUTES: [Attributes<'_>; 8] = [
     ("畳み込み/naïve 🙂", None, None, None),
 ];
 
-/// Runs a check if Nsight Systems is there.
+/// Runs a check if Nsight Systems is available.
 fn with_nsys(check: impl FnOnce(&Nsys) -> Result<(), String>) {
     let Some(nsys) = Nsys::unpacked() else {
         eprintln!("not compared with Nsight Systems: `cargo xtask nsys test` does");
@@ -81,7 +81,7 @@ fn every_example_has_the_ranges_of_its_report() {
     });
 }
 
-/// The built examples, of which the sources have the names.
+/// The built examples, found by the names of their sources.
 fn examples() -> Vec<PathBuf> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let sources = fs::read_dir(sources).expect("the examples");
@@ -132,7 +132,8 @@ fn same_calls(nsys: &Nsys, program: &Path, environment: &[(&str, &str)]) -> Resu
 /// nsys has lost nothing and reports no error.
 fn no_error(report: &Report) -> Result<(), String> {
     let mut complaints = report.remarks.iter().filter(|remark| {
-        // A warning may be about the machine, such as a kernel setting; one about NVTX is about us.
+        // A warning may be about the machine, such as a kernel setting; one about NVTX concerns
+        // gpuprof.
         remark.level == "Error" || (remark.level == "Warning" && remark.text.contains("NVTX"))
     });
     match complaints.next() {

@@ -21,7 +21,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(150);
 /// Number of sessions started; makes names unique, because a session that is shutting down still
 /// holds its name.
 static SESSIONS: AtomicU32 = AtomicU32::new(0);
-/// How often nsys is asked for a report.
+/// The number of attempts to get a report from nsys.
 const TRIES: u32 = 3;
 
 /// Trace NVTX only: CPU sampling needs elevated permissions and once made nsys hang at shutdown.
@@ -61,8 +61,8 @@ impl Nsys {
     }
 
     /// Profiles `program` into `folder`; returns the exported report as JSON lines. nsys 2022.4
-    /// loses a session now and then on a busy machine, with another error each time: it is asked
-    /// again.
+    /// occasionally loses a session on a busy machine, with varying errors, so failed runs are
+    /// repeated.
     ///
     /// # Errors
     /// Each time the program failed under nsys, nsys did not end, or there is no report.
@@ -97,7 +97,8 @@ impl Nsys {
         session: &str,
         stem: &Path,
     ) -> Result<(), String> {
-        // A file: whatever the program or nsys leaves running may hold a pipe open.
+        // A file and not a pipe, because processes that the program or nsys leaves running would
+        // keep a pipe open.
         let log = stem.with_extension("log");
         let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
         let copy = file.try_clone().map_err(|error| error.to_string())?;

@@ -30,7 +30,7 @@ pub(super) fn chains(ranges: &[Range]) -> Result<Chains, String> {
     }
     let mut chains = Chains::new();
     for mut calls in threads.into_values() {
-        // Of two that begin together the longer is the outer one.
+        // Of two ranges with the same start the longer is the outer one.
         calls.sort_by_key(|&(start, end, _)| (start, std::cmp::Reverse(end)));
         let mut open: Vec<(i64, &str)> = Vec::new();
         for (start, end, name) in calls {

@@ -41,8 +41,8 @@ fn run(program: Program) -> Ended {
     ended
 }
 
-/// Checks that the report could not be written to where it should go, that one line says so, and
-/// that it stands on standard error.
+/// Checks that the report could not be written to its file, that one line says so, and that the
+/// report is on standard error instead.
 fn assert_shown_instead(ended: &Ended, why: &str) {
     let [remark] = ended.remarks()[..] else {
         panic!("{}", ended.stderr)
@@ -88,7 +88,7 @@ fn what_was_closed_to_others_stays_closed() {
     }
 }
 
-/// This process's, which those it starts inherit.
+/// The umask of this process, which child processes inherit.
 fn umask() -> u32 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
@@ -123,7 +123,7 @@ fn a_symlink_is_replaced_and_not_followed() {
         assert!(fs::symlink_metadata(&path).expect("there").is_file());
         assert_eq!(read_profile(&path, &ended).diagnostics.calls, 1);
     }
-    // To a device too: to write to that one would leave nothing.
+    // A link to a device is replaced too: a report written to /dev/null would be lost.
     fs::remove_file(&path).expect("our own");
     symlink("/dev/null", &path).expect("a link");
     let ended = run(to(&path));
@@ -177,7 +177,7 @@ fn a_pipe_with_a_reader_gets_the_report() {
     let folder = Folder::create();
     let path = folder.path("pipe");
     pipe_at(&path);
-    // Without this flag the open would wait for a writer.
+    // Without O_NONBLOCK the open would wait for a writer.
     let reader = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)

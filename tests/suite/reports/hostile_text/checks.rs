@@ -20,21 +20,21 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     a_megabyte_does_no_harm,
 ];
 
-/// Those that there is something to test for only with NVTX.
+/// Tests that need NVTX.
 #[cfg(feature = "nvtx")]
 pub(super) const NVTX_TESTS: &[(&str, fn())] = tests![names_do_no_harm_in_nvtx_tools];
 #[cfg(not(feature = "nvtx"))]
 pub(super) const NVTX_TESTS: &[(&str, fn())] = &[];
 
-/// Bytes of a message in which every character of a value is spelled out.
+/// The largest size in bytes of a message in which every character of a value is escaped.
 const SHORT: usize = 1_500;
 
-/// [`EVIL`] without what tells the head of a report from a message.
+/// [`EVIL`] without the words by which the tests recognize the first line of a report.
 pub(super) fn unlike_a_head() -> String {
     EVIL.replace(" · wall", "")
 }
 
-/// Whether a terminal, a log or a reader's eye would do anything with it but show it.
+/// Whether a terminal, a log viewer or a reader would do anything else with it than show it.
 fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -47,12 +47,11 @@ fn is_harmful(c: char) -> bool {
         )
 }
 
-/// Checks what stands on standard error: lines of gpuprof's own, and nothing in them that is not
-/// just shown.
+/// Checks standard error: no harmful character, and no line that a name forged.
 fn assert_harmless(text: &str) {
     let harmful = text.chars().find(|c| *c != '\n' && is_harmful(*c));
     assert_eq!(harmful, None, "{text}");
-    // What a name forges does not begin a line.
+    // The forged report in the name must not start a line.
     assert!(!text.contains("\ngpuprof: forged"), "{text}");
 }
 
@@ -65,10 +64,11 @@ fn run(program: Program) -> Ended {
 
 fn names_do_no_harm_in_table_and_tree() {
     let names = Program::new("names").env("GPUPROF_REPORT", "table,tree");
-    // The functions of this file; the list of those never called is cut short.
+    // The filter selects the functions of this file, so that the list of functions never called is
+    // short.
     let ended = run(names.env("GPUPROF_FILTER", r"\x1b"));
     assert_eq!((ended.reports(), ended.remarks()), (2, vec![]));
-    // Spelled out in full, wherever a name is shown.
+    // The name is escaped in full wherever it is shown.
     let evil = concat!(
         r"a\u{1b}[2J\u{1b}]0;t\u{7}\r\ngpuprof: forged · wall 1 s",
         r"\u{202e}\u{9b}31m\u{200b}\u{e0041}",
@@ -87,7 +87,7 @@ fn names_do_no_harm_in_table_and_tree() {
             ended.stderr
         );
     }
-    // On a terminal escapes are gpuprof's own colours alone.
+    // On a terminal the only escape sequences are gpuprof's own colours.
     let ended = Program::new("names").run_on_terminal(100);
     let escapes = ended.stderr.split('\x1b').skip(1);
     for escape in escapes {
@@ -155,7 +155,7 @@ fn a_program_may_be_called_anything() {
         let ended =
             run(called(&folder, &format!("{}z", &name[..name.len() - 1]))
                 .env("GPUPROF_REPORT", report));
-        // 255 bytes are the longest name that file systems know.
+        // The longest file name is 255 bytes.
         let fits = name.len() + 3 <= 255;
         assert_eq!(reports.files().len(), usize::from(fits), "{ended:#?}");
         assert_eq!(
@@ -216,7 +216,7 @@ fn messages_stay_one_short_line() {
 
 fn a_megabyte_does_no_harm() {
     let ended = run(Program::new("megabyte"));
-    // The variable nobody knows, the order, the filter, and the path.
+    // One line each for the unknown variable, the sort order, the filter and the path.
     assert_eq!(ended.remarks().len(), 4, "{}", ended.stderr);
     assert!(ended.remarks().iter().all(|remark| remark.len() < SHORT));
     assert_eq!(ended.reports(), 2);

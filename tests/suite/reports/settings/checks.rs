@@ -76,7 +76,7 @@ fn off_and_nvtx_measure_nothing() {
         let ended = run(Program::new("work")
             .env("GPUPROF", mode)
             .env("GPUPROF_REPORT", report));
-        // A build that cannot emit ranges says so, as the user would see none.
+        // A build without NVTX says so, because the user would see no ranges.
         let remark = match (mode, cfg!(feature = "nvtx")) {
             ("nvtx", false) => {
                 "gpuprof: GPUPROF=nvtx has no effect: gpuprof is built without its feature nvtx\n"
@@ -228,7 +228,7 @@ fn rows_are_sorted_as_asked() {
 fn cut_rows_are_summed_in_one() {
     let ended = work("GPUPROF_LIMIT", "1");
     assert_eq!(names(&ended), ["conv/backward", "…"]);
-    // Calls, GPU self and CPU total of the three that were cut.
+    // Calls, GPU self and CPU total of the three rows that were cut.
     let others: Vec<&str> = rows(&ended)[1].1.split_whitespace().collect();
     assert_eq!(
         others[..5],
@@ -258,7 +258,7 @@ fn what_the_filter_leaves_out_is_nowhere() {
         "{}",
         ended.stderr
     );
-    // Nothing matches: no report, but a word on why, for the likeliest reason is a slip of the pen.
+    // Nothing matches: there is no report, but a line says why, because a typing error is likely.
     let nothing = work("GPUPROF_FILTER", "no such function").stderr;
     assert!(
         nothing.starts_with("gpuprof: the filter \"no such function\" matches none of the "),
@@ -279,7 +279,7 @@ fn one_call_in_so_many_is_timed() {
         ),
         (one_in(4), 400, 400)
     );
-    // Seven standard deviations around a quarter.
+    // A quarter of the calls, plus or minus seven standard deviations.
     assert!((40..160).contains(&timed), "{timed}");
     assert!(
         ended.stderr.contains("left out by sampling"),
@@ -319,7 +319,7 @@ fn only_scheduled_steps_are_reported() {
 
 fn an_exit_within_active_steps_counts_their_time_once() {
     for (schedule, steps, wall_ns) in [
-        // The warm-up is left out, and so is nothing else: 3,000 ns pass after the last step.
+        // Only the warm-up is omitted; 3,000 ns pass after the last step.
         ("0,1,100", 6, 6 * 10_000 + 3_000),
         // A completed cycle and one in progress.
         ("0,1,3", 5, 5 * 10_000 + 3_000),

@@ -85,7 +85,7 @@ fn a_wrong_value_is_one_line_and_the_default() {
             remark.contains(variable) && remark.contains(accepted) && remark.len() < 300,
             "{remark}"
         );
-        // The line, then the table as without the setting.
+        // First the line, then the same table as without the setting.
         assert!(
             ended.stderr.starts_with(&format!("{remark}\n\ngpuprof: ")),
             "{}",
@@ -98,7 +98,7 @@ fn a_wrong_value_is_one_line_and_the_default() {
             "{variable}"
         );
     }
-    // An empty value is none.
+    // An empty value counts as unset.
     assert_eq!(work("GPUPROF_SORT", "").remarks(), [""; 0]);
 }
 
