@@ -84,7 +84,8 @@ objects! {
     }
 
     GpuSpanStats {
-        device, timed_calls, times: flatten, estimate, timed_bytes, timed_flops, timed_items, timed_ns,
+        device, timed_calls, times: flatten, estimate, timed_bytes, timed_flops, timed_items,
+        timed_ns,
     }
 
     Estimate {
@@ -138,8 +139,15 @@ objects! {
     }
 
     UntimedReasons {
-        no_stream: unless_default, sampled_out: unless_default, pool_exhausted: unless_default, queue_full: unless_default, cuda_error: unless_default, unavailable: unless_default, unfinished: unless_default,
-        stream_unsafe: unless_default, crossed_reset: unless_default,
+        no_stream: unless_default,
+        sampled_out: unless_default,
+        pool_exhausted: unless_default,
+        queue_full: unless_default,
+        cuda_error: unless_default,
+        unavailable: unless_default,
+        unfinished: unless_default,
+        stream_unsafe: unless_default,
+        crossed_reset: unless_default,
     }
 
     Schedule {

@@ -29,8 +29,7 @@ impl JsonSchema for Bucket {
     }
 }
 
-/// Describes the document instead of the Rust types: a field that can be read without being there is
-/// written all the same, a number has a range, and `None` is null.
+/// Describes the document instead of the Rust types: a number has a range, and `None` is null.
 #[derive(Clone, Debug)]
 struct AsWritten;
 

@@ -51,14 +51,13 @@ pub(super) fn function(
     let devices: FxHashSet<u32> = gpu_totals().map(|(device, _)| *device).collect();
     let mut devices: Vec<u32> = devices.into_iter().collect();
     devices.sort_unstable();
-    let by_device: Vec<_> = match devices.len() {
-        0 | 1 => Vec::new(),
-        _ => {
-            let each = devices.iter();
-            each.filter_map(|&ordinal| gpu_stats(inputs, id, nodes, Some(ordinal)))
-                .collect()
-        }
-    };
+    let by_device = devices.iter();
+    let mut by_device: Vec<_> = by_device
+        .filter_map(|&ordinal| gpu_stats(inputs, id, nodes, Some(ordinal)))
+        .collect();
+    if by_device.len() < 2 {
+        by_device.clear();
+    }
     let failed: u64 = gpu_totals().map(|(_, gpu)| gpu.failed).sum();
     let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     let untimed = untimed_reasons(&all, timed, failed);
@@ -159,7 +158,9 @@ fn gpu_stats(
     let is_wanted = |ordinal: u32| device.is_none_or(|wanted| wanted == ordinal);
     for node in nodes {
         for (ordinal, gpu) in node.gpu.iter().filter(|(ordinal, _)| is_wanted(*ordinal)) {
-            devices.insert(*ordinal);
+            if gpu.times.calls > 0 {
+                devices.insert(*ordinal);
+            }
             all.merge(&gpu.times);
             // A call on streams of two devices has a time on each, and is one call.
             read += gpu.read;
