@@ -79,7 +79,7 @@ fn train(gpu: &Gpu, network: &mut Network, samples: &[Sample]) -> Result<f32, Dr
     Ok(sum / n as f32)
 }
 
-/// One mini-batch; gives the sum of its losses, which nobody has waited for.
+/// Queues one mini-batch; returns the sum of its losses on the device, without waiting for it.
 #[gpu_profile(items = batch.len())]
 fn step(gpu: &Gpu, network: &mut Network, batch: &[Sample]) -> Result<CudaSlice<f32>, DriverError> {
     let (x, labels) = upload(gpu, batch)?;

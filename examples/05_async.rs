@@ -1,5 +1,5 @@
-//! A server's shape: requests that copy in, compute, wait and copy out, several in flight, each on
-//! a stream of its own.
+//! The structure of a server: requests that copy in, compute, wait and copy out, several in flight,
+//! each on a stream of its own.
 //!
 //! Run `cargo run --release --example 05_async`; the table comes on standard error at exit.
 //!

@@ -162,7 +162,7 @@ fn forked_and_borrowed_streams_are_streams_like_any_other() {
 fn the_null_stream_has_two_names_and_is_one_stream() {
     let w = world();
     let null = w.gpu.context.default_stream();
-    // SAFETY: CU_STREAM_LEGACY is always there, and nobody's.
+    // SAFETY: CU_STREAM_LEGACY always exists and is never destroyed.
     let legacy = unsafe { w.gpu.context.wrap_borrowed_stream(1 as _) };
     let session = w.session();
     around(&null, || on(&w, &legacy, 5_000));

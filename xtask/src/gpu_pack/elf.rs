@@ -1,10 +1,11 @@
 //! Which C library a program needs: the newest version that its symbols name.
 //!
-//! Why read it: the pack is linked against the glibc of the machine that builds it, and an older
-//! one refuses it with a message that helps nobody.
+//! The pack is linked against the glibc of the machine that builds it. On a machine with an older
+//! glibc the loader refuses it with an unhelpful message, so run.sh --help states the version that
+//! is needed.
 
 /// The newest `GLIBC_major.minor` in the version names of `image`; (0, 0) where there is none.
-/// Version names stand in the string table between NULs (System V ABI, Symbol Versioning), so they
+/// Version names are between NULs in the string table (System V ABI, Symbol Versioning), so they
 /// are found without reading the headers.
 pub(super) fn newest_glibc(image: &[u8]) -> (u32, u32) {
     image

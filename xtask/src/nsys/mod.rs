@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// Unpacks Nsight Systems and returns the variable that tells the tests where it is.
+/// Unpacks Nsight Systems and returns the variable that names its folder for the tests.
 ///
 /// # Errors A text for the user: why it is unavailable here.
 pub(crate) fn test_variable(workspace: &Workspace) -> Result<(&'static str, PathBuf), String> {

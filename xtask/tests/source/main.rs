@@ -22,7 +22,7 @@ const CRATES: [&str; 8] = [
 ];
 
 /// Circles of imports that exist, each to be removed together with the types that it consists of.
-/// No other may come into being, and one that is gone must leave this list.
+/// No other may be added, and one that is removed must be removed from this list.
 const CIRCLES: [&[&str]; 2] = [
     &[
         "gpuprof-runtime/src/gpu/events/record.rs",

@@ -23,8 +23,8 @@ const MAX_CALLS: usize = 1 << 17;
 const RELEASE_COMPLETE_AFTER: u32 = 2;
 /// Rounds after which activities without a CUDA call are recorded as unattributed.
 const RELEASE_ORPHANS_AFTER: u32 = 50;
-/// Rounds after which no more is expected of a call: a captured launch never runs, and nothing
-/// marks the last node of a graph.
+/// Rounds after which no more records of a call are expected: a captured launch never runs, and
+/// nothing marks the last node of a graph.
 const RELEASE_INCOMPLETE_AFTER: u32 = 600;
 
 #[derive(Debug, Default)]

@@ -1,5 +1,5 @@
 //! Computes deferred operations. A launch returns to its caller at once, as on a real device; the
-//! host computes its result when somebody needs it. Modelled time does not depend on that.
+//! host computes its result when it is needed. Modelled time does not depend on that.
 //!
 //! The executor lock is taken before the state lock, never after it, and the state lock is not held
 //! while a kernel computes. All functions here must be called without the state lock.
