@@ -13,7 +13,7 @@ pub use crate::nvtx::Payload;
 pub use crate::site::{Entry, Meta, Site};
 pub use crate::span::Span;
 pub use crate::span::future::{AsyncSpan, Instrumented, instrument};
-pub use crate::stats::call::StatedWork;
+pub use crate::stats::ended_call::StatedWork;
 
 /// The type name of a function item: its path.
 pub fn type_name_of<T>(_: T) -> &'static str {

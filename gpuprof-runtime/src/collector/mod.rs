@@ -3,10 +3,10 @@
 //!
 //! A span comes here only when it meets something for the first time.
 
+mod collect_profile;
+mod cycles;
 mod first_stream;
-mod profile;
-mod schedule;
-mod steps;
+mod schedule_position;
 mod threads;
 mod window;
 mod window_totals;
@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 
 pub(crate) use self::first_stream::{note_stream, set_on_first_stream};
-use self::steps::Steps;
+use self::schedule_position::SchedulePosition;
 use self::threads::Threads;
 use self::window::{Window, WindowState};
 use self::window_totals::{LateTotals, WindowTotals};
@@ -28,10 +28,10 @@ use crate::gpu::Timing;
 use crate::nvml;
 use crate::settings::Settings;
 use crate::site::{Entry, Site, SiteFlags};
-use crate::stats::epoch;
+use crate::stats::late_results::LatePolicy;
 use crate::stats::path_ids::CallPaths;
 use crate::stats::thread_counters::ThreadCounters;
-use crate::stats::windowed::LatePolicy;
+use crate::stats::window_epoch;
 
 /// What the spans of the window's sites do now, as [`SiteFlags`].
 static FLAGS: AtomicU8 = AtomicU8::new(0);
@@ -88,7 +88,7 @@ impl Collector {
         let mut window = self.window.lock();
         self.gpu
             .set_sampling(settings.sampling(cupti::is_running()));
-        window.steps = settings.schedule.map(Steps::new);
+        window.schedule = settings.schedule.map(SchedulePosition::new);
         window.state = WindowState::Open(settings);
         self.begin_window(&mut window);
         self.apply_flags(&window);
@@ -105,8 +105,8 @@ impl Collector {
     pub(crate) fn reset(&self) {
         let mut window = self.window.lock();
         self.begin_window(&mut window);
-        if let Some(steps) = &mut window.steps {
-            steps.reset();
+        if let Some(schedule) = &mut window.schedule {
+            schedule.reset();
         }
         self.change_cupti_window(&window);
     }
@@ -123,7 +123,7 @@ impl Collector {
     /// Has activity that is launched from now on count in the current window, or in none.
     fn change_cupti_window(&self, window: &Window) {
         let counts = window.flags().contains(SiteFlags::CORRELATE);
-        self.cupti.set_window(counts.then(epoch::current));
+        self.cupti.set_window(counts.then(window_epoch::current));
     }
 
     fn begin_window(&self, window: &mut Window) {
@@ -136,8 +136,8 @@ impl Collector {
         window.began = window.measures().then(clock::now);
         window.began_at = SystemTime::now();
         window.cupti = cupti::counts().unwrap_or_default();
-        if let Some(steps) = &mut window.steps {
-            steps.set_cupti(window.cupti.clone());
+        if let Some(schedule) = &mut window.schedule {
+            schedule.set_cupti(window.cupti.clone());
         }
     }
 
@@ -149,7 +149,7 @@ impl Collector {
         // and no call.
         let counters = self.threads.lock().next_window();
         let (gpu, late_gpu) = self.gpu.next_window(policy);
-        let (cupti, late_cupti) = self.cupti.next_window(epoch::current(), policy);
+        let (cupti, late_cupti) = self.cupti.next_window(window_epoch::current(), policy);
         let totals = WindowTotals {
             counters,
             gpu,

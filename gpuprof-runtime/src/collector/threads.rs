@@ -1,7 +1,7 @@
 //! The counters of all threads.
 
+use crate::stats::host_totals::Totals;
 use crate::stats::thread_counters::ThreadCounters;
-use crate::stats::totals::Totals;
 
 /// See the module.
 #[derive(Debug, Default)]

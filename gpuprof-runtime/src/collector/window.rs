@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::steps::Steps;
+use super::schedule_position::SchedulePosition;
 use crate::clock;
 use crate::cupti;
 use crate::settings::{Mode, Settings};
@@ -17,7 +17,7 @@ pub(super) struct Window {
     pub(super) began: Option<u64>,
     pub(super) began_at: SystemTime,
     /// Under a schedule.
-    pub(super) steps: Option<Steps>,
+    pub(super) schedule: Option<SchedulePosition>,
     /// CUPTI's counts when the window began.
     pub(super) cupti: cupti::CollectionCounts,
 }
@@ -37,7 +37,7 @@ impl Window {
             state: WindowState::Initial,
             began: None,
             began_at: SystemTime::UNIX_EPOCH,
-            steps: None,
+            schedule: None,
             cupti: cupti::CollectionCounts::default(),
         }
     }
@@ -57,7 +57,11 @@ impl Window {
 
     /// What the spans of the window's sites do now.
     pub(super) fn flags(&self) -> SiteFlags {
-        if self.steps.as_ref().is_some_and(Steps::is_waiting) {
+        if self
+            .schedule
+            .as_ref()
+            .is_some_and(SchedulePosition::is_waiting)
+        {
             return SiteFlags::NONE;
         }
         let measure = SiteFlags::MEASURE
@@ -77,7 +81,7 @@ impl Window {
     }
 
     pub(super) fn wall_ns(&self) -> u64 {
-        let ended = self.steps.as_ref().and_then(Steps::ended);
+        let ended = self.schedule.as_ref().and_then(SchedulePosition::ended);
         self.began.map_or(0, |began| {
             clock::ns_between(began, ended.unwrap_or_else(clock::now))
         })

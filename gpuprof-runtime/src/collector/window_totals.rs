@@ -2,7 +2,7 @@
 
 use crate::cupti;
 use crate::stats::gpu_totals::GpuTotals;
-use crate::stats::totals::Totals;
+use crate::stats::host_totals::Totals;
 
 /// What was measured in one window, or in several.
 #[derive(Clone, Debug, Default)]

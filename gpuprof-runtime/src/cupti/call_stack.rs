@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::cupti::collect::lifecycle;
 use crate::site::Site;
-use crate::stats::call::GpuOutcome;
+use crate::stats::ended_call::GpuOutcome;
 
 /// The low bits of a call's id are its site's, so that records of a running call find its function.
 const SITE_BITS: u32 = 20;

@@ -8,17 +8,17 @@ pub(crate) mod call_stack;
 mod collect;
 
 pub(crate) use {
-    attribution::shared::Attribution,
+    attribution::shared_attribution::Attribution,
     attribution::symbol_table::SymbolTable,
     attribution::to_profile::{activity_by_site, write_to_profile},
     attribution::window_tables::WindowTables,
+    collect::collection::{CollectionCounts, counts, drain, drain_last, notes},
     collect::lifecycle::is_running,
-    collect::subscriber::{CollectionCounts, counts, drain, drain_last, notes},
 };
 
 /// Starts CUPTI, at most once per process. Records go to `attribution`; `poll_clocks` is called
 /// about once per second on the reader thread. If CUPTI is unavailable, [`notes`] says why.
 /// Returns whether this call has started it.
 pub(crate) fn start(attribution: &'static Attribution, poll_clocks: fn()) -> bool {
-    collect::subscriber::start(Box::new(attribution), poll_clocks)
+    collect::collection::start(Box::new(attribution), poll_clocks)
 }

@@ -11,7 +11,7 @@ use crate::gpu::sampling::Chosen;
 use crate::gpu::stream::resolve::{Lane, Lanes};
 use crate::gpu::stream::stream_ref::StreamRef;
 use crate::gpu::timer::Timing;
-use crate::stats::call::GpuOutcome;
+use crate::stats::ended_call::GpuOutcome;
 use crate::stats::gpu_totals::TimedCall;
 use crate::stats::path_ids::ROOT;
 
@@ -167,13 +167,13 @@ impl Open {
         open.site = u32::MAX;
         open.path = ROOT;
         open.lanes = Lanes::One(lane);
-        open.epoch = crate::stats::epoch::current();
+        open.epoch = crate::stats::window_epoch::current();
         Some(open)
     }
 
     /// Whether it will have a time in this window: one that began before a reset will not.
     pub(super) fn is_timed(&self) -> bool {
-        self.timed && self.epoch == crate::stats::epoch::current()
+        self.timed && self.epoch == crate::stats::window_epoch::current()
     }
 
     /// Whether it is timed on exactly this stream.

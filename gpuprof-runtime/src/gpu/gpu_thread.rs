@@ -10,7 +10,7 @@ use crate::gpu::resolver::channel::Sender;
 use crate::gpu::stream::resolve::Lanes;
 use crate::gpu::timer::Timing;
 use crate::site::Site;
-use crate::stats::call::{GpuOutcome, UntimedReason};
+use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 
 /// Entries that a thread keeps for calls to come.
 const SPARE_KEPT: usize = 64;

@@ -27,10 +27,10 @@ use crate::gpu::resolver::handshake::Doze;
 use crate::gpu::sampling::Own;
 use crate::gpu::stream::resolve::{Held, Lane};
 use crate::settings::Sampling;
-use crate::stats::call::{GpuOutcome, StatedWork, UntimedReason};
+use crate::stats::ended_call::{GpuOutcome, StatedWork, UntimedReason};
 use crate::stats::gpu_totals::{GpuTotals, TimedCall};
+use crate::stats::late_results::{LatePolicy, Windowed};
 use crate::stats::path_ids::ROOT;
-use crate::stats::windowed::{LatePolicy, Windowed};
 use gpuprof_report::profile::Device;
 
 /// The process's GPU timing.
@@ -74,7 +74,9 @@ impl Timing {
             captures: Captures::new(),
             announce: SegQueue::new(),
             rings: Mutex::new(Vec::new()),
-            totals: CachePadded::new(Mutex::new(Windowed::new(crate::stats::epoch::current()))),
+            totals: CachePadded::new(Mutex::new(Windowed::new(
+                crate::stats::window_epoch::current(),
+            ))),
             devices: Mutex::new(Vec::new()),
             sample: AtomicU32::new(1),
             rates: Rates::new(),
@@ -125,7 +127,7 @@ impl Timing {
         let mut open = thread.blank();
         open.site = place.site;
         open.path = place.path;
-        open.epoch = crate::stats::epoch::current();
+        open.epoch = crate::stats::window_epoch::current();
         match streams {
             Held::Own(lanes) => open.set_lanes(lanes),
             Held::Inherit => match thread.inherit(is_async) {
@@ -336,7 +338,7 @@ impl Timing {
     pub(crate) fn next_window(&self, policy: LatePolicy) -> (GpuTotals, GpuTotals) {
         // The epoch moves under the resolver's lock, so that no result of the new window is lost.
         let mut totals = self.totals().lock();
-        totals.next_window(crate::stats::epoch::begin_next(), policy)
+        totals.next_window(crate::stats::window_epoch::begin_next(), policy)
     }
 
     /// Clears the counts of failed driver calls, except of failures whose effect lasts.

@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{fd, thread};
+use super::{fd, thread_signals};
 
 /// The permissions of a new report, which the umask restricts further: readable, because reports
 /// are meant to be passed on, and writable for nobody else.
@@ -77,7 +77,7 @@ fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let (new_path, mut new_file) = create_in(folder.unwrap_or(Path::new(".")), mode)?;
     // No fsync: this protects readers, and not against power cuts.
-    let replaced = thread::without_write_signals(|| new_file.write_all(text))
+    let replaced = thread_signals::without_write_signals(|| new_file.write_all(text))
         .and_then(|()| fs::rename(&new_path, path));
     if replaced.is_err() {
         // The first error is the one to report.

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::io::{Error, ErrorKind, Result};
 use std::mem;
 
-use super::thread;
+use super::thread_signals;
 
 pub(crate) const STDERR: c_int = 2;
 
@@ -24,7 +24,7 @@ pub(crate) fn stderr(text: &[u8]) {
 /// The system's; [`ErrorKind::TimedOut`] for a non-blocking descriptor that accepted nothing for
 /// five seconds.
 pub(crate) fn write(descriptor: c_int, text: &[u8]) -> Result<()> {
-    thread::without_write_signals(|| write_all(descriptor, text))
+    thread_signals::without_write_signals(|| write_all(descriptor, text))
 }
 
 fn write_all(descriptor: c_int, mut text: &[u8]) -> Result<()> {

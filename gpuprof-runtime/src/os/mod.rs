@@ -2,7 +2,7 @@
 
 pub(crate) mod atomic_file;
 pub(crate) mod fd;
-pub(crate) mod thread;
+pub(crate) mod thread_signals;
 
 use std::ffi::CStr;
 

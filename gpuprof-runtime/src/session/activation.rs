@@ -5,7 +5,7 @@ use super::api::start_from_environment;
 use crate::collector::{self, collector};
 use crate::gpu::HasStream;
 use crate::site::Site;
-use crate::span::scope::DefaultStream;
+use crate::span::default_stream::DefaultStream;
 
 impl Site {
     /// Whether a call of this site is to be measured now.

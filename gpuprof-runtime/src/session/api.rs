@@ -3,8 +3,9 @@
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use super::current_profile::{self, LOCK_LIMIT};
+use super::current_profile;
 use super::profile_callback::deliver;
+use super::waits::{self, LOCK_LIMIT};
 use super::{checkpoint, exit, signals};
 use crate::collector::{self, collector};
 use crate::cupti;
@@ -60,7 +61,7 @@ pub fn snapshot() -> Profile {
 #[must_use]
 pub fn collect() -> Profile {
     start_from_environment();
-    current_profile::wait(current_profile::exit_wait(LOCK_LIMIT));
+    waits::wait(waits::exit_wait(LOCK_LIMIT));
     current_profile::current(LOCK_LIMIT).unwrap_or_else(current_profile::empty)
 }
 

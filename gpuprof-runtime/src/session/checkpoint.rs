@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::current_profile::LOCK_LIMIT;
-use super::{outputs, windows};
+use super::waits::LOCK_LIMIT;
+use super::{open_windows, outputs};
 use crate::os::{self, atomic_file, fd};
 use crate::settings::{Mode, Output, Settings};
 
@@ -36,7 +36,7 @@ pub(super) fn start(settings: &Settings) {
         );
         return;
     }
-    if let Err(error) = os::thread::spawn("gpuprof-checkpoint", move || run(interval)) {
+    if let Err(error) = os::thread_signals::spawn("gpuprof-checkpoint", move || run(interval)) {
         let line = format!(
             "gpuprof: GPUPROF_CHECKPOINT has no effect: could not start a thread: {error}\n"
         );
@@ -78,7 +78,7 @@ fn run(interval: Duration) {
 
 /// Rewrites the files once. Returns a line for the user if one cannot be written.
 fn rewrite() -> Option<String> {
-    let (settings, profile) = windows::of_environment(LOCK_LIMIT)?;
+    let (settings, profile) = open_windows::of_environment(LOCK_LIMIT)?;
     // As at exit, an empty report is only written to replace an older one.
     if !outputs::has_content(&profile) && !HAS_WRITTEN.load(Ordering::Acquire) {
         return None;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{checkpoint, current_profile, outputs, windows};
+use super::{checkpoint, open_windows, outputs, waits};
 use crate::os::fd;
 use crate::settings::{Output, Settings};
 use crate::site::Entry;
@@ -113,7 +113,7 @@ pub(super) fn report_once() {
 
 fn wait_for_report() {
     let began = Instant::now();
-    let limit = current_profile::exit_wait(SETTINGS_LOCK_LIMIT).saturating_add(WRITE_LIMIT);
+    let limit = waits::exit_wait(SETTINGS_LOCK_LIMIT).saturating_add(WRITE_LIMIT);
     while STATE.load(Ordering::Acquire) != WRITTEN && began.elapsed() < limit {
         thread::sleep(Duration::from_millis(1));
     }
@@ -121,7 +121,7 @@ fn wait_for_report() {
 
 fn write_reports() {
     let has_checkpoint = checkpoint::stop(CHECKPOINT_LIMIT);
-    for (settings, profile) in windows::at_exit(REPORT_LOCK_LIMIT) {
+    for (settings, profile) in open_windows::at_exit(REPORT_LOCK_LIMIT) {
         warn_unmatched_filter(&settings, &profile);
         for output in &settings.outputs {
             let is_stale = has_checkpoint && matches!(output, Output::Json(_));

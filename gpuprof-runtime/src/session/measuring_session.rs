@@ -7,9 +7,9 @@ use std::time::Duration;
 use regex_lite::Regex;
 
 use super::api::{self, collect, snapshot};
-use super::current_profile::LOCK_LIMIT;
+use super::open_windows;
 use super::profile_callback::deliver;
-use super::windows;
+use super::waits::LOCK_LIMIT;
 use crate::collector::collector;
 use crate::settings::{Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::Profile;
@@ -70,7 +70,7 @@ impl Session {
 
     fn end(&mut self) {
         if !std::mem::replace(&mut self.finished, true) {
-            windows::end_session();
+            open_windows::end_session();
         }
     }
 }
@@ -161,7 +161,7 @@ impl SessionBuilder {
         // Start the environment's window first, so that it cannot start during this session.
         api::start_from_environment();
         let settings = Arc::new(self.settings);
-        windows::begin_session(|| api::start(settings)).map_err(|_| SessionError::Open)?;
+        open_windows::begin_session(|| api::start(settings)).map_err(|_| SessionError::Open)?;
         Ok(Session { finished: false })
     }
 }

@@ -6,12 +6,13 @@ mod checkpoint;
 mod current_profile;
 mod exit;
 mod measuring_session;
+mod open_windows;
 mod outputs;
 mod process_facts;
 mod profile_callback;
 mod signals;
 mod table_options;
-mod windows;
+mod waits;
 
 pub use activation::with_stream;
 pub use api::{collect, reset, snapshot, step};

@@ -71,7 +71,7 @@ pub(super) fn start(settings: &Settings) {
 fn take() -> io::Result<()> {
     OWNER.store(std::process::id(), Ordering::Relaxed);
     ARRIVAL.init()?;
-    os::thread::spawn("gpuprof-signals", report_and_end)?;
+    os::thread_signals::spawn("gpuprof-signals", report_and_end)?;
     for signal in SIGNALS {
         if action(signal).is_some_and(|action| action == libc::SIG_DFL) {
             // SA_RESTART: a blocking call of the program must not fail before the report is
@@ -109,7 +109,7 @@ fn report_and_end() {
     ARRIVAL.wait();
     exit::report_once();
     let signal = RECEIVED.load(Ordering::Acquire);
-    os::thread::unblock(signal);
+    os::thread_signals::unblock(signal);
     end_by(signal);
 }
 
@@ -136,7 +136,7 @@ fn set_action(signal: c_int, handler: libc::sighandler_t, flags: c_int) {
     // SAFETY: a structure of numbers and an optional function pointer, all of which may be zero.
     let mut wanted: libc::sigaction = unsafe { mem::zeroed() };
     wanted.sa_sigaction = handler;
-    wanted.sa_mask = os::thread::signal_set(&[]);
+    wanted.sa_mask = os::thread_signals::signal_set(&[]);
     wanted.sa_flags = flags;
     // SAFETY: the action is complete, and its handler takes what a handler of these flags is given.
     unsafe { libc::sigaction(signal, &wanted, ptr::null_mut()) };

@@ -19,7 +19,7 @@ use crate::gpu::frame_stack::{Frame, FrameToken};
 use crate::gpu::{self, Held, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{Site, SiteFlags};
-use crate::stats::call::{CallRecord, GpuOutcome, StatedWork};
+use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
 
 /// The span of one call of an async function. It begins at the first poll.
 #[derive(Debug)]

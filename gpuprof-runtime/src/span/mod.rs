@@ -2,11 +2,11 @@
 //!
 //! In order: NVTX push, start event, clock; the body; clock, end event, NVTX pop.
 
+pub(crate) mod default_stream;
 pub(crate) mod future;
 pub(crate) mod graph_launch;
 pub(crate) mod overhead;
 mod recording;
-pub(crate) mod scope;
 mod thread_state;
 
 use std::marker::PhantomData;
@@ -19,7 +19,7 @@ use crate::gpu::Streams;
 use crate::gpu::frame_stack::FrameToken;
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::{Site, SiteFlags};
-use crate::stats::call::{CallRecord, GpuOutcome, StatedWork};
+use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
 use crate::stats::path_counters::PathCounters;
 
 /// The guard that `#[gpu_profile]` puts at the top of a function.

@@ -9,7 +9,7 @@ use crate::gpu::Streams;
 use crate::nvtx::Payload;
 use crate::site::{Meta, Site, SiteFlags};
 use crate::span::Span;
-use crate::stats::call::StatedWork;
+use crate::stats::ended_call::StatedWork;
 
 /// Picoseconds that a span without a stream takes, measured by [`calibrate`].
 static SPAN_PS: AtomicU64 = AtomicU64::new(0);

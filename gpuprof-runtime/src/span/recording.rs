@@ -10,7 +10,7 @@ use crate::cupti::call_stack::EndedCall;
 use crate::gpu::frame_stack::Frame;
 use crate::gpu::{GpuThread, Held, Open, Place, Timing};
 use crate::site::Site;
-use crate::stats::call::{CallRecord, GpuOutcome, StatedWork};
+use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
 use crate::stats::path_counters::PathCounters;
 
 /// Counts a call that cannot be recorded.

@@ -11,11 +11,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::collector::collector;
 use crate::gpu::GpuThread;
 use crate::site::Site;
-use crate::stats::epoch::{self, WriterEpoch};
 use crate::stats::memory_limit::COUNTER_MEMORY;
 use crate::stats::path_counters::PathCounters;
 use crate::stats::path_ids::ROOT;
 use crate::stats::thread_counters::ThreadCounters;
+use crate::stats::window_epoch::{self, WriterEpoch};
 use crate::sync::AtomicU64;
 
 thread_local! {
@@ -253,7 +253,7 @@ impl ThreadState {
     /// This thread as the writer of a record in the current window.
     #[inline]
     pub(super) fn writer(&self) -> WriterEpoch {
-        WriterEpoch::new(self.owner.get(), epoch::current())
+        WriterEpoch::new(self.owner.get(), window_epoch::current())
     }
 
     /// Adds to a counter that only this thread writes.

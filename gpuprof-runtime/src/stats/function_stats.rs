@@ -3,8 +3,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::call::{StatedWork, UntimedReason};
 use super::durations::Durations;
+use super::ended_call::{StatedWork, UntimedReason};
 use super::gpu_time_rollup::CallTreeNode;
 use super::host_path_totals::HostPathTotals;
 use super::profile_inputs::{CuptiActivity, ProfileInputs};

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::call::UntimedReason;
+use super::ended_call::UntimedReason;
 use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
 use super::path_ids::{CallPath, ROOT};

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::call::StatedWork;
 use super::durations::Durations;
+use super::ended_call::StatedWork;
 use super::path_ids::ROOT;
 use super::sampling_estimates::{ClusterSums, SamplingDraw};
 use gpuprof_report::histogram::Histogram;

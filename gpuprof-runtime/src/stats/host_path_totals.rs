@@ -1,7 +1,7 @@
 //! What the host recorded on a call path, as plain data.
 
-use super::call::{REASONS, StatedWork, UntimedReason};
 use super::durations::Durations;
+use super::ended_call::{REASONS, StatedWork, UntimedReason};
 
 /// Number of calls by GPU timing outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

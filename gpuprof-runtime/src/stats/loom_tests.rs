@@ -7,9 +7,9 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use super::epoch::WriterEpoch;
 use super::path_counters::PathCounters;
 use super::site_counters::SiteCounters;
+use super::window_epoch::WriterEpoch;
 use crate::sync::in_every_order;
 use gpuprof_report::histogram::Histogram;
 

@@ -2,14 +2,15 @@
 //! of a profile.
 
 pub(crate) mod build_profile;
-pub(crate) mod call;
+mod concurrent_histogram;
 pub(crate) mod durations;
-pub(crate) mod epoch;
+pub(crate) mod ended_call;
 mod function_stats;
 mod gpu_time_rollup;
 pub(crate) mod gpu_totals;
-mod histogram;
 mod host_path_totals;
+pub(crate) mod host_totals;
+pub(crate) mod late_results;
 #[cfg(all(test, loom))]
 mod loom_tests;
 pub(crate) mod memory_limit;
@@ -19,5 +20,4 @@ pub(crate) mod profile_inputs;
 pub(crate) mod sampling_estimates;
 mod site_counters;
 pub(crate) mod thread_counters;
-pub(crate) mod totals;
-pub(crate) mod windowed;
+pub(crate) mod window_epoch;

@@ -8,11 +8,11 @@
 use std::array;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
 
-use super::call::{CallRecord, GpuOutcome, REASONS, StatedWork};
 use super::durations::{AtomicDurations, Durations, add_f64};
-use super::epoch::WriterEpoch;
+use super::ended_call::{CallRecord, GpuOutcome, REASONS, StatedWork};
 use super::host_path_totals::{HostPathTotals, OutcomeCounts};
 use super::site_counters::SiteCounters;
+use super::window_epoch::WriterEpoch;
 use crate::sync::{AtomicU32, AtomicU64, fence, hint};
 
 /// How often a reader tries to get one consistent moment before it takes what it sees. A writer is

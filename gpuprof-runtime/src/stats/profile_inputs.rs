@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::gpu_totals::GpuTotals;
+use super::host_totals::Totals;
 use super::path_ids::CallPath;
-use super::totals::Totals;
 use crate::site::Site;
 use gpuprof_report::profile::GpuActivity;
 

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::epoch::WriterEpoch;
-use super::histogram::AtomicHistogram;
+use super::concurrent_histogram::AtomicHistogram;
 use super::memory_limit::BLOCK_OVERHEAD;
+use super::window_epoch::WriterEpoch;
 use crate::sync::{AtomicU32, AtomicU64};
 
 #[derive(Debug)]

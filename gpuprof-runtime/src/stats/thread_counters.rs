@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::epoch;
+use super::host_totals::Totals;
 use super::memory_limit::MemoryLimit;
 use super::path_counters::PathCounters;
 use super::path_ids::CallPaths;
 use super::site_counters::SiteCounters;
-use super::totals::Totals;
+use super::window_epoch;
 use crate::sync::AtomicU64;
 
 /// See the module.
@@ -98,7 +98,7 @@ impl ThreadCounters {
 
     /// Adds everything counted so far to `totals`.
     pub(crate) fn add_to(&self, totals: &mut Totals) {
-        let epoch = epoch::current();
+        let epoch = window_epoch::current();
         for node in self.nodes.lock().iter() {
             totals.add_node(node.path, &node.read(epoch));
         }
@@ -125,9 +125,9 @@ fn site_bytes(is_async: bool) -> usize {
 mod tests {
     use parking_lot::Mutex;
 
-    use super::super::epoch::WriterEpoch;
     use super::super::memory_limit::MemoryLimit;
     use super::super::path_ids::{CallPaths, ROOT};
+    use super::super::window_epoch::WriterEpoch;
     use super::{ENTRY_BYTES, NODE_BYTES, ThreadCounters, site_bytes};
 
     #[test]

@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 use super::capture_intervals::Captures;
 use super::correlated_call::CorrelatedCall;
 use super::symbol_table::SymbolTable;
+use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
 use super::window_tables::{KernelKey, WindowTables};
-use super::windows::{RecordedWindows, WindowHistory, site_of_call};
 use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::callback_ids::Purpose;
 use crate::cupti::collect::record::{Activity, ApiEvent, ApiRecord};
-use crate::stats::windowed::LatePolicy;
+use crate::stats::late_results::LatePolicy;
 
 /// Limit of CUDA calls of which records may still arrive; beyond it the older half is released.
 const MAX_CALLS: usize = 1 << 17;

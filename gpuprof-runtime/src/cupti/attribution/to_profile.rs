@@ -10,8 +10,8 @@ use super::row_totals::{ApiTotals, CopyTotals, DurationTotals, KernelTotals};
 use super::symbol_table::SymbolTable;
 use super::window_tables::{KernelKey, MAX_KERNEL_ROWS, WindowTables};
 use crate::cupti::collect::callback_ids::Purpose;
+use crate::cupti::collect::collection;
 use crate::cupti::collect::record::{ApiFunction, CopyKind};
-use crate::cupti::collect::subscriber;
 use crate::stats::profile_inputs::CuptiActivity;
 use gpuprof_report::occupancy;
 use gpuprof_report::profile::{
@@ -221,7 +221,7 @@ fn api_stats(function: ApiFunction, totals: &ApiTotals) -> ApiStats {
         format!("{api} call {}", function.cbid)
     };
     let mut stats = ApiStats::default();
-    stats.name = subscriber::function_name(function).unwrap_or_else(unnamed);
+    stats.name = collection::function_name(function).unwrap_or_else(unnamed);
     stats.kind = function.purpose().map_or(ApiKind::Other, Purpose::kind);
     stats.times = duration_stats(&totals.times);
     stats.failed = totals.failed;

@@ -15,7 +15,7 @@ use std::ffi::{c_int, c_void};
 
 use super::bindings::{API_ENTER, CallbackData, DOMAIN_RUNTIME};
 use super::lifecycle;
-use super::queue::BoundedQueue;
+use super::reader_queue::BoundedQueue;
 use super::record::{ApiEvent, ApiFunction, ApiRecord};
 use crate::cupti::call_stack;
 

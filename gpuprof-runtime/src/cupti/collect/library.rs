@@ -14,9 +14,9 @@ use super::bindings::{
     MIN_VERSION, SUCCESS, Status, Subscriber,
 };
 use super::callback_ids;
-use super::locate::{self, Candidate};
+use super::libcupti_paths::{self, Candidate};
 use super::record::ApiFunction;
-use super::unavailable::Unavailable;
+use super::unavailable_reason::Unavailable;
 
 /// A failed call and its `CUptiResult`, or [`MISSING`]. If it counts as a failure, the library has
 /// already counted it.
@@ -238,7 +238,7 @@ fn static_text(name: *const c_char) -> Option<String> {
 
 /// The first library that can be opened, and its name or path.
 fn find_library() -> Result<(Library, String), Unavailable> {
-    if let Some(path) = locate::user_choice() {
+    if let Some(path) = libcupti_paths::user_choice() {
         return match open(&path, false) {
             Ok(library) => Ok((library, path)),
             Err(error) => Err(Unavailable::CannotOpen {
@@ -253,7 +253,7 @@ fn find_library() -> Result<(Library, String), Unavailable> {
     for Candidate {
         name,
         only_if_loaded,
-    } in locate::candidates()
+    } in libcupti_paths::candidates()
     {
         if let Ok(library) = open(&name, only_if_loaded) {
             return Ok((library, name));

@@ -15,7 +15,7 @@ use super::bindings::FLUSH_FORCED;
 use super::buffers::{self, BufferPool, FilledBuffer};
 use super::kernel_names::KernelNames;
 use super::library::CuptiLibrary;
-use super::parse::{Parsed, parse};
+use super::parse_record::{Parsed, parse};
 use super::record::{Activity, ApiEvent};
 use crate::gpu::Driver;
 

@@ -6,7 +6,7 @@ use crate::gpu::events::pool::{NoPair, Pair, within};
 use crate::gpu::frame::Pairs;
 use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::stream::resolve::{Lane, Lanes};
-use crate::stats::call::{GpuOutcome, UntimedReason};
+use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 
 /// Whether events can be recorded on all lanes now.
 pub(in crate::gpu) fn check(driver: &Driver, lanes: &Lanes) -> Result<(), GpuOutcome> {

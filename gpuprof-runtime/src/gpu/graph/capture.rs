@@ -25,7 +25,7 @@ use crate::gpu::graph::event_pair::Lent;
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::stream::resolve::{Lane, Lanes};
 use crate::gpu::timer::{Place, Timing};
-use crate::stats::call::{GpuOutcome, StatedWork};
+use crate::stats::ended_call::{GpuOutcome, StatedWork};
 
 /// Entries of a map before it is looked through for dead ones.
 const PRUNE_FROM: usize = 64;

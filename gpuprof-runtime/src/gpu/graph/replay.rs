@@ -22,7 +22,7 @@ use crate::gpu::sampling::{Chosen, Own};
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::stream::resolve::Lanes;
 use crate::gpu::timer::Timing;
-use crate::stats::call::{GpuOutcome, StatedWork, UntimedReason};
+use crate::stats::ended_call::{GpuOutcome, StatedWork, UntimedReason};
 use crate::stats::gpu_totals::TimedCall;
 use crate::stats::path_ids::ROOT;
 

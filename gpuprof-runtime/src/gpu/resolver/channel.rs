@@ -15,7 +15,7 @@ use crate::gpu::frame::{self, Open};
 use crate::gpu::graph::event_pair::Lent;
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::stream::resolve::{Lane, Lanes};
-use crate::stats::call::StatedWork;
+use crate::stats::ended_call::StatedWork;
 use crate::stats::gpu_totals::TimedCall;
 use crate::sync::AtomicU64;
 

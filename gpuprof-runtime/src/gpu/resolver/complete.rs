@@ -8,7 +8,7 @@ use crate::gpu::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed, NOT_READY}
 use crate::gpu::events::pool::within;
 use crate::gpu::resolver::channel::{Pairs, Recorded, Sample};
 use crate::gpu::timer::Timing;
-use crate::stats::call::StatedWork;
+use crate::stats::ended_call::StatedWork;
 use crate::stats::gpu_totals::{GpuTotals, TimedCall};
 
 /// The sample is not complete after all: its stream was destroyed with work queued, and a newer

@@ -25,7 +25,7 @@ use crate::gpu::resolver::queue::{Backlog, Store};
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::timer::Timing;
 use crate::os;
-use crate::stats::call::StatedWork;
+use crate::stats::ended_call::StatedWork;
 
 /// While somebody waits for it.
 const HURRIED_SLEEP: Duration = Duration::from_micros(20);
@@ -46,7 +46,7 @@ const LANES_KEPT: usize = 256;
 
 /// Starts the thread. If that fails, calls go untimed for the rest of the process.
 pub(in crate::gpu) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
-    match os::thread::spawn("gpuprof-resolver", move || Resolver::new(timing).run()) {
+    match os::thread_signals::spawn("gpuprof-resolver", move || Resolver::new(timing).run()) {
         Ok(handle) => Some(handle.thread().clone()),
         Err(error) => {
             let line =

@@ -13,7 +13,7 @@ use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::stream::stream_ref::StreamRef;
 use crate::gpu::timer::Timing;
-use crate::stats::call::{GpuOutcome, UntimedReason};
+use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 
 /// The stream or streams of one call, as the attribute's `stream = …` or the probing of the
 /// arguments gave them.

@@ -14,10 +14,10 @@ use super::symbol_table::SymbolTable;
 use super::window_tables::WindowTables;
 use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::lifecycle;
-use crate::cupti::collect::queue::BoundedQueue;
 use crate::cupti::collect::reader::Sink;
+use crate::cupti::collect::reader_queue::BoundedQueue;
 use crate::cupti::collect::record::{Activity, ApiEvent};
-use crate::stats::windowed::LatePolicy;
+use crate::stats::late_results::LatePolicy;
 
 /// How long a thread of the program waits for the reader, which holds the lock for milliseconds at
 /// most. In a forked child the lock may be held forever.
@@ -138,7 +138,7 @@ mod tests {
 
     use super::{Attribution, LatePolicy};
     use crate::cupti::call_stack::EndedCall;
-    use crate::cupti::collect::queue::CAPACITY;
+    use crate::cupti::collect::reader_queue::CAPACITY;
 
     fn ended(id: u64) -> EndedCall {
         EndedCall {

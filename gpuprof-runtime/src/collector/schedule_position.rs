@@ -8,7 +8,7 @@ use gpuprof_report::schedule::{Phase, Position, Schedule};
 
 /// The position in the schedule, and the sums of its closed cycles.
 #[derive(Debug)]
-pub(super) struct Steps {
+pub(super) struct SchedulePosition {
     schedule: Schedule,
     /// Steps made so far.
     made: u64,
@@ -26,7 +26,7 @@ pub(super) struct Steps {
     cupti: cupti::CollectionCounts,
 }
 
-impl Steps {
+impl SchedulePosition {
     pub(super) fn new(schedule: Schedule) -> Self {
         Self {
             schedule,

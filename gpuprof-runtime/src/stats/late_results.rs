@@ -12,7 +12,7 @@ pub(crate) enum LatePolicy {
     KeepCurrent,
 }
 
-/// Totals by window. A window is identified by its [epoch](super::epoch).
+/// Totals by window. A window is identified by its [epoch](super::window_epoch).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Windowed<T> {
     epoch: u32,

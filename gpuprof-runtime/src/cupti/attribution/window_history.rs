@@ -6,7 +6,7 @@ use super::open_calls::{ActivityInterval, ClosedCall, OpenCalls};
 use super::window_tables::{KernelKey, WindowTables};
 use crate::cupti::call_stack::{EndedCall, site_of};
 use crate::cupti::collect::record::Activity;
-use crate::stats::windowed::{LatePolicy, Windowed};
+use crate::stats::late_results::{LatePolicy, Windowed};
 
 /// Limit of remembered changes. Work launched before the oldest belongs to no window.
 const MAX_CHANGES: usize = 4_096;

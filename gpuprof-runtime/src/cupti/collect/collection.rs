@@ -10,7 +10,7 @@ use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
 use super::reader::{DrainRequests, Reader, RecordCounters, Sink};
 use super::record::ApiFunction;
-use super::unavailable::Unavailable;
+use super::unavailable_reason::Unavailable;
 use super::{api_callbacks, buffers};
 use crate::os;
 use gpuprof_report::profile::Cupti;
@@ -152,7 +152,7 @@ fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Una
     let requests = REQUESTS.get_or_init(DrainRequests::default);
     let counters = COUNTERS.get_or_init(RecordCounters::default);
     let reader = Reader::new(library, requests, counters, sink, poll_clocks);
-    let thread = match os::thread::spawn("gpuprof-cupti", move || reader.run()) {
+    let thread = match os::thread_signals::spawn("gpuprof-cupti", move || reader.run()) {
         Ok(thread) => thread,
         Err(error) => {
             undo(&KINDS);

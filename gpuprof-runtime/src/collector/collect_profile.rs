@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::Collector;
-use super::steps::Steps;
+use super::schedule_position::SchedulePosition;
 use super::window::Window;
 use super::window_totals::{LateTotals, WindowTotals};
 use crate::clock;
@@ -27,12 +27,12 @@ impl Collector {
     pub(crate) fn profile(&self, limit: Duration) -> Option<Profile> {
         let window = self.window.try_lock_for(limit)?;
         let (current, late, symbols) = self.totals(&window, limit)?;
-        let totals = match &window.steps {
+        let totals = match &window.schedule {
             None => current,
-            Some(steps) => {
-                let mut totals = steps.closed().clone();
+            Some(schedule) => {
+                let mut totals = schedule.closed().clone();
                 totals.add_late(&late);
-                if steps.counts() {
+                if schedule.counts() {
                     totals.merge(&current);
                 }
                 totals
@@ -100,7 +100,10 @@ impl Collector {
         let mut profile = build_profile::profile(&inputs);
         profile.wall_ns = wall_ns;
         profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
-        profile.schedule = window.steps.as_ref().map(Steps::schedule_steps);
+        profile.schedule = window
+            .schedule
+            .as_ref()
+            .map(SchedulePosition::schedule_steps);
         let diagnostics = &mut profile.diagnostics;
         diagnostics.sampling = settings.map_or(Sampling::EveryCall, |_| self.gpu.sampling());
         diagnostics.overhead_ns = clock::ns(inputs.totals.overhead_ticks);

@@ -10,7 +10,7 @@ use super::Collector;
 use super::window::Window;
 use crate::clock;
 use crate::cupti;
-use crate::stats::windowed::LatePolicy;
+use crate::stats::late_results::LatePolicy;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::schedule::Phase;
 
@@ -30,10 +30,10 @@ impl Collector {
     pub(crate) fn step(&self) -> Option<Profile> {
         let mut window = self.window.lock();
         let measures = window.began.is_some();
-        let steps = window.steps.as_mut()?;
-        let (before, after) = steps.advance(measures);
+        let schedule = window.schedule.as_mut()?;
+        let (before, after) = schedule.advance(measures);
         let is_ready = after.phase != Phase::Wait || self.gpu.is_settled();
-        let closes = steps.ended().is_some() && is_ready;
+        let closes = schedule.ended().is_some() && is_ready;
         let closed = closes.then(|| self.close(&mut window)).flatten();
         if after != before {
             let begins = after.phase != Phase::Wait;
@@ -45,8 +45,8 @@ impl Collector {
             if begins && measures {
                 window.began = Some(clock::now());
             }
-            if let Some(steps) = window.steps.as_mut().filter(|_| begins) {
-                steps.set_cupti(cupti::counts().unwrap_or_default());
+            if let Some(schedule) = window.schedule.as_mut().filter(|_| begins) {
+                schedule.set_cupti(cupti::counts().unwrap_or_default());
             }
             self.apply_flags(&window);
         }
@@ -57,12 +57,12 @@ impl Collector {
     pub(crate) fn close_cycle(&self, limit: Duration) -> Option<Profile> {
         let mut window = self.window.try_lock_for(limit)?;
         let measures = window.began.is_some();
-        let steps = window.steps.as_mut()?;
-        if !measures || !steps.counts() {
+        let schedule = window.schedule.as_mut()?;
+        if !measures || !schedule.counts() {
             return None;
         }
-        if steps.ended().is_none() {
-            steps.set_ended(clock::now());
+        if schedule.ended().is_none() {
+            schedule.set_ended(clock::now());
         }
         let cycle = self.close(&mut window)?;
         // The open step may have measured nothing.
@@ -72,11 +72,11 @@ impl Collector {
     fn close(&self, window: &mut Window) -> Option<Profile> {
         let is_read = cupti::drain(READ_TIMEOUT);
         let (totals, late) = self.next_window(window, LatePolicy::KeepCurrent);
-        let steps = window.steps.as_mut()?;
-        steps.closed_mut().add_late(&late);
-        steps.closed_mut().merge(&totals);
-        let (cycle, ended) = steps.close_cycle();
-        let since = steps.cupti().clone();
+        let schedule = window.schedule.as_mut()?;
+        schedule.closed_mut().add_late(&late);
+        schedule.closed_mut().merge(&totals);
+        let (cycle, ended) = schedule.close_cycle();
+        let since = schedule.cupti().clone();
         if let Some(ended) = ended {
             // Time from here on is not part of what was merged.
             window.began = Some(ended);

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::current_profile::{self, LOCK_LIMIT};
+use super::current_profile;
 use super::profile_callback::{self, deliver};
+use super::waits::{self, LOCK_LIMIT};
 use crate::collector::collector;
 use crate::cupti;
 use crate::os::fd;
@@ -35,7 +36,7 @@ pub(super) fn begin_session(start: impl FnOnce()) -> Result<(), SessionOpen> {
         .settings(LOCK_LIMIT)
         .filter(|_| !WINDOWS.lock().has_session)
     {
-        current_profile::wait(settings.exit_wait);
+        waits::wait(settings.exit_wait);
     }
     let mut windows = WINDOWS.lock();
     if windows.has_session {
@@ -82,10 +83,7 @@ pub(super) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
         collector().wait(exit_wait);
     }
     // Also if no window is open: CUPTI's reader must not run while the driver or CUPTI shuts down.
-    cupti::drain_last(current_profile::read_limit(
-        exit_wait.unwrap_or_default(),
-        began,
-    ));
+    cupti::drain_last(waits::read_limit(exit_wait.unwrap_or_default(), began));
     let open = settings.and_then(|settings| {
         if let Some(cycle) = collector().close_cycle(limit) {
             // The callback may find the program's own state gone; its panic must not cost the
