@@ -7,9 +7,9 @@
 
 use std::process::Command;
 
-use crate::cases::{CASES, Case, Program};
 use crate::run::Options;
 use crate::table::{Column, Table};
+use crate::table_rows::{CASES, Case, Program};
 use crate::worker_client::Programs;
 
 /// Calls of the shorter and of the longer run.

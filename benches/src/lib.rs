@@ -7,19 +7,20 @@
 //!
 //! It is a library only because `cost` and `cost-off` share their source.
 
-mod cases;
-mod cpu_rows;
-mod gpu_rows;
 mod host_memory;
 mod instructions;
+mod loop_under_test;
 mod machine;
+mod other_profilers;
 mod outcome;
 mod overhead;
-mod peers;
 mod promises;
 mod row_runner;
+mod rows_with_launches;
+mod rows_without_cuda;
 mod run;
 mod table;
+mod table_rows;
 mod verdict;
 mod worker;
 mod worker_client;

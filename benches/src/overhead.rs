@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::cases::{PLAIN, SWITCHED_OFF, Setting, case};
 use crate::outcome::OverheadComparison;
+use crate::table_rows::{PLAIN, SWITCHED_OFF, Setting, case};
 use crate::worker_client::Programs;
 
 /// Runs `row` for `calls` calls with and without gpuprof, in turn.

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use crate::cases::{CASES, Case, GPU, MEMORY, MemoryCase, Setting, case};
 use crate::machine::Machine;
 use crate::outcome::{Memory, Outcome, Quartiles, Time, ratio, time};
 use crate::overhead;
 use crate::promises::judge;
+use crate::table_rows::{CASES, Case, GPU, MEMORY, MemoryCase, Setting, case};
 use crate::verdict::Verdict;
 use crate::worker_client::{Programs, Worker, numbers};
 
-mod print;
+mod print_table;
 
 /// The numbers of threads of each row.
 pub(crate) const THREADS: [u64; 3] = [1, 2, 4];
@@ -97,7 +97,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
     run.measure_memory();
     run.measure_overhead();
     let outcome = run.finish();
-    print::show(&outcome, options.width());
+    print_table::show(&outcome, options.width());
     if let Some(path) = &options.json {
         let failed = |error: String| format!("{}: {error}", path.display());
         let text =

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::row_runner::{Runner, runner};
-use crate::{host_memory, peers};
+use crate::{host_memory, other_profilers};
 
 /// Warm-up calls of each thread before the clock starts.
 const WARM_UP: u64 = 2_000;
@@ -159,7 +159,7 @@ fn wait_until_idle(row: &str) {
     if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1) {
         return;
     }
-    peers::flush(row);
+    other_profilers::flush(row);
     for _ in 0..LONGEST {
         let before = cpu_time();
         thread::sleep(LOOK);

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use crate::cases::{Program, Setting};
+use crate::table_rows::{Program, Setting};
 
 /// The paths of the two programs.
 #[derive(Clone, Debug)]

@@ -2,12 +2,12 @@
 //! methods of traits included. Leaves out `const fn`, functions without a body and items with their
 //! own attribute.
 
-use crate::args::{self, Form};
+use crate::argument_list::{self, Form};
+use crate::argument_values::Args;
 use crate::errors::Errors;
 use crate::expand;
 use crate::item::{Container, Function, Item};
 use crate::validate::is_gpu_profile;
-use crate::values::Args;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::parse::{ParseStream, Parser};
@@ -82,7 +82,7 @@ fn mark(item: &Item) -> Mark {
 }
 
 fn is_skip(tokens: &TokenStream) -> bool {
-    match &args::parse(tokens.clone(), &mut Errors::default())[..] {
+    match &argument_list::parse(tokens.clone(), &mut Errors::default())[..] {
         [only] => only.key == "skip" && matches!(only.form, Form::Word),
         _ => false,
     }
@@ -90,7 +90,7 @@ fn is_skip(tokens: &TokenStream) -> bool {
 
 fn names_crate(attribute: &Attribute) -> bool {
     match &attribute.meta {
-        Meta::List(list) => args::parse(list.tokens.clone(), &mut Errors::default())
+        Meta::List(list) => argument_list::parse(list.tokens.clone(), &mut Errors::default())
             .iter()
             .any(|argument| argument.key == "crate"),
         _ => false,

@@ -7,11 +7,11 @@
 //! `type_name_of`, `Work`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `ProbeYes`, `ProbeNo`,
 //! `Streams`, `stream_of`, `stated`, `Span`, `AsyncSpan`, `instrument`.
 
+use crate::argument_values::Args;
 use crate::future_fn::{self, FutureTail};
 use crate::item::{Function, Item};
-use crate::streams::streams;
+use crate::stream_expressions::streams;
 use crate::type_fixups::{replace_impl_trait, suffix_integer_literals};
-use crate::values::Args;
 use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::parse::{ParseStream, Parser};

@@ -1,23 +1,23 @@
 //! The attribute `#[gpu_profile]` of gpuprof, which re-exports and documents it. Use the crate
 //! `gpuprof`.
 //!
-//! The stages: `args` and `item` parse; `validate` checks, with `values` for each value and
-//! `accepted` for the table of arguments; `container` walks blocks of functions; `expand` and
-//! `streams` write the result.
+//! The stages: `argument_list` and `item` parse; `validate` checks, with `argument_values` for each
+//! value and `argument_table` for the accepted arguments; `container` walks blocks of functions;
+//! `expand` and `stream_expressions` write the result.
 
-mod accepted;
-mod args;
-mod bindings;
+mod argument_list;
+mod argument_table;
+mod argument_values;
 mod container;
 mod errors;
 mod expand;
 mod future_fn;
 mod item;
-mod streams;
+mod parameter_bindings;
+mod stream_expressions;
 mod suggest;
 mod type_fixups;
 mod validate;
-mod values;
 
 use errors::Errors;
 use proc_macro2::TokenStream;
@@ -34,7 +34,7 @@ pub fn gpu_profile(
 
 fn profile(arguments: TokenStream, annotated: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
-    let written = args::parse(arguments, &mut errors);
+    let written = argument_list::parse(arguments, &mut errors);
     let item = errors.record(syn::parse2::<item::Item>(annotated.clone()));
     let target = item
         .as_ref()

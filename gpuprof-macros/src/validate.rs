@@ -1,12 +1,12 @@
 //! Checks where the attribute is and whether its arguments fit together there. Every message is on
 //! the token that is wrong and says what is accepted.
 
-use crate::accepted::{self, Target};
-use crate::args::RawArgument;
+use crate::argument_list::RawArgument;
+use crate::argument_table::{self, Target};
+use crate::argument_values::Args;
 use crate::errors::Errors;
 use crate::item::{Item, Kind};
 use crate::suggest;
-use crate::values::Args;
 use proc_macro2::{Ident, TokenTree};
 use syn::{Attribute, Error};
 
@@ -85,12 +85,12 @@ pub(crate) fn arguments(
 /// Whether this target takes an argument of this name.
 fn is_accepted(key: &Ident, target: Option<Target>, errors: &mut Errors) -> bool {
     let name = key.to_string();
-    let what = match accepted::is_for_blocks(&name) {
+    let what = match argument_table::is_for_blocks(&name) {
         None => {
-            let hint = suggest::nearest(&name, accepted::names())
+            let hint = suggest::nearest(&name, argument_table::names())
                 .map(|near| format!(", did you mean `{near}`?"))
                 .unwrap_or_default();
-            let list = accepted::list(target);
+            let list = argument_table::list(target);
             format!("unknown argument `{name}`{hint}\naccepted: {list}")
         }
         Some(_) if name == "skip" => {
@@ -100,7 +100,7 @@ fn is_accepted(key: &Ident, target: Option<Target>, errors: &mut Errors) -> bool
         }
         Some(false) if target == Some(Target::Block) => format!(
             "`{name}` belongs on a single function; a `mod` or `impl` takes: {}",
-            accepted::list(target)
+            argument_table::list(target)
         ),
         Some(_) => return true,
     };

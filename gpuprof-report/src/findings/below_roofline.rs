@@ -1,8 +1,10 @@
 //! The rule that compares stated bytes and flops with the peaks of the device.
 
 use super::double_precision::suspect;
-use super::facts::{self, Facts};
-use super::rated::{KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE, is_rated};
+use super::enough_kernel_time::{
+    KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE, is_rated,
+};
+use super::profile_facts::{self, Facts};
 use super::rule::Rule;
 use super::threshold::{Threshold, Unit};
 use super::wording;
@@ -81,7 +83,7 @@ impl Rates {
         if work.kernels.iter().any(|kernel| kernel.device != ordinal) {
             return None;
         }
-        let kernel_ns = facts::kernel_ns(&work.kernels);
+        let kernel_ns = profile_facts::kernel_ns(&work.kernels);
         let calls = work.busy_calls as f64 / function.runs().max(1) as f64;
         let of = |stated: Option<f64>, peak: Option<u64>| {
             let share = stated? * calls / (kernel_ns as f64 / 1e9) / peak? as f64;

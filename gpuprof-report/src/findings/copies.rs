@@ -1,6 +1,6 @@
 //! Rules about copies: slow ones, and ones that could overlap with kernels.
 
-use super::facts::{self, Candidate, Facts};
+use super::profile_facts::{self, Candidate, Facts};
 use super::rule::Rule;
 use super::threshold::{Threshold, Unit};
 use super::wording;
@@ -169,7 +169,7 @@ pub(super) static ONE_STREAM: Rule = Rule {
         &MEAN_PIECE_TIME,
         &EXPOSED_SHARE,
         &OVERLAP_SHARE,
-        &facts::NESTED_SHARE,
+        &profile_facts::NESTED_SHARE,
     ],
     find: one_stream,
 };
@@ -232,7 +232,7 @@ impl Parts {
     fn for_function(facts: &Facts<'_>, at: usize) -> Option<Self> {
         let mut sums = Self::default();
         for (part, share) in facts.parts(at) {
-            sums.kernels_ns += facts::kernel_ns(&part.activity.kernels) as f64 * share;
+            sums.kernels_ns += profile_facts::kernel_ns(&part.activity.kernels) as f64 * share;
             let copies = part.activity.copies.iter();
             for copies in copies.filter(|copies| copies.kind.is_between_host_and_device()) {
                 sums.copies += copies.times.calls as f64 * share;

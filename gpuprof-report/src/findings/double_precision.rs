@@ -1,7 +1,9 @@
 //! The rule that suspects double precision where single precision was meant.
 
-use super::facts::{self, Facts};
-use super::rated::{KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE, is_rated};
+use super::enough_kernel_time::{
+    KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE, is_rated,
+};
+use super::profile_facts::{self, Facts};
 use super::rule::Rule;
 use super::threshold::{Threshold, Unit};
 use super::wording;
@@ -119,7 +121,7 @@ impl<'a> Rated<'a> {
             .kernels
             .iter()
             .max_by_key(|kernel| kernel.times.total_ns)?;
-        let own = facts::kernel_ns(&work.kernels);
+        let own = profile_facts::kernel_ns(&work.kernels);
         let device = facts.device(kernel.device)?;
         let runs = function.runs().max(1) as f64;
         let flops_per_call = function.flops.filter(|flops| *flops > 0.0)? / runs;
@@ -171,7 +173,7 @@ pub(super) fn suspect(facts: &Facts<'_>, function: &Function) -> Option<(u64, St
     if rated.flops_per_s > rated.double {
         return None;
     }
-    let total = facts::kernel_ns(&function.activity.kernels);
+    let total = profile_facts::kernel_ns(&function.activity.kernels);
     by_twin(facts, &rated, total).or_else(|| by_peak(facts, &rated, total))
 }
 

@@ -1,6 +1,6 @@
 //! Rules about kernels: a dominant one, many short ones, and ones that do not fill the GPU.
 
-use super::facts::{self, Candidate, Facts};
+use super::profile_facts::{self, Candidate, Facts};
 use super::rule::Rule;
 use super::threshold::{Threshold, Unit};
 use super::wording;
@@ -127,7 +127,7 @@ pub(super) static LAUNCH_BOUND: Rule = Rule {
         &LAUNCH_BOUND_CALLS,
         &IDLE_SHARE_OF_PROGRAM,
         &MAX_MISSING_RECORDS,
-        &facts::NESTED_SHARE,
+        &profile_facts::NESTED_SHARE,
     ],
     find: launch_bound,
 };

@@ -7,29 +7,29 @@
 
 mod below_roofline;
 mod copies;
+mod documentation_page;
 mod double_precision;
-mod facts;
-mod host;
+mod enough_kernel_time;
+mod host_time;
 mod kernels;
 mod nsight_commands;
-mod page;
-mod program;
-mod rated;
+mod profile_facts;
 mod rule;
-mod rules;
+mod rule_list;
 #[cfg(test)]
 mod tests;
 mod threshold;
+mod whole_run;
 mod wording;
 
+pub use documentation_page::page;
 pub use nsight_commands::commands;
-pub use page::page;
 pub use rule::Rule;
-pub use rules::RULES;
+pub use rule_list::RULES;
 pub use threshold::{Threshold, Unit};
 
 use crate::profile::{Finding, Profile};
-use facts::Facts;
+use profile_facts::Facts;
 
 /// All findings, largest weight first. Empty without CUPTI: `profile.cupti` is `None`.
 #[must_use]

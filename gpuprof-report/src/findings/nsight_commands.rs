@@ -4,7 +4,7 @@
 //! `domain@range` one that was started; `@ , [ ] / * +` in a name take a backslash) and "Command
 //! Line Options".
 
-use super::facts::Facts;
+use super::profile_facts::Facts;
 use crate::profile::{Command, Function, KernelStats, Profile};
 use crate::sanitize;
 

@@ -1,6 +1,6 @@
 //! A rule over a profile, as data.
 
-use super::facts::Facts;
+use super::profile_facts::Facts;
 use super::threshold::Threshold;
 use crate::profile::{Finding, FindingRule};
 

@@ -3,7 +3,7 @@
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-use super::kinds::ThrottleReason;
+use super::word_enums::ThrottleReason;
 
 /// One CUDA device.
 #[derive(Clone, Debug, Default, PartialEq)]

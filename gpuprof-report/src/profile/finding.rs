@@ -3,7 +3,7 @@
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-use super::kinds::FindingRule;
+use super::word_enums::FindingRule;
 
 /// Advice that a rule derives from the rest of the profile.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,8 +3,8 @@
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-use super::activity::GpuActivity;
 use super::diagnostics::UntimedReasons;
+use super::gpu_activity::GpuActivity;
 use super::span_stats::{GpuSpanStats, SpanStats};
 
 /// One annotated function or scope, over all threads and call paths.

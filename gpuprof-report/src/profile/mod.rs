@@ -68,26 +68,26 @@
 //! step.calls = 3;
 //! ```
 
-mod activity;
 mod device;
 mod diagnostics;
 mod finding;
 mod function;
-mod kinds;
+mod gpu_activity;
 mod span_stats;
+mod word_enums;
 
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::schedule::Schedule;
 
-pub use activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};
 pub use device::{Device, Throttle};
 pub use diagnostics::{CudaError, Diagnostics, UntimedReasons};
 pub use finding::{Command, Finding};
 pub use function::{Function, TreeNode};
-pub use kinds::{ApiKind, CopyKind, FindingRule, ThrottleReason};
+pub use gpu_activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
+pub use word_enums::{ApiKind, CopyKind, FindingRule, ThrottleReason};
 
 /// The name and version of the document that a [`Profile`] serializes to.
 pub const SCHEMA: &str = "gpuprof.profile/1";

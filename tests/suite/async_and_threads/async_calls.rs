@@ -10,7 +10,7 @@ use std::thread;
 use cudarc::driver::CudaStream;
 use gpuprof::{Mode, Profile, Session, gpu_profile};
 use support::executor::{pause, poll, run};
-use support::profiles::local_name;
+use support::profile_lookups::local_name;
 use support::suite::Module;
 use support::tests;
 use support::{World, cpu_times, function, gpu, gpu_times, world};

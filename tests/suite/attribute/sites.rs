@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use gpuprof::profile::Function;
 use gpuprof::{Mode, Profile, Session, gpu_profile};
-use support::profiles::{functions, local_name};
+use support::profile_lookups::{functions, local_name};
 use support::suite::Module;
 use support::tests;
 use support::{function, world};

@@ -13,7 +13,7 @@ use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError};
 use gpuprof::{Graph, gpu_profile};
 use simcuda::Sim;
-use support::raw_driver::RawDriver;
+use support::independent_saxpy::IndependentSaxpy;
 use support::suite::Module;
 
 pub(crate) const MODULE: Module =
@@ -28,13 +28,13 @@ const CALLS: [u64; 2] = [ROUNDS, 2 * ROUNDS + 1];
 const KERNEL_NS: u64 = 10_000;
 
 #[gpu_profile]
-fn outer(raw: &RawDriver) -> Result<(), DriverError> {
+fn outer(raw: &IndependentSaxpy) -> Result<(), DriverError> {
     add(raw, 0.5)?;
     add(raw, 1.0)
 }
 
 #[gpu_profile]
-fn add(raw: &RawDriver, a: f32) -> Result<(), DriverError> {
+fn add(raw: &IndependentSaxpy, a: f32) -> Result<(), DriverError> {
     // On a fresh thread the context becomes current only after the span has begun.
     raw.make_current()?;
     raw.add(a)
@@ -56,7 +56,7 @@ fn connect() -> Result<Arc<CudaContext>, DriverError> {
 fn whole_program() {
     on_the_cpu();
     simcuda::install().expect("the simulated driver is built");
-    let raw = RawDriver::new().expect("the program's own calls are all there");
+    let raw = IndependentSaxpy::new().expect("the program's own calls are all there");
     println!("{:?} {:?}", add(&raw, 0.5), raw.read());
 }
 
@@ -89,7 +89,7 @@ fn program(scenario: &str) -> ExitCode {
 /// The whole driver shuts down in the middle of the program.
 fn torn_down() {
     let sim = simcuda::install().expect("the simulated driver is built");
-    let raw = RawDriver::new().expect("the program's own calls are all there");
+    let raw = IndependentSaxpy::new().expect("the program's own calls are all there");
     for _ in 0..ROUNDS {
         println!("{:?} {:?}", outer(&raw), raw.read());
     }
@@ -162,7 +162,7 @@ fn rounds() -> ExitCode {
     let sim = simulator();
     assert!(gpuprof::__private::drive_clock(sim.clock()));
     sim.set_kernel_ns(kernels::SAXPY, KERNEL_NS);
-    let raw = RawDriver::new().expect("the program's own calls are all there");
+    let raw = IndependentSaxpy::new().expect("the program's own calls are all there");
     let ordered: Vec<String> = std::env::var(FAIL)
         .map(|fail| fail.split(',').map(order(sim)).collect())
         .unwrap_or_default();

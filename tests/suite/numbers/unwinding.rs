@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile, scope};
-use support::profiles::local_name;
+use support::profile_lookups::local_name;
 use support::suite::Module;
 use support::tests;
 use support::{World, cpu_times, function, gpu_times, node, world};

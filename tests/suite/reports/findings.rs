@@ -10,7 +10,7 @@ use cudarc::driver::{CudaSlice, CudaStream, PinnedHostSlice};
 use gpuprof::profile::FindingRule;
 use gpuprof::{Profile, gpu_profile};
 use support::cupti_world::{Tier, tier, work};
-use support::profiles::local_name;
+use support::profile_lookups::local_name;
 use support::suite::Module;
 use support::tests;
 

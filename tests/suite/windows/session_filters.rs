@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, Session, gpu_profile};
-use support::profiles::{functions, local_name};
+use support::profile_lookups::{functions, local_name};
 use support::suite::Module;
 use support::tests;
 use support::{World, function, node, world};

@@ -8,7 +8,6 @@
 // Test helpers: their names say what they are.
 #![allow(missing_docs)]
 
-pub mod consistency;
 pub mod cupti_from_environment;
 pub mod cupti_world;
 pub mod current_test_file;
@@ -16,12 +15,13 @@ pub mod executor;
 pub mod exit_matrix;
 pub mod foreign_context;
 pub mod graph_capture;
-pub mod profiles;
+pub mod independent_saxpy;
+pub mod profile_consistency;
+pub mod profile_lookups;
 pub mod program;
-pub mod raw_driver;
+mod simulated_world;
 pub mod suite;
-mod world;
 
-pub use consistency::assert_consistent;
-pub use profiles::{cpu_times, function, gpu, gpu_times, node, one_in};
-pub use world::{Gpu, World, until, world, world_with};
+pub use profile_consistency::assert_consistent;
+pub use profile_lookups::{cpu_times, function, gpu, gpu_times, node, one_in};
+pub use simulated_world::{Gpu, World, until, world, world_with};

@@ -4,7 +4,7 @@
 //! Machines with a GPU are rented by the hour and have no toolchain. What is copied there must be
 //! small, complete and tested.
 
-mod elf;
+mod glibc_version;
 
 use std::fs;
 use std::io;
@@ -137,7 +137,7 @@ fn fill(pack: &Path, files: &[PathBuf]) -> Result<Vec<(String, u64)>, String> {
         let unreadable = |error| format!("{}: {error}", file.display());
         let name = file.file_name().unwrap_or_default();
         let image = fs::read(file).map_err(unreadable)?;
-        glibc = glibc.max(elf::newest_glibc(&image));
+        glibc = glibc.max(glibc_version::newest_glibc(&image));
         let bytes = fs::copy(file, pack.join(name)).map_err(unreadable)?;
         sizes.push((name.to_string_lossy().into_owned(), bytes));
     }

@@ -5,12 +5,12 @@
 //! that it can be tested for other machines.
 
 mod libclang;
-mod system;
+mod machine;
 
 use std::env;
 
 use libclang::{Found, Search};
-use system::{Family, System};
+use machine::{Family, System};
 
 use crate::workspace;
 
@@ -104,7 +104,7 @@ pub(crate) fn ensure(needs: &[Need]) -> Result<(), String> {
                 packages.join(" "),
                 reasons.join("; ")
             );
-            system::install(&packages, sudo)?;
+            machine::install(&packages, sudo)?;
             match self::missing(needs)?.first() {
                 None => Ok(()),
                 Some(need) => Err(format!(

@@ -2,7 +2,7 @@
 //! feature set shows them a warning.
 
 pub(crate) mod build_cost;
-pub(crate) mod features;
+pub(crate) mod feature_warnings;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         || {
             outcome.check(
                 "every feature set",
-                outside::features::check(&workspace.target),
+                outside::feature_warnings::check(&workspace.target),
             );
         },
     );

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::modules::{Import, Module, Segments};
+use super::parse_modules::{Import, Module, Segments};
 
 /// For each file the files of the same crate that it imports.
 pub(crate) type Graph = BTreeMap<String, BTreeSet<String>>;

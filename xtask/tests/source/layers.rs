@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::imports::Graph;
-use super::modules;
+use super::parse_modules;
 
 /// The folder whose rooms are layered.
 pub(crate) const RUNTIME: &str = "gpuprof-runtime/src";
@@ -72,7 +72,7 @@ fn layer(file: &str) -> Option<usize> {
 pub(crate) fn unsafe_code(repository: &Path) -> Vec<String> {
     let mut seen: BTreeMap<&str, bool> = UNSAFE.iter().map(|room| (*room, false)).collect();
     let mut problems = Vec::new();
-    for module in modules::of_crate(repository, RUNTIME).values() {
+    for module in parse_modules::of_crate(repository, RUNTIME).values() {
         if !module.identifiers.contains("unsafe") {
             continue;
         }

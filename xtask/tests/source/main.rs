@@ -1,10 +1,10 @@
 //! Rules that hold for every source file: imports go one way and never in a circle, unsafe code is
 //! found in few rooms, and files have a readable size.
 
-mod files;
+mod file_sizes;
 mod imports;
 mod layers;
-mod modules;
+mod parse_modules;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn files_do_not_import_each_other_in_circles() {
     let mut found = BTreeSet::new();
     let mut problems = Vec::new();
     for folder in CRATES {
-        let graph = imports::graph(&modules::of_crate(repository(), folder));
+        let graph = imports::graph(&parse_modules::of_crate(repository(), folder));
         for circle in imports::circles(&graph) {
             if !is_listed(&circle) {
                 problems.push(format!("a circle of {} files:", circle.len()));
@@ -91,7 +91,7 @@ fn is_listed(circle: &BTreeSet<String>) -> bool {
 
 #[test]
 fn rooms_import_only_what_lies_below_them() {
-    let graph = imports::graph(&modules::of_crate(repository(), layers::RUNTIME));
+    let graph = imports::graph(&parse_modules::of_crate(repository(), layers::RUNTIME));
     expect_none(&layers::upward(&graph), "imports go down the layers");
 }
 
@@ -111,7 +111,7 @@ fn unsafe_code_is_in_the_listed_rooms() {
 #[test]
 fn files_have_a_readable_size() {
     expect_none(
-        &files::oversized(repository()),
+        &file_sizes::oversized(repository()),
         "at most 400 lines of 100 columns",
     );
 }
@@ -135,7 +135,7 @@ fn circles_are_found_through_reexports_and_qualified_paths() {
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         std::fs::write(path, text).expect("a file");
     }
-    let graph = imports::graph(&modules::of_crate(folder.path(), "src"));
+    let graph = imports::graph(&parse_modules::of_crate(folder.path(), "src"));
     let expected = ["src/a.rs", "src/b/inner.rs", "src/c.rs"].map(str::to_owned);
     assert_eq!(
         imports::circles(&graph),

@@ -3,10 +3,10 @@
 mod below_roofline;
 mod copies;
 mod examples;
-mod host;
+mod host_time;
 mod kernels;
 mod nsight_commands;
-mod program;
+mod whole_run;
 
 use super::findings;
 use crate::profile::{

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use gpuprof::Profile;
 use gpuprof::profile::Function;
-use support::profiles::{functions, local_name};
+use support::profile_lookups::{functions, local_name};
 use support::program::{Ended, Program};
 
 use super::FAIL;

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use gpuprof::Profile;
 use gpuprof::profile::{Function, TreeNode};
 use support::assert_consistent;
-use support::profiles::local_name;
+use support::profile_lookups::local_name;
 use support::program::Ended;
 
 use super::case::function;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::profiles::local_name;
+use support::profile_lookups::local_name;
 use support::program::{Ended, Folder, Program, read_profile};
 use support::tests;
 use support::{cpu_times, function, gpu_times, one_in};

@@ -1,6 +1,6 @@
 //! Rules about the run: durations that vary, unattributed work, and throttled clocks.
 
-use super::facts::{self, Candidate, Facts};
+use super::profile_facts::{self, Candidate, Facts};
 use super::rule::Rule;
 use super::threshold::{Threshold, Unit};
 use super::wording;
@@ -48,7 +48,7 @@ pub(super) static SPREAD: Rule = Rule {
         &SPREAD_CALLS,
         &SPREAD_OVER_EVENT_OVERHEAD,
         &SPREAD_SHARE,
-        &facts::NESTED_SHARE,
+        &profile_facts::NESTED_SHARE,
     ],
     find: spread,
 };

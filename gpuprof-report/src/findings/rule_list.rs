@@ -1,7 +1,7 @@
 //! The list of rules.
 
 use super::rule::Rule;
-use super::{below_roofline, copies, double_precision, host, kernels, program};
+use super::{below_roofline, copies, double_precision, host_time, kernels, whole_run};
 
 /// Every rule. Findings of the same weight are sorted in this order.
 pub const RULES: [&Rule; 12] = [
@@ -9,12 +9,12 @@ pub const RULES: [&Rule; 12] = [
     &kernels::LAUNCH_BOUND,
     &copies::HOST_COPIES,
     &copies::ONE_STREAM,
-    &host::SYNCHRONIZATION,
+    &host_time::SYNCHRONIZATION,
     &kernels::UNDERUSED,
     &below_roofline::ROOFLINE,
     &kernels::ONE_KERNEL,
-    &host::FIRST_CALL,
-    &program::SPREAD,
-    &program::UNATTRIBUTED,
-    &program::THROTTLED,
+    &host_time::FIRST_CALL,
+    &whole_run::SPREAD,
+    &whole_run::UNATTRIBUTED,
+    &whole_run::THROTTLED,
 ];

@@ -1,7 +1,7 @@
 //! Checks the value of each argument by itself, and holds the checked values.
 
-use crate::accepted::usage;
-use crate::args::{Form, RawArgument};
+use crate::argument_list::{Form, RawArgument};
+use crate::argument_table::usage;
 use proc_macro2::{Ident, Span};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprPath, Lit, LitStr, Path};

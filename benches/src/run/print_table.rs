@@ -1,10 +1,10 @@
 //! Prints the table of a run.
 
 use super::THREADS;
-use crate::cases::{CASES, Case, case};
 use crate::outcome::{Outcome, time};
 use crate::promises::kib;
 use crate::table::{Column, Table, wrapped};
+use crate::table_rows::{CASES, Case, case};
 
 pub(super) fn show(outcome: &Outcome, width: Option<usize>) {
     let texts = |texts: Vec<String>| {

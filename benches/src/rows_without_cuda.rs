@@ -1,31 +1,13 @@
-//! The CPU rows: the bare calls, and gpuprof's spans around the same body.
+//! The rows that make no CUDA call: the bare calls, and gpuprof's spans around the same body.
 //!
-//! Every row is one function that is never inlined, and all are called by one loop, so that rows
-//! differ only in the function.
+//! Every row is one function that is never inlined, so that rows differ only in the function.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use gpuprof::gpu_profile;
 
-/// Calls `function` `calls` times. All rows share this loop at one address: two copies of a loop of
-/// one nanosecond can differ by half of that because of their alignment.
-#[inline(never)]
-pub(crate) fn repeat(function: Function, calls: u64) {
-    let function = black_box(function);
-    for argument in 0..calls {
-        black_box(function(black_box(argument)));
-    }
-}
-
-/// A function under test.
-pub(crate) type Function = fn(u64) -> u64;
-
-/// The body of every function under test.
-#[inline(always)]
-pub(crate) fn body(argument: u64) -> u64 {
-    black_box(argument).wrapping_add(1)
-}
+use crate::loop_under_test::{Function, body};
 
 /// A read of the counter behind profilers' clocks, without a barrier.
 #[inline(always)]

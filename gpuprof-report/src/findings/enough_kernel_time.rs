@@ -1,6 +1,6 @@
 //! Which functions have enough kernel time to judge their rate of stated work.
 
-use super::facts::{self, Facts};
+use super::profile_facts::{self, Facts};
 use super::threshold::{Threshold, Unit};
 use crate::profile::Function;
 
@@ -40,8 +40,8 @@ pub(super) fn is_rated(facts: &Facts<'_>, function: &Function) -> bool {
     let Some(gpu) = &function.gpu else {
         return false;
     };
-    let kernels = facts::kernel_ns(&function.activity.kernels);
-    let copies = facts::copy_ns(&function.activity.copies);
+    let kernels = profile_facts::kernel_ns(&function.activity.kernels);
+    let copies = profile_facts::copy_ns(&function.activity.copies);
     let launches: u64 = function
         .activity
         .kernels

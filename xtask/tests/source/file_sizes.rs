@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::modules::rust_files;
+use super::parse_modules::rust_files;
 
 const MAX_LINES: usize = 400;
 const MAX_COLUMNS: usize = 100;

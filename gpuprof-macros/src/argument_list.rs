@@ -1,7 +1,7 @@
 //! Parses the attribute's argument list: names, and the form of what follows each. A list with an
 //! error in it still yields all its other arguments.
 
-use crate::accepted;
+use crate::argument_table;
 use crate::errors::Errors;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt;
@@ -49,7 +49,7 @@ fn argument(input: ParseStream, errors: &mut Errors) -> Result<RawArgument> {
     if !input.peek(syn::Ident::peek_any) {
         let error = input.error(format!(
             "expected the name of an argument; accepted: {}",
-            accepted::list(None)
+            argument_table::list(None)
         ));
         skip_to_comma(input)?;
         return Err(error);

@@ -1,8 +1,8 @@
 //! Writes the part of the span that finds its streams: from `stream = …`, or among the parameters.
 
-use crate::bindings::{Binding, bindings};
+use crate::argument_values::Args;
 use crate::item::Function;
-use crate::values::Args;
+use crate::parameter_bindings::{Binding, bindings};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote_spanned;
 use syn::spanned::Spanned;

@@ -4,7 +4,7 @@
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-use super::kinds::{ApiKind, CopyKind};
+use super::word_enums::{ApiKind, CopyKind};
 
 /// How complete CUPTI's records are.
 ///

@@ -12,7 +12,7 @@ const BYTES: usize = LEN * size_of::<f32>();
 
 /// A context, a stream, and saxpy on two buffers. Nothing is destroyed before the process ends.
 #[derive(Clone, Copy)]
-pub struct RawDriver {
+pub struct IndependentSaxpy {
     context: sys::CUcontext,
     stream: sys::CUstream,
     function: sys::CUfunction,
@@ -21,9 +21,9 @@ pub struct RawDriver {
 }
 
 // SAFETY: the driver lets every thread use its handles.
-unsafe impl Send for RawDriver {}
+unsafe impl Send for IndependentSaxpy {}
 
-impl RawDriver {
+impl IndependentSaxpy {
     pub fn new() -> Result<Self, DriverError> {
         result::init()?;
         let device = result::device::get(0)?;
@@ -96,7 +96,7 @@ impl RawDriver {
 }
 
 /// Without the context, so that gpuprof has to query the driver for it.
-impl HasStream for RawDriver {
+impl HasStream for IndependentSaxpy {
     fn stream_ref(&self) -> Option<StreamRef<'_>> {
         // SAFETY: the stream exists as long as the process.
         Some(unsafe { StreamRef::from_raw(self.stream.cast(), ptr::null_mut()) })

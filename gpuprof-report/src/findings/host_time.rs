@@ -1,6 +1,6 @@
 //! Rules about the host: waits for the GPU, and slow first calls.
 
-use super::facts::{self, Candidate, Facts};
+use super::profile_facts::{self, Candidate, Facts};
 use super::rule::Rule;
 use super::threshold::{Threshold, Unit};
 use super::wording;
@@ -118,7 +118,7 @@ pub(super) static FIRST_CALL: Rule = Rule {
         &FIRST_CALL_SHARE,
         &FIRST_CALL_EXCESS,
         &FIRST_CALL_CALLS,
-        &facts::NESTED_SHARE,
+        &profile_facts::NESTED_SHARE,
     ],
     find: first_call,
 };

@@ -7,7 +7,7 @@ use std::sync::Once;
 use fastrace::collector::{Config, Reporter, SpanContext, SpanRecord};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
-use crate::cpu_rows::{body, repeat};
+use crate::loop_under_test::{body, repeat};
 
 /// Makes this many calls of a row.
 pub(crate) type Loop = fn(u64);

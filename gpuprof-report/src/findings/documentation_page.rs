@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::rule::Rule;
-use super::rules::RULES;
+use super::rule_list::RULES;
 use super::threshold::{Threshold, Unit};
 use crate::table;
 
-const BEGINNING: &str = include_str!("page.md");
+const BEGINNING: &str = include_str!("documentation_page.md");
 
 /// The text of docs/findings.md.
 #[must_use]
