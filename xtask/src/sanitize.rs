@@ -22,8 +22,8 @@ const LEFT_OUT: &str = "nvtx";
 const SKIPPED: [&str; 2] = [
     // It runs examples, which would have to be built too.
     "examples::",
-    // It runs a million spans of the same code as `sampling::fixed`.
-    "intervals::",
+    // It runs a million spans of the same code as `sampling::fixed_rate`.
+    "confidence_intervals::",
 ];
 
 /// The program's sanitizer runtime also serves the simulated driver, which is loaded at run time.

@@ -5,7 +5,7 @@
 #![deny(non_ascii_idents)]
 
 mod has_stream_types;
-mod sites;
+mod registered_functions;
 mod stream_arguments;
 mod stream_choice;
 mod stream_discovery;
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     support::suite::run(&[
         has_stream_types::MODULE,
-        sites::MODULE,
+        registered_functions::MODULE,
         stream_arguments::MODULE,
         stream_choice::MODULE,
         stream_discovery::MODULE,

@@ -4,11 +4,11 @@ mod api_calls;
 mod async_calls;
 mod attribution;
 mod busy_time;
-mod collection;
+mod counted_losses;
 mod devices;
 mod graphs;
-mod losses;
-mod records;
+mod record_collection;
+mod record_order;
 mod unavailable;
 mod windows;
 
@@ -20,11 +20,11 @@ fn main() -> ExitCode {
         async_calls::MODULE,
         attribution::MODULE,
         busy_time::MODULE,
-        collection::MODULE,
+        record_collection::MODULE,
         devices::MODULE,
         graphs::MODULE,
-        losses::MODULE,
-        records::MODULE,
+        counted_losses::MODULE,
+        record_order::MODULE,
         unavailable::MODULE,
         windows::MODULE,
     ])

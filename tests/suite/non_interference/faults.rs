@@ -8,9 +8,9 @@
 mod case;
 mod matrix;
 mod program;
-mod replayed;
+mod program_graphs;
+mod reported_times;
 mod stand_ins;
-mod times;
 
 use std::process::ExitCode;
 

@@ -1,10 +1,10 @@
 //! Promise: the program, its driver and its results are the same with gpuprof as without.
 
 mod calls_and_results;
-mod drivers;
 mod faults;
 mod faulty_kernel;
 mod full_queue;
+mod incomplete_drivers;
 mod lifetimes;
 
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     support::suite::run(&[
         calls_and_results::MODULE,
-        drivers::MODULE,
+        incomplete_drivers::MODULE,
         faults::MODULE,
         faulty_kernel::MODULE,
         full_queue::MODULE,

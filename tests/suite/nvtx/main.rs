@@ -1,11 +1,12 @@
 //! Promise: an NVTX tool shows the calls that the report counts, by name, nested in the same way,
 //! with everything that the attribute states.
 //!
-//! `nsight` runs these scenarios under Nsight Systems too: it expects what `attributes` passes, and
-//! that `fails` of `calls` calls `inner` once.
+//! The program that the tests run is here, so that its functions have names without a module.
+//! `recorded_calls` runs its scenarios under the NVTX recorder, `nsight` under Nsight Systems: that
+//! one expects what `attributes` passes, and that `fails` of `calls` calls `inner` once.
 
-mod checks;
 mod nsight;
+mod recorded_calls;
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -17,7 +18,7 @@ use std::{panic, thread};
 use gpuprof::{Session, gpu_profile};
 use support::suite::Module;
 
-const MODULE: Module = Module::new(module_path!(), &[checks::TESTS]).with_program(program);
+const MODULE: Module = Module::new(module_path!(), &[recorded_calls::TESTS]).with_program(program);
 
 fn main() -> ExitCode {
     support::suite::run(&[MODULE, nsight::MODULE])

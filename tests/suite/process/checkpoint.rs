@@ -1,110 +1,226 @@
 //! Promise: with `GPUPROF_CHECKPOINT`, a process that is killed leaves a complete JSON file that is
 //! at most one interval old.
 
-mod checks;
+mod program;
 
-use std::fs::File;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
 
-use cudarc::driver::CudaStream;
-use gpuprof::gpu_profile;
-use support::Gpu;
+use gpuprof::Profile;
+use support::exit_matrix;
+use support::function;
+use support::program::{Ended, Folder, Program, read_profile};
 use support::suite::Module;
+use support::tests;
 
-pub(crate) const MODULE: Module =
-    Module::new(module_path!(), &[checks::TESTS]).with_program(program);
+use self::program::{AGE, REPORT};
 
-/// The report's path, for a program that waits for its checkpoint.
-const REPORT: &str = "GPUPROF_TEST_REPORT";
-/// The file in which the program writes how long it has run, in nanoseconds since its first span.
-const AGE: &str = "GPUPROF_TEST_AGE";
+pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(program::run);
 
-#[gpu_profile(cpu)]
-fn tick() {}
+/// Every test of this file.
+const TESTS: &[(&str, fn())] = tests![
+    a_kill_at_any_moment_leaves_a_whole_file_of_the_last_interval,
+    the_report_at_exit_replaces_it,
+    a_reset_is_seen,
+    a_session_leaves_the_environments_window_alone,
+    queued_gpu_work_is_counted_and_not_waited_for,
+    a_path_counts_from_where_the_program_began,
+    without_a_file_to_rewrite_one_line_says_so,
+    what_cannot_be_written_is_said_once,
+    where_no_span_ran_there_is_no_file,
+];
 
-#[gpu_profile]
-fn step(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
-    gpu.kernel_on(stream, ns);
+/// The number of processes that are killed unless [`TRIES`] is set.
+const FEW: u64 = 8;
+const TRIES: &str = "GPUPROF_TEST_TRIES";
+const AT_ONCE: u64 = 4;
+
+const INTERVAL: Duration = Duration::from_millis(400);
+/// Accepted delay of the thread that writes checkpoints, on a machine that runs other tests too.
+/// With [`TRIES`], which `cargo xtask reliability` sets, no delay is accepted: a file is at most
+/// one interval old.
+const GRACE: Duration = Duration::from_millis(600);
+/// Run time that exceeds interval and delay, so that a checkpoint that is not renewed is detected.
+const LONGEST_RUN: Duration = Duration::from_millis(3_000);
+
+/// The state that one killed process left.
+struct Left {
+    /// The file's age when the process was killed; the process's age if there is no file yet.
+    age: Duration,
+    has_file: bool,
+    /// The number of unfinished files beside it.
+    litter: u64,
+    ended: Ended,
 }
 
-fn program(scenario: &str) -> ExitCode {
-    match scenario {
-        "no span" => {
-            assert_eq!(gpuprof::snapshot().diagnostics.calls, 0);
-            // Longer than several checkpoint intervals.
-            thread::sleep(Duration::from_millis(300));
-        }
-        "ticking" => tick_for_ever(),
-        "returning" => {
-            tick();
-            await_checkpoint();
-            (0..10).for_each(|_| tick());
-        }
-        "waiting" => {
-            tick();
-            thread::sleep(Duration::from_millis(300));
-        }
-        "reset" => {
-            (0..5).for_each(|_| tick());
-            await_checkpoint();
-            gpuprof::reset();
-        }
-        "in a session" => {
-            (0..3).for_each(|_| tick());
-            let session = gpuprof::Session::builder().start().expect("the only one");
-            (0..7).for_each(|_| tick());
-            await_checkpoint();
-            await_checkpoint();
-            assert_eq!(session.snapshot().diagnostics.calls, 7);
-            std::process::abort();
-        }
-        "queued" => {
-            let gpu = Gpu::new(
-                simcuda::install().expect("the simulated driver is built"),
-                0,
-            );
-            step(&gpu, &gpu.stream, 60_000_000_000);
-            await_checkpoint();
-            std::process::abort();
-        }
-        "elsewhere" => {
-            tick();
-            env::set_current_dir("/").expect("a folder");
-            await_checkpoint();
-            std::process::abort();
-        }
-        _ => panic!("no scenario {scenario}"),
-    }
-    ExitCode::SUCCESS
-}
-
-/// Calls a function without end and writes its running time after each call.
-fn tick_for_ever() -> ! {
-    let note = File::create(env::var_os(AGE).expect("the test gives it")).expect("a file");
-    // The first call opens the window, which takes time; the report's wall time starts there.
-    tick();
-    let began = Instant::now();
-    support::program::ready();
-    loop {
-        tick();
-        let ns = u64::try_from(began.elapsed().as_nanos()).expect("not for centuries");
-        note.write_all_at(&ns.to_le_bytes(), 0).expect("written");
-        thread::sleep(Duration::from_micros(500));
-    }
-}
-
-/// Waits until another checkpoint has been written.
-fn await_checkpoint() {
-    let path = env::var_os(REPORT).expect("the test gives it");
-    let file = || {
-        fs::metadata(&path)
-            .map(|file| (file.ino(), file.mtime_nsec()))
-            .ok()
+fn a_kill_at_any_moment_leaves_a_whole_file_of_the_last_interval() {
+    let tries = std::env::var(TRIES).ok();
+    let tries = tries.map(|tries| tries.parse().expect("a number"));
+    let (tries, allowed) = tries.map_or((FEW, INTERVAL + GRACE), |tries| (tries, INTERVAL));
+    let next = AtomicU64::new(0);
+    let some = || {
+        let taken = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        taken
+            .take_while(|at| *at < tries)
+            .map(|_| killed())
+            .collect()
     };
-    let before = file();
-    support::until(|| file() != before);
+    let left: Vec<Left> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(some)).collect();
+        let each = threads.into_iter().map(|thread| thread.join());
+        each.flat_map(|left: thread::Result<Vec<Left>>| left.expect("no failure"))
+            .collect()
+    });
+    assert_eq!(left.len() as u64, tries);
+    let oldest = left.iter().map(|left| left.age).max().unwrap_or_default();
+    assert!(oldest <= allowed, "{oldest:?}, {allowed:?} allowed");
+    let files = left.iter().filter(|left| left.has_file).count();
+    let litter: u64 = left.iter().map(|left| left.litter).sum();
+    let report = format!(
+        "{tries} tries: {files} files, all whole, the others killed before the first was due; \
+         the oldest {} ms old; \
+         {litter} unfinished files left beside them",
+        oldest.as_millis()
+    );
+    let way = "`kill -9` at a random moment, `GPUPROF_CHECKPOINT=0.4`";
+    exit_matrix::add_row_without_comparison(way, &left[0].ended, &report);
+}
+
+/// Runs the program, kills it at a random moment and reads its file.
+fn killed() -> Left {
+    let folder = Folder::create();
+    let (path, age) = (folder.path("report.json"), folder.path("age"));
+    let program = Program::new("ticking")
+        .env("GPUPROF_CHECKPOINT", INTERVAL.as_secs_f64().to_string())
+        .env("GPUPROF_REPORT", format!("json={}", path.display()))
+        .env(AGE, &age);
+    let running = program.start().until_ready();
+    thread::sleep(random_up_to(LONGEST_RUN));
+    running.signal(libc::SIGKILL);
+    let ended = running.end();
+    assert_eq!(ended.stderr, "");
+    let age = fs::read(&age).expect("the program made it");
+    // Empty if the process was killed before its first write.
+    let age = age.try_into().map_or(0, u64::from_le_bytes);
+    let has_file = path.exists();
+    let written = if has_file { wall_ns(&path, &ended) } else { 0 };
+    let is_litter = |name: &&String| name.starts_with(".gpuprof-");
+    Left {
+        age: Duration::from_nanos(age.saturating_sub(written)),
+        has_file,
+        litter: folder.files().iter().filter(is_litter).count() as u64,
+        ended,
+    }
+}
+
+fn wall_ns(path: &std::path::Path, ended: &Ended) -> u64 {
+    let profile = read_profile(path, ended);
+    assert_eq!(profile.schema, "gpuprof.profile/1");
+    assert!(function(&profile, "tick").calls > 0);
+    profile.wall_ns
+}
+
+fn random_up_to(longest: Duration) -> Duration {
+    // std's only source of randomness.
+    let random = RandomState::new().build_hasher().finish();
+    longest.mul_f64(random as f64 / u64::MAX as f64)
+}
+
+/// Runs `scenario` with a checkpoint every 50 ms and returns the profile in its file at the end.
+fn run(scenario: &str) -> (Ended, Profile) {
+    let folder = Folder::create();
+    let path = folder.path("report.json");
+    let ended = Program::new(scenario)
+        .env("GPUPROF_CHECKPOINT", "50ms")
+        .env("GPUPROF_REPORT", format!("table,json={}", path.display()))
+        .env(REPORT, &path)
+        .run();
+    let profile = read_profile(&path, &ended);
+    assert_eq!(ended.remarks(), [""; 0]);
+    assert_eq!(folder.files(), ["report.json"]);
+    (ended, profile)
+}
+
+fn the_report_at_exit_replaces_it() {
+    let (ended, profile) = run("returning");
+    assert_eq!((ended.status.code(), ended.reports()), (Some(0), 1));
+    assert_eq!(profile.diagnostics.calls, 11);
+}
+
+fn a_reset_is_seen() {
+    let (ended, profile) = run("reset");
+    // No call was made after the reset, so there is no table, and the file must not contain the
+    // calls before it.
+    assert_eq!((ended.reports(), profile.diagnostics.calls), (0, 0));
+}
+
+fn a_session_leaves_the_environments_window_alone() {
+    let (ended, profile) = run("in a session");
+    assert_eq!((ended.status.code(), ended.reports()), (None, 0));
+    assert_eq!(profile.diagnostics.calls, 3);
+}
+
+fn queued_gpu_work_is_counted_and_not_waited_for() {
+    let (ended, profile) = run("queued");
+    assert_eq!(function(&profile, "step").untimed.unfinished, 1);
+    assert!(ended.took < Duration::from_secs(50), "{:?}", ended.took);
+    let way = "`abort` with GPU work queued, `GPUPROF_CHECKPOINT=0.05`";
+    exit_matrix::add_row_without_comparison(way, &ended, &exit_matrix::content(&profile));
+}
+
+fn a_path_counts_from_where_the_program_began() {
+    let folder = Folder::create();
+    let ended = Program::new("elsewhere")
+        .folder(&folder)
+        .env("GPUPROF_CHECKPOINT", "0.05")
+        .env("GPUPROF_REPORT", "json=report.json")
+        .env(REPORT, folder.path("report.json"))
+        .run();
+    let profile = read_profile(&folder.path("report.json"), &ended);
+    assert_eq!(profile.diagnostics.calls, 1);
+}
+
+fn without_a_file_to_rewrite_one_line_says_so() {
+    for (report, documents) in [("table", 0), ("json=/dev/stdout", 1)] {
+        let ended = Program::new("waiting")
+            .env("GPUPROF_CHECKPOINT", "0.05")
+            .env("GPUPROF_REPORT", report)
+            .run();
+        assert_eq!(
+            ended.remarks(),
+            [
+                "gpuprof: GPUPROF_CHECKPOINT has no effect: GPUPROF_REPORT has no json=PATH to \
+                 rewrite"
+            ]
+        );
+        let stdout = String::from_utf8(ended.stdout).expect("UTF-8");
+        assert_eq!(stdout.matches("\"schema\"").count(), documents);
+    }
+}
+
+fn what_cannot_be_written_is_said_once() {
+    let ended = Program::new("waiting")
+        .env("GPUPROF_CHECKPOINT", "0.05")
+        .env("GPUPROF_REPORT", "table,json=/dev/null/report.json")
+        .run();
+    let remarks = ended.remarks();
+    assert_eq!((ended.reports(), remarks.len()), (1, 2), "{}", ended.stderr);
+    assert!(
+        remarks[0].starts_with("gpuprof: cannot write the checkpoint \"/dev/null/report.json\"")
+    );
+    assert!(remarks[1].ends_with("the report is above instead"));
+}
+
+fn where_no_span_ran_there_is_no_file() {
+    let folder = Folder::create();
+    let report = format!("json={}", folder.path("report.json").display());
+    let ended = Program::new("no span")
+        .env("GPUPROF_CHECKPOINT", "0.05")
+        .env("GPUPROF_REPORT", report)
+        .run();
+    assert_eq!((&*ended.stderr, folder.files()), ("", vec![]));
 }

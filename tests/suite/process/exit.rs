@@ -1,346 +1,282 @@
 //! Promise: however a process ends, the report is written once, to standard error only, and the
 //! exit status is the program's own.
 
-mod checks;
-mod hard;
+mod hard_conditions;
+mod program;
 
-use std::cell::Cell;
-use std::io::Write;
-use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
-use std::{io, thread};
+use std::time::Duration;
 
-use cudarc::driver::CudaStream;
-use gpuprof::gpu_profile;
-use support::Gpu;
+use gpuprof::Profile;
+use support::exit_matrix;
+use support::program::{Ended, Folder, Program};
 use support::suite::Module;
+use support::tests;
+use support::{function, gpu};
+
+use self::program::STDOUT;
 
 pub(crate) const MODULE: Module =
-    Module::new(module_path!(), &[checks::TESTS, hard::TESTS]).with_program(program);
+    Module::new(module_path!(), &[TESTS, hard_conditions::TESTS]).with_program(program::run);
 
-/// Neither UTF-8 nor a whole line: any change of standard output by gpuprof is visible.
-const STDOUT: &[u8] = b"first line\n\xff\0 and no newline at the end";
+/// Every test of this file.
+const TESTS: &[(&str, fn())] = tests![
+    after_main_returns,
+    after_a_panic_in_main,
+    after_exit_from_main,
+    after_exit_from_another_thread,
+    after_exit_from_inside_a_span,
+    after_a_panic_in_another_thread,
+    while_other_threads_are_inside_spans,
+    while_another_thread_holds_standard_error,
+    spans_in_destructors_of_thread_locals_are_counted,
+    queued_gpu_work_is_waited_for,
+    the_wait_for_queued_gpu_work_is_bounded,
+    while_another_thread_makes_a_profile,
+    asking_for_the_report_changes_nothing,
+    a_forked_child_reports_nothing,
+    a_forked_child_waits_for_no_thread_that_was_not_forked,
+    what_ends_at_once_loses_the_report_and_nothing_else,
+    a_process_without_a_span_prints_nothing,
+    a_terminal_gets_colours_and_its_width,
+    no_color_is_honoured,
+];
 
-#[gpu_profile]
-fn step(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
-    gpu.kernel_on(stream, ns);
-}
-
-#[gpu_profile(cpu)]
-fn work() {}
-
-/// Never returns.
-#[gpu_profile(cpu)]
-fn waiting(inside: &AtomicU32) {
-    inside.fetch_add(1, Ordering::Release);
-    loop {
-        thread::park();
-    }
-}
-
-#[gpu_profile(cpu)]
-fn leaving() {
-    work();
-    std::process::exit(7);
-}
-
-fn program(scenario: &str) -> ExitCode {
-    let say = || {
-        io::stdout()
-            .write_all(STDOUT)
-            .expect("standard output is open")
-    };
-    if scenario != "fork" {
-        say();
-    }
-    match scenario {
-        "return" => {
-            let gpu = new_gpu();
-            (0..3).for_each(|_| step(&gpu, &gpu.stream, 1_000));
-            thread::spawn(work).join().expect("no panic");
-            return ExitCode::from(5);
-        }
-        "panic" => {
-            work();
-            panic!("as planned");
-        }
-        "exit" => {
-            let gpu = new_gpu();
-            step(&gpu, &gpu.stream, 1_000);
-            std::process::exit(7);
-        }
-        "exit elsewhere" => {
-            thread::spawn(leaving);
-            loop {
-                thread::park();
-            }
-        }
-        "exit inside" => leaving(),
-        "panic elsewhere" => {
-            let thread = thread::spawn(|| {
-                work();
-                panic!("as planned");
-            });
-            assert!(thread.join().is_err());
-        }
-        "inside" => exit_while_others_are_inside(),
-        "locked" => exit_while_another_thread_holds_stderr(),
-        "destructors" => {
-            EARLY.with(|_| ());
-            work();
-            LATE.with(|_| ());
-        }
-        "queued" => {
-            let gpu = new_gpu();
-            step(&gpu, &gpu.stream, 300_000_000);
-            std::process::exit(3);
-        }
-        "queued for a minute" => {
-            let gpu = new_gpu();
-            step(&gpu, &gpu.stream, 1_000);
-            gpu.stream.synchronize().expect("synchronize");
-            step(&gpu, &gpu.stream, 60_000_000_000);
-            std::process::exit(3);
-        }
-        "asked" => ask_again_and_again(),
-        "fork" => {
-            fork();
-            say();
-        }
-        "abort" => {
-            work();
-            std::process::abort();
-        }
-        "exit at once" => {
-            work();
-            // SAFETY: the call takes a number and does not return.
-            unsafe { libc::_exit(4) };
-        }
-        "fork and exec" => fork_and_exec(),
-        "closed" => {
-            work();
-            // SAFETY: nothing in this program counts on standard error being there.
-            unsafe { libc::close(libc::STDERR_FILENO) };
-        }
-        "broken" => {
-            // Rust's start-up ignores SIGPIPE; programs restore the default to end quietly when a
-            // pipe closes. SAFETY: the default action is no function of this program.
-            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-            work();
-            return ExitCode::from(6);
-        }
-        "full" => {
-            work();
-            fill_standard_error();
-        }
-        "torn down" => {
-            let gpu = new_gpu();
-            step(&gpu, &gpu.stream, 1_000);
-            gpu.stream.synchronize().expect("synchronize");
-            // The loop also ends if nothing is measured.
-            let diagnostics = || gpuprof::snapshot().diagnostics;
-            support::until(|| diagnostics().timed_calls == diagnostics().calls);
-            gpu.sim.shut_down();
-            std::process::exit(3);
-        }
-        "torn down in the middle" => {
-            let gpu = new_gpu();
-            step(&gpu, &gpu.stream, 60_000_000_000);
-            gpu.sim.shut_down();
-            std::process::exit(3);
-        }
-        "hook" => {
-            std::panic::set_hook(Box::new(|_| std::process::exit(8)));
-            work();
-            panic!("as planned");
-        }
-        "held for a second" => exit_while_a_profile_is_made(Duration::from_secs(1)),
-        "held for ever" => exit_while_a_profile_is_made(Duration::MAX),
-        "fork while locked" => fork_while_a_profile_is_made(),
-        "no span" => assert_eq!(gpuprof::snapshot().diagnostics.calls, 0),
-        _ => panic!("no scenario {scenario}"),
-    }
-    ExitCode::SUCCESS
-}
-
-fn new_gpu() -> Gpu {
-    Gpu::new(
-        simcuda::install().expect("the simulated driver is built"),
-        0,
-    )
-}
-
-fn exit_while_others_are_inside() {
-    static INSIDE: AtomicU32 = AtomicU32::new(0);
-    for _ in 0..3 {
-        thread::spawn(|| waiting(&INSIDE));
-    }
-    // This thread enters and leaves spans without end, also while the report is made.
-    thread::spawn(|| {
-        loop {
-            work();
-        }
-    });
-    while INSIDE.load(Ordering::Acquire) < 3 {
-        thread::yield_now();
-    }
-    work();
-    std::process::exit(7);
-}
-
-fn exit_while_another_thread_holds_stderr() {
-    static HELD: AtomicU32 = AtomicU32::new(0);
-    thread::spawn(|| {
-        let _held = io::stderr().lock();
-        waiting(&HELD);
-    });
-    while HELD.load(Ordering::Acquire) == 0 {
-        thread::yield_now();
-    }
-    work();
-}
-
-/// Makes standard error non-blocking, as a parent or a library may do, and fills it.
-fn fill_standard_error() {
-    // SAFETY: the descriptor is open.
-    let flags = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_GETFL) };
-    let flags = flags | libc::O_NONBLOCK;
-    // SAFETY: as above.
-    let status = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_SETFL, flags) };
-    assert_eq!(status, 0, "fcntl: {}", io::Error::last_os_error());
-    while io::stderr().write(&[b'\n'; 512]).is_ok() {}
-}
-
-/// Calls an annotated function when its thread ends.
-struct Last;
-
-impl Drop for Last {
-    fn drop(&mut self) {
-        work();
-    }
-}
-
-thread_local! {
-    // Initialized before and after gpuprof's thread-local, so that one of them is dropped after it.
-    static EARLY: Last = const { Last };
-    static LATE: Last = const { Last };
-}
-
-fn ask_again_and_again() {
-    let measured = u64::from(std::env::var_os("GPUPROF").is_none());
-    work();
-    let asked = [
-        gpuprof::collect(),
-        gpuprof::snapshot(),
-        gpuprof::collect(),
-        gpuprof::snapshot(),
-    ];
+/// Runs `scenario` with gpuprof and without, and checks that the program can see no difference.
+/// `way` is what a reader of the exit matrix calls it.
+fn played(way: &str, scenario: &str) -> (Ended, Profile) {
+    let (with, profile) = Program::new(scenario).profiled();
+    let without = Program::new(scenario).env("GPUPROF", "off").run();
+    assert_eq!(with.status, without.status, "{with:#?}");
+    assert_eq!(without.stdout, STDOUT);
+    assert_eq!(with.stdout, STDOUT);
     assert_eq!(
-        asked.map(|profile| profile.diagnostics.calls),
-        [measured; 4]
+        (with.reports(), without.reports()),
+        (1, 0),
+        "{}",
+        with.stderr
     );
-    work();
-    assert_eq!(gpuprof::collect().diagnostics.calls, 2 * measured);
-}
-
-fn fork() {
-    work();
-    // SAFETY: no other thread of this process holds a lock that the child will want.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        work();
-        std::process::exit(9);
-    }
-    assert!(child > 0, "fork: {}", io::Error::last_os_error());
-    let mut status = 0;
-    // SAFETY: the status is writable.
-    let waited = unsafe { libc::waitpid(child, &mut status, 0) };
-    assert_eq!((waited, libc::WEXITSTATUS(status)), (child, 9));
-}
-
-/// Starts the same program again in a new process.
-fn fork_and_exec() {
-    work();
-    let exe = std::env::current_exe().expect("a test has a path");
-    let child = std::process::Command::new(exe)
-        .env(support::program::SCENARIO, "asked")
-        .status();
-    assert!(child.expect("the program starts").success());
-}
-
-thread_local! {
-    /// Whether the clock stops for this thread.
-    static STOPS: Cell<bool> = const { Cell::new(false) };
-}
-
-static STOPPED: AtomicBool = AtomicBool::new(false);
-static RELEASED: AtomicBool = AtomicBool::new(false);
-
-/// A clock that blocks the threads with [`STOPS`] when they read it. A thread that makes a profile
-/// does so while it holds the window's lock.
-extern "C" fn stopping_clock() -> u64 {
-    static BEGAN: OnceLock<Instant> = OnceLock::new();
-    if STOPS.get() {
-        STOPPED.store(true, Ordering::Release);
-        while !RELEASED.load(Ordering::Acquire) {
-            thread::sleep(Duration::from_millis(1));
-        }
-    }
-    BEGAN.get_or_init(Instant::now).elapsed().as_nanos() as u64
-}
-
-/// Starts a thread that makes a profile and cannot finish before [`RELEASED`] is set.
-fn hold_the_window() {
-    thread::spawn(|| {
-        STOPS.set(true);
-        drop(gpuprof::snapshot());
-    });
-    while !STOPPED.load(Ordering::Acquire) {
-        thread::yield_now();
-    }
-}
-
-fn exit_while_a_profile_is_made(time: Duration) {
-    assert!(gpuprof::__private::drive_clock(stopping_clock));
-    // On another thread, because this thread would itself wait for these locks when it ends.
-    thread::spawn(work).join().expect("no panic");
-    hold_the_window();
-    thread::spawn(move || {
-        thread::sleep(time);
-        RELEASED.store(true, Ordering::Release);
-    });
-    std::process::exit(7);
-}
-
-/// Never called before the fork.
-#[gpu_profile(cpu)]
-fn first_in_the_child() {}
-
-/// The thread that holds the locks does not exist in the child.
-fn fork_while_a_profile_is_made() {
-    assert!(gpuprof::__private::drive_clock(stopping_clock));
-    work();
-    hold_the_window();
-    // SAFETY: the child calls nothing that needs a lock but, if it were wrong, gpuprof.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // SAFETY: the call takes a number. A child that hangs ends by it.
-        unsafe { libc::alarm(10) };
-        work();
-        first_in_the_child();
-        // SAFETY: the call takes a number and does not return.
-        unsafe { libc::_exit(9) };
-    }
-    assert!(child > 0, "fork: {}", io::Error::last_os_error());
-    let mut status = 0;
-    // SAFETY: the status is writable.
-    let waited = unsafe { libc::waitpid(child, &mut status, 0) };
-    RELEASED.store(true, Ordering::Release);
-    assert_eq!(waited, child);
+    assert_eq!(with.remarks(), [""; 0]);
     assert!(
-        libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 9,
-        "{status:#x}"
+        !with.stderr.contains('\x1b'),
+        "escape codes in a pipe: {}",
+        with.stderr
     );
+    exit_matrix::add_row(way, &with, &without, &exit_matrix::content(&profile));
+    (with, profile)
+}
+
+fn after_main_returns() {
+    let (ended, profile) = played("normal return", "return");
+    assert_eq!(ended.status.code(), Some(5));
+    assert_eq!(function(&profile, "step").calls, 3);
+    assert_eq!(gpu(&profile, "step").timed_calls, 3);
+    assert_eq!(function(&profile, "work").calls, 1);
+    assert!(
+        ended.stderr.contains("simulated device"),
+        "{}",
+        ended.stderr
+    );
+}
+
+fn after_a_panic_in_main() {
+    let (ended, profile) = played("panic in main", "panic");
+    assert_eq!(ended.status.code(), Some(101));
+    assert!(ended.stderr.contains("as planned"));
+    assert_eq!(function(&profile, "work").calls, 1);
+}
+
+fn after_exit_from_main() {
+    let (ended, profile) = played("`process::exit` from main", "exit");
+    assert_eq!(ended.status.code(), Some(7));
+    assert_eq!(gpu(&profile, "step").timed_calls, 1);
+}
+
+fn after_exit_from_another_thread() {
+    let (ended, profile) = played("`process::exit` from another thread", "exit elsewhere");
+    assert_eq!(ended.status.code(), Some(7));
+    assert_eq!(function(&profile, "work").calls, 1);
+}
+
+fn after_exit_from_inside_a_span() {
+    let (ended, profile) = played("`process::exit` inside a span", "exit inside");
+    assert_eq!(ended.status.code(), Some(7));
+    // The call that exits never ends, so only its nested call counts.
+    assert_eq!(
+        (
+            function(&profile, "leaving").calls,
+            function(&profile, "work").calls
+        ),
+        (0, 1)
+    );
+}
+
+fn after_a_panic_in_another_thread() {
+    let (ended, profile) = played("panic in another thread", "panic elsewhere");
+    assert_eq!(ended.status.code(), Some(0));
+    assert_eq!(function(&profile, "work").calls, 1);
+}
+
+fn while_other_threads_are_inside_spans() {
+    let (ended, profile) = played("exit while other threads are inside spans", "inside");
+    assert_eq!(ended.status.code(), Some(7));
+    assert_eq!(function(&profile, "waiting").calls, 0);
+    assert!(function(&profile, "work").calls > 0);
+}
+
+fn while_another_thread_holds_standard_error() {
+    let (_, profile) = played("another thread holds standard error", "locked");
+    assert_eq!(function(&profile, "work").calls, 1);
+}
+
+fn spans_in_destructors_of_thread_locals_are_counted() {
+    let (_, profile) = played("spans in destructors of thread-locals", "destructors");
+    assert_eq!(
+        function(&profile, "work").calls + profile.diagnostics.dropped,
+        3
+    );
+}
+
+fn queued_gpu_work_is_waited_for() {
+    let (_, profile) = played("exit with 0.3 s of GPU work queued", "queued");
+    let step = gpu(&profile, "step");
+    assert_eq!(step.timed_calls, 1);
+    assert!(step.times.total_ns >= 300_000_000, "{step:#?}");
+}
+
+fn the_wait_for_queued_gpu_work_is_bounded() {
+    let program = || Program::new("queued for a minute").env("GPUPROF_EXIT_WAIT", "100ms");
+    let (ended, profile) = program().profiled();
+    assert_eq!((ended.status.code(), &*ended.stdout), (Some(3), STDOUT));
+    assert!(ended.took >= Duration::from_millis(100), "{:?}", ended.took);
+    assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
+    let step = function(&profile, "step");
+    assert_eq!((step.calls, gpu(&profile, "step").timed_calls), (2, 1));
+    assert_eq!((step.untimed_calls, step.untimed.unfinished), (1, 1));
+    assert!(
+        ended.stderr.contains("1 not finished on the GPU"),
+        "{}",
+        ended.stderr
+    );
+    let without = Program::new("queued for a minute")
+        .env("GPUPROF", "off")
+        .run();
+    exit_matrix::add_row(
+        "exit with 60 s of GPU work queued, `GPUPROF_EXIT_WAIT=100ms`",
+        &ended,
+        &without,
+        &exit_matrix::content(&profile),
+    );
+}
+
+fn asking_for_the_report_changes_nothing() {
+    let (_, profile) = played("`collect()` and `snapshot()` several times before", "asked");
+    assert_eq!(function(&profile, "work").calls, 2);
+}
+
+fn a_forked_child_reports_nothing() {
+    let (_, profile) = played("a child by fork, without exec", "fork");
+    assert_eq!(function(&profile, "work").calls, 1);
+    let folder = Folder::create();
+    let path = folder.path("{pid}.json");
+    let ended = Program::new("fork")
+        .env("GPUPROF_REPORT", format!("json={}", path.display()))
+        .run();
+    assert!(ended.status.success(), "{ended:#?}");
+    assert_eq!(
+        folder.files().len(),
+        1,
+        "the parent's file alone: {:?}",
+        folder.files()
+    );
+}
+
+fn what_ends_at_once_loses_the_report_and_nothing_else() {
+    for (scenario, way, code) in [
+        ("abort", "`abort`, also by `panic = \"abort\"`", None),
+        ("exit at once", "`_exit`", Some(4)),
+    ] {
+        let with = Program::new(scenario).run();
+        let without = Program::new(scenario).env("GPUPROF", "off").run();
+        assert_eq!(
+            (with.status, &with.stdout, &with.stderr),
+            (without.status, &without.stdout, &without.stderr)
+        );
+        assert_eq!((with.status.code(), with.reports()), (code, 0));
+        exit_matrix::add_row(
+            way,
+            &with,
+            &without,
+            "lost, as documented; a checkpoint keeps it",
+        );
+    }
+}
+
+fn a_process_without_a_span_prints_nothing() {
+    let folder = Folder::create();
+    let report = format!("table,tree,json={}", folder.path("report.json").display());
+    let ended = Program::new("no span").env("GPUPROF_REPORT", report).run();
+    assert_eq!(
+        (ended.status.code(), &*ended.stdout, &*ended.stderr),
+        (Some(0), STDOUT, "")
+    );
+    assert_eq!(folder.files(), [""; 0]);
+    let without = Program::new("no span").env("GPUPROF", "off").run();
+    exit_matrix::add_row(
+        "a process in which no span ran",
+        &ended,
+        &without,
+        "none, as documented",
+    );
+}
+
+fn a_terminal_gets_colours_and_its_width() {
+    let ended = Program::new("return").run_on_terminal(80);
+    assert_eq!(
+        (ended.status.code(), ended.reports()),
+        (Some(5), 0),
+        "the head is coloured"
+    );
+    assert!(ended.stderr.contains("\x1b["), "{}", ended.stderr);
+    let plain = without_escapes(&ended.stderr);
+    assert!(
+        plain.contains("gpuprof: ") && plain.contains("step"),
+        "{plain}"
+    );
+    let widest = plain.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{plain}");
+}
+
+fn no_color_is_honoured() {
+    let ended = Program::new("return")
+        .env("NO_COLOR", "1")
+        .run_on_terminal(200);
+    assert_eq!(ended.reports(), 1);
+    assert!(!ended.stderr.contains('\x1b'), "{}", ended.stderr);
+}
+
+fn without_escapes(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let first = parts.next().unwrap_or_default();
+    let rest = parts.map(|part| part.split_once('m').expect("a colour code").1);
+    std::iter::once(first).chain(rest).collect()
+}
+
+fn while_another_thread_makes_a_profile() {
+    let (ended, profile) = Program::new("held for a second").profiled();
+    assert_eq!(ended.status.code(), Some(7), "{ended:#?}");
+    assert_eq!((ended.reports(), ended.remarks()), (1, vec![]));
+    assert_eq!(function(&profile, "work").calls, 1);
+    // If the other thread never releases the lock there is no report, and a line says so.
+    let ended = Program::new("held for ever").run();
+    assert_eq!(ended.status.code(), Some(7), "{ended:#?}");
+    let line = "gpuprof: no report: another thread held a lock on the measurements for 5s";
+    assert_eq!((ended.reports(), ended.remarks()), (0, vec![line]));
+    assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
+}
+
+fn a_forked_child_waits_for_no_thread_that_was_not_forked() {
+    let (ended, profile) = Program::new("fork while locked").profiled();
+    assert!(ended.status.success(), "{ended:#?}");
+    assert_eq!(function(&profile, "work").calls, 1);
+    assert_eq!(function(&profile, "first_in_the_child").calls, 0);
 }

@@ -2,218 +2,197 @@
 //! process as without gpuprof. Other handlers of these signals (tokio, ctrlc, signal-hook, the
 //! program itself) notice no difference.
 
-mod checks;
+mod program;
 
-use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::{io, ptr, thread};
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
 
-use cudarc::driver::CudaStream;
-use gpuprof::gpu_profile;
-use support::Gpu;
+use libc::{SIGINT, SIGTERM};
+use support::exit_matrix;
+use support::function;
+use support::program::{Ended, Folder, Program, read_profile};
 use support::suite::Module;
+use support::tests;
 
-pub(crate) const MODULE: Module =
-    Module::new(module_path!(), &[checks::TESTS]).with_program(program);
+use self::program::{GRACEFUL, GRACEFUL_STATUS};
 
-/// What a program that shuts down gracefully prints, and its exit status.
-const GRACEFUL: &str = "closed the books\n";
-const GRACEFUL_STATUS: u8 = 12;
+pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(program::run);
 
-#[gpu_profile(cpu)]
-fn work() {}
+/// Every test of this file.
+const TESTS: &[(&str, fn())] = tests![
+    both_signals_print_the_report_first,
+    without_the_setting_a_signal_ends_the_process_at_once,
+    queued_gpu_work_is_waited_for,
+    a_second_signal_ends_at_once,
+    an_exit_while_the_report_is_written_waits_for_it,
+    an_ignored_signal_stays_ignored,
+    handlers_of_others_are_left_alone,
+    ctrlc_that_requires_the_default_action_gets_an_error,
+    a_program_that_waits_for_the_signal_gets_it,
+    a_forked_child_ends_by_the_signal,
+];
 
-#[gpu_profile]
-fn step(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
-    gpu.kernel_on(stream, ns);
+/// Runs `scenario` with gpuprof on signals and without gpuprof, sends `signals`, and checks that
+/// both runs have the same exit status and stdout.
+fn signalled(way: &str, scenario: &str, signals: &[i32]) -> Ended {
+    let folder = Folder::create();
+    let path = folder.path("report.json");
+    let run = |program: Program| {
+        let running = program.start().until_ready();
+        signals.iter().for_each(|signal| running.signal(*signal));
+        running.end()
+    };
+    let program = Program::new(scenario).env("GPUPROF_SIGNALS", "on");
+    let with = run(program.env("GPUPROF_REPORT", format!("table,json={}", path.display())));
+    let without = run(Program::new(scenario).env("GPUPROF", "off"));
+    assert_eq!(with.status, without.status, "{scenario}: {with:#?}");
+    assert_eq!(with.stdout, without.stdout, "{scenario}");
+    assert_eq!((with.reports(), with.remarks()), (1, vec![]), "{with:#?}");
+    let profile = read_profile(&path, &with);
+    // Once before the signal, and again if the program survives the signal and exits by itself.
+    let calls = if with.status.signal().is_some() { 1 } else { 2 };
+    assert_eq!(function(&profile, "work").calls, calls, "{scenario}");
+    assert_eq!(folder.files(), ["report.json"]);
+    let way = format!("{way}, `GPUPROF_SIGNALS=on`");
+    exit_matrix::add_row(&way, &with, &without, &exit_matrix::content(&profile));
+    with
 }
 
-fn program(scenario: &str) -> ExitCode {
-    match scenario {
-        "none" => {
-            work();
-            wait_for_ever()
-        }
-        "queued" => {
-            queue(300_000_000);
-            wait_for_ever()
-        }
-        "queued for a minute" => {
-            queue(60_000_000_000);
-            wait_for_ever()
-        }
-        "exit meanwhile" => {
-            queue(300_000_000);
-            raise(libc::SIGTERM);
-            std::process::exit(3)
-        }
-        "ignored" => {
-            set_action(libc::SIGINT, libc::SIG_IGN);
-            work();
-            wait_for_ever()
-        }
-        "own" => {
-            work();
-            set_action(libc::SIGINT, note_signal as *const () as usize);
-            gracefully(|| CAME.load(Ordering::Acquire))
-        }
-        "tokio" => {
-            work();
-            with_tokio(true)
-        }
-        "tokio first" => with_tokio(false),
-        "ctrlc" => {
-            work();
-            ctrlc::set_handler(|| CAME.store(true, Ordering::Release)).expect("a handler");
-            gracefully(|| CAME.load(Ordering::Acquire))
-        }
-        "ctrlc first" => {
-            ctrlc::try_set_handler(|| CAME.store(true, Ordering::Release)).expect("a handler");
-            work();
-            gracefully(|| CAME.load(Ordering::Acquire))
-        }
-        "ctrlc insists" => {
-            work();
-            let refused = ctrlc::try_set_handler(|| ());
-            assert!(matches!(refused, Err(ctrlc::Error::MultipleHandlers)));
-            finish()
-        }
-        "signal-hook" => {
-            work();
-            with_signal_hook()
-        }
-        "signal-hook first" => {
-            let came = flag();
-            work();
-            gracefully(|| came.load(Ordering::Acquire))
-        }
-        "sigwait" => wait_for_the_signal_itself(),
-        "forked" => fork_and_end_the_child(),
-        _ => panic!("no scenario {scenario}"),
+fn both_signals_print_the_report_first() {
+    for (signal, name) in [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")] {
+        let ended = signalled(name, "none", &[signal]);
+        assert_eq!(ended.status.signal(), Some(signal));
     }
 }
 
-fn wait_for_ever() -> ! {
-    support::program::ready();
-    loop {
-        thread::park();
-    }
+fn without_the_setting_a_signal_ends_the_process_at_once() {
+    let run = |variable: &str, value: &str| {
+        let program = Program::new("queued").env(variable, value);
+        let running = program.start().until_ready();
+        running.signal(SIGINT);
+        running.end()
+    };
+    let with = run("GPUPROF_SIGNALS", "off");
+    let without = run("GPUPROF", "off");
+    assert_eq!((with.status.signal(), &*with.stderr), (Some(SIGINT), ""));
+    assert_eq!(with.status, without.status);
+    let report = "lost, as documented; a checkpoint keeps it";
+    exit_matrix::add_row("SIGINT, by default", &with, &without, report);
 }
 
-/// Queues GPU work of `ns` and makes one call of [`work`].
-fn queue(ns: u64) {
-    let gpu = Gpu::new(
-        simcuda::install().expect("the simulated driver is built"),
-        0,
+fn queued_gpu_work_is_waited_for() {
+    let ended = signalled(
+        "SIGTERM with 0.3 s of GPU work queued",
+        "queued",
+        &[SIGTERM],
     );
-    work();
-    step(&gpu, &gpu.stream, ns);
-    // Dropping it would wait for the GPU.
-    std::mem::forget(gpu);
+    assert_eq!(ended.status.signal(), Some(SIGTERM));
+    assert!(
+        ended.stderr.contains("GPU-timed all 1 calls"),
+        "{}",
+        ended.stderr
+    );
 }
 
-static CAME: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn note_signal(_: i32) {
-    CAME.store(true, Ordering::Release);
-}
-
-fn gracefully(came: impl Fn() -> bool) -> ExitCode {
-    support::program::ready();
-    support::until(came);
-    finish()
-}
-
-fn finish() -> ExitCode {
-    work();
-    print!("{GRACEFUL}");
-    ExitCode::from(GRACEFUL_STATUS)
-}
-
-fn with_tokio(ran: bool) -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("a runtime");
-    runtime.block_on(async {
-        let mut interrupt = Box::pin(tokio::signal::ctrl_c());
-        // The first poll installs tokio's handler.
-        let polled = std::future::poll_fn(|context| {
-            std::task::Poll::Ready(interrupt.as_mut().poll(context).is_pending())
-        });
-        assert!(polled.await);
-        if !ran {
-            work();
-        }
-        support::program::ready();
-        interrupt.await.expect("a signal");
-    });
-    finish()
-}
-
-fn flag() -> Arc<AtomicBool> {
-    let came = Arc::new(AtomicBool::new(false));
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&came)).expect("a handler");
-    }
-    came
-}
-
-fn with_signal_hook() -> ExitCode {
-    let came = flag();
-    gracefully(|| came.load(Ordering::Acquire))
-}
-
-/// What daemons do: block the signal in every thread of the program and take it with `sigwait`.
-fn wait_for_the_signal_itself() -> ExitCode {
-    // gpuprof's threads start before the signal is blocked.
-    queue(1_000);
-    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: the pointer is to memory of a set's size, which the call initializes.
-    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    // SAFETY: as above; the set is initialized.
-    unsafe { libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM) };
-    // SAFETY: the set is initialized.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), ptr::null_mut()) };
-    support::program::ready();
-    // The signal arrives during this sleep: a thread that has not blocked it would receive it.
-    thread::sleep(std::time::Duration::from_millis(200));
-    let mut came = 0;
-    // SAFETY: the set is initialized and the number can be written.
-    let status = unsafe { libc::sigwait(set.as_ptr(), &mut came) };
-    assert_eq!((status, came), (0, libc::SIGTERM));
-    finish()
-}
-
-fn fork_and_end_the_child() -> ExitCode {
-    work();
-    // SAFETY: the child only waits.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        loop {
-            thread::park();
+fn a_second_signal_ends_at_once() {
+    for second in [SIGINT, SIGTERM] {
+        let run = |variable: &str, value: &str| {
+            let program = Program::new("queued for a minute").env("GPUPROF_EXIT_WAIT", "60s");
+            let running = program.env(variable, value).start().until_ready();
+            running.signal(SIGINT);
+            // The program must receive the first signal before the second: pending signals have no
+            // order.
+            std::thread::sleep(Duration::from_millis(100));
+            running
+        };
+        let running = run("GPUPROF_SIGNALS", "on");
+        running.signal(second);
+        let with = running.end();
+        assert_eq!((with.status.signal(), &*with.stderr), (Some(second), ""));
+        assert!(with.took < Duration::from_secs(50), "{:?}", with.took);
+        if second == SIGINT {
+            let without = run("GPUPROF", "off").end();
+            let report = "lost: who sends a second signal does not wait";
+            exit_matrix::add_row(
+                "SIGINT twice, `GPUPROF_SIGNALS=on`",
+                &with,
+                &without,
+                report,
+            );
         }
     }
-    assert!(child > 0, "fork: {}", io::Error::last_os_error());
-    // SAFETY: the child is not waited for yet, so the number is its own.
-    unsafe { libc::kill(child, libc::SIGTERM) };
-    let mut status = 0;
-    // SAFETY: the status can be written.
-    unsafe { libc::waitpid(child, &mut status, 0) };
-    assert!(libc::WIFSIGNALED(status), "{status}");
-    assert_eq!(libc::WTERMSIG(status), libc::SIGTERM);
-    support::program::ready();
-    finish()
 }
 
-fn raise(signal: i32) {
-    // SAFETY: a signal number.
-    unsafe { libc::raise(signal) };
+fn an_exit_while_the_report_is_written_waits_for_it() {
+    let (ended, profile) = Program::new("exit meanwhile")
+        .env("GPUPROF_SIGNALS", "on")
+        .profiled();
+    let (status, signal) = (ended.status.code(), ended.status.signal());
+    assert!(
+        status == Some(3) || signal == Some(SIGTERM),
+        "{:?}",
+        ended.status
+    );
+    assert_eq!(ended.reports(), 1);
+    assert_eq!(
+        profile.diagnostics.timed_calls, 1,
+        "{:#?}",
+        profile.diagnostics
+    );
+    let way = "SIGTERM and `process::exit` at once, `GPUPROF_SIGNALS=on`";
+    exit_matrix::add_row_without_comparison(way, &ended, &exit_matrix::content(&profile));
 }
 
-fn set_action(signal: i32, action: usize) {
-    // SAFETY: one of the system's own actions, or a handler that stores into an atomic.
-    unsafe { libc::signal(signal, action) };
+fn an_ignored_signal_stays_ignored() {
+    let way = "SIGINT ignored (nohup), then SIGTERM";
+    let ended = signalled(way, "ignored", &[SIGINT, SIGTERM]);
+    assert_eq!(ended.status.signal(), Some(SIGTERM));
+}
+
+fn handlers_of_others_are_left_alone() {
+    for (scenario, way) in [
+        ("own", "SIGINT with a handler of the program's own"),
+        ("tokio", "SIGINT beside tokio's `ctrl_c`"),
+        ("tokio first", "SIGINT beside tokio's `ctrl_c`, set first"),
+        ("ctrlc", "SIGINT beside `ctrlc`"),
+        ("ctrlc first", "SIGINT beside `ctrlc`, set first"),
+        ("signal-hook", "SIGINT beside `signal-hook`"),
+        (
+            "signal-hook first",
+            "SIGINT beside `signal-hook`, set first",
+        ),
+    ] {
+        gracefully(way, scenario, SIGINT);
+    }
+}
+
+fn gracefully(way: &str, scenario: &str, signal: i32) {
+    let ended = signalled(way, scenario, &[signal]);
+    let graceful = (Some(i32::from(GRACEFUL_STATUS)), GRACEFUL.as_bytes());
+    assert_eq!(
+        (ended.status.code(), &*ended.stdout),
+        graceful,
+        "{scenario}: {ended:#?}"
+    );
+}
+
+/// A limit that docs/settings.md states: a program that requires SIG_DFL finds a handler already
+/// installed.
+fn ctrlc_that_requires_the_default_action_gets_an_error() {
+    let ended = Program::new("ctrlc insists")
+        .env("GPUPROF_SIGNALS", "on")
+        .run();
+    assert_eq!(
+        ended.status.code(),
+        Some(i32::from(GRACEFUL_STATUS)),
+        "{ended:#?}"
+    );
+}
+
+fn a_program_that_waits_for_the_signal_gets_it() {
+    gracefully("SIGTERM taken with `sigwait`", "sigwait", SIGTERM);
+}
+
+fn a_forked_child_ends_by_the_signal() {
+    gracefully("SIGTERM to a forked child", "forked", 0);
 }

@@ -2,77 +2,231 @@
 //! contains control characters, terminal escapes, line breaks, quotes, markup, direction marks, or
 //! a megabyte of text.
 
-mod checks;
+mod program;
 
-use std::process::ExitCode;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
 
-use gpuprof::gpu_profile;
+use support::function;
+use support::program::{Ended, Folder, Program, read_profile};
 use support::suite::Module;
+use support::tests;
+
+use self::program::EVIL;
 
 pub(crate) const MODULE: Module =
-    Module::new(module_path!(), &[checks::TESTS, checks::NVTX_TESTS]).with_program(program);
+    Module::new(module_path!(), &[TESTS, NVTX_TESTS]).with_program(program::run);
 
-/// Clears the screen, sets the title, forges a report, turns its direction, hides. (A NUL does not
-/// compile.)
-const EVIL: &str = "a\x1b[2J\x1b]0;t\x07\r\ngpuprof: forged · wall 1 s\
-    \u{202e}\u{9b}31m\u{200b}\u{e0041}\"'<b>&\\z";
+/// Every test of this file.
+const TESTS: &[(&str, fn())] = tests![
+    names_do_no_harm_in_table_and_tree,
+    names_stand_whole_in_the_json,
+    a_program_may_be_called_anything,
+    a_path_may_hold_anything,
+    messages_stay_one_short_line,
+    a_megabyte_does_no_harm,
+];
 
-#[gpu_profile(
-    cpu,
-    name = "a\x1b[2J\x1b]0;t\x07\r\ngpuprof: forged · wall 1 s\
-        \u{202e}\u{9b}31m\u{200b}\u{e0041}\"'<b>&\\z",
-    category = "\x1b[2J\u{202e}c"
-)]
-fn evil() {}
+/// Tests that need NVTX.
+#[cfg(feature = "nvtx")]
+const NVTX_TESTS: &[(&str, fn())] = tests![names_do_no_harm_in_nvtx_tools];
+#[cfg(not(feature = "nvtx"))]
+const NVTX_TESTS: &[(&str, fn())] = &[];
 
-#[gpu_profile(name = "no\x1b[2J\nstream\u{2028}")]
-fn without_a_stream() {}
+/// The largest size in bytes of a message in which every character of a value is escaped.
+const SHORT: usize = 1_500;
 
-#[gpu_profile(cpu, name = "never\x1b[2J\ncalled\u{2029}")]
-#[expect(dead_code, reason = "the report lists what never ran")]
-fn never_called() {}
-
-#[gpu_profile(cpu, name = "awaited\x1b[2J\n\u{feff}")]
-async fn awaited() {}
-
-fn program(scenario: &str) -> ExitCode {
-    match scenario {
-        "names" => {}
-        // Set by the program itself, because Linux does not pass such long variables to a new
-        // process.
-        "megabyte" => set_megabytes(),
-        _ => panic!("no scenario {scenario}"),
-    }
-    evil();
-    without_a_stream();
-    let mut future = std::pin::pin!(awaited());
-    let waker = std::task::Waker::noop();
-    let polled = future
-        .as_mut()
-        .poll(&mut std::task::Context::from_waker(waker));
-    assert!(polled.is_ready());
-    ExitCode::SUCCESS
+/// [`EVIL`] without the words by which the tests recognize the first line of a report.
+fn unlike_a_head() -> String {
+    EVIL.replace(" · wall", "")
 }
 
-fn set_megabytes() {
-    let text = format!(
-        "{}{}",
-        checks::unlike_a_head(),
-        "x\u{301}\x1b".repeat(1 << 18)
+/// Whether a terminal, a log viewer or a reader would do anything else with it than show it.
+fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// Checks standard error: no harmful character, and no line that a name forged.
+fn assert_harmless(text: &str) {
+    let harmful = text.chars().find(|c| *c != '\n' && is_harmful(*c));
+    assert_eq!(harmful, None, "{text}");
+    // The forged report in the name must not start a line.
+    assert!(!text.contains("\ngpuprof: forged"), "{text}");
+}
+
+fn run(program: Program) -> Ended {
+    let ended = program.run();
+    assert!(ended.status.success(), "{ended:#?}");
+    assert_harmless(&ended.stderr);
+    ended
+}
+
+fn names_do_no_harm_in_table_and_tree() {
+    let names = Program::new("names").env("GPUPROF_REPORT", "table,tree");
+    // The filter selects the functions of this file, so that the list of functions never called is
+    // short.
+    let ended = run(names.env("GPUPROF_FILTER", r"\x1b"));
+    assert_eq!((ended.reports(), ended.remarks()), (2, vec![]));
+    // The name is escaped in full wherever it is shown.
+    let evil = concat!(
+        r"a\u{1b}[2J\u{1b}]0;t\u{7}\r\ngpuprof: forged · wall 1 s",
+        r"\u{202e}\u{9b}31m\u{200b}\u{e0041}",
+        r#""'<b>&\z"#
     );
-    for variable in [
-        "GPUPROF_REPORT",
-        "GPUPROF_SORT",
-        "GPUPROF_FILTER",
-        "GPUPROF_x",
+    assert_eq!(ended.stderr.matches(evil).count(), 2, "{}", ended.stderr);
+    for (name, most) in [
+        (r"no\u{1b}[2J\nstream\u{2028}", 4),
+        (r"never\u{1b}[2J\ncalled\u{2029}", 2),
+        (r"awaited\u{1b}[2J\n\u{feff}", 4),
     ] {
-        let (name, value) = match variable {
-            "GPUPROF_REPORT" => (variable.to_owned(), format!("table,tree,json=/{text}")),
-            "GPUPROF_x" => (format!("GPUPROF_{text}").replace('=', ""), "on".to_owned()),
-            "GPUPROF_FILTER" => (variable.to_owned(), format!("(({text}")),
-            _ => (variable.to_owned(), text.clone()),
-        };
-        // SAFETY: this process has no other thread yet.
-        unsafe { std::env::set_var(name, value) };
+        assert_eq!(
+            ended.stderr.matches(name).count(),
+            most,
+            "{name}: {}",
+            ended.stderr
+        );
     }
+    // On a terminal the only escape sequences are gpuprof's own colours.
+    let ended = Program::new("names").run_on_terminal(100);
+    let escapes = ended.stderr.split('\x1b').skip(1);
+    for escape in escapes {
+        let code = escape
+            .strip_prefix('[')
+            .and_then(|code| code.split_once('m'));
+        let is_color =
+            code.is_some_and(|(code, _)| code.bytes().all(|b| b.is_ascii_digit() || b == b';'));
+        assert!(is_color, "{:?}", ended.stderr);
+    }
+    assert_harmless(&ended.stderr.replace("\r\n", "\n").replace('\x1b', ""));
+}
+
+fn names_stand_whole_in_the_json() {
+    let folder = Folder::create();
+    let path = folder.path("report.json");
+    let report = format!("json={}", path.display());
+    let ended = run(Program::new("names").env("GPUPROF_REPORT", report));
+    assert_harmless(&fs::read_to_string(&path).expect("UTF-8"));
+    let profile = read_profile(&path, &ended);
+    assert_eq!(function(&profile, EVIL).calls, 1);
+}
+
+#[cfg(feature = "nvtx")]
+fn names_do_no_harm_in_nvtx_tools() {
+    let (ended, calls) = Program::new("names").recorded();
+    assert!(ended.status.success(), "{ended:#?}");
+    let names: Vec<String> = calls.iter().filter_map(|call| call.name.clone()).collect();
+    assert!(
+        names.iter().any(|name| name.ends_with(r"<b>&\z")),
+        "{names:#?}"
+    );
+    assert!(
+        names.iter().any(|name| name == r"\u{1b}[2J\u{202e}c"),
+        "{names:#?}"
+    );
+    assert!(
+        !names.iter().any(|name| name.chars().any(is_harmful)),
+        "{names:#?}"
+    );
+}
+
+/// The same program under another name.
+fn called(folder: &Folder, name: &str) -> Program {
+    let path = folder.path(name);
+    let exe = std::env::current_exe().expect("a test has a path");
+    if fs::hard_link(&exe, &path).is_err() {
+        fs::copy(&exe, &path).expect("copied");
+    }
+    Program::at(&path).scenario("names")
+}
+
+fn a_program_may_be_called_anything() {
+    let folder = Folder::create();
+    for name in [
+        "\x1b[2J\r\ngpuprof: forged\u{202e}\u{9b}31m",
+        "{pid}{exe}",
+        "-",
+        &"y".repeat(255),
+    ] {
+        let ended = run(called(&folder, name));
+        assert_eq!(ended.reports(), 1, "{}", ended.stderr);
+        let reports = Folder::create();
+        let report = format!("json={}", reports.path("of-{exe}").display());
+        let ended =
+            run(called(&folder, &format!("{}z", &name[..name.len() - 1]))
+                .env("GPUPROF_REPORT", report));
+        // The longest file name is 255 bytes.
+        let fits = name.len() + 3 <= 255;
+        assert_eq!(reports.files().len(), usize::from(fits), "{ended:#?}");
+        assert_eq!(
+            ended.remarks().len(),
+            usize::from(!fits),
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
+fn a_path_may_hold_anything() {
+    let folder = Folder::create();
+    let name = "a\x1b[2J\r\ngpuprof: forged\u{202e}\u{9b}31m\"'<b>&\\.json";
+    let report = |path: &Path| format!("json={}", path.display());
+    let ended = run(Program::new("names").env("GPUPROF_REPORT", report(&folder.path(name))));
+    assert_eq!(
+        (ended.stderr.as_str(), folder.files()),
+        ("", vec![name.to_owned()])
+    );
+    let nowhere = folder.path("nowhere").join(name);
+    let ended = run(Program::new("names").env("GPUPROF_REPORT", report(&nowhere)));
+    let [remark] = ended.remarks()[..] else {
+        panic!("{}", ended.stderr)
+    };
+    assert!(
+        remark.contains(r"\u{1b}[2J\r\n") && remark.len() < 500,
+        "{remark}"
+    );
+}
+
+fn messages_stay_one_short_line() {
+    let long = format!("{}{}", unlike_a_head(), "\x1b[2J\n".repeat(20_000));
+    for (variable, value) in [
+        ("GPUPROF", long.clone()),
+        ("GPUPROF_REPORT", long.clone()),
+        ("GPUPROF_REPORT", format!("json=/{long}")),
+        ("GPUPROF_SORT", long.clone()),
+        ("GPUPROF_LIMIT", long.clone()),
+        ("GPUPROF_FILTER", format!("({long}")),
+        (
+            "GPUPROF_FILTER",
+            format!("^{}$", "x\u{202e}".repeat(20_000)),
+        ),
+        ("GPUPROF_SAMPLE", long.clone()),
+        ("GPUPROF_EXIT_WAIT", long.clone()),
+        ("GPUPROF_SIGNALS", long.clone()),
+        ("GPUPROF_CHECKPOINT", long.clone()),
+        ("GPUPROF_\x1b[2J\ngpuprof: forged\u{202e}", long.clone()),
+    ] {
+        let ended = run(Program::new("names").env(variable, &value));
+        let [remark] = ended.remarks()[..] else {
+            panic!("{variable}: {}", ended.stderr)
+        };
+        assert!(remark.len() < SHORT, "{variable}: {remark}");
+    }
+}
+
+fn a_megabyte_does_no_harm() {
+    let ended = run(Program::new("megabyte"));
+    // One line each for the unknown variable, the sort order, the filter and the path.
+    assert_eq!(ended.remarks().len(), 4, "{}", ended.stderr);
+    assert!(ended.remarks().iter().all(|remark| remark.len() < SHORT));
+    assert_eq!(ended.reports(), 2);
+    assert!(ended.took < Duration::from_secs(30), "{:?}", ended.took);
 }

@@ -1,9 +1,9 @@
 //! Promise: settings, report files, findings and printed text are as documented.
 
 mod examples;
-mod files;
 mod findings;
 mod hostile_text;
+mod report_files;
 mod settings;
 mod throttling;
 
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     support::suite::run(&[
         examples::MODULE,
-        files::MODULE,
+        report_files::MODULE,
         findings::MODULE,
         hostile_text::MODULE,
         settings::MODULE,

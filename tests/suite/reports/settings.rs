@@ -1,93 +1,347 @@
 //! Promise: every environment variable does what the documentation says; an invalid value
 //! prints one line and never ends the program.
 
-mod checks;
-mod wrong;
+mod program;
+mod wrong_values;
 
-use std::process::ExitCode;
-use std::sync::Arc;
+use std::ffi::OsStr;
+use std::time::Duration;
 
-use cudarc::driver::CudaStream;
-use gpuprof::gpu_profile;
+use serde_json::Value;
+use support::profile_lookups::local_name;
+use support::program::{Ended, Folder, Program, read_profile};
 use support::suite::Module;
-use support::{World, world};
+use support::tests;
+use support::{cpu_times, function, gpu_times, one_in};
+
+use self::program::STDOUT;
 
 pub(crate) const MODULE: Module =
-    Module::new(module_path!(), &[checks::TESTS, wrong::TESTS]).with_program(program);
+    Module::new(module_path!(), &[TESTS, wrong_values::TESTS]).with_program(program::run);
 
-const STDOUT: &str = "done\n";
+/// Every test of this file.
+const TESTS: &[(&str, fn())] = tests![
+    without_settings_there_is_the_table,
+    off_and_nvtx_measure_nothing,
+    outputs_are_a_list,
+    paths_are_filled_in,
+    ranks_come_from_the_launcher,
+    the_json_holds_to_its_schema,
+    rows_are_sorted_as_asked,
+    cut_rows_are_summed_in_one,
+    what_the_filter_leaves_out_is_nowhere,
+    one_call_in_so_many_is_timed,
+    the_wait_at_exit_is_as_long_as_asked,
+    a_default_stream_may_come_before_everything_else,
+    only_scheduled_steps_are_reported,
+    an_exit_within_active_steps_counts_their_time_once,
+];
 
-#[gpu_profile(name = "conv/forward")]
-fn forward(w: &World, stream: &Arc<CudaStream>) {
-    w.gpu.kernel_on(stream, 10_000);
-    w.cpu(2_000);
+/// Runs the program and checks that it did its work.
+fn run(program: Program) -> Ended {
+    let ended = program.run();
+    assert!(ended.status.success(), "{ended:#?}");
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), STDOUT);
+    ended
 }
 
-#[gpu_profile(name = "conv/backward")]
-fn backward(w: &World, stream: &Arc<CudaStream>) {
-    w.gpu.kernel_on(stream, 30_000);
-    w.cpu(500);
+fn work(variable: &str, value: impl AsRef<OsStr>) -> Ended {
+    run(Program::new("work").env(variable, value))
 }
 
-#[gpu_profile]
-fn pool(w: &World, stream: &Arc<CudaStream>) {
-    w.gpu.kernel_on(stream, 35_000);
-    w.cpu(20_000);
+/// The names of the table's rows, and the rows.
+fn rows(ended: &Ended) -> Vec<(&str, &str)> {
+    let table = ended
+        .stderr
+        .lines()
+        .skip_while(|line| !line.trim().starts_with("function "));
+    let rows = table.skip(1).take_while(|line| !line.is_empty());
+    rows.map(|row| (row.split_whitespace().next().unwrap_or_default(), row))
+        .collect()
 }
 
-#[gpu_profile(name = "inherits")]
-fn without_a_stream(w: &World) {
-    w.gpu.kernel(1_000);
+fn names(ended: &Ended) -> Vec<&str> {
+    rows(ended)
+        .into_iter()
+        .map(|(name, _)| local_name(name))
+        .collect()
 }
 
-#[gpu_profile(cpu)]
-fn load(w: &World) {
-    w.cpu(3_000);
+fn without_settings_there_is_the_table() {
+    let ended = run(Program::new("work"));
+    assert_eq!((ended.reports(), ended.remarks()), (1, vec![]));
+    assert_eq!(
+        names(&ended),
+        ["conv/backward", "conv/forward", "pool", "load"]
+    );
+    assert_eq!(work("GPUPROF", "on").reports(), 1);
 }
 
-fn program(scenario: &str) -> ExitCode {
-    let w = world();
-    let stream = &w.gpu.stream;
-    match scenario {
-        // Every sort order gives a different row order; the stream is never idle, so each event
-        // pair measures only its kernel.
-        "work" => {
-            (0..2).for_each(|_| backward(&w, stream));
-            (0..4).for_each(|_| forward(&w, stream));
-            pool(&w, stream);
-            (0..8).for_each(|_| load(&w));
-        }
-        // `with_stream` is the first gpuprof call in this process.
-        "default-stream" => gpuprof::with_stream(stream, || {
-            (0..10).for_each(|_| without_a_stream(&w));
-        }),
-        "many" => (0..400).for_each(|_| forward(&w, stream)),
-        "steps" => run_seven_steps(&w, stream),
-        "exit in a step" => {
-            run_seven_steps(&w, stream);
-            w.cpu(3_000);
-            print!("{STDOUT}");
-            std::process::exit(0);
-        }
-        // The virtual clock stands still at the end, so that the kernel never finishes.
-        "queued" => {
-            forward(&w, stream);
-            print!("{STDOUT}");
-            std::process::exit(0);
-        }
-        _ => panic!("no scenario {scenario}"),
+fn off_and_nvtx_measure_nothing() {
+    for mode in ["off", "nvtx"] {
+        let folder = Folder::create();
+        let report = format!("table,tree,json={}", folder.path("report.json").display());
+        let ended = run(Program::new("work")
+            .env("GPUPROF", mode)
+            .env("GPUPROF_REPORT", report));
+        // A build without NVTX says so, because the user would see no ranges.
+        let remark = match (mode, cfg!(feature = "nvtx")) {
+            ("nvtx", false) => {
+                "gpuprof: GPUPROF=nvtx has no effect: gpuprof is built without its feature nvtx\n"
+            }
+            _ => "",
+        };
+        assert_eq!(ended.stderr, remark, "{mode}");
+        assert_eq!(folder.files(), [""; 0], "{mode}");
     }
-    stream.synchronize().expect("synchronize");
-    print!("{STDOUT}");
-    ExitCode::SUCCESS
 }
 
-/// Each step takes 10,000 ns: its call begins with the launch of the kernel, and the step waits for
-/// the kernel's end.
-fn run_seven_steps(w: &World, stream: &Arc<CudaStream>) {
-    (0..7).for_each(|_| {
-        forward(w, stream);
-        stream.synchronize().expect("synchronize");
-        gpuprof::step();
-    });
+fn outputs_are_a_list() {
+    let is_table = |ended: &Ended| ended.stderr.contains("\nfunction ");
+    let is_tree = |ended: &Ended| ended.stderr.contains("\ncall tree ");
+    for (value, table, tree) in [
+        ("table", true, false),
+        ("tree", false, true),
+        ("tree,table", true, true),
+        ("none", false, false),
+    ] {
+        let ended = work("GPUPROF_REPORT", value);
+        assert_eq!(
+            (is_table(&ended), is_tree(&ended)),
+            (table, tree),
+            "{value}: {}",
+            ended.stderr
+        );
+        assert_eq!(ended.reports(), usize::from(table) + usize::from(tree));
+    }
+    let folder = Folder::create();
+    let (a, b) = (folder.path("a.json"), folder.path("b.json"));
+    let ended = work(
+        "GPUPROF_REPORT",
+        format!("json={}, json={}", a.display(), b.display()),
+    );
+    assert_eq!(ended.stderr, "");
+    assert_eq!(read_profile(&a, &ended), read_profile(&b, &ended));
+}
+
+fn paths_are_filled_in() {
+    let folder = Folder::create();
+    let report = format!("json={}", folder.path("{exe}-{rank}-{pid}.json").display());
+    let ended = run(Program::new("work")
+        .env("GPUPROF_REPORT", &report)
+        .env("RANK", "3"));
+    let [file] = &folder.files()[..] else {
+        panic!("{:?}", folder.files())
+    };
+    let profile = read_profile(&folder.path(file), &ended);
+    assert_eq!(*file, format!("{}-3-{}.json", profile.program, profile.pid));
+    let exe = std::env::current_exe().expect("a test has a path");
+    assert_eq!(exe.file_name(), Some(OsStr::new(&profile.program)));
+
+    let folder = Folder::create();
+    work(
+        "GPUPROF_REPORT",
+        format!("json={}", folder.path("{rank}.json").display()),
+    );
+    assert_eq!(folder.files(), ["0.json"]);
+}
+
+fn ranks_come_from_the_launcher() {
+    let rank = |variables: &[(&str, &str)]| {
+        let program = variables
+            .iter()
+            .fold(Program::new("work"), |program, (name, value)| {
+                program.env(name, value)
+            });
+        let (ended, profile) = program.profiled();
+        let told = profile.rank.is_none_or(|rank| {
+            ended
+                .stderr
+                .contains(&format!("rank {rank} on {}", profile.host))
+        });
+        assert!(told, "{}", ended.stderr);
+        profile.rank
+    };
+    assert_eq!(rank(&[]), None);
+    for name in ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"] {
+        assert_eq!(rank(&[(name, "12")]), Some(12), "{name}");
+        assert_eq!(rank(&[(name, "first")]), None, "{name}");
+    }
+    assert_eq!(
+        rank(&[
+            ("SLURM_PROCID", "4"),
+            ("PMI_RANK", "3"),
+            ("OMPI_COMM_WORLD_RANK", "2"),
+            ("RANK", "1")
+        ]),
+        Some(1)
+    );
+}
+
+fn validate(text: &str) {
+    let schema = include_str!("../../../gpuprof-report/schema/profile-1.schema.json");
+    let schema: Value = serde_json::from_str(schema).expect("the schema is JSON");
+    let validator = jsonschema::draft202012::new(&schema).expect("the schema is valid");
+    let document: Value =
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let errors: Vec<String> = validator
+        .iter_errors(&document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+fn the_json_holds_to_its_schema() {
+    let folder = Folder::create();
+    let path = folder.path("report.json");
+    for (variable, value) in [
+        ("GPUPROF", "on"),
+        ("GPUPROF_SAMPLE", "2"),
+        ("GPUPROF_FILTER", "load"),
+        ("GPUPROF_SCHEDULE", "0,0,1"),
+        ("RANK", "1"),
+    ] {
+        let report = format!("json={}", path.display());
+        let ended = run(Program::new("work")
+            .env("GPUPROF_REPORT", report)
+            .env(variable, value));
+        validate(
+            &std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{error}: {ended:#?}")),
+        );
+    }
+    let profile = {
+        let (_, profile) = Program::new("work").profiled();
+        profile
+    };
+    assert_eq!(profile.schema, "gpuprof.profile/1");
+    assert_eq!(gpu_times(&profile, "conv/backward"), (2, 60_000, 60_000));
+    assert_eq!(gpu_times(&profile, "conv/forward"), (4, 40_000, 40_000));
+    assert_eq!(gpu_times(&profile, "pool"), (1, 35_000, 35_000));
+    assert_eq!(cpu_times(&profile, "load"), (8, 24_000, 24_000));
+}
+
+fn rows_are_sorted_as_asked() {
+    let (forward, backward) = ("conv/forward", "conv/backward");
+    for (value, wanted) in [
+        ("gpu", [backward, forward, "pool", "load"]),
+        ("cpu", ["load", "pool", forward, backward]),
+        ("calls", ["load", forward, backward, "pool"]),
+        ("max", ["pool", backward, forward, "load"]),
+        ("name", [backward, forward, "load", "pool"]),
+    ] {
+        assert_eq!(names(&work("GPUPROF_SORT", value)), wanted, "{value}");
+    }
+}
+
+fn cut_rows_are_summed_in_one() {
+    let ended = work("GPUPROF_LIMIT", "1");
+    assert_eq!(names(&ended), ["conv/backward", "…"]);
+    // Calls, GPU self and CPU total of the three rows that were cut.
+    let others: Vec<&str> = rows(&ended)[1].1.split_whitespace().collect();
+    assert_eq!(
+        others[..5],
+        ["…", "3", "others", "13", "75.0"],
+        "{}",
+        ended.stderr
+    );
+    assert!(others.contains(&"52.0"), "{}", ended.stderr);
+    for all in ["0", "4", "1000"] {
+        assert_eq!(names(&work("GPUPROF_LIMIT", all)).len(), 4, "{all}");
+    }
+}
+
+fn what_the_filter_leaves_out_is_nowhere() {
+    let (ended, profile) = Program::new("work")
+        .env("GPUPROF_FILTER", "^conv/(for|back)ward$")
+        .profiled();
+    let measured: Vec<&str> = profile
+        .functions
+        .iter()
+        .map(|function| &*function.name)
+        .collect();
+    assert_eq!(measured, ["conv/backward", "conv/forward"]);
+    assert_eq!((profile.tree.len(), profile.diagnostics.calls), (2, 6));
+    assert!(
+        !ended.stderr.contains("pool") && !ended.stderr.contains("load"),
+        "{}",
+        ended.stderr
+    );
+    // Nothing matches: there is no report, but a line says why, because a typing error is likely.
+    let nothing = work("GPUPROF_FILTER", "no such function").stderr;
+    assert!(
+        nothing.starts_with("gpuprof: the filter \"no such function\" matches none of the "),
+        "{nothing}"
+    );
+    assert_eq!(nothing.lines().count(), 1, "{nothing}");
+}
+
+fn one_call_in_so_many_is_timed() {
+    let (ended, profile) = Program::new("many").env("GPUPROF_SAMPLE", "4").profiled();
+    let forward = function(&profile, "conv/forward");
+    let (timed, _, _) = gpu_times(&profile, "conv/forward");
+    assert_eq!(
+        (
+            profile.diagnostics.sampling,
+            forward.calls,
+            timed + forward.untimed.sampled_out
+        ),
+        (one_in(4), 400, 400)
+    );
+    // A quarter of the calls, plus or minus seven standard deviations.
+    assert!((40..160).contains(&timed), "{timed}");
+    assert!(
+        ended.stderr.contains("left out by sampling"),
+        "{}",
+        ended.stderr
+    );
+}
+
+fn the_wait_at_exit_is_as_long_as_asked() {
+    for (value, least) in [("0s", 0), ("300ms", 300)] {
+        let (ended, profile) = Program::new("queued")
+            .env("GPUPROF_EXIT_WAIT", value)
+            .profiled();
+        let least = Duration::from_millis(least);
+        assert!(
+            least <= ended.took && ended.took < Duration::from_secs(30),
+            "{value}: {:?}",
+            ended.took
+        );
+        assert_eq!(function(&profile, "conv/forward").untimed.unfinished, 1);
+    }
+}
+
+fn a_default_stream_may_come_before_everything_else() {
+    let (_, profile) = Program::new("default-stream").profiled();
+    assert_eq!(gpu_times(&profile, "inherits").0, 10);
+}
+
+fn only_scheduled_steps_are_reported() {
+    let ended = run(Program::new("steps").env("GPUPROF_SCHEDULE", "1,1,2"));
+    // Steps 3, 4 and 7 of 7.
+    let calls = rows(&ended)[0].1.split_whitespace().nth(1);
+    assert_eq!(calls, Some("3"), "{}", ended.stderr);
+    let line = "schedule 1,1,2: these are 3 of 7 steps, in 2 cycles";
+    assert!(ended.stderr.contains(line), "{}", ended.stderr);
+}
+
+fn an_exit_within_active_steps_counts_their_time_once() {
+    for (schedule, steps, wall_ns) in [
+        // Only the warm-up is omitted; 3,000 ns pass after the last step.
+        ("0,1,100", 6, 6 * 10_000 + 3_000),
+        // A completed cycle and one in progress.
+        ("0,1,3", 5, 5 * 10_000 + 3_000),
+        // The process ends in a pause.
+        ("0,0,7,1", 7, 7 * 10_000),
+    ] {
+        let (_, profile) = Program::new("exit in a step")
+            .env("GPUPROF_SCHEDULE", schedule)
+            .profiled();
+        let told = profile.schedule.expect("there is a schedule");
+        assert_eq!(
+            (told.measured_steps, profile.wall_ns),
+            (steps, wall_ns),
+            "{schedule}"
+        );
+    }
 }

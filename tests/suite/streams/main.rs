@@ -2,8 +2,8 @@
 
 mod contexts;
 mod devices;
-mod inherited;
-mod spans;
+mod inherited_streams;
+mod own_streams;
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     support::suite::run(&[
         contexts::MODULE,
         devices::MODULE,
-        inherited::MODULE,
-        spans::MODULE,
+        inherited_streams::MODULE,
+        own_streams::MODULE,
     ])
 }

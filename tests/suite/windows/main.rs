@@ -1,7 +1,7 @@
 //! Promise: resets, sessions and schedules cut the measurement without losing or mixing calls.
 
 mod resets_and_snapshots;
-mod schedule;
+mod schedules;
 mod session_filters;
 mod sessions;
 
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     support::suite::run(&[
         resets_and_snapshots::MODULE,
-        schedule::MODULE,
+        schedules::MODULE,
         session_filters::MODULE,
         sessions::MODULE,
     ])

@@ -49,11 +49,20 @@ fn find<'a>(functions: impl Iterator<Item = &'a Function>, name: &str) -> Option
     first
 }
 
-/// A function's name as seen from the file under test: `Model::run` of `nesting::Model::run`.
+/// A function's name as seen from the file under test, or from the module `program` of that file,
+/// which holds the program that its tests run: `Model::run` of `nesting::Model::run`.
 pub fn local_name(name: &str) -> &str {
     let file = current_test_file::file().and_then(|path| path.split_once("::"));
-    let local = file.and_then(|(_, file)| name.strip_prefix(file)?.strip_prefix("::"));
-    local.unwrap_or(name)
+    let local = match file {
+        Some((_, file)) => name
+            .strip_prefix(file)
+            .and_then(|rest| rest.strip_prefix("::")),
+        // The file is the binary's `main.rs`.
+        None => Some(name),
+    };
+    local.map_or(name, |local| {
+        local.strip_prefix("program::").unwrap_or(local)
+    })
 }
 
 fn is_within(module: &str, outer: &str) -> bool {

@@ -9,8 +9,8 @@ use support::profile_lookups::{functions, local_name};
 use support::program::{Ended, Program};
 
 use super::FAIL;
+use super::reported_times;
 use super::stand_ins::{LAST_RESORT, NO_STAND_IN};
-use super::times;
 
 /// A `CUresult`, its name, and its name in the printed table.
 pub(crate) type Error = (u32, &'static str, &'static str);
@@ -54,8 +54,8 @@ impl Undisturbed {
         let ended = Program::new("faults").env("GPUPROF", "off").run();
         let (with, profile) = Program::new("faults").profiled();
         assert_same(&with, &ended).expect("nothing fails");
-        times::checked(&with, &profile).expect("nothing fails");
-        times::whole(&profile).expect("nothing fails");
+        reported_times::checked(&with, &profile).expect("nothing fails");
+        reported_times::whole(&profile).expect("nothing fails");
         every_function_has_a_stand_in(&with);
         let calls = called(&with);
         Self {
@@ -128,7 +128,7 @@ impl Case {
         }
         let (ended, profile) = Program::new("faults").env(FAIL, self.order()).profiled();
         let verdict = assert_same(&ended, &undisturbed.ended).and_then(|()| {
-            times::checked(&ended, &profile)?;
+            reported_times::checked(&ended, &profile)?;
             self.told(&ended, &profile)
         });
         match verdict {

@@ -18,7 +18,7 @@ use gpuprof::{HasStream, StreamRef, gpu_profile, scope, with_stream};
 use simcuda::Sim;
 use support::foreign_context::{ForeignContext, RawStream};
 
-use super::replayed;
+use super::program_graphs;
 
 /// The duration of each kernel, in ns; nothing else takes time.
 pub(crate) const KERNEL_NS: u64 = 10_000;
@@ -152,7 +152,7 @@ pub(crate) fn run(sim: Sim) -> Answer<()> {
     sim.set_kernel_ns(kernels::SAXPY, KERNEL_NS);
     let gpu = Gpu::new(0)?;
     everyday(&gpu);
-    replayed::run(&gpu)?;
+    program_graphs::run(&gpu)?;
     stored_errors(&gpu);
     captures(&gpu)?;
     threads(&gpu);

@@ -34,19 +34,19 @@ const fn exact(name: &'static str, [in_all, own]: [u64; 2], timed: u64) -> Exact
 }
 
 const EXACT: [Exact; 12] = [
-    exact("program::add", [1, 1], 109),
-    exact("program::twice", [2, 0], 11),
-    exact("program::on_a_thread", [2, 0], 3),
+    exact("add", [1, 1], 109),
+    exact("twice", [2, 0], 11),
+    exact("on_a_thread", [2, 0], 3),
     // One kernel on each device.
-    exact("program::on_two_devices", [1, 1], 2),
-    exact("program::raw", [1, 1], 2),
-    exact("program::inherits", [1, 1], 1),
-    exact("program::around", [1, 1], 4),
-    exact("replayed::layer", [1, 1], 14),
-    exact("replayed::block", [2, 1], 7),
-    exact("replayed::model", [4, 1], 7),
-    exact("replayed::replay", [4, 0], 4),
-    exact("replayed::beside", [1, 1], 100),
+    exact("on_two_devices", [1, 1], 2),
+    exact("raw", [1, 1], 2),
+    exact("inherits", [1, 1], 1),
+    exact("around", [1, 1], 4),
+    exact("program_graphs::layer", [1, 1], 14),
+    exact("program_graphs::block", [2, 1], 7),
+    exact("program_graphs::model", [4, 1], 7),
+    exact("program_graphs::replay", [4, 0], 4),
+    exact("program_graphs::beside", [1, 1], 100),
 ];
 
 /// Checks what holds in every report.
@@ -78,7 +78,7 @@ pub(crate) fn whole(profile: &Profile) -> Result<(), String> {
     }
     // A recursion: its total is that of the two outermost calls, with one kernel per level, all in
     // nested spans.
-    let deep = function(profile, "program::deep")?;
+    let deep = function(profile, "deep")?;
     let gpu = deep.gpu.as_ref().ok_or("not timed")?;
     let levels = u64::from(DEEP) + 1;
     let sums = (gpu.timed_calls, gpu.times.total_ns, gpu.times.self_ns);

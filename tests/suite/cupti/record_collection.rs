@@ -1,4 +1,7 @@
-//! The tests of `collection.rs`: how many records arrive, and what the program notices.
+//! Promise: every record is read, whatever the version and order of CUPTI's buffers; dropped
+//! records are counted; the program, its end and its captures are the same as without CUPTI.
+
+mod program;
 
 use std::time::Duration;
 
@@ -6,12 +9,15 @@ use gpuprof::Profile;
 use gpuprof::profile::Cupti;
 use support::cupti_from_environment::CUPTI_CONFIGURATION;
 use support::program::{Ended, Program};
+use support::suite::Module;
 use support::tests;
 
-use super::COUNT;
+use self::program::COUNT;
+
+pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(program::run);
 
 /// Every test of this file.
-pub(super) const TESTS: &[(&str, fn())] = tests![
+const TESTS: &[(&str, fn())] = tests![
     each_launch_leaves_the_same_records,
     whatever_version_wrote_them,
     in_many_small_buffers_and_in_any_order,

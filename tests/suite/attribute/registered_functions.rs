@@ -147,7 +147,10 @@ fn names_are_paths_whether_a_function_ran_or_not() {
         .map(|function| function.name.as_str())
         .filter(|name| name.starts_with('<'))
         .collect();
-    assert_eq!(of_impl, ["<sites::Net<_> as sites::Layer>::required"]);
+    assert_eq!(
+        of_impl,
+        ["<registered_functions::Net<_> as registered_functions::Layer>::required"]
+    );
     assert!(listed(&before).iter().all(|function| function.calls == 0));
     let unmet = ["recursive", "stated"];
     assert!(
@@ -160,7 +163,7 @@ fn names_are_paths_whether_a_function_ran_or_not() {
 fn entries_know_their_place_and_kind() {
     let w = world();
     let profile = w.session().finish();
-    let source: Vec<&str> = include_str!("sites.rs").lines().collect();
+    let source: Vec<&str> = include_str!("registered_functions.rs").lines().collect();
     for function in listed(&profile) {
         let name = function.name.rsplit("::").next().unwrap();
         let word = if name == "own name" {
@@ -174,11 +177,14 @@ fn entries_know_their_place_and_kind() {
             "{} is said to be at {line}",
             function.name
         );
-        assert_eq!(function.file, "tests/suite/attribute/sites.rs");
+        assert_eq!(
+            function.file,
+            "tests/suite/attribute/registered_functions.rs"
+        );
     }
     assert_eq!(
         function(&profile, "nested::deeper::innermost").module,
-        "attribute::sites::nested::deeper"
+        "attribute::registered_functions::nested::deeper"
     );
     let of = |test: fn(&Function) -> bool| -> Vec<&str> {
         functions(&profile)
@@ -245,7 +251,7 @@ fn what_is_off_or_filtered_out_evaluates_nothing() {
     stated(1);
     drop(off);
     let filtered = Session::builder()
-        .filter("^sites::recursive$")
+        .filter("^registered_functions::recursive$")
         .start()
         .unwrap();
     stated(1);

@@ -1,16 +1,23 @@
-//! The tests of `drivers.rs`: each takes something from the driver and compares the program with
-//! itself without gpuprof.
+//! Promise: whatever functions the driver lacks or refuses, the program runs as without gpuprof,
+//! and the report says what is missing.
+
+mod failures;
+mod program;
 
 use gpuprof::Profile;
 use gpuprof::profile::Function;
 use support::function;
 use support::program::{Ended, Program};
+use support::suite::Module;
 use support::tests;
 
-use super::{CALLS, FAIL, HIDE, KERNEL_NS, ROUNDS};
+use self::program::{CALLS, FAIL, HIDE, KERNEL_NS, ROUNDS};
+
+pub(crate) const MODULE: Module =
+    Module::new(module_path!(), &[TESTS, failures::TESTS]).with_program(program::run);
 
 /// Every test of this file.
-pub(super) const TESTS: &[(&str, fn())] = tests![
+const TESTS: &[(&str, fn())] = tests![
     no_driver_is_loaded_or_asked,
     what_cudarc_does_without_a_driver_stays_as_it_is,
     a_driver_without_a_device_tells_the_program_alone,
@@ -27,7 +34,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
 
 /// Every driver function that gpuprof calls outside graphs, except `cuCtxSetCurrent`, which the
 /// program calls too.
-pub(super) const CALLED: [&str; 21] = [
+const CALLED: [&str; 21] = [
     "cuCtxGetCurrent",
     "cuCtxPushCurrent_v2",
     "cuCtxPopCurrent_v2",
@@ -119,14 +126,14 @@ fn check(profile: &Profile) {
     }
 }
 
-pub(super) fn rounds_with(variable: &str, value: &str) -> (Ended, Profile) {
+fn rounds_with(variable: &str, value: &str) -> (Ended, Profile) {
     let (ended, profile) = same(|| Program::new("rounds").env(variable, value));
     assert!(ended.status.success(), "{value}: {ended:#?}");
     check(&profile);
     (ended, profile)
 }
 
-pub(super) fn all_timed(profile: &Profile) -> bool {
+fn all_timed(profile: &Profile) -> bool {
     ["outer", "add"].map(|name| timed(function(profile, name))) == CALLS
 }
 
@@ -194,7 +201,7 @@ fn nothing_is_missing_and_nothing_fails() {
 }
 
 /// The report's one line on a missing function.
-pub(super) fn line_about<'a>(ended: &'a Ended, symbol: &str) -> &'a str {
+fn line_about<'a>(ended: &'a Ended, symbol: &str) -> &'a str {
     let mut lines = ended.stderr.lines().filter(|line| line.contains(symbol));
     let (Some(line), None) = (lines.next(), lines.next()) else {
         panic!("{symbol}: {}", ended.stderr)

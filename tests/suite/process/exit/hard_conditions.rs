@@ -8,8 +8,8 @@ use support::program::{Ended, Folder, Program, read_profile};
 use support::tests;
 use support::{function, gpu};
 
-use super::STDOUT;
-use super::checks::played;
+use super::played;
+use super::program::STDOUT;
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use support::program::Program;
 use support::tests;
 
-use super::checks::{names, run, validate, work};
+use super::{names, run, validate, work};
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![

@@ -1,19 +1,12 @@
-//! Promise: every record is read, whatever the version and order of CUPTI's buffers; dropped
-//! records are counted; the program, its end and its captures are the same as without CUPTI.
-
-mod checks;
+//! The program that the tests of `record_collection.rs` run, by scenario.
 
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use gpuprof::{Session, gpu_profile};
-use support::suite::Module;
 use support::{World, world};
 
-pub(crate) const MODULE: Module =
-    Module::new(module_path!(), &[checks::TESTS]).with_program(program);
-
-const COUNT: &str = "GPUPROF_TEST_COUNT";
+pub(super) const COUNT: &str = "GPUPROF_TEST_COUNT";
 
 #[gpu_profile(stream = w.gpu.stream)]
 fn launch(w: &World) {
@@ -23,7 +16,7 @@ fn launch(w: &World) {
 #[gpu_profile(cpu)]
 fn on_the_cpu() {}
 
-fn program(scenario: &str) -> ExitCode {
+pub(super) fn run(scenario: &str) -> ExitCode {
     let w = world();
     let cupti = support::cupti_from_environment::install();
     let count = std::env::var(COUNT).map_or(4, |count| count.parse().expect("a number"));

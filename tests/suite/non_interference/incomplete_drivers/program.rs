@@ -1,8 +1,4 @@
-//! Promise: whatever functions the driver lacks or refuses, the program runs as without gpuprof,
-//! and the report says what is missing.
-
-mod checks;
-mod failures;
+//! The program that the tests of `incomplete_drivers.rs` run, by scenario.
 
 use std::any::Any;
 use std::panic;
@@ -14,18 +10,14 @@ use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError};
 use gpuprof::{Graph, gpu_profile};
 use simcuda::Sim;
 use support::independent_saxpy::IndependentSaxpy;
-use support::suite::Module;
 
-pub(crate) const MODULE: Module =
-    Module::new(module_path!(), &[checks::TESTS, failures::TESTS]).with_program(program);
+pub(super) const HIDE: &str = "GPUPROF_TEST_HIDE";
+pub(super) const FAIL: &str = "GPUPROF_TEST_FAIL";
 
-const HIDE: &str = "GPUPROF_TEST_HIDE";
-const FAIL: &str = "GPUPROF_TEST_FAIL";
-
-const ROUNDS: u64 = 4;
+pub(super) const ROUNDS: u64 = 4;
 /// Calls of `outer` and of `add`: two `add` per `outer`, and one on another thread.
-const CALLS: [u64; 2] = [ROUNDS, 2 * ROUNDS + 1];
-const KERNEL_NS: u64 = 10_000;
+pub(super) const CALLS: [u64; 2] = [ROUNDS, 2 * ROUNDS + 1];
+pub(super) const KERNEL_NS: u64 = 10_000;
 
 #[gpu_profile]
 fn outer(raw: &IndependentSaxpy) -> Result<(), DriverError> {
@@ -60,7 +52,7 @@ fn whole_program() {
     println!("{:?} {:?}", add(&raw, 0.5), raw.read());
 }
 
-fn program(scenario: &str) -> ExitCode {
+pub(super) fn run(scenario: &str) -> ExitCode {
     match scenario {
         "no driver" => {
             // Registered before gpuprof's handler, so it runs after gpuprof's report. SAFETY: the

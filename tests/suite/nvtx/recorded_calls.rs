@@ -1,5 +1,5 @@
-//! The tests of this suite: each compares what the NVTX recorder wrote with the attribute and with
-//! the JSON report.
+//! The tests with the NVTX recorder: each compares the calls that it recorded with the attribute
+//! and with the JSON report.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,8 @@
-//! The tests of `files.rs`.
+//! Promise: a report file is complete or absent, replaces the previous one, cannot be
+//! written by other users, and never follows a symlink. Targets that are no files (a pipe, standard
+//! output, `/dev/null`) work as users expect.
+
+mod program;
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -9,12 +13,15 @@ use std::path::Path;
 
 use gpuprof::Profile;
 use support::program::{Ended, Folder, Program, read_profile};
+use support::suite::Module;
 use support::tests;
 
-use super::STDOUT;
+use self::program::STDOUT;
+
+pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_program(program::run);
 
 /// Every test of this file.
-pub(super) const TESTS: &[(&str, fn())] = tests![
+const TESTS: &[(&str, fn())] = tests![
     permissions_are_the_umasks_but_nobody_else_may_write,
     what_was_closed_to_others_stays_closed,
     a_reader_of_the_old_report_reads_it_to_its_end,

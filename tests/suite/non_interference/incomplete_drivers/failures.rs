@@ -1,12 +1,12 @@
-//! The tests of `drivers.rs` in which functions fail: each error is reported with the function
-//! that failed first, and with no other.
+//! The tests of `incomplete_drivers.rs` in which functions fail: each error is reported with the
+//! function that failed first, and with no other.
 
 use gpuprof::profile::Diagnostics;
 use support::program::Ended;
 use support::tests;
 
-use super::FAIL;
-use super::checks::{CALLED, all_timed, line_about, rounds_with};
+use super::program::FAIL;
+use super::{CALLED, all_timed, line_about, rounds_with};
 
 /// Every test of this file.
 pub(super) const TESTS: &[(&str, fn())] = tests![

@@ -1,23 +1,15 @@
-//! Promise: a report file is complete or absent, replaces the previous one, cannot be
-//! written by other users, and never follows a symlink. Targets that are no files (a pipe, standard
-//! output, `/dev/null`) work as users expect.
-
-mod checks;
+//! The program that the tests of `report_files.rs` run, by scenario.
 
 use std::process::ExitCode;
 
 use gpuprof::gpu_profile;
-use support::suite::Module;
 
-pub(crate) const MODULE: Module =
-    Module::new(module_path!(), &[checks::TESTS]).with_program(program);
-
-const STDOUT: &str = "done\n";
+pub(super) const STDOUT: &str = "done\n";
 
 #[gpu_profile(cpu)]
 fn work() {}
 
-fn program(scenario: &str) -> ExitCode {
+pub(super) fn run(scenario: &str) -> ExitCode {
     match scenario {
         "work" => {}
         "umask 0" => set_umask(0),
