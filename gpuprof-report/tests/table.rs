@@ -91,7 +91,7 @@ fn kernels_at_four_widths_and_in_a_pipe() {
 }
 
 #[test]
-fn what_the_limit_cuts_of_kernels_is_summed_too() {
+fn kernels_beyond_the_limit_are_summed_in_one_row() {
     let limited = limited(2, Some(120));
     insta::assert_snapshot!("digits_limit_2", table_text(&digits(), &limited));
 }
@@ -184,7 +184,7 @@ fn trees_at_four_widths_and_in_a_pipe() {
 }
 
 #[test]
-fn what_the_limit_cuts_is_summed_in_one_row() {
+fn functions_beyond_the_limit_are_summed_in_one_row() {
     let limited = limited(4, Some(120));
     insta::assert_snapshot!("training_limit_4", table_text(&training(), &limited));
     insta::assert_snapshot!("tree_limit_4", tree_text(&training(), &limited));

@@ -191,11 +191,11 @@ impl Timing {
             false => (Around::NONE, true),
         };
         let pairs = record::start(driver, thread, &open.lanes)?;
-        let (mut parent, mut weight) = (ROOT, chosen.own);
+        let (mut parent, mut weight_in_parent) = (ROOT, chosen.own);
         if let Some((path, inside, between)) = around.subtract {
             parent = path;
             open.enclosing = Some(inside);
-            weight = between.saturating_mul(weight);
+            weight_in_parent = between.saturating_mul(weight_in_parent);
         }
         open.call = TimedCall {
             path: open.path,
@@ -210,7 +210,7 @@ impl Timing {
             enclosing_timed: around.enclosing_timed,
             partly_overlaps: around.partly_overlaps,
             outermost,
-            weight,
+            weight_in_parent,
             draw: chosen.draw,
         };
         open.set_pairs(pairs);

@@ -69,8 +69,10 @@ pub(crate) struct TimedCall {
     /// subtracted.
     pub(crate) partly_overlaps: u32,
     pub(crate) outermost: bool,
-    /// How many calls nested in the parent this one represents, by draws of its own.
-    pub(crate) weight: u32,
+    /// The product of the sampling rates between `parent` (exclusive) and this call (inclusive):
+    /// the number of calls inside one timed parent for which this call stands. `draw.weight` is
+    /// relative to all calls.
+    pub(crate) weight_in_parent: u32,
     pub(crate) draw: SamplingDraw,
 }
 
@@ -85,7 +87,7 @@ impl TimedCall {
         enclosing_timed: ROOT,
         partly_overlaps: ROOT,
         outermost: true,
-        weight: 1,
+        weight_in_parent: 1,
         draw: SamplingDraw::UNSAMPLED,
     };
 }

@@ -57,7 +57,8 @@ struct Worst(Sim);
 
 impl Worst {
     fn case(sim: Sim) -> Self {
-        OPEN.iter().for_each(|name| sim.declare_unsafe(name, true));
+        OPEN.iter()
+            .for_each(|name| sim.forbid_during_capture(name, true));
         Self(sim)
     }
 }
@@ -65,7 +66,7 @@ impl Worst {
 impl Drop for Worst {
     fn drop(&mut self) {
         OPEN.iter()
-            .for_each(|name| self.0.declare_unsafe(name, false));
+            .for_each(|name| self.0.forbid_during_capture(name, false));
     }
 }
 

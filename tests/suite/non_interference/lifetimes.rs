@@ -18,7 +18,7 @@ pub(crate) const MODULE: Module = Module::new(
         a_raw_handle_is_timed_with_and_without_its_context,
         a_raw_handle_on_a_thread_without_a_context,
         a_context_dropped_while_its_times_are_pending_stays_as_long_as_they_are_and_no_longer,
-        what_is_open_keeps_its_context_and_what_was_met_does_not,
+        a_context_cached_by_a_live_thread_is_not_kept_alive,
         the_end_of_a_span_that_kept_a_stream_leaves_the_current_context_as_it_is,
         a_stream_that_nothing_keeps_goes_untimed_and_is_counted,
         a_stream_that_the_call_may_replace_goes_untimed_and_is_counted,
@@ -132,7 +132,7 @@ fn a_context_dropped_while_its_times_are_pending_stays_as_long_as_they_are_and_n
     assert_eq!(profile.diagnostics.errors, []);
 }
 
-fn what_is_open_keeps_its_context_and_what_was_met_does_not() {
+fn a_context_cached_by_a_live_thread_is_not_kept_alive() {
     let w = world();
     let before = w.sim.live_contexts();
     let session = w.session();

@@ -24,11 +24,11 @@ pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_pro
 /// Every test of this file.
 const TESTS: &[(&str, fn())] = tests![
     a_kill_at_any_moment_leaves_a_whole_file_of_the_last_interval,
-    the_report_at_exit_replaces_it,
+    the_report_at_exit_replaces_the_checkpoint,
     a_reset_is_seen,
     a_session_leaves_the_environments_window_alone,
     queued_gpu_work_is_counted_and_not_waited_for,
-    a_path_counts_from_where_the_program_began,
+    a_relative_path_is_resolved_in_the_initial_working_directory,
     without_a_file_to_rewrite_one_line_says_so,
     what_cannot_be_written_is_said_once,
     where_no_span_ran_there_is_no_file,
@@ -145,7 +145,7 @@ fn run(scenario: &str) -> (Ended, Profile) {
     (ended, profile)
 }
 
-fn the_report_at_exit_replaces_it() {
+fn the_report_at_exit_replaces_the_checkpoint() {
     let (ended, profile) = run("returning");
     assert_eq!((ended.status.code(), ended.reports()), (Some(0), 1));
     assert_eq!(profile.diagnostics.calls, 11);
@@ -172,7 +172,7 @@ fn queued_gpu_work_is_counted_and_not_waited_for() {
     exit_matrix::add_row_without_comparison(way, &ended, &exit_matrix::content(&profile));
 }
 
-fn a_path_counts_from_where_the_program_began() {
+fn a_relative_path_is_resolved_in_the_initial_working_directory() {
     let folder = Folder::create();
     let ended = Program::new("elsewhere")
         .folder(&folder)

@@ -11,7 +11,7 @@ fn waiting(change: impl FnOnce(&mut Function)) -> Profile {
 }
 
 #[test]
-fn a_wait_in_a_function_that_launches_is_told_with_the_call_and_its_time() {
+fn a_wait_in_a_function_that_launches_is_reported_with_the_call_and_its_time() {
     let text = evidence("synchronization", &waiting(|_| ()));
     assert_eq!(
         text,
@@ -68,7 +68,7 @@ fn started(change: impl FnOnce(&mut Function)) -> Profile {
 }
 
 #[test]
-fn a_slow_first_call_is_told_with_what_was_loaded() {
+fn a_slow_first_call_is_reported_with_what_was_loaded() {
     let text = evidence("first-call", &started(|_| ()));
     assert_eq!(
         text,
@@ -118,7 +118,7 @@ fn a_slow_first_call_is_told_with_what_was_loaded() {
 }
 
 #[test]
-fn of_nested_functions_with_a_slow_first_call_the_inner_one_is_told() {
+fn of_nested_functions_with_a_slow_first_call_the_inner_one_is_reported() {
     let slow = |name: &str, first| {
         let mut function =
             function(name, 20, MS).calls_cuda([api("cuLaunchKernel", "launch", 20, 4 * US)]);

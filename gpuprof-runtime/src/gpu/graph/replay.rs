@@ -285,7 +285,7 @@ impl Replays {
     ) -> Option<Sample> {
         let call = &self.calls.get(at)?.call;
         let path = paths.get(at).copied().flatten()?;
-        let mut weight = chosen.own;
+        let mut weight_in_parent = chosen.own;
         let mut enclosing = None;
         let mut outer = call.enclosing;
         while let Some(at) = outer {
@@ -295,7 +295,7 @@ impl Replays {
                     enclosing = paths.get(at).copied().flatten().map(|path| (path, inside));
                     break;
                 }
-                weight = weight.saturating_mul(replay.chosen.own);
+                weight_in_parent = weight_in_parent.saturating_mul(replay.chosen.own);
             }
             outer = self
                 .calls
@@ -307,7 +307,7 @@ impl Replays {
             let around = thread.around(&call.lanes);
             partly_overlaps = around.partly_overlaps;
             let (path, inside, between) = around.subtract?;
-            weight = weight.saturating_mul(between);
+            weight_in_parent = weight_in_parent.saturating_mul(between);
             Some((path, inside))
         });
         let (parent, enclosing) = enclosing.unzip();
@@ -322,7 +322,7 @@ impl Replays {
                 enclosing_timed: parent,
                 partly_overlaps,
                 outermost: call.outermost && !thread.is_inside(&call.lanes, call.site),
-                weight,
+                weight_in_parent,
                 draw: chosen.draw,
             },
             work: (!call.work.is_none()).then(|| Box::new(call.work)),

@@ -99,8 +99,12 @@ fn tell_rates(timing: &Timing, sample: &Sample, ns: u64) {
 fn tell_enclosing(stats: &mut GpuTotals, sample: &Sample, durations: &[(u32, u64)]) {
     if let (Some(enclosing), [(device, ns)]) = (&sample.enclosing, durations) {
         let parent = sample.call.parent;
-        let TimedCall { weight, draw, .. } = sample.call;
-        if enclosing.add(*ns, weight) == Enclosing::Booked {
+        let TimedCall {
+            weight_in_parent,
+            draw,
+            ..
+        } = sample.call;
+        if enclosing.add(*ns, weight_in_parent) == Enclosing::Booked {
             stats.subtract_from_self(parent, *device, ns.saturating_mul(u64::from(draw.weight)));
         }
     }

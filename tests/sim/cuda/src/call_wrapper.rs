@@ -50,7 +50,7 @@ pub(crate) fn declared_unsafe(symbol: Symbol) -> bool {
 }
 
 /// Sets whether `symbol` is potentially unsafe during a capture.
-pub(crate) fn declare_unsafe(symbol: Symbol, is_unsafe: bool) {
+pub(crate) fn forbid_during_capture(symbol: Symbol, is_unsafe: bool) {
     DECLARED_UNSAFE[symbol.0].store(is_unsafe, Ordering::Release);
 }
 

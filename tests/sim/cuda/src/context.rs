@@ -145,6 +145,6 @@ impl State {
         self.graphs.retain(|graph| graph.context != handle);
         self.executables.retain(|graph| graph.context != handle);
         self.captures.retain(|_, capture| capture.context != handle);
-        self.memory.release_context(handle);
+        self.memory.remove_context(handle);
     }
 }

@@ -49,7 +49,8 @@ functions! {
     set_resolution_ns = b"simcuda_set_resolution_ns": extern "C" fn(u64),
     set_queue_depth = b"simcuda_set_queue_depth": extern "C" fn(u32),
     reuse_handles = b"simcuda_reuse_handles": extern "C" fn(bool),
-    declare_unsafe = b"simcuda_declare_unsafe": extern "C" fn(*const c_char, bool) -> bool,
+    forbid_during_capture = b"simcuda_forbid_during_capture":
+        extern "C" fn(*const c_char, bool) -> bool,
     shut_down = b"simcuda_shut_down": extern "C" fn(),
     set_kernel_resources = b"simcuda_set_kernel_resources":
         extern "C" fn(*const c_char, u32, u32) -> bool,
@@ -214,10 +215,10 @@ impl Sim {
     ///
     /// # Panics
     /// If the simulator has no function of that name.
-    pub fn declare_unsafe(self, symbol: &str, is_unsafe: bool) {
+    pub fn forbid_during_capture(self, symbol: &str, is_unsafe: bool) {
         assert_exists(
             symbol,
-            (self.0.declare_unsafe)(c_text(symbol).as_ptr(), is_unsafe),
+            (self.0.forbid_during_capture)(c_text(symbol).as_ptr(), is_unsafe),
         );
     }
 

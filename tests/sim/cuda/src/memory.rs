@@ -140,7 +140,7 @@ impl Memory {
     }
 
     /// Frees every block of `context`. Only the executor may call it.
-    pub(crate) fn release_context(&mut self, context: Handle) {
+    pub(crate) fn remove_context(&mut self, context: Handle) {
         let used = &mut self.used;
         self.blocks.retain(|_, block| {
             let keep = block.context != context;

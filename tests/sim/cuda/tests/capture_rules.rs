@@ -173,7 +173,7 @@ fn the_device_of_a_stream_can_be_queried() {
 fn a_function_can_be_declared_unsafe() {
     let (sim, _turn) = virtual_clock();
     let (_context, stream) = context_and_stream();
-    sim.declare_unsafe("cuEventCreate", true);
+    sim.forbid_during_capture("cuEventCreate", true);
     stream
         .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
         .unwrap();
@@ -183,5 +183,5 @@ fn a_function_can_be_declared_unsafe() {
         CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
     );
     assert!(stream.end_capture(NO_FLAGS).is_err());
-    sim.declare_unsafe("cuEventCreate", false);
+    sim.forbid_during_capture("cuEventCreate", false);
 }

@@ -91,8 +91,8 @@ control_functions! {
         crate::handle_table::reuse_handles(reuse);
     }
 
-    fn simcuda_declare_unsafe(symbol: CText, is_unsafe: bool) -> bool {
-        find(symbol).map(|symbol| call_wrapper::declare_unsafe(symbol, is_unsafe)).is_some()
+    fn simcuda_forbid_during_capture(symbol: CText, is_unsafe: bool) -> bool {
+        find(symbol).map(|symbol| call_wrapper::forbid_during_capture(symbol, is_unsafe)).is_some()
     }
 
     fn simcuda_shut_down() {
