@@ -105,8 +105,8 @@ fn run_version(
     let mut part = Convolution::new(stream, &f, version.geometry, &input.part, &input.mask)?;
     let mut whole = Convolution::new(stream, &f, version.geometry, &input.whole, &input.mask)?;
 
-    // These two by `launch`: no small image and no first launch widens the spread of the version's
-    // row.
+    // The check on the small image and the warm-up launch below call `launch`, which is not
+    // profiled, so neither widens the spread (p95, max) in the row of this version.
     part.launch(stream)?;
     let error = check(&download(stream, &part.result)?, &input.expected);
     println!("{kernel}: relative error {error:.1e}");

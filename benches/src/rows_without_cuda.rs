@@ -47,7 +47,8 @@ fn instant(argument: u64) -> u64 {
     result
 }
 
-/// Without its own stream it inherits its caller's, and looks for it.
+/// None of its parameters has a stream, so each call looks for the enclosing span's stream; here
+/// there is none.
 #[gpu_profile(name = "bench/span")]
 #[inline(never)]
 fn span(argument: u64) -> u64 {

@@ -1,4 +1,5 @@
-//! The profile of a window, made from the totals of all threads, of the resolver and of CUPTI.
+//! Collects what a profile is made from, under the locks of threads, resolver and CUPTI, and
+//! completes what `stats::build_profile` computes from it.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::stats::profile_inputs::ProfileInputs;
 use gpuprof_report::findings;
 use gpuprof_report::profile::{CudaError, Profile};
 
-/// The note of a program whose driver shut down first.
+/// The note for a program in which the CUDA driver shut down before the report was made.
 const DRIVER_ENDED: &str =
     "the CUDA driver shut down before the program ended: from then on nothing was timed on the GPU";
 
@@ -46,8 +47,8 @@ impl Collector {
         window: &Window,
         limit: Duration,
     ) -> Option<(WindowTotals, LateTotals, cupti::SymbolTable)> {
-        // GPU times first: a call is recorded before its sample is submitted, so there is no GPU
-        // time without its call.
+        // Read GPU times before call counts. A thread counts a call before it sends the event pair
+        // to the resolver, so every GPU time read here has its call in the counts read next.
         let (gpu, late_gpu) = self.gpu.stats(limit)?;
         let attributed = self.cupti.attributed(limit)?;
         let totals = WindowTotals {
@@ -63,7 +64,8 @@ impl Collector {
         Some((totals, late, attributed.symbols))
     }
 
-    /// The profile of `totals`. `since`: CUPTI's counts when they began.
+    /// Makes the profile of `totals`. `since` holds CUPTI's counters when those totals started; the
+    /// profile reports the difference.
     pub(super) fn build_profile(
         &self,
         window: &Window,

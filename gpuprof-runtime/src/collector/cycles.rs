@@ -1,4 +1,5 @@
-//! The steps of a schedule: its cycles are measured one by one and added up.
+//! What `gpuprof::step()` does: advances the schedule by one step, and when a cycle has ended,
+//! returns the cycle's profile and adds its totals to the sum of all cycles.
 //!
 //! Nothing here waits for the GPU. The times of a cycle's last calls arrive while the program goes
 //! on, so a cycle is closed at the first step at which they are all there, at the latest when the
@@ -37,8 +38,8 @@ impl Collector {
         let closed = closes.then(|| self.close(&mut window)).flatten();
         if after != before {
             let begins = after.phase != Phase::Wait;
-            // Discards a warm-up, and calls that ended in a pause. If a cycle was closed just now,
-            // the next window has begun already.
+            // Discards what was measured in warm-up steps and calls that ended in wait steps.
+            // Closing a cycle has already begun a new window, so there is nothing to discard then.
             if begins && !closes {
                 self.next_window(&window, LatePolicy::KeepPrevious);
             }
@@ -65,7 +66,7 @@ impl Collector {
             schedule.set_ended(clock::now());
         }
         let cycle = self.close(&mut window)?;
-        // The open step may have measured nothing.
+        // A cycle without a single call or replay gives no profile.
         (cycle.diagnostics.calls + cycle.diagnostics.replays > 0).then_some(cycle)
     }
 
@@ -78,7 +79,7 @@ impl Collector {
         let (cycle, ended) = schedule.close_cycle();
         let since = schedule.cupti().clone();
         if let Some(ended) = ended {
-            // Time from here on is not part of what was merged.
+            // The merged totals end at `ended`; the wall time of the next window starts there.
             window.began = Some(ended);
         }
         let symbols = self.cupti.symbols(LOCK_TIMEOUT)?;

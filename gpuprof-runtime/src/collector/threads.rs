@@ -3,7 +3,7 @@
 use crate::stats::host_totals::Totals;
 use crate::stats::thread_counters::ThreadCounters;
 
-/// See the module.
+/// The counters of every thread that has called a profiled function, reused when a thread ends.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     all: Vec<&'static ThreadCounters>,

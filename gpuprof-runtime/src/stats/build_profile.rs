@@ -1,5 +1,5 @@
-//! From counters to the plain [`Profile`]: its functions, its call tree, and the diagnostics that
-//! counters give.
+//! Computes the part of a [`Profile`] that comes from counters: its functions, its call tree, and
+//! the diagnostics that counters give.
 
 use rustc_hash::FxHashMap;
 

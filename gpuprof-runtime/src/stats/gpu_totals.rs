@@ -21,7 +21,7 @@ pub(crate) struct GpuPathTotals {
     pub(crate) weights: u64,
     /// These calls, unweighted.
     pub(crate) calls: u64,
-    /// Of these, the calls of weight 1.
+    /// Of these, the calls that were timed with certainty (weight 1); they add no sampling error.
     pub(crate) certain: u64,
     /// The part of `times` of calls that are not nested in a call of the same site on the same
     /// stream.
@@ -106,7 +106,8 @@ pub(crate) struct GpuTotals {
 }
 
 impl GpuTotals {
-    /// Adds a call. `nested_ns` of its time are already counted for nested spans.
+    /// Adds a call of `ns`. `nested_ns` of it is the time of spans nested directly on the same
+    /// stream; the remainder is the call's self time.
     pub(crate) fn add(&mut self, call: &TimedCall, work: &StatedWork, ns: u64, nested_ns: u64) {
         let node = self.nodes.entry((call.path, call.device)).or_default();
         let (draw, device) = (call.draw, call.device);

@@ -1,4 +1,4 @@
-//! Everything that a profile is made from.
+//! What `build_profile` computes a profile from; the collector gathers it.
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use super::path_ids::CallPath;
 use crate::site::Site;
 use gpuprof_report::profile::GpuActivity;
 
-/// See the module.
+/// The counters of one window, and what identifies their functions and call paths.
 pub(crate) struct ProfileInputs<'a> {
     /// Sites that were called at least once in the process, by id.
     pub(crate) sites: &'a [&'static Site],

@@ -28,8 +28,8 @@ pub(crate) const MODULE: Module = Module::new(
     ]],
 );
 
-/// Every call below takes this long on its stream, by the CPU time that passes between the events
-/// of an idle stream.
+/// GPU time of each call below. No kernel runs: `w.cpu(NS)` advances the virtual clock between the
+/// start and end events on an idle stream, so they are `NS` apart.
 const NS: u64 = 1_000;
 
 /// A world with a second device that nothing else uses: its context ends when a test drops it.
@@ -136,7 +136,8 @@ fn a_context_cached_by_a_live_thread_is_not_kept_alive() {
     let w = world();
     let before = w.sim.live_contexts();
     let session = w.session();
-    // A thread that continues, with its cached contexts.
+    // This thread stays alive, so its cache of contexts is not dropped; the cache must not own the
+    // context.
     let ((go, gone), (ended, is_over)) = (channel::<()>(), channel());
     std::thread::scope(|scope| {
         // Dropped when something here panics, so that the thread ends.

@@ -1,5 +1,6 @@
-//! CUDA work of a program by driver functions that gpuprof never calls, so that failures and hidden
-//! functions affect gpuprof alone. It uses no type of cudarc for which gpuprof has an impl.
+//! A small CUDA program (saxpy) that, except for `cuCtxSetCurrent`, uses only driver functions that
+//! gpuprof never calls. A test can make gpuprof's functions fail, or hide their symbols, and this
+//! program still works. It uses no type of cudarc for which gpuprof has an impl.
 
 use std::ffi::c_void;
 use std::ptr;

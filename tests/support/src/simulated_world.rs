@@ -124,10 +124,11 @@ impl Gpu {
         self.kernel_on(&self.stream, ns);
     }
 
-    /// Launches a kernel of exactly `ns` on `stream`. It takes raw pointers, which cudarc does not
-    /// track with events of its own.
+    /// Launches a kernel of exactly `ns` on `stream`. Its buffers are passed as raw device
+    /// pointers: for a `CudaSlice` cudarc would record events of its own.
     pub fn kernel_on(&self, stream: &Arc<CudaStream>, ns: u64) {
-        // The duration belongs to the device, so no other thread may launch in between.
+        // `set_kernel_ns` applies to every later launch of this kernel, from any thread, so setting
+        // and launching are one critical section.
         let _launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
         self.sim.set_kernel_ns(kernels::SAXPY, ns);
         let (n, a) = (LEN as u32, 1.0_f32);

@@ -231,8 +231,9 @@ impl Correlator {
                 self.count_unfinished(correlation);
                 self.record_graph_latency(correlation);
             } else if known.first_round < previous_end {
-                // These orphans arrived before the previous window ended; after one more window,
-                // theirs accepts no late records.
+                // These activities arrived before the previous window ended, and their CUDA call
+                // still has not. This is the last moment their window accepts records, so they are
+                // recorded now as unattributed.
                 let orphans = std::mem::take(&mut known.pending);
                 self.record_orphans(orphans);
             }

@@ -1,4 +1,5 @@
-//! Starts CUPTI, at most once per process, when the first window asks for it.
+//! The collection of CUPTI's records in this process: starts at most once, when the first window
+//! asks for it, drains the records, and gives counts and notes.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;

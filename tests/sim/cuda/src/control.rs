@@ -210,8 +210,9 @@ impl Sim {
         (self.0.reuse_handles)(reuse);
     }
 
-    /// Sets whether `symbol` is potentially unsafe during a capture: for functions whose
-    /// documentation does not say so.
+    /// Sets whether a call of `symbol` is a *potentially unsafe API call* in the sense of
+    /// CUstreamCaptureMode, which an open capture forbids. For functions about which NVIDIA's
+    /// documentation says nothing.
     ///
     /// # Panics
     /// If the simulator has no function of that name.

@@ -1,6 +1,7 @@
 //! Matrix products, the transpose and sums of the workspace's
 //! `kernels/cuda/{matmul,transpose,reduction}.cu`. Additions come in the order of the CUDA C, so
-//! that sums round as they do there; only the fused multiply-add of a device is two roundings here.
+//! that sums round as they do there. One difference remains: a GPU's fused multiply-add rounds
+//! once; here the product and the sum each round.
 
 use super::arithmetic::add_scaled;
 use super::launch::{Kernel, Launch, Resolve, Work};
@@ -103,8 +104,9 @@ fn matmul(launch: &Launch, resolve: Resolve<'_>) -> Answer {
     })
 }
 
-/// Each warp of 16×2 threads reads two values of `a` and sixteen of `b` per term, without a cache
-/// that it shares with other warps.
+/// Modelled memory traffic, in values read per multiply-add: a warp covers 16 × 2 results, so for
+/// each k its 32 threads read 2 values of `a` and 16 of `b`. Reuse between warps through L1 or L2
+/// is not modelled.
 fn naive_work(launch: &Launch) -> Work {
     Product::new(launch).work(18.0 / 32.0)
 }
