@@ -6,7 +6,7 @@
 
 mod fields;
 #[cfg(feature = "serde")]
-mod read;
+mod read_json;
 #[cfg(test)]
 mod schema;
 mod writer;
@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use crate::profile::Profile;
 
 #[cfg(feature = "serde")]
-pub use read::{ReadError, from_str, read};
+pub use read_json::{ReadError, from_str, read};
 
 /// Writes the profile as indented JSON with a newline at the end. Names are written in full;
 /// characters that a terminal would interpret are written as `\uXXXX`.

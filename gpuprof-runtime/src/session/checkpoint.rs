@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::waits::LOCK_LIMIT;
-use super::{open_windows, outputs};
+use super::{open_windows, write_outputs};
 use crate::os::{self, atomic_file, fd};
 use crate::settings::{Mode, Output, Settings};
 
@@ -80,16 +80,16 @@ fn run(interval: Duration) {
 fn rewrite() -> Option<String> {
     let (settings, profile) = open_windows::of_environment(LOCK_LIMIT)?;
     // As at exit, an empty report is only written to replace an older one.
-    if !outputs::has_content(&profile) && !HAS_WRITTEN.load(Ordering::Acquire) {
+    if !write_outputs::has_content(&profile) && !HAS_WRITTEN.load(Ordering::Acquire) {
         return None;
     }
-    let text = outputs::json(&profile);
+    let text = write_outputs::json(&profile);
     let mut problem = None;
     for path in paths(&settings) {
         match atomic_file::write(&path, &text) {
             Ok(()) => HAS_WRITTEN.store(true, Ordering::Release),
             Err(error) => {
-                let path = outputs::shown(&path);
+                let path = write_outputs::shown(&path);
                 problem = Some(format!(
                     "gpuprof: cannot write the checkpoint {path} ({error})\n"
                 ));
@@ -102,7 +102,7 @@ fn rewrite() -> Option<String> {
 /// The files that are rewritten.
 fn paths(settings: &Settings) -> impl Iterator<Item = PathBuf> {
     let path = |output: &Output| match output {
-        Output::Json(path) => Some(outputs::fill_in(path)),
+        Output::Json(path) => Some(write_outputs::fill_in(path)),
         _ => None,
     };
     let paths = settings.outputs.iter().filter_map(path);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{checkpoint, open_windows, outputs, waits};
+use super::{checkpoint, open_windows, waits, write_outputs};
 use crate::os::fd;
 use crate::settings::{Output, Settings};
 use crate::site::Entry;
@@ -125,8 +125,8 @@ fn write_reports() {
         warn_unmatched_filter(&settings, &profile);
         for output in &settings.outputs {
             let is_stale = has_checkpoint && matches!(output, Output::Json(_));
-            if outputs::has_content(&profile) || is_stale {
-                outputs::write(output, &settings, &profile);
+            if write_outputs::has_content(&profile) || is_stale {
+                write_outputs::write(output, &settings, &profile);
             }
         }
     }

@@ -7,12 +7,12 @@ mod current_profile;
 mod exit;
 mod measuring_session;
 mod open_windows;
-mod outputs;
 mod process_facts;
 mod profile_callback;
 mod signals;
 mod table_options;
 mod waits;
+mod write_outputs;
 
 pub use activation::with_stream;
 pub use api::{collect, reset, snapshot, step};

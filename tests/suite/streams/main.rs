@@ -1,16 +1,16 @@
 //! Promise: each call is timed on its own streams, devices and contexts, and on no others.
 
-mod contexts;
-mod devices;
+mod foreign_contexts;
 mod inherited_streams;
 mod own_streams;
+mod several_devices;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     support::suite::run(&[
-        contexts::MODULE,
-        devices::MODULE,
+        foreign_contexts::MODULE,
+        several_devices::MODULE,
         inherited_streams::MODULE,
         own_streams::MODULE,
     ])

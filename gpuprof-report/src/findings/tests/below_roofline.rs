@@ -11,7 +11,7 @@ fn rated(change: impl FnOnce(&mut Function)) -> Profile {
 }
 
 #[test]
-fn far_below_both_peaks_is_told() {
+fn far_below_both_peaks_is_reported() {
     let text = evidence("below-roofline", &rated(|_| ()));
     assert_eq!(
         text,

@@ -89,7 +89,7 @@ fn small(change: impl FnOnce(&mut KernelStats)) -> Profile {
 }
 
 #[test]
-fn a_grid_that_leaves_multiprocessors_empty_is_told() {
+fn a_grid_that_leaves_multiprocessors_empty_is_reported() {
     let text = evidence("underused-gpu", &small(|_| ()));
     assert_eq!(
         text,
@@ -124,7 +124,7 @@ fn a_grid_that_leaves_multiprocessors_empty_is_told() {
 }
 
 #[test]
-fn low_occupancy_is_told_as_a_possible_reason() {
+fn low_occupancy_is_reported_as_a_possible_reason() {
     let occupied = |occupancy| {
         small(|kernel| {
             kernel.grid = [4_096, 1, 1];

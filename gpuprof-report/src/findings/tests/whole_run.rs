@@ -13,7 +13,7 @@ fn spread(change: impl FnOnce(&mut SpanStats)) -> Profile {
 }
 
 #[test]
-fn a_wide_spread_is_told() {
+fn a_wide_spread_is_reported() {
     let text = evidence("wide-spread", &spread(|_| ()));
     assert_eq!(
         text,
@@ -37,7 +37,7 @@ fn a_wide_spread_is_told() {
 }
 
 #[test]
-fn work_outside_of_functions_is_told() {
+fn work_outside_of_functions_is_reported() {
     let outside = |number, ns| {
         let mut profile = program(h200(), [beside(100 * US)], &[]);
         let cupti = profile.cupti.as_mut().unwrap();

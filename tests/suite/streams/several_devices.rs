@@ -107,11 +107,14 @@ fn the_table_has_a_row_for_each_device_where_a_function_ran_on_several() {
         row.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     // Calls, self, share, total, average.
-    assert!(row("devices::on ").starts_with("devices::on 2 71.0 µs 99.3 71.0 µs 35.5 µs"));
+    assert!(
+        row("several_devices::on ")
+            .starts_with("several_devices::on 2 71.0 µs 99.3 71.0 µs 35.5 µs")
+    );
     assert!(row("├─ GPU 0").starts_with("├─ GPU 0 1 1.00 µs 1.4 1.00 µs 1.00 µs"));
     assert!(row("└─ GPU 1").starts_with("└─ GPU 1 1 70.0 µs 97.9 70.0 µs 70.0 µs"));
     assert!(
-        row("devices::around").starts_with("devices::around 1 500"),
+        row("several_devices::around").starts_with("several_devices::around 1 500"),
         "{table}"
     );
 }
