@@ -353,6 +353,8 @@ fn tasks_at_once_leave_one_tree_and_exact_counts() {
     }
     assert_eq!(places(&profile), chains.len());
     for name in ["request", "stage"] {
-        assert_eq!(gpu(&profile, name).timed_calls, TASKS, "{name}");
+        let reasons = &function(&profile, name).untimed;
+        let timed = gpu(&profile, name).timed_calls;
+        assert_eq!(timed, TASKS, "{name}: {reasons:?}");
     }
 }
