@@ -77,7 +77,7 @@ fn the_next_thread_continues_the_counters_of_one_that_ended() {
             histogram.buckets().map(|bucket| bucket.count).sum::<u64>(),
             recorded
         );
-        assert_eq!(u64::from(node.site.threads(1)), recorded);
+        assert_eq!(u64::from(node.site.successive_writers(1)), recorded);
     });
 }
 

@@ -1,4 +1,5 @@
-//! The counters of one thread for one site, whatever paths it is called on.
+//! One thread's counters for one annotated function, summed over all call paths. When the thread
+//! ends, a later thread continues them.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -48,8 +49,9 @@ impl SiteCounters {
         self.last_writer.store(writer.bits(), Relaxed);
     }
 
-    /// Threads that recorded a call of the site here in the window `epoch`.
-    pub(super) fn threads(&self, epoch: u32) -> u32 {
+    /// How many threads, one after another, have written these counters in window `epoch`. The sum
+    /// over a function's counters is its number of threads.
+    pub(super) fn successive_writers(&self, epoch: u32) -> u32 {
         let last = WriterEpoch::from_bits(self.last_writer.load(Relaxed));
         match last.epoch() == epoch {
             true => self.threads.load(Relaxed),

@@ -107,7 +107,7 @@ impl ThreadCounters {
             if let Some(wall) = &counters.wall {
                 wall.add_to(totals.wall.entry(site).or_default());
             }
-            *totals.threads.entry(site).or_default() += counters.threads(epoch);
+            *totals.threads.entry(site).or_default() += counters.successive_writers(epoch);
         }
         totals.overhead_ticks += self.overhead_ticks.load(Relaxed);
         totals.setup_ticks += self.setup_ticks.load(Relaxed);

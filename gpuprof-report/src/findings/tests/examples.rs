@@ -141,7 +141,8 @@ fn on_the_simulated_device_the_peak_alone_says_it_too() {
     );
 }
 
-/// The training of 04: (each span's time in ns, of a kernel, of a step).
+/// The training of 04, by the GPU time of one kernel, of one span `step`, and of one span around a
+/// single launch (`product_ns`).
 fn training(device: Device, kernel_ns: u64, step_ns: u64, product_ns: u64) -> Profile {
     const STEPS: u64 = 660;
     let tiny = |name: &str, calls: u64| {

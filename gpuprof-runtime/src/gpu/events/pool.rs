@@ -220,10 +220,19 @@ impl Context {
         if self.made.load(Relaxed) >= PAIRS_CEILING {
             return Err(NoPair::Exhausted);
         }
-        let made = driver.relaxed(|| self.make(driver, BATCH)).flatten();
-        // Other threads may have taken all that were made.
-        let lacking = made.map_or(NoPair::Failed, |()| NoPair::Exhausted);
-        self.free.pop().ok_or(lacking)
+        let made = driver.relaxed(|| {
+            // This call's own: other threads may take all that go into the pool.
+            let first = self.make_one(driver);
+            if matches!(first, Ok(Some(_))) {
+                // A failure is counted, and the next call that lacks a pair tries again.
+                let _ = self.make(driver, BATCH - 1);
+            }
+            first
+        });
+        let made = made.flatten();
+        let lacking = made.map_or(NoPair::Failed, |_| NoPair::Exhausted);
+        let first = made.ok().flatten();
+        first.or_else(|| self.free.pop()).ok_or(lacking)
     }
 
     /// The same for a thread that keeps some in `stock`: so that threads seldom meet at the pool.
@@ -252,17 +261,25 @@ impl Context {
     /// Makes up to `count` pairs; the context is current and the thread in RELAXED capture mode.
     fn make(&self, driver: &Driver, count: usize) -> Result<(), Failed> {
         for _ in 0..count {
-            if self.made.fetch_add(1, Relaxed) >= PAIRS_CEILING || self.is_broken() {
-                self.made.fetch_sub(1, Relaxed);
+            let Some(pair) = self.make_one(driver)? else {
                 break;
-            }
-            let pair = make_pair(driver).inspect_err(|&failed| {
-                self.made.fetch_sub(1, Relaxed);
-                self.note(failed);
-            })?;
+            };
             self.give(pair);
         }
         Ok(())
+    }
+
+    /// Makes a pair in the same way. `None`: the pool is at its bound, or the context is broken.
+    fn make_one(&self, driver: &Driver) -> Result<Option<Pair>, Failed> {
+        if self.made.fetch_add(1, Relaxed) >= PAIRS_CEILING || self.is_broken() {
+            self.made.fetch_sub(1, Relaxed);
+            return Ok(None);
+        }
+        let pair = make_pair(driver).inspect_err(|&failed| {
+            self.made.fetch_sub(1, Relaxed);
+            self.note(failed);
+        })?;
+        Ok(Some(pair))
     }
 
     /// Makes more pairs when few are left; on the resolver's thread. Returns whether they were few.

@@ -54,7 +54,7 @@ fn measure(run_mode: &RunMode) -> Result<Vec<Row>, DriverError> {
     beside(&gpu, &free)?;
     gpu.context.synchronize()?;
 
-    let running = start(&gpu, &busy, length)?;
+    let running = queue_long_kernel(&gpu, &busy, length)?;
     let began = Instant::now();
     for _ in 0..spans {
         behind(&gpu, &busy)?;
@@ -111,8 +111,13 @@ fn measure_queue_room(gpu: &Gpu, stream: &Arc<CudaStream>) -> Result<usize, Driv
     super::driver::measure_queue_room(gpu, stream, enough, || gpu.spin(stream, 0))
 }
 
-/// Queues the kernel and records an event behind it; the event completes when the kernel ends.
-fn start(gpu: &Gpu, stream: &Arc<CudaStream>, length: Duration) -> Result<CudaEvent, DriverError> {
+/// Queues a spin kernel of `length` and returns an event recorded behind it, which completes when
+/// the kernel ends.
+fn queue_long_kernel(
+    gpu: &Gpu,
+    stream: &Arc<CudaStream>,
+    length: Duration,
+) -> Result<CudaEvent, DriverError> {
     gpu.spin(stream, length.as_nanos() as u64)?;
     stream.record_event(None)
 }

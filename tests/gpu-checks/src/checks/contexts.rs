@@ -239,7 +239,8 @@ fn two_devices(run_mode: &RunMode) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Each device ran every call, in the time of its own kernel.
+/// Whether the profile shows `calls` timed calls on each device, with minimum and maximum within
+/// the tolerance of the time that its kernel spun, `spun`, ns.
 fn by_device(what: &str, profile: &Profile, name: &str, calls: u64, spun: [u64; 2]) -> Row {
     let parts = function(profile, name).map_or(&[][..], |function| function.gpu_on_each_device());
     let shown = parts.iter().map(|part| {

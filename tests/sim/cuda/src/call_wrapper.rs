@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::abi::Destructor;
 use crate::clock;
+use crate::function_names::{NAMES, Symbol};
 use crate::result_codes::{Answer, Code};
-use crate::symbols::{NAMES, Symbol};
 
 const COUNT: usize = NAMES.len();
 

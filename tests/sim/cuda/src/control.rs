@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char};
 
 use libloading::os::unix::Library;
 
-use crate::symbols::NAMES;
+use crate::function_names::NAMES;
 
 /// The loaded simulated driver.
 #[derive(Clone, Copy, Debug)]

@@ -21,8 +21,8 @@ macro_rules! driver_functions {
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments)]
         extern "C" fn $name($($arg: $type),*) -> i32 {
-            const SYMBOL: $crate::symbols::Symbol =
-                $crate::symbols::Symbol::named(stringify!($name));
+            const SYMBOL: $crate::function_names::Symbol =
+                $crate::function_names::Symbol::named(stringify!($name));
             let code = $crate::observer::call(SYMBOL, || {
                 $crate::call_wrapper::call(SYMBOL, || {
                     if $crate::call_wrapper::declared_unsafe(SYMBOL) {

@@ -40,6 +40,7 @@ mod durations;
 mod event;
 mod executor;
 mod exports;
+mod function_names;
 mod graph;
 mod handle_table;
 mod kernels;
@@ -54,7 +55,6 @@ mod result_codes;
 mod state;
 mod stream_handles;
 mod stream_queue;
-mod symbols;
 mod thread;
 mod user_objects;
 

@@ -12,9 +12,9 @@ use simbase::activity::{
 
 use crate::abi::Handle;
 use crate::clock;
+use crate::function_names::{NAMES, Symbol};
 use crate::objects::{Operation, Stream};
 use crate::state::{self, State};
-use crate::symbols::{NAMES, Symbol};
 use crate::thread;
 
 static IS_OBSERVED: AtomicBool = AtomicBool::new(false);
@@ -156,7 +156,8 @@ impl State {
         })
     }
 
-    /// Adds an activity of the resolved `stream` with its start and end.
+    /// Adds an activity of the resolved `stream` (the handles 0, legacy and per-thread replaced by
+    /// the stream that they mean) with its start and end.
     pub(crate) fn add_stream_activity(
         &mut self,
         stream: Handle,

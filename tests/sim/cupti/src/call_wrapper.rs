@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::function_names::{NAMES, Symbol};
 use crate::result_codes::{Answer, Code};
-use crate::symbols::{NAMES, Symbol};
 
 static CALLS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
 static RULES: Mutex<Vec<Rule>> = Mutex::new(Vec::new());

@@ -5,8 +5,8 @@ use std::ffi::{CString, c_char};
 
 use libloading::os::unix::Library;
 
+use crate::function_names::NAMES;
 use crate::record_sizes::Version;
-use crate::symbols::NAMES;
 
 /// The loaded simulated libcupti.
 #[derive(Clone, Copy, Debug)]

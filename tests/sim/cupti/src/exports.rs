@@ -4,6 +4,7 @@
 mod activity;
 mod control;
 mod external;
+mod queries;
 mod subscriber;
 
 /// Defines exported functions of CUPTI. Each is counted, fails on request, and cannot unwind; see
@@ -16,7 +17,7 @@ macro_rules! cupti_functions {
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
         extern "C" fn $name($($arg: $type),*) -> u32 {
-            use $crate::symbols::Symbol;
+            use $crate::function_names::Symbol;
             const SYMBOL: Symbol = Symbol::named(stringify!($name));
             $crate::call_wrapper::call(SYMBOL, || $body)
         }

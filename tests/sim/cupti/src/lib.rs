@@ -29,13 +29,13 @@ mod callbacks;
 mod control;
 mod driver;
 mod exports;
+mod function_names;
 mod kinds;
 mod load;
 mod record;
 mod record_sizes;
 mod result_codes;
 mod state;
-mod symbols;
 
 pub use control::{Cupti, Order, Stamps};
 pub use load::{InstallError, Options, install, install_with};

@@ -1,7 +1,7 @@
 use gpuprof::gpu_profile;
 
 #[gpu_profile]
-#[path = "../elsewhere.rs"]
+#[path = "../module_in_its_own_file.rs"]
 mod elsewhere;
 
 fn main() {}

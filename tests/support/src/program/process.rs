@@ -108,8 +108,8 @@ impl Running {
     pub fn end(mut self) -> Ended {
         let status = self.wait();
         let took = self.began.elapsed();
-        // What the pipes hold after a kill is lost with it: a grandchild may keep them open for
-        // ever.
+        // After a time-out the pipes are not read to their end, because a grandchild may hold them
+        // open for ever: the captured output is lost.
         let status = status.unwrap_or_else(|| panic!("{} was killed after {took:?}", self.command));
         let [stdout, stderr] = self.output.take().expect("a process ends once");
         Ended {

@@ -4,7 +4,7 @@
 use simbase::activity::Observer;
 
 use crate::abi::CText;
-use crate::symbols::Symbol;
+use crate::function_names::Symbol;
 use crate::{call_wrapper, clock, load, observer, state};
 
 /// The number of calls of an unknown function.

@@ -1,6 +1,5 @@
 //! The kernels of the workspace's `kernels/cuda/network.cu`: bias, ReLU, softmax cross-entropy and
 //! the update.
-//!
 
 use super::launch::{Kernel, Launch, Resolve, Work};
 use crate::result_codes::{Answer, Code};

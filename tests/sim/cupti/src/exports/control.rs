@@ -4,9 +4,9 @@
 
 use crate::abi::Text;
 use crate::control::{Order, Stamps};
+use crate::function_names::Symbol;
 use crate::record_sizes::Version;
 use crate::state::State;
-use crate::symbols::Symbol;
 use crate::{call_wrapper, driver, state};
 
 /// The count of a function that is not exported.

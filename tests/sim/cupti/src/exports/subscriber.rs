@@ -1,29 +1,17 @@
-//! Version, subscriber, clock and names.
-
-use std::ffi::c_char;
+//! The subscriber and its callbacks.
 
 use simbase::cbid;
 
 use super::cupti_functions;
 use crate::abi::{Callback, Out, User};
 use crate::callbacks::{DRIVER_API, RUNTIME_API};
-use crate::result_codes::{self, Code};
-use crate::{call_records, callbacks, driver, state};
+use crate::result_codes::Code;
+use crate::{call_records, driver, state};
 
 /// The only `CUpti_SubscriberHandle`.
 const SUBSCRIBER: usize = 0x5afe;
 
 cupti_functions! {
-    fn cuptiGetVersion(version: Out<u32>) {
-        let state = state::lock();
-        version.write(state.number.unwrap_or(state.version.number()))
-    }
-
-    /// NOT_INITIALIZED without a simulated driver.
-    fn cuptiGetTimestamp(timestamp: Out<u64>) {
-        timestamp.write(callbacks::now()?)
-    }
-
     /// A second subscriber gets MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED.
     fn cuptiSubscribe(subscriber: Out<usize>, callback: Option<Callback>, user: User) {
         let mut state = state::lock();
@@ -55,7 +43,7 @@ cupti_functions! {
         driver::set_observer(Some(call_records::on_driver_call))
     }
 
-    /// Disables only the callbacks.
+    /// Removes the callback. Activity kinds stay enabled, and buffers are still delivered.
     fn cuptiUnsubscribe(subscriber: usize) {
         let mut state = state::lock();
         if subscriber != SUBSCRIBER || !state.subscribed {
@@ -64,20 +52,5 @@ cupti_functions! {
         state.subscribed = false;
         state.callback = None;
         Ok(())
-    }
-
-    fn cuptiGetResultString(result: u32, text: Out<*const c_char>) {
-        let name = result_codes::name(result).ok_or(Code::INVALID_PARAMETER)?;
-        text.write(name.as_ptr())
-    }
-
-    /// Only for simulated functions.
-    fn cuptiGetCallbackName(domain: u32, number: u32, name: Out<*const c_char>) {
-        let list = match domain {
-            DRIVER_API => cbid::DRIVER,
-            RUNTIME_API => cbid::RUNTIME,
-            _ => return Err(Code::INVALID_PARAMETER),
-        };
-        name.write(cbid::name(list, number).ok_or(Code::INVALID_PARAMETER)?.as_ptr())
     }
 }

@@ -37,7 +37,7 @@ impl Symbol {
             }
             index += 1;
         }
-        panic!("an exported function is missing from symbols::NAMES")
+        panic!("an exported function is missing from function_names::NAMES")
     }
 
     pub(crate) fn find(name: &str) -> Option<Symbol> {

@@ -119,7 +119,7 @@ impl Symbol {
             }
             index += 1;
         }
-        panic!("symbols::NAMES lacks an exported function")
+        panic!("function_names::NAMES lacks an exported function")
     }
 
     /// Its CUPTI callback id.

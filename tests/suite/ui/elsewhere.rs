@@ -1,1 +1,0 @@
-//! Stands for a module in a file of its own.
