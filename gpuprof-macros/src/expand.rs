@@ -10,8 +10,8 @@
 use crate::argument_values::Args;
 use crate::future_fn::{self, FutureTail};
 use crate::item::{Function, Item};
+use crate::literals_and_return_types::{replace_impl_trait, suffix_integer_literals};
 use crate::stream_expressions::streams;
-use crate::type_fixups::{replace_impl_trait, suffix_integer_literals};
 use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::parse::{ParseStream, Parser};

@@ -13,10 +13,10 @@ mod errors;
 mod expand;
 mod future_fn;
 mod item;
+mod literals_and_return_types;
 mod parameter_bindings;
 mod stream_expressions;
 mod suggest;
-mod type_fixups;
 mod validate;
 
 use errors::Errors;

@@ -51,11 +51,11 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "gpu-behind",
         title: "GPU far behind the CPU, its queue full",
-        run: gpu::behind,
+        run: gpu::overloaded_gpu,
     },
     Scenario {
         name: "resolver-starved",
         title: "the resolver starved of processor time",
-        run: gpu::starved,
+        run: gpu::starved_resolver,
     },
 ];

@@ -61,13 +61,13 @@ impl Module {
     }
 
     /// The path without the binary's name: `nesting` of `numbers::nesting`.
-    fn name(&self) -> &'static str {
+    fn path_in_binary(&self) -> &'static str {
         self.path.split_once("::").map_or("", |(_, name)| name)
     }
 
     fn tests(&self) -> impl Iterator<Item = (String, fn())> {
         let tests = self.tests.iter().copied().flatten();
-        tests.map(|(test, run)| match self.name() {
+        tests.map(|(test, run)| match self.path_in_binary() {
             "" => ((*test).to_owned(), *run),
             name => (format!("{name}::{test}"), *run),
         })
@@ -183,7 +183,7 @@ fn print_matrix(modules: &[Module], arguments: &Arguments) -> ExitCode {
     };
     for module in modules {
         if let Some(matrix) = module.matrix
-            && is_wanted(module.name())
+            && is_wanted(module.path_in_binary())
         {
             current_test_file::set_file(module.path);
             return matrix();

@@ -119,9 +119,9 @@ fn counted(run_mode: &RunMode) -> Result<Vec<Row>, String> {
         .iter()
         .map(|wanted| wanted.row(&profile))
         .collect();
-    rows.push(test_program::outside(&profile));
-    rows.extend(test_program::products(&profile));
-    rows.extend(test_program::times(run_mode, &profile));
-    rows.push(test_program::complete(&profile));
+    rows.push(test_program::check_unattributed_activities(&profile));
+    rows.extend(test_program::check_products(&profile));
+    rows.extend(test_program::check_times(run_mode, &profile));
+    rows.push(test_program::check_completeness(&profile));
     Ok(rows)
 }

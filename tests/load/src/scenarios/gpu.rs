@@ -309,7 +309,7 @@ pub(super) fn short_lived_threads(size: Size) -> Result<Outcome, String> {
 }
 
 /// One millisecond of GPU work for every few microseconds of host time.
-pub(super) fn behind(size: Size) -> Result<Outcome, String> {
+pub(super) fn overloaded_gpu(size: Size) -> Result<Outcome, String> {
     let gpu = device();
     let session = session();
     let calls = size.pick(30_000, 1_000_000);
@@ -339,7 +339,7 @@ pub(super) fn behind(size: Size) -> Result<Outcome, String> {
 const RESOLVER: &str = "gpuprof-resolver";
 
 /// One processor for all threads, with the lowest priority for the resolver.
-pub(super) fn starved(size: Size) -> Result<Outcome, String> {
+pub(super) fn starved_resolver(size: Size) -> Result<Outcome, String> {
     scheduling::share_one()?;
     let gpu = device();
     let session = session();

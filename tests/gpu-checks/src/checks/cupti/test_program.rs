@@ -219,7 +219,7 @@ impl Wanted {
 }
 
 /// Checks the launches outside every function.
-pub(super) fn outside(profile: &Profile) -> Row {
+pub(super) fn check_unattributed_activities(profile: &Profile) -> Row {
     let found = profile.cupti.as_ref().map_or(0, |cupti| cupti.unattributed);
     Row::judged(
         "launches, copies and memsets outside every function",
@@ -231,7 +231,7 @@ pub(super) fn outside(profile: &Profile) -> Row {
 }
 
 /// Checks the launches by cuBLAS.
-pub(super) fn products(profile: &Profile) -> Option<Row> {
+pub(super) fn check_products(profile: &Profile) -> Option<Row> {
     let product = function(profile, "product").filter(|product| product.calls > 0)?;
     let kernels = &product.activity.kernels;
     let launched: u64 = kernels.iter().map(|kernel| kernel.times.calls).sum();
@@ -245,7 +245,7 @@ pub(super) fn products(profile: &Profile) -> Option<Row> {
 }
 
 /// Checks the times of kernels of known duration, and of a gap.
-pub(super) fn times(run_mode: &RunMode, profile: &Profile) -> Vec<Row> {
+pub(super) fn check_times(run_mode: &RunMode, profile: &Profile) -> Vec<Row> {
     let mut rows = Vec::new();
     let long = function(profile, "long");
     let spun = long.and_then(|long| long.activity.kernels.first());
@@ -299,7 +299,7 @@ pub(super) fn times(run_mode: &RunMode, profile: &Profile) -> Vec<Row> {
 }
 
 /// Checks that no record was dropped.
-pub(super) fn complete(profile: &Profile) -> Row {
+pub(super) fn check_completeness(profile: &Profile) -> Row {
     let cupti = profile.cupti.clone().unwrap_or_default();
     Row::judged(
         "records",
