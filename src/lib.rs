@@ -92,6 +92,8 @@
 //!   libclang to build. Implies `enable`.
 //! - `cupti`: demangled kernel names and GPU clocks (NVML) for what `GPUPROF_CUPTI=on` records.
 //!   Implies `enable`.
+//! - `serde`: `Serialize` and `Deserialize` for [`Profile`] and all that it consists of, and reading
+//!   of JSON profiles in [`json`]. Writing them needs no feature.
 //!
 //! # Settings
 //!
@@ -132,6 +134,7 @@ use disabled as implementation;
 #[cfg(feature = "enable")]
 use gpuprof_runtime as implementation;
 
+pub use gpuprof_report::json;
 pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::schedule::Schedule;
 pub use gpuprof_report::settings::{Mode, Output, Sampling, SessionError, Sort};

@@ -23,7 +23,6 @@ pub mod demangle;
 #[cfg(feature = "findings")]
 pub mod findings;
 pub mod histogram;
-#[cfg(feature = "json")]
 pub mod json;
 pub mod occupancy;
 pub mod profile;

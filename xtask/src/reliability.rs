@@ -68,7 +68,8 @@ const SECTIONS: [Section; 3] = [
 
 /// Runs the tests of each section, or of one, prints their tables and writes them into the page.
 ///
-/// # Errors A text for the user: a section that does not exist, something missing that may not be
+/// # Errors
+/// A text for the user: a section that does not exist, something missing that may not be
 /// installed, or a test that failed. The page is then unchanged.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let wanted = |section: &&Section| match arguments {

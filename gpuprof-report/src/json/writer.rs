@@ -8,7 +8,7 @@ use crate::sanitize;
 pub(super) trait Value {
     fn write(&self, writer: &mut Writer);
 
-    /// Whether the value takes one line. Arrays of such values do too.
+    /// Whether an array of such values takes one line.
     fn is_one_line(&self) -> bool {
         true
     }
@@ -62,8 +62,7 @@ impl Writer {
         self.text.push('"');
     }
 
-    pub(super) fn array<'a>(&mut self, values: impl ExactSizeIterator<Item = &'a dyn Value>) {
-        let is_empty = values.len() == 0;
+    pub(super) fn array<'a>(&mut self, values: impl Iterator<Item = &'a dyn Value>) {
         let mut values = values.peekable();
         if values.peek().is_none_or(|value| value.is_one_line()) {
             self.text.push('[');
@@ -81,7 +80,7 @@ impl Writer {
             self.line(index == 0);
             value.write(self);
         }
-        self.close(']', is_empty);
+        self.close(']', false);
     }
 
     pub(super) fn object(&mut self, object: &dyn Object) {
@@ -183,6 +182,11 @@ impl Value for f64 {
 impl Value for String {
     fn write(&self, writer: &mut Writer) {
         writer.string(self);
+    }
+
+    /// Texts in arrays are long.
+    fn is_one_line(&self) -> bool {
+        false
     }
 }
 

@@ -69,8 +69,8 @@ pub struct CudaError {
     pub count: u64,
 }
 
-/// Why calls of functions that have a stream were not timed on the GPU. JSON omits the reasons of
-/// no call.
+/// Why calls of functions that have a stream were not timed on the GPU. JSON omits reasons
+/// whose count is 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

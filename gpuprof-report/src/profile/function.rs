@@ -67,7 +67,8 @@ pub struct Function {
     pub cpu_only: bool,
     /// Whether it is an `async fn`.
     pub is_async: bool,
-    /// What CUPTI recorded during its calls. JSON omits the fields without CUPTI.
+    /// What CUPTI recorded during its calls. JSON omits these fields if nothing
+    /// was recorded: without CUPTI, or if the function was never called.
     #[cfg_attr(
         feature = "serde",
         serde(flatten, skip_serializing_if = "GpuActivity::is_absent")

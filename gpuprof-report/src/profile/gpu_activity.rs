@@ -194,7 +194,7 @@ pub struct GpuActivity {
 
 #[cfg(feature = "serde")]
 impl GpuActivity {
-    /// Whether CUPTI was not on.
+    /// Whether nothing was recorded: CUPTI was not on, or the function was never called.
     pub(super) fn is_absent(&self) -> bool {
         *self == Self::default()
     }

@@ -1,7 +1,12 @@
 //! Documents of profiles with everything that a profile can hold.
 
+use std::num::NonZeroU32;
+
 use gpuprof_report::json;
-use gpuprof_report::profile::{Function, Profile, SpanStats, Throttle, UntimedReasons};
+use gpuprof_report::profile::{
+    Command, Function, Profile, ScheduleSteps, SpanStats, Throttle, UntimedReasons,
+};
+use gpuprof_report::settings::Sampling;
 use serde_json::{Map, Value, json};
 
 use crate::profiles::{
@@ -22,6 +27,8 @@ pub(crate) fn document(profile: &Profile) -> Value {
 /// Some figures at the ends of their ranges.
 pub(crate) fn extreme() -> Profile {
     let mut profile = trouble();
+    profile.diagnostics.sampling = Sampling::Auto;
+    profile.schedule = Some(ScheduleSteps::default());
     profile.wall_ns = u64::MAX;
     for function in &mut profile.functions {
         let mut longest = SpanStats::default();
@@ -70,7 +77,7 @@ pub(crate) fn add_kernel_tier(profile: &mut Profile) {
 }
 
 /// One object of every kind that a document may hold, of [`everything`].
-pub(crate) const OBJECTS: [&str; 24] = [
+pub(crate) const OBJECTS: [&str; 26] = [
     "",
     "/devices/0",
     "/cupti",
@@ -79,6 +86,8 @@ pub(crate) const OBJECTS: [&str; 24] = [
     "/copies/0",
     "/api/0",
     "/throttled/0",
+    "/schedule",
+    "/commands/0",
     "/findings/0",
     "/functions/0/kernels/0",
     "/functions/0/kernels/0/launch_latency",
@@ -101,6 +110,13 @@ pub(crate) const OBJECTS: [&str; 24] = [
 pub(crate) fn everything() -> Value {
     let mut profile = trouble();
     profile.tree = training().tree;
+    let mut steps = ScheduleSteps::default();
+    steps.schedule.repeat = NonZeroU32::new(2);
+    profile.schedule = Some(steps);
+    let mut command = Command::default();
+    command.what = "the time line of the program".into();
+    command.line = "nsys profile -t cuda,nvtx".into();
+    profile.commands = vec![command];
     let estimated = |function: &&Function| {
         let gpu = function.gpu.as_ref();
         gpu.is_some_and(|gpu| gpu.estimate.is_some())

@@ -16,6 +16,10 @@ fn what_is_written_is_what_serde_json_would_write() {
     for profile in all() {
         let expected = serde_json::to_value(&profile).unwrap();
         assert_eq!(document(&profile), expected, "{}", profile.program);
+        // A document that is read drops all but the last of several fields of one name.
+        let fields = |text: &str| text.matches("\": ").count();
+        let by_serde = serde_json::to_string_pretty(&profile).unwrap();
+        assert_eq!(fields(&text(&profile)), fields(&by_serde), "a field twice");
     }
 }
 

@@ -44,10 +44,7 @@ pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
 
 /// The JSON document.
 pub(super) fn json(profile: &Profile) -> Vec<u8> {
-    let mut text = Vec::new();
-    // Writing into memory cannot fail.
-    let _ = json::write(profile, &mut text);
-    text
+    json::to_string(profile).into_bytes()
 }
 
 /// The path with `{pid}`, `{rank}` (0 without one) and `{exe}` filled in.

@@ -55,7 +55,8 @@ impl Need {
 
     /// Whether it is missing on this machine.
     ///
-    /// # Errors A text for the user if no package would help.
+    /// # Errors
+    /// A text for the user if no package would help.
     fn missing(self) -> Result<bool, String> {
         match self {
             Need::CCompiler => Ok(!workspace::runs(

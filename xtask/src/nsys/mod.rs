@@ -19,7 +19,8 @@ const FOLDER: &str = "GPUPROF_TEST_NSYS";
 
 /// Unpacks Nsight Systems; then compares its reports with gpuprof's, or profiles a program.
 ///
-/// # Errors A text for the user: a wrong argument, why Nsight Systems is unavailable, or what
+/// # Errors
+/// A text for the user: a wrong argument, why Nsight Systems is unavailable, or what
 /// failed.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -39,7 +40,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 
 /// Unpacks Nsight Systems and returns the variable that names its folder for the tests.
 ///
-/// # Errors A text for the user: why it is unavailable here.
+/// # Errors
+/// A text for the user: why it is unavailable here.
 pub(crate) fn test_variable(workspace: &Workspace) -> Result<(&'static str, PathBuf), String> {
     Ok((FOLDER, unpack::ensure(&workspace.target)?.folder))
 }

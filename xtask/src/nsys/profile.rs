@@ -11,7 +11,8 @@ use crate::workspace::{self, Workspace};
 /// Records the ranges of a program into `PROGRAM.nsys-rep` in the current folder and prints their
 /// summary.
 ///
-/// # Errors A text for the user: Nsight Systems is unavailable, or it or the program failed.
+/// # Errors
+/// A text for the user: Nsight Systems is unavailable, or it or the program failed.
 pub(super) fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     let unpacked = unpack::ensure(&Workspace::load()?.target)?;
     if program.contains('/') && !Path::new(program).exists() {

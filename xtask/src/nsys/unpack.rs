@@ -45,7 +45,8 @@ pub(super) struct Unpacked {
 
 /// Unpacks Nsight Systems, unless it is unpacked already.
 ///
-/// # Errors A text for the user: why it is unavailable here, and what to run.
+/// # Errors
+/// A text for the user: why it is unavailable here, and what to run.
 pub(super) fn ensure(target: &Path) -> Result<Unpacked, String> {
     let folder = target.join("nsys");
     let root = folder.join("root/usr/lib");

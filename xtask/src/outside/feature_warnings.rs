@@ -5,8 +5,9 @@ use std::path::Path;
 use super::Program;
 use crate::workspace;
 
-const FEATURE_SETS: [&[&str]; 6] = [
+const FEATURE_SETS: [&[&str]; 7] = [
     &[],
+    &["serde"],
     &["enable"],
     &["enable", "nvtx"],
     &["enable", "cupti"],

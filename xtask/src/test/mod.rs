@@ -32,7 +32,8 @@ struct Outcome {
 
 /// Runs all tests; the last line is `N passed, N failed`.
 ///
-/// # Errors A text for the user: something missing that may not be installed, a failed test or
+/// # Errors
+/// A text for the user: something missing that may not be installed, a failed test or
 /// check, or a test that did not run. If `CI` is set, also an untested `rust-version`.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if !arguments.is_empty() {
