@@ -1,5 +1,5 @@
 //! What the simulated driver reports to its observer: every API call after its end, with the
-//! activities that it caused on the device. All types are C types, because they cross from one
+//! activities that it caused on the device and the graph nodes that it made or changed. All types are C types, because they cross from one
 //! loaded library to another.
 
 use std::marker::PhantomData;
@@ -29,17 +29,20 @@ pub struct Call<'a> {
     pub is_asynchronous: bool,
     activities: *const Activity,
     count: usize,
-    lifetime: PhantomData<&'a [Activity]>,
+    node_changes: *const NodeChange,
+    node_change_count: usize,
+    lifetime: PhantomData<(&'a [Activity], &'a [NodeChange])>,
 }
 
 impl<'a> Call<'a> {
-    /// A call from `start` to `end` that caused `activities`, in their order.
+    /// A call from `start` to `end` that caused `activities` and `node_changes`, in their order.
     pub fn new(
         cbid: u32,
         result: i32,
         (start, end): (u64, u64),
         is_asynchronous: bool,
         activities: &'a [Activity],
+        node_changes: &'a [NodeChange],
     ) -> Self {
         Call {
             cbid,
@@ -49,6 +52,8 @@ impl<'a> Call<'a> {
             is_asynchronous,
             activities: activities.as_ptr(),
             count: activities.len(),
+            node_changes: node_changes.as_ptr(),
+            node_change_count: node_changes.len(),
             lifetime: PhantomData,
         }
     }
@@ -58,6 +63,40 @@ impl<'a> Call<'a> {
         // SAFETY: `new` took these from a slice that lives as long as 'a.
         unsafe { std::slice::from_raw_parts(self.activities, self.count) }
     }
+
+    /// The graph nodes that this call made or changed, in the order given to `new`.
+    pub fn node_changes(&self) -> &'a [NodeChange] {
+        // SAFETY: `new` took these from a slice that lives as long as 'a.
+        unsafe { std::slice::from_raw_parts(self.node_changes, self.node_change_count) }
+    }
+}
+
+/// A change of one graph node that CUPTI reports. Nodes are numbered as in [`Activity::node`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum NodeChange {
+    /// A capture, a clone or an instantiation has made the node.
+    Created {
+        /// The new node.
+        node: u64,
+    },
+    /// The node, which was just created, is a copy.
+    Cloned {
+        /// The new node.
+        node: u64,
+        /// The node that it is a copy of.
+        original: u64,
+    },
+    /// An executable graph is about to get the parameters of a node of another graph.
+    Updated {
+        /// The node of the other graph.
+        source: u64,
+    },
+    /// A node of an executable graph has got these parameters.
+    ParametersSet {
+        /// The node of the executable graph.
+        node: u64,
+    },
 }
 
 /// Work on the device, or the wait of a call.

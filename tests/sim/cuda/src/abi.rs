@@ -87,7 +87,7 @@ impl Destructor {
 }
 
 /// A pointer to the caller's memory: the source or target of a copy, or an argument.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 #[repr(transparent)]
 pub(crate) struct HostPointer(pub(crate) *mut c_void);
 

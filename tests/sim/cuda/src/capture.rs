@@ -103,13 +103,15 @@ impl State {
         }
         target.capture = Some(id);
         let context = target.context;
+        let number = self.new_id();
+        let graph = self.graphs.insert(Graph::new(context, number));
         let capture = Capture {
             context,
             origin: stream,
             mode,
             thread: thread::number(),
             is_invalidated: false,
-            graph: self.graphs.insert(Graph::new(context, id)),
+            graph,
             unjoined: BTreeSet::new(),
         };
         self.captures.insert(id, capture);
@@ -155,25 +157,21 @@ impl State {
             return self.count_operation(stream);
         };
         if let Some(capture) = self.captures.get_mut(&id) {
-            self.graphs.get_mut(capture.graph)?.nodes.push(operation);
+            let graph = capture.graph;
             if capture.origin != stream {
                 capture.unjoined.insert(stream);
             }
+            self.add_node(graph, operation)?;
         }
         Ok(())
     }
 
     /// Appends `operation` to `stream`: its modelled time and its deferred computation. `node` is
-    /// the number of the graph node, or 0 outside graphs; the nodes of a child graph have the
-    /// number of the node that contains them.
+    /// the number of the graph node, or 0 outside graphs.
     pub(crate) fn enqueue(&mut self, stream: Handle, operation: Operation, node: u64) -> Answer {
         let kind = self.activity_kind(&operation, stream);
         let (ns, task) = match operation {
             Operation::EventRecord(event) => return self.record_event(event, stream),
-            Operation::ChildGraph(nodes) => {
-                let mut nodes = nodes.into_iter();
-                return nodes.try_for_each(|child| self.enqueue(stream, child, node));
-            }
             operation => self.model(operation)?,
         };
         let start = self.append_work(stream, ns)?;
@@ -235,8 +233,8 @@ impl State {
                 let ns = self.durations.memset(len);
                 (ns, Task::Memset { target, value, len })
             }
-            // `enqueue` handles these two.
-            Operation::EventRecord(_) | Operation::ChildGraph(_) => return Err(Code::UNKNOWN),
+            // Handled by `enqueue`, and by the launch of the graph.
+            Operation::EventRecord(_) | Operation::ChildGraph { .. } => return Err(Code::UNKNOWN),
         })
     }
 

@@ -92,6 +92,8 @@ pub(crate) const NAMES: &[&str] = &[
     "cuOccupancyMaxActiveBlocksPerMultiprocessor",
     "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
     "cuGraphInstantiateWithFlags",
+    "cuGraphClone",
+    "cuGraphExecUpdate_v2",
     "cuGraphLaunch",
     "cuGraphUpload",
     "cuGraphExecDestroy",

@@ -1,9 +1,12 @@
 //! Graphs and executable graphs (API reference, Graph Management). A graph is the list of its nodes
 //! in the order of the calls. A launch runs them one after another on its stream, even if the
-//! capture had several streams. The objects that graphs retain are in `user_objects`.
+//! capture had several streams. `graph_copies` makes and changes graphs from other graphs, and
+//! `user_objects` has the objects that graphs retain.
+
+use std::ops::RangeFrom;
 
 use crate::abi::Handle;
-use crate::objects::{Graph, NodeReference, Operation};
+use crate::objects::{NodeReference, Operation};
 use crate::result_codes::{Answer, Code};
 use crate::state::State;
 
@@ -15,22 +18,6 @@ fn queue_operations(nodes: &[Operation]) -> impl Iterator<Item = &[Operation]> {
 }
 
 impl State {
-    /// Instantiates `graph` with its present nodes, and retains its user objects again.
-    pub(crate) fn instantiate(&mut self, graph: Handle) -> Answer<Handle> {
-        self.check_graph_is_complete(graph)?;
-        let graph = self.graphs.get(graph)?;
-        let executable = Graph {
-            nodes: graph.nodes.clone(),
-            user_objects: graph.user_objects.clone(),
-            ..Graph::new(graph.context, graph.id)
-        };
-        executable
-            .user_objects
-            .iter()
-            .try_for_each(|&object| self.retain(object, 1))?;
-        Ok(self.executables.insert(executable))
-    }
-
     /// Removes a graph with its node handles and its references.
     pub(crate) fn remove_graph(&mut self, graph: Handle) -> Answer {
         let graph = self.graphs.remove(graph)?;
@@ -65,7 +52,7 @@ impl State {
         let graph = self.executables.get(executable)?;
         let (nodes, user_objects) = (graph.nodes.clone(), graph.user_objects.clone());
         let last_launch_end = graph.last_launch_end;
-        let mut numbers = (graph.id << 32)..;
+        let id = graph.id;
         if let Some(id) = self.use_for_capture(stream)? {
             let parent = self.captures.get(&id).map(|capture| capture.graph);
             for object in user_objects {
@@ -73,18 +60,40 @@ impl State {
                 let parent = self.graphs.get_mut(parent.ok_or(Code::ILLEGAL_STATE)?)?;
                 parent.user_objects.push(object);
             }
-            return self.submit(stream, Operation::ChildGraph(nodes));
+            let child = self.copy_nodes(id, &nodes);
+            return self.submit(stream, child);
         }
         let target = self.streams.get_mut(stream)?;
         target.tail = target.tail.max(last_launch_end);
+        let mut numbers = (id << 32)..;
+        let mut child_numbers = (id << 32) + nodes.len() as u64..;
         for operation in queue_operations(&nodes) {
             for (node, number) in operation.iter().zip(numbers.by_ref()) {
-                self.enqueue(stream, node.clone(), number)?;
+                self.enqueue_node(stream, node.clone(), number, &mut child_numbers)?;
             }
             self.count_operation(stream)?;
         }
         let tail = self.streams.get(stream)?.tail;
         self.executables.get_mut(executable)?.last_launch_end = tail;
+        Ok(())
+    }
+
+    /// Appends a node of a launched graph to `stream`. The nodes of child graphs are numbered after
+    /// those of the graph itself, by `child_numbers`.
+    fn enqueue_node(
+        &mut self,
+        stream: Handle,
+        node: Operation,
+        number: u64,
+        child_numbers: &mut RangeFrom<u64>,
+    ) -> Answer {
+        let Operation::ChildGraph { nodes, .. } = node else {
+            return self.enqueue(stream, node, number);
+        };
+        for child in nodes {
+            let number = child_numbers.next().ok_or(Code::UNKNOWN)?;
+            self.enqueue_node(stream, child, number, child_numbers)?;
+        }
         Ok(())
     }
 
@@ -126,7 +135,7 @@ impl State {
         let Some(Operation::EventRecord(former)) = executable.nodes.get(index) else {
             return Err(Code::INVALID_VALUE);
         };
-        if executable.id != graph_id || self.events.get(*former)?.context != context {
+        if executable.source != Some(graph_id) || self.events.get(*former)?.context != context {
             return Err(Code::INVALID_VALUE);
         }
         self.executables.get_mut(handle)?.nodes[index] = Operation::EventRecord(event);

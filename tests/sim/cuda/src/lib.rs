@@ -42,6 +42,7 @@ mod executor;
 mod exports;
 mod function_names;
 mod graph;
+mod graph_copies;
 mod handle_table;
 mod kernels;
 mod legacy_stream;

@@ -155,7 +155,7 @@ pub(crate) struct Capture {
 
 /// One operation on a stream, or one node of a graph. A graph reads and writes host memory at each
 /// launch.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum Operation {
     Launch(Launch),
     Upload {
@@ -181,15 +181,21 @@ pub(crate) enum Operation {
     /// An event record; in a capture, an external one.
     EventRecord(Handle),
     /// A graph that was launched on a capturing stream.
-    ChildGraph(Vec<Operation>),
+    ChildGraph {
+        /// The number of the node's own copy of that graph.
+        graph: u64,
+        nodes: Vec<Operation>,
+    },
 }
 
 /// A captured graph, or an executable one.
 pub(crate) struct Graph {
     pub(crate) context: Handle,
     pub(crate) nodes: Vec<Operation>,
-    /// A unique number, which an executable graph shares with its source.
+    /// A unique number.
     pub(crate) id: u64,
+    /// For an executable graph, the number of the graph that it was instantiated from.
+    pub(crate) source: Option<u64>,
     /// The handles of the first nodes, as many as were asked for.
     pub(crate) node_handles: Vec<Handle>,
     /// User objects that it retains, once for each reference.
@@ -205,6 +211,7 @@ impl Graph {
             context,
             nodes: Vec::new(),
             id,
+            source: None,
             node_handles: Vec::new(),
             user_objects: Vec::new(),
             last_launch_end: 0,

@@ -1,5 +1,5 @@
-//! Reports each API call, with the activities that it caused on the device, to an observer: the
-//! simulated libcupti. Without an observer a call only loads one atomic more. An observer changes
+//! Reports each API call, with the activities that it caused on the device and the graph nodes that
+//! it made or changed, to an observer: the simulated libcupti. Without an observer a call only loads one atomic more. An observer changes
 //! neither what a call does nor how long it takes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use simbase::activity::{
     Activity, ActivityKind, Call, KernelName, MemoryKind, MemoryLocation, NONE, NULL_STREAM,
-    Observer, WaitKind,
+    NodeChange, Observer, WaitKind,
 };
 
 use crate::abi::Handle;
@@ -36,19 +36,27 @@ pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> i32) -> i32 {
         return body();
     }
     // A call that was in progress when the observer was set may have left activities.
-    drop(state::lock().take_activities());
+    drop(state::lock().take_reports());
     let start = clock::now();
     let result = body();
-    let mut activities = state::lock().take_activities();
+    let (mut activities, mut node_changes) = state::lock().take_reports();
     if result != 0 {
         activities.clear();
+        node_changes.clear();
     }
     let name = NAMES[symbol.0];
     let is_asynchronous = name.contains("Async") || name == "cuGraphLaunch";
     let times = (start, clock::now());
     let observer = *OBSERVER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(observer) = observer {
-        let call = Call::new(symbol.cbid(), result, times, is_asynchronous, &activities);
+        let call = Call::new(
+            symbol.cbid(),
+            result,
+            times,
+            is_asynchronous,
+            &activities,
+            &node_changes,
+        );
         observer(&call);
     }
     result
@@ -80,13 +88,24 @@ fn event_number(event: Handle) -> u32 {
 }
 
 impl State {
-    /// Removes and returns the activities of the calling thread's call.
-    fn take_activities(&mut self) -> Vec<Activity> {
+    /// Removes and returns what the calling thread's call caused and changed.
+    fn take_reports(&mut self) -> (Vec<Activity>, Vec<NodeChange>) {
         let here = thread::number();
         let own = self
             .activities
             .extract_if(.., |(thread, _)| *thread == here);
-        own.map(|(_, activity)| activity).collect()
+        let activities = own.map(|(_, activity)| activity).collect();
+        let own = self
+            .node_changes
+            .extract_if(.., |(thread, _)| *thread == here);
+        (activities, own.map(|(_, change)| change).collect())
+    }
+
+    /// Adds a change of a graph node by the call in progress.
+    pub(crate) fn add_node_change(&mut self, change: NodeChange) {
+        if is_observed() {
+            self.node_changes.push((thread::number(), change));
+        }
     }
 
     /// How `operation`, which is to run on `stream`, is reported; `None` without an observer, and
@@ -152,7 +171,7 @@ impl State {
                 value: u32::from(*value),
                 to: locate(*target, Device),
             },
-            Operation::EventRecord(_) | Operation::ChildGraph(_) => return None,
+            Operation::EventRecord(_) | Operation::ChildGraph { .. } => return None,
         })
     }
 

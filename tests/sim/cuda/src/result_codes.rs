@@ -104,6 +104,12 @@ const KNOWN: &[(i32, &CStr, &CStr)] = &[
         c"CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
         c"attempt to terminate a thread-local capture sequence from another thread",
     ),
+    (
+        910,
+        c"CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE",
+        c"the graph update was not performed because it included changes which violated \
+          constraints",
+    ),
     (999, c"CUDA_ERROR_UNKNOWN", c"unknown error"),
 ];
 
@@ -135,6 +141,7 @@ impl Code {
     pub(crate) const STREAM_CAPTURE_IMPLICIT: Code = Code(906);
     pub(crate) const CAPTURED_EVENT: Code = Code(907);
     pub(crate) const STREAM_CAPTURE_WRONG_THREAD: Code = Code(908);
+    pub(crate) const GRAPH_EXEC_UPDATE_FAILURE: Code = Code(910);
     pub(crate) const UNKNOWN: Code = Code(999);
 }
 

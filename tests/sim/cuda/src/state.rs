@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use simbase::activity::Activity;
+use simbase::activity::{Activity, NodeChange};
 
 use crate::abi::Handle;
 use crate::deferred::DeferredQueue;
@@ -45,6 +45,9 @@ pub(crate) struct State {
     pub(crate) resources: BTreeMap<String, (u32, u32)>,
     /// For the observer: the activities of calls in progress, with the calling thread.
     pub(crate) activities: Vec<(u64, Activity)>,
+    /// For the observer: the graph nodes that calls in progress made or changed, with the calling
+    /// thread.
+    pub(crate) node_changes: Vec<(u64, NodeChange)>,
     /// The depth of a stream's queue, if it was set.
     pub(crate) stream_depth: Option<u32>,
     last_id: u64,
@@ -91,6 +94,7 @@ impl State {
             durations: Durations::new(),
             resources: BTreeMap::new(),
             activities: Vec::new(),
+            node_changes: Vec::new(),
             stream_depth: None,
             last_id: 0,
         }
@@ -109,7 +113,7 @@ impl State {
         }
     }
 
-    /// A unique number for a context, stream or capture.
+    /// A unique number for a context, stream or graph.
     pub(crate) fn new_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id

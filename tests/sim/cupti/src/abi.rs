@@ -45,8 +45,8 @@ pub(crate) type Request = extern "C" fn(*mut BufferPtr, *mut usize, *mut usize);
 /// `CUpti_BuffersCallbackCompleteFunc`.
 pub(crate) type Complete = extern "C" fn(*mut u8, u32, BufferPtr, usize, usize);
 
-/// `CUpti_CallbackFunc`: the client's pointer, the domain, the function's callback id, the call.
-pub(crate) type Callback = extern "C" fn(User, u32, u32, &CallbackData);
+/// `CUpti_CallbackFunc`: the client's pointer, the domain, the callback id, and the domain's data.
+pub(crate) type Callback = extern "C" fn(User, u32, u32, *const c_void);
 
 /// The pointer that a subscriber gets back in its callbacks.
 #[derive(Clone, Copy)]
@@ -85,6 +85,48 @@ impl CallbackData {
             context_uid: 0,
             correlation_data: shared,
             correlation,
+        }
+    }
+}
+
+/// `CUpti_ResourceData` of a callback about a graph node. Fields that no test needs are null.
+#[repr(C)]
+pub(crate) struct ResourceData<'a> {
+    context: *const c_void,
+    resource: *const c_void,
+    descriptor: &'a GraphData,
+}
+
+impl<'a> ResourceData<'a> {
+    pub(crate) fn new(descriptor: &'a GraphData) -> ResourceData<'a> {
+        ResourceData {
+            context: std::ptr::null(),
+            resource: std::ptr::null(),
+            descriptor,
+        }
+    }
+}
+
+/// `CUpti_GraphData`. Fields that no test needs are 0.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct GraphData {
+    graph: usize,
+    original_graph: usize,
+    node: usize,
+    original_node: usize,
+    node_type: i32,
+    dependency: usize,
+    executable: usize,
+}
+
+impl GraphData {
+    /// A node, and the node that it is a copy of, or 0.
+    pub(crate) fn new(node: usize, original_node: usize) -> GraphData {
+        GraphData {
+            node,
+            original_node,
+            ..GraphData::default()
         }
     }
 }

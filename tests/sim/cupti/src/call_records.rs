@@ -5,7 +5,7 @@
 use simbase::activity::{Activity, ActivityKind, Call};
 use simbase::cbid;
 
-use crate::callbacks::{DRIVER_API, Notification, RUNTIME_API};
+use crate::callbacks::{DRIVER_API, NODE_CALLBACKS, Notification, RESOURCE, RUNTIME_API};
 use crate::kinds::{self, Enabled};
 use crate::record::{Api, Cause, Record};
 use crate::state::{self, Overrides, State, thread};
@@ -56,22 +56,23 @@ impl State {
         }
     }
 
-    /// The callback to make, if the subscriber enabled it.
+    /// The callbacks to make for a call, if there is a subscriber.
     fn notification(&self, visible: &VisibleCall) -> Option<Notification> {
         let domain = match visible.kind {
             kinds::RUNTIME => RUNTIME_API,
             _ => DRIVER_API,
         };
         let (callback, user) = self.callback?;
-        self.enabled
-            .has_callback(domain, visible.cbid)
-            .then_some(Notification {
-                callback,
-                user,
-                domain,
-                cbid: visible.cbid,
-                correlation: visible.correlation,
-            })
+        let is_enabled = |domain, cbid| self.enabled.has_callback(domain, cbid);
+        let api = (domain, visible.cbid, visible.correlation);
+        let mut node_callbacks = NODE_CALLBACKS.to_vec();
+        node_callbacks.retain(|cbid| is_enabled(RESOURCE, *cbid));
+        Some(Notification {
+            callback,
+            user,
+            api: is_enabled(domain, visible.cbid).then_some(api),
+            node_callbacks,
+        })
     }
 
     /// The records of `call`, without those that a test drops.

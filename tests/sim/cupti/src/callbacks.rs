@@ -1,43 +1,97 @@
-//! The subscriber's callbacks for API calls. A real library calls back at entry and at exit; here
-//! both callbacks are made after the call, on its thread, with the clock set to the time of each.
+//! The subscriber's callbacks for API calls and graph nodes. A real library calls back at entry, when
+//! a node changes and at exit; here all callbacks are made after the call, on its thread, with the
+//! clock set to the time of each.
 
 use std::cell::Cell;
+use std::ffi::c_void;
 
-use simbase::activity::Call;
+use simbase::activity::{Call, NodeChange};
 
-use crate::abi::{Callback, CallbackData, User};
+use crate::abi::{Callback, CallbackData, GraphData, ResourceData, User};
 use crate::driver;
-use crate::result_codes::Answer;
+use crate::result_codes::{Answer, Code};
 
 /// `CUPTI_CB_DOMAIN_DRIVER_API`.
 pub(crate) const DRIVER_API: u32 = 1;
 /// `CUPTI_CB_DOMAIN_RUNTIME_API`.
 pub(crate) const RUNTIME_API: u32 = 2;
+/// `CUPTI_CB_DOMAIN_RESOURCE`.
+pub(crate) const RESOURCE: u32 = 3;
+
+/// `CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED`.
+const NODE_CREATED: u32 = 13;
+/// `CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED`.
+const NODE_CLONED: u32 = 20;
+/// `CUPTI_CBID_RESOURCE_GRAPH_NODE_UPDATED`.
+const NODE_UPDATED: u32 = 22;
+/// `CUPTI_CBID_RESOURCE_GRAPH_NODE_SET_PARAMS`.
+const NODE_SET_PARAMS: u32 = 23;
+
+/// The simulated callbacks of the domain [`RESOURCE`].
+pub(crate) const NODE_CALLBACKS: [u32; 4] =
+    [NODE_CREATED, NODE_CLONED, NODE_UPDATED, NODE_SET_PARAMS];
+
+/// The handles of a callback's node and of its original. They are valid inside the callback.
+const NODE: usize = 0x10;
+const ORIGINAL_NODE: usize = 0x20;
 
 thread_local! {
     /// The simulated time of the callback that runs on this thread.
     static CALLBACK_TIME: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The numbers of the node and of its original, in the callback that runs on this thread.
+    static CALLBACK_NODES: Cell<[Option<u64>; 2]> = const { Cell::new([None; 2]) };
 }
 
-/// A subscriber, and the call to report to it.
+/// A subscriber, and what to report to it of a call.
 pub(crate) struct Notification {
     pub(crate) callback: Callback,
     pub(crate) user: User,
-    pub(crate) domain: u32,
-    pub(crate) cbid: u32,
-    pub(crate) correlation: u32,
+    /// The domain, callback id and correlation id of the call, if it has an enabled callback.
+    pub(crate) api: Option<(u32, u32, u32)>,
+    /// The callbacks for graph nodes that are enabled.
+    pub(crate) node_callbacks: Vec<u32>,
 }
 
 impl Notification {
-    /// Makes both callbacks. Must be called without the state lock.
+    /// Makes the callbacks. Must be called without the state lock.
     pub(crate) fn deliver(&self, call: &Call<'_>) {
         let mut shared = 0;
-        for (time, result) in [(call.start, None), (call.end, Some(&call.result))] {
-            let data = CallbackData::new(self.correlation, result, &mut shared);
-            CALLBACK_TIME.set(Some(time));
-            (self.callback)(self.user, self.domain, self.cbid, &data);
-            CALLBACK_TIME.set(None);
+        self.deliver_api(call.start, None, &mut shared);
+        for change in call.node_changes() {
+            self.deliver_node(call.end, *change);
         }
+        self.deliver_api(call.end, Some(&call.result), &mut shared);
+    }
+
+    fn deliver_api(&self, time: u64, result: Option<&i32>, shared: &mut u64) {
+        if let Some((domain, cbid, correlation)) = self.api {
+            let data = CallbackData::new(correlation, result, shared);
+            let data = std::ptr::from_ref(&data).cast();
+            self.call_back(time, domain, cbid, data);
+        }
+    }
+
+    fn deliver_node(&self, time: u64, change: NodeChange) {
+        let (cbid, node, original) = match change {
+            NodeChange::Created { node } => (NODE_CREATED, node, None),
+            NodeChange::Cloned { node, original } => (NODE_CLONED, node, Some(original)),
+            NodeChange::Updated { source } => (NODE_UPDATED, source, None),
+            NodeChange::ParametersSet { node } => (NODE_SET_PARAMS, node, None),
+        };
+        if !self.node_callbacks.contains(&cbid) {
+            return;
+        }
+        let graph = GraphData::new(NODE, original.map_or(0, |_| ORIGINAL_NODE));
+        let data = ResourceData::new(&graph);
+        CALLBACK_NODES.set([Some(node), original]);
+        self.call_back(time, RESOURCE, cbid, std::ptr::from_ref(&data).cast());
+        CALLBACK_NODES.set([None; 2]);
+    }
+
+    fn call_back(&self, time: u64, domain: u32, cbid: u32, data: *const c_void) {
+        CALLBACK_TIME.set(Some(time));
+        (self.callback)(self.user, domain, cbid, data);
+        CALLBACK_TIME.set(None);
     }
 }
 
@@ -47,4 +101,15 @@ pub(crate) fn now() -> Answer<u64> {
         Some(time) => Ok(time),
         None => driver::now(),
     }
+}
+
+/// The number of the node with this handle; INVALID_PARAMETER outside the callback that got it.
+pub(crate) fn node_number(handle: usize) -> Answer<u64> {
+    let [node, original] = CALLBACK_NODES.get();
+    let number = match handle {
+        NODE => node,
+        ORIGINAL_NODE => original,
+        _ => None,
+    };
+    number.ok_or(Code::INVALID_PARAMETER)
 }

@@ -6,6 +6,7 @@ pub(crate) const NAMES: &[&str] = &[
     "cuptiGetTimestamp",
     "cuptiGetResultString",
     "cuptiGetCallbackName",
+    "cuptiGetGraphNodeId",
     "cuptiSubscribe",
     "cuptiUnsubscribe",
     "cuptiActivityRegisterCallbacks",

@@ -2,6 +2,7 @@
 
 use super::driver_functions;
 use crate::abi::{Destructor, Handle, HostPointer, Out};
+use crate::graph_copies::UpdateResult;
 use crate::objects::Operation;
 use crate::result_codes::Code;
 use crate::state::{self, State};
@@ -19,6 +20,21 @@ driver_functions! {
             return Err(Code::INVALID_VALUE);
         }
         out.write(state::lock_initialized()?.instantiate(graph)?)
+    }
+
+    fn cuGraphClone(out: Out<Handle>, original: Handle) {
+        out.write(state::lock_initialized()?.clone_graph(original)?)
+    }
+
+    /// GRAPH_EXEC_UPDATE_FAILURE if the two graphs do not have the same kinds of nodes in the same
+    /// order; the result says why.
+    fn cuGraphExecUpdate_v2(executable: Handle, graph: Handle, result: Out<UpdateResult>) {
+        let found = state::lock_initialized()?.update_executable(executable, graph)?;
+        result.write(found)?;
+        match found.is_success() {
+            true => Ok(()),
+            false => Err(Code::GRAPH_EXEC_UPDATE_FAILURE),
+        }
     }
 
     /// On a capturing stream the graph becomes one node.
@@ -65,7 +81,7 @@ driver_functions! {
             Operation::Launch(_) => 0,
             Operation::Upload { .. } | Operation::Download { .. } | Operation::Copy { .. } => 1,
             Operation::Memset { .. } => 2,
-            Operation::ChildGraph(_) => 4,
+            Operation::ChildGraph { .. } => 4,
             Operation::EventRecord(_) => 7,
         })
     }

@@ -230,6 +230,8 @@ fn accessed(operation: &Operation) -> Vec<(u64, usize)> {
             source,
             len,
         } => vec![(target, len), (source, len)],
-        Operation::Launch(_) | Operation::EventRecord(_) | Operation::ChildGraph(_) => Vec::new(),
+        Operation::Launch(_) | Operation::EventRecord(_) | Operation::ChildGraph { .. } => {
+            Vec::new()
+        }
     }
 }

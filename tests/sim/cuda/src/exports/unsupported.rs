@@ -47,7 +47,7 @@ unsupported_functions! {
     cuGraphAddKernelNode_v2; cuGraphAddMemAllocNode; cuGraphAddMemFreeNode;
     cuGraphAddMemcpyNode; cuGraphAddMemsetNode; cuGraphAddNode; cuGraphAddNode_v2;
     cuGraphBatchMemOpNodeGetParams; cuGraphBatchMemOpNodeSetParams;
-    cuGraphChildGraphNodeGetGraph; cuGraphClone; cuGraphConditionalHandleCreate; cuGraphCreate;
+    cuGraphChildGraphNodeGetGraph; cuGraphConditionalHandleCreate; cuGraphCreate;
     cuGraphDebugDotPrint; cuGraphDestroyNode; cuGraphEventRecordNodeSetEvent;
     cuGraphEventWaitNodeGetEvent; cuGraphEventWaitNodeSetEvent;
     cuGraphExecBatchMemOpNodeSetParams; cuGraphExecChildGraphNodeSetParams;
@@ -56,7 +56,7 @@ unsupported_functions! {
     cuGraphExecHostNodeSetParams; cuGraphExecKernelNodeSetParams;
     cuGraphExecKernelNodeSetParams_v2; cuGraphExecMemcpyNodeSetParams;
     cuGraphExecMemsetNodeSetParams; cuGraphExecNodeSetParams; cuGraphExecUpdate;
-    cuGraphExecUpdate_v2; cuGraphExternalSemaphoresSignalNodeGetParams;
+    cuGraphExternalSemaphoresSignalNodeGetParams;
     cuGraphExternalSemaphoresSignalNodeSetParams; cuGraphExternalSemaphoresWaitNodeGetParams;
     cuGraphExternalSemaphoresWaitNodeSetParams; cuGraphGetEdges; cuGraphGetEdges_v2;
     cuGraphGetId; cuGraphGetRootNodes; cuGraphHostNodeGetParams; cuGraphHostNodeSetParams;

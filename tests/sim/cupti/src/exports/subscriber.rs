@@ -4,9 +4,9 @@ use simbase::cbid;
 
 use super::cupti_functions;
 use crate::abi::{Callback, Out, User};
-use crate::callbacks::{DRIVER_API, RUNTIME_API};
+use crate::callbacks::{DRIVER_API, NODE_CALLBACKS, RESOURCE, RUNTIME_API};
 use crate::result_codes::Code;
-use crate::{call_records, driver, state};
+use crate::{call_records, callbacks, driver, state};
 
 /// The only `CUpti_SubscriberHandle`.
 const SUBSCRIBER: usize = 0x5afe;
@@ -24,15 +24,18 @@ cupti_functions! {
         Ok(())
     }
 
-    /// INVALID_PARAMETER for unknown callback ids, and for domains other than the driver and the
-    /// runtime.
+    /// INVALID_PARAMETER for unknown callback ids, and for domains other than the driver, the
+    /// runtime and resources.
     fn cuptiEnableCallback(enable: u32, subscriber: usize, domain: u32, number: u32) {
-        let list = match domain {
-            DRIVER_API => cbid::DRIVER,
-            RUNTIME_API => cbid::RUNTIME,
-            _ => return Err(Code::INVALID_PARAMETER),
+        let is_known = match domain {
+            DRIVER_API => cbid::name(cbid::DRIVER, number).is_some(),
+            RUNTIME_API => cbid::name(cbid::RUNTIME, number).is_some(),
+            RESOURCE => NODE_CALLBACKS.contains(&number),
+            _ => false,
         };
-        cbid::name(list, number).ok_or(Code::INVALID_PARAMETER)?;
+        if !is_known {
+            return Err(Code::INVALID_PARAMETER);
+        }
         {
             let mut state = state::lock();
             if subscriber != SUBSCRIBER || !state.subscribed {
@@ -41,6 +44,11 @@ cupti_functions! {
             state.enabled.set_callback(domain, number, enable != 0);
         }
         driver::set_observer(Some(call_records::on_driver_call))
+    }
+
+    /// Only inside the callback that got the handle.
+    fn cuptiGetGraphNodeId(node: usize, id: Out<u64>) {
+        id.write(callbacks::node_number(node)?)
     }
 
     /// Removes the callback. Activity kinds stay enabled, and buffers are still delivered.

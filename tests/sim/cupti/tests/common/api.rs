@@ -26,6 +26,7 @@ pub(crate) struct Api {
     pub(crate) push: extern "C" fn(u32, u64) -> u32,
     pub(crate) pop: extern "C" fn(u32, *mut u64) -> u32,
     pub(crate) timestamp: extern "C" fn(*mut u64) -> u32,
+    pub(crate) graph_node_id: extern "C" fn(usize, *mut u64) -> u32,
     pub(crate) callback_name: extern "C" fn(u32, u32, *mut *const c_char) -> u32,
     pub(crate) result_string: extern "C" fn(u32, *mut *const c_char) -> u32,
 }
@@ -63,6 +64,7 @@ impl Api {
                 push: find!(b"cuptiActivityPushExternalCorrelationId"),
                 pop: find!(b"cuptiActivityPopExternalCorrelationId"),
                 timestamp: find!(b"cuptiGetTimestamp"),
+                graph_node_id: find!(b"cuptiGetGraphNodeId"),
                 callback_name: find!(b"cuptiGetCallbackName"),
                 result_string: find!(b"cuptiGetResultString"),
             }

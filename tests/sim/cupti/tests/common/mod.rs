@@ -32,6 +32,8 @@ pub(crate) const EXTERNAL: u32 = 39;
 pub(crate) const MEMORY2: u32 = 49;
 /// `cuLaunchKernel`.
 pub(crate) const LAUNCH: u32 = 307;
+/// `CUPTI_CB_DOMAIN_RESOURCE`.
+pub(crate) const RESOURCE: u32 = 3;
 /// `CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0`.
 pub(crate) const CUSTOM0: u32 = 3;
 /// The length of the arrays that each launch gets.
@@ -84,6 +86,7 @@ pub(crate) fn world() -> World {
     let api = Api::get();
     returned().clear();
     callbacks().clear();
+    node_callbacks().clear();
     SIZE.store(1 << 20, Ordering::Release);
     MAX_RECORDS.store(0, Ordering::Release);
     let mut subscriber = 0;
@@ -179,6 +182,12 @@ impl World {
         std::mem::take(&mut *callbacks())
     }
 
+    /// The callbacks about graph nodes since the last call: the callback id, the node and, if it is
+    /// a copy, its original.
+    pub(crate) fn node_callbacks(&self) -> Vec<(u32, u64, Option<u64>)> {
+        std::mem::take(&mut *node_callbacks())
+    }
+
     /// The records that were dropped since the last call.
     pub(crate) fn dropped(&self) -> usize {
         let mut dropped = usize::MAX;
@@ -239,6 +248,9 @@ pub(crate) struct ReceivedCallback {
 }
 
 extern "C" fn called(_: *const c_void, domain: u32, cbid: u32, data: *const u8) {
+    if domain == RESOURCE {
+        return called_for_node(cbid, data);
+    }
     let mut time = 0;
     assert_eq!((Api::get().timestamp)(&mut time), 0);
     // SAFETY: the header declares a field of this type at this offset.
@@ -256,6 +268,24 @@ extern "C" fn called(_: *const c_void, domain: u32, cbid: u32, data: *const u8) 
         // SAFETY: null, or a pointer to the driver's result.
         result: unsafe { result.as_ref() }.copied(),
     });
+}
+
+fn called_for_node(cbid: u32, data: *const u8) {
+    // SAFETY: the header declares a field of this type at this offset.
+    let graph = unsafe { data.wrapping_add(16).cast::<*const u8>().read() };
+    let [node, original] = [16, 24].map(|offset| {
+        // SAFETY: as above.
+        let handle = unsafe { graph.wrapping_add(offset).cast::<usize>().read() };
+        let mut number = 0;
+        let code = (Api::get().graph_node_id)(handle, &mut number);
+        (code == 0).then_some(number)
+    });
+    node_callbacks().push((cbid, node.unwrap(), original));
+}
+
+fn node_callbacks() -> MutexGuard<'static, Vec<(u32, u64, Option<u64>)>> {
+    static CALLBACKS: Mutex<Vec<(u32, u64, Option<u64>)>> = Mutex::new(Vec::new());
+    CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn callbacks() -> MutexGuard<'static, Vec<ReceivedCallback>> {
