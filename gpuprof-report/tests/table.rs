@@ -120,6 +120,10 @@ fn without_cupti_nothing_of_the_kernel_tier_is_printed() {
 #[test]
 fn a_tree_is_the_same_with_and_without_cupti() {
     let mut profile = training();
+    // Without CUPTI a line names those that were captured.
+    for function in &mut profile.functions {
+        function.captured_calls = 0;
+    }
     let before = tree_text(&profile, &options(Some(120)));
     let seen = digits();
     (profile.cupti, profile.kernels, profile.findings) = (seen.cupti, seen.kernels, seen.findings);
@@ -322,6 +326,50 @@ fn a_profile_without_a_call_prints_nothing() {
     assert_eq!(table_text(&profile, &options(Some(80))), "");
     assert_eq!(tree_text(&profile, &options(Some(80))), "");
     assert_eq!(table_text(&Profile::default(), &options(None)), "");
+}
+
+#[test]
+fn a_tree_shows_what_graphs_replayed_under_the_launch() {
+    let mut profile = quickstart();
+    let node = |(id, name, captured): (u32, &str, Option<(u64, u64)>)| {
+        let mut node = gpuprof_report::profile::TreeNode::default();
+        node.id = id;
+        node.parent = id.checked_sub(1);
+        node.name = name.into();
+        node.calls = u64::from(captured.is_none());
+        node.captured = captured.map(|(replays, busy_ns)| {
+            let mut runs = gpuprof_report::profile::CapturedRuns::default();
+            (runs.replays, runs.busy_ns) = (replays, busy_ns);
+            runs
+        });
+        node
+    };
+    let nodes = [
+        (0, "decode", None),
+        (1, "captured", Some((7, 70_000_000))),
+        (2, "attention", Some((224, 42_000_000))),
+    ];
+    profile.tree = nodes.map(node).into();
+    let text = tree_text(&profile, &options(Some(120)));
+    let words = |name: &str| {
+        let line = text.lines().find(|line| line.contains(name)).expect(name);
+        line.split_whitespace()
+            .map(String::from)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        words("captured")[..5],
+        ["└─", "captured", "7", "70.0", "ms"]
+    );
+    assert_eq!(
+        words("attention")[..5],
+        ["└─", "attention", "224", "42.0", "ms"]
+    );
+    // No CPU time.
+    assert!(
+        words("attention").ends_with(&["–".into(), "–".into()]),
+        "{text}"
+    );
 }
 
 #[test]

@@ -124,23 +124,27 @@ impl<'a> Facts<'a> {
 
 /// Counts from the call tree how often each function ran nested in each other one.
 fn nested_runs(profile: &Profile) -> HashMap<(usize, usize), u64> {
-    let nodes: HashMap<u32, (Option<u32>, usize)> = profile
+    let nodes: HashMap<u32, (Option<u32>, Option<u32>)> = profile
         .tree
         .iter()
-        .map(|node| (node.id, (node.parent, node.function as usize)))
+        .map(|node| (node.id, (node.parent, node.function)))
         .collect();
     let mut inside = HashMap::new();
     for node in &profile.tree {
         let mut above = BTreeSet::new();
         let (mut next, mut steps) = (node.parent, 0);
         while let Some((parent, function)) = next.and_then(|id| nodes.get(&id)) {
-            above.insert(*function);
+            above.extend(*function);
             steps += 1;
             // A document that gpuprof did not write could contain a cycle.
             next = parent.filter(|_| steps <= nodes.len());
         }
+        let Some(function) = node.function else {
+            continue;
+        };
         for outer in above {
-            let runs = inside.entry((outer, node.function as usize)).or_insert(0);
+            let pair = (outer as usize, function as usize);
+            let runs = inside.entry(pair).or_insert(0);
             *runs += node.runs();
         }
     }

@@ -3,10 +3,10 @@
 
 use super::writer::{Fields, Object, Value, Writer};
 use crate::profile::{
-    ApiKind, ApiStats, Bucket, Command, CopyKind, CopyStats, CudaError, Cupti, Device, Diagnostics,
-    DurationStats, Estimate, Finding, FindingRule, Function, GpuActivity, GpuSpanStats,
-    KernelStats, Profile, ScheduleSteps, SpanStats, Throttle, ThrottleReason, TreeNode,
-    UntimedReasons,
+    ApiKind, ApiStats, Bucket, CapturedRuns, Command, CopyKind, CopyStats, CudaError, Cupti,
+    Device, Diagnostics, DurationStats, Estimate, Finding, FindingRule, Function, GpuActivity,
+    GpuSpanStats, KernelStats, Profile, ScheduleSteps, SpanStats, Throttle, ThrottleReason,
+    TreeNode, UntimedReasons,
 };
 use crate::schedule::Schedule;
 use crate::settings::Sampling;
@@ -75,7 +75,11 @@ objects! {
 
     TreeNode {
         id, parent, name, function, calls, replays, graph_calls, cpu_total_ns, cpu_self_ns,
-        gpu_total_ns, gpu_self_ns, gpu_nested_ns,
+        gpu_total_ns, gpu_self_ns, gpu_nested_ns, captured,
+    }
+
+    CapturedRuns {
+        replays, busy_ns,
     }
 
     SpanStats {
@@ -94,7 +98,7 @@ objects! {
 
     Cupti {
         version, library, records, dropped_records, invalid_records, unfinished, late_records,
-        dropped_calls, unattributed, unattributed_ns,
+        dropped_calls, unattributed, unattributed_ns, unattributed_graph_nodes,
     }
 
     DurationStats {

@@ -112,8 +112,9 @@ pub struct TreeNode {
     pub parent: Option<u32>,
     /// Name of the function.
     pub name: String,
-    /// Index into `functions`.
-    pub function: u32,
+    /// Index into `functions`; `None` for the node `captured` between a function that launched
+    /// graphs and the functions that they captured.
+    pub function: Option<u32>,
     /// Calls that ended.
     pub calls: u64,
     /// Replays that were launched here.
@@ -131,12 +132,31 @@ pub struct TreeNode {
     /// GPU time of the outermost nested spans of each stream, ns: what the tree shows for a node
     /// without a stream.
     pub gpu_nested_ns: u64,
+    /// What CUPTI recorded of a function that a graph captured, where the graph was replayed;
+    /// `None` for calls.
+    pub captured: Option<CapturedRuns>,
+}
+
+/// Replays of work that was captured into a graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CapturedRuns {
+    /// How often a call was replayed; of the node `captured`, the graph launches.
+    pub replays: u64,
+    /// GPU busy time of these replays, nested ones included, ns.
+    pub busy_ns: u64,
 }
 
 impl TreeNode {
     /// How often the function ran here: calls and replays, without calls that were only captured.
     #[must_use]
     pub fn runs(&self) -> u64 {
-        runs(self.calls, self.graph_calls, self.replays)
+        let captured = self
+            .captured
+            .as_ref()
+            .map_or(0, |captured| captured.replays);
+        runs(self.calls, self.graph_calls, self.replays).saturating_add(captured)
     }
 }

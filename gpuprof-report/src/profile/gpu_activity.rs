@@ -39,6 +39,10 @@ pub struct Cupti {
     pub unattributed: u64,
     /// Time of the unattributed activities, ns.
     pub unattributed_ns: u64,
+    /// Kernels, copies and memsets of replayed graphs that no profiled function is known to have
+    /// captured: those captured outside any or before CUPTI was on, and those of child graphs and
+    /// of loops. They are attributed to the function that launched the graph.
+    pub unattributed_graph_nodes: u64,
 }
 
 /// Statistics of durations.
@@ -154,7 +158,9 @@ pub struct ApiStats {
 /// What CUPTI recorded during one function's calls.
 ///
 /// A kernel is attributed to the innermost profiled function around its launch, and counts in the
-/// `busy_ns` of the enclosing ones too.
+/// `busy_ns` of the enclosing ones too. A kernel of a replayed graph is attributed to the function
+/// that captured it, and counts in the `busy_ns` of the captured functions around that one, of the
+/// function that launched the graph, and of those around the launch.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -175,8 +181,8 @@ pub struct GpuActivity {
     /// end. `None` if calls that were to be timed have no event pair, if the function has work on
     /// more than one device, or if its busy time exceeds its span.
     pub idle_ns: Option<u64>,
-    /// Outermost calls that `busy_ns`, `activities` and `launches` cover. Calls whose stream was
-    /// being captured do not count.
+    /// Outermost calls that `busy_ns`, `activities` and `launches` cover. Of a captured call, its
+    /// replays count, except those launched inside another call of the function.
     pub busy_calls: u64,
     /// Kernels, copies and memsets of these calls and their nested spans.
     pub activities: u64,

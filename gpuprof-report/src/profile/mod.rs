@@ -84,7 +84,7 @@ use crate::schedule::Schedule;
 pub use device::{Device, Throttle};
 pub use diagnostics::{CudaError, Diagnostics, UntimedReasons};
 pub use finding::{Command, Finding};
-pub use function::{Function, TreeNode};
+pub use function::{CapturedRuns, Function, TreeNode};
 pub use gpu_activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
 pub use word_enums::{ApiKind, CopyKind, FindingRule, ThrottleReason};

@@ -26,6 +26,7 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(asynchronous(profile));
     lines.extend(replayed(profile));
     lines.extend(never_replayed(profile));
+    lines.extend(captured_without_cupti(profile));
     lines.extend(never_called(profile));
     lines.extend(lost(profile));
     lines.extend(errors(profile));
@@ -251,6 +252,24 @@ fn never_replayed(profile: &Profile) -> Option<Words> {
     (!names.is_empty()).then(|| {
         words.add_list(names, NAMES).then(".");
         words.add(DIM, "Launch the graph through gpuprof::Graph.");
+        words
+    })
+}
+
+/// Without CUPTI nothing is known of the functions inside a replay.
+fn captured_without_cupti(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words.add(BOLD, "captured into a graph:");
+    let names = names(profile, |function| {
+        function.captured_calls > function.graph_calls
+    });
+    (profile.cupti.is_none() && !names.is_empty()).then(|| {
+        words.add_list(names, NAMES).then(".");
+        words.add(
+            DIM,
+            "Replays are part of the GPU spans around their launches; GPUPROF_CUPTI=on attributes \
+             them.",
+        );
         words
     })
 }

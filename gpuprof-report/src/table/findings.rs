@@ -78,6 +78,9 @@ pub(super) fn foot(cupti: &Cupti, options: &TableOptions, out: &mut String) {
     if cupti.unattributed > 0 {
         outside(cupti).write(out, options.color, options.width, 2);
     }
+    if cupti.unattributed_graph_nodes > 0 {
+        not_captured(cupti).write(out, options.color, options.width, 2);
+    }
 }
 
 fn records(cupti: &Cupti) -> Words {
@@ -127,6 +130,21 @@ fn outside(cupti: &Cupti) -> Words {
             DIM,
             "No span was open on the thread that launched them: annotate what launches. Libraries \
              that launch from a thread of their own, as burn and cubecl do, always stand here.",
+        );
+    words
+}
+
+/// What a graph ran that belongs to no function that captured it.
+fn not_captured(cupti: &Cupti) -> Words {
+    let count = number::count(cupti.unattributed_graph_nodes).text();
+    let mut words = Words::default();
+    words
+        .add(BOLD, "graph nodes not attributed to a capturing function:")
+        .add(PLAIN, &format!("{count} kernels, copies and memsets."))
+        .add(
+            DIM,
+            "They count in the function that launched the graph: they were captured outside any \
+             profiled function or before CUPTI was on, or belong to a child graph or a loop.",
         );
     words
 }
@@ -205,13 +223,14 @@ mod tests {
         let options = TableOptions::default();
         let foot = |cupti: &Cupti| text(|out| super::foot(cupti, &options, out));
         assert_eq!(foot(&cupti), "CUPTI 130001 · 12,345 records\n");
-        let counts: [fn(&mut Cupti) -> &mut u64; 6] = [
+        let counts: [fn(&mut Cupti) -> &mut u64; 7] = [
             |cupti| &mut cupti.dropped_records,
             |cupti| &mut cupti.invalid_records,
             |cupti| &mut cupti.unfinished,
             |cupti| &mut cupti.late_records,
             |cupti| &mut cupti.dropped_calls,
             |cupti| &mut cupti.unattributed,
+            |cupti| &mut cupti.unattributed_graph_nodes,
         ];
         for count in counts {
             *count(&mut cupti) = 77;

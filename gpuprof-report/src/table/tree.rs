@@ -23,7 +23,7 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
     if profile
         .tree
         .iter()
-        .all(|node| node.calls + node.replays == 0)
+        .all(|node| node.calls + node.replays == 0 && node.captured.is_none())
     {
         return Ok(());
     }

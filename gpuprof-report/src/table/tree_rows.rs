@@ -132,7 +132,7 @@ impl<'a> Tree<'a> {
     fn ran(&self, own: usize) -> bool {
         self.nodes
             .get(own)
-            .is_some_and(|node| node.calls > 0 || node.replays > 0)
+            .is_some_and(|node| node.calls > 0 || node.replays > 0 || node.captured.is_some())
             || self.callees.get(own).is_some_and(|below| !below.is_empty())
     }
 
@@ -153,7 +153,7 @@ impl<'a> Tree<'a> {
             sum.gpu_total = add(
                 sum.gpu_total,
                 node.gpu_total_ns
-                    .or((node.gpu_nested_ns > 0).then_some(node.gpu_nested_ns)),
+                    .or(Some(gpu_inclusive(node)).filter(|ns| *ns > 0)),
             );
             sum.gpu_self = add(sum.gpu_self, node.gpu_self_ns);
             sum.cpu_total = add(sum.cpu_total, Some(node.cpu_total_ns));
@@ -195,7 +195,12 @@ fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 
 /// GPU time of a node with everything inside it.
 fn gpu_inclusive(node: &TreeNode) -> u64 {
-    node.gpu_total_ns.unwrap_or(0).max(node.gpu_nested_ns)
+    let replayed = node
+        .captured
+        .as_ref()
+        .map_or(0, |captured| captured.busy_ns);
+    let spans = node.gpu_total_ns.unwrap_or(0).max(node.gpu_nested_ns);
+    spans.max(replayed)
 }
 
 fn order(node: &TreeNode, sort: Sort) -> impl Ord + use<> {
@@ -243,9 +248,9 @@ fn largest(nodes: &[TreeNode], parents: &[Option<usize>], limit: usize) -> Vec<b
 
 /// That of the function: a node does not tell which of its own calls were timed.
 fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
-    let function = usize::try_from(node.function)
-        .ok()
-        .and_then(|at| profile.functions.get(at));
+    let function = node
+        .function
+        .and_then(|at| profile.functions.get(usize::try_from(at).ok()?));
     let doubt = match node.gpu_total_ns {
         Some(_) => Doubt::of,
         None => Doubt::inside,
@@ -256,7 +261,8 @@ fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
 }
 
 fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
-    let called = node.calls > 0 || node.replays == 0;
+    let called = node.captured.is_none() && (node.calls > 0 || node.replays == 0);
+    let replayed = node.captured.as_ref().map(|captured| captured.busy_ns);
     Row {
         label: Label {
             mark: "",
@@ -266,7 +272,7 @@ fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
         },
         doubt: doubt(node, profile),
         calls: node.runs(),
-        gpu_total: node.gpu_total_ns,
+        gpu_total: node.gpu_total_ns.or(replayed),
         gpu_self: node.gpu_self_ns,
         gpu_inside: node.gpu_nested_ns,
         cpu_total: called.then_some(node.cpu_total_ns),

@@ -167,7 +167,7 @@ fn node(
     node.id = id;
     node.parent = parent;
     node.name = function.1.into();
-    node.function = function.0;
+    node.function = Some(function.0);
     node.calls = calls;
     node.replays = 0;
     node.graph_calls = 0;

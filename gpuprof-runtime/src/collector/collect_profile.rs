@@ -81,6 +81,7 @@ impl Collector {
             wall_ns,
         } = totals;
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
+        let runs_cupti = window.runs_cupti();
         let sites = self.sites.try_lock_for(limit)?.clone();
         let settings = window.settings();
         let entries = inventory::iter::<Entry>.into_iter().map(|entry| entry.0);
@@ -95,9 +96,11 @@ impl Collector {
             paths: &paths,
             totals: counters,
             gpu,
-            cupti: window
-                .runs_cupti()
-                .then(|| cupti::activity_by_site(&tables, symbols)),
+            cupti: runs_cupti.then(|| cupti::activity_by_site(&tables, symbols, &paths)),
+            replayed: match runs_cupti {
+                true => cupti::replayed_paths(&tables),
+                false => Vec::new(),
+            },
         };
         let mut profile = build_profile::profile(&inputs);
         profile.wall_ns = wall_ns;

@@ -7,8 +7,10 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::cupti::collect::lifecycle;
+use crate::cupti::collect::record::CallPosition;
 use crate::site::Site;
 use crate::stats::ended_call::GpuOutcome;
+use crate::stats::path_ids::ROOT;
 
 /// The low bits of a call's id are its site's, so that records of a running call find its function.
 const SITE_BITS: u32 = 20;
@@ -20,15 +22,16 @@ const ID_BLOCK: u64 = 1024;
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    /// The id of the innermost open call; 0 for none. Not in the frame stack, because CUPTI calls
-    /// back while that is borrowed.
-    static INNERMOST: Cell<u64> = const { Cell::new(0) };
+    /// The innermost open call. Not in the frame stack, because CUPTI calls back while that is
+    /// borrowed.
+    static INNERMOST: Cell<CallPosition> = const { Cell::new(CallPosition { id: 0, path: ROOT }) };
 }
 
 /// A profiled call that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProfiledCall {
     id: u64,
+    path: u32,
     /// The id of the enclosing call; 0 for none.
     parent: u64,
     /// Whether no enclosing call is of the same site.
@@ -41,6 +44,7 @@ pub(crate) struct ProfiledCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndedCall {
     pub(crate) id: u64,
+    pub(crate) path: u32,
     /// The id of the enclosing call; 0 for none.
     pub(crate) parent: u64,
     /// Whether no enclosing call is of the same site.
@@ -60,6 +64,7 @@ impl EndedCall {
     pub(crate) fn new(call: ProfiledCall, outcome: GpuOutcome, cpu_ns: u64, epoch: u32) -> Self {
         Self {
             id: call.id,
+            path: call.path,
             parent: call.parent,
             is_outermost: call.is_outermost,
             is_timed: outcome == GpuOutcome::Submitted,
@@ -95,11 +100,12 @@ pub(crate) fn site_of(call: u64) -> u32 {
 }
 
 impl ProfiledCall {
-    /// Begins a call of `site` inside the open calls `enclosing`, of which the innermost comes
-    /// first. `None` if CUPTI does not run in this process, or the program has more than a million
-    /// sites.
+    /// Begins a call of `site` on `path` inside the open calls `enclosing`, of which the innermost
+    /// comes first. `None` if CUPTI does not run in this process, or the program has more than a
+    /// million sites.
     pub(crate) fn begin(
         site: &Site,
+        path: u32,
         ids: &mut ReservedIds,
         enclosing: impl Iterator<Item = Self>,
     ) -> Option<Self> {
@@ -113,6 +119,7 @@ impl ProfiledCall {
         let parent = enclosing.peek().map_or(0, |call| call.id);
         Some(Self {
             id: ids.take() << SITE_BITS | u64::from(site),
+            path,
             parent,
             is_outermost: !enclosing.any(|call| site_of(call.id) == site),
             is_first,
@@ -125,6 +132,7 @@ impl ProfiledCall {
     pub(crate) fn with_id(id: u64) -> Self {
         Self {
             id,
+            path: ROOT,
             parent: 0,
             is_outermost: true,
             is_first: false,
@@ -135,10 +143,14 @@ impl ProfiledCall {
 /// Makes `call` the one that CUDA calls of this thread are attributed to.
 #[inline]
 pub(crate) fn set_innermost(call: Option<ProfiledCall>) {
-    INNERMOST.set(call.map_or(0, |call| call.id));
+    let position = call.map(|call| CallPosition {
+        id: call.id,
+        path: call.path,
+    });
+    INNERMOST.set(position.unwrap_or_default());
 }
 
-/// The id of the innermost call on this thread; 0 for none.
-pub(crate) fn innermost() -> u64 {
+/// The innermost call on this thread.
+pub(crate) fn innermost() -> CallPosition {
     INNERMOST.get()
 }

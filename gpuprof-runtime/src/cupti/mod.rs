@@ -8,6 +8,7 @@ pub(crate) mod call_stack;
 mod collect;
 
 pub(crate) use {
+    attribution::replay_rows::replayed_paths,
     attribution::shared_attribution::Attribution,
     attribution::symbol_table::SymbolTable,
     attribution::to_profile::{activity_by_site, write_to_profile},

@@ -58,9 +58,15 @@ impl<G> FrameStack<G> {
         self.frames.iter().rev().filter_map(|(_, frame)| frame.call)
     }
 
-    /// A call of `site` that begins inside the open ones. `None`: its records are not attributed.
-    pub(super) fn begin_call(&self, site: &Site, ids: &mut ReservedIds) -> Option<ProfiledCall> {
-        ProfiledCall::begin(site, ids, self.calls())
+    /// A call of `site` on `path` that begins inside the open ones. `None`: its records are not
+    /// attributed.
+    pub(super) fn begin_call(
+        &self,
+        site: &Site,
+        path: u32,
+        ids: &mut ReservedIds,
+    ) -> Option<ProfiledCall> {
+        ProfiledCall::begin(site, path, ids, self.calls())
     }
 
     #[inline]
@@ -144,12 +150,12 @@ mod tests {
         };
         let mut stack: FrameStack<u32> = FrameStack::new();
         let [outer, middle, inner] = [1, 2, 3].map(|id| stack.push(call(id)));
-        assert_eq!(innermost(), 3);
+        assert_eq!(innermost().id, 3);
         assert!(stack.take(middle).is_some());
-        assert_eq!(innermost(), 1);
+        assert_eq!(innermost().id, 1);
         // Its call was closed with the one around it.
         assert!(stack.take(inner).is_none());
         assert!(stack.take(outer).is_some());
-        assert_eq!(innermost(), 0);
+        assert_eq!(innermost().id, 0);
     }
 }

@@ -85,9 +85,9 @@ impl GpuThread {
         }
     }
 
-    /// A call of `site` that CUPTI's records can be attributed to. `None`: CUPTI is off.
-    pub(crate) fn begin_call(&mut self, site: &Site) -> Option<ProfiledCall> {
-        self.frames.begin_call(site, &mut self.ids)
+    /// A call of `site` on `path` that CUPTI's records can be attributed to. `None`: CUPTI is off.
+    pub(crate) fn begin_call(&mut self, site: &Site, path: u32) -> Option<ProfiledCall> {
+        self.frames.begin_call(site, path, &mut self.ids)
     }
 
     /// An entry with nothing in it.

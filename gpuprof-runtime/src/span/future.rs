@@ -216,7 +216,11 @@ fn open(site: &'static Site, measured: MeasuredCall) -> Option<OpenCall> {
             };
             measure_overhead(thread, clock::now(), begin).and_then(|(open, _)| open)
         });
-        let begin_call = || thread.with_gpu(|gpu| gpu.begin_call(site)).flatten();
+        let begin_call = || {
+            thread
+                .with_gpu(|gpu| gpu.begin_call(site, node.path))
+                .flatten()
+        };
         Some(OpenCall {
             site,
             parent,

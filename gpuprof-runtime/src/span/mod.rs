@@ -145,7 +145,9 @@ impl ActiveSpan {
                 }
             };
             let correlates = flags.contains(SiteFlags::CORRELATE);
-            let profiled = correlates.then(|| gpu.begin_call(site)).flatten();
+            let profiled = correlates
+                .then(|| gpu.begin_call(site, call.node.path))
+                .flatten();
             let is_needed = open.is_some() || profiled.is_some();
             is_needed.then(|| gpu.push(open, profiled))
         });

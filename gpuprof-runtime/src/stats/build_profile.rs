@@ -8,6 +8,7 @@ use super::gpu_time_rollup::{self, CallTreeNode};
 use super::gpu_totals::GpuPathTotals;
 use super::path_ids::ROOT;
 use super::profile_inputs::ProfileInputs;
+use super::replayed_nodes;
 use gpuprof_report::profile::{Diagnostics, Function, Profile, SCHEMA, TreeNode, UntimedReasons};
 
 /// The part of the profile that comes from counters.
@@ -22,7 +23,8 @@ pub(crate) fn profile(inputs: &ProfileInputs<'_>) -> Profile {
         .enumerate()
         .filter_map(|(index, (site, _))| Some(((*site)?, index as u32)))
         .collect();
-    let tree = tree(inputs, &nodes, &indices);
+    let mut tree = tree(inputs, &nodes, &indices);
+    tree.extend(replayed_nodes::nodes(inputs, &indices));
     let functions: Vec<Function> = functions
         .into_iter()
         .map(|(_, function)| function)
@@ -57,13 +59,19 @@ fn functions(
     functions
 }
 
-/// Nodes that were called in this window, and those above them, which may still be open.
+/// Nodes that were called in this window, and those above them and around launched graphs, which
+/// may still be open.
 fn tree(
     inputs: &ProfileInputs<'_>,
     nodes: &[CallTreeNode<'_>],
     functions: &FxHashMap<u32, u32>,
 ) -> Vec<TreeNode> {
     let mut wanted = vec![false; nodes.len()];
+    for replayed in &inputs.replayed {
+        if let Some(mark) = wanted.get_mut(replayed.launch as usize) {
+            *mark = true;
+        }
+    }
     for (index, node) in nodes.iter().enumerate().skip(1).rev() {
         if node.totals.ran() || wanted.get(index) == Some(&true) {
             for index in [index, node.path.parent as usize] {
@@ -88,7 +96,7 @@ fn tree(
         row.id = index as u32;
         row.parent = (node.path.parent != ROOT).then_some(node.path.parent);
         row.name = inputs.sites.get(node.path.site as usize)?.name().to_owned();
-        row.function = *functions.get(&node.path.site)?;
+        row.function = Some(*functions.get(&node.path.site)?);
         row.calls = cpu.calls;
         row.replays = node.totals.counts.replays;
         row.graph_calls = node.totals.counts.in_graph;

@@ -17,6 +17,7 @@ pub(crate) mod memory_limit;
 pub(crate) mod path_counters;
 pub(crate) mod path_ids;
 pub(crate) mod profile_inputs;
+mod replayed_nodes;
 pub(crate) mod sampling_estimates;
 mod site_counters;
 pub(crate) mod thread_counters;

@@ -21,6 +21,19 @@ pub(crate) struct ProfileInputs<'a> {
     pub(crate) gpu: GpuTotals,
     /// By site. `None`: CUPTI did not run.
     pub(crate) cupti: Option<FxHashMap<u32, CuptiActivity>>,
+    /// What graphs replayed; an enclosing captured path comes before the nested ones.
+    pub(crate) replayed: Vec<ReplayedPath>,
+}
+
+/// What launches of graphs on one call path replayed of a captured call path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReplayedPath {
+    pub(crate) launch: u32,
+    /// How many captured calls enclose each other there; 0 for all that a launch replayed.
+    pub(crate) depth: u32,
+    pub(crate) captured: u32,
+    pub(crate) replays: u64,
+    pub(crate) busy_ns: u64,
 }
 
 /// The activity of one function by CUPTI's records.

@@ -1,27 +1,244 @@
-//! Promise: the kernels of a replay are attributed to the function around the launch of the graph.
-//! A captured launch is no launch whose kernel is awaited.
+//! Promise: what a replayed graph runs is attributed to the functions that captured it, counted
+//! once, and is part of the busy time of the function that launched the graph.
 
 use std::sync::Arc;
 
-use cudarc::driver::CudaStream;
-use gpuprof::{Graph, gpu_profile};
-use support::cupti_world::{Tier, busy, cupti, kernels, tier, work};
-use support::function;
-use support::graph_capture::{capture, launch, model};
+use cudarc::driver::{CudaGraph, CudaStream};
+use gpuprof::gpu_profile;
+use support::cupti_world::{Tier, all_kernels, busy, cupti, kernels, tier, work};
 use support::suite::Module;
-use support::tests;
+use support::{function, node, tests, until};
+
+use crate::graph_objects::{capture, launch};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
-        every_node_of_a_replay_belongs_to_the_function_around_the_launch,
+        kernels_of_a_replay_belong_to_the_functions_that_captured_them,
+        a_captured_function_that_is_also_called_counts_both,
+        a_graph_may_be_captured_launched_and_dropped_in_one_function,
+        a_replay_inside_a_call_of_the_same_function_counts_once,
+        a_captured_recursion_is_busy_once,
+        a_branch_on_another_stream_belongs_to_the_function_that_captured_it,
+        a_replay_outside_any_function_belongs_to_the_capturing_function,
+        a_window_counts_the_replays_that_were_launched_in_it,
         what_is_captured_is_not_waited_for,
     ]],
 );
 
-#[gpu_profile(cpu)]
-fn replay(t: &Tier, graph: &Graph) {
+#[gpu_profile]
+fn layer(t: &Tier, stream: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 1_000);
+}
+
+#[gpu_profile]
+fn model(t: &Tier, stream: &Arc<CudaStream>) {
+    layer(t, stream);
+    t.gpu.kernel_on(stream, 1_000);
+    layer(t, stream);
+}
+
+/// Begins and ends the capture: not a part of it.
+#[gpu_profile]
+fn record(t: &Tier, stream: &Arc<CudaStream>) -> CudaGraph {
+    capture(stream, || model(t, stream))
+}
+
+#[gpu_profile]
+fn replay(t: &Tier, stream: &Arc<CudaStream>, graph: &CudaGraph) {
+    let _ = stream;
     launch(t, graph, 1_000);
+}
+
+/// Replays and busy time of the node of this path.
+fn captured(profile: &gpuprof::Profile, path: &[&str]) -> (u64, u64) {
+    let runs = node(profile, path).captured.as_ref();
+    let runs = runs.expect("a node of a replay");
+    (runs.replays, runs.busy_ns)
+}
+
+fn kernels_of_a_replay_belong_to_the_functions_that_captured_them() {
+    let t = tier();
+    let stream = t.gpu.another_stream();
+    let session = t.session();
+    let graph = record(&t, &stream);
+    for _ in 0..3 {
+        replay(&t, &stream, &graph);
+    }
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "layer"), [("saxpy", 6, 6_000)]);
+    assert_eq!(kernels(&profile, "model"), [("saxpy", 3, 3_000)]);
+    assert!(kernels(&profile, "replay").is_empty());
+    assert!(kernels(&profile, "record").is_empty());
+    assert_eq!(all_kernels(&profile), (9, 9_000));
+    assert_eq!(busy(&profile, "layer"), (6_000, 6, 6, 6));
+    assert_eq!(busy(&profile, "model"), (9_000, 3, 9, 9));
+    assert_eq!(busy(&profile, "record"), (0, 1, 0, 0));
+    assert_eq!(busy(&profile, "replay"), (9_000, 3, 9, 9));
+    // Only the first node of a launch has a launch latency.
+    let kernel = &work(&profile, "layer").kernels[0];
+    assert_eq!((kernel.graph_calls, kernel.launch_latency.calls), (6, 3));
+    assert_eq!(function(&profile, "model").captured_calls, 1);
+    assert_eq!(captured(&profile, &["replay", "captured"]), (3, 9_000));
+    let path = ["replay", "captured", "model", "layer"];
+    assert_eq!(captured(&profile, &path[..3]), (3, 9_000));
+    assert_eq!(captured(&profile, &path), (6, 6_000));
+    assert_eq!(cupti(&profile).unattributed, 0);
+    assert_eq!(cupti(&profile).unattributed_graph_nodes, 0);
+}
+
+fn a_captured_function_that_is_also_called_counts_both() {
+    let t = tier();
+    let stream = t.gpu.another_stream();
+    let session = t.session();
+    layer(&t, &stream);
+    let graph = record(&t, &stream);
+    replay(&t, &stream, &graph);
+    layer(&t, &stream);
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "layer"), [("saxpy", 4, 4_000)]);
+    assert_eq!(busy(&profile, "layer"), (4_000, 4, 4, 4));
+    assert_eq!(work(&profile, "layer").kernels[0].graph_calls, 2);
+    // The GPU spans are those of the two calls.
+    assert_eq!(
+        function(&profile, "layer")
+            .gpu
+            .as_ref()
+            .map(|gpu| gpu.timed_calls),
+        Some(2)
+    );
+    assert_eq!(work(&profile, "layer").idle_ns, Some(0));
+}
+
+#[gpu_profile]
+fn all_in_one(t: &Tier, stream: &Arc<CudaStream>) {
+    let graph = capture(stream, || {
+        t.gpu.kernel_on(stream, 1_000);
+        layer(t, stream);
+    });
+    launch(t, &graph, 1_000);
+    launch(t, &graph, 1_000);
+}
+
+fn a_graph_may_be_captured_launched_and_dropped_in_one_function() {
+    let t = tier();
+    let stream = t.gpu.another_stream();
+    let session = t.session();
+    all_in_one(&t, &stream);
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "all_in_one"), [("saxpy", 2, 2_000)]);
+    assert_eq!(kernels(&profile, "layer"), [("saxpy", 2, 2_000)]);
+    assert_eq!(busy(&profile, "all_in_one"), (4_000, 1, 4, 4));
+    assert_eq!(busy(&profile, "layer"), (2_000, 2, 2, 2));
+    assert_eq!(captured(&profile, &["all_in_one", "captured"]), (2, 4_000));
+}
+
+#[gpu_profile]
+fn step(t: &Tier, stream: &Arc<CudaStream>, graph: Option<&CudaGraph>) {
+    match graph {
+        None => t.gpu.kernel_on(stream, 1_000),
+        Some(graph) => launch(t, graph, 1_000),
+    }
+}
+
+fn a_replay_inside_a_call_of_the_same_function_counts_once() {
+    let t = tier();
+    let stream = t.gpu.another_stream();
+    let session = t.session();
+    let graph = capture(&stream, || step(&t, &stream, None));
+    step(&t, &stream, Some(&graph));
+    step(&t, &stream, Some(&graph));
+    step(&t, &stream, None);
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "step"), [("saxpy", 3, 3_000)]);
+    assert_eq!(busy(&profile, "step"), (3_000, 3, 3, 3));
+    assert_eq!(
+        captured(&profile, &["step", "captured", "step"]),
+        (2, 2_000)
+    );
+}
+
+#[gpu_profile]
+fn recursive(t: &Tier, stream: &Arc<CudaStream>, depth: u32) {
+    t.gpu.kernel_on(stream, 1_000);
+    if depth > 1 {
+        recursive(t, stream, depth - 1);
+    }
+}
+
+fn a_captured_recursion_is_busy_once() {
+    let t = tier();
+    let stream = t.gpu.another_stream();
+    let session = t.session();
+    let graph = capture(&stream, || recursive(&t, &stream, 3));
+    replay(&t, &stream, &graph);
+    replay(&t, &stream, &graph);
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "recursive"), [("saxpy", 6, 6_000)]);
+    assert_eq!(busy(&profile, "recursive"), (6_000, 2, 6, 6));
+    let path = ["replay", "captured", "recursive", "recursive", "recursive"];
+    assert_eq!(captured(&profile, &path[..3]), (2, 6_000));
+    assert_eq!(captured(&profile, &path), (2, 2_000));
+}
+
+#[gpu_profile]
+fn fork(t: &Tier, stream: &Arc<CudaStream>, other: &Arc<CudaStream>) {
+    t.gpu.kernel_on(stream, 1_000);
+    let forked = stream.record_event(None).expect("an event");
+    other.wait(&forked).expect("the fork");
+    layer(t, other);
+    let joined = other.record_event(None).expect("an event");
+    stream.wait(&joined).expect("the join");
+}
+
+fn a_branch_on_another_stream_belongs_to_the_function_that_captured_it() {
+    let t = tier();
+    let (stream, other) = (t.gpu.another_stream(), t.gpu.another_stream());
+    let session = t.session();
+    let graph = capture(&stream, || fork(&t, &stream, &other));
+    replay(&t, &stream, &graph);
+    replay(&t, &stream, &graph);
+    let profile = t.finish(session);
+    assert_eq!(kernels(&profile, "fork"), [("saxpy", 2, 2_000)]);
+    assert_eq!(kernels(&profile, "layer"), [("saxpy", 2, 2_000)]);
+    assert_eq!(busy(&profile, "fork"), (4_000, 2, 4, 4));
+    assert_eq!(busy(&profile, "layer"), (2_000, 2, 2, 2));
+}
+
+fn a_replay_outside_any_function_belongs_to_the_capturing_function() {
+    let t = tier();
+    let stream = t.gpu.another_stream();
+    let session = t.session();
+    let graph = record(&t, &stream);
+    launch(&t, &graph, 1_000);
+    let profile = t.finish(session);
+    assert_eq!(busy(&profile, "model"), (3_000, 1, 3, 3));
+    assert_eq!(kernels(&profile, "layer"), [("saxpy", 2, 2_000)]);
+    assert_eq!(captured(&profile, &["captured", "model"]), (1, 3_000));
+    assert_eq!(cupti(&profile).unattributed, 0);
+}
+
+fn a_window_counts_the_replays_that_were_launched_in_it() {
+    let t = tier();
+    let stream = t.gpu.another_stream();
+    let session = t.session();
+    let graph = record(&t, &stream);
+    replay(&t, &stream, &graph);
+    let profile = t.finish(session);
+    assert_eq!(busy(&profile, "model"), (3_000, 1, 3, 3));
+    // Outside any window.
+    replay(&t, &stream, &graph);
+    t.synchronize();
+    let session = t.session();
+    replay(&t, &stream, &graph);
+    replay(&t, &stream, &graph);
+    // What a snapshot shows does not count again.
+    t.synchronize();
+    until(|| busy(&session.snapshot(), "model") == (6_000, 2, 6, 6));
+    replay(&t, &stream, &graph);
+    let profile = t.finish(session);
+    assert_eq!(busy(&profile, "model"), (9_000, 3, 9, 9));
+    assert_eq!(kernels(&profile, "layer"), [("saxpy", 6, 6_000)]);
 }
 
 #[gpu_profile]
@@ -29,41 +246,11 @@ fn plain(t: &Tier, stream: &Arc<CudaStream>) {
     t.gpu.kernel_on(stream, 1_000);
 }
 
-fn every_node_of_a_replay_belongs_to_the_function_around_the_launch() {
-    let t = tier();
-    t.sim.set_call_ns("cuGraphLaunch", 100);
-    let stream = t.gpu.another_stream();
-    let session = t.session();
-    // The graph is layer, a kernel, layer.
-    let graph = Graph::new(capture(&stream, || model(&t, &stream)));
-    replay(&t, &graph);
-    replay(&t, &graph);
-    let profile = t.finish(session);
-    assert_eq!(kernels(&profile, "replay"), [("saxpy", 6, 6_000)]);
-    let kernel = &work(&profile, "replay").kernels[0];
-    assert_eq!(kernel.graph_calls, 6);
-    // Only the first node of each launch has a launch latency; the second launch waits for the
-    // first.
-    assert_eq!(kernel.launch_latency.calls, 2);
-    assert!(kernel.launch_latency.max_ns >= 2_900, "{kernel:?}");
-    assert_eq!(busy(&profile, "replay"), (6_000, 2, 6, 6));
-    // Functions marked `graph` have replays; their kernels belong to the function that launches the
-    // graph.
-    assert!(kernels(&profile, "layer").is_empty());
-    assert_eq!(work(&profile, "layer").idle_ns, None);
-    let launches = &work(&profile, "model").api[0];
-    assert_eq!(
-        (&*launches.name, launches.times.calls),
-        ("cuLaunchKernel", 1)
-    );
-    assert_eq!(cupti(&profile).unattributed, 0);
-}
-
+/// A captured launch is no launch whose kernel is awaited.
 fn what_is_captured_is_not_waited_for() {
     let t = tier();
     let stream = t.gpu.another_stream();
     let session = t.session();
-    // The captured function has no stream that gpuprof knows.
     let graph = capture(&stream, || {
         t.gpu.kernel_on(&stream, 1_000);
         plain(&t, &stream);

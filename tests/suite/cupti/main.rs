@@ -6,6 +6,7 @@ mod attribution;
 mod busy_time;
 mod counted_losses;
 mod devices;
+mod graph_objects;
 mod graphs;
 mod record_collection;
 mod record_order;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         busy_time::MODULE,
         record_collection::MODULE,
         devices::MODULE,
+        graph_objects::MODULE,
         graphs::MODULE,
         counted_losses::MODULE,
         record_order::MODULE,

@@ -110,9 +110,18 @@ fn tree_adds_up(profile: &Profile) {
             "{}: its parent does not precede it",
             node.name
         );
-        assert_eq!(
-            profile.functions[node.function as usize].name, node.name,
-            "the tree names another function"
+        match node.function {
+            Some(function) => assert_eq!(
+                profile.functions[function as usize].name, node.name,
+                "the tree names another function"
+            ),
+            None => assert_eq!(node.name, "captured"),
+        }
+        let is_call = node.captured.is_none();
+        assert!(
+            is_call || node.calls + node.cpu_total_ns == 0,
+            "{}",
+            node.name
         );
         assert!(node.cpu_self_ns <= node.cpu_total_ns, "{}", node.name);
     }
@@ -121,7 +130,7 @@ fn tree_adds_up(profile: &Profile) {
             profile
                 .tree
                 .iter()
-                .filter(move |node| node.function as usize == index)
+                .filter(move |node| node.function == Some(index as u32))
         };
         let name = &function.name;
         let calls: u64 = nodes().map(|node| node.calls).sum();

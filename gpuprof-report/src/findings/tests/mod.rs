@@ -223,7 +223,7 @@ fn program(
         id: id as u32,
         parent: *parent,
         name: (*name).into(),
-        function: at(name).unwrap() as u32,
+        function: at(name).map(|at| at as u32),
         calls: *calls,
         ..TreeNode::default()
     };

@@ -2,16 +2,21 @@
 
 use smallvec::SmallVec;
 
+use super::replays::Replay;
 use super::window_tables::KernelKey;
 use crate::cupti::collect::callback_ids::Purpose;
-use crate::cupti::collect::record::{Activity, ApiRecord};
+use crate::cupti::collect::record::{Activity, ApiRecord, CallPosition};
 
 /// What is known about one CUDA call. Its records arrive in any order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CorrelatedCall {
     pub(crate) api: Option<ApiRecord>,
-    /// The enclosing profiled call; 0 for none, and until `api` is known.
-    pub(crate) call: u64,
+    /// The enclosing profiled call; none until `api` is known.
+    pub(crate) call: CallPosition,
+    /// Updates of graph nodes before the call.
+    pub(crate) node_updates: u64,
+    /// For a graph launch: what it ran of captured calls.
+    pub(crate) replay: Option<Box<Replay>>,
     /// Activities that wait for `api`; none once it is known.
     pub(crate) pending: SmallVec<[Activity; 1]>,
     /// Activities so far.

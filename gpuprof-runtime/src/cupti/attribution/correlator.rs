@@ -9,12 +9,13 @@ use rustc_hash::FxHashMap;
 
 use super::capture_intervals::Captures;
 use super::correlated_call::CorrelatedCall;
+use super::graph_replays::{self, GraphReplays};
 use super::symbol_table::SymbolTable;
 use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
 use super::window_tables::{KernelKey, WindowTables};
 use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::callback_ids::Purpose;
-use crate::cupti::collect::record::{Activity, ApiEvent, ApiRecord};
+use crate::cupti::collect::record::{Activity, ApiEvent, ApiRecord, CapturedCall, NodeEvent};
 use crate::stats::late_results::LatePolicy;
 
 /// Limit of CUDA calls of which records may still arrive; beyond it the older half is released.
@@ -34,6 +35,7 @@ pub(crate) struct Correlator {
     round: u32,
     pub(crate) windows: WindowHistory,
     captures: Captures,
+    graphs: GraphReplays,
     pub(crate) symbols: SymbolTable,
     recorded: RecordedWindows,
     /// The round in which the latest window ended.
@@ -51,17 +53,30 @@ pub(crate) struct Attributed {
 impl Correlator {
     pub(crate) fn add_api_record(&mut self, ApiEvent { api, call }: ApiEvent) {
         self.captures.add_call(&api);
+        let node_updates = self.graphs.node_updates();
         let known = self.entry(api.correlation);
-        (known.api, known.call) = (Some(api), call);
+        (known.api, known.call, known.node_updates) = (Some(api), call, node_updates);
         self.record(api.correlation);
         self.enforce_limit();
+    }
+
+    pub(crate) fn add_node_event(&mut self, event: NodeEvent) {
+        self.graphs.add_node_event(event);
+        let forgotten = self.graphs.take_forgotten();
+        if forgotten > 0 {
+            self.recorded.current_tables().forgotten_graph_nodes += forgotten;
+        }
+    }
+
+    pub(crate) fn add_captured_call(&mut self, call: CapturedCall) {
+        self.graphs.add_captured_call(call);
     }
 
     pub(crate) fn add_activity(&mut self, activity: Activity) {
         let correlation = activity.span().correlation;
         if correlation == 0 {
             // Not caused by a CUDA call of the program.
-            self.record_activity(&activity, activity.span().start, 0);
+            self.record_activity(&activity, activity.span().start, 0, 0);
             return;
         }
         let known = self.entry(correlation);
@@ -94,7 +109,7 @@ impl Correlator {
             return;
         };
         let Some(api) = known.api else { return };
-        let call = known.call;
+        let call = known.call.id;
         let is_graph = known.purpose() == Some(Purpose::Graph);
         let pending = std::mem::take(&mut known.pending);
         let is_new = !std::mem::replace(&mut known.is_api_recorded, true);
@@ -102,13 +117,53 @@ impl Correlator {
             tables.add_api(site_of_call(call), &api);
         }
         for activity in pending {
-            let key = self.record_activity(&activity, api.start, call);
+            let owner = self.capturing_call(correlation, &activity, api.start);
+            let key = self.record_activity(&activity, api.start, call, owner.unwrap_or(call));
             let start = activity.span().start;
             match (is_graph, key) {
                 (true, _) => self.add_graph_node(correlation, start, key),
                 (false, Some(key)) => self.record_latency(&api, start, key),
                 (false, None) => {}
             }
+        }
+    }
+
+    /// The call that captured an activity of a graph launch, to which the activity is added.
+    fn capturing_call(
+        &mut self,
+        correlation: u32,
+        activity: &Activity,
+        launched_at: u64,
+    ) -> Option<u64> {
+        let launch = self.calls.get_mut(&correlation)?;
+        let epoch = self.windows.at(launched_at)?;
+        if activity.span().graph_node == 0 || launch.purpose() != Some(Purpose::Graph) {
+            return None;
+        }
+        let owner = self.graphs.owner(launch, activity);
+        let is_exact =
+            owner.is_none_or(|owner| self.graphs.add(launch, owner, activity, self.round));
+        let tables = self.recorded.tables(epoch)?;
+        tables.unattributed_graph_nodes += u64::from(owner.is_none());
+        tables.late_records += u64::from(!is_exact);
+        owner.map(|owner| owner.id)
+    }
+
+    /// Adds the finished part of a graph launch to its window.
+    fn finish_replay(&mut self, correlation: u32) {
+        let Some(launch) = self.calls.get_mut(&correlation) else {
+            return;
+        };
+        let epoch = launch.api.and_then(|api| self.windows.at(api.start));
+        let tables = epoch.and_then(|epoch| self.recorded.tables(epoch));
+        self.graphs.finish(launch, tables);
+    }
+
+    fn finish_replays(&mut self, is_due: impl Fn(&CorrelatedCall) -> bool) {
+        let launches = self.calls.iter().filter(|(_, launch)| is_due(launch));
+        let due: Vec<u32> = launches.map(|(correlation, _)| *correlation).collect();
+        for correlation in due {
+            self.finish_replay(correlation);
         }
     }
 
@@ -137,10 +192,11 @@ impl Correlator {
         activity: &Activity,
         launched_at: u64,
         call: u64,
+        owner: u64,
     ) -> Option<KernelKey> {
         let epoch = self.windows.at(launched_at)?;
         let symbol = self.symbols.intern(activity);
-        self.recorded.add(epoch, call, activity, symbol)
+        self.recorded.add(epoch, call, owner, activity, symbol)
     }
 
     pub(crate) fn end_call(&mut self, ended: EndedCall) {
@@ -157,6 +213,7 @@ impl Correlator {
         self.round += 1;
         self.recorded.calls.next_round();
         let round = self.round;
+        self.finish_replays(|launch| graph_replays::is_due(launch, round));
         self.release_all(|known| match known.api {
             Some(_) if known.is_complete() => round - known.latest_round >= RELEASE_COMPLETE_AFTER,
             Some(_) => round - known.latest_round >= RELEASE_INCOMPLETE_AFTER,
@@ -180,7 +237,9 @@ impl Correlator {
     fn release(&mut self, correlation: u32) {
         self.count_unfinished(correlation);
         self.record_graph_latency(correlation);
-        if let Some(known) = self.calls.remove(&correlation) {
+        self.finish_replay(correlation);
+        if let Some(mut known) = self.calls.remove(&correlation) {
+            self.graphs.drop_counted(&mut known);
             self.record_orphans(known.pending);
         }
     }
@@ -188,7 +247,7 @@ impl Correlator {
     /// Records activities without a CUDA call as unattributed, in the window they started in.
     fn record_orphans(&mut self, activities: impl IntoIterator<Item = Activity>) {
         for activity in activities {
-            self.record_activity(&activity, activity.span().start, 0);
+            self.record_activity(&activity, activity.span().start, 0, 0);
         }
     }
 
@@ -230,6 +289,7 @@ impl Correlator {
             if known.api.is_some() {
                 self.count_unfinished(correlation);
                 self.record_graph_latency(correlation);
+                self.finish_replay(correlation);
             } else if known.first_round < previous_end {
                 // These activities arrived before the previous window ended, and their CUDA call
                 // still has not. This is the last moment their window accepts records, so they are
@@ -242,6 +302,10 @@ impl Correlator {
 
     /// Releases complete calls if there are too many, and if that is not enough the older half.
     fn enforce_limit(&mut self) {
+        if self.graphs.is_full() {
+            self.finish_replays(|launch| launch.replay.is_some());
+        }
+        self.graphs.limit_counted(self.calls.values_mut());
         if self.calls.len() <= MAX_CALLS {
             return;
         }
@@ -267,7 +331,7 @@ impl Correlator {
         let api = known.api.filter(|_| !known.is_counted_unfinished)?;
         let is_captured = || {
             let is_graph = known.purpose() == Some(Purpose::Graph);
-            self.recorded.calls.is_captured(known.call)
+            self.recorded.calls.is_captured(known.call.id)
                 || (!is_graph && self.captures.is_any_open_at(api.start))
         };
         let is_missing = known.causes_activity() && known.activities == 0;
@@ -320,15 +384,18 @@ impl Correlator {
         for activity in &known.pending {
             let symbol = symbols.intern(activity);
             if let Some(epoch) = self.windows.at(activity.span().start) {
-                recorded.add(epoch, 0, activity, symbol);
+                recorded.add(epoch, 0, 0, activity, symbol);
             }
         }
-        if let (Some(api), Some((start, Some(key))), false) =
-            (known.api, known.first_node, known.is_latency_recorded)
+        if let Some(api) = known.api
             && let Some(epoch) = self.windows.at(api.start)
             && let Some(tables) = recorded.tables(epoch)
         {
-            tables.add_latency(key, start.saturating_sub(api.start));
+            if let (Some((start, Some(key))), false) = (known.first_node, known.is_latency_recorded)
+            {
+                tables.add_latency(key, start.saturating_sub(api.start));
+            }
+            graph_replays::add_to(known, tables);
         }
     }
 }

@@ -24,6 +24,12 @@ impl IntervalUnion {
         self.compacted_ns + lengths.sum::<u64>()
     }
 
+    /// The end of the latest interval; 0 without any.
+    pub(crate) fn end(&self) -> u64 {
+        let last = self.intervals.last().map(|(_, end)| *end);
+        last.unwrap_or(self.compacted_until)
+    }
+
     /// The time before which the intervals are forgotten.
     pub(crate) fn compacted_until(&self) -> u64 {
         self.compacted_until

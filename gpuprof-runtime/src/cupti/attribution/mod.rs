@@ -2,11 +2,16 @@
 //! call that made it, and sums totals per function and window.
 
 mod capture_intervals;
+mod captured_calls;
 mod correlated_call;
 mod correlator;
 mod exposed_copies;
+mod graph_replays;
 mod interval_union;
+mod node_owners;
 mod open_calls;
+pub(crate) mod replay_rows;
+mod replays;
 mod row_totals;
 pub(crate) mod shared_attribution;
 pub(crate) mod symbol_table;

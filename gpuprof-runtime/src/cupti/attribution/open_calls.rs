@@ -59,7 +59,7 @@ pub(crate) struct CallActivity {
 
 impl CallActivity {
     /// Returns whether the busy time is still exact.
-    fn add(&mut self, interval: &ActivityInterval) -> bool {
+    pub(crate) fn add(&mut self, interval: &ActivityInterval) -> bool {
         self.activities += 1;
         self.launches += u64::from(interval.is_kernel);
         self.streams.add(interval.stream);
@@ -266,6 +266,7 @@ mod tests {
     fn ended(id: u64, parent: u64) -> EndedCall {
         EndedCall {
             id,
+            path: 0,
             parent,
             is_outermost: true,
             is_timed: true,

@@ -132,6 +132,57 @@ impl ApiTotals {
     }
 }
 
+/// A captured call on its call path, replayed by launches on another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ReplayKey {
+    /// The call path of the launches.
+    pub(crate) launch: u32,
+    /// How many captured calls enclose each other there, this one included; 0 for all that a
+    /// launch replayed.
+    pub(crate) depth: u32,
+    /// The call path of the captured call.
+    pub(crate) captured: u32,
+}
+
+/// The activities of replayed calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReplayTotals {
+    /// How often launches replayed a call; at depth 0, the launches.
+    pub(crate) replays: u64,
+    /// Busy time of each replay, ns.
+    pub(crate) busy_ns: u64,
+    pub(crate) activities: u64,
+    pub(crate) launches: u64,
+    /// The most streams that one replay used.
+    pub(crate) streams: u32,
+    /// One bit per device.
+    pub(crate) devices: u64,
+}
+
+impl ReplayTotals {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.replays += other.replays;
+        self.busy_ns += other.busy_ns;
+        self.activities += other.activities;
+        self.launches += other.launches;
+        self.streams = self.streams.max(other.streams);
+        self.devices |= other.devices;
+    }
+
+    /// As activities of calls that no events timed.
+    pub(crate) fn as_calls(&self) -> CallTotals {
+        CallTotals {
+            busy_ns: self.busy_ns,
+            calls: self.replays,
+            activities: self.activities,
+            launches: self.launches,
+            streams: self.streams,
+            devices: self.devices,
+            ..CallTotals::default()
+        }
+    }
+}
+
 /// The activities of one function's closed calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallTotals {

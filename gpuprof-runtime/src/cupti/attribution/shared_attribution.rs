@@ -13,10 +13,10 @@ use super::correlator::{Attributed, Correlator};
 use super::symbol_table::SymbolTable;
 use super::window_tables::WindowTables;
 use crate::cupti::call_stack::EndedCall;
-use crate::cupti::collect::lifecycle;
 use crate::cupti::collect::reader::Sink;
 use crate::cupti::collect::reader_queue::BoundedQueue;
-use crate::cupti::collect::record::{Activity, ApiEvent};
+use crate::cupti::collect::record::{Activity, ApiEvent, CallPosition, CapturedCall, NodeEvent};
+use crate::cupti::collect::{graph_nodes, lifecycle};
 use crate::stats::late_results::LatePolicy;
 
 /// How long a thread of the program waits for the reader, which holds the lock for milliseconds at
@@ -40,6 +40,15 @@ impl Attribution {
     }
 
     pub(crate) fn end_call(&self, ended: EndedCall) {
+        let position = CallPosition {
+            id: ended.id,
+            path: ended.path,
+        };
+        graph_nodes::end_call(CapturedCall {
+            position,
+            parent: ended.parent,
+            is_captured: ended.is_captured,
+        });
         self.ended_calls.push(ended);
     }
 
@@ -110,6 +119,14 @@ impl Sink for &'static Attribution {
         self.correlator.lock().add_api_record(event);
     }
 
+    fn on_node_event(&mut self, event: NodeEvent) {
+        self.correlator.lock().add_node_event(event);
+    }
+
+    fn on_captured_call(&mut self, call: CapturedCall) {
+        self.correlator.lock().add_captured_call(call);
+    }
+
     fn on_buffers_read(&mut self) {
         // In batches, so that other threads wait for milliseconds even if the queue is full.
         let mut left = self.ended_calls.len();
@@ -143,6 +160,7 @@ mod tests {
     fn ended(id: u64) -> EndedCall {
         EndedCall {
             id,
+            path: 0,
             parent: 0,
             is_outermost: true,
             is_timed: false,

@@ -6,12 +6,14 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
+use super::replay_rows;
 use super::row_totals::{ApiTotals, CopyTotals, DurationTotals, KernelTotals};
 use super::symbol_table::SymbolTable;
-use super::window_tables::{KernelKey, MAX_KERNEL_ROWS, WindowTables};
+use super::window_tables::{KernelKey, MAX_KERNEL_ROWS, MAX_REPLAY_ROWS, WindowTables};
 use crate::cupti::collect::callback_ids::Purpose;
 use crate::cupti::collect::collection;
 use crate::cupti::collect::record::{ApiFunction, CopyKind};
+use crate::stats::path_ids::CallPath;
 use crate::stats::profile_inputs::CuptiActivity;
 use gpuprof_report::occupancy;
 use gpuprof_report::profile::{
@@ -21,14 +23,19 @@ use gpuprof_report::profile::{
 /// The name of all kernels beyond [`MAX_KERNEL_ROWS`].
 const OTHER_KERNELS: &str = "(other kernels)";
 
-/// The activities of each function.
+/// The activities of each function, calls and replays together.
 pub(crate) fn activity_by_site(
     tables: &WindowTables,
     symbols: &SymbolTable,
+    paths: &[CallPath],
 ) -> FxHashMap<u32, CuptiActivity> {
     let mut sites: FxHashMap<u32, CuptiActivity> = FxHashMap::default();
+    let mut calls = replay_rows::replays_by_site(tables, paths);
     for (site, totals) in &tables.calls {
-        let entry = sites.entry(*site).or_default();
+        calls.entry(*site).or_default().merge(totals);
+    }
+    for (site, totals) in calls {
+        let entry = sites.entry(site).or_default();
         entry.timed_busy_ns = totals.timed_busy_ns;
         entry.devices = totals.devices.count_ones();
         let activity = &mut entry.activity;
@@ -105,6 +112,7 @@ pub(crate) fn write_to_profile(
         cupti.dropped_calls = tables.dropped_calls;
         cupti.unattributed = tables.unattributed;
         cupti.unattributed_ns = tables.unattributed_ns;
+        cupti.unattributed_graph_nodes = tables.unattributed_graph_nodes;
         if cfg!(not(feature = "cupti")) {
             profile.diagnostics.notes.push(
                 "kernel names are shown mangled and GPU clocks are omitted: gpuprof is built \
@@ -114,6 +122,20 @@ pub(crate) fn write_to_profile(
         }
     }
     occupancy::fill(profile);
+    if tables.forgotten_graph_nodes > 0 {
+        profile.diagnostics.notes.push(format!(
+            "the capturing functions of {} graph nodes were forgotten, for lack of memory: if \
+             they are replayed, they are attributed to the function that launches the graph",
+            tables.forgotten_graph_nodes
+        ));
+    }
+    if tables.dropped_replays > 0 {
+        profile.diagnostics.notes.push(format!(
+            "{} replays of captured functions are missing from busy times and from the call tree: \
+             more than {MAX_REPLAY_ROWS} pairs of a launching and a captured call path",
+            tables.dropped_replays
+        ));
+    }
     if tables.kernels.keys().any(|key| key.symbol.is_none()) {
         profile.diagnostics.notes.push(format!(
             "more than {MAX_KERNEL_ROWS} kernel rows (function and kernel name): the rest are \

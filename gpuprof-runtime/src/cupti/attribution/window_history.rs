@@ -76,16 +76,18 @@ impl RecordedWindows {
         while self.calls.is_full() && self.close_oldest() {}
     }
 
-    /// Adds an activity of `call` to the window `epoch`; returns the row of a kernel.
+    /// Adds an activity of `call` to the window `epoch`, in the rows of `owner`'s site; returns the
+    /// row of a kernel. The owner is another call than `call` if it captured the activity.
     pub(crate) fn add(
         &mut self,
         epoch: u32,
         call: u64,
+        owner: u64,
         activity: &Activity,
         symbol: Option<u32>,
     ) -> Option<KernelKey> {
         let tables = self.tables(epoch)?;
-        let site = site_of_call(call);
+        let site = site_of_call(owner);
         let key = match activity {
             Activity::Kernel(kernel) => Some(tables.add_kernel(site, symbol, kernel)),
             Activity::Copy(copy) => {

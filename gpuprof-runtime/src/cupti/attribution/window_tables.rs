@@ -8,7 +8,9 @@ use rustc_hash::FxHashMap;
 
 use super::exposed_copies::{ExposedCopies, ExposedCopy};
 use super::open_calls::{ActivityInterval, CallActivity};
-use super::row_totals::{ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape};
+use super::row_totals::{
+    ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape, ReplayKey, ReplayTotals,
+};
 use crate::cupti::call_stack::{EndedCall, site_of};
 use crate::cupti::collect::record::{
     ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord,
@@ -16,6 +18,9 @@ use crate::cupti::collect::record::{
 
 /// Beyond so many kernel rows, further kernels of a function are one row per device.
 pub(crate) const MAX_KERNEL_ROWS: usize = 1 << 16;
+
+/// Limit of pairs of a captured call path and a launching one.
+pub(crate) const MAX_REPLAY_ROWS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct KernelKey {
@@ -42,6 +47,9 @@ pub(crate) struct WindowTables {
     pub(crate) api: FxHashMap<(Option<u32>, ApiFunction), ApiTotals>,
     /// By site.
     pub(crate) calls: FxHashMap<u32, CallTotals>,
+    pub(crate) replays: FxHashMap<ReplayKey, ReplayTotals>,
+    /// Replays of captured calls beyond [`MAX_REPLAY_ROWS`].
+    pub(crate) dropped_replays: u64,
     /// By device.
     pub(crate) exposed_copies: FxHashMap<u32, ExposedCopies>,
     /// CUDA calls whose activities have not arrived.
@@ -54,6 +62,10 @@ pub(crate) struct WindowTables {
     /// Activities outside any profiled function.
     pub(crate) unattributed: u64,
     pub(crate) unattributed_ns: u64,
+    /// Activities of graph nodes that no profiled call is known to have captured.
+    pub(crate) unattributed_graph_nodes: u64,
+    /// Graph nodes of which it was forgotten, for lack of memory.
+    pub(crate) forgotten_graph_nodes: u64,
 }
 
 impl WindowTables {
@@ -202,6 +214,14 @@ impl WindowTables {
         });
     }
 
+    /// Adds replays of a captured call.
+    pub(crate) fn add_replays(&mut self, key: ReplayKey, totals: &ReplayTotals) {
+        match self.replays.len() < MAX_REPLAY_ROWS || self.replays.contains_key(&key) {
+            true => self.replays.entry(key).or_default().merge(totals),
+            false => self.dropped_replays += totals.replays,
+        }
+    }
+
     /// Adds an activity of a closed call, as if it overlapped nothing.
     pub(crate) fn add_late(&mut self, ended: &EndedCall, interval: &ActivityInterval) {
         if ended.is_outermost {
@@ -243,5 +263,11 @@ impl WindowTables {
         self.dropped_calls += other.dropped_calls;
         self.unattributed += other.unattributed;
         self.unattributed_ns += other.unattributed_ns;
+        for (key, totals) in &other.replays {
+            self.add_replays(*key, totals);
+        }
+        self.dropped_replays += other.dropped_replays;
+        self.unattributed_graph_nodes += other.unattributed_graph_nodes;
+        self.forgotten_graph_nodes += other.forgotten_graph_nodes;
     }
 }

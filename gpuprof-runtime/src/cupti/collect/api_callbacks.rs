@@ -15,12 +15,9 @@ use std::ffi::{c_int, c_void};
 
 use super::bindings::{API_ENTER, CallbackData, DOMAIN_RUNTIME};
 use super::lifecycle;
-use super::reader_queue::BoundedQueue;
-use super::record::{ApiEvent, ApiFunction, ApiRecord};
+use super::reader_queue::CALLBACK_EVENTS;
+use super::record::{ApiEvent, ApiFunction, ApiRecord, CallbackEvent};
 use crate::cupti::call_stack;
-
-/// CUDA calls that have returned.
-pub(crate) static API_EVENTS: BoundedQueue<ApiEvent> = BoundedQueue::new();
 
 thread_local! {
     static OPEN_API_CALLS: Cell<ApiCallStack> = const { Cell::new(ApiCallStack::EMPTY) };
@@ -91,18 +88,12 @@ impl ApiCallStack {
     }
 }
 
-/// `CUpti_CallbackFunc`.
+/// Called at the beginning and at the end of a call.
 ///
 /// # Safety
-/// Only CUPTI may call it, with its data of a driver or runtime call.
-pub(crate) unsafe extern "C" fn on_api_call(
-    _user: *mut c_void,
-    domain: u32,
-    cbid: u32,
-    data: *const c_void,
-) {
-    // SAFETY: only the two API domains are enabled, whose data has this type and lives until this
-    // function returns.
+/// `data` must be CUPTI's data of a driver or runtime call, or null.
+pub(super) unsafe fn on_api_call(domain: u32, cbid: u32, data: *const c_void) {
+    // SAFETY: the data of the two API domains has this type and lives until this function returns.
     let Some(data) = (unsafe { data.cast::<CallbackData>().as_ref() }) else {
         return;
     };
@@ -129,7 +120,7 @@ fn enter(open: &Cell<ApiCallStack>, function: ApiFunction, correlation: u32) {
         start,
     };
     if !calls.enter(call) {
-        API_EVENTS.count_dropped();
+        CALLBACK_EVENTS.count_dropped();
     }
     open.set(calls);
 }
@@ -143,7 +134,7 @@ fn leave(open: &Cell<ApiCallStack>, function: ApiFunction, data: &CallbackData) 
     };
     // SAFETY: on exit this points to the call's CUresult or cudaError_t, or is null.
     let status = unsafe { data.return_value.cast::<c_int>().as_ref() };
-    API_EVENTS.push(ApiEvent {
+    let event = ApiEvent {
         api: ApiRecord {
             function,
             start: call.start,
@@ -152,7 +143,8 @@ fn leave(open: &Cell<ApiCallStack>, function: ApiFunction, data: &CallbackData) 
             failed: status.is_some_and(|status| *status != 0),
         },
         call: call_stack::innermost(),
-    });
+    };
+    CALLBACK_EVENTS.push(CallbackEvent::Api(event));
 }
 
 #[cfg(test)]

@@ -40,6 +40,17 @@ pub(crate) mod kind {
 pub(crate) const DOMAIN_DRIVER: u32 = 1;
 /// `CUPTI_CB_DOMAIN_RUNTIME_API`.
 pub(crate) const DOMAIN_RUNTIME: u32 = 2;
+/// `CUPTI_CB_DOMAIN_RESOURCE`.
+pub(crate) const DOMAIN_RESOURCE: u32 = 3;
+
+/// `CUpti_CallbackIdResource`, of the callbacks that have [`GraphData`]. Others have other data.
+pub(crate) mod node_callback {
+    pub(crate) const CREATED: u32 = 13;
+    pub(crate) const CLONED: u32 = 20;
+    pub(crate) const UPDATED: u32 = 22;
+    pub(crate) const SET_PARAMS: u32 = 23;
+    pub(crate) const ALL: [u32; 4] = [CREATED, CLONED, UPDATED, SET_PARAMS];
+}
 /// `CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER`, a `uint8_t`: the client zeroes the buffers.
 pub(crate) const ATTR_ZEROED_BUFFERS: u32 = 5;
 /// `CUPTI_ACTIVITY_FLAG_FLUSH_FORCED`: also return buffers that hold unfinished records.
@@ -64,6 +75,30 @@ pub(crate) struct CallbackData {
     pub(crate) correlation: u32,
 }
 
+/// `CUpti_ResourceData`, the same in every version.
+#[repr(C)]
+pub(crate) struct ResourceData {
+    _context: *const c_void,
+    _resource: *const c_void,
+    pub(crate) descriptor: *const GraphData,
+}
+
+/// `CUpti_GraphData`, the same in every version. The handles are valid inside the callback.
+#[repr(C)]
+pub(crate) struct GraphData {
+    _graph: *const c_void,
+    _original_graph: *const c_void,
+    pub(crate) node: GraphNode,
+    /// Null unless the node is a copy.
+    pub(crate) original_node: GraphNode,
+    _node_type: c_int,
+    _dependency: *const c_void,
+    /// Null unless an executable graph is updated.
+    pub(crate) executable: *const c_void,
+}
+
+/// `CUgraphNode`: opaque.
+pub(crate) type GraphNode = *mut c_void;
 /// `CUpti_SubscriberHandle`: opaque.
 pub(crate) type Subscriber = *mut c_void;
 /// `CUpti_CallbackFunc`.

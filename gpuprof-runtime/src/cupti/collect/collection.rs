@@ -5,14 +5,17 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use super::bindings::{ATTR_ZEROED_BUFFERS, DOMAIN_DRIVER, DOMAIN_RUNTIME, Subscriber, kind};
+use super::bindings::{
+    ATTR_ZEROED_BUFFERS, DOMAIN_DRIVER, DOMAIN_RESOURCE, DOMAIN_RUNTIME, Subscriber, kind,
+    node_callback,
+};
 use super::callback_ids::{self, DRIVER_LAUNCH, RUNTIME_LAUNCH};
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
 use super::reader::{DrainRequests, Reader, RecordCounters, Sink};
 use super::record::ApiFunction;
 use super::unavailable_reason::Unavailable;
-use super::{api_callbacks, buffers};
+use super::{buffers, callbacks};
 use crate::os;
 use gpuprof_report::profile::Cupti;
 
@@ -23,6 +26,10 @@ const KINDS: [u32; 4] = [
     kind::MEMCPY2,
     kind::MEMSET,
 ];
+
+/// The note of a libcupti that does not report graph nodes.
+const NO_GRAPH_NODES: &str = "this libcupti does not report the nodes of CUDA graphs: kernels of \
+    replayed graphs are attributed to the function that launches the graph";
 
 /// Set by the first start, whose outcome is final.
 static STARTED: OnceLock<Result<(), Unavailable>> = OnceLock::new();
@@ -105,9 +112,10 @@ pub(crate) fn notes() -> Vec<String> {
     if let Some(Err(unavailable)) = STARTED.get() {
         return vec![unavailable.to_string()];
     }
-    let Some(Subscription { library, .. }) = lifecycle::subscription() else {
+    let Some(subscription) = lifecycle::subscription() else {
         return Vec::new();
     };
+    let library = subscription.library;
     let failures = library.failures().into_iter();
     let lines = failures.map(|(CallError { call, status }, count)| {
         let name = library.status_name(status);
@@ -116,7 +124,8 @@ pub(crate) fn notes() -> Vec<String> {
              to the wrong function"
         )
     });
-    lines.collect()
+    let no_graph_nodes = (!subscription.reports_graph_nodes).then(|| NO_GRAPH_NODES.to_owned());
+    lines.chain(no_graph_nodes).collect()
 }
 
 /// The name of a CUDA function; `None` if CUPTI does not run.
@@ -134,7 +143,7 @@ fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Una
     library
         .subscribe(
             &raw mut subscriber,
-            api_callbacks::on_api_call,
+            callbacks::on_callback,
             std::ptr::null_mut(),
         )
         .map_err(|error| library.unavailable(error))?;
@@ -146,6 +155,7 @@ fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Una
     };
     let mut enabled = 0;
     let result = enable_callbacks(library, subscriber);
+    let reports_graph_nodes = enable_node_callbacks(library, subscriber);
     if let Err(error) = result.and_then(|()| enable_activities(library, &mut enabled)) {
         undo(KINDS.get(..enabled).unwrap_or_default());
         return Err(library.unavailable(error));
@@ -162,7 +172,11 @@ fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Una
     };
     let reader = thread.thread().clone();
     pool.set_reader(reader.clone());
-    Ok(Subscription { library, reader })
+    Ok(Subscription {
+        library,
+        reader,
+        reports_graph_nodes,
+    })
 }
 
 /// Enables every kind of activity, and counts the enabled ones as it goes.
@@ -194,6 +208,22 @@ fn enable_callbacks(library: &CuptiLibrary, subscriber: Subscriber) -> Result<()
             }
         }
     }
-    library.clear_failure_counts();
     Ok(())
+}
+
+/// Enables the callbacks about graph nodes; returns false, with none enabled, if the library lacks
+/// any of them.
+fn enable_node_callbacks(library: &CuptiLibrary, subscriber: Subscriber) -> bool {
+    let set = |enable, cbid| {
+        let result = library.enable_callback(enable, subscriber, DOMAIN_RESOURCE, cbid);
+        result.is_ok()
+    };
+    let all = node_callback::ALL;
+    let is_complete = library.has_graph_node_ids() && all.into_iter().all(|cbid| set(1, cbid));
+    if !is_complete {
+        for cbid in all {
+            set(0, cbid);
+        }
+    }
+    is_complete
 }

@@ -10,8 +10,8 @@ use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
 
 use super::bindings::{
-    BufferCompleted, BufferRequested, Callback, DOMAIN_DRIVER, DOMAIN_RUNTIME, MAX_LIMIT_REACHED,
-    MIN_VERSION, SUCCESS, Status, Subscriber,
+    BufferCompleted, BufferRequested, Callback, DOMAIN_DRIVER, DOMAIN_RUNTIME, GraphNode,
+    MAX_LIMIT_REACHED, MIN_VERSION, SUCCESS, Status, Subscriber,
 };
 use super::callback_ids;
 use super::libcupti_paths::{self, Candidate};
@@ -91,13 +91,18 @@ cupti_functions! {
         context: *mut c_void, stream: u32, out: *mut usize,
     );
     get_timestamp = "cuptiGetTimestamp": fn(out: *mut u64);
+    graph_node_id = "cuptiGetGraphNodeId": fn(node: GraphNode, out: *mut u64);
     callback_name = "cuptiGetCallbackName": fn(
         domain: u32, cbid: u32, out: *mut *const c_char,
     );
     result_string = "cuptiGetResultString": fn(status: c_int, out: *mut *const c_char);
 }
 
-const OPTIONAL: [&str; 2] = ["cuptiActivitySetAttribute", "cuptiGetResultString"];
+const OPTIONAL: [&str; 3] = [
+    "cuptiActivitySetAttribute",
+    "cuptiGetGraphNodeId",
+    "cuptiGetResultString",
+];
 
 struct FailureCount {
     error: CallError,
@@ -141,6 +146,11 @@ impl CuptiLibrary {
         }
         cupti.version = version;
         Ok(cupti)
+    }
+
+    /// Whether it can say which graph node a callback is about.
+    pub(crate) fn has_graph_node_ids(&self) -> bool {
+        self.functions.graph_node_id.is_some()
     }
 
     /// A failed call as the reason why CUPTI is unavailable.

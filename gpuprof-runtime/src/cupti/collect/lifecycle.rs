@@ -19,6 +19,8 @@ static SUBSCRIPTION: OnceLock<Subscription> = OnceLock::new();
 pub(crate) struct Subscription {
     pub(crate) library: &'static CuptiLibrary,
     pub(crate) reader: Thread,
+    /// Whether callbacks report the nodes of graphs.
+    pub(crate) reports_graph_nodes: bool,
 }
 
 /// Publishes a subscription, once per process.
@@ -46,10 +48,15 @@ pub(crate) fn subscription() -> Option<&'static Subscription> {
 
 /// The present time of CUPTI's clock in ns; `None` if CUPTI does not run or is shutting down.
 pub(crate) fn now() -> Option<u64> {
-    let subscription = subscription().filter(|_| !SHUTTING_DOWN.load(Relaxed))?;
     let mut now = 0;
-    let result = subscription.library.get_timestamp(&raw mut now);
+    let result = callable_library()?.get_timestamp(&raw mut now);
     result.ok().map(|()| now)
+}
+
+/// The library, unless it may be shutting down.
+pub(crate) fn callable_library() -> Option<&'static CuptiLibrary> {
+    let subscription = subscription().filter(|_| !SHUTTING_DOWN.load(Relaxed))?;
+    Some(subscription.library)
 }
 
 /// Wakes the reader before its time.

@@ -1,11 +1,13 @@
-//! From CUPTI to records: finds and starts libcupti, receives CUDA calls by callbacks and
-//! activities by buffers, and decodes them on a thread of its own.
+//! From CUPTI to records: finds and starts libcupti, receives CUDA calls and graph nodes by
+//! callbacks and activities by buffers, and decodes them on a thread of its own.
 
 mod api_callbacks;
 mod bindings;
 mod buffers;
 pub(crate) mod callback_ids;
+mod callbacks;
 pub(crate) mod collection;
+pub(crate) mod graph_nodes;
 mod kernel_names;
 mod libcupti_paths;
 mod library;

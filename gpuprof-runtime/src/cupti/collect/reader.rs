@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::api_callbacks::API_EVENTS;
 use super::bindings::FLUSH_FORCED;
 use super::buffers::{self, BufferPool, FilledBuffer};
 use super::kernel_names::KernelNames;
 use super::library::CuptiLibrary;
 use super::parse_record::{Parsed, parse};
-use super::record::{Activity, ApiEvent};
+use super::reader_queue::CALLBACK_EVENTS;
+use super::record::{Activity, ApiEvent, CallbackEvent, CapturedCall, NodeEvent};
 use crate::gpu::Driver;
 
 /// How often CUPTI is asked for finished records if nobody waits for them. It returns full buffers
@@ -34,6 +34,8 @@ const CLOCK_POLL_PERIOD: Duration = Duration::from_secs(1);
 pub(crate) trait Sink: Send {
     fn on_activity(&mut self, activity: Activity);
     fn on_api_event(&mut self, event: ApiEvent);
+    fn on_node_event(&mut self, event: NodeEvent);
+    fn on_captured_call(&mut self, call: CapturedCall);
     /// Every buffer that CUPTI had returned was read.
     fn on_buffers_read(&mut self);
     /// CUPTI was asked for all finished records, and they were read.
@@ -230,14 +232,16 @@ impl Reader {
     /// Reads the CUDA calls so far and the buffers that CUPTI has returned.
     fn read_filled(&mut self, is_forced: bool) {
         // Calls first, so that most activities find theirs.
-        let dropped = API_EVENTS.drain(|event| match event.api.is_plausible() {
-            true => {
+        let dropped = CALLBACK_EVENTS.drain(|event| match event {
+            CallbackEvent::Api(event) if event.api.is_plausible() => {
                 self.counters.records.fetch_add(1, Relaxed);
                 self.sink.on_api_event(event);
             }
-            false => {
+            CallbackEvent::Api(_) => {
                 self.counters.invalid.fetch_add(1, Relaxed);
             }
+            CallbackEvent::Node(event) => self.sink.on_node_event(event),
+            CallbackEvent::Captured(call) => self.sink.on_captured_call(call),
         });
         self.counters.dropped.fetch_add(dropped, Relaxed);
         let pool = buffers::pool();

@@ -7,9 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crossbeam_queue::SegQueue;
 
 use super::lifecycle;
+use super::record::CallbackEvent;
 
 /// Items beyond it are dropped and counted. From half of it on, each push wakes the reader.
 pub(crate) const CAPACITY: usize = 1 << 18;
+
+/// CUDA calls that have returned, and changes of graph nodes, for the reader.
+pub(crate) static CALLBACK_EVENTS: BoundedQueue<CallbackEvent> = BoundedQueue::new();
 
 #[derive(Debug)]
 pub(crate) struct BoundedQueue<T> {
@@ -34,11 +38,21 @@ impl<T> BoundedQueue<T> {
     }
 
     pub(crate) fn push(&self, item: T) {
+        self.push_within(item, CAPACITY);
+    }
+
+    /// Pushes an item that corrects an earlier one: dropped only at twice the capacity, when the
+    /// earlier one was dropped too.
+    pub(crate) fn push_correction(&self, item: T) {
+        self.push_within(item, 2 * CAPACITY);
+    }
+
+    fn push_within(&self, item: T, capacity: usize) {
         let length = self.queue.len();
         if length >= CAPACITY / 2 {
             lifecycle::wake_reader();
         }
-        if length >= CAPACITY {
+        if length >= capacity {
             self.count_dropped();
             return;
         }

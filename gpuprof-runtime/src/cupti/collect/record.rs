@@ -1,4 +1,5 @@
-//! What CUPTI reports, as plain data: activities of the GPU, and CUDA calls of the program.
+//! What CUPTI reports, as plain data: activities of the GPU, and CUDA calls and graph nodes of the
+//! program.
 //!
 //! Times are ns of CUPTI's clock.
 
@@ -76,12 +77,49 @@ pub(crate) enum CopyKind {
     Unknown,
 }
 
+/// A call of a profiled function, by its id and its call path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CallPosition {
+    /// 0 for none.
+    pub(crate) id: u64,
+    pub(crate) path: u32,
+}
+
+/// What is reported on the program's threads, in the order in which it happened there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallbackEvent {
+    Api(ApiEvent),
+    Node(NodeEvent),
+    Captured(CapturedCall),
+}
+
 /// A CUDA call, and the profiled call that it was made in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ApiEvent {
     pub(crate) api: ApiRecord,
-    /// The innermost profiled call on the thread; 0 for none.
-    pub(crate) call: u64,
+    /// The innermost profiled call on the thread.
+    pub(crate) call: CallPosition,
+}
+
+/// A change of a node of a CUDA graph. Nodes have the numbers of [`ActivitySpan::graph_node`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeEvent {
+    /// A capture, a clone or an instantiation made it inside the profiled call `by`.
+    Created { node: u64, by: CallPosition },
+    /// It was just created as a copy.
+    Cloned { node: u64, original: u64 },
+    /// A node of an executable graph got the parameters of `source`.
+    Updated { node: u64, source: u64 },
+}
+
+/// A profiled call that has ended and in which graph nodes were created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CapturedCall {
+    pub(crate) position: CallPosition,
+    /// The id of the enclosing call; 0 for none.
+    pub(crate) parent: u64,
+    /// Its stream was being captured.
+    pub(crate) is_captured: bool,
 }
 
 /// One CUDA call.

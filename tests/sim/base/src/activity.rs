@@ -1,6 +1,6 @@
 //! What the simulated driver reports to its observer: every API call after its end, with the
-//! activities that it caused on the device and the graph nodes that it made or changed. All types are C types, because they cross from one
-//! loaded library to another.
+//! activities that it caused on the device and the graph nodes that it made or changed. All types
+//! are C types, because they cross from one loaded library to another.
 
 use std::marker::PhantomData;
 

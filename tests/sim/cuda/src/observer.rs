@@ -1,6 +1,6 @@
 //! Reports each API call, with the activities that it caused on the device and the graph nodes that
-//! it made or changed, to an observer: the simulated libcupti. Without an observer a call only loads one atomic more. An observer changes
-//! neither what a call does nor how long it takes.
+//! it made or changed, to an observer: the simulated libcupti. Without an observer a call only
+//! loads one atomic more. An observer changes neither what a call does nor how long it takes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -1,6 +1,6 @@
-//! The subscriber's callbacks for API calls and graph nodes. A real library calls back at entry, when
-//! a node changes and at exit; here all callbacks are made after the call, on its thread, with the
-//! clock set to the time of each.
+//! The subscriber's callbacks for API calls and graph nodes. A real library calls back at entry,
+//! when a node changes and at exit; here all callbacks are made after the call, on its thread, with
+//! the clock set to the time of each.
 
 use std::cell::Cell;
 use std::ffi::c_void;

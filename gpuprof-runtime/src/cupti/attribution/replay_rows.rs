@@ -1,0 +1,61 @@
+//! What replayed graphs ran, by function and by call path.
+
+use rustc_hash::FxHashMap;
+
+use super::row_totals::{CallTotals, ReplayKey};
+use super::window_tables::WindowTables;
+use crate::stats::path_ids::{CallPath, ROOT};
+use crate::stats::profile_inputs::ReplayedPath;
+
+/// The replays of each site's captured calls, as calls. Like those of calls, the busy time of a
+/// recursion counts once: a replay does not count inside another of its function, nor inside a call
+/// of its function that launched the graph.
+pub(super) fn replays_by_site(
+    tables: &WindowTables,
+    paths: &[CallPath],
+) -> FxHashMap<u32, CallTotals> {
+    let mut sites: FxHashMap<u32, CallTotals> = FxHashMap::default();
+    for (key, totals) in &tables.replays {
+        let Some(path) = paths.get(key.captured as usize).filter(|_| key.depth > 0) else {
+            continue;
+        };
+        let mut captured = upward(paths, path.parent).take(key.depth as usize - 1);
+        let mut launching = upward(paths, key.launch);
+        if captured.all(|site| site != path.site) && launching.all(|site| site != path.site) {
+            let site = sites.entry(path.site).or_default();
+            site.merge(&totals.as_calls());
+        }
+    }
+    sites
+}
+
+/// The sites of a path, from the innermost.
+fn upward(paths: &[CallPath], path: u32) -> impl Iterator<Item = u32> {
+    let mut next = path;
+    std::iter::from_fn(move || {
+        let path = paths.get(next as usize).filter(|_| next != ROOT)?;
+        next = path.parent;
+        Some(path.site)
+    })
+}
+
+/// The replays of each captured path by each launching path; an enclosing one comes first.
+pub(crate) fn replayed_paths(tables: &WindowTables) -> Vec<ReplayedPath> {
+    let mut replayed: Vec<_> = tables.replays.iter().collect();
+    replayed.sort_unstable_by_key(|(key, _)| **key);
+    let replayed = replayed.into_iter().map(|(key, totals)| {
+        let ReplayKey {
+            launch,
+            depth,
+            captured,
+        } = *key;
+        ReplayedPath {
+            launch,
+            depth,
+            captured,
+            replays: totals.replays,
+            busy_ns: totals.busy_ns,
+        }
+    });
+    replayed.collect()
+}
