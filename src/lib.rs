@@ -76,9 +76,10 @@
 //! as nsys or ncu), the report says so in one line and contains no CUPTI sections.
 //!
 //! A kernel belongs to the innermost annotated function around its launch on the launching thread.
-//! The kernels of a graph belong to the function around the graph's launch. Kernels that a library
-//! launches from its own thread, as burn and cubecl do, belong to no function and are summed as
-//! unattributed. In the [`Profile`] these data are [`profile::GpuActivity`],
+//! The kernels of a replayed graph belong to the functions that captured them, and to the function
+//! around the graph's launch if those are unknown. Kernels that a library launches from its own
+//! thread, as burn and cubecl do, belong to no function and are summed as unattributed. In the
+//! [`Profile`] these data are [`profile::GpuActivity`],
 //! [`profile::KernelStats`], [`profile::CopyStats`], [`profile::ApiStats`] and
 //! [`profile::Finding`].
 //!

@@ -26,6 +26,7 @@ const TESTS: &[(&str, fn())] = tests![
     one_older_than_cuda_12_0,
     whatever_function_is_missing,
     whatever_call_fails_is_undone,
+    without_graph_nodes_it_runs_and_says_so,
     a_session_may_ask_for_it,
     a_session_is_told_too,
 ];
@@ -249,6 +250,19 @@ fn whatever_call_fails_is_undone() {
         ),
         (1, 0)
     );
+}
+
+fn without_graph_nodes_it_runs_and_says_so() {
+    let (_, profile) = program("hide cuptiGetGraphNodeId").profiled();
+    assert_eq!(running(&profile).0, 130_001);
+    let [note] = &profile.diagnostics.notes[..] else {
+        panic!("{:?}", profile.diagnostics.notes);
+    };
+    assert_says(
+        note,
+        &["nodes of CUDA graphs", "the function that launches"],
+    );
+    assert_eq!(profile.kernels[0].times.calls, 3);
 }
 
 fn a_session_may_ask_for_it() {

@@ -5,6 +5,8 @@
 //! tools run it as well.
 
 mod exit_and_other_tools;
+mod graph_costs;
+mod graph_nodes;
 mod nsight_compute;
 mod nsight_tools;
 mod occupancy;
@@ -41,6 +43,12 @@ pub(crate) const CHECKS: &[Check] = &[
         run: occupancy::run,
     },
     Check {
+        name: "kernels-graphs",
+        promise: "Kernels of replayed graphs belong to the functions that captured them.",
+        limit: Duration::from_secs(180),
+        run: graphs,
+    },
+    Check {
         name: "kernels-ends",
         promise: "Under another profiler and at exit, missing records are reported.",
         limit: Duration::from_secs(180),
@@ -61,6 +69,8 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
         exit_and_other_tools::run_program,
     ),
     (occupancy::NAME, occupancy::run_program),
+    (graph_nodes::NAME, graph_nodes::run_program),
+    (graph_costs::NAME, graph_costs::run_program),
 ];
 
 /// Time limit per process.
@@ -108,6 +118,12 @@ fn copied(copies: &[CopyStats], kind: &str) -> (u64, u64) {
     of_kind.fold((0, 0), |(calls, bytes), copies| {
         (calls + copies.times.calls, bytes + copies.bytes)
     })
+}
+
+fn graphs(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let mut rows = graph_nodes::run(run_mode)?;
+    rows.extend(graph_costs::rows(run_mode)?);
+    Ok(rows)
 }
 
 fn counted(run_mode: &RunMode) -> Result<Vec<Row>, String> {

@@ -94,7 +94,7 @@ fn under(
     let report = std::env::temp_dir().join(format!("gpu-checks-{}", std::process::id()));
     let traced = match tool {
         "ncu" => nsight_tools::under_ncu(path, &command),
-        _ => nsight_tools::under_nsys(path, &command, &report),
+        _ => nsight_tools::under_nsys(path, &command, &report, &[]),
     };
     let profile = printed(traced).map_err(|error| format!("{tool}: {error}"))?;
     let long = function(&profile, "long");

@@ -41,21 +41,19 @@ pub(super) fn under_ncu(ncu: &Path, command: &Command) -> Command {
     with(tool, command)
 }
 
-/// `command` under Nsight Systems with only its CUDA trace.
-pub(super) fn under_nsys(nsys: &Path, command: &Command, report: &Path) -> Command {
+/// `command` under Nsight Systems with only its CUDA trace, and with `options`.
+pub(super) fn under_nsys(
+    nsys: &Path,
+    command: &Command,
+    report: &Path,
+    options: &[&str],
+) -> Command {
     let mut tool = Command::new(nsys);
     process::clear_settings(&mut tool);
-    tool.args([
-        "profile",
-        "-t",
-        "cuda",
-        "--sample=none",
-        "--cpuctxsw=none",
-        "-f",
-        "true",
-        "-o",
-    ])
-    .arg(report);
+    tool.args(["profile", "-t", "cuda", "--sample=none", "--cpuctxsw=none"])
+        .args(options)
+        .args(["-f", "true", "-o"])
+        .arg(report);
     with(tool, command)
 }
 

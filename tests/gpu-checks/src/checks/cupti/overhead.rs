@@ -155,7 +155,7 @@ fn set(mut command: Command, method: Method, nsys: Option<&Path>) -> Command {
     match (method, nsys) {
         (Method::Nsys, Some(nsys)) => {
             let report = std::env::temp_dir().join(format!("gpu-checks-{}", std::process::id()));
-            nsight_tools::under_nsys(nsys, &command, &report)
+            nsight_tools::under_nsys(nsys, &command, &report, &[])
         }
         _ => command,
     }
