@@ -18,6 +18,8 @@ const MAX_DEPTH: usize = 256;
 pub(crate) struct CapturedCalls {
     calls: FxHashMap<u64, KnownCall>,
     by_age: VecDeque<u64>,
+    /// Calls forgotten since the last [`take_forgotten`](Self::take_forgotten).
+    forgotten: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +51,7 @@ impl CapturedCalls {
                 }
                 _ => {
                     self.calls.remove(&oldest);
+                    self.forgotten += 1;
                     return;
                 }
             }
@@ -74,6 +77,11 @@ impl CapturedCalls {
         }
         chain.truncate(captured);
         chain
+    }
+
+    /// Calls that were forgotten since the last call.
+    pub(crate) fn take_forgotten(&mut self) -> u64 {
+        std::mem::take(&mut self.forgotten)
     }
 
     fn parent_of(&mut self, id: u64) -> Option<u64> {
@@ -130,6 +138,7 @@ mod tests {
             calls.add(call(id, 0, true));
         }
         assert_eq!(calls.calls.len(), MAX_CALLS);
+        assert_eq!((calls.take_forgotten(), calls.take_forgotten()), (1, 0));
         assert!(!calls.calls.contains_key(&3));
         assert_eq!(chain(&mut calls, 2), [2, 1]);
     }

@@ -63,9 +63,7 @@ impl Correlator {
     pub(crate) fn add_node_event(&mut self, event: NodeEvent) {
         self.graphs.add_node_event(event);
         let forgotten = self.graphs.take_forgotten();
-        if forgotten > 0 {
-            self.recorded.current_tables().forgotten_graph_nodes += forgotten;
-        }
+        self.recorded.current_tables().forgotten_captures += forgotten;
     }
 
     pub(crate) fn add_captured_call(&mut self, call: CapturedCall) {

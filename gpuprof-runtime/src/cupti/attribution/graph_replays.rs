@@ -37,9 +37,9 @@ impl GraphReplays {
         self.owners.updates()
     }
 
-    /// Graph nodes whose owner was forgotten since the last call.
+    /// Graph nodes and captured calls that were forgotten since the last call.
     pub(crate) fn take_forgotten(&mut self) -> u64 {
-        self.owners.take_forgotten()
+        self.owners.take_forgotten() + self.captured.take_forgotten()
     }
 
     /// The call that captured an activity of a graph launch; `None` if none is known.

@@ -122,11 +122,12 @@ pub(crate) fn write_to_profile(
         }
     }
     occupancy::fill(profile);
-    if tables.forgotten_graph_nodes > 0 {
+    if tables.forgotten_captures > 0 {
         profile.diagnostics.notes.push(format!(
-            "the capturing functions of {} graph nodes were forgotten, for lack of memory: if \
-             they are replayed, they are attributed to the function that launches the graph",
-            tables.forgotten_graph_nodes
+            "{} nodes of graphs and captured calls were forgotten, for lack of memory: if they are \
+             replayed, their kernels are attributed to the function that launches the graph, or \
+             are missing from the busy time of enclosing captured functions",
+            tables.forgotten_captures
         ));
     }
     if tables.dropped_replays > 0 {

@@ -64,8 +64,8 @@ pub(crate) struct WindowTables {
     pub(crate) unattributed_ns: u64,
     /// Activities of graph nodes that no profiled call is known to have captured.
     pub(crate) unattributed_graph_nodes: u64,
-    /// Graph nodes of which it was forgotten, for lack of memory.
-    pub(crate) forgotten_graph_nodes: u64,
+    /// Graph nodes and captured calls that were forgotten, for lack of memory.
+    pub(crate) forgotten_captures: u64,
 }
 
 impl WindowTables {
@@ -268,6 +268,6 @@ impl WindowTables {
         }
         self.dropped_replays += other.dropped_replays;
         self.unattributed_graph_nodes += other.unattributed_graph_nodes;
-        self.forgotten_graph_nodes += other.forgotten_graph_nodes;
+        self.forgotten_captures += other.forgotten_captures;
     }
 }
