@@ -275,31 +275,47 @@ impl Site {
 
 /// Turns the type name of the nested item into the function's path without the crate's name:
 /// `module::Type::function` or `<Type as Trait>::function`.
+///
+/// A type of another crate is known only by the path of its definition, which may be private; its
+/// last part is what programs import.
 fn shown_path(item: &str, module: &str) -> String {
     let path = item
         .strip_suffix("::__gpuprof_path")
         .unwrap_or(item)
         .replace("::{{closure}}", "");
     let krate = module.split("::").next().unwrap_or_default();
-    inherent_impl_as_type(&without_crate(&path, krate))
+    inherent_impl_as_type(&as_imported(&path, krate))
 }
 
-/// Removes every `krate::` that begins a path.
-fn without_crate(path: &str, krate: &str) -> String {
+/// Removes every `krate::` that begins a path, and shortens the paths of other crates to the name
+/// that is mostly imported: `alloc::sync::Arc` to `Arc`.
+fn as_imported(path: &str, krate: &str) -> String {
     let prefix = format!("{krate}::");
     let mut shown = String::with_capacity(path.len());
     let mut rest = path;
-    let mut at_start = true;
     while let Some(next) = rest.chars().next() {
-        if at_start && let Some(stripped) = rest.strip_prefix(&prefix) {
-            rest = stripped;
-            continue;
+        let end = rest
+            .find(|c: char| !is_in_path(c))
+            .unwrap_or(rest.len())
+            .max(next.len_utf8());
+        let (part, after) = rest.split_at(end);
+        rest = after;
+        let mut own = part;
+        while let Some(stripped) = own.strip_prefix(&prefix) {
+            own = stripped;
         }
-        at_start = !(next.is_alphanumeric() || next == '_' || next == ':');
-        shown.push(next);
-        rest = rest.get(next.len_utf8()..).unwrap_or_default();
+        // `::function` after a type is no path of its own.
+        let is_foreign = own.len() == part.len() && is_in_path(next) && next != ':';
+        shown.push_str(match is_foreign {
+            true => part.rsplit("::").next().unwrap_or(part),
+            false => own,
+        });
     }
     shown
+}
+
+fn is_in_path(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == ':' || c == '#'
 }
 
 /// Turns `module::<impl other::Type>::function`, the compiler's name of an inherent method outside
@@ -354,6 +370,16 @@ mod tests {
             (
                 "<u32 as app::Layer>::forward::__gpuprof_path",
                 "<u32 as Layer>::forward",
+            ),
+            (
+                "<app::D as core::convert::From<alloc::sync::Arc<\
+                 cudarc::driver::safe::core::CudaStream>>>::from::__gpuprof_path",
+                "<D as From<Arc<CudaStream>>>::from",
+            ),
+            (
+                "<app::net::Net<dyn core::ops::function::Fn(app::net::T) -> u8> as \
+                 other::nn::Layer>::go::__gpuprof_path",
+                "<net::Net<dyn Fn(net::T) -> u8> as Layer>::go",
             ),
         ] {
             assert_eq!(shown_path(item, "app::x"), shown);

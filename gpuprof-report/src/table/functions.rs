@@ -9,9 +9,10 @@ use super::number::{self, Number};
 use super::qualifiers::{self, Doubt};
 use super::row::{self, Figures, Limit};
 use super::words::{DIM, Words};
-use super::{Sort, TableOptions, activities, commands, diagnostics, findings, header, kernels};
+use super::{
+    Sort, TableOptions, activities, commands, diagnostics, findings, function_name, header, kernels,
+};
 use crate::profile::{Function, Profile};
-use crate::sanitize;
 
 /// Writes the table with its header and trust lines, in one piece; nothing where no call was
 /// counted.
@@ -113,7 +114,7 @@ impl Rows {
         let near_floor = qualifiers::near_floor(function, profile.diagnostics.event_overhead_ns);
         self.marks.near_floor |= near_floor;
         let mark = if near_floor { "!" } else { "" };
-        let name = sanitize::name(&function.name).into_owned();
+        let name = function_name::shown(function, profile);
         self.push(
             Label {
                 mark,

@@ -4,7 +4,6 @@
 //! All functions share one grid, so that their figures stand under each other; the lines stand
 //! between its rows.
 
-use super::TableOptions;
 use super::activities::{Activity, LeftOut, heading, total};
 use super::functions::{gpu_total, others};
 use super::grid::{Column, Grid};
@@ -12,8 +11,8 @@ use super::number::{self, Number};
 use super::qualifiers::ESTIMATED;
 use super::row::Figures;
 use super::words::{BOLD, DIM, PLAIN, Words};
+use super::{TableOptions, function_name};
 use crate::profile::{Function, Profile};
-use crate::sanitize;
 
 /// Before each kernel of a function.
 const INDENT: &str = "  ";
@@ -120,7 +119,7 @@ fn times(function: &Function, profile: &Profile) -> Words {
     }
     let mut words = Words::default();
     words
-        .add_one(BOLD, sanitize::name(&function.name))
+        .add_one(BOLD, function_name::shown(function, profile))
         .then(":");
     for (at, part) in parts.into_iter().enumerate() {
         if at > 0 {

@@ -1,15 +1,17 @@
 //! The table and the call tree.
 //!
 //! By step: `row` computes the values of a row and `qualifiers` how far they can be trusted,
-//! `tree_rows` walks the call tree, `number` formats numbers, `grid` aligns cells and fits them
-//! to the terminal, `header` writes the lines above, `diagnostics` and `legend` those below,
-//! `activities`, `kernels` and `findings` the CUPTI sections, `commands` what to run next.
+//! `function_name` tells functions of one name apart, `tree_rows` walks the call tree, `number`
+//! formats numbers, `grid` aligns cells and fits them to the terminal, `header` writes the lines
+//! above, `diagnostics` and `legend` those below, `activities`, `kernels` and `findings` the CUPTI
+//! sections, `commands` what to run next.
 //! `functions` and `tree` put these together.
 
 mod activities;
 mod commands;
 mod diagnostics;
 mod findings;
+mod function_name;
 pub mod functions;
 mod grid;
 mod header;

@@ -7,11 +7,12 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use super::function_name;
 use super::functions::others;
 use super::grid::Label;
 use super::qualifiers::Doubt;
 use super::{Sort, TableOptions, words};
-use crate::profile::{Profile, TreeNode};
+use crate::profile::{Function, Profile, TreeNode};
 use crate::sanitize;
 
 /// One row, not yet turned into digits. Times in ns.
@@ -246,16 +247,17 @@ fn largest(nodes: &[TreeNode], parents: &[Option<usize>], limit: usize) -> Vec<b
     kept
 }
 
+fn function_of<'a>(node: &TreeNode, profile: &'a Profile) -> Option<&'a Function> {
+    profile.functions.get(usize::try_from(node.function?).ok()?)
+}
+
 /// That of the function: a node does not tell which of its own calls were timed.
 fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
-    let function = node
-        .function
-        .and_then(|at| profile.functions.get(usize::try_from(at).ok()?));
     let doubt = match node.gpu_total_ns {
         Some(_) => Doubt::of,
         None => Doubt::inside,
     };
-    function
+    function_of(node, profile)
         .filter(|_| node.gpu_total_ns.is_some() || node.gpu_nested_ns > 0)
         .map_or_else(Doubt::default, doubt)
 }
@@ -263,11 +265,17 @@ fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
 fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
     let called = node.captured.is_none() && (node.calls > 0 || node.replays == 0);
     let replayed = node.captured.as_ref().map(|captured| captured.busy_ns);
+    let name = function_of(node, profile)
+        .filter(|function| function.name == node.name)
+        .map_or_else(
+            || sanitize::name(&node.name).into_owned(),
+            |function| function_name::shown(function, profile),
+        );
     Row {
         label: Label {
             mark: "",
             indent,
-            name: sanitize::name(&node.name).into_owned(),
+            name,
             secondary: false,
         },
         doubt: doubt(node, profile),

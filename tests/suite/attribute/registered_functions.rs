@@ -4,8 +4,10 @@
 
 use std::cell::Cell;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use cudarc::driver::CudaStream;
 use gpuprof::profile::Function;
 use gpuprof::{Mode, Profile, Session, gpu_profile};
 use support::profile_lookups::{functions, local_name};
@@ -18,6 +20,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         names_are_paths_whether_a_function_ran_or_not,
         entries_know_their_place_and_kind,
+        types_of_other_crates_are_named_as_programs_write_them,
         stated_work_is_that_at_entry_and_adds_up,
         what_is_off_or_filtered_out_evaluates_nothing,
     ]],
@@ -147,10 +150,11 @@ fn names_are_paths_whether_a_function_ran_or_not() {
         .map(|function| function.name.as_str())
         .filter(|name| name.starts_with('<'))
         .collect();
-    assert_eq!(
-        of_impl,
-        ["<registered_functions::Net<_> as registered_functions::Layer>::required"]
-    );
+    let expected = [
+        "<registered_functions::Device as From<Arc<CudaStream>>>::from",
+        "<registered_functions::Net<_> as registered_functions::Layer>::required",
+    ];
+    assert_eq!(of_impl, expected);
     assert!(listed(&before).iter().all(|function| function.calls == 0));
     let unmet = ["recursive", "stated"];
     assert!(
@@ -158,6 +162,24 @@ fn names_are_paths_whether_a_function_ran_or_not() {
             .iter()
             .all(|function| (function.calls == 1) != unmet.contains(&local_name(&function.name)))
     );
+}
+
+struct Device;
+
+#[gpu_profile]
+impl From<Arc<CudaStream>> for Device {
+    fn from(_stream: Arc<CudaStream>) -> Self {
+        Self
+    }
+}
+
+fn types_of_other_crates_are_named_as_programs_write_them() {
+    let w = world();
+    let session = w.session();
+    let _: Device = Arc::clone(&w.gpu.stream).into();
+    let profile = w.finish(session);
+    let name = "<registered_functions::Device as From<Arc<CudaStream>>>::from";
+    assert_eq!(function(&profile, name).calls, 1);
 }
 
 fn entries_know_their_place_and_kind() {
