@@ -167,9 +167,16 @@ pub use implementation::{
 ///
 /// Without `name` the path is shown: `module::Type::function` or `<Type as Trait>::function`.
 ///
+/// `bytes`, `flops` and `items` take a number that is not negative. Their rates are over GPU time;
+/// for a function marked `cpu`, over CPU time. In these expressions `+`, `-`, `*` and parentheses
+/// are computed in `f64`, each operand converted by itself, so that `flops = 2 * m * n * k` of
+/// `u32` does not overflow. An operand itself, such as `4 * n / 2` or `rows(m * n)`, keeps its
+/// type. A negative, infinite or NaN amount is left out of the rate, counted, and reported below
+/// the table.
+///
 /// Expressions see the function's parameters. They are evaluated at entry, and only if their value
 /// is used: not if gpuprof is off or the function is filtered out. They cannot use `?`, `return` or
-/// `.await`.
+/// `.await`, because they must neither end nor delay the call.
 ///
 /// # Which stream
 ///
@@ -182,6 +189,10 @@ pub use implementation::{
 /// 4. None. The function has CPU time only, and the report says how to give it a stream.
 ///
 /// A value that has no stream at present, such as `None`, is passed over.
+///
+/// Slices, arrays, `Vec`s and tuples of streams are not searched, because the work of a call may go
+/// to any of them. Name the stream, or all that the work uses: `stream = streams[0]`,
+/// `stream = [streams[0], streams[1]]`, `stream = pair.1`.
 ///
 /// # Blocks
 ///
@@ -216,6 +227,11 @@ pub use implementation::{
 /// move { … })`, which is what `async_trait` writes, or `async move { … }` with the return type
 /// `impl Future`; its span begins when the function is called.
 ///
+/// An `async fn` becomes a function that returns `impl Future`, as in the compiler's own
+/// translation: it is `Send` for the same arguments and drops its parameters in the same order, and
+/// its future is larger by some 32 bytes. With return type `!`, with `#[must_use]`, or above
+/// another attribute macro it stays an `async fn`, and its future holds the parameters twice.
+///
 /// # Graphs
 ///
 /// A function does not run while its stream is being captured. Such a call is counted as captured
@@ -240,6 +256,8 @@ pub use gpuprof_runtime::macro_support as __private;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[doc(hidden)]
+pub use gpuprof_macros::__checked_scope_name;
 #[doc(hidden)]
 pub use scope::__scope_name;
 

@@ -26,11 +26,14 @@
 /// ```
 #[macro_export]
 macro_rules! scope {
+    // For `let x = scope!(…)` the compiler says that it ignores the second line, and shows it.
     ($name:expr $(,)?) => {
-        $crate::__scope!($name);
+        ();
+        $crate::__scope!($name); // A statement without a value: `scope!("name");`.
     };
     ($name:expr, $stream:expr $(,)?) => {
-        $crate::__scope!($name, $stream);
+        ();
+        $crate::__scope!($name, $stream); // A statement without a value: `scope!("name", s);`.
     };
     ($($other:tt)*) => {
         ::core::compile_error!(::core::concat!(
@@ -82,7 +85,9 @@ macro_rules! __scope_span {
         static __GPUPROF_SITE: $crate::__private::Site =
             $crate::__private::Site::new($crate::__private::Meta {
                 path: __gpuprof_path,
-                name: ::core::option::Option::Some($crate::__scope_name($name)),
+                name: ::core::option::Option::Some($crate::__scope_name(
+                    $crate::__checked_scope_name!($name),
+                )),
                 module: ::core::module_path!(),
                 file: ::core::file!(),
                 line: ::core::line!(),
@@ -106,7 +111,8 @@ macro_rules! __scope_span {
 #[macro_export]
 macro_rules! __scope {
     ($name:expr $(, $stream:expr)?) => {
-        const _: &::core::primitive::str = $crate::__scope_name($name);
+        const _: &::core::primitive::str =
+            $crate::__scope_name($crate::__checked_scope_name!($name));
         $(
             // Type-checked, never evaluated.
             if false {

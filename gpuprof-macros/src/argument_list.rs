@@ -58,6 +58,12 @@ fn argument(input: ParseStream, errors: &mut Errors) -> Result<RawArgument> {
     let form = if input.peek(Token![=]) {
         let equals: Token![=] = input.parse()?;
         value(input, &key, equals, errors)?
+    } else if input.peek(Token![:]) {
+        let colon: Token![:] = input.parse()?;
+        let what = format!("a value follows `=`, not `:`; write `{key} = …`");
+        errors.push(Error::new(colon.span, what));
+        skip_to_comma(input)?;
+        Form::Invalid
     } else if input.peek(token::Paren) {
         let content;
         let paren = syn::parenthesized!(content in input);

@@ -1,5 +1,6 @@
 //! Checks the value of each argument by itself, and holds the checked values.
 
+use crate::amounts;
 use crate::argument_list::{Form, RawArgument};
 use crate::argument_table::usage;
 use proc_macro2::{Ident, Span};
@@ -52,14 +53,14 @@ impl Args {
         match key.to_string().as_str() {
             "name" => self.name = Some(text(key, value)?),
             "category" => self.category = Some(text(key, value)?),
-            "stream" => self.stream = Some(streams(value)?),
+            "stream" => self.stream = Some(streams(key, value)?),
             "color" => self.color = Some(whole(value, 0, 0x00FF_FFFF).ok_or_else(error)?),
             "sample" => self.sample = Some(whole(value, 1, u32::MAX).ok_or_else(error)?),
             "crate" => self.krate = Some(path(value).ok_or_else(error)?),
-            "bytes" => self.bytes = Some(value.clone()),
-            "flops" => self.flops = Some(value.clone()),
-            "items" => self.items = Some(value.clone()),
-            _ => self.payload = Some(value.clone()),
+            "bytes" => self.bytes = Some(amount(key, value)?),
+            "flops" => self.flops = Some(amount(key, value)?),
+            "items" => self.items = Some(amount(key, value)?),
+            _ => self.payload = Some(expression(key, value)?),
         }
         Ok(())
     }
@@ -121,7 +122,18 @@ fn path(value: &Expr) -> Option<Path> {
     }
 }
 
-fn streams(value: &Expr) -> Result<Vec<Expr>, Error> {
+fn amount(key: &Ident, value: &Expr) -> Result<Expr, Error> {
+    amounts::check_signs(&key.to_string(), value)?;
+    expression(key, value)
+}
+
+fn expression(key: &Ident, value: &Expr) -> Result<Expr, Error> {
+    amounts::check_flow(&key.to_string(), value)?;
+    Ok(value.clone())
+}
+
+fn streams(key: &Ident, value: &Expr) -> Result<Vec<Expr>, Error> {
+    amounts::check_flow(&key.to_string(), value)?;
     let Expr::Array(several) = value else {
         return Ok(vec![value.clone()]);
     };

@@ -4,6 +4,7 @@
 
 use crate::argument_list::{self, Form};
 use crate::argument_values::Args;
+use crate::async_fn;
 use crate::errors::Errors;
 use crate::expand;
 use crate::item::{Container, Function, Item};
@@ -19,13 +20,23 @@ use syn::{Attribute, Expr, Meta, Path, Result};
 /// # Errors
 /// If an item or a signature cannot be parsed.
 pub(crate) fn functions(container: Container, args: Option<&Args>) -> Result<TokenStream> {
+    expand_block(container, args, false)
+}
+
+/// `keeps_async`: a block around this one has an attribute that may depend on the word `async`.
+fn expand_block(
+    container: Container,
+    args: Option<&Args>,
+    keeps_async: bool,
+) -> Result<TokenStream> {
+    let keeps_async = keeps_async || !async_fn::are_passive(&container.attrs);
     let walk = |input: ParseStream| {
         let mut body = TokenStream::new();
         for inner in input.call(Attribute::parse_inner)? {
             inner.to_tokens(&mut body);
         }
         while !input.is_empty() {
-            body.extend(expand_item(input.parse()?, args)?);
+            body.extend(expand_item(input.parse()?, args, keeps_async)?);
         }
         Ok(body)
     };
@@ -33,7 +44,7 @@ pub(crate) fn functions(container: Container, args: Option<&Args>) -> Result<Tok
     Ok(Item::Container(container.with_body(body)).into_token_stream())
 }
 
-fn expand_item(mut item: Item, args: Option<&Args>) -> Result<TokenStream> {
+fn expand_item(mut item: Item, args: Option<&Args>, keeps_async: bool) -> Result<TokenStream> {
     let args = match mark(&item) {
         Mark::Own(index) => {
             if let Some(path) = args.and_then(|args| args.krate.as_ref()) {
@@ -51,10 +62,10 @@ fn expand_item(mut item: Item, args: Option<&Args>) -> Result<TokenStream> {
         Mark::None => args,
     };
     match (item, args) {
-        (Item::Container(block), args) => functions(block, args),
+        (Item::Container(block), args) => expand_block(block, args, keeps_async),
         (Item::Function(function), Some(args)) if function.sig.constness.is_none() => {
             let args = args_for(args, &function);
-            Ok(expand::function(*function, &args))
+            Ok(expand::function(*function, &args, keeps_async))
         }
         (item, _) => Ok(item.into_token_stream()),
     }

@@ -5,21 +5,25 @@
 //! uses `::core::…` or `gpuprof::__private` paths, gives its locals `mixed_site` hygiene, and
 //! suffixes literals. It uses these items of `__private`: `inventory`, `Entry`, `Meta`, `Site`,
 //! `type_name_of`, `Work`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `ProbeYes`, `ProbeNo`,
-//! `Streams`, `stream_of`, `stated`, `Span`, `AsyncSpan`, `instrument`.
+//! `Streams`, `stream_of`, `stated`, `Span`, `AsyncSpan`, `HandOver`, `instrument`,
+//! `never_returns`.
 
+use crate::amounts::in_f64;
 use crate::argument_values::Args;
+use crate::async_fn;
 use crate::future_fn::{self, FutureTail};
 use crate::item::{Function, Item};
-use crate::literals_and_return_types::{replace_impl_trait, suffix_integer_literals};
+use crate::literals_and_return_types::suffix_integer_literals;
 use crate::stream_expressions::streams;
+use crate::unused;
 use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, ReturnType, Type};
+use syn::{Attribute, Expr};
 
-/// The function with its body inside a span.
-pub(crate) fn function(mut function: Function, args: &Args) -> TokenStream {
+/// The function with its body inside a span. `keeps_async`: an `async fn` must stay one.
+pub(crate) fn function(mut function: Function, args: &Args, keeps_async: bool) -> TokenStream {
     let site = Span::mixed_site();
     let (inner, body) = split(function.body.stream());
     let future = future_fn::tail(&body, &function.sig.output);
@@ -31,13 +35,20 @@ pub(crate) fn function(mut function: Function, args: &Args) -> TokenStream {
         Kind::Plain
     };
     let span = span(&function, args, &kind);
-    let private = private(args);
+    let private = private_at(args, site);
     let body = match kind {
-        Kind::Plain => body,
-        Kind::Async => in_async(&private, &function.sig.output, &body),
-        Kind::Future(tail) => around_future(&private, tail),
+        Kind::Plain => {
+            let unused = unused::locals(&mut function.sig, args, &body);
+            quote_spanned!(site=> #span #unused #body)
+        }
+        Kind::Async => in_async(&private, &mut function, args, keeps_async, &span, &body),
+        Kind::Future(tail) => {
+            let unused = unused::locals(&mut function.sig, args, &body);
+            let body = around_future(&private, tail);
+            quote_spanned!(site=> #span #unused #body)
+        }
     };
-    let mut block = Group::new(Delimiter::Brace, quote_spanned!(site=> #inner #span #body));
+    let mut block = Group::new(Delimiter::Brace, quote_spanned!(site=> #inner #body));
     block.set_span(function.body.span());
     function.body = block;
     let item = Item::Function(Box::new(function));
@@ -59,8 +70,8 @@ enum Kind {
     Future(FutureTail),
 }
 
-fn private(args: &Args) -> TokenStream {
-    let site = Span::mixed_site();
+/// The path of the items that generated code uses.
+fn private_at(args: &Args, site: Span) -> TokenStream {
     match &args.krate {
         Some(path) => quote_spanned!(site=> #path::__private),
         None => quote_spanned!(site=> ::gpuprof::__private),
@@ -81,11 +92,11 @@ fn split(body: TokenStream) -> (TokenStream, TokenStream) {
         .unwrap_or((TokenStream::new(), body))
 }
 
-/// The statement that begins the span. Its items are in a block of their own, outside of any
-/// `async` block, so that `type_name` gives the path of the function itself.
+/// The statements that begin the span. Their items are in a block of their own, where they hide
+/// none of the user's.
 fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
     let site = Span::mixed_site();
-    let private = private(args);
+    let private = private_at(args, site);
     let meta = meta(&private, function, args, !matches!(kind, Kind::Plain));
     let (slots, streams) = streams(&private, function, args);
     let work = work(&private, args);
@@ -99,7 +110,7 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
         static __GPUPROF_SITE: #private::Site = #private::Site::new(#meta);
         #private::inventory::submit! { #private::Entry(&__GPUPROF_SITE) }
     };
-    let enter = match kind {
+    match kind {
         // Begun in place, because moving the span costs as much as a clock read.
         Kind::Plain => {
             let begin = begin(quote_spanned!(site=> __gpuprof_span.enter));
@@ -116,11 +127,26 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
                 }
             };
         }
-        Kind::Async => quote_spanned!(site=> new),
-        // The function's body runs now; the future it returns is polled later, or never.
-        Kind::Future(_) => quote_spanned!(site=> later),
+        Kind::Async => {
+            let begin = begin(quote_spanned!(site=> #private::AsyncSpan::new));
+            return quote_spanned! {site=>
+                #[allow(clippy::used_underscore_binding)]
+                let __gpuprof_hand_over = {
+                    #items
+                    if __GPUPROF_SITE.active() {
+                        #slots
+                        #private::HandOver::new(#begin)
+                    } else {
+                        #private::HandOver::none()
+                    }
+                };
+                __gpuprof_hand_over.await;
+            };
+        }
+        Kind::Future(_) => {}
     };
-    let begin = begin(quote_spanned!(site=> #private::AsyncSpan::#enter));
+    // The function's body runs now; the future it returns is polled later, or never.
+    let begin = begin(quote_spanned!(site=> #private::AsyncSpan::later));
     quote_spanned! {site=>
         #[allow(clippy::used_underscore_binding)]
         let __gpuprof_span = {
@@ -175,12 +201,7 @@ fn work(private: &TokenStream, args: &Args) -> TokenStream {
     if args.bytes.is_none() && args.flops.is_none() && args.items.is_none() {
         return quote_spanned!(site=> #private::StatedWork::NONE);
     }
-    let amount = |value: &Option<Expr>| {
-        option(value.as_ref().map(|value| {
-            let value = suffix_integer_literals(value, false);
-            quote_spanned!(site.located_at(value.span())=> #private::Amount::amount(#value))
-        }))
-    };
+    let amount = |value: &Option<Expr>| option(value.as_ref().map(|value| in_f64(private, value)));
     let (bytes, flops, items) = (
         amount(&args.bytes),
         amount(&args.flops),
@@ -200,31 +221,53 @@ fn payload(private: &TokenStream, args: &Args) -> TokenStream {
     }
 }
 
-/// The body of an `async fn` as a block that the span can watch.
-fn in_async(private: &TokenStream, output: &ReturnType, body: &TokenStream) -> TokenStream {
+/// The body of an `async fn` as a block that the span can watch. Changes the signature to match.
+fn in_async(
+    private: &TokenStream,
+    function: &mut Function,
+    args: &Args,
+    keeps_async: bool,
+    span: &TokenStream,
+    body: &TokenStream,
+) -> TokenStream {
     let site = Span::mixed_site();
-    let output = match output {
-        ReturnType::Default => quote_spanned!(site=> ()),
-        // A block of type `!` has no type to give; the code after it is unreachable.
-        ReturnType::Type(_, output) if matches!(**output, Type::Never(_)) => {
-            return quote_spanned! {site=>
-                #[allow(unreachable_code)]
-                {
-                    #private::instrument(__gpuprof_span, async move { #body }).await;
-                    ::core::future::pending().await
-                }
-            };
+    let never = async_fn::is_never(&function.sig.output);
+    let mut written = function.sig.clone();
+    let at_output = private_at(args, site.located_at(function.sig.output.span()));
+    let async_fn::Block {
+        owns,
+        binds,
+        binds_first,
+        output,
+    } = async_fn::block(function, args, &at_output);
+    let begins = match binds_first {
+        true => {
+            let unused = unused::locals(&mut written, args, body);
+            quote_spanned!(site=> #binds #span #unused)
         }
-        ReturnType::Type(_, output) => replace_impl_trait(output.to_token_stream()),
+        false => quote_spanned!(site=> #span #binds),
     };
-    // The unreachable `return` fixes the block's type, which `?` and closures in the body may need.
-    quote_spanned! {site=>
-        #private::instrument(__gpuprof_span, async move {
-            if false {
-                return ::core::future::pending::<#output>().await;
-            }
+    let watched = quote_spanned! {site=>
+        #private::instrument(#private::AsyncSpan::in_body(), async move {
+            #owns
+            #begins
+            #output
             #body
-        }).await
+        })
+    };
+    if !keeps_async && async_fn::returns_future(function) {
+        return watched;
+    }
+    match never {
+        // The code after a block of type `!` is unreachable.
+        true => quote_spanned! {site=>
+            #[allow(unreachable_code)]
+            {
+                #watched.await;
+                ::core::future::pending().await
+            }
+        },
+        false => quote_spanned!(site=> #watched.await),
     }
 }
 

@@ -69,6 +69,19 @@ impl Item {
     }
 }
 
+impl Other {
+    /// Whether it is an expression, such as a loop or a closure.
+    pub(crate) fn is_expression(&self) -> bool {
+        match &self.keyword {
+            TokenTree::Ident(word) => ["for", "while", "loop", "if", "match", "move"]
+                .iter()
+                .any(|w| word == w),
+            TokenTree::Group(group) => group.delimiter() != Delimiter::None,
+            _ => true,
+        }
+    }
+}
+
 impl Container {
     /// The same block around other items, with the span of its braces.
     pub(crate) fn with_body(mut self, items: TokenStream) -> Container {

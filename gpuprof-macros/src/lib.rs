@@ -3,11 +3,13 @@
 //!
 //! The stages: `argument_list` and `item` parse; `validate` checks, with `argument_values` for each
 //! value and `argument_table` for the accepted arguments; `container` walks blocks of functions;
-//! `expand` and `stream_expressions` write the result.
+//! `expand`, `async_fn`, `amounts` and `stream_expressions` write the result.
 
+mod amounts;
 mod argument_list;
 mod argument_table;
 mod argument_values;
+mod async_fn;
 mod container;
 mod errors;
 mod expand;
@@ -15,8 +17,10 @@ mod future_fn;
 mod item;
 mod literals_and_return_types;
 mod parameter_bindings;
+mod scope_name;
 mod stream_expressions;
 mod suggest;
+mod unused;
 mod validate;
 
 use errors::Errors;
@@ -32,6 +36,13 @@ pub fn gpu_profile(
     profile(arguments.into(), annotated.into()).into()
 }
 
+/// The name of a `scope!`, checked. Not public.
+#[doc(hidden)]
+#[proc_macro]
+pub fn __checked_scope_name(name: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    scope_name::checked(name.into()).into()
+}
+
 fn profile(arguments: TokenStream, annotated: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let written = argument_list::parse(arguments, &mut errors);
@@ -44,6 +55,12 @@ fn profile(arguments: TokenStream, annotated: TokenStream) -> TokenStream {
         validate::check_kind(&args, expand::is_async(function), &mut errors);
     }
 
+    // In the place of an expression there is room for the error alone.
+    let is_expression = matches!(&item, Some(item::Item::Other(other)) if other.is_expression());
+    let annotated = match is_expression {
+        true => TokenStream::new(),
+        false => annotated,
+    };
     let measures = errors.is_empty() && cfg!(feature = "enable");
     let expanded = match item {
         // Also without spans: the marks inside the block have to go.
@@ -51,7 +68,7 @@ fn profile(arguments: TokenStream, annotated: TokenStream) -> TokenStream {
             errors.record(container::functions(container, measures.then_some(&args)))
         }
         Some(item::Item::Function(function)) if measures => {
-            Some(expand::function(*function, &args))
+            Some(expand::function(*function, &args, false))
         }
         _ => None,
     };

@@ -34,9 +34,9 @@ pub(crate) fn bindings(signature: &Signature) -> Vec<Binding> {
     found
 }
 
-/// `_`, literals and paths bind nothing. All sides of `a | b` bind the same names, so the first
-/// suffices.
-fn in_pattern(pattern: &Pat) -> Vec<Ident> {
+/// The names that a pattern binds. `_`, literals and paths bind nothing. All sides of `a | b` bind
+/// the same names, so the first suffices.
+pub(crate) fn in_pattern(pattern: &Pat) -> Vec<Ident> {
     match pattern {
         Pat::Ident(name) => {
             let mut found = vec![name.ident.clone()];

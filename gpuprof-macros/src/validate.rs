@@ -48,6 +48,14 @@ pub(crate) fn target(item: &Item, errors: &mut Errors) -> Option<Target> {
                 "fn" => "a function without a body".to_owned(),
                 "mod" => "a `mod` in another file; put it on the functions there".to_owned(),
                 word @ ("enum" | "extern") => format!("an `{word}`"),
+                "let" => "a `let`; begin the body of a closure with `gpuprof::scope!(\"name\");`"
+                    .to_owned(),
+                "|" | "move" => {
+                    "a closure; begin its body with `gpuprof::scope!(\"name\");`".to_owned()
+                }
+                _ if other.is_expression() => {
+                    "a part of a function; put `gpuprof::scope!(\"name\");` into it".to_owned()
+                }
                 word if word.starts_with(char::is_alphabetic) => format!("a `{word}`"),
                 sign => format!("`{sign}`"),
             };

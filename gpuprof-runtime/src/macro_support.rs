@@ -12,12 +12,19 @@ pub use crate::gpu::{StreamRef, Streams};
 pub use crate::nvtx::Payload;
 pub use crate::site::{Entry, Meta, Site};
 pub use crate::span::Span;
-pub use crate::span::future::{AsyncSpan, Instrumented, instrument};
+pub use crate::span::future::{AsyncSpan, HandOver, Instrumented, instrument};
 pub use crate::stats::ended_call::StatedWork;
 
 /// The type name of a function item: its path.
 pub fn type_name_of<T>(_: T) -> &'static str {
     std::any::type_name::<T>()
+}
+
+/// Gives the block around it a type in code that is never reached.
+pub fn never_returns<T>() -> T {
+    loop {
+        std::thread::park();
+    }
 }
 
 /// A parameter whose type may or may not have a stream.

@@ -135,7 +135,7 @@ objects! {
     Diagnostics {
         event_overhead_ns, overhead_ns_per_call, overhead_ns, setup_ns, stalled_ns, calls, replays,
         calls_with_stream, timed_calls, captured_calls, untimed, sampling, dropped,
-        histogram_dropped, misnested, errors, notes,
+        histogram_dropped, misnested, invalid_amounts, errors, notes,
     }
 
     CudaError {

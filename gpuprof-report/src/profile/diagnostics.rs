@@ -46,6 +46,9 @@ pub struct Diagnostics {
     pub histogram_dropped: u64,
     /// Spans that ended out of order, such as a `scope!` held across an `.await`.
     pub misnested: u64,
+    /// Calls with a `bytes`, `flops` or `items` that is negative, over 10³⁰ or not a number. Such
+    /// an amount is left out of every sum and rate.
+    pub invalid_amounts: u64,
     /// The CUDA errors of gpuprof's own calls.
     pub errors: Vec<CudaError>,
     /// Wrong settings, functions that the driver lacks, and the like: one line each.

@@ -314,6 +314,11 @@ fn lost(profile: &Profile) -> Vec<Words> {
             diagnostics.histogram_dropped,
             "durations, as the histograms' memory was used up",
         ),
+        (
+            "in no rate:",
+            diagnostics.invalid_amounts,
+            "calls whose bytes, flops or items are negative, infinite or not a number",
+        ),
     ];
     let occurred = losses.into_iter().filter(|(_, count, _)| *count > 0);
     occurred

@@ -59,6 +59,11 @@ impl Figures {
         row.cpu_total = called.then_some(cpu.total_ns);
         row.cpu_self = called.then_some(cpu.self_ns);
         row.cpu_avg = called.then_some(cpu.mean_ns);
+        if function.cpu_only && function.gpu.is_none() {
+            row.bytes_per_s = per_second(function.bytes, cpu.total_ns);
+            row.flops_per_s = per_second(function.flops, cpu.total_ns);
+            row.items_per_s = per_second(function.items, cpu.total_ns);
+        }
         row
     }
 
@@ -92,11 +97,7 @@ impl Figures {
 
     fn of_gpu(gpu: &GpuSpanStats, parts: &[GpuSpanStats], devices: &[Device]) -> Self {
         let times = &gpu.times;
-        let seconds = gpu.timed_ns as f64 / 1e9;
-        let per_s = |work: Option<f64>| {
-            work.map(|work| work / seconds)
-                .filter(|rate| rate.is_finite())
-        };
+        let per_s = |work| per_second(work, gpu.timed_ns);
         let memory = share(gpu.timed_bytes, parts, devices, |device| {
             device.peak_bytes_per_s
         });
@@ -123,6 +124,12 @@ impl Figures {
             ..Self::default()
         }
     }
+}
+
+/// `None` if no work is stated or no time passed.
+fn per_second(work: Option<f64>, ns: u64) -> Option<f64> {
+    work.map(|work| work / (ns as f64 / 1e9))
+        .filter(|rate| rate.is_finite())
 }
 
 /// Stated work over what the devices could have done in the same time, each weighted by the time it
@@ -269,6 +276,27 @@ mod tests {
             &[device(0, 1, Some(1))],
         );
         assert_eq!((instant.peak, instant.bytes_per_s), (None, None));
+    }
+
+    #[test]
+    fn the_rates_of_a_function_marked_cpu_are_over_cpu_time() {
+        let mut function = Function {
+            calls: 2,
+            cpu_only: true,
+            items: Some(10.0),
+            cpu: SpanStats {
+                total_ns: 2_000_000_000,
+                ..SpanStats::default()
+            },
+            ..Function::default()
+        };
+        let rates = |function: &Function| {
+            let row = Figures::of_function(function, &[]);
+            (row.bytes_per_s, row.items_per_s)
+        };
+        assert_eq!(rates(&function), (None, Some(5.0)));
+        function.cpu_only = false;
+        assert_eq!(rates(&function), (None, None));
     }
 
     #[test]

@@ -66,6 +66,7 @@ pub(crate) fn trouble() -> Profile {
     };
     profile.diagnostics.dropped = 12;
     profile.diagnostics.misnested = 2;
+    profile.diagnostics.invalid_amounts = 5;
     profile.diagnostics.histogram_dropped = 1_024;
     let error = |call: &str, code, name: &str, count| {
         let mut error = CudaError::default();

@@ -3,14 +3,21 @@
 //!
 //! The GPU events are recorded at the first poll and at the end. The thread on which the future
 //! completes or is dropped records the call.
+//!
+//! The body of an `async fn` makes its own span, because the argument expressions borrow the
+//! parameters, which the body owns. It hands the span over to the future around it and yields once,
+//! before the user's code.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::recording::{begin_gpu_timing, count_dropped, measure_overhead, record_with_frame};
+use super::recording::{
+    begin_gpu_timing, count_dropped, measure_overhead, record_with_frame, valid_work,
+};
 use super::thread_state::{NodeError, ParentPosition, with_thread};
 use crate::clock;
 use crate::collector::collector;
@@ -32,6 +39,8 @@ pub struct AsyncSpan {
 #[derive(Debug)]
 enum State {
     Off,
+    /// The body of an `async fn`, not polled yet.
+    InBody,
     /// Not polled yet. A future that is dropped in this state was no call.
     Created(Box<CreatedCall>),
     Open(Box<OpenCall>),
@@ -86,16 +95,22 @@ impl AsyncSpan {
         }
     }
 
-    /// Begins a call of `site`, in its first poll. A closure runs only if its result is used.
+    /// A span that the body of the future hands over in its first poll; see [`HandOver`].
+    pub fn in_body() -> Self {
+        Self {
+            state: State::InBody,
+            range: OpenRange::None,
+        }
+    }
+
+    /// A call of `site` whose first poll has begun. A closure runs only if its result is used.
     pub fn new<'a>(
         site: &'static Site,
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
     ) -> Self {
-        let mut span = Self::prepare(site, streams, work, payload, false);
-        span.begin();
-        span
+        Self::prepare(site, streams, work, payload, false)
     }
 
     /// A call of `site` that begins at the first poll of a future made now. The future holds no
@@ -229,7 +244,7 @@ fn open(site: &'static Site, measured: MeasuredCall) -> Option<OpenCall> {
             busy_ns: 0,
             nested_ns: 0,
             gpu,
-            work: measured.work,
+            work: valid_work(thread, &measured.work),
             profiled: measured.correlates.then(begin_call).flatten(),
         })
     })
@@ -273,6 +288,43 @@ fn close(open: OpenCall) {
     });
 }
 
+thread_local! {
+    /// From a body that yields to the future around it, which polls it.
+    static HANDED_OVER: Cell<Option<AsyncSpan>> = const { Cell::new(None) };
+}
+
+/// The first `.await` in the body of an `async fn`: yields to [`Instrumented`] if a span begins.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct HandOver {
+    yields: bool,
+}
+
+impl HandOver {
+    /// Hands `span` over to the future that polls this body.
+    pub fn new(span: AsyncSpan) -> Self {
+        // While the thread ends, the call is not measured.
+        let yields = HANDED_OVER.try_with(|slot| slot.set(Some(span))).is_ok();
+        Self { yields }
+    }
+
+    /// No span begins.
+    pub fn none() -> Self {
+        Self { yields: false }
+    }
+}
+
+impl Future for HandOver {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        match std::mem::take(&mut self.yields) {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        }
+    }
+}
+
 pin_project! {
     /// A future whose polls are spans.
     #[must_use = "futures do nothing unless polled"]
@@ -307,7 +359,16 @@ impl<F: Future> Future for Instrumented<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let this = self.project();
+        let mut this = self.project();
+        if matches!(this.span.state, State::InBody) {
+            this.span.state = State::Off;
+            let polled = this.future.as_mut().poll(cx);
+            match HANDED_OVER.try_with(Cell::take) {
+                Ok(Some(span)) => *this.span = span,
+                // No span begins: that was the first poll of the user's code.
+                _ => return polled,
+            }
+        }
         let poll = this.span.begin_poll();
         let polled = {
             let _guard = PollGuard {

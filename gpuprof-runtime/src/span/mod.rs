@@ -11,7 +11,9 @@ mod thread_state;
 
 use std::marker::PhantomData;
 
-use self::recording::{begin_gpu_timing, count_dropped, measure_overhead, record_with_frame};
+use self::recording::{
+    begin_gpu_timing, count_dropped, measure_overhead, record_with_frame, valid_work,
+};
 use self::thread_state::{NodeError, ParentPosition, ThreadState, with_thread};
 use crate::clock;
 use crate::collector::collector;
@@ -176,7 +178,7 @@ impl ActiveSpan {
                 parent: ParentPosition::enter(thread, node.path),
                 started: 0,
                 frame: None,
-                work: work.copied(),
+                work: work.map(|work| valid_work(thread, work)),
             })),
             Err(error) => {
                 count_dropped(thread, error);

@@ -24,6 +24,15 @@ pub(super) fn count_dropped(thread: &ThreadState, error: NodeError) {
     }
 }
 
+/// The work without the amounts that would spoil a sum. Counts a call that states one.
+pub(super) fn valid_work(thread: &ThreadState, work: &StatedWork) -> StatedWork {
+    let valid = work.without_invalid();
+    if valid != *work {
+        thread.count(|counters| &counters.invalid_amounts, 1);
+    }
+    valid
+}
+
 /// Runs `f` on the thread's GPU state and counts the time since `before` as overhead. Returns the
 /// result with the clock at the end. `None`: the thread is ending, or the state is in use further
 /// up the stack, which only broken nesting can cause.

@@ -139,5 +139,6 @@ fn diagnostics(inputs: &ProfileInputs<'_>, functions: &[Function]) -> Diagnostic
     diagnostics.dropped = totals.dropped;
     diagnostics.histogram_dropped = histograms.map(|histogram| histogram.dropped).sum();
     diagnostics.misnested = totals.misnested;
+    diagnostics.invalid_amounts = totals.invalid_amounts;
     diagnostics
 }

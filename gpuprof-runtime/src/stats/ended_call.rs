@@ -55,6 +55,17 @@ impl StatedWork {
         self.bytes.is_none() & self.flops.is_none() & self.items.is_none()
     }
 
+    /// The same without amounts that would spoil a sum: negative ones, those over 10³⁰, infinities
+    /// and NaN.
+    pub(crate) fn without_invalid(&self) -> Self {
+        let valid = |amount: Option<f64>| amount.filter(|amount| (0.0..=1e30).contains(amount));
+        Self {
+            bytes: valid(self.bytes),
+            flops: valid(self.flops),
+            items: valid(self.items),
+        }
+    }
+
     pub(crate) fn fields(&self) -> [Option<f64>; 3] {
         [self.bytes, self.flops, self.items]
     }

@@ -21,6 +21,7 @@ pub(crate) struct Totals {
     pub(crate) stalled_ticks: u64,
     pub(crate) misnested: u64,
     pub(crate) dropped: u64,
+    pub(crate) invalid_amounts: u64,
 }
 
 impl Totals {
@@ -59,6 +60,7 @@ impl Totals {
         self.stalled_ticks += other.stalled_ticks;
         self.misnested += other.misnested;
         self.dropped += other.dropped;
+        self.invalid_amounts += other.invalid_amounts;
     }
 
     /// Subtracts an earlier state of the same sum.
@@ -81,5 +83,6 @@ impl Totals {
         self.stalled_ticks = self.stalled_ticks.saturating_sub(earlier.stalled_ticks);
         self.misnested = self.misnested.saturating_sub(earlier.misnested);
         self.dropped = self.dropped.saturating_sub(earlier.dropped);
+        self.invalid_amounts = self.invalid_amounts.saturating_sub(earlier.invalid_amounts);
     }
 }

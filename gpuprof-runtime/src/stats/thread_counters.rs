@@ -33,6 +33,7 @@ pub(crate) struct ThreadCounters {
     pub(crate) stalled_ticks: AtomicU64,
     pub(crate) misnested: AtomicU64,
     pub(crate) dropped: AtomicU64,
+    pub(crate) invalid_amounts: AtomicU64,
 }
 
 /// Nodes by the parent's path and the site. `None`: there is no room for one.
@@ -114,6 +115,7 @@ impl ThreadCounters {
         totals.stalled_ticks += self.stalled_ticks.load(Relaxed);
         totals.misnested += self.misnested.load(Relaxed);
         totals.dropped += self.dropped.load(Relaxed);
+        totals.invalid_amounts += self.invalid_amounts.load(Relaxed);
     }
 }
 

@@ -4,6 +4,7 @@ mod async_calls;
 mod boxed_futures;
 mod many_polls;
 mod rayon_tasks;
+mod same_as_without;
 mod threads;
 mod tokio_tasks;
 
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
         boxed_futures::MODULE,
         many_polls::MODULE,
         rayon_tasks::MODULE,
+        same_as_without::MODULE,
         threads::MODULE,
         tokio_tasks::MODULE,
     ])

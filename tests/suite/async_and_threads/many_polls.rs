@@ -27,7 +27,7 @@ fn resident() -> u64 {
 }
 
 #[gpu_profile]
-async fn patient(w: &World, stream: &Arc<CudaStream>, polls: u64) {
+async fn patient(w: &World, _stream: &Arc<CudaStream>, polls: u64) {
     for _ in 1..polls {
         w.cpu(3);
         pause().await;

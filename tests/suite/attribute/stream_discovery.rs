@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut};
 use gpuprof::{HasStream, gpu_profile};
+use support::executor::run;
 use support::suite::Module;
 use support::tests;
 use support::{World, function, gpu_times, world};
@@ -15,6 +16,8 @@ pub(crate) const MODULE: Module = Module::new(
         every_form_of_cudarcs_own_types,
         what_carries_no_stream_is_cpu_only,
         the_first_argument_that_has_one_unless_another_is_stated,
+        every_form_of_an_optional_stream,
+        of_several_streams_in_one_argument_the_stated_ones,
     ]],
 );
 
@@ -223,4 +226,80 @@ fn the_first_argument_that_has_one_unless_another_is_stated() {
     let profile = w.finish(session);
     assert_eq!(gpu_times(&profile, "two_streams"), (1, NS, NS));
     assert_eq!(gpu_times(&profile, "second_stated"), (1, 0, 0));
+}
+
+#[gpu_profile]
+fn option_by_value(w: &World, _stream: Option<Arc<CudaStream>>) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn option_ref(w: &World, _stream: &Option<Arc<CudaStream>>) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn option_mut(w: &World, _stream: &mut Option<Arc<CudaStream>>) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+fn option_of_a_slice(w: &World, _slice: Option<&mut CudaSlice<f32>>) {
+    w.cpu(NS);
+}
+
+#[gpu_profile]
+async fn option_later(w: &World, _stream: Option<&CudaStream>) {
+    w.cpu(NS);
+}
+
+fn every_form_of_an_optional_stream() {
+    let w = world();
+    let s = w.gpu.another_stream();
+    let mut floats = s.alloc_zeros::<f32>(4).expect("memory");
+    let session = w.session();
+    option_by_value(&w, Some(Arc::clone(&s)));
+    option_ref(&w, &Some(Arc::clone(&s)));
+    option_mut(&w, &mut Some(Arc::clone(&s)));
+    option_of_a_slice(&w, Some(&mut floats));
+    run(&w, option_later(&w, Some(&s)), 0);
+    let profile = w.finish(session);
+    for name in [
+        "option_by_value",
+        "option_ref",
+        "option_mut",
+        "option_of_a_slice",
+        "option_later",
+    ] {
+        assert_eq!(gpu_times(&profile, name), (1, NS, NS), "{name}");
+    }
+}
+
+#[gpu_profile]
+fn not_searched(w: &World, _streams: &[Arc<CudaStream>], _pair: &(u8, Arc<CudaStream>)) {
+    w.cpu(NS);
+}
+
+#[gpu_profile(stream = streams[0])]
+fn first_of_a_slice(w: &World, streams: &[Arc<CudaStream>]) {
+    w.cpu(NS);
+}
+
+#[gpu_profile(stream = [streams[0], pair.1])]
+fn from_a_vec_and_a_tuple(w: &World, streams: Vec<Arc<CudaStream>>, pair: (u8, Arc<CudaStream>)) {
+    w.cpu(NS);
+}
+
+fn of_several_streams_in_one_argument_the_stated_ones() {
+    let w = world();
+    let streams = [w.gpu.another_stream(), w.gpu.another_stream()];
+    let pair = (0, Arc::clone(&streams[1]));
+    let session = w.session();
+    not_searched(&w, &streams, &pair);
+    first_of_a_slice(&w, &streams);
+    from_a_vec_and_a_tuple(&w, streams.to_vec(), pair);
+    let profile = w.finish(session);
+    assert!(!function(&profile, "not_searched").has_stream);
+    assert_eq!(gpu_times(&profile, "first_of_a_slice"), (1, NS, NS));
+    assert_eq!(gpu_times(&profile, "from_a_vec_and_a_tuple"), (1, NS, NS));
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use gpuprof::profile::{Bucket, SpanStats};
 use gpuprof::{Mode, Session, gpu_profile, scope};
+use support::executor::run as run_future;
 use support::suite::Module;
 use support::tests;
 use support::{World, function, gpu, world};
@@ -22,6 +23,8 @@ pub(crate) const MODULE: Module = Module::new(
         every_call_is_in_the_histogram_bucket_of_its_duration,
         stated_work_adds_up_and_is_evaluated_once_a_call,
         work_of_untimed_calls_is_no_part_of_the_timed_work,
+        sums_and_products_of_work_do_not_overflow,
+        an_invalid_amount_is_left_out_and_counted,
         nothing_is_evaluated_that_is_not_used,
         the_stream_of_a_scope_is_evaluated_only_while_it_is_on,
         longer_than_the_histogram_reaches_is_counted_at_its_end,
@@ -227,6 +230,53 @@ fn work_of_untimed_calls_is_no_part_of_the_timed_work() {
         ),
         ("cuEventRecord", "CUDA_ERROR_OUT_OF_MEMORY", 2)
     );
+}
+
+#[gpu_profile(flops = 2 * m * n * (n + m), items = n - m, bytes = m / 2 * 2)]
+fn multiplies(_stream: &Arc<CudaStream>, m: u32, n: u32) {}
+
+fn sums_and_products_of_work_do_not_overflow() {
+    let w = world();
+    let session = w.session();
+    multiplies(&w.gpu.stream, 3_000_001, 3_000_000);
+    let profile = w.finish(session);
+    let function = function(&profile, "multiplies");
+    assert_eq!(
+        function.flops,
+        Some(2.0 * 3_000_001.0 * 3_000_000.0 * 6_000_001.0)
+    );
+    // The difference is negative.
+    assert_eq!((function.items, function.bytes), (None, Some(3_000_000.0)));
+    assert_eq!(profile.diagnostics.invalid_amounts, 1);
+}
+
+#[gpu_profile(bytes = amount, flops = 1)]
+fn states(w: &World, _stream: &Arc<CudaStream>, amount: f64) {
+    w.gpu.kernel(1_000);
+}
+
+#[gpu_profile(cpu, items = amount)]
+async fn states_later(w: &World, amount: f64) {
+    w.cpu(1_000);
+}
+
+fn an_invalid_amount_is_left_out_and_counted() {
+    let w = world();
+    let session = w.session();
+    let amounts = [f64::NAN, f64::INFINITY, -5.0, 1e31, 40.0, 0.0, 2.0];
+    for amount in amounts {
+        states(&w, &w.gpu.stream, amount);
+        run_future(&w, states_later(&w, amount), 0);
+    }
+    let profile = w.finish(session);
+    let (states, later) = (
+        function(&profile, "states"),
+        function(&profile, "states_later"),
+    );
+    assert_eq!((states.bytes, states.flops), (Some(42.0), Some(7.0)));
+    assert_eq!(gpu(&profile, "states").timed_bytes, Some(42.0));
+    assert_eq!(later.items, Some(42.0));
+    assert_eq!(profile.diagnostics.invalid_amounts, 8);
 }
 
 fn nothing_is_evaluated_that_is_not_used() {

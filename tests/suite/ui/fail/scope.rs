@@ -5,4 +5,6 @@ fn main() {
     gpuprof::scope!("name", 5, 6);
     let name = String::from("at run time");
     gpuprof::scope!(&name);
+    let text = "a variable";
+    gpuprof::scope!(text);
 }

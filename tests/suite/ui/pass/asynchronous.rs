@@ -76,6 +76,34 @@ async fn moved(owner: Vec<String>, (mut a, _): (u32, u32), _: String) -> (Vec<St
     (owner, a)
 }
 
+#[gpu_profile]
+async fn recursive(n: u32) -> u32 {
+    match n {
+        0 => 0,
+        _ => Box::pin(recursive(n - 1)).await + 1,
+    }
+}
+
+/// A temporary of the last expression borrows the parameter.
+#[gpu_profile]
+async fn tail_borrows(x: std::cell::RefCell<Vec<u8>>) -> usize {
+    x.borrow().len()
+}
+
+/// The lint behind `#[must_use]` reads the word `async`.
+#[gpu_profile]
+#[must_use]
+async fn must_be_used(x: &str) -> usize {
+    yield_once().await;
+    x.len()
+}
+
+#[gpu_profile]
+async fn only_here(x: std::rc::Rc<u32>) -> u32 {
+    yield_once().await;
+    *x
+}
+
 struct Net {
     weight: u32,
 }
@@ -150,6 +178,18 @@ impl Layer for Net {
     }
 }
 
+struct Below;
+
+// Above another attribute that reads the word `async`.
+#[gpu_profile]
+#[async_trait]
+impl Layer for Below {
+    async fn forward(&self, x: &str) -> Result<usize, std::num::ParseIntError> {
+        yield_once().await;
+        x.parse()
+    }
+}
+
 trait NativeLayer {
     #[gpu_profile]
     async fn step(&self) -> u32 {
@@ -209,6 +249,11 @@ pub fn main() {
         (vec![], 2)
     );
 
+    assert_eq!(block_on(recursive(3)), 3);
+    assert_eq!(block_on(tail_borrows(vec![1].into())), 1);
+    assert_eq!(block_on(is_send(must_be_used("ab"))), 2);
+    assert_eq!(block_on(only_here(std::rc::Rc::new(5))), 5);
+
     let mut net = Net { weight: 2 };
     assert_eq!(block_on(is_send(net.forward(3))), 6);
     assert_eq!(block_on(net.update()).weight, 3);
@@ -218,6 +263,7 @@ pub fn main() {
     assert_eq!(block_on(Net::stays_send(std::rc::Rc::new(8))), 8);
     assert_eq!(block_on(Layer::forward(&net, "2")), Ok(6));
     assert_eq!(block_on(net.twice("2".to_owned())), 12);
+    assert_eq!(block_on(Layer::forward(&Below, "2")), Ok(2));
     assert_eq!(block_on(net.step()), 4);
     assert_eq!(block_on(net.consume()), 3);
 }

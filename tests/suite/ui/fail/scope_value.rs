@@ -1,0 +1,3 @@
+fn main() {
+    let _guard = gpuprof::scope!("name");
+}
