@@ -94,6 +94,7 @@ macro_rules! __scope_span {
                 cpu: false,
                 graph: false,
                 is_async: false,
+                names_stream: false,
                 sample: 0,
                 color: ::core::option::Option::None,
                 category: ::core::option::Option::None,

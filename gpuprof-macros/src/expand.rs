@@ -15,6 +15,7 @@ use crate::future_fn::{self, FutureTail};
 use crate::item::{Function, Item};
 use crate::literals_and_return_types::suffix_integer_literals;
 use crate::stream_expressions::streams;
+use crate::stream_types::names_stream;
 use crate::unused;
 use proc_macro2::{Delimiter, Group, Literal, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
@@ -170,6 +171,7 @@ fn meta(private: &TokenStream, function: &Function, args: &Args, is_async: bool)
     let color = option(args.color.map(Literal::u32_suffixed));
     let sample = Literal::u32_suffixed(args.sample.unwrap_or(0));
     let cpu = args.cpu;
+    let names_stream = args.stream.is_none() && names_stream(&function.sig);
     let graph = args.graph.is_some();
     quote_spanned! {site=>
         #private::Meta {
@@ -181,6 +183,7 @@ fn meta(private: &TokenStream, function: &Function, args: &Args, is_async: bool)
             cpu: #cpu,
             graph: #graph,
             is_async: #is_async,
+            names_stream: #names_stream,
             sample: #sample,
             color: #color,
             category: #category,

@@ -19,6 +19,7 @@ mod literals_and_return_types;
 mod parameter_bindings;
 mod scope_name;
 mod stream_expressions;
+mod stream_types;
 mod suggest;
 mod unused;
 mod validate;

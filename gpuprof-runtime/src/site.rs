@@ -26,6 +26,8 @@ pub struct Meta {
     pub graph: bool,
     /// Whether it is an async function.
     pub is_async: bool,
+    /// Whether a parameter is written as one of cudarc's types that have a stream, and is searched.
+    pub names_stream: bool,
     /// `sample = N`; 0 when not given.
     pub sample: u32,
     /// `color = 0xRRGGBB`.

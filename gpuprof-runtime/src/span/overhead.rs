@@ -24,6 +24,7 @@ static SITE: Site = Site::new(Meta {
     cpu: true,
     graph: false,
     is_async: false,
+    names_stream: false,
     sample: 0,
     color: None,
     category: None,

@@ -25,17 +25,44 @@ pub(crate) fn profile(inputs: &ProfileInputs<'_>) -> Profile {
         .collect();
     let mut tree = tree(inputs, &nodes, &indices);
     tree.extend(replayed_nodes::nodes(inputs, &indices));
+    let of_foreign: Vec<String> = functions
+        .iter()
+        .filter(|(site, function)| has_foreign_stream(inputs, *site, function))
+        .map(|(_, function)| function.name.clone())
+        .collect();
     let functions: Vec<Function> = functions
         .into_iter()
         .map(|(_, function)| function)
         .collect();
-    let diagnostics = diagnostics(inputs, &functions);
+    let mut diagnostics = diagnostics(inputs, &functions);
+    diagnostics.notes.extend(other_cudarc(&of_foreign));
     let mut profile = Profile::default();
     profile.schema = SCHEMA.to_owned();
     profile.functions = functions;
     profile.tree = tree;
     profile.diagnostics = diagnostics;
     profile
+}
+
+/// Whether a function ran without a stream although it has a parameter that is written as one of
+/// cudarc's types.
+fn has_foreign_stream(inputs: &ProfileInputs<'_>, site: Option<u32>, function: &Function) -> bool {
+    let site = site.and_then(|id| inputs.sites.get(id as usize));
+    function.calls > 0
+        && !function.has_stream
+        && site.is_some_and(|site| site.meta.names_stream && !site.meta.cpu)
+}
+
+/// The note about the functions of these names.
+fn other_cudarc(names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| {
+        format!(
+            "no stream in {}: a parameter named as a stream or slice of cudarc is not of the \
+             version that gpuprof uses; `cargo tree -i cudarc` lists the versions, and `HasStream` \
+             with `StreamRef::from_raw` gives a stream of another one",
+            names.join(", ")
+        )
+    })
 }
 
 /// Functions with their site's id, unsorted.

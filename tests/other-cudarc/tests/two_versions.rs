@@ -16,6 +16,7 @@ const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         both_versions_are_timed_on_one_context,
+        a_parameter_of_the_other_version_is_named_as_the_reason_for_no_stream,
         a_stream_that_both_versions_have_is_one_stream,
         a_context_that_only_the_older_version_holds_ends_when_it_lets_go
     ]],
@@ -92,6 +93,27 @@ fn on_new(w: &World, stream: &Arc<CudaStream>, ns: u64) {
 fn on_both(w: &World, old: &Old, stream: &Arc<CudaStream>) {
     old.kernel(w, 3_000);
     w.gpu.kernel_on(stream, 5_000);
+}
+
+#[gpu_profile]
+fn takes_old_stream(w: &World, _stream: &Arc<old::CudaStream>) {
+    w.cpu(100);
+}
+
+fn a_parameter_of_the_other_version_is_named_as_the_reason_for_no_stream() {
+    let w = world_with(1);
+    let old = Old::new(0);
+    let session = w.session();
+    on_new(&w, &w.gpu.stream, 1_000);
+    let without = session.snapshot();
+    takes_old_stream(&w, &old.stream);
+    let profile = w.finish(session);
+    assert!(!function(&profile, "takes_old_stream").has_stream);
+    let is_told = |profile: &gpuprof::Profile| {
+        let mut notes = profile.diagnostics.notes.iter();
+        notes.any(|note| note.starts_with("no stream in takes_old_stream: "))
+    };
+    assert_eq!((is_told(&without), is_told(&profile)), (false, true));
 }
 
 fn both_versions_are_timed_on_one_context() {
