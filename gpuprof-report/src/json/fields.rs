@@ -48,7 +48,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 objects! {
     Profile {
-        schema, program, pid, host, rank, started_at, wall_ns, schedule, devices, functions, tree,
+        schema, program, pid, host, rank, started_at, wall_ns, at_exit, schedule, devices, functions, tree,
         cupti, kernels, copies, api, throttled, findings, commands, diagnostics,
     }
 
@@ -67,15 +67,16 @@ objects! {
     }
 
     Function {
-        name, module, file, line, calls, replays, threads, cpu, wall, gpu, gpu_by_device,
+        name, module, file, line, calls, open_calls: unless_default, open_ns: unless_default, replays, threads, cpu, wall, gpu, gpu_by_device,
         gpu_nested_ns, gpu_overlaps, gpu_nested_partial, gpu_nested_estimated, captured_calls,
         graph_calls, untimed_calls, untimed, bytes, flops, items, has_stream, cpu_only, is_async,
         activity: flatten_unless_default,
     }
 
     TreeNode {
-        id, parent, name, function, calls, replays, graph_calls, cpu_total_ns, cpu_self_ns,
-        gpu_total_ns, gpu_self_ns, gpu_nested_ns, captured,
+        id, parent, name, function, calls, open_calls: unless_default, open_ns: unless_default,
+        replays, graph_calls, cpu_total_ns, cpu_self_ns, gpu_total_ns, gpu_self_ns, gpu_nested_ns,
+        captured,
     }
 
     CapturedRuns {

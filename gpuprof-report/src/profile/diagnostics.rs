@@ -110,7 +110,7 @@ pub struct UntimedReasons {
 }
 
 #[cfg(feature = "serde")]
-fn is_zero(calls: &u64) -> bool {
+pub(super) fn is_zero(calls: &u64) -> bool {
     *calls == 0
 }
 

@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::diagnostics::UntimedReasons;
+#[cfg(feature = "serde")]
+use super::diagnostics::is_zero;
 use super::gpu_activity::GpuActivity;
 use super::span_stats::{GpuSpanStats, SpanStats};
 
@@ -23,6 +25,15 @@ pub struct Function {
     pub line: u32,
     /// Calls that ended on the CPU. Includes calls captured into a graph, but no replays.
     pub calls: u64,
+    /// Calls in progress when the profile was taken, futures that are between two polls included.
+    /// `calls` counts them once they have ended. Of spans that end out of order some are missing. JSON omits
+    /// this and the next field if no call is in progress.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+    pub open_calls: u64,
+    /// Time since these calls began, of async functions since their first poll, ns. Like
+    /// `cpu.total_ns` it is the sum over the outermost calls.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+    pub open_ns: u64,
     /// Times that the GPU ran the function as part of a graph launched through `gpuprof::Graph`.
     pub replays: u64,
     /// Threads on which at least one of these calls ended, or one of these replays was launched.
@@ -94,6 +105,11 @@ impl Function {
     pub fn runs(&self) -> u64 {
         runs(self.calls, self.graph_calls, self.replays)
     }
+
+    /// Whether a call has begun or a replay was launched.
+    pub(crate) fn has_run(&self) -> bool {
+        self.calls > 0 || self.replays > 0 || self.open_calls > 0
+    }
 }
 
 fn runs(calls: u64, graph_calls: u64, replays: u64) -> u64 {
@@ -117,6 +133,12 @@ pub struct TreeNode {
     pub function: Option<u32>,
     /// Calls that ended.
     pub calls: u64,
+    /// Calls in progress. JSON omits this and the next field if there are none.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+    pub open_calls: u64,
+    /// Time since these calls began, ns.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+    pub open_ns: u64,
     /// Replays that were launched here.
     pub replays: u64,
     /// Of `calls`, those whose events are part of a graph.
@@ -150,6 +172,11 @@ pub struct CapturedRuns {
 }
 
 impl TreeNode {
+    /// Whether a call has begun here or a replay was launched.
+    pub(crate) fn has_run(&self) -> bool {
+        self.calls > 0 || self.replays > 0 || self.open_calls > 0
+    }
+
     /// How often the function ran here: calls and replays, without calls that were only captured.
     #[must_use]
     pub fn runs(&self) -> u64 {

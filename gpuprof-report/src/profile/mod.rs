@@ -123,6 +123,8 @@ pub struct Profile {
     pub started_at: String,
     /// Time from `started_at` to this profile, ns.
     pub wall_ns: u64,
+    /// Whether the profile was taken when the process ended: calls in progress will not end.
+    pub at_exit: bool,
     /// Progress under a schedule of steps; `None` without one.
     pub schedule: Option<ScheduleSteps>,
     /// The devices on which anything was timed, by ordinal.

@@ -4,6 +4,7 @@
 //! wrong.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
 use super::TableOptions;
 use super::legend::Marks;
@@ -27,6 +28,7 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(replayed(profile));
     lines.extend(never_replayed(profile));
     lines.extend(captured_without_cupti(profile));
+    lines.extend(open_calls(profile));
     lines.extend(never_called(profile));
     lines.extend(lost(profile));
     lines.extend(errors(profile));
@@ -274,12 +276,48 @@ fn captured_without_cupti(profile: &Profile) -> Option<Words> {
     })
 }
 
+/// Calls in progress, those that have taken longest first.
+fn open_calls(profile: &Profile) -> Option<Words> {
+    let mut words = Words::default();
+    words.add(
+        BOLD,
+        match profile.at_exit {
+            true => "still running at exit:",
+            false => "in progress:",
+        },
+    );
+    let mut open: Vec<_> = (profile.functions.iter())
+        .filter(|function| function.open_calls > 0)
+        .collect();
+    open.sort_by_key(|function| Reverse(function.open_ns));
+    let open: Vec<_> = open
+        .into_iter()
+        .map(|function| {
+            let name = sanitize::name(&function.name);
+            let so_far = number::duration(function.open_ns).text();
+            Cow::Owned(match function.open_calls {
+                1 => format!("{name} for {so_far}"),
+                calls => {
+                    let calls = number::count(calls).text();
+                    format!("{name} {calls} calls for {so_far} in total")
+                }
+            })
+        })
+        .collect();
+    (!open.is_empty()).then(|| {
+        words.add_list(open, NAMES).then(".");
+        words.add(
+            DIM,
+            "Only calls that have ended count in the other columns.",
+        );
+        words
+    })
+}
+
 fn never_called(profile: &Profile) -> Option<Words> {
     let mut words = Words::default();
     words.add(BOLD, "never called:");
-    let names = names(profile, |function| {
-        function.calls == 0 && function.replays == 0
-    });
+    let names = names(profile, |function| !function.has_run());
     (!names.is_empty()).then(|| {
         words.add_list(names, NAMES);
         words

@@ -195,8 +195,15 @@ type Spec = (
     fn(&Figures, u64) -> Option<Number>,
 );
 
-const COLUMNS: [Spec; 16] = [
+const COLUMNS: [Spec; 18] = [
     ("", "calls", 90, |row, _| Some(number::count(row.calls))),
+    // A column without a figure is not drawn.
+    ("open", "calls", 82, |row, _| {
+        row.open_calls.map(number::count)
+    }),
+    ("open", "so far", 83, |row, _| {
+        row.open_ns.map(number::duration)
+    }),
     ("GPU", "self", 100, |row, _| {
         row.gpu_self.map(|ns| own(ns, row.doubt))
     }),
@@ -204,7 +211,7 @@ const COLUMNS: [Spec; 16] = [
         number::percent(row.gpu_self? as f64 / all as f64)
     }),
     ("GPU", "total", 80, gpu_total),
-    // Only with the kernel tier: a column without a figure is not drawn.
+    // Only with the kernel tier.
     ("GPU", "busy", 78, |row, _| {
         row.gpu_busy.map(number::duration)
     }),

@@ -20,6 +20,10 @@ pub(super) enum Limit {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures {
     pub(super) calls: u64,
+    /// Calls in progress; `None` if there are none.
+    pub(super) open_calls: Option<u64>,
+    /// Their time so far.
+    pub(super) open_ns: Option<u64>,
     /// What is to be said of the GPU sums.
     pub(super) doubt: Doubt,
     pub(super) gpu_self: Option<u64>,
@@ -50,6 +54,8 @@ impl Figures {
             Self::of_gpu(gpu, function.gpu_on_each_device(), devices)
         });
         row.calls = function.runs();
+        row.open_calls = (function.open_calls > 0).then_some(function.open_calls);
+        row.open_ns = row.open_calls.map(|_| function.open_ns);
         row.doubt = Doubt::of(function);
         row.gpu_inside =
             (!function.has_stream && function.gpu_nested_ns > 0).then_some(function.gpu_nested_ns);
@@ -82,6 +88,10 @@ impl Figures {
         let mut row = Self::default();
         for function in functions {
             row.calls = row.calls.saturating_add(function.runs());
+            if function.open_calls > 0 {
+                let calls = row.open_calls.unwrap_or(0);
+                row.open_calls = Some(calls.saturating_add(function.open_calls));
+            }
             row.cpu_self = Some(
                 row.cpu_self
                     .unwrap_or(0)
@@ -154,12 +164,12 @@ fn share(
     share.is_finite().then_some(share)
 }
 
-/// The functions that ran, in the order wanted.
+/// The functions that ran or are running, in the order wanted.
 pub(super) fn sorted(profile: &Profile, sort: Sort) -> Vec<&Function> {
     let mut functions: Vec<&Function> = profile
         .functions
         .iter()
-        .filter(|function| function.calls > 0 || function.replays > 0)
+        .filter(|function| function.has_run())
         .collect();
     functions.sort_by(|a, b| compare(a, b, sort));
     functions

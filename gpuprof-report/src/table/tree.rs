@@ -9,7 +9,7 @@ use super::number::{self, Number};
 use super::qualifiers::Doubt;
 use super::tree_rows::{Row, Tree};
 use super::{Sort, TableOptions, diagnostics, header, row};
-use crate::profile::Profile;
+use crate::profile::{Profile, TreeNode};
 
 /// Writes the call tree with its header and trust lines, in one piece; nothing where no call was
 /// counted.
@@ -20,11 +20,8 @@ use crate::profile::Profile;
 /// # Errors
 /// Those of `out`.
 pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> io::Result<()> {
-    if profile
-        .tree
-        .iter()
-        .all(|node| node.calls + node.replays == 0 && node.captured.is_none())
-    {
+    let ran = |node: &TreeNode| node.has_run() || node.captured.is_some();
+    if !profile.tree.iter().any(ran) {
         return Ok(());
     }
     let tree = Tree::new(profile, options);
@@ -62,8 +59,14 @@ type Spec = (
     fn(&Row, u64) -> Option<Number>,
 );
 
-const COLUMNS: [Spec; 6] = [
+const COLUMNS: [Spec; 8] = [
     ("", "calls", 90, |row, _| Some(number::count(row.calls))),
+    ("open", "calls", 82, |row, _| {
+        row.open.map(|(calls, _)| number::count(calls))
+    }),
+    ("open", "so far", 83, |row, _| {
+        row.open.map(|(_, ns)| number::duration(ns))
+    }),
     ("GPU", "total", 100, gpu_total),
     ("GPU", "%", 95, |row, all| {
         number::percent(row.gpu_inclusive()? as f64 / all as f64)

@@ -22,10 +22,12 @@ pub(super) struct Row {
     /// What is to be said of the GPU sums.
     pub(super) doubt: Doubt,
     pub(super) calls: u64,
+    /// Calls in progress and their time so far; `None` if there are none.
+    pub(super) open: Option<(u64, u64)>,
     pub(super) gpu_total: Option<u64>,
     pub(super) gpu_self: Option<u64>,
     pub(super) gpu_inside: u64,
-    /// `None` where nothing but replays ran.
+    /// `None` if no call has ended.
     pub(super) cpu_total: Option<u64>,
     pub(super) cpu_self: Option<u64>,
 }
@@ -131,9 +133,8 @@ impl<'a> Tree<'a> {
 
     /// A node that no call has ended in still has to be shown for the sake of its callees.
     fn ran(&self, own: usize) -> bool {
-        self.nodes
-            .get(own)
-            .is_some_and(|node| node.calls > 0 || node.replays > 0 || node.captured.is_some())
+        let ran = |node: &TreeNode| node.has_run() || node.captured.is_some();
+        self.nodes.get(own).is_some_and(ran)
             || self.callees.get(own).is_some_and(|below| !below.is_empty())
     }
 
@@ -151,6 +152,11 @@ impl<'a> Tree<'a> {
         for node in cut.iter().filter_map(|own| self.nodes.get(*own)) {
             sum.doubt = sum.doubt.and(doubt(node, profile));
             sum.calls = sum.calls.saturating_add(node.runs());
+            if node.open_calls > 0 {
+                let (calls, ns) = sum.open.unwrap_or_default();
+                let (more, more_ns) = (node.open_calls, node.open_ns);
+                sum.open = Some((calls.saturating_add(more), ns.saturating_add(more_ns)));
+            }
             sum.gpu_total = add(
                 sum.gpu_total,
                 node.gpu_total_ns
@@ -263,7 +269,8 @@ fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
 }
 
 fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
-    let called = node.captured.is_none() && (node.calls > 0 || node.replays == 0);
+    let ended = node.calls > 0 || (node.replays == 0 && node.open_calls == 0);
+    let called = node.captured.is_none() && ended;
     let replayed = node.captured.as_ref().map(|captured| captured.busy_ns);
     let name = function_of(node, profile)
         .filter(|function| function.name == node.name)
@@ -280,6 +287,7 @@ fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
         },
         doubt: doubt(node, profile),
         calls: node.runs(),
+        open: (node.open_calls > 0).then_some((node.open_calls, node.open_ns)),
         gpu_total: node.gpu_total_ns.or(replayed),
         gpu_self: node.gpu_self_ns,
         gpu_inside: node.gpu_nested_ns,

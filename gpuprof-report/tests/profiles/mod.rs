@@ -229,3 +229,44 @@ pub(crate) fn without_gpu() -> Profile {
     profile.diagnostics.event_overhead_ns = None;
     profile
 }
+
+/// A server that is ended by a signal: its functions still run.
+pub(crate) fn server() -> Profile {
+    let accept = function("server::accept", 0, 0, 0);
+    let infer = on_gpu(
+        function("server::infer", 812, 31 * US, 25_172 * US),
+        gpu(812, 940 * US, 763_280 * US),
+        [None; 3],
+    );
+    let handle = function("server::handle", 812, 1_041 * US, 820_120 * US);
+    let unused = function("server::reload", 0, 0, 0);
+    let open = |mut function: Function, calls, ns| {
+        (function.open_calls, function.open_ns) = (calls, ns);
+        function
+    };
+    let functions = vec![
+        open(accept, 1, 9_000 * MS),
+        open(handle, 16, 11 * MS),
+        infer,
+        unused,
+    ];
+    let mut profile = profile("server", 9_100 * MS, vec![h200(0)], functions);
+    profile.at_exit = true;
+    let open = |mut node: TreeNode, calls, ns| {
+        (node.open_calls, node.open_ns) = (calls, ns);
+        node
+    };
+    let inside = Gpu::Inside(763_280 * US);
+    let accept = node(0, None, (0, "server::accept"), 0, [0; 2], inside);
+    let inside = Gpu::Inside(763_280 * US);
+    let cpu = [845_292 * US, 820_120 * US];
+    let handle = node(1, Some(0), (1, "server::handle"), 812, cpu, inside);
+    let timed = Gpu::Timed(763_280 * US, 763_280 * US);
+    let cpu = [25_172 * US; 2];
+    profile.tree = vec![
+        open(accept, 1, 9_000 * MS),
+        open(handle, 16, 11 * MS),
+        node(2, Some(1), (2, "server::infer"), 812, cpu, timed),
+    ];
+    profile
+}

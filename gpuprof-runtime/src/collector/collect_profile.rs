@@ -15,6 +15,7 @@ use crate::nvml;
 use crate::settings::Sampling;
 use crate::site::Entry;
 use crate::stats::build_profile;
+use crate::stats::host_totals::Totals;
 use crate::stats::profile_inputs::ProfileInputs;
 use gpuprof_report::findings;
 use gpuprof_report::profile::{CudaError, Profile};
@@ -28,17 +29,22 @@ impl Collector {
     pub(crate) fn profile(&self, limit: Duration) -> Option<Profile> {
         let window = self.window.try_lock_for(limit)?;
         let (current, late, symbols) = self.totals(&window, limit)?;
-        let totals = match &window.schedule {
+        let mut totals = match &window.schedule {
             None => current,
             Some(schedule) => {
                 let mut totals = schedule.closed().clone();
                 totals.add_late(&late);
+                totals.counters.set_open_calls(&current.counters);
                 if schedule.counts() {
                     totals.merge(&current);
                 }
                 totals
             }
         };
+        if !window.measures() {
+            // Calls in progress belong to no session.
+            totals.counters.set_open_calls(&Totals::default());
+        }
         self.build_profile(&window, totals, &symbols, &window.cupti, limit)
     }
 
@@ -94,6 +100,8 @@ impl Collector {
             in_filter: Box::new(|site| settings.is_none_or(|s| s.measures(site.name()))),
             sites: &sites,
             paths: &paths,
+            // The first read of the clock takes milliseconds.
+            now: if window.measures() { clock::now() } else { 0 },
             totals: counters,
             gpu,
             cupti: runs_cupti.then(|| cupti::activity_by_site(&tables, symbols, &paths)),

@@ -215,6 +215,14 @@ impl Collector {
         }
     }
 
+    /// A future that began on `path` at `started` clock ticks ended on a thread that cannot record
+    /// it: it is no longer in progress.
+    pub(crate) fn end_unrecorded_future(&self, path: u32, started: u64) {
+        if let Some(mut threads) = self.threads.try_lock_for(DETACH_TIMEOUT) {
+            threads.end_unrecorded_future(path, started);
+        }
+    }
+
     /// Waits until the GPU times of all ended calls are read, at most `limit`.
     pub(crate) fn wait(&self, limit: Duration) {
         self.gpu.wait(limit);

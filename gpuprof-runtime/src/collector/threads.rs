@@ -1,6 +1,9 @@
 //! The counters of all threads.
 
+use rustc_hash::FxHashMap;
+
 use crate::stats::host_totals::Totals;
+use crate::stats::open_calls::OpenCalls;
 use crate::stats::thread_counters::ThreadCounters;
 
 /// The counters of every thread that has called a profiled function, reused when a thread ends.
@@ -11,6 +14,8 @@ pub(super) struct Threads {
     free: Vec<&'static ThreadCounters>,
     /// Threads attached so far.
     attached: u32,
+    /// Futures that ended and could not be recorded, by path.
+    ended_unrecorded: FxHashMap<u32, OpenCalls>,
     /// The totals when the current window began.
     base: Totals,
 }
@@ -32,11 +37,19 @@ impl Threads {
         self.free.push(counters);
     }
 
+    /// A future that began on `path` at `started` ended on a thread that cannot record it.
+    pub(super) fn end_unrecorded_future(&mut self, path: u32, started: u64) {
+        self.ended_unrecorded.entry(path).or_default().end(started);
+    }
+
     fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         self.all
             .iter()
             .for_each(|counters| counters.add_to(&mut totals));
+        for (path, ended) in &self.ended_unrecorded {
+            totals.add_open_calls(*path, ended);
+        }
         totals
     }
 

@@ -93,7 +93,9 @@ pub(super) fn at_exit(limit: Duration) -> Vec<(Arc<Settings>, Profile)> {
         }
         let profile = current_profile::current(limit);
         is_lost |= profile.is_none();
-        Some((settings, profile?))
+        let mut profile = profile?;
+        profile.at_exit = true;
+        Some((settings, profile))
     });
     if is_lost {
         let line = format!(

@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 use super::{process_facts, table_options};
 use crate::os::{atomic_file, fd};
 use crate::settings::{Output, Settings};
-use gpuprof_report::profile::Profile;
+use gpuprof_report::profile::{Function, Profile};
 use gpuprof_report::{json, sanitize, table};
 
 /// Characters of a path that a message shows.
 const MAX_PATH: usize = 200;
 
-/// Whether a span ran: if none did, the process prints nothing.
+/// Whether a span ended or is open: if there is none, the process prints nothing.
 pub(super) fn has_content(profile: &Profile) -> bool {
-    profile.diagnostics.calls + profile.diagnostics.replays + profile.diagnostics.dropped > 0
+    let diagnostics = &profile.diagnostics;
+    let is_open = |function: &Function| function.open_calls > 0;
+    diagnostics.calls + diagnostics.replays + diagnostics.dropped > 0
+        || profile.functions.iter().any(is_open)
 }
 
 /// Writes one output. If a file cannot be written, its content goes to standard error instead.

@@ -236,11 +236,13 @@ fn open(site: &'static Site, measured: MeasuredCall) -> Option<OpenCall> {
                 .with_gpu(|gpu| gpu.begin_call(site, node.path))
                 .flatten()
         };
+        let started = clock::now();
+        node.begin_async(started);
         Some(OpenCall {
             site,
             parent,
             path: node.path,
-            started: clock::now(),
+            started,
             busy_ns: 0,
             nested_ns: 0,
             gpu,
@@ -263,6 +265,7 @@ impl Drop for AsyncSpan {
 fn close(open: OpenCall) {
     let ended = clock::now();
     let call = CallRecord {
+        started: open.started,
         cpu_ns: open.busy_ns,
         nested_ns: open.nested_ns,
         wall_ns: Some(clock::ns_between(open.started, ended)),
@@ -283,6 +286,7 @@ fn close(open: OpenCall) {
             recorded.then_some(()).ok_or(NodeError::ThreadEnded)
         });
         if let Err(error) = recorded {
+            collector().end_unrecorded_future(open.path, open.started);
             count_dropped(thread, error);
         }
     });

@@ -117,6 +117,7 @@ impl ActiveSpan {
     fn open(&mut self, thread: &ThreadState, site: &'static Site, work: Option<&StatedWork>) {
         if let Some(call) = self.enter_node(thread, site, work) {
             call.started = clock::now();
+            call.node.begin(call.started);
         }
     }
 
@@ -154,6 +155,7 @@ impl ActiveSpan {
             is_needed.then(|| gpu.push(open, profiled))
         });
         (call.frame, call.started) = pushed.unwrap_or((None, before));
+        call.node.begin(call.started);
     }
 
     #[inline(never)]
@@ -207,6 +209,7 @@ impl CallTimer {
     #[inline(never)]
     fn record_all(&self, thread: &ThreadState, ended: u64, cpu_ns: u64, nested_ns: u64) -> bool {
         let call = CallRecord {
+            started: self.started,
             cpu_ns,
             nested_ns,
             wall_ns: None,

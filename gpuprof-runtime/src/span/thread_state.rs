@@ -144,7 +144,15 @@ impl Drop for ThreadExitGuard {
     fn drop(&mut self) {
         THREAD.with(|thread| {
             thread.owner.set(0);
+            // The next owner writes the nodes: no span may find one here any more.
+            thread
+                .cache
+                .iter()
+                .for_each(|cell| cell.set(CachedNode::EMPTY));
             if let Some(counters) = thread.counters.take() {
+                if thread.position.get().depth() > 0 {
+                    counters.forget_open_calls();
+                }
                 collector().detach_thread(counters);
             }
         });

@@ -9,6 +9,7 @@ use super::gpu_totals::GpuPathTotals;
 use super::path_ids::ROOT;
 use super::profile_inputs::ProfileInputs;
 use super::replayed_nodes;
+use crate::clock;
 use gpuprof_report::profile::{Diagnostics, Function, Profile, SCHEMA, TreeNode, UntimedReasons};
 
 /// The part of the profile that comes from counters.
@@ -86,8 +87,8 @@ fn functions(
     functions
 }
 
-/// Nodes that were called in this window, and those above them and around launched graphs, which
-/// may still be open.
+/// Nodes that were called in this window or are open, and those above them and around launched
+/// graphs.
 fn tree(
     inputs: &ProfileInputs<'_>,
     nodes: &[CallTreeNode<'_>],
@@ -125,6 +126,8 @@ fn tree(
         row.name = inputs.sites.get(node.path.site as usize)?.name().to_owned();
         row.function = Some(*functions.get(&node.path.site)?);
         row.calls = cpu.calls;
+        row.open_calls = node.totals.open.count();
+        row.open_ns = clock::ns(node.totals.open.ticks(inputs.now));
         row.replays = node.totals.counts.replays;
         row.graph_calls = node.totals.counts.in_graph;
         row.cpu_total_ns = cpu.total;

@@ -105,6 +105,8 @@ impl StatedWork {
 /// One ended call, as its span hands it over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallRecord<'a> {
+    /// Clock ticks.
+    pub(crate) started: u64,
     pub(crate) cpu_ns: u64,
     /// The part of `cpu_ns` that nested spans took.
     pub(crate) nested_ns: u64,

@@ -9,6 +9,7 @@ use super::gpu_time_rollup::CallTreeNode;
 use super::host_path_totals::HostPathTotals;
 use super::profile_inputs::{CuptiActivity, ProfileInputs};
 use super::sampling_estimates::{RatioEstimate, SiteSample};
+use crate::clock;
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::{
@@ -36,12 +37,14 @@ pub(super) fn function(
 ) -> Function {
     let mut all = HostPathTotals::default();
     let (mut outermost_cpu, mut outermost_wall) = (0, 0);
+    let mut outermost_open = 0;
     let mut nested_ns = 0.0;
     for node in nodes {
         all.merge(&node.totals);
         if !node.path.recursive {
             outermost_cpu += node.totals.cpu.total;
             outermost_wall += node.totals.wall.total;
+            outermost_open += node.totals.open.ticks(inputs.now);
             nested_ns += node.nested_ns;
         }
     }
@@ -71,6 +74,8 @@ pub(super) fn function(
     let self_ns = self_ns.min(outermost_cpu);
     let mut function = uncalled(site);
     function.calls = all.cpu.calls;
+    function.open_calls = all.open.count();
+    function.open_ns = clock::ns(outermost_open);
     function.replays = all.counts.replays;
     function.threads = totals.threads.get(&id).copied().unwrap_or(0);
     function.cpu = span_stats(&all.cpu, outermost_cpu, self_ns, totals.cpu.get(&id));

@@ -2,6 +2,7 @@
 
 use super::durations::Durations;
 use super::ended_call::{REASONS, StatedWork, UntimedReason};
+use super::open_calls::OpenCalls;
 
 /// Number of calls by GPU timing outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -29,12 +30,14 @@ pub(crate) struct HostPathTotals {
     pub(crate) wall: Durations,
     pub(crate) counts: OutcomeCounts,
     pub(crate) work: StatedWork,
+    /// Calls in progress at the moment of reading, whenever they began.
+    pub(crate) open: OpenCalls,
 }
 
 impl HostPathTotals {
-    /// Whether any call has ended on this path, or any replay was launched.
+    /// Whether any call has ended on this path or is in progress, or any replay was launched.
     pub(crate) fn ran(&self) -> bool {
-        self.cpu.calls > 0 || self.counts.replays > 0
+        self.cpu.calls > 0 || self.counts.replays > 0 || self.open.count() > 0
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -48,9 +51,11 @@ impl HostPathTotals {
             *into += more;
         }
         self.work.add(&other.work);
+        self.open.add(&other.open);
     }
 
-    /// Subtracts an earlier state of the same sum. Minimum and maximum are left unchanged.
+    /// Subtracts an earlier state of the same sum. Minimum, maximum and the calls in progress are
+    /// left unchanged.
     pub(crate) fn subtract(&mut self, earlier: &Self) {
         self.cpu.subtract(&earlier.cpu);
         self.wall.subtract(&earlier.wall);

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::host_path_totals::HostPathTotals;
+use super::open_calls::OpenCalls;
 use gpuprof_report::histogram::Histogram;
 
 /// The counters of any number of threads, as plain data.
@@ -36,14 +37,13 @@ impl Totals {
         }
     }
 
-    /// Adds the totals of another window.
+    /// Adds the totals of a later window, whose calls in progress replace those of this one.
     pub(crate) fn merge(&mut self, other: &Self) {
-        if self.nodes.len() < other.nodes.len() {
-            self.nodes
-                .resize(other.nodes.len(), HostPathTotals::default());
-        }
+        self.set_open_calls(other);
         for (sum, more) in self.nodes.iter_mut().zip(&other.nodes) {
+            let open = sum.open;
             sum.merge(more);
+            sum.open = open;
         }
         for (sums, more) in [(&mut self.cpu, &other.cpu), (&mut self.wall, &other.wall)] {
             for (site, more) in more {
@@ -63,7 +63,26 @@ impl Totals {
         self.invalid_amounts += other.invalid_amounts;
     }
 
-    /// Subtracts an earlier state of the same sum.
+    /// Replaces the calls in progress by those of `latest`.
+    pub(crate) fn set_open_calls(&mut self, latest: &Self) {
+        if self.nodes.len() < latest.nodes.len() {
+            self.nodes
+                .resize(latest.nodes.len(), HostPathTotals::default());
+        }
+        let mut latest = latest.nodes.iter();
+        for node in &mut self.nodes {
+            node.open = latest.next().map(|node| node.open).unwrap_or_default();
+        }
+    }
+
+    /// Adds calls in progress on `path`.
+    pub(crate) fn add_open_calls(&mut self, path: u32, open: &OpenCalls) {
+        if let Some(node) = self.nodes.get_mut(path as usize) {
+            node.open.add(open);
+        }
+    }
+
+    /// Subtracts an earlier state of the same sum. The calls in progress are left unchanged.
     pub(crate) fn subtract(&mut self, earlier: &Self) {
         for (node, gone) in self.nodes.iter_mut().zip(&earlier.nodes) {
             node.subtract(gone);

@@ -14,6 +14,7 @@ pub(crate) mod late_results;
 #[cfg(all(test, loom))]
 mod loom_tests;
 pub(crate) mod memory_limit;
+pub(crate) mod open_calls;
 pub(crate) mod path_counters;
 pub(crate) mod path_ids;
 pub(crate) mod profile_inputs;

@@ -11,6 +11,7 @@ use std::sync::atomic::{Ordering, Ordering::Relaxed};
 use super::durations::{AtomicDurations, Durations, add_f64};
 use super::ended_call::{CallRecord, GpuOutcome, REASONS, StatedWork};
 use super::host_path_totals::{HostPathTotals, OutcomeCounts};
+use super::open_calls::{AtomicOpenCalls, OpenCalls};
 use super::site_counters::SiteCounters;
 use super::window_epoch::WriterEpoch;
 use crate::sync::{AtomicU32, AtomicU64, fence, hint};
@@ -23,6 +24,9 @@ const READ_TRIES: u32 = 10_000;
 fn bump(cell: &AtomicU64) {
     cell.store(cell.load(Relaxed) + 1, Relaxed);
 }
+
+/// [`PathCounters::current`] without a call in progress.
+const NO_CALL: u64 = u64::MAX;
 
 /// See the module. Aligned to cache lines of its own, because its neighbours may belong to another
 /// thread; what every call writes fills the first line.
@@ -37,6 +41,11 @@ pub(crate) struct PathCounters {
     calls: AtomicU64,
     cpu: AtomicDurations,
     pub(super) site: &'static SiteCounters,
+    /// When the call in progress began, in clock ticks, or [`NO_CALL`]. One word is enough, because
+    /// a thread is on a path once at a time, unless its spans end out of order: then the earlier
+    /// call is not shown. Unused for async functions.
+    current: AtomicU64,
+    pending: AtomicOpenCalls,
     wall: AtomicDurations,
     submitted: AtomicU64,
     captured: AtomicU64,
@@ -56,6 +65,8 @@ impl PathCounters {
             calls: AtomicU64::new(0),
             cpu: AtomicDurations::new(),
             site,
+            current: AtomicU64::new(NO_CALL),
+            pending: AtomicOpenCalls::default(),
             wall: AtomicDurations::new(),
             submitted: AtomicU64::new(0),
             captured: AtomicU64::new(0),
@@ -67,13 +78,34 @@ impl PathCounters {
         }
     }
 
+    /// A call of a function that is not async begins at `started` clock ticks. Only the owning
+    /// thread may call this.
+    #[inline]
+    pub(crate) fn begin(&self, started: u64) {
+        self.current.store(started, Relaxed);
+    }
+
+    /// A call of an async function begins at `started` clock ticks. It may end on another thread,
+    /// in that thread's counters. Only the owning thread may call this.
+    pub(crate) fn begin_async(&self, started: u64) {
+        self.write(|| self.pending.begin(started));
+    }
+
+    /// The owning thread ends: a call that is in progress here will not be recorded here.
+    pub(super) fn forget_current(&self) {
+        self.current.store(NO_CALL, Relaxed);
+    }
+
     /// Records an ended call of which only the CPU time is known. Only the owning thread may call
     /// this.
     ///
     /// Returns whether it was recorded: a thread that has detached from its counters may not.
     #[inline]
     pub(crate) fn record_time(&self, cpu_ns: u64, nested_ns: u64, writer: WriterEpoch) -> bool {
-        self.change(writer, || self.add_time(cpu_ns, nested_ns))
+        self.change(writer, || {
+            self.add_time(cpu_ns, nested_ns);
+            self.current.store(NO_CALL, Relaxed);
+        })
     }
 
     /// Records an ended call, as [`record_time`](Self::record_time) does, with everything known of
@@ -84,9 +116,13 @@ impl PathCounters {
             self.add_time(call.cpu_ns, call.nested_ns);
             self.add_outcome(call.outcome);
             self.add_work(call.work);
-            if let (Some(ns), Some(histogram)) = (call.wall_ns, &self.site.wall) {
-                self.wall.add(ns, 0);
-                histogram.record(ns);
+            match (call.wall_ns, &self.site.wall) {
+                (Some(ns), Some(histogram)) => {
+                    self.pending.end(call.started);
+                    self.wall.add(ns, 0);
+                    histogram.record(ns);
+                }
+                _ => self.current.store(NO_CALL, Relaxed),
             }
         })
     }
@@ -237,6 +273,16 @@ impl PathCounters {
                 flops,
                 items,
             },
+            open: self.open_calls(),
         }
+    }
+
+    fn open_calls(&self) -> OpenCalls {
+        let mut open = self.pending.read();
+        match self.current.load(Relaxed) {
+            NO_CALL => {}
+            started => open.begin(started),
+        }
+        open
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct ProfileInputs<'a> {
     pub(crate) in_filter: Box<dyn Fn(&Site) -> bool + 'a>,
     pub(crate) paths: &'a [CallPath],
     pub(crate) totals: Totals,
+    /// The clock after `totals` was read, in ticks: calls in progress are reported up to it.
+    pub(crate) now: u64,
     pub(crate) gpu: GpuTotals,
     /// By site. `None`: CUPTI did not run.
     pub(crate) cupti: Option<FxHashMap<u32, CuptiActivity>>,

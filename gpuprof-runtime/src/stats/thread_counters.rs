@@ -97,6 +97,13 @@ impl ThreadCounters {
         Some(node)
     }
 
+    /// The thread ends inside a call, which will not be recorded here.
+    pub(crate) fn forget_open_calls(&self) {
+        for node in self.nodes.lock().iter() {
+            node.forget_current();
+        }
+    }
+
     /// Adds everything counted so far to `totals`.
     pub(crate) fn add_to(&self, totals: &mut Totals) {
         let epoch = window_epoch::current();

@@ -26,6 +26,7 @@ const TESTS: &[(&str, fn())] = tests![
     a_kill_at_any_moment_leaves_a_whole_file_of_the_last_interval,
     the_report_at_exit_replaces_the_checkpoint,
     a_reset_is_seen,
+    a_checkpoint_has_the_time_so_far_of_what_runs,
     a_session_leaves_the_environments_window_alone,
     queued_gpu_work_is_counted_and_not_waited_for,
     a_relative_path_is_resolved_in_the_initial_working_directory,
@@ -156,6 +157,16 @@ fn a_reset_is_seen() {
     // No call was made after the reset, so there is no table, and the file must not contain the
     // calls before it.
     assert_eq!((ended.reports(), profile.diagnostics.calls), (0, 0));
+}
+
+fn a_checkpoint_has_the_time_so_far_of_what_runs() {
+    let (ended, profile) = run("serving");
+    assert_eq!((ended.reports(), profile.at_exit), (0, false));
+    let serving = function(&profile, "serving");
+    assert_eq!((serving.calls, serving.open_calls), (0, 1));
+    // Two checkpoints of 50 ms, less the machine's delays.
+    assert!(serving.open_ns > 10_000_000, "{serving:#?}");
+    assert_eq!(function(&profile, "tick").calls, 1);
 }
 
 fn a_session_leaves_the_environments_window_alone() {

@@ -108,6 +108,22 @@ fn after_exit_from_inside_a_span() {
         ),
         (0, 1)
     );
+    still_runs(&ended, &profile, "leaving", 1);
+}
+
+/// Asserts that the report says of a function that `calls` of it are still running.
+fn still_runs(ended: &Ended, profile: &Profile, name: &str, calls: u64) {
+    assert!(profile.at_exit);
+    let open = function(profile, name);
+    assert_eq!(open.open_calls, calls, "{open:#?}");
+    assert!(open.open_ns > 0, "{open:#?}");
+    let line = |label: &str| {
+        let mut lines = ended.stderr.lines();
+        lines.find(|line| line.starts_with(label)).unwrap_or("")
+    };
+    let stderr = &ended.stderr;
+    assert!(line("still running at exit:").contains(name), "{stderr}");
+    assert!(!line("never called:").contains(name), "{stderr}");
 }
 
 fn after_a_panic_in_another_thread() {
@@ -120,6 +136,7 @@ fn while_other_threads_are_inside_spans() {
     let (ended, profile) = played("exit while other threads are inside spans", "inside");
     assert_eq!(ended.status.code(), Some(7));
     assert_eq!(function(&profile, "waiting").calls, 0);
+    still_runs(&ended, &profile, "waiting", 3);
     assert!(function(&profile, "work").calls > 0);
 }
 

@@ -21,6 +21,7 @@ pub(crate) const MODULE: Module = Module::new(module_path!(), &[TESTS]).with_pro
 /// Every test of this file.
 const TESTS: &[(&str, fn())] = tests![
     both_signals_print_the_report_first,
+    a_function_that_a_signal_interrupts_is_reported_as_running,
     without_the_setting_a_signal_ends_the_process_at_once,
     queued_gpu_work_is_waited_for,
     a_second_signal_ends_at_once,
@@ -63,6 +64,13 @@ fn both_signals_print_the_report_first() {
         let ended = signalled(name, "none", &[signal]);
         assert_eq!(ended.status.signal(), Some(signal));
     }
+}
+
+fn a_function_that_a_signal_interrupts_is_reported_as_running() {
+    let ended = signalled("SIGINT inside a span", "serving", &[SIGINT]);
+    let stderr = &ended.stderr;
+    assert!(stderr.contains("still running at exit:"), "{stderr}");
+    assert!(stderr.contains("serving for "), "{stderr}");
 }
 
 fn without_the_setting_a_signal_ends_the_process_at_once() {

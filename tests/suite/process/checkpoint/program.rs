@@ -19,6 +19,14 @@ pub(super) const AGE: &str = "GPUPROF_TEST_AGE";
 #[gpu_profile(cpu)]
 fn tick() {}
 
+#[gpu_profile(cpu)]
+fn serving() {
+    tick();
+    await_checkpoint();
+    await_checkpoint();
+    std::process::abort();
+}
+
 #[gpu_profile]
 fn step(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
     gpu.kernel_on(stream, ns);
@@ -46,6 +54,7 @@ pub(super) fn run(scenario: &str) -> ExitCode {
             await_checkpoint();
             gpuprof::reset();
         }
+        "serving" => serving(),
         "in a session" => {
             (0..3).for_each(|_| tick());
             let session = gpuprof::Session::builder().start().expect("the only one");

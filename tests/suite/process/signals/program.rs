@@ -16,6 +16,13 @@ pub(super) const GRACEFUL_STATUS: u8 = 12;
 #[gpu_profile(cpu)]
 fn work() {}
 
+/// A worker loop.
+#[gpu_profile(cpu)]
+fn serving() -> ! {
+    work();
+    wait_for_ever()
+}
+
 #[gpu_profile]
 fn step(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) {
     gpu.kernel_on(stream, ns);
@@ -27,6 +34,7 @@ pub(super) fn run(scenario: &str) -> ExitCode {
             work();
             wait_for_ever()
         }
+        "serving" => serving(),
         "queued" => {
             queue(300_000_000);
             wait_for_ever()
