@@ -2,7 +2,7 @@
 //! window.
 
 use super::api::start_from_environment;
-use crate::collector::{self, collector};
+use crate::collector::collector;
 use crate::gpu::HasStream;
 use crate::site::Site;
 use crate::span::default_stream::DefaultStream;
@@ -37,8 +37,6 @@ fn decide(site: &'static Site) -> bool {
 /// ```
 pub fn with_stream<S: HasStream, R>(stream: S, f: impl FnOnce() -> R) -> R {
     start_from_environment();
-    let _default = collector::times_gpu()
-        .then(|| stream.stream_ref().map(DefaultStream::set))
-        .flatten();
+    let _default = stream.stream_ref().map(DefaultStream::set);
     f()
 }

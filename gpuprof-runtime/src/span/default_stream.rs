@@ -1,35 +1,53 @@
 //! The default stream of a scope, for spans that have none of their own.
 
-use super::thread_state::with_thread;
-use crate::collector::collector;
+use super::deferred_streams::push;
+use super::thread_state::{ThreadState, with_thread};
+use crate::collector;
+use crate::gpu::StreamRef;
 use crate::gpu::frame_stack::FrameToken;
-use crate::gpu::{GpuThread, Open, StreamRef};
 
 /// Removes the default stream when it is dropped.
 #[derive(Debug)]
 pub(crate) struct DefaultStream {
-    frame: Option<FrameToken>,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// `None`: the stream cannot be used.
+    Set(Option<FrameToken>),
+    /// Set when nothing was measured: its number among those of the thread.
+    Deferred(u64),
 }
 
 impl DefaultStream {
     /// The value that `stream` is borrowed from must outlive the result.
     pub(crate) fn set(stream: StreamRef<'_>) -> Self {
         let stream = stream.outliving_call();
-        let push = |gpu: &mut GpuThread| {
-            let open = Open::default_stream(&collector().gpu, gpu, &stream)?;
-            Some(gpu.push(Some(open), None))
-        };
-        let frame = with_thread(|thread| thread.with_gpu(push));
-        Self {
-            frame: frame.flatten(),
-        }
+        let kind = with_thread(|thread| match collector::times_gpu() {
+            true => Kind::Set(thread.with_gpu(|gpu| push(gpu, &stream)).flatten()),
+            false => match thread.defer(&stream) {
+                Some(number) => Kind::Deferred(number),
+                None => Kind::Set(None),
+            },
+        });
+        Self { kind }
     }
 }
 
 impl Drop for DefaultStream {
     fn drop(&mut self) {
-        if let Some(frame) = self.frame {
-            with_thread(|thread| thread.with_gpu(|gpu| gpu.close(frame)));
-        }
+        let close = |thread: &ThreadState, frame| {
+            thread.with_gpu(|gpu| gpu.close(frame));
+        };
+        with_thread(|thread| {
+            let frame = match self.kind {
+                Kind::Set(frame) => frame,
+                Kind::Deferred(number) => thread.take_deferred(number),
+            };
+            if let Some(frame) = frame {
+                close(thread, frame);
+            }
+        });
     }
 }

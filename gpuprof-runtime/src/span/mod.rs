@@ -3,6 +3,7 @@
 //! In order: NVTX push, start event, clock; the body; clock, end event, NVTX pop.
 
 pub(crate) mod default_stream;
+mod deferred_streams;
 pub(crate) mod future;
 pub(crate) mod graph_launch;
 pub(crate) mod overhead;

@@ -8,8 +8,10 @@
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::deferred_streams::DeferredStreams;
 use crate::collector::collector;
-use crate::gpu::GpuThread;
+use crate::gpu::frame_stack::FrameToken;
+use crate::gpu::{GpuThread, StreamRef};
 use crate::site::Site;
 use crate::stats::memory_limit::COUNTER_MEMORY;
 use crate::stats::path_counters::PathCounters;
@@ -20,7 +22,10 @@ use crate::sync::AtomicU64;
 
 thread_local! {
     static THREAD: ThreadState = const { ThreadState::new() };
-    static EXIT_GUARD: ThreadExitGuard = ThreadExitGuard { gpu: RefCell::new(GpuThread::new()) };
+    static EXIT_GUARD: ThreadExitGuard = ThreadExitGuard {
+        deferred: RefCell::default(),
+        gpu: RefCell::new(GpuThread::new()),
+    };
 }
 
 /// Entries of the cache of nodes: one for each slot that a (parent, site) pair hashes to, the pair
@@ -137,6 +142,7 @@ pub(crate) enum NodeError {
 /// Returns what the thread holds when it ends.
 #[derive(Debug)]
 struct ThreadExitGuard {
+    deferred: RefCell<DeferredStreams>,
     gpu: RefCell<GpuThread>,
 }
 
@@ -150,9 +156,6 @@ impl Drop for ThreadExitGuard {
                 .iter()
                 .for_each(|cell| cell.set(CachedNode::EMPTY));
             if let Some(counters) = thread.counters.take() {
-                if thread.position.get().depth() > 0 {
-                    counters.forget_open_calls();
-                }
                 collector().detach_thread(counters);
             }
         });
@@ -195,11 +198,41 @@ impl ThreadState {
     pub(super) fn with_gpu<R>(&self, f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
         let run = |guard: &ThreadExitGuard| {
             let mut gpu = guard.gpu.try_borrow_mut().ok()?;
+            let mut deferred = guard.deferred.try_borrow_mut().ok()?;
+            if deferred.is_waiting() {
+                deferred.set(&mut gpu);
+            }
+            let is_waiting = deferred.is_waiting();
+            drop(deferred);
             let result = f(&mut gpu);
-            self.has_gpu.set(gpu.has_open());
+            self.has_gpu.set(gpu.has_open() || is_waiting);
             Some(result)
         };
         EXIT_GUARD.try_with(run).ok().flatten()
+    }
+
+    /// Has `stream` become the default when GPU times are measured. Returns its number, or `None`
+    /// if the thread is ending.
+    pub(super) fn defer(&self, stream: &StreamRef<'_>) -> Option<u64> {
+        let push = |guard: &ThreadExitGuard| {
+            let number = guard.deferred.try_borrow_mut().ok()?.push(stream);
+            // So that a span without a stream of its own looks for one.
+            self.has_gpu.set(true);
+            Some(number)
+        };
+        EXIT_GUARD.try_with(push).ok().flatten()
+    }
+
+    /// Removes the default stream of this number and returns its frame, if it was set.
+    pub(super) fn take_deferred(&self, number: u64) -> Option<FrameToken> {
+        let take = |guard: &ThreadExitGuard| {
+            let frame = guard.deferred.try_borrow_mut().ok()?.take(number);
+            let is_waiting = guard.deferred.try_borrow().ok()?.is_waiting();
+            let has_open = guard.gpu.try_borrow().ok()?.has_open();
+            self.has_gpu.set(has_open || is_waiting);
+            frame
+        };
+        EXIT_GUARD.try_with(take).ok().flatten()
     }
 
     /// The node of `site` called from the path `parent`.

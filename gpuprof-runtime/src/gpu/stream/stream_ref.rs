@@ -72,6 +72,20 @@ impl StreamRef<'_> {
         self
     }
 
+    /// The same stream without a borrow. A stream that is borrowed without its `Arc` must last until
+    /// the result is no longer used.
+    pub(crate) fn detached(&self) -> StreamRef<'static> {
+        StreamRef(match &self.0 {
+            Source::Owned(stream) => Source::Owned(Arc::clone(stream)),
+            Source::Shared(stream) => Source::Owned(Arc::clone(stream)),
+            Source::Borrowed { .. } | Source::Raw { .. } => Source::Raw {
+                stream: self.handle(),
+                context: self.raw_context(),
+                owner: PhantomData,
+            },
+        })
+    }
+
     fn set_outlives_call(&mut self, outlives: bool) {
         if let Source::Borrowed { outlives_call, .. } = &mut self.0 {
             *outlives_call = outlives;
