@@ -29,7 +29,7 @@ impl Column {
     /// As it is called where its group's heading is not in sight.
     pub(super) fn full_name(&self) -> String {
         match self.group {
-            "GPU" | "CPU" => format!("{} {}", self.group, self.heading),
+            "GPU" | "CPU" | "open" => format!("{} {}", self.group, self.heading),
             _ => self.heading.to_owned(),
         }
     }

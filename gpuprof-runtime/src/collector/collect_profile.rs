@@ -34,9 +34,13 @@ impl Collector {
             Some(schedule) => {
                 let mut totals = schedule.closed().clone();
                 totals.add_late(&late);
-                totals.counters.set_open_calls(&current.counters);
                 if schedule.counts() {
                     totals.merge(&current);
+                } else {
+                    let phase = schedule.position().phase;
+                    let kept = current.of_calls_begun_before(phase);
+                    totals.counters.merge(kept);
+                    totals.counters.set_open_calls(&current.counters);
                 }
                 totals
             }
@@ -57,8 +61,10 @@ impl Collector {
         // to the resolver, so every GPU time read here has its call in the counts read next.
         let (gpu, late_gpu) = self.gpu.stats(limit)?;
         let attributed = self.cupti.attributed(limit)?;
+        let (counters, crossed) = self.threads.try_lock_for(limit)?.in_window();
         let totals = WindowTotals {
-            counters: self.threads.try_lock_for(limit)?.in_window(),
+            counters,
+            crossed,
             gpu,
             cupti: attributed.current,
             wall_ns: window.wall_ns(),
@@ -82,6 +88,7 @@ impl Collector {
     ) -> Option<Profile> {
         let WindowTotals {
             counters,
+            crossed: _,
             gpu,
             cupti: tables,
             wall_ns,

@@ -38,10 +38,15 @@ impl Collector {
         let closed = closes.then(|| self.close(&mut window)).flatten();
         if after != before {
             let begins = after.phase != Phase::Wait;
-            // Discards what was measured in warm-up steps and calls that ended in wait steps.
-            // Closing a cycle has already begun a new window, so there is nothing to discard then.
+            // Discards the calls of warm-up steps, except those that began before them. The calls
+            // that ended in wait steps all did. Closing a cycle has already begun a new window, so
+            // there is nothing to discard then.
             if begins && !closes {
-                self.next_window(&window, LatePolicy::KeepPrevious);
+                let (discarded, _) = self.next_window(&window, LatePolicy::KeepPrevious);
+                if let Some(schedule) = &mut window.schedule {
+                    let kept = discarded.of_calls_begun_before(before.phase);
+                    schedule.closed_mut().counters.merge(kept);
+                }
             }
             if begins && measures {
                 window.began = Some(clock::now());

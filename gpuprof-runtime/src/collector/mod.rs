@@ -147,11 +147,17 @@ impl Collector {
         // Before the epoch moves: a call that ends in between counts in the new window, and only
         // its sample is late, which shows as untimed. In the other order it would have a GPU time
         // and no call.
-        let counters = self.threads.lock().next_window();
+        let (counters, crossed) = self.threads.lock().next_window();
+        // Before the epoch moves: until then, no call of the new window is recorded.
+        window_epoch::set_began(match window.measures() {
+            true => clock::now(),
+            false => 0,
+        });
         let (gpu, late_gpu) = self.gpu.next_window(policy);
         let (cupti, late_cupti) = self.cupti.next_window(window_epoch::current(), policy);
         let totals = WindowTotals {
             counters,
+            crossed,
             gpu,
             cupti,
             wall_ns: window.wall_ns(),

@@ -53,19 +53,33 @@ impl Threads {
         totals
     }
 
-    /// The totals of the current window.
-    pub(super) fn in_window(&self) -> Totals {
-        let mut totals = self.totals();
-        totals.subtract(&self.base);
-        totals
+    /// The part of the current window's totals that calls made which began before the window. With
+    /// `takes` they are forgotten.
+    fn crossed(&self, takes: bool) -> Totals {
+        let mut crossed = Totals::default();
+        let each = self.all.iter();
+        each.for_each(|counters| counters.add_crossed_to(takes, &mut crossed));
+        crossed
     }
 
-    /// Begins the next window and returns the totals of the one that ends.
-    pub(super) fn next_window(&mut self) -> Totals {
+    /// The totals of the current window, with the part of them that calls made which began before
+    /// the window.
+    pub(super) fn in_window(&self) -> (Totals, Totals) {
+        // Before the totals, so that no call is only in this part of them.
+        let crossed = self.crossed(false);
+        let mut totals = self.totals();
+        totals.subtract(&self.base);
+        (totals, crossed)
+    }
+
+    /// Begins the next window and returns the totals of the one that ends, with the part of them
+    /// that calls made which began before it.
+    pub(super) fn next_window(&mut self) -> (Totals, Totals) {
+        let crossed = self.crossed(true);
         let totals = self.totals();
         let mut in_window = totals.clone();
         in_window.subtract(&self.base);
         self.base = totals;
-        in_window
+        (in_window, crossed)
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod build_profile;
 mod concurrent_histogram;
+mod crossed_calls;
 pub(crate) mod durations;
 pub(crate) mod ended_call;
 mod function_stats;

@@ -13,7 +13,7 @@ use super::ended_call::{CallRecord, GpuOutcome, REASONS, StatedWork};
 use super::host_path_totals::{HostPathTotals, OutcomeCounts};
 use super::open_calls::{AtomicOpenCalls, OpenCalls};
 use super::site_counters::SiteCounters;
-use super::window_epoch::WriterEpoch;
+use super::window_epoch::{self, WriterEpoch};
 use crate::sync::{AtomicU32, AtomicU64, fence, hint};
 
 /// How often a reader tries to get one consistent moment before it takes what it sees. A writer is
@@ -43,7 +43,9 @@ pub(crate) struct PathCounters {
     pub(super) site: &'static SiteCounters,
     /// When the call in progress began, in clock ticks, or [`NO_CALL`]. One word is enough, because
     /// a thread is on a path once at a time, unless its spans end out of order: then the earlier
-    /// call is not shown. Unused for async functions.
+    /// call is not shown. A thread that ends the process has ended here before the report is
+    /// written, and its call is still running: this is reset by the next call alone. Unused for
+    /// async functions.
     current: AtomicU64,
     pending: AtomicOpenCalls,
     wall: AtomicDurations,
@@ -91,11 +93,6 @@ impl PathCounters {
         self.write(|| self.pending.begin(started));
     }
 
-    /// The owning thread ends: a call that is in progress here will not be recorded here.
-    pub(super) fn forget_current(&self) {
-        self.current.store(NO_CALL, Relaxed);
-    }
-
     /// Records an ended call of which only the CPU time is known. Only the owning thread may call
     /// this.
     ///
@@ -112,7 +109,7 @@ impl PathCounters {
     /// it.
     #[inline]
     pub(crate) fn record(&self, call: &CallRecord<'_>, writer: WriterEpoch) -> bool {
-        self.change(writer, || {
+        let add = || {
             self.add_time(call.cpu_ns, call.nested_ns);
             self.add_outcome(call.outcome);
             self.add_work(call.work);
@@ -124,7 +121,15 @@ impl PathCounters {
                 }
                 _ => self.current.store(NO_CALL, Relaxed),
             }
-        })
+        };
+        // Several futures may have been pending when the window began.
+        if call.wall_ns.is_some() && window_epoch::is_crossed(call.started) {
+            return self.may_write(writer) && {
+                self.write_crossed(add);
+                true
+            };
+        }
+        self.change(writer, add)
     }
 
     /// Records one replay of a captured call, which has no CPU time.
@@ -143,13 +148,43 @@ impl PathCounters {
 
     #[inline]
     fn change(&self, writer: WriterEpoch, add: impl FnOnce()) -> bool {
-        // Nothing is written, not even the sequence number, before it is known that this thread
-        // may: the next owner may be writing already.
-        if self.last_writer.load(Relaxed) != writer.bits() && !self.begin_record(writer) {
-            return false;
+        if self.last_writer.load(Relaxed) != writer.bits() {
+            return self.change_first(writer, add);
         }
         self.write(add);
         true
+    }
+
+    /// Whether the thread may record. Nothing is written, not even the sequence number, before this
+    /// is known: the next owner may be writing already.
+    fn may_write(&self, writer: WriterEpoch) -> bool {
+        self.last_writer.load(Relaxed) == writer.bits() || self.begin_record(writer)
+    }
+
+    /// The first record of a thread or of a window. That of a call which was in progress when the
+    /// window began is such a record: on one thread, a path has one call in progress at a time.
+    #[cold]
+    fn change_first(&self, writer: WriterEpoch, add: impl FnOnce()) -> bool {
+        if !self.begin_record(writer) {
+            return false;
+        }
+        // No clock reads `NO_CALL` or later.
+        match window_epoch::is_crossed(self.current.load(Relaxed)) {
+            true => self.write_crossed(add),
+            false => self.write(add),
+        }
+        true
+    }
+
+    /// Runs `add`, which records one call that began before the window.
+    #[cold]
+    fn write_crossed(&self, add: impl FnOnce()) {
+        let before = self.read_once(0);
+        self.write(add);
+        let mut call = self.read_once(0);
+        call.subtract(&before);
+        call.open = OpenCalls::default();
+        self.site.add_crossed(self.path, call);
     }
 
     /// Runs `add` so that a reader sees all of its changes or none.
@@ -164,8 +199,7 @@ impl PathCounters {
             .store(sequence.wrapping_add(2), Ordering::Release);
     }
 
-    /// The first record of a thread or of a window. Returns whether the thread may record.
-    #[cold]
+    /// Returns whether the thread may record.
     fn begin_record(&self, writer: WriterEpoch) -> bool {
         if !writer.has_owner() {
             return false;

@@ -97,10 +97,11 @@ impl ThreadCounters {
         Some(node)
     }
 
-    /// The thread ends inside a call, which will not be recorded here.
-    pub(crate) fn forget_open_calls(&self) {
-        for node in self.nodes.lock().iter() {
-            node.forget_current();
+    /// Adds the calls that ended in this window and began in an earlier one to `totals`, and with
+    /// `takes` forgets them.
+    pub(crate) fn add_crossed_to(&self, takes: bool, totals: &mut Totals) {
+        for (&site, counters) in self.sites.lock().iter() {
+            counters.add_crossed_to(site, takes, totals);
         }
     }
 

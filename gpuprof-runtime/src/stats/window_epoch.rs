@@ -1,9 +1,24 @@
 //! Measuring windows by number, and the mark of a record: which thread wrote it, in which window.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The number of the current window. Every reset and every session increments it.
 static CURRENT: AtomicU32 = AtomicU32::new(1);
+
+/// When the current window began, in clock ticks; 0 if nothing is measured. A call that began
+/// earlier has crossed into the window.
+static BEGAN: AtomicU64 = AtomicU64::new(0);
+
+/// Whether a call that began at `started` clock ticks began before the current window.
+#[inline]
+pub(super) fn is_crossed(started: u64) -> bool {
+    started < BEGAN.load(Ordering::Relaxed)
+}
+
+/// The next window begins at `began` clock ticks, 0 if nothing is measured.
+pub(crate) fn set_began(began: u64) {
+    BEGAN.store(began, Ordering::Relaxed);
+}
 
 /// The current window.
 #[inline]

@@ -1,6 +1,8 @@
 //! Promise: resets, sessions and schedules cut the measurement without losing or mixing calls.
 
+mod calls_in_progress;
 mod resets_and_snapshots;
+mod schedule_boundaries;
 mod schedules;
 mod session_filters;
 mod sessions;
@@ -9,8 +11,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     support::suite::run(&[
+        calls_in_progress::MODULE,
         resets_and_snapshots::MODULE,
         schedules::MODULE,
+        schedule_boundaries::MODULE,
         session_filters::MODULE,
         sessions::MODULE,
     ])
