@@ -36,7 +36,7 @@ pub(super) struct Rates {
     seen: Mutex<FxHashMap<u32, Seen>>,
 }
 
-/// What is known of a function's timed calls, from the start of the process.
+/// What is known of a function's timed calls, since the session began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     calls: u64,
@@ -49,6 +49,14 @@ impl Rates {
             one_in: (0..SITES).map(|_| AtomicU32::new(0)).collect(),
             seen: Mutex::default(),
         }
+    }
+
+    /// Begins anew: every call is timed until enough of the function's calls are known again.
+    pub(super) fn reset(&self) {
+        // The lock is held until all is reset, so that no rate of before is stored in between.
+        let mut seen = self.seen.lock();
+        seen.clear();
+        self.one_in.iter().for_each(|rate| rate.store(0, Relaxed));
     }
 
     /// How many calls of `site` one is to stand for that is timed now.

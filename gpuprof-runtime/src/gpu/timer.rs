@@ -100,6 +100,7 @@ impl Timing {
         }
     }
 
+    /// Begins a session's sampling.
     pub(crate) fn set_sampling(&self, sampling: Sampling) {
         // 0 is `Auto`: the setting fits one atomic word.
         let one_in = match sampling {
@@ -107,6 +108,7 @@ impl Timing {
             Sampling::OneIn(n) => n.get(),
             _ => 1,
         };
+        self.rates.reset();
         self.sample.store(one_in, Relaxed);
     }
 

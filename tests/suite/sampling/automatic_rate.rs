@@ -15,6 +15,7 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         few_calls_and_long_ones_are_all_timed,
+        a_new_session_times_all_calls_again,
         calls_timed_before_sampling_add_no_sampling_error,
         what_is_stated_holds,
         of_many_short_calls_few_are_timed_and_totals_stand_for_all,
@@ -146,6 +147,17 @@ fn few_calls_and_long_ones_are_all_timed() {
     timed_all(&profile, "long", 3 * ALL);
     assert_eq!(gpu_times(&profile, "few").1, ALL * 5_000);
     assert_eq!(profile.diagnostics.sampling, Sampling::Auto);
+}
+
+fn a_new_session_times_all_calls_again() {
+    let w = with_event_overhead();
+    let first = session();
+    make(&w, &first, 8 * ALL, |_| begins(&w, &w.gpu.stream));
+    let first = w.finish(first);
+    assert!(gpu(&first, "begins").timed_calls < 4 * ALL, "it is sampled");
+    let second = session();
+    make(&w, &second, ALL, |_| begins(&w, &w.gpu.stream));
+    timed_all(&w.finish(second), "begins", ALL);
 }
 
 fn calls_timed_before_sampling_add_no_sampling_error() {
