@@ -7,6 +7,8 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::thread;
 
+use super::thread_scheduling;
+
 /// Starts a thread that takes no signal: the program's handlers run on the program's own threads,
 /// and a signal that all of these have blocked, to wait for it, reaches no other thread.
 ///
@@ -18,7 +20,9 @@ pub(crate) fn spawn(
 ) -> io::Result<thread::JoinHandle<()>> {
     // A new thread inherits the mask of the one that starts it.
     let _blocked = Blocked::all();
-    thread::Builder::new().name(name.to_owned()).spawn(run)
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(run)?;
+    thread_scheduling::reset(&thread);
+    Ok(thread)
 }
 
 /// Runs `write` without `SIGPIPE` and `SIGXFSZ`, by which the system ends a program that writes to
