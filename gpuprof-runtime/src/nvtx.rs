@@ -46,6 +46,7 @@ mod with_nvtx {
     use parking_lot::Mutex;
 
     use super::{Payload, RangeAttributes};
+    use crate::os::fork;
     use gpuprof_report::sanitize;
 
     /// Characters of a name that a tool receives: more than in tables, because only the name
@@ -186,6 +187,7 @@ mod with_nvtx {
         pub(crate) fn close(&self) {
             match self {
                 Self::None => {}
+                _ if fork::is_child() => {}
                 Self::Pushed => {
                     sys::domain_range_pop(domain().handle);
                 }

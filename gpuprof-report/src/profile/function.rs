@@ -107,7 +107,8 @@ impl Function {
     }
 
     /// Whether a call has begun or a replay was launched.
-    pub(crate) fn has_run(&self) -> bool {
+    #[must_use]
+    pub fn has_run(&self) -> bool {
         self.calls > 0 || self.replays > 0 || self.open_calls > 0
     }
 }
@@ -173,7 +174,8 @@ pub struct CapturedRuns {
 
 impl TreeNode {
     /// Whether a call has begun here or a replay was launched.
-    pub(crate) fn has_run(&self) -> bool {
+    #[must_use]
+    pub fn has_run(&self) -> bool {
         self.calls > 0 || self.replays > 0 || self.open_calls > 0
     }
 

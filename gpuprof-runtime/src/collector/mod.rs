@@ -26,6 +26,7 @@ use crate::clock;
 use crate::cupti;
 use crate::gpu::Timing;
 use crate::nvml;
+use crate::os::fork;
 use crate::settings::Settings;
 use crate::site::{Entry, Site, SiteFlags};
 use crate::stats::late_results::LatePolicy;
@@ -215,7 +216,6 @@ impl Collector {
 
     /// Takes back the counters of a thread that ends.
     pub(crate) fn detach_thread(&self, counters: &'static ThreadCounters) {
-        // In a forked child the lock may be held for ever, by a thread that was not forked.
         if let Some(mut threads) = self.threads.try_lock_for(DETACH_TIMEOUT) {
             threads.detach(counters);
         }
@@ -224,7 +224,10 @@ impl Collector {
     /// A future that began on `path` at `started` clock ticks ended on a thread that cannot record
     /// it: it is no longer in progress.
     pub(crate) fn end_unrecorded_future(&self, path: u32, started: u64) {
-        if let Some(mut threads) = self.threads.try_lock_for(DETACH_TIMEOUT) {
+        // In a forked child the lock may be held for ever.
+        if !fork::is_child()
+            && let Some(mut threads) = self.threads.try_lock_for(DETACH_TIMEOUT)
+        {
             threads.end_unrecorded_future(path, started);
         }
     }

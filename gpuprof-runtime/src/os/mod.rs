@@ -2,6 +2,8 @@
 
 pub(crate) mod atomic_file;
 pub(crate) mod fd;
+pub(crate) mod fork;
+mod thread_scheduling;
 pub(crate) mod thread_signals;
 
 use std::ffi::CStr;

@@ -4,6 +4,7 @@
 use super::api::start_from_environment;
 use crate::collector::collector;
 use crate::gpu::HasStream;
+use crate::os::fork;
 use crate::site::Site;
 use crate::span::default_stream::DefaultStream;
 
@@ -18,6 +19,11 @@ impl Site {
 #[cold]
 fn decide(site: &'static Site) -> bool {
     start_from_environment();
+    if fork::is_child() {
+        // Of a library that was loaded in the child.
+        site.disable();
+        return false;
+    }
     collector().decide(site)
 }
 
@@ -37,6 +43,9 @@ fn decide(site: &'static Site) -> bool {
 /// ```
 pub fn with_stream<S: HasStream, R>(stream: S, f: impl FnOnce() -> R) -> R {
     start_from_environment();
+    if fork::is_child() {
+        return f();
+    }
     let _default = stream.stream_ref().map(DefaultStream::set);
     f()
 }

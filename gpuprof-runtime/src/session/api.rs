@@ -10,7 +10,7 @@ use super::{checkpoint, exit, signals};
 use crate::collector::{self, collector};
 use crate::cupti;
 use crate::nvml;
-use crate::os::fd;
+use crate::os::{fd, fork};
 use crate::settings::{self, Mode, Settings};
 use crate::span::overhead;
 use gpuprof_report::profile::Profile;
@@ -18,7 +18,11 @@ use gpuprof_report::profile::Profile;
 /// Opens the window that the environment describes, unless a window was opened before.
 pub(crate) fn start_from_environment() {
     static ONCE: Once = Once::new();
+    if fork::is_child() {
+        return;
+    }
     ONCE.call_once(|| {
+        exit::register_fork_handler();
         if !collector().is_untouched() {
             return;
         }
@@ -50,6 +54,9 @@ pub(super) fn start(settings: Arc<Settings>) {
 #[must_use]
 pub fn snapshot() -> Profile {
     start_from_environment();
+    if fork::is_child() {
+        return current_profile::empty();
+    }
     current_profile::current(LOCK_LIMIT).unwrap_or_else(current_profile::empty)
 }
 
@@ -61,6 +68,9 @@ pub fn snapshot() -> Profile {
 #[must_use]
 pub fn collect() -> Profile {
     start_from_environment();
+    if fork::is_child() {
+        return current_profile::empty();
+    }
     waits::wait(waits::exit_wait(LOCK_LIMIT));
     current_profile::current(LOCK_LIMIT).unwrap_or_else(current_profile::empty)
 }
@@ -68,7 +78,9 @@ pub fn collect() -> Profile {
 /// Resets all counters. A call in progress is counted once, when it ends.
 pub fn reset() {
     start_from_environment();
-    collector().reset();
+    if !fork::is_child() {
+        collector().reset();
+    }
 }
 
 /// Ends one step of the program, such as a training step or a batch, and begins the next.
@@ -78,6 +90,9 @@ pub fn reset() {
 /// without one this does nothing. It never waits for the GPU.
 pub fn step() {
     start_from_environment();
+    if fork::is_child() {
+        return;
+    }
     if let Some(profile) = collector().step() {
         deliver(profile);
     }

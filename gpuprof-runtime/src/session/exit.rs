@@ -13,9 +13,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{checkpoint, open_windows, waits, write_outputs};
-use crate::os::fd;
+use crate::os::{fd, fork};
 use crate::settings::{Output, Settings};
 use crate::site::Entry;
+use crate::span::thread_state;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::sanitize;
 
@@ -52,10 +53,6 @@ pub(super) fn register() {
     ONCE.call_once(|| {
         OWNER.store(std::process::id(), Ordering::Relaxed);
         register_handler();
-        // If this fails for lack of memory, a forked child may find a lock held for ever.
-        // SAFETY: the handler is a plain function of the right type that lives as long as the
-        // program.
-        unsafe { libc::pthread_atfork(None, None, Some(disable_sites_after_fork)) };
     });
 }
 
@@ -82,12 +79,18 @@ fn register_handler() {
     }
 }
 
-/// Disables every site in a forked child, which reports nothing: a span could wait for ever for a
-/// lock whose holder does not exist in the child. Takes no lock itself.
-unsafe extern "C" fn disable_sites_after_fork() {
+/// Has nothing of gpuprof run in forked children, which report nothing.
+pub(super) fn register_fork_handler() {
+    fork::set_handler(stop_in_forked_child);
+}
+
+/// Takes no lock.
+unsafe extern "C" fn stop_in_forked_child() {
+    fork::set_is_child();
     for entry in inventory::iter::<Entry> {
         entry.0.disable();
     }
+    thread_state::forget_in_forked_child();
 }
 
 extern "C" fn handler() {

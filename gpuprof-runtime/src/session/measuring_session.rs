@@ -11,6 +11,7 @@ use super::open_windows;
 use super::profile_callback::deliver;
 use super::waits::LOCK_LIMIT;
 use crate::collector::collector;
+use crate::os::fork;
 use crate::settings::{Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::schedule::Schedule;
@@ -61,6 +62,9 @@ impl Session {
     #[must_use]
     pub fn finish(mut self) -> Profile {
         let profile = collect();
+        if fork::is_child() {
+            return profile;
+        }
         if let Some(cycle) = collector().close_cycle(LOCK_LIMIT) {
             deliver(cycle);
         }
@@ -69,7 +73,7 @@ impl Session {
     }
 
     fn end(&mut self) {
-        if !std::mem::replace(&mut self.finished, true) {
+        if !std::mem::replace(&mut self.finished, true) && !fork::is_child() {
             open_windows::end_session();
         }
     }
@@ -160,6 +164,9 @@ impl SessionBuilder {
         }
         // Start the environment's window first, so that it cannot start during this session.
         api::start_from_environment();
+        if fork::is_child() {
+            return Ok(Session { finished: true });
+        }
         let settings = Arc::new(self.settings);
         open_windows::begin_session(|| api::start(settings)).map_err(|_| SessionError::Open)?;
         Ok(Session { finished: false })

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::current_profile;
+use crate::os::fork;
 use gpuprof_report::profile::Profile;
 
 static DELIVERY: Mutex<Delivery> = Mutex::new(Delivery {
@@ -48,7 +49,9 @@ type Callback = Box<dyn FnMut(Profile) + Send>;
 /// gpuprof::on_profile_ready(|profile| eprintln!("{profile}"));
 /// ```
 pub fn on_profile_ready(f: impl FnMut(Profile) + Send + 'static) {
-    DELIVERY.lock().callback = Some(Box::new(f));
+    if !fork::is_child() {
+        DELIVERY.lock().callback = Some(Box::new(f));
+    }
 }
 
 /// Calls the callback outside of every lock: it may use all of gpuprof. If it runs already, the

@@ -8,7 +8,7 @@ pub(crate) mod future;
 pub(crate) mod graph_launch;
 pub(crate) mod overhead;
 mod recording;
-mod thread_state;
+pub(crate) mod thread_state;
 
 use std::marker::PhantomData;
 

@@ -12,6 +12,7 @@ use super::deferred_streams::DeferredStreams;
 use crate::collector::collector;
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::{GpuThread, StreamRef};
+use crate::os::fork;
 use crate::site::Site;
 use crate::stats::memory_limit::COUNTER_MEMORY;
 use crate::stats::path_counters::PathCounters;
@@ -162,6 +163,30 @@ impl Drop for ThreadExitGuard {
     }
 }
 
+/// Has the spans that are open on this thread do nothing when they end. To be called once, in a
+/// forked child; it takes no lock.
+pub(crate) fn forget_in_forked_child() {
+    THREAD.with(|thread| {
+        // Nothing is recorded without an owner.
+        thread.owner.set(0);
+        thread.counters.set(None);
+        thread.has_gpu.set(false);
+        let empty = |cell: &Cell<CachedNode>| cell.set(CachedNode::EMPTY);
+        thread.cache.iter().for_each(empty);
+    });
+    // What the thread holds would be returned to pools when it ends. If the state is in use, that
+    // is further up this thread's stack.
+    let forget = |guard: &ThreadExitGuard| {
+        if let Ok(mut gpu) = guard.gpu.try_borrow_mut() {
+            std::mem::forget(std::mem::replace(&mut *gpu, GpuThread::new()));
+        }
+        if let Ok(mut deferred) = guard.deferred.try_borrow_mut() {
+            std::mem::forget(std::mem::take(&mut *deferred));
+        }
+    };
+    let _ = EXIT_GUARD.try_with(forget);
+}
+
 /// Runs `f` on this thread's state.
 #[inline]
 pub(super) fn with_thread<R>(f: impl FnOnce(&ThreadState) -> R) -> R {
@@ -196,6 +221,9 @@ impl ThreadState {
     /// itself, which only broken nesting can cause.
     #[inline]
     pub(super) fn with_gpu<R>(&self, f: impl FnOnce(&mut GpuThread) -> R) -> Option<R> {
+        if fork::is_child() {
+            return None;
+        }
         let run = |guard: &ThreadExitGuard| {
             let mut gpu = guard.gpu.try_borrow_mut().ok()?;
             let mut deferred = guard.deferred.try_borrow_mut().ok()?;
@@ -282,6 +310,9 @@ impl ThreadState {
     pub(super) fn counters(&self) -> Option<&'static ThreadCounters> {
         if let Some(counters) = self.counters.get() {
             return Some(counters);
+        }
+        if fork::is_child() {
+            return None;
         }
         // Makes the guard, whose destructor detaches them.
         EXIT_GUARD.try_with(|_| ()).ok()?;

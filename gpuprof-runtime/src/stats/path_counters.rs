@@ -163,7 +163,9 @@ impl PathCounters {
 
     /// The first record of a thread or of a window. That of a call which was in progress when the
     /// window began is such a record: on one thread, a path has one call in progress at a time.
+    // Inlined, it would take registers and inlining from the calls that are not the first.
     #[cold]
+    #[inline(never)]
     fn change_first(&self, writer: WriterEpoch, add: impl FnOnce()) -> bool {
         if !self.begin_record(writer) {
             return false;

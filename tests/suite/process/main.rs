@@ -3,10 +3,17 @@
 
 mod checkpoint;
 mod exit;
+mod forked_child;
 mod signals;
+mod stopping_clock;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    support::suite::run(&[exit::MODULE, signals::MODULE, checkpoint::MODULE])
+    support::suite::run(&[
+        exit::MODULE,
+        forked_child::MODULE,
+        signals::MODULE,
+        checkpoint::MODULE,
+    ])
 }

@@ -1,16 +1,17 @@
 //! The program that the tests of `exit.rs` run, by scenario.
 
-use std::cell::Cell;
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
 use std::{io, thread};
 
 use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
 use support::Gpu;
+
+use crate::stopping_clock;
 
 /// Neither UTF-8 nor a whole line: any change of standard output by gpuprof is visible.
 pub(super) const STDOUT: &[u8] = b"first line\n\xff\0 and no newline at the end";
@@ -262,46 +263,14 @@ fn fork_and_exec() {
     assert!(child.expect("the program starts").success());
 }
 
-thread_local! {
-    /// Whether the clock stops for this thread.
-    static STOPS: Cell<bool> = const { Cell::new(false) };
-}
-
-static STOPPED: AtomicBool = AtomicBool::new(false);
-static RELEASED: AtomicBool = AtomicBool::new(false);
-
-/// A clock that blocks the threads with [`STOPS`] when they read it. A thread that makes a profile
-/// does so while it holds the window's lock.
-extern "C" fn stopping_clock() -> u64 {
-    static BEGAN: OnceLock<Instant> = OnceLock::new();
-    if STOPS.get() {
-        STOPPED.store(true, Ordering::Release);
-        while !RELEASED.load(Ordering::Acquire) {
-            thread::sleep(Duration::from_millis(1));
-        }
-    }
-    BEGAN.get_or_init(Instant::now).elapsed().as_nanos() as u64
-}
-
-/// Starts a thread that makes a profile and cannot finish before [`RELEASED`] is set.
-fn hold_the_window() {
-    thread::spawn(|| {
-        STOPS.set(true);
-        drop(gpuprof::snapshot());
-    });
-    while !STOPPED.load(Ordering::Acquire) {
-        thread::yield_now();
-    }
-}
-
 fn exit_while_a_profile_is_made(time: Duration) {
-    assert!(gpuprof::__private::drive_clock(stopping_clock));
+    stopping_clock::install();
     // On another thread, because this thread would itself wait for these locks when it ends.
     thread::spawn(work).join().expect("no panic");
-    hold_the_window();
+    stopping_clock::hold_the_window();
     thread::spawn(move || {
         thread::sleep(time);
-        RELEASED.store(true, Ordering::Release);
+        stopping_clock::release();
     });
     std::process::exit(7);
 }
@@ -312,9 +281,9 @@ fn first_in_the_child() {}
 
 /// The thread that holds the locks does not exist in the child.
 fn fork_while_a_profile_is_made() {
-    assert!(gpuprof::__private::drive_clock(stopping_clock));
+    stopping_clock::install();
     work();
-    hold_the_window();
+    stopping_clock::hold_the_window();
     // SAFETY: the child calls nothing that needs a lock but, if it were wrong, gpuprof.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -329,7 +298,7 @@ fn fork_while_a_profile_is_made() {
     let mut status = 0;
     // SAFETY: the status is writable.
     let waited = unsafe { libc::waitpid(child, &mut status, 0) };
-    RELEASED.store(true, Ordering::Release);
+    stopping_clock::release();
     assert_eq!(waited, child);
     assert!(
         libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 9,
