@@ -69,6 +69,9 @@ fn no_call_of_the_interface_hangs_in_a_forked_child() {
 
 fn program(scenario: &str) -> ExitCode {
     let sim = simcuda::install().expect("the simulated driver is built");
+    if std::env::var_os("GPUPROF_CUPTI").is_some_and(|value| value == "on") {
+        support::cupti_from_environment::install();
+    }
     stopping_clock::install();
     let gpu = Gpu::new(sim, 0);
     match scenario {

@@ -4,6 +4,7 @@
 mod checkpoint;
 mod exit;
 mod forked_child;
+mod helper_threads;
 mod signals;
 mod stopping_clock;
 
@@ -13,6 +14,7 @@ fn main() -> ExitCode {
     support::suite::run(&[
         exit::MODULE,
         forked_child::MODULE,
+        helper_threads::MODULE,
         signals::MODULE,
         checkpoint::MODULE,
     ])
