@@ -1,8 +1,9 @@
-//! Collects what a profile is made from, under the locks of threads, resolver and CUPTI, and
-//! completes what `stats::build_profile` computes from it.
+//! Copies what a profile is made from, under the locks of the window, the resolver and CUPTI, and
+//! makes the profile of the copy without these: a first call or a step does not wait for it.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::Collector;
 use super::schedule_position::SchedulePosition;
@@ -12,21 +13,41 @@ use crate::clock;
 use crate::cupti;
 use crate::gpu::Driver;
 use crate::nvml;
-use crate::settings::Sampling;
+use crate::settings::{Mode, Sampling, Settings};
 use crate::site::Entry;
 use crate::stats::build_profile;
 use crate::stats::host_totals::Totals;
 use crate::stats::profile_inputs::ProfileInputs;
 use gpuprof_report::findings;
-use gpuprof_report::profile::{CudaError, Profile};
+use gpuprof_report::profile::{CudaError, Profile, ScheduleSteps};
 
 /// The note for a program in which the CUDA driver shut down before the report was made.
 const DRIVER_ENDED: &str =
     "the CUDA driver shut down before the program ended: from then on nothing was timed on the GPU";
 
+/// What a profile is made from.
+#[derive(Debug)]
+pub(crate) struct WindowCopy {
+    pub(super) totals: WindowTotals,
+    pub(super) symbols: cupti::SymbolTable,
+    /// CUPTI's counts when the totals began; the profile reports the difference.
+    pub(super) since: cupti::CollectionCounts,
+    /// `None`: no window is open.
+    pub(super) settings: Option<Arc<Settings>>,
+    pub(super) began_at: SystemTime,
+    pub(super) schedule: Option<ScheduleSteps>,
+    pub(super) runs_cupti: bool,
+    pub(super) note: Option<&'static str>,
+}
+
 impl Collector {
     /// The profile of the open window so far. `None`: a lock could not be taken within `limit`.
     pub(crate) fn profile(&self, limit: Duration) -> Option<Profile> {
+        let copy = self.copy_window(limit)?;
+        self.build_profile(copy, limit)
+    }
+
+    fn copy_window(&self, limit: Duration) -> Option<WindowCopy> {
         let window = self.window.try_lock_for(limit)?;
         let (current, late, symbols) = self.totals(&window, limit)?;
         let mut totals = match &window.schedule {
@@ -49,7 +70,16 @@ impl Collector {
             // Calls in progress belong to no session.
             totals.counters.set_open_calls(&Totals::default());
         }
-        self.build_profile(&window, totals, &symbols, &window.cupti, limit)
+        Some(WindowCopy {
+            totals,
+            symbols,
+            since: window.cupti.clone(),
+            settings: window.settings().cloned(),
+            began_at: window.began_at,
+            schedule: (window.schedule.as_ref()).map(SchedulePosition::schedule_steps),
+            runs_cupti: window.runs_cupti(),
+            note: None,
+        })
     }
 
     fn totals(
@@ -61,7 +91,7 @@ impl Collector {
         // to the resolver, so every GPU time read here has its call in the counts read next.
         let (gpu, late_gpu) = self.gpu.stats(limit)?;
         let attributed = self.cupti.attributed(limit)?;
-        let (counters, crossed) = self.threads.try_lock_for(limit)?.in_window();
+        let (counters, crossed) = self.threads.in_window(limit)?;
         let totals = WindowTotals {
             counters,
             crossed,
@@ -76,16 +106,18 @@ impl Collector {
         Some((totals, late, attributed.symbols))
     }
 
-    /// Makes the profile of `totals`. `since` holds CUPTI's counters when those totals started; the
-    /// profile reports the difference.
-    pub(super) fn build_profile(
-        &self,
-        window: &Window,
-        totals: WindowTotals,
-        symbols: &cupti::SymbolTable,
-        since: &cupti::CollectionCounts,
-        limit: Duration,
-    ) -> Option<Profile> {
+    /// Makes the profile of a copy. `None`: a lock could not be taken within `limit`.
+    pub(crate) fn build_profile(&self, copy: WindowCopy, limit: Duration) -> Option<Profile> {
+        let WindowCopy {
+            totals,
+            symbols,
+            since,
+            settings,
+            began_at,
+            schedule,
+            runs_cupti,
+            note,
+        } = copy;
         let WindowTotals {
             counters,
             crossed: _,
@@ -93,10 +125,10 @@ impl Collector {
             cupti: tables,
             wall_ns,
         } = totals;
+        let settings = settings.as_deref();
+        let measures = settings.is_some_and(|settings| settings.mode == Mode::On);
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
-        let runs_cupti = window.runs_cupti();
         let sites = self.sites.try_lock_for(limit)?.clone();
-        let settings = window.settings();
         let entries = inventory::iter::<Entry>.into_iter().map(|entry| entry.0);
         let inputs = ProfileInputs {
             never_called: entries
@@ -108,10 +140,10 @@ impl Collector {
             sites: &sites,
             paths: &paths,
             // The first read of the clock takes milliseconds.
-            now: if window.measures() { clock::now() } else { 0 },
+            now: if measures { clock::now() } else { 0 },
             totals: counters,
             gpu,
-            cupti: runs_cupti.then(|| cupti::activity_by_site(&tables, symbols, &paths)),
+            cupti: runs_cupti.then(|| cupti::activity_by_site(&tables, &symbols, &paths)),
             replayed: match runs_cupti {
                 true => cupti::replayed_paths(&tables),
                 false => Vec::new(),
@@ -119,11 +151,8 @@ impl Collector {
         };
         let mut profile = build_profile::profile(&inputs);
         profile.wall_ns = wall_ns;
-        profile.started_at = humantime::format_rfc3339_millis(window.began_at).to_string();
-        profile.schedule = window
-            .schedule
-            .as_ref()
-            .map(SchedulePosition::schedule_steps);
+        profile.started_at = humantime::format_rfc3339_millis(began_at).to_string();
+        profile.schedule = schedule;
         let diagnostics = &mut profile.diagnostics;
         diagnostics.sampling = settings.map_or(Sampling::EveryCall, |_| self.gpu.sampling());
         diagnostics.overhead_ns = clock::ns(inputs.totals.overhead_ticks);
@@ -131,15 +160,16 @@ impl Collector {
         diagnostics.stalled_ns = clock::ns(inputs.totals.stalled_ticks);
         diagnostics.dropped += self.calls_after_thread_exit.load(Relaxed);
         self.add_gpu_diagnostics(&mut profile, limit);
-        if settings.is_some_and(|settings| settings.cupti) && window.measures() {
+        if settings.is_some_and(|settings| settings.cupti) && measures {
             profile.diagnostics.notes.extend(cupti::notes());
             profile.diagnostics.notes.extend(self.cupti.note());
-            profile.cupti = cupti::counts().map(|counts| counts.since(since));
-            cupti::write_to_profile(&mut profile, &tables, symbols);
+            profile.cupti = cupti::counts().map(|counts| counts.since(&since));
+            cupti::write_to_profile(&mut profile, &tables, &symbols);
         }
         if profile.cupti.is_some() {
             profile.throttled = nvml::throttled(limit);
         }
+        profile.diagnostics.notes.extend(note.map(str::to_owned));
         profile.findings = findings::findings(&profile);
         Some(profile)
     }

@@ -1,5 +1,5 @@
-//! What `gpuprof::step()` does: advances the schedule by one step, and when a cycle has ended,
-//! returns the cycle's profile and adds its totals to the sum of all cycles.
+//! What `gpuprof::step()` does: advances the schedule by one step, and when a cycle has ended, hands
+//! over a copy of its totals and adds them to the sum of all cycles.
 //!
 //! Nothing here waits for the GPU. The times of a cycle's last calls arrive while the program goes
 //! on, so a cycle is closed at the first step at which they are all there, at the latest when the
@@ -8,11 +8,11 @@
 use std::time::Duration;
 
 use super::Collector;
+use super::collect_profile::WindowCopy;
 use super::window::Window;
 use crate::clock;
 use crate::cupti;
 use crate::stats::late_results::LatePolicy;
-use gpuprof_report::profile::Profile;
 use gpuprof_report::schedule::Phase;
 
 /// How long a step waits for a lock. Locks are held for milliseconds at most.
@@ -27,15 +27,20 @@ const NOT_READ: &str = "CUPTI's records were not all read within 100 ms of the c
      kernels of it may be missing here, and count in the sum of all cycles";
 
 impl Collector {
-    /// Advances by one step. Returns the profile of a cycle once it is complete.
-    pub(crate) fn step(&self) -> Option<Profile> {
+    /// Advances by one step. Once a cycle is complete, `hand_over` gets what its profile is made
+    /// from, in the order of cycles. It must not take long, because the window is locked.
+    pub(crate) fn step(&self, hand_over: impl FnOnce(WindowCopy)) {
         let mut window = self.window.lock();
         let measures = window.began.is_some();
-        let schedule = window.schedule.as_mut()?;
+        let Some(schedule) = window.schedule.as_mut() else {
+            return;
+        };
         let (before, after) = schedule.advance(measures);
         let is_ready = after.phase != Phase::Wait || self.gpu.is_settled();
         let closes = schedule.ended().is_some() && is_ready;
-        let closed = closes.then(|| self.close(&mut window)).flatten();
+        if let Some(cycle) = closes.then(|| self.close(&mut window)).flatten() {
+            hand_over(cycle);
+        }
         if after != before {
             let begins = after.phase != Phase::Wait;
             // Discards the calls of warm-up steps, except those that began before them. The calls
@@ -56,26 +61,33 @@ impl Collector {
             }
             self.apply_flags(&window);
         }
-        closed
     }
 
-    /// Closes the open cycle and returns its profile, if it has measured anything.
-    pub(crate) fn close_cycle(&self, limit: Duration) -> Option<Profile> {
-        let mut window = self.window.try_lock_for(limit)?;
+    /// Closes the open cycle. If it has measured anything, `hand_over` gets what its profile is made
+    /// from, as in [`step`](Self::step).
+    pub(crate) fn close_cycle(&self, limit: Duration, hand_over: impl FnOnce(WindowCopy)) {
+        let Some(mut window) = self.window.try_lock_for(limit) else {
+            return;
+        };
         let measures = window.began.is_some();
-        let schedule = window.schedule.as_mut()?;
+        let Some(schedule) = window.schedule.as_mut() else {
+            return;
+        };
         if !measures || !schedule.counts() {
-            return None;
+            return;
         }
         if schedule.ended().is_none() {
             schedule.set_ended(clock::now());
         }
-        let cycle = self.close(&mut window)?;
         // A cycle without a single call or replay gives no profile.
-        (cycle.diagnostics.calls + cycle.diagnostics.replays > 0).then_some(cycle)
+        if let Some(cycle) = self.close(&mut window)
+            && cycle.totals.counters.has_calls()
+        {
+            hand_over(cycle);
+        }
     }
 
-    fn close(&self, window: &mut Window) -> Option<Profile> {
+    fn close(&self, window: &mut Window) -> Option<WindowCopy> {
         let is_read = cupti::drain(READ_TIMEOUT);
         let (totals, late) = self.next_window(window, LatePolicy::KeepCurrent);
         let schedule = window.schedule.as_mut()?;
@@ -87,12 +99,15 @@ impl Collector {
             // The merged totals end at `ended`; the wall time of the next window starts there.
             window.began = Some(ended);
         }
-        let symbols = self.cupti.symbols(LOCK_TIMEOUT)?;
-        let mut profile = self.build_profile(window, totals, &symbols, &since, LOCK_TIMEOUT)?;
-        profile.schedule = Some(cycle);
-        if !is_read {
-            profile.diagnostics.notes.push(NOT_READ.to_owned());
-        }
-        Some(profile)
+        Some(WindowCopy {
+            totals,
+            symbols: self.cupti.symbols(LOCK_TIMEOUT)?,
+            since,
+            settings: window.settings().cloned(),
+            began_at: window.began_at,
+            schedule: Some(cycle),
+            runs_cupti: window.runs_cupti(),
+            note: (!is_read).then_some(NOT_READ),
+        })
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A span comes here only when it meets something for the first time.
 
-mod collect_profile;
+pub(crate) mod collect_profile;
 mod cycles;
 mod first_stream;
 mod schedule_position;
@@ -38,7 +38,7 @@ use crate::stats::window_epoch;
 static FLAGS: AtomicU8 = AtomicU8::new(0);
 
 /// How long a thread that ends waits for the lock to return its counters. The lock is held for
-/// milliseconds.
+/// microseconds.
 const DETACH_TIMEOUT: Duration = Duration::from_secs(5);
 
 static COLLECTOR: LazyLock<Collector> = LazyLock::new(Collector::new);
@@ -58,8 +58,11 @@ pub(crate) fn collector() -> &'static Collector {
 pub(crate) struct Collector {
     sites: Mutex<Vec<&'static Site>>,
     pub(crate) paths: Mutex<CallPaths>,
-    threads: Mutex<Threads>,
+    threads: Threads,
     window: Mutex<Window>,
+    /// The settings of the open window, in a lock of their own: a first call must not wait for a
+    /// thread that copies counters under the window's lock.
+    applied: Mutex<Option<Arc<Settings>>>,
     pub(crate) gpu: Timing,
     pub(crate) cupti: cupti::Attribution,
     /// Calls on threads that had already detached from their counters.
@@ -71,8 +74,9 @@ impl Collector {
         Self {
             sites: Mutex::new(Vec::new()),
             paths: Mutex::new(CallPaths::new()),
-            threads: Mutex::new(Threads::default()),
+            threads: Threads::default(),
             window: Mutex::new(Window::new()),
+            applied: Mutex::new(None),
             gpu: Timing::new(),
             cupti: cupti::Attribution::new(),
             calls_after_thread_exit: AtomicU64::new(0),
@@ -99,6 +103,9 @@ impl Collector {
     pub(crate) fn stop(&self) {
         let mut window = self.window.lock();
         window.state = WindowState::Closed;
+        window.began = None;
+        window.schedule = None;
+        self.next_window(&window, LatePolicy::Discard);
         self.apply_flags(&window);
     }
 
@@ -114,10 +121,13 @@ impl Collector {
 
     /// Has every site decide again what its spans do.
     fn apply_flags(&self, window: &Window) {
+        let mut applied = self.applied.lock();
+        *applied = window.settings().cloned();
         FLAGS.store(window.flags().bits(), Relaxed);
         for entry in inventory::iter::<Entry> {
             entry.0.reconsider();
         }
+        drop(applied);
         self.change_cupti_window(window);
     }
 
@@ -148,7 +158,7 @@ impl Collector {
         // Before the epoch moves: a call that ends in between counts in the new window, and only
         // its sample is late, which shows as untimed. In the other order it would have a GPU time
         // and no call.
-        let (counters, crossed) = self.threads.lock().next_window();
+        let (counters, crossed) = self.threads.next_window();
         // Before the epoch moves: until then, no call of the new window is recorded.
         window_epoch::set_began(match window.measures() {
             true => clock::now(),
@@ -183,11 +193,11 @@ impl Collector {
 
     /// Decides whether the spans of `site` do anything, and stores the answer in it.
     pub(crate) fn decide(&self, site: &'static Site) -> bool {
-        // Held until the answer is stored: a window that opens meanwhile would find the answer of
-        // the one before.
-        let window = self.window.lock();
+        // Held until the answer is stored, which must not be stored after a site is asked to decide
+        // anew.
+        let applied = self.applied.lock();
         let measures = |settings: &Arc<Settings>| settings.measures(site.name());
-        if window.settings().is_some_and(measures) {
+        if applied.as_ref().is_some_and(measures) {
             self.register_site(site);
             site.set_flags(SiteFlags::from_bits(FLAGS.load(Relaxed)))
         } else {
@@ -211,24 +221,21 @@ impl Collector {
 
     /// Counters for a thread that begins, and the thread's number: 1 or more.
     pub(crate) fn attach_thread(&self) -> (&'static ThreadCounters, u32) {
-        self.threads.lock().attach()
+        self.threads.attach()
     }
 
     /// Takes back the counters of a thread that ends.
     pub(crate) fn detach_thread(&self, counters: &'static ThreadCounters) {
-        if let Some(mut threads) = self.threads.try_lock_for(DETACH_TIMEOUT) {
-            threads.detach(counters);
-        }
+        self.threads.detach(counters, DETACH_TIMEOUT);
     }
 
     /// A future that began on `path` at `started` clock ticks ended on a thread that cannot record
     /// it: it is no longer in progress.
     pub(crate) fn end_unrecorded_future(&self, path: u32, started: u64) {
         // In a forked child the lock may be held for ever.
-        if !fork::is_child()
-            && let Some(mut threads) = self.threads.try_lock_for(DETACH_TIMEOUT)
-        {
-            threads.end_unrecorded_future(path, started);
+        if !fork::is_child() {
+            self.threads
+                .end_unrecorded_future(path, started, DETACH_TIMEOUT);
         }
     }
 

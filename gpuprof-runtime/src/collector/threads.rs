@@ -1,5 +1,8 @@
 //! The counters of all threads.
 
+use std::time::Duration;
+
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::stats::host_totals::Totals;
@@ -9,6 +12,15 @@ use crate::stats::thread_counters::ThreadCounters;
 /// The counters of every thread that has called a profiled function, reused when a thread ends.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
+    /// Held for moments: a thread's first call needs it.
+    known: Mutex<KnownThreads>,
+    /// The totals when the current window began. Held while counters are read, by steps, resets and
+    /// profiles alone.
+    base: Mutex<Totals>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct KnownThreads {
     all: Vec<&'static ThreadCounters>,
     /// Counters whose thread has ended. The next threads to begin continue them.
     free: Vec<&'static ThreadCounters>,
@@ -16,32 +28,63 @@ pub(super) struct Threads {
     attached: u32,
     /// Futures that ended and could not be recorded, by path.
     ended_unrecorded: FxHashMap<u32, OpenCalls>,
-    /// The totals when the current window began.
-    base: Totals,
 }
 
 impl Threads {
     /// Counters for a thread that begins, and the thread's number.
-    pub(super) fn attach(&mut self) -> (&'static ThreadCounters, u32) {
+    pub(super) fn attach(&self) -> (&'static ThreadCounters, u32) {
+        let mut known = self.known.lock();
         // 0 stands for no thread, also after four thousand million of them.
-        self.attached = self.attached.wrapping_add(1).max(1);
-        let counters = self.free.pop().unwrap_or_else(|| {
+        known.attached = known.attached.wrapping_add(1).max(1);
+        let counters = known.free.pop().unwrap_or_else(|| {
             let counters: &'static ThreadCounters = Box::leak(Box::default());
-            self.all.push(counters);
+            known.all.push(counters);
             counters
         });
-        (counters, self.attached)
+        (counters, known.attached)
     }
 
-    pub(super) fn detach(&mut self, counters: &'static ThreadCounters) {
-        self.free.push(counters);
+    /// Takes back the counters of a thread that ends, unless the lock is not free within `limit`.
+    pub(super) fn detach(&self, counters: &'static ThreadCounters, limit: Duration) {
+        if let Some(mut known) = self.known.try_lock_for(limit) {
+            known.free.push(counters);
+        }
     }
 
     /// A future that began on `path` at `started` ended on a thread that cannot record it.
-    pub(super) fn end_unrecorded_future(&mut self, path: u32, started: u64) {
-        self.ended_unrecorded.entry(path).or_default().end(started);
+    pub(super) fn end_unrecorded_future(&self, path: u32, started: u64, limit: Duration) {
+        if let Some(mut known) = self.known.try_lock_for(limit) {
+            known.ended_unrecorded.entry(path).or_default().end(started);
+        }
     }
 
+    /// The totals of the current window, with the part of them that calls made which began before
+    /// the window. `None`: a lock was not free within `limit`.
+    pub(super) fn in_window(&self, limit: Duration) -> Option<(Totals, Totals)> {
+        let base = self.base.try_lock_for(limit)?;
+        let known = self.known.try_lock_for(limit)?.clone();
+        // Before the totals, so that no call is only in this part of them.
+        let crossed = known.crossed(false);
+        let mut totals = known.totals();
+        totals.subtract(&base);
+        Some((totals, crossed))
+    }
+
+    /// Begins the next window and returns the totals of the one that ends, with the part of them
+    /// that calls made which began before it.
+    pub(super) fn next_window(&self) -> (Totals, Totals) {
+        let mut base = self.base.lock();
+        let known = self.known.lock().clone();
+        let crossed = known.crossed(true);
+        let totals = known.totals();
+        let mut in_window = totals.clone();
+        in_window.subtract(&base);
+        *base = totals;
+        (in_window, crossed)
+    }
+}
+
+impl KnownThreads {
     fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         self.all
@@ -60,26 +103,5 @@ impl Threads {
         let each = self.all.iter();
         each.for_each(|counters| counters.add_crossed_to(takes, &mut crossed));
         crossed
-    }
-
-    /// The totals of the current window, with the part of them that calls made which began before
-    /// the window.
-    pub(super) fn in_window(&self) -> (Totals, Totals) {
-        // Before the totals, so that no call is only in this part of them.
-        let crossed = self.crossed(false);
-        let mut totals = self.totals();
-        totals.subtract(&self.base);
-        (totals, crossed)
-    }
-
-    /// Begins the next window and returns the totals of the one that ends, with the part of them
-    /// that calls made which began before it.
-    pub(super) fn next_window(&mut self) -> (Totals, Totals) {
-        let crossed = self.crossed(true);
-        let totals = self.totals();
-        let mut in_window = totals.clone();
-        in_window.subtract(&self.base);
-        self.base = totals;
-        (in_window, crossed)
     }
 }

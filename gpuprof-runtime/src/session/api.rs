@@ -4,7 +4,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use super::current_profile;
-use super::profile_callback::deliver;
+use super::profile_callback;
 use super::waits::{self, LOCK_LIMIT};
 use super::{checkpoint, exit, signals};
 use crate::collector::{self, collector};
@@ -93,9 +93,8 @@ pub fn step() {
     if fork::is_child() {
         return;
     }
-    if let Some(profile) = collector().step() {
-        deliver(profile);
-    }
+    collector().step(profile_callback::queue);
+    profile_callback::deliver();
 }
 
 /// Called periodically on the thread that reads CUPTI's records; polls GPU clocks through NVML.

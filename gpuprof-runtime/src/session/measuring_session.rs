@@ -8,9 +8,6 @@ use regex_lite::Regex;
 
 use super::api::{self, collect, snapshot};
 use super::open_windows;
-use super::profile_callback::deliver;
-use super::waits::LOCK_LIMIT;
-use crate::collector::collector;
 use crate::os::fork;
 use crate::settings::{Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::Profile;
@@ -22,7 +19,8 @@ use gpuprof_report::settings::{SessionError, Sort};
 /// It counts from zero, and nothing else is measured while it is open. After
 /// [`finish`](Self::finish), annotated functions cost next to nothing until the next session
 /// begins. Dropping a session without `finish` stops measuring too: it does not wait for the GPU,
-/// and nothing is reported. A session still open at process exit is reported then. Data measured
+/// and nothing is reported except the open cycle of a schedule, to
+/// [`on_profile_ready`](crate::on_profile_ready). A session still open at process exit is reported then. Data measured
 /// under the environment settings before the first session is reported too.
 ///
 /// ```
@@ -62,12 +60,6 @@ impl Session {
     #[must_use]
     pub fn finish(mut self) -> Profile {
         let profile = collect();
-        if fork::is_child() {
-            return profile;
-        }
-        if let Some(cycle) = collector().close_cycle(LOCK_LIMIT) {
-            deliver(cycle);
-        }
         self.end();
         profile
     }

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::current_profile;
+use super::waits::LOCK_LIMIT;
+use crate::collector::collect_profile::WindowCopy;
+use crate::collector::collector;
 use crate::os::fork;
 use gpuprof_report::profile::Profile;
 
@@ -24,8 +27,8 @@ thread_local! {
 struct Delivery {
     /// `None` also while it runs.
     callback: Option<Callback>,
-    /// The profiles that it has not been called with yet.
-    queue: VecDeque<Profile>,
+    /// What the profiles are made from that it has not been called with yet.
+    queue: VecDeque<WindowCopy>,
     is_running: bool,
 }
 
@@ -54,22 +57,23 @@ pub fn on_profile_ready(f: impl FnMut(Profile) + Send + 'static) {
     }
 }
 
+/// Has [`deliver`] make a cycle's profile and call the callback with it, if there is one.
+pub(super) fn queue(cycle: WindowCopy) {
+    let mut delivery = DELIVERY.lock();
+    if !RUNS_HERE.get() && (delivery.callback.is_some() || delivery.is_running) {
+        delivery.queue.push_back(cycle);
+    }
+}
+
 /// Calls the callback outside of every lock: it may use all of gpuprof. If it runs already, the
-/// thread that runs it calls it with this profile next.
-pub(super) fn deliver(mut profile: Profile) {
-    if RUNS_HERE.get() {
-        return;
-    }
-    current_profile::complete(&mut profile);
-    {
-        let mut delivery = DELIVERY.lock();
-        if delivery.callback.is_none() && !delivery.is_running {
-            return;
+/// thread that runs it calls it with the queued profiles next.
+pub(super) fn deliver() {
+    while let Some((mut running, cycle)) = CallbackInFlight::next() {
+        let profile = collector().build_profile(cycle, LOCK_LIMIT);
+        if let Some(mut profile) = profile {
+            current_profile::complete(&mut profile);
+            (running.callback)(profile);
         }
-        delivery.queue.push_back(profile);
-    }
-    while let Some((mut running, profile)) = CallbackInFlight::next() {
-        (running.callback)(profile);
     }
 }
 
@@ -88,21 +92,20 @@ struct CallbackInFlight {
 }
 
 impl CallbackInFlight {
-    /// The callback and the profile to call it with. `None` if no profile is queued, or if it runs
-    /// already.
-    fn next() -> Option<(Self, Profile)> {
+    /// The callback and the cycle to call it with. `None` if none is queued, or if it runs already.
+    fn next() -> Option<(Self, WindowCopy)> {
         let mut delivery = DELIVERY.lock();
         if delivery.is_running {
             return None;
         }
         let callback = delivery.callback.take()?;
-        let Some(profile) = delivery.queue.pop_front() else {
+        let Some(cycle) = delivery.queue.pop_front() else {
             delivery.callback = Some(callback);
             return None;
         };
         delivery.is_running = true;
         RUNS_HERE.set(true);
-        Some((Self { callback }, profile))
+        Some((Self { callback }, cycle))
     }
 }
 

@@ -100,18 +100,25 @@ impl ThreadCounters {
     /// Adds the calls that ended in this window and began in an earlier one to `totals`, and with
     /// `takes` forgets them.
     pub(crate) fn add_crossed_to(&self, takes: bool, totals: &mut Totals) {
-        for (&site, counters) in self.sites.lock().iter() {
+        for (site, counters) in self.copied_sites() {
             counters.add_crossed_to(site, takes, totals);
         }
+    }
+
+    fn copied_sites(&self) -> Vec<(u32, &'static SiteCounters)> {
+        let sites = self.sites.lock();
+        sites.iter().map(|(&site, &one)| (site, one)).collect()
     }
 
     /// Adds everything counted so far to `totals`.
     pub(crate) fn add_to(&self, totals: &mut Totals) {
         let epoch = window_epoch::current();
-        for node in self.nodes.lock().iter() {
+        // Read from a copy: the thread's next first call of a function needs these locks.
+        let nodes = self.nodes.lock().clone();
+        for node in nodes {
             totals.add_node(node.path, &node.read(epoch));
         }
-        for (&site, counters) in self.sites.lock().iter() {
+        for (site, counters) in self.copied_sites() {
             counters.cpu.add_to(totals.cpu.entry(site).or_default());
             if let Some(wall) = &counters.wall {
                 wall.add_to(totals.wall.entry(site).or_default());

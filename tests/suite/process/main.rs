@@ -5,6 +5,7 @@ mod checkpoint;
 mod exit;
 mod forked_child;
 mod helper_threads;
+mod locks;
 mod signals;
 mod stopping_clock;
 
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
         exit::MODULE,
         forked_child::MODULE,
         helper_threads::MODULE,
+        locks::MODULE,
         signals::MODULE,
         checkpoint::MODULE,
     ])

@@ -7,18 +7,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 thread_local! {
-    /// Whether the clock stops for this thread.
-    static STOPS: Cell<bool> = const { Cell::new(false) };
+    /// Reads of the clock after which it stops for this thread. `None`: it does not stop.
+    static READS_LEFT: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
 static STOPPED: AtomicBool = AtomicBool::new(false);
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
-/// Blocks the threads with [`STOPS`] when they read it. A thread that makes a profile does so while
-/// it holds the window's lock.
+/// Blocks the threads with [`READS_LEFT`]. A thread that makes a profile reads the clock first while
+/// it holds the window's lock, and again when it makes the profile of what it has copied.
 extern "C" fn stopping_clock() -> u64 {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
-    if STOPS.get() {
+    let left = READS_LEFT.get();
+    READS_LEFT.set(left.map(|left| left.saturating_sub(1)));
+    if left == Some(0) {
         STOPPED.store(true, Ordering::Release);
         while !RELEASED.load(Ordering::Acquire) {
             thread::sleep(Duration::from_millis(1));
@@ -32,10 +34,19 @@ pub(crate) fn install() {
     assert!(gpuprof::__private::drive_clock(stopping_clock));
 }
 
-/// Starts a thread that makes a profile and cannot finish before [`release`].
+/// Starts a thread that makes a profile and copies counters until [`release`].
 pub(crate) fn hold_the_window() {
-    thread::spawn(|| {
-        STOPS.set(true);
+    make_a_profile(0);
+}
+
+/// Starts a thread that makes a profile of what it has copied until [`release`].
+pub(crate) fn hold_a_profile() {
+    make_a_profile(1);
+}
+
+fn make_a_profile(reads: u32) {
+    thread::spawn(move || {
+        READS_LEFT.set(Some(reads));
         drop(gpuprof::snapshot());
     });
     while !STOPPED.load(Ordering::Acquire) {
