@@ -185,6 +185,14 @@ mod with_nvtx {
         /// Closes the range. To be called once.
         #[inline]
         pub(crate) fn close(&self) {
+            if !self.is_none() {
+                self.close_open();
+            }
+        }
+
+        // Not inlined: without a tool no range is open.
+        #[inline(never)]
+        fn close_open(&self) {
             match self {
                 Self::None => {}
                 _ if fork::is_child() => {}

@@ -192,7 +192,8 @@ impl ActiveSpan {
 }
 
 impl CallTimer {
-    #[inline]
+    // Inlined, it would be too much for `with_thread` to be.
+    #[inline(never)]
     fn close(&self, thread: &ThreadState) {
         let ended = clock::now();
         let cpu_ns = clock::ns_between(self.started, ended);
