@@ -99,7 +99,8 @@ impl PathCounters {
     /// Returns whether it was recorded: a thread that has detached from its counters may not.
     #[inline]
     pub(crate) fn record_time(&self, cpu_ns: u64, nested_ns: u64, writer: WriterEpoch) -> bool {
-        self.change(writer, || {
+        // By value, so that nothing is stored in memory for `change_first`.
+        self.change(writer, move || {
             self.add_time(cpu_ns, nested_ns);
             self.current.store(NO_CALL, Relaxed);
         })

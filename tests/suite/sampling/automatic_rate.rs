@@ -9,7 +9,7 @@ use fastrand::Rng;
 use gpuprof::{Profile, Sampling, Session, gpu_profile};
 use support::suite::Module;
 use support::tests;
-use support::{World, cpu_times, function, gpu, gpu_times, until, world};
+use support::{World, assert_consistent, cpu_times, function, gpu, gpu_times, until, world};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -235,14 +235,13 @@ fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
 
 fn inside_a_sampled_call_no_more_are_left_out_than_have_to_be() {
     let w = with_event_overhead();
-    // Both functions have reached their rates before this session: one in 20 steps of 300 µs, one
-    // in 300 parts of 20 µs.
+    // Both functions reach their rates before the reset: one in 20 steps of 300 µs, one in 300 parts
+    // of 20 µs.
     let parts = [20_000; 5];
     let call = |_| step(&w, &w.gpu.stream, 200_000, &parts);
-    let before = session();
-    make(&w, &before, 8_000, call);
-    w.finish(before);
     let session = session();
+    make(&w, &session, 8_000, call);
+    gpuprof::reset();
     let calls = 12_000;
     make(&w, &session, calls, call);
     let profile = w.finish(session);
@@ -272,6 +271,8 @@ const WANTED: u32 = 180;
 fn the_intervals_hold_what_they_say_while_rates_change() {
     let w = with_event_overhead();
     let mut covered = [0; 3];
+    // A session begins with rates of its own, a reset goes on with those before it.
+    let session = session();
     for run in 0..RUNS {
         let mut random = Rng::with_seed(run);
         let mut left_of_burst = 0;
@@ -289,7 +290,7 @@ fn the_intervals_hold_what_they_say_while_rates_change() {
             })
             .collect();
         w.cpu(10_000);
-        let session = session();
+        gpuprof::reset();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 fastrand::seed(run);
@@ -300,7 +301,9 @@ fn the_intervals_hold_what_they_say_while_rates_change() {
                 });
             });
         });
-        let profile = w.finish(session);
+        settle(&w, &session);
+        let profile = gpuprof::collect();
+        assert_consistent(&profile);
         let alone: u64 = calls.iter().map(|(ns, _)| ns).sum();
         let inside: u64 = calls.iter().flat_map(|(_, inside)| inside).sum();
         let truths = [("varies", alone), ("outer", inside), ("inner", inside)];
