@@ -48,8 +48,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 objects! {
     Profile {
-        schema, program, pid, host, rank, started_at, wall_ns, at_exit, schedule, devices, functions, tree,
-        cupti, kernels, copies, api, throttled, findings, commands, diagnostics,
+        schema, program, pid, host, rank, started_at, wall_ns, at_exit, schedule, devices,
+        functions, tree, cupti, kernels, copies, api, throttled, findings, commands, diagnostics,
     }
 
     ScheduleSteps {
@@ -67,7 +67,8 @@ objects! {
     }
 
     Function {
-        name, module, file, line, calls, open_calls: unless_default, open_ns: unless_default, replays, threads, cpu, wall, gpu, gpu_by_device,
+        name, module, file, line, calls, open_calls: unless_default, open_ns: unless_default,
+        replays, threads, cpu, wall, gpu, gpu_by_device,
         gpu_nested_ns, gpu_overlaps, gpu_nested_partial, gpu_nested_estimated, captured_calls,
         graph_calls, untimed_calls, untimed, bytes, flops, items, has_stream, cpu_only, is_async,
         activity: flatten_unless_default,

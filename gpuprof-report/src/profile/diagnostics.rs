@@ -104,7 +104,8 @@ pub struct UntimedReasons {
     /// stream).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub stream_unsafe: u64,
-    /// The call began before a reset and ended after it, so its GPU time belongs to neither window.
+    /// The call began before a reset, or in an earlier cycle of a schedule, and ended after it: its
+    /// GPU time belongs to neither window.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub crossed_reset: u64,
 }

@@ -26,8 +26,8 @@ pub struct Function {
     /// Calls that ended on the CPU. Includes calls captured into a graph, but no replays.
     pub calls: u64,
     /// Calls in progress when the profile was taken, futures that are between two polls included.
-    /// `calls` counts them once they have ended. Of spans that end out of order some are missing. JSON omits
-    /// this and the next field if no call is in progress.
+    /// `calls` counts them once they have ended. Of spans that end out of order some are missing.
+    /// JSON omits this and the next field if no call is in progress.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub open_calls: u64,
     /// Time since these calls began, of async functions since their first poll, ns. Like

@@ -170,7 +170,7 @@ fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
         (unavailable, "while the driver offered no timing"),
         (unfinished, "not finished on the GPU"),
         (stream_unsafe, "whose stream could not be kept to the end"),
-        (crossed_reset, "across a reset"),
+        (crossed_reset, "across a reset or a cycle's end"),
     ];
     let occurred = reasons.into_iter().filter(|(calls, _)| *calls > 0);
     occurred

@@ -1,5 +1,5 @@
-//! What `gpuprof::step()` does: advances the schedule by one step, and when a cycle has ended, hands
-//! over a copy of its totals and adds them to the sum of all cycles.
+//! What `gpuprof::step()` does: advances the schedule by one step, and when a cycle has ended,
+//! hands over a copy of its totals and adds them to the sum of all cycles.
 //!
 //! Nothing here waits for the GPU. The times of a cycle's last calls arrive while the program goes
 //! on, so a cycle is closed at the first step at which they are all there, at the latest when the
@@ -63,8 +63,8 @@ impl Collector {
         }
     }
 
-    /// Closes the open cycle. If it has measured anything, `hand_over` gets what its profile is made
-    /// from, as in [`step`](Self::step).
+    /// Closes the open cycle. If it has measured anything, `hand_over` gets what its profile is
+    /// made from, as in [`step`](Self::step).
     pub(crate) fn close_cycle(&self, limit: Duration, hand_over: impl FnOnce(WindowCopy)) {
         let Some(mut window) = self.window.try_lock_for(limit) else {
             return;

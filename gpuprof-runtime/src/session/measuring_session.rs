@@ -18,10 +18,10 @@ use gpuprof_report::settings::{SessionError, Sort};
 ///
 /// It counts from zero, and nothing else is measured while it is open. After
 /// [`finish`](Self::finish), annotated functions cost next to nothing until the next session
-/// begins. Dropping a session without `finish` stops measuring too: it does not wait for the GPU,
-/// and nothing is reported except the open cycle of a schedule, to
-/// [`on_profile_ready`](crate::on_profile_ready). A session still open at process exit is reported then. Data measured
-/// under the environment settings before the first session is reported too.
+/// begins. Dropping a session without `finish` stops measuring too: it does not wait for the
+/// GPU, and nothing is reported except the open cycle of a schedule, to
+/// [`on_profile_ready`](crate::on_profile_ready). A session still open at process exit is reported
+/// then. Data measured under the environment settings before the first session is reported too.
 ///
 /// ```
 /// # use gpuprof_runtime as gpuprof;

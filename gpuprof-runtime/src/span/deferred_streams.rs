@@ -1,6 +1,6 @@
 //! Default streams that were set while nothing was measured, the innermost last. A program that is
-//! not measured makes no driver call for them: they are set when the thread's first GPU span begins,
-//! which is inside of them.
+//! not measured makes no driver call for them: they are set when the thread's first GPU span
+//! begins, which is inside of them.
 
 use crate::collector::{self, collector};
 use crate::gpu::frame_stack::FrameToken;

@@ -53,6 +53,44 @@ fn a_reader_sees_all_fields_of_one_moment() {
 }
 
 #[test]
+fn a_reader_sees_count_and_sum_of_calls_in_progress_of_one_moment() {
+    in_every_order(|| {
+        let node = Arc::new(PathCounters::new(1, SiteCounters::leaked(true)));
+        node.begin_async(100);
+        let reader = thread::spawn({
+            let node = Arc::clone(&node);
+            move || {
+                let Some(data) = node.try_read(1) else { return };
+                let open = data.open;
+                assert!((1..=2).contains(&open.count()));
+                assert_eq!(open.ticks(1_000), 900 * open.count());
+            }
+        });
+        node.begin_async(100);
+        reader.join().unwrap();
+        assert_eq!(node.try_read(1).unwrap().open.ticks(1_000), 1_800);
+    });
+}
+
+#[test]
+fn a_call_that_ends_is_either_in_progress_or_counted() {
+    in_every_order(|| {
+        let node = node();
+        record(&node, 1);
+        node.begin(100);
+        let reader = thread::spawn({
+            let node = Arc::clone(&node);
+            move || {
+                let Some(data) = node.try_read(1) else { return };
+                assert_eq!(data.cpu.calls + data.open.count(), 2);
+            }
+        });
+        record(&node, 1);
+        reader.join().unwrap();
+    });
+}
+
+#[test]
 fn the_next_thread_continues_the_counters_of_one_that_ended() {
     in_every_order(|| {
         let node = node();

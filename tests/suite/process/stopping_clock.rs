@@ -14,8 +14,8 @@ thread_local! {
 static STOPPED: AtomicBool = AtomicBool::new(false);
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
-/// Blocks the threads with [`READS_LEFT`]. A thread that makes a profile reads the clock first while
-/// it holds the window's lock, and again when it makes the profile of what it has copied.
+/// Blocks the threads with [`READS_LEFT`]. A thread that makes a profile reads the clock first
+/// while it holds the window's lock, and again when it makes the profile of what it has copied.
 extern "C" fn stopping_clock() -> u64 {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
     let left = READS_LEFT.get();

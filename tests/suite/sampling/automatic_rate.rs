@@ -235,8 +235,8 @@ fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
 
 fn inside_a_sampled_call_no_more_are_left_out_than_have_to_be() {
     let w = with_event_overhead();
-    // Both functions reach their rates before the reset: one in 20 steps of 300 µs, one in 300 parts
-    // of 20 µs.
+    // Both functions reach their rates before the reset: one in 20 steps of 300 µs, one in 300
+    // parts of 20 µs.
     let parts = [20_000; 5];
     let call = |_| step(&w, &w.gpu.stream, 200_000, &parts);
     let session = session();

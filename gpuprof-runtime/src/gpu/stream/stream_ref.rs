@@ -72,8 +72,8 @@ impl StreamRef<'_> {
         self
     }
 
-    /// The same stream without a borrow. A stream that is borrowed without its `Arc` must last until
-    /// the result is no longer used.
+    /// The same stream without a borrow. A stream that is borrowed without its `Arc` must last
+    /// until the result is no longer used.
     pub(crate) fn detached(&self) -> StreamRef<'static> {
         StreamRef(match &self.0 {
             Source::Owned(stream) => Source::Owned(Arc::clone(stream)),
