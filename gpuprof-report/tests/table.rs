@@ -7,7 +7,7 @@ mod profiles;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::table::{Sort, TableOptions, functions, tree};
 use profiles::{
-    convolution, digits, graphs, partly_timed, quickstart, server, training, trouble, without_gpu,
+    convolution, digits, graphs, partly_timed, quickstart, training, trouble, without_gpu,
     without_stream,
 };
 use std::num::NonZeroUsize;
@@ -64,22 +64,6 @@ fn trouble_is_told_in_full() {
         );
     }
     insta::assert_snapshot!("trouble_pipe", table_text(&trouble(), &options(None)));
-}
-
-#[test]
-fn calls_in_progress_have_columns_and_a_line() {
-    for width in [60, 120] {
-        let options = options(Some(width));
-        insta::assert_snapshot!(format!("server_{width}"), table_text(&server(), &options));
-    }
-    insta::assert_snapshot!("server_tree_120", tree_text(&server(), &options(Some(120))));
-    insta::assert_snapshot!(
-        "server_limit_1",
-        table_text(&server(), &limited(1, Some(120)))
-    );
-    let mut running = server();
-    running.at_exit = false;
-    assert!(table_text(&running, &options(None)).contains("\nin progress: server::accept"));
 }
 
 #[test]
