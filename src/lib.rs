@@ -93,8 +93,8 @@
 //!   libclang to build. Implies `enable`.
 //! - `cupti`: demangled kernel names and GPU clocks (NVML) for what `GPUPROF_CUPTI=on` records.
 //!   Implies `enable`.
-//! - `serde`: `Serialize` and `Deserialize` for [`Profile`] and all that it consists of, and reading
-//!   of JSON profiles in [`json`]. Writing them needs no feature.
+//! - `serde`: `Serialize` and `Deserialize` for [`Profile`] and all that it consists of, and
+//!   reading of JSON profiles in [`json`]. Writing them needs no feature.
 //!
 //! # Settings
 //!

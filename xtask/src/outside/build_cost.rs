@@ -48,8 +48,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         return Err("nothing was built".into());
     };
     println!(
-        "cold debug build of a cudarc program, processor seconds (the least of {ROUNDS} builds) and \
-         packages:"
+        "cold debug build of a cudarc program, the least of {ROUNDS} builds: processor seconds and \
+         packages"
     );
     println!(
         "  {:8.1} s {:4}  cudarc alone",

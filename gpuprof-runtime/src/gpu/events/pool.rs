@@ -269,7 +269,8 @@ impl Context {
         Ok(())
     }
 
-    /// Makes a pair; the context is current and the thread in RELAXED capture mode. `None`: the pool is at its bound, or the context is broken.
+    /// Makes a pair; the context is current and the thread in RELAXED capture mode. `None`: the
+    /// pool is at its bound, or the context is broken.
     fn make_one(&self, driver: &Driver) -> Result<Option<Pair>, Failed> {
         if self.made.fetch_add(1, Relaxed) >= PAIRS_CEILING || self.is_broken() {
             self.made.fetch_sub(1, Relaxed);
