@@ -1,22 +1,26 @@
 //! Promise: a stream of another version of cudarc is timed by its raw handles, beside this
-//! version's on the same context.
+//! version's on the same context. The program is of edition 2021.
 
+use std::cell::RefCell;
+use std::future::ready;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use cudarc_0_18::driver as old;
 use cudarc_0_18::driver::PushKernelArg;
 use cudarc_0_18::nvrtc::Ptx;
-use gpuprof::{HasStream, StreamRef, gpu_profile};
+use gpuprof::{gpu_profile, HasStream, StreamRef};
+use support::executor::run;
 use support::suite::Module;
 use support::tests;
-use support::{World, function, gpu, gpu_times, until, world_with};
+use support::{function, gpu, gpu_times, until, world_with, World};
 
 const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         both_versions_are_timed_on_one_context,
         a_parameter_of_the_other_version_is_named_as_the_reason_for_no_stream,
+        an_async_fn_of_an_older_edition_borrows_what_it_is_given,
         a_stream_that_both_versions_have_is_one_stream,
         a_context_that_only_the_older_version_holds_ends_when_it_lets_go
     ]],
@@ -137,6 +141,23 @@ fn both_versions_are_timed_on_one_context() {
     assert_eq!(gpu_times(&profile, "on_new"), (1, 70_000, 70_000));
     assert_eq!(gpu_times(&profile, "on_both"), (1, 5_000, 5_000));
     assert_eq!(profile.diagnostics.errors, []);
+}
+
+/// In edition 2021 a return type `impl Future` holds no lifetime that it does not name, and the
+/// temporaries of a last expression outlive the locals.
+#[gpu_profile]
+async fn borrows(text: &str, bytes: &[u8], cell: RefCell<Vec<u8>>) -> usize {
+    ready(()).await;
+    text.len() + bytes.len() + cell.borrow().len()
+}
+
+fn an_async_fn_of_an_older_edition_borrows_what_it_is_given() {
+    let w = world_with(1);
+    let session = w.session();
+    let (text, bytes) = (String::from("ab"), vec![1]);
+    let sum = run(&w, borrows(&text, &bytes, RefCell::new(vec![2])), 0);
+    assert_eq!(sum, 4);
+    assert_eq!(function(&w.finish(session), "borrows").calls, 1);
 }
 
 fn a_stream_that_both_versions_have_is_one_stream() {
