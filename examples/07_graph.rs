@@ -3,12 +3,12 @@
 //!
 //! Run `cargo run --release --example 07_graph`; the table comes on standard error at exit.
 //!
-//! Look at `step`. It is marked `graph`, so the calls that were captured left two event records
-//! each in the graph, and `gpuprof::Graph` launches that: its row counts the calls that ran on
-//! their own and, at every replay, each step in the graph. Its longest and its median time tell the
-//! two apart: what is gone in the graph is the launching. The lines below the table say how many
-//! calls were captured and how often they were replayed. `add_constant` is not marked: its captured
-//! calls leave nothing in the graph, and their replays are part of `step` alone.
+//! Look at `step` and `replay`. A call whose stream is being captured runs nothing on the GPU, so
+//! the row of `step` times the calls that ran on their own. Each replay is one GPU span of
+//! `replay`, which launches the graph. Twenty times the average of `step` is longer than the
+//! average of `replay`: what is gone in the graph is the launching. With `GPUPROF_CUPTI=on` the
+//! report attributes the replayed kernels to the functions that captured them: the matrix products
+//! to `step`, the sums to `add_constant`.
 
 use std::error::Error;
 use std::mem::swap;
@@ -20,7 +20,7 @@ use cudarc::driver::{
     PushKernelArg,
 };
 use cudarc::nvrtc::Ptx;
-use gpuprof::{Graph, gpu_profile};
+use gpuprof::gpu_profile;
 use kernels::Geometry;
 
 /// Rows of the matrix, and unknowns of each system.
@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// One step of Jacobi's iteration, x = matrix * x + constant: two small kernels.
-#[gpu_profile(graph, flops = kernels::matmul_flops(SIDE, SYSTEMS, SIDE))]
+#[gpu_profile(flops = kernels::matmul_flops(SIDE, SYSTEMS, SIDE))]
 fn step(stream: &Arc<CudaStream>, solver: &mut Solver) -> Result<(), DriverError> {
     let (side, systems) = (SIDE as i32, SYSTEMS as i32);
     let mut product = stream.launch_builder(&solver.product);
@@ -107,18 +107,17 @@ fn add_constant(stream: &Arc<CudaStream>, solver: &mut Solver) -> Result<(), Dri
 fn capture(
     stream: &Arc<CudaStream>,
     solver: &mut Solver,
-) -> Result<Option<Graph<CudaGraph>>, DriverError> {
+) -> Result<Option<CudaGraph>, DriverError> {
     stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
     for _ in 0..STEPS {
         step(stream, solver)?;
     }
-    let graph = stream.end_capture(CUgraphInstantiate_flags(0))?;
-    Ok(graph.map(Graph::new))
+    stream.end_capture(CUgraphInstantiate_flags(0))
 }
 
-/// All steps by one launch, through gpuprof, which otherwise could not see it.
+/// All steps by one launch.
 #[gpu_profile(flops = STEPS as u64 * kernels::matmul_flops(SIDE, SYSTEMS, SIDE))]
-fn replay(_stream: &Arc<CudaStream>, graph: &Graph<CudaGraph>) -> Result<(), DriverError> {
+fn replay(_stream: &Arc<CudaStream>, graph: &CudaGraph) -> Result<(), DriverError> {
     graph.launch()
 }
 

@@ -82,57 +82,6 @@ macro_rules! pointers {
 }
 pointers!(&T, &mut T, Arc<T>, Rc<T>, Box<T>);
 
-/// A captured graph. Without the feature `enable` it passes everything on to the graph that it was
-/// made from.
-#[derive(Clone, Debug)]
-pub struct Graph<G>(G);
-
-impl<G> Graph<G> {
-    /// Takes over a graph.
-    #[must_use]
-    pub fn new(graph: G) -> Self {
-        Self(graph)
-    }
-
-    /// A graph of any library. The handles are ignored.
-    ///
-    /// # Safety
-    /// As with the feature `enable`: both handles must be valid until `owner` is dropped or taken
-    /// back.
-    #[must_use]
-    pub unsafe fn from_raw(owner: G, _graph: *mut c_void, _exec: *mut c_void) -> Self {
-        Self(owner)
-    }
-
-    /// Calls `launch`.
-    ///
-    /// # Errors
-    /// Those of `launch`.
-    pub fn launch_with<T, E>(&self, launch: impl FnOnce(&G) -> Result<T, E>) -> Result<T, E> {
-        launch(&self.0)
-    }
-
-    /// Returns the graph.
-    #[must_use]
-    pub fn into_inner(self) -> G {
-        self.0
-    }
-}
-
-impl<G> Deref for Graph<G> {
-    type Target = G;
-
-    fn deref(&self) -> &G {
-        &self.0
-    }
-}
-
-impl<G> From<G> for Graph<G> {
-    fn from(graph: G) -> Self {
-        Self(graph)
-    }
-}
-
 /// Calls `f`.
 pub fn with_stream<S, R>(_stream: S, f: impl FnOnce() -> R) -> R {
     f()

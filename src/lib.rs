@@ -43,7 +43,6 @@
 //! - [`gpu_profile`]: the attribute, its arguments, and how it finds the stream.
 //! - [`scope!`]: the same for a part of a function. [`with_stream`]: a stream for functions whose
 //!   arguments carry none.
-//! - [`Graph`]: a captured graph; each replay counts as a call of the functions that were captured.
 //! - [`HasStream`]: makes the attribute find the stream in your own types.
 //! - [`snapshot`], [`collect`], [`reset`], [`Session`]: the numbers inside the program, as
 //!   [`Profile`].
@@ -140,8 +139,8 @@ pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::schedule::Schedule;
 pub use gpuprof_report::settings::{Mode, Output, Sampling, SessionError, Sort};
 pub use implementation::{
-    Graph, HasStream, Session, SessionBuilder, StreamRef, collect, on_profile_ready, reset,
-    snapshot, step, with_stream,
+    HasStream, Session, SessionBuilder, StreamRef, collect, on_profile_ready, reset, snapshot,
+    step, with_stream,
 };
 
 /// Profiles a function, or every function of an inline `mod` or an `impl` block.
@@ -157,7 +156,6 @@ pub use implementation::{
 /// | `name = "conv/forward"` | the name shown; see below |
 /// | `stream = EXPR` | the stream of the function's work; `[a, b]` for several |
 /// | `cpu` | no GPU timing |
-/// | `graph` | times a call that was captured into a CUDA graph at every replay |
 /// | `bytes = EXPR`, `flops = EXPR`, `items = EXPR` | the work of one call, for GB/s and so on |
 /// | `payload = EXPR` | NVTX payload, an integer or a float |
 /// | `color = 0x76B900`, `category = "forward"` | NVTX colour (red, green, blue) and category |
@@ -196,7 +194,7 @@ pub use implementation::{
 ///
 /// # Blocks
 ///
-/// On an inline `mod` or an `impl` block the arguments `stream`, `cpu`, `graph`, `sample`, `color`,
+/// On an inline `mod` or an `impl` block the arguments `stream`, `cpu`, `sample`, `color`,
 /// `category` and `crate` apply to every function in it, including nested modules, `impl` blocks
 /// and default methods of traits. Not profiled are `const fn`, `extern` declarations, functions
 /// that macros make, and items with a `#[gpu_profile(…)]` of their own, which replaces the block's.
@@ -234,11 +232,10 @@ pub use implementation::{
 ///
 /// # Graphs
 ///
-/// A function does not run while its stream is being captured. Such a call is counted as captured
-/// and adds nothing to the graph. With the argument `graph` it adds two event records to the graph,
-/// and a graph that is launched through [`Graph`] times the function at every replay; the row then
-/// counts replays instead of captures. Outside a capture the argument has no effect. It cannot be
-/// used on an asynchronous function or with several streams.
+/// A function's kernels do not run while its stream is being captured. Such a call is counted as
+/// captured and adds nothing to the graph. A replay is part of the GPU span of the function around
+/// the launch of the graph. With `GPUPROF_CUPTI=on` the replayed kernels are attributed to the
+/// functions that captured them.
 ///
 /// # Limits
 ///

@@ -92,7 +92,6 @@ macro_rules! __scope_span {
                 file: ::core::file!(),
                 line: ::core::line!(),
                 cpu: false,
-                graph: false,
                 is_async: false,
                 names_stream: false,
                 sample: 0,

@@ -27,11 +27,10 @@ const fn argument(name: &'static str, form: &'static str, in_block: bool) -> Arg
 }
 
 /// Every argument. The tables in the documentation are compared with this one.
-const ARGUMENTS: [Argument; 13] = [
+const ARGUMENTS: [Argument; 12] = [
     argument("name", "name = \"conv/forward\"", false),
     argument("stream", "stream = EXPR", true),
     argument("cpu", "cpu", true),
-    argument("graph", "graph", true),
     argument("bytes", "bytes = EXPR", false),
     argument("flops", "flops = EXPR", false),
     argument("items", "items = EXPR", false),
@@ -78,7 +77,7 @@ pub(crate) fn usage(key: &Ident) -> String {
              `stream = [a, b]`"
                 .to_owned()
         }
-        "cpu" | "graph" => format!("`{key}` takes no value"),
+        "cpu" => "`cpu` takes no value".to_owned(),
         "color" => {
             "`color` takes a number from 0 to 0xFFFFFF, red, green, blue: `color = 0x76B900`"
                 .to_owned()

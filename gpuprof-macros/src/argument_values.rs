@@ -3,7 +3,7 @@
 use crate::amounts;
 use crate::argument_list::{Form, RawArgument};
 use crate::argument_table::usage;
-use proc_macro2::{Ident, Span};
+use proc_macro2::Ident;
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprPath, Lit, LitStr, Path};
 
@@ -13,8 +13,6 @@ pub(crate) struct Args {
     pub(crate) name: Option<LitStr>,
     pub(crate) stream: Option<Vec<Expr>>,
     pub(crate) cpu: bool,
-    /// Where `graph` is written.
-    pub(crate) graph: Option<Span>,
     pub(crate) bytes: Option<Expr>,
     pub(crate) flops: Option<Expr>,
     pub(crate) items: Option<Expr>,
@@ -34,12 +32,8 @@ impl Args {
     /// On the token that is wrong, with what is accepted.
     pub(crate) fn set(&mut self, argument: &RawArgument) -> Result<(), Error> {
         let key = &argument.key;
-        let value = match (&argument.form, key == "cpu" || key == "graph") {
+        let value = match (&argument.form, key == "cpu") {
             (Form::Invalid, _) => return Ok(()),
-            (Form::Word, true) if key == "graph" => {
-                self.graph = Some(key.span());
-                return Ok(());
-            }
             (Form::Word, true) => {
                 self.cpu = true;
                 return Ok(());

@@ -130,15 +130,13 @@ fn with_crate(attribute: &Attribute, krate: &Path) -> Attribute {
     changed
 }
 
-/// The block's arguments that apply to this function: one without `self` has no `self.stream`, and
-/// an asynchronous one cannot be captured into a graph.
+/// The block's arguments that apply to this function: one without `self` has no `self.stream`.
 fn args_for(args: &Args, function: &Function) -> Args {
     let mut args = args.clone();
     let takes_self = function.sig.receiver().is_some();
     args.stream = args
         .stream
         .filter(|streams| takes_self || !streams.iter().any(mentions_self));
-    args.graph = args.graph.filter(|_| !expand::is_async(function));
     args
 }
 

@@ -57,12 +57,6 @@ pub(crate) fn function(mut function: Function, args: &Args, keeps_async: bool) -
     quote_spanned!(site=> #[allow(clippy::items_after_statements)] #item)
 }
 
-/// Whether the function is asynchronous, in either form.
-pub(crate) fn is_async(function: &Function) -> bool {
-    let (_, body) = split(function.body.stream());
-    function.sig.asyncness.is_some() || future_fn::tail(&body, &function.sig.output).is_some()
-}
-
 /// How a function runs.
 enum Kind {
     Plain,
@@ -172,7 +166,6 @@ fn meta(private: &TokenStream, function: &Function, args: &Args, is_async: bool)
     let sample = Literal::u32_suffixed(args.sample.unwrap_or(0));
     let cpu = args.cpu;
     let names_stream = args.stream.is_none() && names_stream(&function.sig);
-    let graph = args.graph.is_some();
     quote_spanned! {site=>
         #private::Meta {
             path: __gpuprof_path,
@@ -181,7 +174,6 @@ fn meta(private: &TokenStream, function: &Function, args: &Args, is_async: bool)
             file: ::core::file!(),
             line: #line,
             cpu: #cpu,
-            graph: #graph,
             is_async: #is_async,
             names_stream: #names_stream,
             sample: #sample,

@@ -52,9 +52,6 @@ fn profile(arguments: TokenStream, annotated: TokenStream) -> TokenStream {
         .as_ref()
         .and_then(|item| validate::target(item, &mut errors));
     let args = validate::arguments(&written, target, &mut errors);
-    if let Some(item::Item::Function(function)) = &item {
-        validate::check_kind(&args, expand::is_async(function), &mut errors);
-    }
 
     // In the place of an expression there is room for the error alone.
     let is_expression = matches!(&item, Some(item::Item::Other(other)) if other.is_expression());

@@ -86,7 +86,7 @@ pub(crate) fn arguments(
             errors.record(args.set(argument));
         }
     }
-    check_combination(written, &args, errors);
+    check_combination(written, errors);
     args
 }
 
@@ -94,6 +94,9 @@ pub(crate) fn arguments(
 fn is_accepted(key: &Ident, target: Option<Target>, errors: &mut Errors) -> bool {
     let name = key.to_string();
     let what = match argument_table::is_for_blocks(&name) {
+        None if name == "graph" => "unknown argument `graph`: replayed kernels are attributed by \
+             CUPTI, without an argument; run the program with `GPUPROF_CUPTI=on`"
+            .to_owned(),
         None => {
             let hint = suggest::nearest(&name, argument_table::names())
                 .map(|near| format!(", did you mean `{near}`?"))
@@ -116,24 +119,11 @@ fn is_accepted(key: &Ident, target: Option<Target>, errors: &mut Errors) -> bool
     false
 }
 
-/// Checks the arguments that only some kinds of functions take.
-pub(crate) fn check_kind(args: &Args, is_async: bool, errors: &mut Errors) {
-    if let (Some(graph), true) = (args.graph, is_async) {
-        let what = "`graph` times what is captured between entry and return; \
-                    this function is asynchronous, so put it on the function that launches";
-        errors.push(Error::new(graph, what));
-    }
-}
-
-fn check_combination(written: &[RawArgument], args: &Args, errors: &mut Errors) {
-    if let (Some(graph), Some([_, _, ..])) = (args.graph, args.stream.as_deref()) {
-        let what = "`graph` times the work on one stream; give `stream` one, or remove `graph`";
-        errors.push(Error::new(graph, what));
-    }
+fn check_combination(written: &[RawArgument], errors: &mut Errors) {
     if !written.iter().any(|argument| argument.key == "cpu") {
         return;
     }
-    let about_gpu = ["stream", "sample", "graph"];
+    let about_gpu = ["stream", "sample"];
     for other in written
         .iter()
         .filter(|argument| about_gpu.iter().any(|name| argument.key == name))

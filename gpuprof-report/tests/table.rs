@@ -67,7 +67,7 @@ fn trouble_is_told_in_full() {
 }
 
 #[test]
-fn a_row_of_graphs_shows_replays() {
+fn captured_calls_say_where_their_replays_are() {
     for width in [80, 120] {
         insta::assert_snapshot!(
             format!("graphs_{width}"),
@@ -120,7 +120,7 @@ fn without_cupti_nothing_of_the_kernel_tier_is_printed() {
 #[test]
 fn a_tree_is_the_same_with_and_without_cupti() {
     let mut profile = training();
-    // Without CUPTI a line names those that were captured.
+    // Without CUPTI a line says where the replays of captured calls are.
     for function in &mut profile.functions {
         function.captured_calls = 0;
     }

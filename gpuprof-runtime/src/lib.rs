@@ -43,4 +43,3 @@ pub use gpu::{HasStream, StreamRef};
 pub use session::{
     Session, SessionBuilder, collect, on_profile_ready, reset, snapshot, step, with_stream,
 };
-pub use span::graph_launch::Graph;

@@ -22,8 +22,6 @@ pub struct Meta {
     pub line: u32,
     /// `cpu`: no GPU timing.
     pub cpu: bool,
-    /// `graph`: calls on a stream that is being captured are timed at each replay.
-    pub graph: bool,
     /// Whether it is an async function.
     pub is_async: bool,
     /// Whether a parameter is written as one of cudarc's types that have a stream, and is searched.

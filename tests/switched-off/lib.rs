@@ -15,8 +15,8 @@
 //! ```
 
 use gpuprof::{
-    Graph, HasStream, Mode, Output, Profile, Sampling, Session, SessionBuilder, SessionError,
-    StreamRef, gpu_profile, profile, scope,
+    HasStream, Mode, Output, Profile, Sampling, Session, SessionBuilder, SessionError, StreamRef,
+    gpu_profile, profile, scope,
 };
 use std::cell::Cell;
 use std::time::Duration;
@@ -141,47 +141,6 @@ pub fn session(work: impl FnOnce()) -> Result<[Profile; 2], SessionError> {
     let session: Session = builder.start()?;
     work();
     Ok([session.snapshot(), session.finish()])
-}
-
-/// A graph type of any library.
-#[derive(Debug, Default, PartialEq)]
-pub struct Launches(pub Cell<u32>);
-
-impl Launches {
-    /// The launch function of the library's graph.
-    ///
-    /// # Errors
-    /// None.
-    pub fn launch(&self) -> Result<u32, SessionError> {
-        self.0.set(self.0.get() + 1);
-        Ok(self.0.get())
-    }
-}
-
-/// A function that is captured into a graph.
-#[gpu_profile(graph)]
-#[must_use]
-pub fn captured(x: u32) -> u32 {
-    x + 6
-}
-
-/// Launches a graph in every way.
-///
-/// # Errors
-/// None.
-pub fn launched() -> Result<[u32; 3], SessionError> {
-    let graph: Graph<Launches> = Graph::new(Launches::default());
-    let first = graph.launch()?;
-    let second = graph.launch_with(|graph| graph.launch())?;
-    // SAFETY: switched off, the handles are not used.
-    let raw = unsafe {
-        Graph::from_raw(
-            graph.into_inner(),
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-        )
-    };
-    Ok([first, second, raw.launch_with(Launches::launch)?])
 }
 
 /// A generic function of a library, which takes streams of any kind in both builds.

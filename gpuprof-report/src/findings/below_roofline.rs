@@ -84,7 +84,7 @@ impl Rates {
             return None;
         }
         let kernel_ns = profile_facts::kernel_ns(&work.kernels);
-        let calls = work.busy_calls as f64 / function.runs().max(1) as f64;
+        let calls = work.busy_calls as f64 / function.calls.max(1) as f64;
         let of = |stated: Option<f64>, peak: Option<u64>| {
             let share = stated? * calls / (kernel_ns as f64 / 1e9) / peak? as f64;
             share.is_finite().then_some(share)

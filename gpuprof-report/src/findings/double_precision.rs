@@ -123,7 +123,7 @@ impl<'a> Rated<'a> {
             .max_by_key(|kernel| kernel.times.total_ns)?;
         let own = profile_facts::kernel_ns(&work.kernels);
         let device = facts.device(kernel.device)?;
-        let runs = function.runs().max(1) as f64;
+        let runs = function.calls.max(1) as f64;
         let flops_per_call = function.flops.filter(|flops| *flops > 0.0)? / runs;
         let calls = work.busy_calls.max(1) as f64;
         let rated = Self {

@@ -178,7 +178,7 @@ fn launch_bound_function(
         // Of a sample, those that are timed inside a timed call.
         let timed = |function: &Function| {
             let calls = function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
-            calls as f64 / function.runs().max(1) as f64
+            calls as f64 / function.calls.max(1) as f64
         };
         let spans: f64 = facts
             .functions()
@@ -192,7 +192,7 @@ fn launch_bound_function(
         if spans > 0 {
             evidence.push_str(&format!(
                 " gpuprof's own events, of {} spans inside per call, are part of the idle time.",
-                wording::mean(spans, function.runs()),
+                wording::mean(spans, function.calls),
             ));
         }
         rule.finding(Some(&function.name), idle, evidence)

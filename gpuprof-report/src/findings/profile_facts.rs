@@ -61,7 +61,7 @@ impl<'a> Facts<'a> {
             let share = if inner == outer {
                 1.0
             } else {
-                let runs = function.runs().max(1);
+                let runs = function.calls.max(1);
                 (self.runs_inside(outer, inner) as f64 / runs as f64).min(1.0)
             };
             (share > 0.0).then_some((function, share))

@@ -68,15 +68,15 @@ objects! {
 
     Function {
         name, module, file, line, calls, open_calls: unless_default, open_ns: unless_default,
-        replays, threads, cpu, wall, gpu, gpu_by_device,
+        threads, cpu, wall, gpu, gpu_by_device,
         gpu_nested_ns, gpu_overlaps, gpu_nested_partial, gpu_nested_estimated, captured_calls,
-        graph_calls, untimed_calls, untimed, bytes, flops, items, has_stream, cpu_only, is_async,
+        untimed_calls, untimed, bytes, flops, items, has_stream, cpu_only, is_async,
         activity: flatten_unless_default,
     }
 
     TreeNode {
         id, parent, name, function, calls, open_calls: unless_default, open_ns: unless_default,
-        replays, graph_calls, cpu_total_ns, cpu_self_ns, gpu_total_ns, gpu_self_ns, gpu_nested_ns,
+        cpu_total_ns, cpu_self_ns, gpu_total_ns, gpu_self_ns, gpu_nested_ns,
         captured,
     }
 
@@ -135,7 +135,7 @@ objects! {
     }
 
     Diagnostics {
-        event_overhead_ns, overhead_ns_per_call, overhead_ns, setup_ns, stalled_ns, calls, replays,
+        event_overhead_ns, overhead_ns_per_call, overhead_ns, setup_ns, stalled_ns, calls,
         calls_with_stream, timed_calls, captured_calls, untimed, sampling, dropped,
         histogram_dropped, misnested, invalid_amounts, errors, notes,
     }

@@ -27,8 +27,6 @@ pub struct Diagnostics {
     pub stalled_ns: u64,
     /// Calls.
     pub calls: u64,
-    /// Replays. They also count in the fields below.
-    pub replays: u64,
     /// Calls of functions that had a stream in at least one call.
     pub calls_with_stream: u64,
     /// Of `calls_with_stream`, those that were timed on the GPU.

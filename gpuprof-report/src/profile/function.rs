@@ -23,7 +23,7 @@ pub struct Function {
     pub file: String,
     /// Line in `file`.
     pub line: u32,
-    /// Calls that ended on the CPU. Includes calls captured into a graph, but no replays.
+    /// Calls that ended on the CPU. Includes calls captured into a graph, but no replays of it.
     pub calls: u64,
     /// Calls in progress when the profile was taken, futures that are between two polls included.
     /// `calls` counts them once they have ended. Of spans that end out of order some are missing.
@@ -34,9 +34,7 @@ pub struct Function {
     /// `cpu.total_ns` it is the sum over the outermost calls.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub open_ns: u64,
-    /// Times that the GPU ran the function as part of a graph launched through `gpuprof::Graph`.
-    pub replays: u64,
-    /// Threads on which at least one of these calls ended, or one of these replays was launched.
+    /// Threads on which at least one of these calls ended.
     pub threads: u32,
     /// CPU time; of an async function, the time of its polls.
     pub cpu: SpanStats,
@@ -59,18 +57,15 @@ pub struct Function {
     pub gpu_nested_estimated: bool,
     /// Calls made while their stream was being captured into a graph.
     pub captured_calls: u64,
-    /// Of `captured_calls`, those whose events are part of the graph, so that `replays` are timed:
-    /// `#[gpu_profile(graph)]`.
-    pub graph_calls: u64,
-    /// Calls and replays of a function with a stream that were neither timed nor captured.
+    /// Calls of a function with a stream that were neither timed nor captured.
     pub untimed_calls: u64,
     /// The reasons for `untimed_calls`, which is their sum.
     pub untimed: UntimedReasons,
-    /// Stated bytes of all calls and replays.
+    /// Stated bytes of all calls.
     pub bytes: Option<f64>,
-    /// Stated floating-point operations of all calls and replays.
+    /// Stated floating-point operations of all calls.
     pub flops: Option<f64>,
-    /// Stated items of all calls and replays.
+    /// Stated items of all calls.
     pub items: Option<f64>,
     /// Whether any call had a stream to be timed on.
     pub has_stream: bool,
@@ -100,21 +95,11 @@ impl Function {
         }
     }
 
-    /// How often the function ran: calls and replays, without calls that were only captured.
-    #[must_use]
-    pub fn runs(&self) -> u64 {
-        runs(self.calls, self.graph_calls, self.replays)
-    }
-
-    /// Whether a call has begun or a replay was launched.
+    /// Whether a call has begun.
     #[must_use]
     pub fn has_run(&self) -> bool {
-        self.calls > 0 || self.replays > 0 || self.open_calls > 0
+        self.calls > 0 || self.open_calls > 0
     }
-}
-
-fn runs(calls: u64, graph_calls: u64, replays: u64) -> u64 {
-    calls.saturating_sub(graph_calls).saturating_add(replays)
 }
 
 /// A function on one call path, merged over threads.
@@ -140,10 +125,6 @@ pub struct TreeNode {
     /// Time since these calls began, ns.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub open_ns: u64,
-    /// Replays that were launched here.
-    pub replays: u64,
-    /// Of `calls`, those whose events are part of a graph.
-    pub graph_calls: u64,
     /// CPU time of all calls, ns.
     pub cpu_total_ns: u64,
     /// CPU time without nested spans, ns.
@@ -173,19 +154,18 @@ pub struct CapturedRuns {
 }
 
 impl TreeNode {
-    /// Whether a call has begun here or a replay was launched.
+    /// Whether a call has begun here.
     #[must_use]
     pub fn has_run(&self) -> bool {
-        self.calls > 0 || self.replays > 0 || self.open_calls > 0
+        self.calls > 0 || self.open_calls > 0
     }
 
-    /// How often the function ran here: calls and replays, without calls that were only captured.
+    /// How often the function ran here: calls, and the replays of captured calls that CUPTI
+    /// recorded.
     #[must_use]
     pub fn runs(&self) -> u64 {
-        let captured = self
-            .captured
-            .as_ref()
-            .map_or(0, |captured| captured.replays);
-        runs(self.calls, self.graph_calls, self.replays).saturating_add(captured)
+        let captured = self.captured.as_ref();
+        let replays = captured.map_or(0, |captured| captured.replays);
+        self.calls.saturating_add(replays)
     }
 }

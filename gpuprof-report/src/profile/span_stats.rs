@@ -76,7 +76,7 @@ impl From<Bucket> for (u32, u64) {
 pub struct GpuSpanStats {
     /// CUDA ordinal of the device, as in `devices`; `None` if the calls ran on several.
     pub device: Option<u32>,
-    /// Calls and replays whose event pair was read.
+    /// Calls whose event pair was read.
     pub timed_calls: u64,
     /// The durations. Under sampling, `total_ns` and `self_ns` are estimates for all calls.
     #[cfg_attr(feature = "serde", serde(flatten))]

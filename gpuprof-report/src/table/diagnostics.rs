@@ -25,9 +25,7 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(marks.explained(profile));
     lines.extend(without_stream(profile));
     lines.extend(asynchronous(profile));
-    lines.extend(replayed(profile));
-    lines.extend(never_replayed(profile));
-    lines.extend(captured_without_cupti(profile));
+    lines.extend(captured(profile));
     lines.extend(open_calls(profile));
     lines.extend(never_called(profile));
     lines.extend(lost(profile));
@@ -63,8 +61,7 @@ fn summary(profile: &Profile) -> Words {
     let diagnostics = &profile.diagnostics;
     let mut words = Words::default();
     let marked = marked_cpu(profile);
-    let all = diagnostics.calls.saturating_add(diagnostics.replays);
-    let wanted = all.saturating_sub(marked);
+    let wanted = diagnostics.calls.saturating_sub(marked);
     let calls = number::count(wanted).text();
     if wanted == 0 {
         words.add(PLAIN, "every function is marked cpu");
@@ -217,60 +214,17 @@ fn asynchronous(profile: &Profile) -> Option<Words> {
     })
 }
 
-/// What the calls of functions in graphs are.
-fn replayed(profile: &Profile) -> Option<Words> {
-    let mut words = Words::default();
-    words.add(BOLD, "graphs:").add(
-        PLAIN,
-        "calls are replays and what ran outside of graphs, CPU times those of the calls on the \
-         CPU. Replays:",
-    );
-    let ran = (profile.functions.iter()).filter(|function| function.replays > 0);
-    let ran: Vec<_> = ran
-        .map(|function| {
-            let name = sanitize::name(&function.name);
-            let replays = number::count(function.replays).text();
-            Cow::Owned(match function.graph_calls {
-                0 => format!("{name} {replays}"),
-                calls => {
-                    let calls = number::count(calls).text();
-                    format!("{name} {replays} (captured {calls})")
-                }
-            })
-        })
-        .collect();
-    (!ran.is_empty()).then(|| {
-        words.add_list(ran, NAMES);
-        words
-    })
-}
-
-fn never_replayed(profile: &Profile) -> Option<Words> {
-    let mut words = Words::default();
-    words.add(BOLD, "no replay seen:");
-    let names = names(profile, |function| {
-        function.graph_calls > 0 && function.replays == 0
-    });
-    (!names.is_empty()).then(|| {
-        words.add_list(names, NAMES).then(".");
-        words.add(DIM, "Launch the graph through gpuprof::Graph.");
-        words
-    })
-}
-
-/// Without CUPTI nothing is known of the functions inside a replay.
-fn captured_without_cupti(profile: &Profile) -> Option<Words> {
+/// Where the replays of captured calls are, as long as CUPTI does not attribute them.
+fn captured(profile: &Profile) -> Option<Words> {
     let mut words = Words::default();
     words.add(BOLD, "captured into a graph:");
-    let names = names(profile, |function| {
-        function.captured_calls > function.graph_calls
-    });
-    (profile.cupti.is_none() && !names.is_empty()).then(|| {
+    let names = names(profile, |function| function.captured_calls > 0);
+    (!names.is_empty() && profile.cupti.is_none()).then(|| {
         words.add_list(names, NAMES).then(".");
         words.add(
             DIM,
-            "Replays are part of the GPU spans around their launches; GPUPROF_CUPTI=on attributes \
-             them.",
+            "A replay is part of the GPU span around the launch of its graph; GPUPROF_CUPTI=on \
+             attributes replayed kernels to the functions that captured them.",
         );
         words
     })

@@ -9,7 +9,7 @@ pub(super) fn shown(function: &Function, profile: &Profile) -> String {
     let mut same = profile
         .functions
         .iter()
-        .filter(|other| other.name == function.name && (other.calls > 0 || other.replays > 0));
+        .filter(|other| other.name == function.name && other.has_run());
     match same.nth(1) {
         Some(_) => format!(
             "{name} ({}:{})",

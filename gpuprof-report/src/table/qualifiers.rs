@@ -94,13 +94,7 @@ pub(super) fn part_timed(function: &Function) -> Option<Part> {
         _ => untimed.sampled_out,
     };
     let meant = untimed.no_stream.saturating_add(made_up_for);
-    // What went into a graph is made up for by its replays, where these are seen.
-    let replayed = match function.replays {
-        0 => 0,
-        _ => function.graph_calls,
-    };
-    let missed = (function.captured_calls.saturating_sub(replayed))
-        .saturating_add(untimed.sum().saturating_sub(meant));
+    let missed = (function.captured_calls).saturating_add(untimed.sum().saturating_sub(meant));
     (missed > 0).then_some(Part {
         timed,
         wanted: timed.saturating_add(missed),

@@ -53,14 +53,14 @@ impl Figures {
         let mut row = function.gpu.as_ref().map_or_else(Self::default, |gpu| {
             Self::of_gpu(gpu, function.gpu_on_each_device(), devices)
         });
-        row.calls = function.runs();
+        row.calls = function.calls;
         row.open_calls = (function.open_calls > 0).then_some(function.open_calls);
         row.open_ns = row.open_calls.map(|_| function.open_ns);
         row.doubt = Doubt::of(function);
         row.gpu_inside =
             (!function.has_stream && function.gpu_nested_ns > 0).then_some(function.gpu_nested_ns);
         row.gpu_busy = function.activity.busy_ns;
-        // Replays have no time on the CPU.
+        // Replays, which may be all that ran in a window, have no time on the CPU.
         let called = function.calls > 0;
         row.cpu_total = called.then_some(cpu.total_ns);
         row.cpu_self = called.then_some(cpu.self_ns);
@@ -87,7 +87,7 @@ impl Figures {
     pub(super) fn of_others<'a>(functions: impl IntoIterator<Item = &'a Function>) -> Self {
         let mut row = Self::default();
         for function in functions {
-            row.calls = row.calls.saturating_add(function.runs());
+            row.calls = row.calls.saturating_add(function.calls);
             if function.open_calls > 0 {
                 let calls = row.open_calls.unwrap_or(0);
                 row.open_calls = Some(calls.saturating_add(function.open_calls));
@@ -179,7 +179,7 @@ fn compare(a: &Function, b: &Function, sort: Sort) -> Ordering {
     let first = match sort {
         Sort::Gpu | Sort::Name => Ordering::Equal,
         Sort::Cpu => b.cpu.self_ns.cmp(&a.cpu.self_ns),
-        Sort::Calls => b.runs().cmp(&a.runs()),
+        Sort::Calls => b.calls.cmp(&a.calls),
         Sort::Max => longest(b).cmp(&longest(a)),
     };
     let by_name = || a.name.cmp(&b.name);

@@ -27,7 +27,7 @@ pub(super) struct Row {
     pub(super) gpu_total: Option<u64>,
     pub(super) gpu_self: Option<u64>,
     pub(super) gpu_inside: u64,
-    /// `None` if no call has ended.
+    /// `None` if no call has ended, as where graphs replayed captured ones.
     pub(super) cpu_total: Option<u64>,
     pub(super) cpu_self: Option<u64>,
 }
@@ -269,7 +269,7 @@ fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
 }
 
 fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
-    let ended = node.calls > 0 || (node.replays == 0 && node.open_calls == 0);
+    let ended = node.calls > 0 || node.open_calls == 0;
     let called = node.captured.is_none() && ended;
     let replayed = node.captured.as_ref().map(|captured| captured.busy_ns);
     let name = function_of(node, profile)

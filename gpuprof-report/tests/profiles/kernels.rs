@@ -272,7 +272,7 @@ pub(crate) fn digits() -> Profile {
         "launch-bound",
         Some("digits::Net::forward"),
         "idle for 58.0 % of its span, 5.00 kernels per call, median kernel 2.06 µs",
-        "capture the step into a CUDA graph (gpuprof::Graph), or fuse kernels; inside it: ncu \
+        "capture the step into a CUDA graph, or fuse kernels; inside it: ncu \
          --nvtx --nvtx-include \"gpuprof@digits::Net::forward/\" -k adam_step -c 1 ./digits",
     )];
     profile

@@ -111,9 +111,8 @@ fn h200(ordinal: u32) -> Device {
 fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Function>) -> Profile {
     let calls = functions.iter().map(|function| function.calls).sum();
     let with_stream = functions.iter().filter(|function| function.has_stream);
-    let with_stream = with_stream.map(|function| function.calls + function.replays);
+    let with_stream = with_stream.map(|function| function.calls);
     let calls_with_stream = with_stream.sum();
-    let replays = functions.iter().map(|function| function.replays).sum();
     let timed_calls = functions
         .iter()
         .filter_map(|function| function.gpu.as_ref())
@@ -142,7 +141,6 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
         diagnostics.overhead_ns = 1_870 * calls;
         diagnostics.setup_ns = 412_000;
         diagnostics.calls = calls;
-        diagnostics.replays = replays;
         diagnostics.calls_with_stream = calls_with_stream;
         diagnostics.timed_calls = timed_calls;
         diagnostics.captured_calls = captured_calls;
@@ -169,8 +167,6 @@ fn node(
     node.name = function.1.into();
     node.function = Some(function.0);
     node.calls = calls;
-    node.replays = 0;
-    node.graph_calls = 0;
     node.cpu_total_ns = cpu[0];
     node.cpu_self_ns = cpu[1];
     node.gpu_total_ns = total;

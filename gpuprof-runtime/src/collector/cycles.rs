@@ -79,7 +79,7 @@ impl Collector {
         if schedule.ended().is_none() {
             schedule.set_ended(clock::now());
         }
-        // A cycle without a single call or replay gives no profile.
+        // A cycle without a single call gives no profile.
         if let Some(cycle) = self.close(&mut window)
             && cycle.totals.counters.has_calls()
         {

@@ -215,10 +215,6 @@ impl Collector {
         }
     }
 
-    pub(crate) fn site(&self, id: u32) -> Option<&'static Site> {
-        self.sites.lock().get(id as usize).copied()
-    }
-
     /// Counters for a thread that begins, and the thread's number: 1 or more.
     pub(crate) fn attach_thread(&self) -> (&'static ThreadCounters, u32) {
         self.threads.attach()

@@ -6,7 +6,6 @@ use std::thread::ThreadId;
 use crate::gpu::child_time::Inside;
 use crate::gpu::events::pool::Pair;
 use crate::gpu::gpu_thread::GpuThread;
-use crate::gpu::graph::capture::InGraph;
 use crate::gpu::sampling::Chosen;
 use crate::gpu::stream::resolve::{Lane, Lanes};
 use crate::gpu::stream::stream_ref::StreamRef;
@@ -52,8 +51,6 @@ pub(super) enum State {
     Unusable(GpuOutcome),
     /// Its start events are recorded.
     Started,
-    /// Its start event stands in the graph that its stream is being captured to.
-    InGraph(Box<InGraph>),
 }
 
 /// The pairs of a call, one for each lane.

@@ -1,4 +1,4 @@
-//! All CUDA: the driver table, streams, events, graphs and the resolver.
+//! All CUDA: the driver table, streams, events and the resolver.
 
 mod adaptive_sampling;
 mod child_time;
@@ -7,7 +7,6 @@ mod events;
 mod frame;
 pub(crate) mod frame_stack;
 mod gpu_thread;
-mod graph;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod nesting;
@@ -20,7 +19,6 @@ pub(crate) use driver::table::Driver;
 pub use driver::table::replace as replace_functions;
 pub(crate) use frame::Open;
 pub(crate) use gpu_thread::GpuThread;
-pub(crate) use graph::replay::{Replay, Replays};
 pub(crate) use stream::resolve::Held;
 pub use stream::resolve::Streams;
 pub use stream::stream_ref::{HasStream, StreamRef};

@@ -1,13 +1,11 @@
-//! How a call lies in the timed spans around it, on its streams and in the graph that it is
-//! captured into.
+//! How a call lies in the timed spans around it, on its streams.
 
 use std::sync::Arc;
 
 use crate::gpu::child_time::Inside;
-use crate::gpu::frame::{Open, State};
+use crate::gpu::frame::Open;
 use crate::gpu::gpu_thread::GpuThread;
-use crate::gpu::graph::capture::Inside as InsideGraph;
-use crate::gpu::stream::resolve::{Lane, Lanes};
+use crate::gpu::stream::resolve::Lanes;
 use crate::stats::path_ids::ROOT;
 
 /// How a call lies in the timed spans around it.
@@ -85,25 +83,5 @@ impl GpuThread {
         let on_all = |open: &Open| lanes.as_slice().iter().all(|lane| open.lanes.has(lane));
         let mut frames = self.frames.gpu();
         frames.any(|(_, open)| open.site == site && open.is_timed() && on_all(open))
-    }
-
-    /// The position of a call of `site` on `lane` among the running calls of this thread that
-    /// `capture` contains.
-    pub(super) fn inside_capture(&self, capture: u64, lane: &Lane, site: u32) -> InsideGraph {
-        let in_graph = self.frames.gpu().rev().filter_map(|(_, open)| {
-            let State::InGraph(in_graph) = &open.state else {
-                return None;
-            };
-            in_graph.is_of(capture).then_some((in_graph.at, &**open))
-        });
-        let at = |(at, _): (usize, &Open)| at;
-        let on_lane = |(_, open): &(usize, &Open)| open.lanes.has(lane);
-        InsideGraph {
-            caller: in_graph.clone().next().map(at),
-            enclosing: in_graph.clone().find(on_lane).map(at),
-            outermost: !in_graph
-                .clone()
-                .any(|(at, open)| open.site == site && on_lane(&(at, open))),
-        }
     }
 }

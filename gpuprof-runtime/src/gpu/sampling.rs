@@ -36,13 +36,6 @@ impl Chosen {
         own: 1,
         draw: SamplingDraw::UNSAMPLED,
     };
-
-    /// Nothing was drawn, and the call is not timed.
-    pub(super) const NO: Self = Self {
-        yes: false,
-        own: 1,
-        draw: SamplingDraw::UNSAMPLED,
-    };
 }
 
 impl GpuThread {
@@ -53,13 +46,7 @@ impl GpuThread {
         if !self.has_open() && global <= 1 && !own.is_sampled() {
             return Chosen::ALL;
         }
-        let inherited = self.frames.gpu().rev().find_map(|(_, open)| open.chosen);
-        self.choose_inside(inherited, global, own)
-    }
-
-    /// The same for a call inside one of which `outer` was decided.
-    #[inline]
-    pub(super) fn choose_inside(&mut self, outer: Option<Chosen>, global: u32, own: Own) -> Chosen {
+        let outer = self.frames.gpu().rev().find_map(|(_, open)| open.chosen);
         let Chosen { yes, mut draw, .. } = outer.unwrap_or_else(|| self.draw(global));
         let again = self.draw(match own {
             Own::Stated(n) => n,

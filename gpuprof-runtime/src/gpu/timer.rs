@@ -20,7 +20,6 @@ use crate::gpu::events::pools::Contexts;
 use crate::gpu::events::record;
 use crate::gpu::frame::{Open, State};
 use crate::gpu::gpu_thread::GpuThread;
-use crate::gpu::graph::capture::Captures;
 use crate::gpu::nesting::Around;
 use crate::gpu::resolver::channel::{self, Progress, Receiver, Sample};
 use crate::gpu::resolver::handshake::Doze;
@@ -37,7 +36,6 @@ use gpuprof_report::profile::Device;
 #[derive(Debug)]
 pub(crate) struct Timing {
     pub(super) contexts: Contexts,
-    pub(super) captures: Captures,
     pub(super) announce: SegQueue<Receiver>,
     pub(super) rings: Mutex<Vec<Weak<Progress>>>,
     /// Apart from what spans read: the resolver takes it for each sample.
@@ -63,15 +61,12 @@ pub(crate) struct Place {
     pub(crate) path: u32,
     /// The site's own `sample = N`; 0 for none.
     pub(crate) sample: u32,
-    /// Where its stream is being captured, its events go into the graph.
-    pub(crate) graph: bool,
 }
 
 impl Timing {
     pub(crate) fn new() -> Self {
         Self {
             contexts: Contexts::new(),
-            captures: Captures::new(),
             announce: SegQueue::new(),
             rings: Mutex::new(Vec::new()),
             totals: CachePadded::new(Mutex::new(Windowed::new(
@@ -159,7 +154,7 @@ impl Timing {
             // An estimate speaks for calls that could have been timed, and counts stay exact; so
             // this is asked whether the call was chosen or not.
             if let Err(outcome) = record::check(Driver::get(), &open.lanes) {
-                open.state = self.refused(thread, &open, place, outcome);
+                open.state = State::Untimed(outcome);
                 return Some(open);
             }
         }
@@ -170,7 +165,7 @@ impl Timing {
                 // A future's parts share it; a plain span makes it when it is wanted.
                 open.inside = is_async.then(Arc::default);
             }
-            Err(outcome) => open.state = self.refused(thread, &open, place, outcome),
+            Err(outcome) => open.state = State::Untimed(outcome),
         }
         Some(open)
     }
@@ -252,12 +247,6 @@ impl Timing {
         match &open.state {
             State::None => return Err(GpuOutcome::NoStream),
             State::Untimed(outcome) | State::Unusable(outcome) => return Err(*outcome),
-            State::InGraph(in_graph) => {
-                return Err(match in_graph.end(Driver::get(), &open.lanes, *work) {
-                    true => GpuOutcome::InGraph,
-                    false => GpuOutcome::Captured,
-                });
-            }
             State::Started => {}
         }
         let is_per_thread = |lane: &Lane| lane.stream == handles::Stream::PER_THREAD;
@@ -313,19 +302,6 @@ impl Timing {
             enclosing: open.enclosing.take(),
         });
         thread.keep(open);
-        self.doze.rouse(|| self.wake());
-    }
-
-    /// Hands the sample of a replay to the resolver: it holds its context by itself.
-    pub(crate) fn submit(&self, thread: &mut GpuThread, sample: Sample) {
-        let sender = thread.sender(self);
-        // There was room before the launch; spans in it may have taken it.
-        if sender.room() == 0 {
-            sample.pairs.recycle();
-            return;
-        }
-        sender.announce();
-        sender.send(sample);
         self.doze.rouse(|| self.wake());
     }
 

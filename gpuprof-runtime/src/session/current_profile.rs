@@ -28,7 +28,7 @@ pub(super) fn complete(profile: &mut Profile) {
     // The commands name the program.
     profile.commands = findings::commands(profile, cfg!(feature = "nvtx"));
     let diagnostics = &mut profile.diagnostics;
-    let all = diagnostics.calls + diagnostics.replays;
-    diagnostics.overhead_ns += overhead::span_overhead_ns(diagnostics.calls);
-    diagnostics.overhead_ns_per_call = (diagnostics.overhead_ns + all / 2).checked_div(all);
+    let calls = diagnostics.calls;
+    diagnostics.overhead_ns += overhead::span_overhead_ns(calls);
+    diagnostics.overhead_ns_per_call = (diagnostics.overhead_ns + calls / 2).checked_div(calls);
 }

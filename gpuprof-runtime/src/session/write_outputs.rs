@@ -16,8 +16,7 @@ const MAX_PATH: usize = 200;
 pub(super) fn has_content(profile: &Profile) -> bool {
     let diagnostics = &profile.diagnostics;
     let is_open = |function: &Function| function.open_calls > 0;
-    diagnostics.calls + diagnostics.replays + diagnostics.dropped > 0
-        || profile.functions.iter().any(is_open)
+    diagnostics.calls + diagnostics.dropped > 0 || profile.functions.iter().any(is_open)
 }
 
 /// Writes one output. If a file cannot be written, its content goes to standard error instead.

@@ -5,7 +5,6 @@
 pub(crate) mod default_stream;
 mod deferred_streams;
 pub(crate) mod future;
-pub(crate) mod graph_launch;
 pub(crate) mod overhead;
 mod recording;
 pub(crate) mod thread_state;

@@ -22,7 +22,6 @@ static SITE: Site = Site::new(Meta {
     file: file!(),
     line: line!(),
     cpu: true,
-    graph: false,
     is_async: false,
     names_stream: false,
     sample: 0,

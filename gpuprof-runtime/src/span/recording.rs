@@ -1,4 +1,4 @@
-//! The steps that spans, futures and graph launches share: the GPU events around a call, its record
+//! The steps that spans and futures share: the GPU events around a call, its record
 //! in the counters, and what these cost.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -76,7 +76,6 @@ pub(super) fn begin_gpu_timing(
         site: site.id()?,
         path,
         sample: site.meta.sample,
-        graph: site.meta.graph,
     };
     let open = timing.begin(gpu, streams, place, is_async);
     // Only once a stream exists: before that CUDA may not be initialized, and the driver would
@@ -109,10 +108,6 @@ pub(super) fn record_with_frame(
             Ok(_) => GpuOutcome::Submitted,
             Err(outcome) => *outcome,
         };
-        if call.outcome == GpuOutcome::InGraph {
-            // It has done nothing yet: each replay does its work.
-            call.work = &StatedWork::NONE;
-        }
         // The call is recorded before its sample is submitted, so that no profile has a GPU time
         // without its call.
         let recorded = node.record(&call, writer);

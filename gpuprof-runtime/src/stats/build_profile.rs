@@ -128,8 +128,6 @@ fn tree(
         row.calls = cpu.calls;
         row.open_calls = node.totals.open.count();
         row.open_ns = clock::ns(node.totals.open.ticks(inputs.now));
-        row.replays = node.totals.counts.replays;
-        row.graph_calls = node.totals.counts.in_graph;
         row.cpu_total_ns = cpu.total;
         row.cpu_self_ns = cpu.total.saturating_sub(cpu.nested);
         row.gpu_total_ns = timed.then(|| sum(|gpu| gpu.times.total as f64).round() as u64);
@@ -158,7 +156,6 @@ fn diagnostics(inputs: &ProfileInputs<'_>, functions: &[Function]) -> Diagnostic
     let histograms = totals.cpu.values().chain(totals.wall.values());
     let mut diagnostics = Diagnostics::default();
     diagnostics.calls = functions.iter().map(|function| function.calls).sum();
-    diagnostics.replays = functions.iter().map(|function| function.replays).sum();
     diagnostics.calls_with_stream = calls_with_stream;
     diagnostics.timed_calls = functions.iter().map(timed_calls).sum();
     diagnostics.captured_calls = functions

@@ -24,8 +24,6 @@ pub(crate) enum GpuOutcome {
     Submitted,
     /// Its stream was being captured.
     Captured,
-    /// Its stream was being captured, and its event pair is part of the graph: replays are timed.
-    InGraph,
     Untimed(UntimedReason),
 }
 

@@ -64,11 +64,9 @@ pub(super) fn function(
     let failed: u64 = gpu_totals().map(|(_, gpu)| gpu.failed).sum();
     let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     let untimed = untimed_reasons(&all, timed, failed);
-    // Idle time needs a span for every busy time. The work of a replay belongs to the call around
-    // the graph's launch; one of two devices may be busy while the other is idle; and a call that
-    // was to be timed and was not has busy time and no span.
-    let has_idle =
-        all.counts.replays == 0 && devices.len() == 1 && failed == 0 && untimed.unfinished == 0;
+    // Idle time needs a span for every busy time. One of two devices may be busy while the other
+    // is idle, and a call that was to be timed and was not has busy time and no span.
+    let has_idle = devices.len() == 1 && failed == 0 && untimed.unfinished == 0;
     let self_ns = all.cpu.total.saturating_sub(all.cpu.nested);
     // Larger only for calls that ended out of order.
     let self_ns = self_ns.min(outermost_cpu);
@@ -76,7 +74,6 @@ pub(super) fn function(
     function.calls = all.cpu.calls;
     function.open_calls = all.open.count();
     function.open_ns = clock::ns(outermost_open);
-    function.replays = all.counts.replays;
     function.threads = totals.threads.get(&id).copied().unwrap_or(0);
     function.cpu = span_stats(&all.cpu, outermost_cpu, self_ns, totals.cpu.get(&id));
     function.wall = (site.meta.is_async && all.wall.calls > 0).then(|| {
@@ -92,7 +89,6 @@ pub(super) fn function(
     function.gpu_nested_partial = nodes.iter().any(|node| node.nested_partial);
     function.gpu_nested_estimated = nodes.iter().any(|node| node.nested_estimated);
     function.captured_calls = all.counts.captured;
-    function.graph_calls = all.counts.in_graph;
     function.untimed_calls = untimed.sum();
     function.untimed = untimed;
     function.bytes = all.work.bytes;
@@ -134,7 +130,7 @@ fn untimed_reasons(totals: &HostPathTotals, timed: u64, failed: u64) -> UntimedR
     let mut untimed = UntimedReasons::default();
     untimed.no_stream = match with_stream {
         0 => 0,
-        _ => (totals.cpu.calls + totals.counts.replays).saturating_sub(with_stream),
+        _ => totals.cpu.calls.saturating_sub(with_stream),
     };
     untimed.sampled_out = totals.untimed(UntimedReason::SampledOut);
     untimed.pool_exhausted = totals.untimed(UntimedReason::PoolExhausted);

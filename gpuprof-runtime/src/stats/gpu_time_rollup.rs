@@ -259,21 +259,23 @@ fn mark_overlap(nodes: &mut [CallTreeNode<'_>], nested: &NestedPath) {
 
 /// Marks the nodes whose `nested_ns` lacks time, or estimates it.
 fn mark_incomplete(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
-    // By site: whether any call was timed, and whether replays stand in for captured calls.
-    let mut sites: FxHashMap<u32, (bool, bool)> = FxHashMap::default();
+    // By site: whether any call was timed.
+    let mut sites: FxHashMap<u32, bool> = FxHashMap::default();
     for node in nodes.iter().skip(1) {
-        let (timed, replayed) = sites.entry(node.path.site).or_default();
-        *timed |= node.timed_calls() > 0;
-        *replayed |= node.totals.counts.replays > 0;
+        *sites.entry(node.path.site).or_default() |= node.timed_calls() > 0;
     }
-    let site = |node: &CallTreeNode<'_>| sites.get(&node.path.site).copied().unwrap_or_default();
+    let is_timed = |node: &CallTreeNode<'_>| sites.get(&node.path.site) == Some(&true);
     let partial = nodes_above(nodes, nested, |node| {
-        let ((is_timed, is_replayed), counts) = (site(node), &node.totals.counts);
-        let estimated = if is_timed { node.sampled_out() } else { 0 };
-        let replayed = if is_replayed { counts.in_graph } else { 0 };
-        counts.with_stream() > node.timed_calls() + estimated + replayed
+        let estimated = if is_timed(node) {
+            node.sampled_out()
+        } else {
+            0
+        };
+        node.totals.counts.with_stream() > node.timed_calls() + estimated
     });
-    let estimated = nodes_above(nodes, nested, |node| site(node).0 && node.sampled_out() > 0);
+    let estimated = nodes_above(nodes, nested, |node| {
+        is_timed(node) && node.sampled_out() > 0
+    });
     for ((node, partial), estimated) in nodes.iter_mut().zip(partial).zip(estimated) {
         (node.nested_partial, node.nested_estimated) = (partial, estimated);
     }

@@ -9,15 +9,11 @@ use super::open_calls::OpenCalls;
 pub(crate) struct OutcomeCounts {
     pub(crate) submitted: u64,
     pub(crate) captured: u64,
-    /// Captured calls whose event pair was captured into the CUDA graph.
-    pub(crate) in_graph: u64,
-    /// Replays of those calls. Their outcomes are in the other counts.
-    pub(crate) replays: u64,
     pub(crate) untimed: [u64; REASONS],
 }
 
 impl OutcomeCounts {
-    /// Calls and replays that have a stream.
+    /// Calls that have a stream.
     pub(super) fn with_stream(&self) -> u64 {
         self.submitted + self.captured + self.untimed.iter().sum::<u64>()
     }
@@ -35,9 +31,9 @@ pub(crate) struct HostPathTotals {
 }
 
 impl HostPathTotals {
-    /// Whether any call has ended on this path or is in progress, or any replay was launched.
+    /// Whether any call has ended on this path or is in progress.
     pub(crate) fn ran(&self) -> bool {
-        self.cpu.calls > 0 || self.counts.replays > 0 || self.open.count() > 0
+        self.cpu.calls > 0 || self.open.count() > 0
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -45,8 +41,6 @@ impl HostPathTotals {
         self.wall.merge(&other.wall);
         self.counts.submitted += other.counts.submitted;
         self.counts.captured += other.counts.captured;
-        self.counts.in_graph += other.counts.in_graph;
-        self.counts.replays += other.counts.replays;
         for (into, more) in self.counts.untimed.iter_mut().zip(other.counts.untimed) {
             *into += more;
         }
@@ -64,13 +58,11 @@ impl HostPathTotals {
             .submitted
             .saturating_sub(earlier.counts.submitted);
         self.counts.captured = self.counts.captured.saturating_sub(earlier.counts.captured);
-        self.counts.in_graph = self.counts.in_graph.saturating_sub(earlier.counts.in_graph);
-        self.counts.replays = self.counts.replays.saturating_sub(earlier.counts.replays);
         for (into, gone) in self.counts.untimed.iter_mut().zip(earlier.counts.untimed) {
             *into = into.saturating_sub(gone);
         }
         self.work.subtract(&earlier.work);
-        if self.cpu.calls == 0 && self.counts.replays == 0 {
+        if self.cpu.calls == 0 {
             self.work = StatedWork::NONE;
         }
     }

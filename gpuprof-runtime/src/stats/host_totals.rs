@@ -26,9 +26,9 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Whether a call has ended or a replay was launched.
+    /// Whether a call has ended.
     pub(crate) fn has_calls(&self) -> bool {
-        let ran = |node: &HostPathTotals| node.cpu.calls > 0 || node.counts.replays > 0;
+        let ran = |node: &HostPathTotals| node.cpu.calls > 0;
         self.nodes.iter().any(ran)
     }
 

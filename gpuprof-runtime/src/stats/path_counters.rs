@@ -51,8 +51,6 @@ pub(crate) struct PathCounters {
     wall: AtomicDurations,
     submitted: AtomicU64,
     captured: AtomicU64,
-    in_graph: AtomicU64,
-    replays: AtomicU64,
     untimed: [AtomicU64; REASONS],
     work: [AtomicU64; 3],
     work_stated: AtomicU32,
@@ -72,8 +70,6 @@ impl PathCounters {
             wall: AtomicDurations::new(),
             submitted: AtomicU64::new(0),
             captured: AtomicU64::new(0),
-            in_graph: AtomicU64::new(0),
-            replays: AtomicU64::new(0),
             untimed: array::from_fn(|_| AtomicU64::new(0)),
             work: array::from_fn(|_| AtomicU64::new(0)),
             work_stated: AtomicU32::new(0),
@@ -131,20 +127,6 @@ impl PathCounters {
             };
         }
         self.change(writer, add)
-    }
-
-    /// Records one replay of a captured call, which has no CPU time.
-    pub(crate) fn record_replay(
-        &self,
-        outcome: GpuOutcome,
-        work: &StatedWork,
-        writer: WriterEpoch,
-    ) -> bool {
-        self.change(writer, || {
-            bump(&self.replays);
-            self.add_outcome(outcome);
-            self.add_work(work);
-        })
     }
 
     #[inline]
@@ -230,10 +212,6 @@ impl PathCounters {
             GpuOutcome::NoStream => {}
             GpuOutcome::Submitted => bump(&self.submitted),
             GpuOutcome::Captured => bump(&self.captured),
-            GpuOutcome::InGraph => {
-                bump(&self.captured);
-                bump(&self.in_graph);
-            }
             GpuOutcome::Untimed(reason) => {
                 if let Some(cell) = self.untimed.get(reason as usize) {
                     bump(cell);
@@ -301,8 +279,6 @@ impl PathCounters {
             counts: OutcomeCounts {
                 submitted: self.submitted.load(Relaxed),
                 captured: self.captured.load(Relaxed),
-                in_graph: self.in_graph.load(Relaxed),
-                replays: self.replays.load(Relaxed),
                 untimed,
             },
             work: StatedWork {

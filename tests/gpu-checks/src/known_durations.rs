@@ -104,7 +104,7 @@ pub(super) fn row(what: impl Into<String>, profile: &Profile, wanted: &[Wanted])
     let mut good = profile.diagnostics.errors.is_empty();
     for expectation in wanted {
         let (runs, gpu) = match function(profile, expectation.name) {
-            Some(function) => (function.runs(), function.gpu.as_ref()),
+            Some(function) => (function.calls, function.gpu.as_ref()),
             None => (0, None),
         };
         measured.push(format!("{}: {runs} = {}", expectation.name, times(gpu)));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use cudarc::driver::CudaStream;
 use gpuprof::profile::ApiStats;
-use gpuprof::{Graph, Profile, Schedule, gpu_profile};
+use gpuprof::{Profile, Schedule, gpu_profile};
 use support::cupti_world::{Tier, all_kernels, builder, busy, cupti, kernels, tier, work};
 use support::graph_capture::{capture, launch};
 use support::suite::Module;
@@ -237,7 +237,7 @@ fn what_comes_after_its_cycle_is_unfinished_there_and_whole_in_the_sum() {
 fn the_latency_of_a_graphs_launch_is_in_its_cycle() {
     let t = tier();
     let stream = t.gpu.another_stream();
-    let graph = Graph::new(capture(&stream, || t.gpu.kernel_on(&stream, 1_000)));
+    let graph = capture(&stream, || t.gpu.kernel_on(&stream, 1_000));
     let (profile, cycles) = cycles_of(&t, 4, |_| {
         launch(&t, &graph, 1_000);
         t.synchronize();

@@ -21,6 +21,7 @@ pub(crate) const MODULE: Module = Module::new(
         another_stream_is_timed_while_this_thread_captures,
         a_capture_that_begins_or_ends_inside_a_span,
         a_whole_capture_inside_a_span_is_part_of_its_time,
+        the_report_says_where_replays_are,
         of_several_streams_one_that_is_captured_suffices,
         what_inherits_a_captured_stream_is_captured_too,
         a_stream_drawn_into_a_capture_is_captured,
@@ -218,6 +219,21 @@ fn a_whole_capture_inside_a_span_is_part_of_its_time() {
     assert_eq!(gpu_times(&profile, "around"), (1, 2_000, 0));
     assert_eq!(gpu_times(&profile, "replay"), (2, 2_000, 2_000));
     assert_eq!(function(&profile, "layer").captured_calls, 1);
+}
+
+fn the_report_says_where_replays_are() {
+    let w = world();
+    let stream = w.gpu.another_stream();
+    let session = w.session();
+    let graph = capture(&stream, MODES[0], || model(&w, &stream));
+    replay(&graph, &stream);
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "replay"), (1, 2_000, 2_000));
+    let report = profile.to_string();
+    let line = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    let says = "into a graph: capture::layer, capture::model. A replay is part of the GPU";
+    assert!(line.contains(says), "{report}");
+    assert!(line.contains("GPUPROF_CUPTI=on"), "{report}");
 }
 
 fn of_several_streams_one_that_is_captured_suffices() {

@@ -11,7 +11,7 @@ use support::program::{Ended, Program};
 use support::suite::Module;
 use support::tests;
 
-use self::program::{CALLS, FAIL, HIDE, KERNEL_NS, ROUNDS};
+use self::program::{CALLS, HIDE, KERNEL_NS, ROUNDS};
 
 pub(crate) const MODULE: Module =
     Module::new(module_path!(), &[TESTS, failures::TESTS]).with_program(program::run);
@@ -27,12 +27,10 @@ const TESTS: &[(&str, fn())] = tests![
     without_any_other_function_gpu_timing_goes_on,
     older_names_of_functions_do,
     functions_that_only_raw_streams_need,
-    without_a_function_it_needs_replays_go_untimed,
-    a_failure_around_a_graph_stays_gpuprofs_own,
     a_driver_that_is_gone_is_left_alone,
 ];
 
-/// Every driver function that gpuprof calls outside graphs, except `cuCtxSetCurrent`, which the
+/// Every driver function that gpuprof calls, except `cuCtxSetCurrent`, which the
 /// program calls too.
 const CALLED: [&str; 21] = [
     "cuCtxGetCurrent",
@@ -73,16 +71,6 @@ const NEEDED: [&str; 9] = [
 
 /// Functions that gpuprof needs only for a stream without a known context.
 const RAW_ONLY: [&str; 2] = ["cuCtxGetDevice", "cuStreamGetCtx"];
-
-/// Functions that gpuprof needs only for functions in graphs.
-const GRAPHS: [&str; 6] = [
-    "cuEventRecordWithFlags",
-    "cuStreamGetCaptureInfo_v2",
-    "cuGraphGetNodes",
-    "cuGraphNodeGetType",
-    "cuGraphEventRecordNodeGetEvent",
-    "cuGraphExecEventRecordNodeSetEvent",
-];
 
 /// Runs a scenario with gpuprof and without, and checks that status and standard output are equal.
 fn same(program: impl Fn() -> Program) -> (Ended, Profile) {
@@ -263,40 +251,6 @@ fn functions_that_only_raw_streams_need() {
             "{}",
             ended.stderr
         );
-    }
-}
-
-fn without_a_function_it_needs_replays_go_untimed() {
-    for symbol in GRAPHS {
-        let (ended, profile) = same(|| Program::new("graph").env(HIDE, symbol));
-        let zero = function(&profile, "zero");
-        assert_eq!((zero.captured_calls, zero.graph_calls), (1, 0), "{symbol}");
-        assert_eq!((zero.replays, &zero.gpu), (0, &None), "{symbol}");
-        let line = line_about(&ended, symbol);
-        assert!(line.contains("note:"), "{}", ended.stderr);
-    }
-}
-
-fn a_failure_around_a_graph_stays_gpuprofs_own() {
-    let whole = |profile: &Profile| {
-        let zero = function(profile, "zero");
-        assert_eq!((zero.calls, zero.captured_calls), (1, 1));
-        assert_eq!(zero.replays, timed(zero) + zero.untimed_calls);
-        (zero.graph_calls, zero.replays, timed(zero))
-    };
-    let (_, profile) = same(|| Program::new("graph"));
-    assert_eq!(whole(&profile), (1, 2, 2));
-    for symbol in GRAPHS.iter().filter(|symbol| !symbol.ends_with("Release")) {
-        let (_, profile) = same(|| Program::new("graph").env(FAIL, format!("{symbol}:1:99:2")));
-        let (_, _, timed) = whole(&profile);
-        assert_eq!(timed, 0, "{symbol}");
-        let met: Vec<_> = profile
-            .diagnostics
-            .errors
-            .iter()
-            .map(|met| &*met.call)
-            .collect();
-        assert_eq!(met, [*symbol]);
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) const MODULE: Module = Module::new(
         three_streams_are_shorter_than_one,
         training_gives_the_same_each_time,
         requests_and_threads_are_counted_whole,
-        a_captured_step_is_timed_at_every_replay,
+        a_captured_step_says_where_its_replays_are,
         switched_off_an_example_does_the_same_and_says_nothing_of_it,
     ]],
 );
@@ -190,23 +190,15 @@ fn requests_and_threads_are_counted_whole() {
     assert_eq!(function(&profile, "check_rows").calls, 8 * 16);
 }
 
-fn a_captured_step_is_timed_at_every_replay() {
+fn a_captured_step_says_where_its_replays_are() {
     let (ended, profile) = profiled("07_graph");
     let step = function(&profile, "step");
     assert_eq!((step.calls, step.captured_calls), (40, 20));
-    assert_eq!((step.graph_calls, step.replays), (20, 20 * 20));
-    assert_eq!(step.gpu.as_ref().map(|gpu| gpu.timed_calls), Some(420));
-    assert_eq!(row(&ended, "step")[1], "420", "{}", ended.stderr);
-    let other = function(&profile, "add_constant");
-    assert_eq!((other.captured_calls, other.replays), (20, 0));
-    assert!(
-        ended.stderr.contains("step 400 (captured 20)"),
-        "{}",
-        ended.stderr
-    );
+    assert_eq!(step.gpu.as_ref().map(|gpu| gpu.timed_calls), Some(20));
     let replay = function(&profile, "replay").gpu.as_ref();
-    let replay = replay.expect("it is timed");
-    assert!(replay.times.self_ns < replay.times.total_ns, "{replay:?}");
+    assert_eq!(replay.map(|gpu| gpu.timed_calls), Some(20));
+    let line = "captured into a graph: add_constant, step.";
+    assert!(ended.stderr.contains(line), "{}", ended.stderr);
 }
 
 fn switched_off_an_example_does_the_same_and_says_nothing_of_it() {

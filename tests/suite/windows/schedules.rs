@@ -8,8 +8,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use cudarc::driver::CudaStream;
-use gpuprof::{Graph, Profile, Schedule, Session, gpu_profile};
-use support::graph_capture::{capture, launch, layer, model};
+use gpuprof::{Profile, Schedule, Session, gpu_profile};
 use support::suite::Module;
 use support::tests;
 use support::{World, assert_consistent, cpu_times, function, gpu_times, until, world};
@@ -26,7 +25,6 @@ pub(crate) const MODULE: Module = Module::new(
         a_reset_forgets_what_was_measured_and_the_schedule_goes_on,
         without_a_schedule_steps_change_nothing,
         who_is_called_may_use_gpuprof,
-        replays_of_a_pause_are_not_taken_for_one_before_it,
         cycles_that_end_while_one_is_handed_over_are_handed_over_next,
         a_panic_of_who_is_called_costs_no_later_cycle,
         who_is_called_may_step_on,
@@ -234,42 +232,6 @@ fn who_is_called_may_use_gpuprof() {
     steps(&w, 2);
     w.finish(session);
     assert!(*seen.lock().expect("lock") >= 2);
-}
-
-fn replays_of_a_pause_are_not_taken_for_one_before_it() {
-    let w = world();
-    let stream = w.gpu.another_stream();
-    let session = scheduled(Schedule {
-        wait: 2,
-        ..Schedule::default()
-    });
-    gpuprof::step();
-    gpuprof::step();
-    let graph = Graph::new(capture(&stream, || model(&w, &stream)));
-    launch(&w, &graph, 1_000);
-    gpuprof::step();
-    // The pause begins while that launch is still running: this launch must not record into its
-    // events.
-    launch(&w, &graph, 50_000);
-    w.sim.reset_calls();
-    launch(&w, &graph, 70_000);
-    let asked = [
-        "cuGraphExecEventRecordNodeSetEvent",
-        "cuStreamIsCapturing",
-        "cuThreadExchangeStreamCaptureMode",
-    ]
-    .map(|symbol| w.sim.calls_here(symbol));
-    // The graph's events return to their pool while two launches are still pending.
-    drop(graph);
-    gpuprof::step();
-    gpuprof::step();
-    layer(&w, &stream);
-    let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "model"), (1, 3_000, 1_000));
-    // Two replays in the first cycle, and the call in the second.
-    assert_eq!(gpu_times(&profile, "layer"), (3, 3_000, 3_000));
-    assert_eq!(asked, [0; 3], "a launch in a pause asks the driver nothing");
-    assert_eq!(profile.diagnostics.errors, []);
 }
 
 /// A step with one call.

@@ -5,28 +5,23 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaGraph, CudaStream};
-use gpuprof::{Graph, gpu_profile};
+use gpuprof::gpu_profile;
 
 use crate::World;
 
 pub const CAPTURE_MODE: Mode = Mode::CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-#[gpu_profile(graph, name = "layer", bytes = 500)]
+#[gpu_profile(name = "layer", bytes = 500)]
 pub fn layer(w: &World, stream: &Arc<CudaStream>) {
     w.cpu(10);
     w.gpu.kernel_on(stream, 1_000);
 }
 
-#[gpu_profile(graph, name = "model")]
+#[gpu_profile(name = "model")]
 pub fn model(w: &World, stream: &Arc<CudaStream>) {
     layer(w, stream);
     w.gpu.kernel_on(stream, 1_000);
     layer(w, stream);
-}
-
-#[gpu_profile(graph, name = "around", stream = stream)]
-pub fn around(stream: &Arc<CudaStream>, body: impl FnOnce()) {
-    body();
 }
 
 pub fn capture(stream: &Arc<CudaStream>, body: impl FnOnce()) -> CudaGraph {
@@ -39,7 +34,7 @@ pub fn capture(stream: &Arc<CudaStream>, body: impl FnOnce()) -> CudaGraph {
 }
 
 /// Launches `graph`, each kernel of which takes `ns`.
-pub fn launch(w: &World, graph: &Graph, ns: u64) {
+pub fn launch(w: &World, graph: &CudaGraph, ns: u64) {
     w.sim.set_kernel_ns(kernels::SAXPY, ns);
     graph.launch().expect("launch");
 }

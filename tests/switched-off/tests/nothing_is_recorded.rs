@@ -3,9 +3,7 @@
 
 use gpuprof::Profile;
 use std::task::{Context, Poll, Waker};
-use switched_off::{
-    Model, Stream, block, captured, everything, generic, launched, session, with_streams,
-};
+use switched_off::{Model, Stream, block, everything, generic, session, with_streams};
 
 #[test]
 fn functions_run_and_their_arguments_are_not_evaluated() {
@@ -20,12 +18,6 @@ fn functions_run_and_their_arguments_are_not_evaluated() {
         .poll(&mut Context::from_waker(Waker::noop()));
     assert_eq!(polled, Poll::Ready(3));
     assert_eq!(model.evaluations(), 0);
-}
-
-#[test]
-fn graphs_are_launched_as_they_were() {
-    assert_eq!(captured(1), 7);
-    assert_eq!(launched().unwrap(), [1, 2, 3]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ const LAYERS: [&[&str]; 6] = [
 ];
 
 /// Where the runtime has unsafe code: each operation has a reason there.
-const UNSAFE: [&str; 9] = [
+const UNSAFE: [&str; 8] = [
     "gpu/driver/",
     "gpu/stream",
     "cupti/collect/",
@@ -32,7 +32,6 @@ const UNSAFE: [&str; 9] = [
     "os/",
     "session/exit.rs",
     "session/signals.rs",
-    "span/",
     "stats/concurrent_histogram.rs",
 ];
 

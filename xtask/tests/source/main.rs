@@ -28,7 +28,6 @@ const CIRCLES: [&[&str]; 2] = [
         "gpuprof-runtime/src/gpu/events/record.rs",
         "gpuprof-runtime/src/gpu/frame.rs",
         "gpuprof-runtime/src/gpu/gpu_thread.rs",
-        "gpuprof-runtime/src/gpu/graph/capture.rs",
         "gpuprof-runtime/src/gpu/nesting.rs",
         "gpuprof-runtime/src/gpu/resolver/channel.rs",
         "gpuprof-runtime/src/gpu/sampling.rs",

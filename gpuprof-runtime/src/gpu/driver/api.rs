@@ -1,9 +1,8 @@
 //! Safe wrappers of the driver functions that gpuprof calls, one method each on [`Driver`].
 
 use std::ffi::{CStr, c_int, c_uint};
-use std::ptr;
 
-use crate::gpu::driver::handles::{Context, Device, Event, Graph, GraphExec, GraphNode, Stream};
+use crate::gpu::driver::handles::{Context, Device, Event, Stream};
 use crate::gpu::driver::table::{
     CAPTURE_IMPLICIT, CONTEXT_IS_DESTROYED, Driver, Failed, NOT_READY,
 };
@@ -16,12 +15,6 @@ const EXCHANGE_TRIES: u32 = 3;
 const NON_BLOCKING: c_uint = 1;
 /// `CU_EVENT_DEFAULT`: timed.
 const EVENT_DEFAULT: c_uint = 0;
-/// `CU_EVENT_RECORD_EXTERNAL`: the record becomes a node of the graph, which every replay runs.
-const RECORD_EXTERNAL: c_uint = 1;
-/// `CU_STREAM_CAPTURE_STATUS_ACTIVE`.
-const CAPTURE_ACTIVE: c_int = 1;
-/// `CU_GRAPH_NODE_TYPE_EVENT_RECORD`.
-const NODE_EVENT_RECORD: c_int = 7;
 
 impl Driver {
     /// The calling thread's current context, null if there is none.
@@ -196,70 +189,5 @@ impl Driver {
         let mut version: c_int = 0;
         self.driver_get_version(&raw mut version)?;
         Ok(version.unsigned_abs())
-    }
-}
-
-/// Graphs.
-impl Driver {
-    /// The capture that `stream` is part of: a number that no other capture of the process has, and
-    /// the graph that it makes. `None` where there is none, or it is spoilt.
-    pub(in crate::gpu) fn capture(&self, stream: Stream) -> Result<Option<(u64, Graph)>, Failed> {
-        let (mut status, mut id, mut graph) = (0, 0, Graph::NULL);
-        let none = ptr::null_mut();
-        self.stream_get_capture_info(
-            stream,
-            &raw mut status,
-            &raw mut id,
-            &raw mut graph,
-            none,
-            none,
-        )?;
-        Ok((status == CAPTURE_ACTIVE && graph != Graph::NULL).then_some((id, graph)))
-    }
-
-    /// Records `event` into the graph that `stream` is being captured to; both are of the same live
-    /// context.
-    pub(in crate::gpu) fn record_into_graph(
-        &self,
-        event: Event,
-        stream: Stream,
-    ) -> Result<(), Failed> {
-        self.event_record_flags(event, stream, RECORD_EXTERNAL)
-    }
-
-    /// The nodes of a graph that record an event, and these events. Nodes of graphs inside of it
-    /// are not among them.
-    pub(in crate::gpu) fn recording_nodes(
-        &self,
-        graph: Graph,
-    ) -> Result<Vec<(GraphNode, Event)>, Failed> {
-        let mut count = 0;
-        self.graph_get_nodes(graph, ptr::null_mut(), &raw mut count)?;
-        let mut nodes = vec![GraphNode::NULL; count];
-        if count > 0 {
-            self.graph_get_nodes(graph, nodes.as_mut_ptr(), &raw mut count)?;
-            nodes.truncate(count);
-        }
-        let mut recording = Vec::new();
-        for node in nodes {
-            let (mut kind, mut event) = (0, Event::NULL);
-            self.graph_node_get_type(node, &raw mut kind)?;
-            if kind == NODE_EVENT_RECORD {
-                self.graph_node_get_event(node, &raw mut event)?;
-                recording.push((node, event));
-            }
-        }
-        Ok(recording)
-    }
-
-    /// Has `node` of `exec` record `event` in launches from now on; launches in flight
-    /// keep their events.
-    pub(in crate::gpu) fn set_event(
-        &self,
-        exec: GraphExec,
-        node: GraphNode,
-        event: Event,
-    ) -> Result<(), Failed> {
-        self.graph_exec_set_event(exec, node, event)
     }
 }

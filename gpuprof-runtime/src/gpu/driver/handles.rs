@@ -23,16 +23,7 @@ handle! {
     Stream;
     /// `CUevent`.
     Event;
-    /// `CUgraph`.
-    Graph;
-    /// `CUgraphNode`.
-    GraphNode;
 }
-
-/// `CUgraphExec`: comes from the program alone, and so is never null.
-#[derive(Clone, Copy, Debug)]
-#[repr(transparent)]
-pub(crate) struct GraphExec(pub(crate) usize);
 
 impl Stream {
     /// `CU_STREAM_LEGACY`: the null stream by another name.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL, Symbol};
 use parking_lot::Mutex;
 
-use crate::gpu::driver::handles::{Context, Device, Event, Graph, GraphExec, GraphNode, Stream};
+use crate::gpu::driver::handles::{Context, Device, Event, Stream};
 
 /// `CUresult`: 0 is success.
 type Status = c_int;
@@ -62,10 +62,9 @@ macro_rules! driver_table {
         pub(crate) struct Driver {
             $($(#[$doc])* $field: Option<unsafe extern "C" fn($($ty),*) -> Status>,)+
             simulated: bool,
-            missing: Vec<&'static str>,
-            /// The first of these that GPU timing cannot do without: every span asks.
+            /// The first missing function that GPU timing cannot do without: every span asks.
             lacks: Option<&'static str>,
-            /// Those of `missing` that were called.
+            /// The missing functions that were called.
             missed: Mutex<Vec<&'static str>>,
             met: Mutex<Vec<Met>>,
             ended: AtomicBool,
@@ -91,7 +90,6 @@ macro_rules! driver_table {
                     $($field,)+
                     simulated: simulator.is_some(),
                     lacks: needed(&missing),
-                    missing,
                     missed: Mutex::new(Vec::new()),
                     met: Mutex::new(Vec::new()),
                     ended: AtomicBool::new(false),
@@ -131,16 +129,11 @@ driver_table! {
     ctx_get_id = "cuCtxGetId": fn(context: Context, out: *mut u64);
     stream_get_ctx = "cuStreamGetCtx": fn(stream: Stream, out: *mut Context);
     stream_is_capturing = "cuStreamIsCapturing": fn(stream: Stream, out: *mut c_int);
-    stream_get_capture_info = "cuStreamGetCaptureInfo_v2": fn(
-        stream: Stream, status: *mut c_int, id: *mut u64, graph: *mut Graph,
-        nodes: *mut c_void, count: *mut c_void
-    );
     stream_create = "cuStreamCreate": fn(out: *mut Stream, flags: c_uint);
     stream_destroy = "cuStreamDestroy_v2": fn(stream: Stream);
     event_create = "cuEventCreate": fn(out: *mut Event, flags: c_uint);
     event_destroy = "cuEventDestroy_v2": fn(event: Event);
     event_record = "cuEventRecord": fn(event: Event, stream: Stream);
-    event_record_flags = "cuEventRecordWithFlags": fn(event: Event, stream: Stream, flags: c_uint);
     event_query = "cuEventQuery": fn(event: Event);
     // Under CUDA 13 the first name is the only one in the headers; drivers before 12.8 have only
     // the second.
@@ -148,12 +141,6 @@ driver_table! {
         out: *mut f32, start: Event, end: Event
     );
     exchange_capture_mode = "cuThreadExchangeStreamCaptureMode": fn(mode: *mut c_int);
-    graph_get_nodes = "cuGraphGetNodes": fn(graph: Graph, nodes: *mut GraphNode, count: *mut usize);
-    graph_node_get_type = "cuGraphNodeGetType": fn(node: GraphNode, out: *mut c_int);
-    graph_node_get_event = "cuGraphEventRecordNodeGetEvent": fn(node: GraphNode, out: *mut Event);
-    graph_exec_set_event = "cuGraphExecEventRecordNodeSetEvent": fn(
-        exec: GraphExec, node: GraphNode, event: Event
-    );
     device_get_attribute = "cuDeviceGetAttribute": fn(
         out: *mut c_int, attribute: c_int, device: Device
     );
@@ -250,26 +237,6 @@ impl Driver {
     #[inline]
     pub(crate) fn lacks(&self) -> Option<&'static str> {
         self.lacks
-    }
-
-    /// Whether the driver has all that timing the replays of graphs takes. What it lacks is noted.
-    pub(crate) fn times_graphs(&self) -> bool {
-        const NEEDED: [&str; 6] = [
-            "cuEventRecordWithFlags",
-            "cuStreamGetCaptureInfo_v2",
-            "cuGraphGetNodes",
-            "cuGraphNodeGetType",
-            "cuGraphEventRecordNodeGetEvent",
-            "cuGraphExecEventRecordNodeSetEvent",
-        ];
-        let mut missing = self.missing.iter().copied();
-        match missing.find(|name| NEEDED.contains(name)) {
-            Some(name) => {
-                self.miss(name);
-                false
-            }
-            None => true,
-        }
     }
 
     /// Functions that were called and that the driver lacks.

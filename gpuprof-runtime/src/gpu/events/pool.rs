@@ -79,13 +79,6 @@ pub(crate) struct Context {
     pub(crate) device: u32,
     free: ArrayQueue<Pair>,
     made: AtomicUsize,
-    /// Pairs that replays have, and those that replays may record whom they are not meant for.
-    pub(in crate::gpu) in_replays: AtomicUsize,
-    /// Pairs that captured calls have or had.
-    pub(in crate::gpu) in_captures: AtomicUsize,
-    /// Pairs that graphs may record of which nobody knows: nothing but another capture may have
-    /// them.
-    pub(in crate::gpu) parked: Mutex<Vec<Pair>>,
     /// A sticky error was met: every further call here would fail.
     broken: AtomicBool,
     /// What an empty pair reads here, ns; set by the resolver.
@@ -123,9 +116,6 @@ impl Context {
             device,
             free: ArrayQueue::new(PAIRS_CEILING),
             made: AtomicUsize::new(0),
-            in_replays: AtomicUsize::new(0),
-            in_captures: AtomicUsize::new(0),
-            parked: Mutex::new(Vec::new()),
             broken: AtomicBool::new(false),
             floor_ns: OnceLock::new(),
         })

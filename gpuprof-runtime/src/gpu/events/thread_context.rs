@@ -38,11 +38,6 @@ impl ThreadContext {
         }
     }
 
-    /// Whether it was met by a stream of cudarc's, and not by raw handles.
-    pub(in crate::gpu) fn is_owned(&self) -> bool {
-        self.owner.is_some()
-    }
-
     pub(in crate::gpu) fn shared(&self) -> &Arc<Context> {
         &self.context
     }

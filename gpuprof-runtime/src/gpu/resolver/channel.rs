@@ -12,7 +12,6 @@ use crate::gpu::driver::handles::Stream;
 use crate::gpu::events::pool::Pair;
 use crate::gpu::events::thread_context::ThreadContext;
 use crate::gpu::frame::{self, Open};
-use crate::gpu::graph::event_pair::Lent;
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::stream::resolve::{Lane, Lanes};
 use crate::stats::ended_call::StatedWork;
@@ -31,16 +30,6 @@ pub(crate) struct Recorded {
     pub(crate) context: Arc<ThreadContext>,
     pub(crate) pair: Pair,
     pub(crate) stream: Stream,
-    /// Keeps the context of a replay until the events are read; spans hand theirs over once for
-    /// many.
-    pub(in crate::gpu) held: Kept<CudaContext>,
-}
-
-impl Recorded {
-    /// Whether gpuprof holds the context: then it lives.
-    pub(in crate::gpu) fn is_held(&self) -> bool {
-        !self.held.is_none() || self.context.is_held()
-    }
 }
 
 /// The pairs of one call: almost always one.
@@ -48,8 +37,6 @@ impl Recorded {
 pub(crate) enum Pairs {
     One(Recorded),
     Many(Vec<Recorded>),
-    /// That of a replay, which the graph may still hold.
-    Lent(Box<(Recorded, Arc<Lent>)>),
 }
 
 impl Pairs {
@@ -60,7 +47,6 @@ impl Pairs {
             context: lane.context,
             pair,
             stream: lane.stream,
-            held: Kept::NONE,
         };
         let pairs = std::mem::replace(&mut open.pairs, frame::Pairs::NONE);
         match (open.lanes.take(), pairs) {
@@ -82,7 +68,6 @@ impl Pairs {
         match self {
             Self::One(recorded) => std::slice::from_ref(recorded),
             Self::Many(recorded) => recorded,
-            Self::Lent(lent) => std::slice::from_ref(&lent.0),
         }
     }
 
@@ -91,20 +76,11 @@ impl Pairs {
         match self {
             Self::One(recorded) => Some(recorded),
             Self::Many(_) => None,
-            Self::Lent(lent) => Some(&lent.0),
         }
     }
 
-    /// Whether what the events say is not of the call they were meant for.
-    pub(crate) fn is_spoilt(&self) -> bool {
-        matches!(self, Self::Lent(lent) if lent.1.is_spoilt())
-    }
-
-    /// Puts all pairs back into their pools; a lent one goes by itself.
+    /// Puts all pairs back into their pools.
     pub(crate) fn recycle(&self) {
-        if let Self::Lent(_) = self {
-            return;
-        }
         for recorded in self.as_slice() {
             recorded.context.give(recorded.pair);
         }

@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::gpu::child_time::Enclosing;
 use crate::gpu::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed, NOT_READY};
 use crate::gpu::events::pool::within;
-use crate::gpu::resolver::channel::{Pairs, Recorded, Sample};
+use crate::gpu::resolver::channel::{Recorded, Sample};
 use crate::gpu::timer::Timing;
 use crate::stats::ended_call::StatedWork;
 use crate::stats::gpu_totals::{GpuTotals, TimedCall};
@@ -34,7 +34,7 @@ pub(in crate::gpu) fn finish(
             inside.map_or(0, |inside| inside.close(booked, ns))
         };
         match (durations, wanted) {
-            (Ok(durations), Some(stats)) if !sample.pairs.is_spoilt() => {
+            (Ok(durations), Some(stats)) => {
                 let ns = durations.first().map_or(0, |(_, ns)| *ns);
                 let inside_ns = close(true, ns);
                 add_all(stats, sample, &durations, inside_ns);
@@ -82,11 +82,7 @@ fn add_all(stats: &mut GpuTotals, sample: &Sample, durations: &[(u32, u64)], ins
 
 /// How long the calls of a function are decides how many are timed.
 fn tell_rates(timing: &Timing, sample: &Sample, ns: u64) {
-    let recorded = match &sample.pairs {
-        // Their events are in the graph.
-        Pairs::Lent(_) => return,
-        pairs => pairs.as_slice(),
-    };
+    let recorded = sample.pairs.as_slice();
     if let (Some(rates), Some(one)) = (timing.rates(), recorded.first())
         && let Some(floor_ns) = one.context.shared().floor_ns.get()
     {
@@ -114,7 +110,7 @@ fn tell_enclosing(stats: &mut GpuTotals, sample: &Sample, durations: &[(u32, u64
 pub(in crate::gpu) fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
     let context = &recorded.context;
     let query = || driver.is_complete(recorded.pair.end);
-    let lives = context.check(driver, recorded.is_held());
+    let lives = context.check(driver, context.is_held());
     let answer = lives.and_then(|()| within(driver, context.handle, query).flatten());
     answer.inspect_err(|&failed| context.note(failed))
 }
@@ -150,7 +146,7 @@ fn durations(driver: &Driver, recorded: &[Recorded]) -> Result<Times, Failed> {
 fn elapsed(driver: &Driver, from: &Recorded, to: &Recorded) -> Result<u64, Failed> {
     let context = &from.context;
     let read = || driver.elapsed_ns(from.pair.start, to.pair.end);
-    let lives = |one: &Recorded| one.context.check(driver, one.is_held());
+    let lives = |one: &Recorded| one.context.check(driver, one.context.is_held());
     let both = lives(from).and_then(|()| lives(to));
     if both == Err(Failed(CONTEXT_IS_DESTROYED)) {
         driver.count_ended_context();

@@ -5,7 +5,7 @@
 //! In the program's own code that is visible; at the end of a span it would replace the context
 //! that the thread has made current since.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
@@ -40,17 +40,9 @@ impl<T: InContext> Kept<T> {
         Self(handle.into())
     }
 
-    /// Holds none.
-    pub(in crate::gpu) const NONE: Self = Self(None);
-
     #[inline]
     pub(in crate::gpu) fn is_none(&self) -> bool {
         self.0.is_none()
-    }
-
-    /// Does not hold it.
-    pub(in crate::gpu) fn downgrade(&self) -> Weak<T> {
-        self.0.as_ref().map_or_else(Weak::new, Arc::downgrade)
     }
 }
 

@@ -10,7 +10,6 @@ mod event_costs;
 mod event_states;
 mod exit_handlers;
 mod function_table;
-pub(super) mod graph_costs;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,8 +29,8 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         name: "events",
-        promise: "Status codes for events recorded in a capture, recorded as external, never \
-                  recorded, or created without timing.",
+        promise: "Status codes for events recorded in a capture, never recorded, or created \
+                  without timing.",
         limit: Duration::from_secs(60),
         run: event_states::run,
     },
@@ -52,12 +51,6 @@ pub(crate) const CHECKS: &[Check] = &[
         promise: "Cost and resolution of events, and the capacity of a stream's queue.",
         limit: Duration::from_secs(120),
         run: event_costs::run,
-    },
-    Check {
-        name: "graph-costs",
-        promise: "Changing a graph's events never waits for a launch; cost of launches.",
-        limit: Duration::from_secs(120),
-        run: graph_costs::run,
     },
 ];
 

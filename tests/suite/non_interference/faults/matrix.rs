@@ -16,12 +16,8 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     the_program_calls_and_captures_and_fails_as_it_should,
     every_function_failing_once_leaves_the_program_as_it_is,
     every_error_of_a_record_leaves_the_program_as_it_is,
-    what_a_graph_may_still_record_is_nobody_elses,
     every_function_failing_for_good_leaves_the_program_as_it_is,
 ];
-
-/// Makes a launch of a graph record into other events.
-const SWAPS: &str = "cuGraphExecEventRecordNodeSetEvent";
 
 /// Runs the cases, as many in parallel as there are processors. Returns the outcomes in the order
 /// of the cases.
@@ -114,12 +110,6 @@ fn every_error_of_a_record_leaves_the_program_as_it_is() {
         .flat_map(|error| cases("cuEventRecord", &undisturbed, 1, *error))
         .filter(|case| case.nth <= 2)
         .collect();
-    all_ok(&cases, &undisturbed);
-}
-
-fn what_a_graph_may_still_record_is_nobody_elses() {
-    let undisturbed = Undisturbed::new();
-    let cases = cases(SWAPS, &undisturbed, 1, ERRORS[1]);
     all_ok(&cases, &undisturbed);
 }
 

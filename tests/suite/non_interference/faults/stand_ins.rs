@@ -171,27 +171,14 @@ stand_ins! {
     cuCtxGetId(context: Handle, out: *mut u64);
     cuStreamGetCtx(stream: Handle, out: *mut Handle);
     cuStreamIsCapturing(stream: Handle, out: *mut c_int);
-    cuStreamGetCaptureInfo_v2(
-        stream: Handle,
-        status: *mut c_int,
-        id: *mut u64,
-        graph: *mut Handle,
-        nodes: *mut c_void,
-        count: *mut c_void
-    );
     cuStreamCreate(out: *mut Handle, flags: c_uint);
     cuStreamDestroy_v2(stream: Handle);
     cuEventCreate(out: *mut Handle, flags: c_uint);
     cuEventDestroy_v2(event: Handle);
     cuEventRecord(event: Handle, stream: Handle);
-    cuEventRecordWithFlags(event: Handle, stream: Handle, flags: c_uint);
     cuEventQuery(event: Handle);
     cuEventElapsedTime_v2(out: *mut f32, start: Handle, end: Handle);
     cuThreadExchangeStreamCaptureMode(mode: *mut c_int);
-    cuGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize);
-    cuGraphNodeGetType(node: Handle, out: *mut c_int);
-    cuGraphEventRecordNodeGetEvent(node: Handle, out: *mut Handle);
-    cuGraphExecEventRecordNodeSetEvent(exec: Handle, node: Handle, event: Handle);
     cuDeviceGetAttribute(out: *mut c_int, attribute: c_int, device: c_int);
     cuDeviceGetName(out: *mut c_char, len: c_int, device: c_int);
     cuDeviceGetUuid_v2(out: *mut c_void, device: c_int);

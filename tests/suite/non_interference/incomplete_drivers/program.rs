@@ -5,9 +5,8 @@ use std::panic;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError};
-use gpuprof::{Graph, gpu_profile};
+use cudarc::driver::{CudaContext, DriverError};
+use gpuprof::gpu_profile;
 use simcuda::Sim;
 use support::independent_saxpy::IndependentSaxpy;
 
@@ -71,7 +70,6 @@ pub(super) fn run(scenario: &str) -> ExitCode {
         }
         "late" => whole_program(),
         "torn down" => torn_down(),
-        "graph" => graph().expect("the program's own calls are all there"),
         "rounds" => return rounds(),
         _ => panic!("no scenario {scenario}"),
     }
@@ -105,35 +103,6 @@ fn tell(outcome: Result<Result<Arc<CudaContext>, DriverError>, Box<dyn Any + Sen
         Ok(answer) => println!("{:?}", answer.map(drop)),
         Err(panic) => println!("panicked: {:?}", panic.downcast_ref::<String>()),
     }
-}
-
-#[gpu_profile(graph)]
-fn zero(stream: &Arc<CudaStream>, data: &mut CudaSlice<u32>) -> Result<(), DriverError> {
-    stream.memset_zeros(data)
-}
-
-/// Captures a call and replays it twice.
-fn graph() -> Result<(), DriverError> {
-    let sim = simulator();
-    assert!(gpuprof::__private::drive_clock(sim.clock()));
-    if let Ok(fail) = std::env::var(FAIL) {
-        order(sim)(&fail);
-    }
-    let context = CudaContext::new(0)?;
-    // SAFETY: one stream does everything, in order.
-    unsafe { context.disable_event_tracking() };
-    let stream = context.new_stream()?;
-    let mut data = stream.clone_htod(&[1; 4])?;
-    stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL)?;
-    zero(&stream, &mut data)?;
-    let graph = stream.end_capture(CUgraphInstantiate_flags(0))?;
-    if let Some(graph) = graph.map(Graph::new) {
-        println!("{:?}", stream.clone_dtoh(&data)?);
-        graph.launch()?;
-        graph.launch()?;
-    }
-    println!("{:?}", stream.clone_dtoh(&data)?);
-    Ok(())
 }
 
 /// Installs the simulator without the functions that the environment variable names.

@@ -56,23 +56,6 @@ where
     format!("{x}{y}")
 }
 
-#[gpu_profile(graph, items = x)]
-fn into_a_graph(x: u32) -> u32 {
-    x
-}
-
-#[gpu_profile(graph)]
-mod graphs {
-    pub fn plain() -> u32 {
-        1
-    }
-
-    // Takes part in no graph, and is profiled all the same.
-    pub async fn later() -> u32 {
-        2
-    }
-}
-
 #[gpu_profile]
 fn takes_impl(x: impl Display, mut each: impl FnMut(char)) {
     x.to_string().chars().for_each(&mut each);
@@ -207,8 +190,6 @@ pub fn main() {
     assert_eq!(const_generic([0; 4]), 8);
     assert_eq!(longest("ab", "abc"), "abc");
     assert_eq!(generic(1, "x"), "1x");
-    assert_eq!(into_a_graph(2) + graphs::plain(), 3);
-    drop(graphs::later());
     let mut seen = String::new();
     takes_impl(12, |c| seen.push(c));
     assert_eq!(seen, "12");

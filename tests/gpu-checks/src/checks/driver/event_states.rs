@@ -1,6 +1,5 @@
-//! Results for events that were recorded on a capturing stream, recorded as external outside a
-//! capture, never recorded, or created without timing. None of this is documented; gpuprof avoids
-//! each case.
+//! Results for events that were recorded on a capturing stream, never recorded, or created without
+//! timing. None of this is documented; gpuprof avoids each case.
 
 use super::function_table::{CuResult, Driver, Handle, open};
 use super::handle;
@@ -8,7 +7,6 @@ use crate::check::{Row, RunMode};
 use crate::device::{Gpu, failed_in};
 
 const DISABLE_TIMING: u32 = 2;
-const RECORD_EXTERNAL: u32 = 1;
 const GLOBAL: i32 = 0;
 
 pub(super) fn run(_: &RunMode) -> Result<Vec<Row>, String> {
@@ -21,16 +19,11 @@ pub(super) fn run(_: &RunMode) -> Result<Vec<Row>, String> {
     driver.event_record(recorded, on);
     stream.synchronize().map_err(&failed)?;
 
-    let external = driver.event_record_with(driver.new_event(0), on, RECORD_EXTERNAL);
     let never = driver.new_event(0);
     let untimed = driver.new_event(DISABLE_TIMING);
     driver.event_record(untimed, on);
     stream.synchronize().map_err(&failed)?;
     let mut rows = vec![
-        Row::info(
-            "cuEventRecordWithFlags(EXTERNAL) outside a capture",
-            external.to_string(),
-        ),
         Row::info(
             "cuEventQuery of an event that was never recorded",
             driver.event_query(never).to_string(),
@@ -51,7 +44,6 @@ pub(super) fn run(_: &RunMode) -> Result<Vec<Row>, String> {
     for ask in [Ask::Nothing, Ask::Query, Ask::Elapsed] {
         rows.push(on_a_capturing_stream(driver, on, recorded, ask));
     }
-    rows.push(external_inside(driver, on, recorded));
     Ok(rows)
 }
 
@@ -113,22 +105,5 @@ fn on_a_capturing_stream(driver: &Driver, stream: Handle, recorded: Handle, ask:
     Row::info(
         format!("cuEventRecord on a capturing stream, {what}"),
         format!("record {record}, {meanwhile}end of capture {end}, then {later}"),
-    )
-}
-
-/// An external record inside a capture, which is documented to become a node of the graph.
-fn external_inside(driver: &Driver, stream: Handle, recorded: Handle) -> Row {
-    let event = driver.new_event(0);
-    driver.begin_capture(stream, GLOBAL);
-    let record = driver.event_record_with(event, stream, RECORD_EXTERNAL);
-    let mut graph = 0;
-    let end = driver.end_capture(stream, &raw mut graph);
-    if end == CuResult::OK {
-        driver.graph_destroy(graph);
-    }
-    let later = elapsed(driver, recorded, event);
-    Row::info(
-        "cuEventRecordWithFlags(EXTERNAL) inside a capture",
-        format!("record {record}, end of capture {end}, elapsed time without a replay {later}"),
     )
 }

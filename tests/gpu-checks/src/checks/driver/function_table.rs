@@ -3,17 +3,14 @@
 //! cudarc is not used here because it panics if a driver lacks a function, and a result code
 //! unknown to its bindings is not a valid enum value. The results must be independent of gpuprof.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::fmt;
 use std::ptr;
 use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, Symbol};
 
-/// `CU_GRAPH_NODE_TYPE_EVENT_RECORD`.
-const NODE_EVENT_RECORD: c_int = 7;
-
-/// An opaque `CUcontext`, `CUstream`, `CUevent`, `CUgraph`, `CUgraphExec` or `CUgraphNode`.
+/// An opaque `CUcontext`, `CUstream`, `CUevent` or `CUgraph`.
 pub(super) type Handle = usize;
 
 /// `CUresult`, or [`CuResult::MISSING`].
@@ -100,26 +97,10 @@ table! {
     begin_capture = "cuStreamBeginCapture_v2": fn(stream: Handle, mode: c_int);
     end_capture = "cuStreamEndCapture": fn(stream: Handle, out: *mut Handle);
     graph_destroy = "cuGraphDestroy": fn(graph: Handle);
-    graph_instantiate = "cuGraphInstantiateWithFlags":
-        fn(out: *mut Handle, graph: Handle, flags: u64);
-    graph_launch = "cuGraphLaunch": fn(exec: Handle, stream: Handle);
-    graph_exec_destroy = "cuGraphExecDestroy": fn(exec: Handle);
-    graph_get_nodes = "cuGraphGetNodes": fn(graph: Handle, nodes: *mut Handle, count: *mut usize);
-    graph_node_get_type = "cuGraphNodeGetType": fn(node: Handle, out: *mut c_int);
-    graph_exec_set_event = "cuGraphExecEventRecordNodeSetEvent":
-        fn(exec: Handle, node: Handle, event: Handle);
-    graph_retain_object = "cuGraphRetainUserObject":
-        fn(graph: Handle, object: Handle, count: c_uint, flags: c_uint);
-    object_create = "cuUserObjectCreate":
-        fn(
-            out: *mut Handle, data: *mut c_void, destroy: extern "C" fn(*mut c_void), count: c_uint,
-            flags: c_uint
-        );
     exchange_mode = "cuThreadExchangeStreamCaptureMode": fn(mode: *mut c_int);
     event_create = "cuEventCreate": fn(out: *mut Handle, flags: c_uint);
     event_destroy = "cuEventDestroy_v2": fn(event: Handle);
     event_record = "cuEventRecord": fn(event: Handle, stream: Handle);
-    event_record_with = "cuEventRecordWithFlags": fn(event: Handle, stream: Handle, flags: c_uint);
     event_query = "cuEventQuery": fn(event: Handle);
     event_elapsed = "cuEventElapsedTime_v2" | "cuEventElapsedTime":
         fn(out: *mut f32, start: Handle, end: Handle);
@@ -173,23 +154,6 @@ impl Driver {
         let mut event = 0;
         self.event_create(&raw mut event, flags);
         event
-    }
-
-    /// The event record nodes of a graph, in the driver's order; empty if the driver does not list
-    /// them.
-    pub(super) fn recording_nodes(&self, graph: Handle) -> Vec<Handle> {
-        let mut count = 0;
-        self.graph_get_nodes(graph, ptr::null_mut(), &raw mut count);
-        let mut nodes = vec![0; count];
-        if self.graph_get_nodes(graph, nodes.as_mut_ptr(), &raw mut count) != CuResult::OK {
-            return Vec::new();
-        }
-        nodes.retain(|node| {
-            let mut kind = 0;
-            let known = self.graph_node_get_type(*node, &raw mut kind);
-            known == CuResult::OK && kind == NODE_EVENT_RECORD
-        });
-        nodes
     }
 
     /// The time between two events, or the error.

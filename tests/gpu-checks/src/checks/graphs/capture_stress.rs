@@ -1,8 +1,8 @@
 //! Repeated captures in GLOBAL mode beside threads that run spans with pauses, like a program that
 //! does other work as well.
 //!
-//! Every second capture contains a function marked `graph`. Some of the graphs are launched and
-//! their results checked. The check `capture` covers the other modes, and spans without pauses.
+//! Some of the graphs are launched and their results checked. The check `capture` covers the other
+//! modes, and spans without pauses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use cudarc::driver::sys::CUgraphInstantiate_flags as Flags;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use cudarc::driver::{CudaSlice, CudaStream, DriverError};
-use gpuprof::{Graph, Profile, gpu_profile};
+use gpuprof::{Profile, gpu_profile};
 
 use crate::check::{Row, RunMode};
 use crate::device::{Gpu, failed_in};
@@ -22,7 +22,7 @@ use crate::known_durations::{self, function};
 const THREADS: usize = 2;
 /// Sleep of such a thread between two spans: spans without a pause keep others out of the driver.
 const PACE: Duration = Duration::from_micros(300);
-/// One capture in this many is launched. Odd, so that both kinds are launched.
+/// One capture in this many is launched.
 const LAUNCHED: u64 = 25;
 /// Elements of the captured work.
 const N: usize = 1_024;
@@ -31,11 +31,6 @@ const ENOUGH: Duration = Duration::from_secs(100);
 
 #[gpu_profile(name = "captured", stream = on.stream)]
 fn captured(gpu: &Gpu, on: &Work, sum: &mut CudaSlice<f32>) -> Result<(), DriverError> {
-    gpu.saxpy(&on.stream, 1.0, &on.ones, sum)
-}
-
-#[gpu_profile(graph, name = "replayed", stream = on.stream)]
-fn replayed(gpu: &Gpu, on: &Work, sum: &mut CudaSlice<f32>) -> Result<(), DriverError> {
     gpu.saxpy(&on.stream, 1.0, &on.ones, sum)
 }
 
@@ -53,9 +48,9 @@ struct Work {
 /// The result of the captures.
 #[derive(Default)]
 struct Outcome {
-    /// Captures that produced a graph, without and with a marked function.
-    whole: [u64; 2],
-    launched: [u64; 2],
+    /// Captures that produced a graph.
+    whole: u64,
+    launched: u64,
     right: u64,
     error: Option<String>,
 }
@@ -135,22 +130,17 @@ fn capture_once(
     round: u64,
     outcome: &mut Outcome,
 ) -> Result<(), DriverError> {
-    let marked = round % 2 == 1;
     on.stream
         .begin_capture(Mode::CU_STREAM_CAPTURE_MODE_GLOBAL)?;
-    let inside = if marked {
-        replayed(gpu, on, sum)
-    } else {
-        captured(gpu, on, sum)
-    };
+    let inside = captured(gpu, on, sum);
     let graph = on.stream.end_capture(Flags(0));
     inside?;
     let Some(graph) = graph? else { return Ok(()) };
-    outcome.whole[usize::from(marked)] += 1;
+    outcome.whole += 1;
     if round.is_multiple_of(LAUNCHED) {
-        Graph::new(graph).launch()?;
-        outcome.launched[usize::from(marked)] += 1;
-        let expected = outcome.launched.iter().sum::<u64>() as f32;
+        graph.launch()?;
+        outcome.launched += 1;
+        let expected = outcome.launched as f32;
         let found = on.stream.clone_dtoh(sum)?;
         on.stream.synchronize()?;
         outcome.right += u64::from(found.iter().all(|value| *value == expected));
@@ -159,27 +149,23 @@ fn capture_once(
 }
 
 fn rows(times: u64, outcome: &Outcome, spans: u64, profile: &Profile) -> Vec<Row> {
-    let whole = outcome.whole.iter().sum::<u64>();
-    let launched = outcome.launched.iter().sum::<u64>();
+    let (whole, launched) = (outcome.whole, outcome.launched);
     let error = outcome.error.as_deref().unwrap_or("no error");
     let wanted = times.div_ceil(LAUNCHED);
     let counts = |name| {
         let found = function(profile, name);
         let timed = found.and_then(|function| function.gpu.as_ref());
-        found.map_or([0; 5], |function| {
+        found.map_or([0; 4], |function| {
             [
                 function.calls,
                 function.captured_calls,
-                function.replays,
                 timed.map_or(0, |gpu| gpu.timed_calls),
                 function.untimed.sum(),
             ]
         })
     };
-    let inside = (counts("captured"), counts("replayed"));
+    let inside = counts("captured");
     let beside = counts("meanwhile");
-    let half = times / 2;
-    let replays = outcome.launched[1];
     vec![
         Row::judged(
             format!("{times} captures in GLOBAL mode beside {THREADS} threads with spans"),
@@ -195,30 +181,23 @@ fn rows(times: u64, outcome: &Outcome, spans: u64, profile: &Profile) -> Vec<Row
         ),
         Row::judged(
             "annotated calls inside the captures",
-            format!(
-                "{} captured; marked: {} captured, {} replays, {} timed",
-                inside.0[1], inside.1[1], inside.1[2], inside.1[3]
-            ),
-            format!(
-                "{} captured; marked: {half} captured, {replays} replays, {replays} timed",
-                times - half
-            ),
-            inside.0 == [times - half, times - half, 0, 0, 0]
-                && inside.1 == [half, half, replays, replays, 0],
+            format!("{} calls, {} captured", inside[0], inside[1]),
+            format!("{times} calls, {times} captured"),
+            inside == [times, times, 0, 0],
         ),
         Row::judged(
             "spans beside them",
             format!(
                 "{} calls = {} timed + {} not; {}",
                 beside[0],
+                beside[2],
                 beside[3],
-                beside[4],
                 known_durations::errors(profile)
             ),
             format!("{spans} calls, all accounted for, some timed, no error"),
             beside[0] == spans
-                && beside[3] + beside[4] == spans
-                && beside[3] > 0
+                && beside[2] + beside[3] == spans
+                && beside[2] > 0
                 && profile.diagnostics.errors.is_empty(),
         ),
     ]
