@@ -271,7 +271,9 @@ fn mark_incomplete(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
         } else {
             0
         };
-        node.totals.counts.with_stream() > node.timed_calls() + estimated
+        // A captured call runs nothing.
+        let counts = &node.totals.counts;
+        counts.with_stream() > node.timed_calls() + estimated + counts.captured
     });
     let estimated = nodes_above(nodes, nested, |node| {
         is_timed(node) && node.sampled_out() > 0

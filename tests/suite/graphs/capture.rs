@@ -219,6 +219,9 @@ fn a_whole_capture_inside_a_span_is_part_of_its_time() {
     assert_eq!(gpu_times(&profile, "around"), (1, 2_000, 0));
     assert_eq!(gpu_times(&profile, "replay"), (2, 2_000, 2_000));
     assert_eq!(function(&profile, "layer").captured_calls, 1);
+    // The captured call ran nothing that the span's self time would lack or hold.
+    let report = profile.to_string();
+    assert!(!report.contains('≤'), "{report}");
 }
 
 fn the_report_says_where_replays_are() {
