@@ -24,7 +24,7 @@ struct Row<'a> {
     activity: Activity<'a>,
     /// Of the function, ns.
     busy_ns: Option<u64>,
-    /// Calls of the function that could launch.
+    /// Calls of the function that could launch, and replays of captured ones.
     calls: u64,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn write(
     heading("Kernels inside functions", profile, options, out);
     let rows: Vec<Vec<Row<'_>>> = shown
         .iter()
-        .map(|own| rows(own, options.row_limit()))
+        .map(|own| rows(own, profile, options.row_limit()))
         .collect();
     let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
     let rows: Vec<Row<'_>> = rows.into_iter().flatten().collect();
@@ -80,15 +80,28 @@ fn has_work(function: &Function) -> bool {
     work.activities > 0 || !work.kernels.is_empty() || !work.copies.is_empty()
 }
 
-fn rows(function: &Function, limit: usize) -> Vec<Row<'_>> {
+fn rows<'a>(function: &'a Function, profile: &Profile, limit: usize) -> Vec<Row<'a>> {
     let work = &function.activity;
+    let calls = function.calls.saturating_sub(function.captured_calls);
+    let calls = calls.saturating_add(replays(function, profile));
     let own = Activity::rows(&work.kernels, &work.copies, INDENT, limit);
     let row = |activity| Row {
         activity,
         busy_ns: work.busy_ns,
-        calls: function.calls.saturating_sub(function.captured_calls),
+        calls,
     };
     own.into_iter().map(row).collect()
+}
+
+/// Replays of the function's captured calls.
+fn replays(function: &Function, profile: &Profile) -> u64 {
+    let mut functions = profile.functions.iter();
+    let index = functions.position(|one| std::ptr::eq(one, function));
+    let own = (profile.tree.iter())
+        .filter(|node| index.is_some() && node.function.map(|at| at as usize) == index);
+    own.filter_map(|node| node.captured.as_ref())
+        .map(|captured| captured.replays)
+        .sum()
 }
 
 /// The function's three times, which docs/cupti.md explains.
