@@ -373,34 +373,6 @@ fn a_tree_shows_what_graphs_replayed_under_the_launch() {
 }
 
 #[test]
-fn kernels_per_call_count_replays_as_calls() {
-    let mut profile = digits();
-    let at = |profile: &Profile| {
-        let mut functions = profile.functions.iter();
-        functions.position(|function| function.name == "digits::Net::forward")
-    };
-    let index = at(&profile).expect("forward");
-    // All calls but 400 were captured, and 14,000 of the runs were replays.
-    profile.functions[index].captured_calls = 14_000;
-    let mut node = gpuprof_report::profile::TreeNode::default();
-    (node.id, node.function) = (1_000, Some(index as u32));
-    let mut runs = gpuprof_report::profile::CapturedRuns::default();
-    runs.replays = 14_000;
-    node.captured = Some(runs);
-    let per_call = |profile: &Profile| {
-        let text = table_text(profile, &options(None));
-        let inside = text.split("digits::Net::forward: GPU span").nth(1);
-        let inside = inside.expect("its kernels").to_owned();
-        let row = inside.lines().find(|line| line.contains("add_bias"));
-        let row = row.expect("a kernel").to_owned();
-        row.split_whitespace().nth(2).expect("per call").to_owned()
-    };
-    assert_eq!(per_call(&profile), "72.0");
-    profile.tree.push(node);
-    assert_eq!(per_call(&profile), "2.00");
-}
-
-#[test]
 fn a_deep_recursion_stays_readable() {
     let mut profile = quickstart();
     let node = |id: u32| {

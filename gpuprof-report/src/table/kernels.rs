@@ -273,6 +273,33 @@ fn grid(rows: &[Row<'_>]) -> Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::{CapturedRuns, KernelStats, TreeNode};
+
+    #[test]
+    fn kernels_per_call_count_replays_as_calls() {
+        let mut function = Function {
+            calls: 40,
+            captured_calls: 20,
+            ..Function::default()
+        };
+        function.activity.kernels = vec![KernelStats::default()];
+        let replayed = TreeNode {
+            function: Some(0),
+            captured: Some(CapturedRuns {
+                replays: 400,
+                ..CapturedRuns::default()
+            }),
+            ..TreeNode::default()
+        };
+        let mut profile = Profile {
+            functions: vec![function],
+            ..Profile::default()
+        };
+        let calls = |profile: &Profile| rows(&profile.functions[0], profile, 10)[0].calls;
+        assert_eq!(calls(&profile), 20);
+        profile.tree = vec![replayed];
+        assert_eq!(calls(&profile), 420);
+    }
 
     #[test]
     fn dimensions_leave_out_the_ones_at_the_end() {
