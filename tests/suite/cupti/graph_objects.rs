@@ -110,16 +110,16 @@ fn a_clone_has_the_owners_of_its_original() {
     assert_eq!(cupti(&profile).unattributed_graph_nodes, 0);
 }
 
-/// One kernel, which is always the same, and one memset of a value.
+/// One kernel of two factors and one memset of two values.
 #[gpu_profile]
 fn with_one(t: &Tier, stream: &Arc<CudaStream>, memory: &CudaSlice<u8>) {
-    t.gpu.kernel_on(stream, 1_000);
+    t.gpu.scaled_kernel_on(stream, 1_000, 1.0);
     set(stream, memory, 1);
 }
 
 #[gpu_profile]
 fn with_two(t: &Tier, stream: &Arc<CudaStream>, memory: &CudaSlice<u8>) {
-    t.gpu.kernel_on(stream, 1_000);
+    t.gpu.scaled_kernel_on(stream, 1_000, 2.0);
     set(stream, memory, 2);
 }
 
@@ -165,13 +165,13 @@ fn an_update_changes_the_owner_of_what_it_changes_from_then_on() {
     replay(&t, one.cu_graph_exec(), &stream);
     replay(&t, two.cu_graph_exec(), &stream);
     let profile = t.finish(session);
-    // The kernel was not changed, so CUPTI reports no update of it.
-    assert_eq!(kernels(&profile, "with_one"), [("saxpy", 4, 4_000)]);
-    assert_eq!(kernels(&profile, "with_two"), [("saxpy", 1, 1_000)]);
-    assert_eq!(memsets(&profile, "with_one"), 3);
-    assert_eq!(memsets(&profile, "with_two"), 2);
-    assert_eq!(busy(&profile, "with_one"), (4_300, 4, 7, 4));
-    assert_eq!(busy(&profile, "with_two"), (1_200, 2, 3, 1));
+    assert_eq!(kernels(&profile, "with_one"), [("saxpy", 3, 3_000)]);
+    assert_eq!(kernels(&profile, "with_two"), [("saxpy", 2, 2_000)]);
+    // CUPTI reports no update of a memset.
+    assert_eq!(memsets(&profile, "with_one"), 4);
+    assert_eq!(memsets(&profile, "with_two"), 1);
+    assert_eq!(busy(&profile, "with_one"), (3_400, 4, 7, 3));
+    assert_eq!(busy(&profile, "with_two"), (2_100, 2, 3, 2));
     assert_eq!(busy(&profile, "replay"), (5_500, 5, 10, 5));
     assert_eq!(busy(&profile, "update"), (0, 1, 0, 0));
     assert_eq!(cupti(&profile).unattributed_graph_nodes, 0);

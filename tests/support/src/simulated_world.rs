@@ -127,11 +127,16 @@ impl Gpu {
     /// Launches a kernel of exactly `ns` on `stream`. Its buffers are passed as raw device
     /// pointers: for a `CudaSlice` cudarc would record events of its own.
     pub fn kernel_on(&self, stream: &Arc<CudaStream>, ns: u64) {
+        self.scaled_kernel_on(stream, ns, 1.0);
+    }
+
+    /// The same with another factor `a` of saxpy.
+    pub fn scaled_kernel_on(&self, stream: &Arc<CudaStream>, ns: u64, a: f32) {
         // `set_kernel_ns` applies to every later launch of this kernel, from any thread, so setting
         // and launching are one critical section.
         let _launch = self.launch.lock().unwrap_or_else(PoisonError::into_inner);
         self.sim.set_kernel_ns(kernels::SAXPY, ns);
-        let (n, a) = (LEN as u32, 1.0_f32);
+        let n = LEN as u32;
         let (x, y) = &self.pointers;
         let mut launch = stream.launch_builder(&self.function);
         launch.arg(&n).arg(&a).arg(x).arg(y);

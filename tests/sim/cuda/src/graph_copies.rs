@@ -135,7 +135,12 @@ impl State {
             if !is_changed[index] {
                 continue;
             }
+            let is_kernel = matches!(node, Operation::Launch(_));
             self.executables.get_mut(executable)?.nodes[index] = node;
+            // Nothing was reported for a memset whose value changed (H200, driver 580.159).
+            if !is_kernel {
+                continue;
+            }
             self.add_node_change(NodeChange::Updated {
                 source: number(source, index),
             });

@@ -222,8 +222,18 @@ impl Gpu {
         stream: &Arc<CudaStream>,
         ns: u64,
     ) -> Result<(), DriverError> {
+        self.try_scaled_launch_on(stream, ns, 2.0)
+    }
+
+    /// The same with another factor of saxpy.
+    pub(crate) fn try_scaled_launch_on(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        ns: u64,
+        a: f32,
+    ) -> Result<(), DriverError> {
         self.sim.set_kernel_ns("saxpy", ns);
-        let (n, a) = (LEN as u32, 2.0_f32);
+        let n = LEN as u32;
         let mut launch = stream.launch_builder(&self.kernel);
         launch.arg(&n).arg(&a).arg(&self.x).arg(&mut self.y);
         let config = LaunchConfig {
