@@ -2,7 +2,8 @@
 //!
 //! - [`suite`] runs each test of a binary in a process of its own.
 //! - [`World`] is the simulated device under a virtual clock: every time has one exact value.
-//! - [`profile_lookups`] reads a profile, and [`profile_consistency`] checks what holds in every profile.
+//! - [`profile_lookups`] reads a profile, and [`profile_consistency`] checks what holds in every
+//!   profile.
 //! - [`program`] runs a whole process and returns its output, its status and its report.
 
 // Test helpers: their names say what they are.
