@@ -32,21 +32,27 @@ pub(crate) fn streams(
     // The probes are outside the closure, because the streams that they give are borrowed from
     // them.
     let mut slots = TokenStream::new();
-    let mut answers = TokenStream::new();
+    let (mut stream, mut carried) = (TokenStream::new(), TokenStream::new());
     for (index, Binding { cfgs, ident }) in searched.iter().enumerate() {
         let probe = Ident::new(&format!("probe{index}"), site);
         slots.extend(quote_spanned!(site=> #(#cfgs)* let #probe = &#private::Probe(&#ident);));
-        answers.extend(quote_spanned! {site=>
+        stream.extend(quote_spanned! {site=>
             #(#cfgs)*
             if let ::core::option::Option::Some(stream) = #probe.gpuprof_stream() {
                 return #private::Streams::One(stream);
             }
         });
+        carried.extend(quote_spanned! {site=>
+            #(#cfgs)*
+            let carried = carried.and(#probe.gpuprof_carried());
+        });
     }
     let search = quote_spanned! {site=> {
-        use #private::{ProbeNo as _, ProbeYes as _};
-        #answers
-        #private::Streams::Inherit
+        use #private::{CarrierNo as _, CarrierYes as _, StreamNo as _, StreamYes as _};
+        #stream
+        let carried = #private::Carried::new(&__GPUPROF_SITE);
+        #carried
+        carried.streams()
     }};
     (slots, search)
 }

@@ -121,6 +121,14 @@ impl StreamRef<'_> {
         }
     }
 
+    /// Whether both are the same stream, as far as their handles tell.
+    pub(crate) fn is_same_stream(&self, other: &StreamRef<'_>) -> bool {
+        let contexts = [self.raw_context(), other.raw_context()];
+        let [mine, its] = contexts;
+        let may_be_one = mine == its || contexts.contains(&handles::Context::NULL);
+        self.handle() == other.handle() && may_be_one
+    }
+
     /// cudarc's owner of the context, if the stream is cudarc's.
     pub(crate) fn context(&self) -> Option<&Arc<CudaContext>> {
         self.cuda_stream().map(CudaStream::context)
