@@ -22,6 +22,7 @@ use crate::gpu::frame::{Open, State};
 use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::nesting::Around;
 use crate::gpu::resolver::channel::{self, Progress, Receiver, Sample};
+use crate::gpu::resolver::event_overhead::Probes;
 use crate::gpu::resolver::handshake::Doze;
 use crate::gpu::sampling::Own;
 use crate::gpu::stream::resolve::{Held, Lane};
@@ -51,7 +52,7 @@ pub(crate) struct Timing {
     /// The resolver cannot read anything: calls go untimed.
     pub(super) refused: AtomicBool,
     /// Event overheads being measured.
-    pub(super) probes: AtomicU32,
+    pub(super) probes: Probes,
 }
 
 /// Where in the call tree a span is.
@@ -79,7 +80,7 @@ impl Timing {
             doze: Doze::new(),
             hurry: AtomicBool::new(false),
             refused: AtomicBool::new(false),
-            probes: AtomicU32::new(0),
+            probes: Probes::new(),
         }
     }
 
@@ -179,6 +180,13 @@ impl Timing {
             .ok_or(GpuOutcome::Untimed(UntimedReason::SampledOut))?;
         if driver.lacks().is_some() || !self.has_resolver() {
             return Err(GpuOutcome::Untimed(UntimedReason::Unavailable));
+        }
+        for lane in open.lanes.as_slice() {
+            if !lane.context.is_measured() {
+                record::check(driver, &open.lanes)?;
+                let context = lane.context.shared();
+                self.probes.measure_before_first_call(driver, context);
+            }
         }
         let (around, outermost) = match thread.has_open() {
             true => (
