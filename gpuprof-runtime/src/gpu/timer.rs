@@ -160,7 +160,7 @@ impl Timing {
             }
         }
         open.chosen = Some(chosen);
-        match self.start(thread, &mut open) {
+        match self.start(thread, &mut open, is_async) {
             Ok(()) => {
                 open.timed = true;
                 // A future's parts share it; a plain span makes it when it is wanted.
@@ -172,7 +172,12 @@ impl Timing {
     }
 
     #[inline]
-    fn start(&'static self, thread: &mut GpuThread, open: &mut Open) -> Result<(), GpuOutcome> {
+    fn start(
+        &'static self,
+        thread: &mut GpuThread,
+        open: &mut Open,
+        is_async: bool,
+    ) -> Result<(), GpuOutcome> {
         let driver = Driver::get();
         let chosen = open
             .chosen
@@ -195,7 +200,11 @@ impl Timing {
             ),
             false => (Around::NONE, true),
         };
-        let pairs = record::start(driver, thread, &open.lanes)?;
+        let pairs = match is_async {
+            false => record::start(driver, thread, &open.lanes)?,
+            true => record::start_async(driver, thread, &open.lanes)?,
+        };
+        open.is_async = is_async;
         let (mut parent, mut weight_in_parent) = (ROOT, chosen.own);
         if let Some((path, inside, between)) = around.subtract {
             parent = path;
@@ -287,6 +296,9 @@ impl Timing {
                     lane.context = mine;
                 }
             }
+        }
+        if open.is_async {
+            record::end_async(open.lanes.as_slice().iter());
         }
         let sender = thread.sender(self);
         sender.announce();

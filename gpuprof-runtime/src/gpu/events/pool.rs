@@ -12,11 +12,14 @@ use parking_lot::Mutex;
 
 use crate::gpu::driver::handles::{self, Event};
 use crate::gpu::driver::table::{Driver, Failed};
+use crate::gpu::events::async_share::AsyncShare;
 use crate::gpu::stream::stream_ref::StreamRef;
 
 /// Most event pairs of one context; a call that finds all of them in flight goes untimed and is
 /// counted.
 pub(in crate::gpu) const PAIRS_CEILING: usize = 16_384;
+/// The share of these for pending async calls.
+const ASYNC_PAIRS: usize = PAIRS_CEILING / 2;
 /// Pairs made at once: by the first span of a context, and later by the resolver.
 const BATCH: usize = 32;
 /// Pairs that a thread takes at once.
@@ -82,6 +85,7 @@ pub(crate) struct Context {
     pub(crate) device: u32,
     free: ArrayQueue<Pair>,
     made: AtomicUsize,
+    pub(in crate::gpu) async_share: AsyncShare,
     /// A sticky error was met: every further call here would fail.
     broken: AtomicBool,
     /// The least that an empty pair has read here, ns; [`NOT_MEASURED`] at first.
@@ -120,6 +124,7 @@ impl Context {
             device,
             free: ArrayQueue::new(PAIRS_CEILING),
             made: AtomicUsize::new(0),
+            async_share: AsyncShare::new(ASYNC_PAIRS),
             broken: AtomicBool::new(false),
             event_overhead_ns: AtomicU64::new(NOT_MEASURED),
             is_measured: AtomicBool::new(false),
