@@ -4,7 +4,7 @@ use crate::argument_values::Args;
 use crate::item::Function;
 use crate::parameter_bindings::{Binding, bindings};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::quote_spanned;
+use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, UnOp};
 
@@ -33,9 +33,19 @@ pub(crate) fn streams(
     // them.
     let mut slots = TokenStream::new();
     let (mut stream, mut carried) = (TokenStream::new(), TokenStream::new());
-    for (index, Binding { cfgs, ident }) in searched.iter().enumerate() {
+    for (index, binding) in searched.iter().enumerate() {
+        let Binding {
+            cfgs,
+            ident,
+            by_ref,
+        } = binding;
         let probe = Ident::new(&format!("probe{index}"), site);
-        slots.extend(quote_spanned!(site=> #(#cfgs)* let #probe = &#private::Probe(&#ident);));
+        // What `ref` binds is as the call owns it: the reference need not outlive the call.
+        let value = match by_ref {
+            true => quote_spanned!(site=> *#ident),
+            false => ident.to_token_stream(),
+        };
+        slots.extend(quote_spanned!(site=> #(#cfgs)* let #probe = &#private::Probe(&#value);));
         stream.extend(quote_spanned! {site=>
             #(#cfgs)*
             if let ::core::option::Option::Some(stream) = #probe.gpuprof_stream() {
@@ -99,10 +109,11 @@ fn is_place(expression: &Expr) -> bool {
 
 fn is_one_of(expression: &Expr, parameters: &[Binding]) -> bool {
     match expression {
-        Expr::Path(path) => path
-            .path
-            .get_ident()
-            .is_some_and(|ident| parameters.iter().any(|binding| binding.ident == *ident)),
+        Expr::Path(path) => path.path.get_ident().is_some_and(|ident| {
+            parameters
+                .iter()
+                .any(|binding| binding.ident == *ident && !binding.by_ref)
+        }),
         _ => false,
     }
 }

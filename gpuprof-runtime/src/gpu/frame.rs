@@ -6,6 +6,7 @@ use std::thread::ThreadId;
 use crate::gpu::child_time::Inside;
 use crate::gpu::events::pool::Pair;
 use crate::gpu::events::record;
+use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::sampling::Chosen;
 use crate::gpu::stream::resolve::{Lane, Lanes};
@@ -22,6 +23,9 @@ pub(crate) struct Open {
     pub(super) path: u32,
     /// Spans inside inherit the first.
     pub(super) lanes: Lanes,
+    /// The frame of the call that lends the stream, of one that inherits a stream and does not own
+    /// it.
+    pub(super) lender: Option<FrameToken>,
     /// What sampling decided; spans inside follow. `None`: it had nothing to decide.
     pub(super) chosen: Option<Chosen>,
     /// It has its start events.
@@ -111,6 +115,7 @@ impl Open {
             site: u32::MAX,
             path: ROOT,
             lanes: Lanes::NONE,
+            lender: None,
             chosen: None,
             timed: false,
             epoch: 0,

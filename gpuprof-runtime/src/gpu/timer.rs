@@ -129,7 +129,10 @@ impl Timing {
         match streams {
             Held::Own(lanes) => open.set_lanes(lanes),
             Held::Inherit => match thread.inherit(is_async) {
-                Ok(lanes) => open.set_lanes(lanes),
+                Ok(inherited) => {
+                    open.set_lanes(inherited.lanes);
+                    open.lender = inherited.lender;
+                }
                 Err(outcome) => {
                     open.state = State::Untimed(outcome);
                     return Some(open);
@@ -275,6 +278,7 @@ impl Timing {
             // Its time, and that of the spans inside it, would belong to both windows.
             return Err(GpuOutcome::Untimed(UntimedReason::CrossedReset));
         }
+        thread.check_lender(open)?;
         record::end(Driver::get(), &open.lanes, &open.pairs)?;
         // Whether the ring has room is known before anything is booked: this thread alone fills it.
         if !thread

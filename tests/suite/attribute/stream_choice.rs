@@ -1,5 +1,6 @@
 //! Promise: a stated stream takes precedence over those among the arguments, an argument that is a
-//! stream over those that carry one, and of each kind the first over the others. A function without a stream inherits one from its surroundings, or has none.
+//! stream over those that carry one, and of each kind the first over the others. A function without
+//! a stream inherits one from its surroundings, or has none.
 
 use std::sync::Arc;
 
