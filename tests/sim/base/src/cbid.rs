@@ -68,6 +68,8 @@ pub const DRIVER: &[(u32, &CStr)] = &[
     (377, c"cuStreamAttachMemAsync"),
     (386, c"cuDevicePrimaryCtxRetain"),
     (392, c"cuDevicePrimaryCtxGetState"),
+    // Not exported by the simulated driver: the simulated libcupti can report launches as this one.
+    (442, c"cuLaunchKernel_ptsz"),
     (451, c"cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"),
     (452, c"cuOccupancyMaxPotentialBlockSizeWithFlags"),
     (481, c"cuFuncSetAttribute"),

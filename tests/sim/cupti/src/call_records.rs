@@ -47,6 +47,9 @@ impl State {
     fn visible(&self, call: &Call<'_>) -> VisibleCall {
         let (kind, cbid) = match call.cbid {
             LAUNCH if self.overrides.runtime_launches => (kinds::RUNTIME, cbid::CUDA_LAUNCH_KERNEL),
+            LAUNCH if self.overrides.per_thread_launches => {
+                (kinds::DRIVER, cbid::driver("cuLaunchKernel_ptsz"))
+            }
             cbid => (kinds::DRIVER, cbid),
         };
         VisibleCall {
@@ -93,9 +96,11 @@ impl State {
         };
         for activity in call.activities() {
             if let Some(kind) = kind_of(activity, &self.enabled) {
-                let mut record = Record::activity(self.version, kind, activity, cause);
-                self.overrides.corrupt_if_requested(&mut record);
-                records.push(record);
+                for part in self.overrides.parts(activity) {
+                    let mut record = Record::activity(self.version, kind, &part, cause);
+                    self.overrides.corrupt_if_requested(&mut record);
+                    records.push(record);
+                }
             }
         }
         if recorded {
@@ -126,6 +131,22 @@ impl State {
 }
 
 impl Overrides {
+    /// What an activity is reported as: itself, or the two halves of a copy.
+    fn parts(&self, activity: &Activity) -> Vec<Activity> {
+        let (mut first, mut second) = (*activity, *activity);
+        let halves = (&mut first.kind, &mut second.kind);
+        if let (ActivityKind::Copy { bytes, .. }, ActivityKind::Copy { bytes: rest, .. }) = halves
+            && self.split_copies
+        {
+            *bytes /= 2;
+            *rest -= *bytes;
+            first.end = activity.start + (activity.end - activity.start) / 2;
+            second.start = first.end;
+            return vec![first, second];
+        }
+        vec![first]
+    }
+
     /// Gives a kernel wrong time stamps if a test asked for it.
     fn corrupt_if_requested(&mut self, record: &mut Record) {
         if !matches!(record.kind, kinds::KERNEL | kinds::CONCURRENT_KERNEL) {

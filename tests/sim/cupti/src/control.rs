@@ -73,6 +73,8 @@ functions! {
     drop_record = b"simcupti_drop_record": extern "C" fn(u32, u64),
     corrupt_stamps = b"simcupti_corrupt_stamps": extern "C" fn(u64, Stamps),
     launch_by_runtime = b"simcupti_launch_by_runtime": extern "C" fn(bool),
+    launch_per_thread = b"simcupti_launch_per_thread": extern "C" fn(bool),
+    split_copies = b"simcupti_split_copies": extern "C" fn(bool),
     reset = b"simcupti_reset": extern "C" fn(),
 }
 
@@ -164,6 +166,18 @@ impl Cupti {
     /// driver calls, as in a program that launches through cuBLAS.
     pub fn launch_by_runtime(self, by_runtime: bool) {
         (self.0.launch_by_runtime)(by_runtime);
+    }
+
+    /// Reports launches as `cuLaunchKernel_ptsz`, as in a program that is compiled for per-thread
+    /// default streams.
+    pub fn launch_per_thread(self, per_thread: bool) {
+        (self.0.launch_per_thread)(per_thread);
+    }
+
+    /// Reports each copy as two records of one call: the first and the second half of its time and
+    /// bytes.
+    pub fn split_copies(self, split: bool) {
+        (self.0.split_copies)(split);
     }
 
     /// Resets everything except the version to the state after loading: no subscriber, nothing

@@ -42,6 +42,10 @@ pub(crate) struct Overrides {
     pub(crate) split: usize,
     /// Launches are reported as runtime calls.
     pub(crate) runtime_launches: bool,
+    /// Launches are reported as `cuLaunchKernel_ptsz`.
+    pub(crate) per_thread_launches: bool,
+    /// Each copy is reported as two records.
+    pub(crate) split_copies: bool,
     /// Records to drop: their kind (0 for any), and how many of that kind to pass before.
     pub(crate) drops: Vec<(u32, u64)>,
     /// Kernels with invalid time stamps: how many to pass before, and which stamps.
@@ -79,6 +83,8 @@ impl State {
                 order: Order::Measured,
                 split: 0,
                 runtime_launches: false,
+                per_thread_launches: false,
+                split_copies: false,
                 drops: Vec::new(),
                 stamps: Vec::new(),
             },

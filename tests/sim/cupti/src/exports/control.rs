@@ -68,6 +68,14 @@ control_functions! {
         state::lock().overrides.runtime_launches = by_runtime;
     }
 
+    fn simcupti_launch_per_thread(per_thread: bool) {
+        state::lock().overrides.per_thread_launches = per_thread;
+    }
+
+    fn simcupti_split_copies(split: bool) {
+        state::lock().overrides.split_copies = split;
+    }
+
     /// Resets everything except the version. The client's buffers are not returned.
     fn simcupti_reset() {
         call_wrapper::clear_failures();
