@@ -32,7 +32,7 @@ pub(crate) fn poll(devices: &[Device]) {
 pub(crate) fn throttled(limit: Duration) -> Vec<Throttle> {
     let clocks = CLOCKS.try_lock_for(limit);
     let open = clocks.as_ref().and_then(|clocks| clocks.as_ref()?.as_ref());
-    open.map_or_else(Vec::new, |clocks| clocks.throttled().to_vec())
+    open.map_or_else(Vec::new, Clocks::throttled)
 }
 
 /// Starts a new window. A poll that is running now may still add to it.
@@ -45,6 +45,7 @@ pub(crate) fn reset() {
 #[cfg(feature = "cupti")]
 mod query {
     use std::ffi::OsStr;
+    use std::time::{Duration, Instant};
 
     use gpuprof_report::profile::{Device, Throttle, ThrottleReason};
     use nvml_wrapper::Nvml;
@@ -78,11 +79,24 @@ mod query {
         (ThrottleReasons::SYNC_BOOST, ThrottleReason::SyncBoost),
     ];
 
-    /// NVML, opened, and the devices it has reported as throttled.
+    /// NVML, opened, and what it has reported of each device.
     #[derive(Debug)]
     pub struct Clocks {
         nvml: Nvml,
-        throttled: Vec<Throttle>,
+        devices: Vec<SampledDevice>,
+        /// The latest sample of all devices, or the beginning of the window.
+        sampled_until: Instant,
+    }
+
+    /// The samples of one device. Each counts for the time since the one before.
+    #[derive(Debug)]
+    struct SampledDevice {
+        /// The sums of its times are in `sampled` and `throttled`.
+        throttle: Throttle,
+        sampled: Duration,
+        throttled: Duration,
+        /// The integral of the SM clock over `throttled`, MHz · s.
+        clock_integral: f64,
     }
 
     impl Clocks {
@@ -93,31 +107,40 @@ mod query {
             let nvml = Nvml::builder().lib_path(library).init().ok()?;
             Some(Self {
                 nvml,
-                throttled: Vec::new(),
+                devices: Vec::new(),
+                sampled_until: Instant::now(),
             })
         }
 
-        /// Queries the present state of `devices` and records those that are throttled.
+        /// Queries the present state of `devices`, and records it for the time since the last
+        /// sample.
         pub fn record_throttled(&mut self, devices: &[Device]) {
+            let now = Instant::now();
+            let time = now.saturating_duration_since(self.sampled_until);
+            self.sampled_until = now;
             for device in devices {
-                if let Some(throttle) = self.query(device) {
-                    self.merge(throttle);
+                if let Some(sample) = self.query(device) {
+                    self.add(time, sample);
                 }
             }
         }
 
         /// The devices that were throttled in any sample since the last [`reset`](Self::reset).
         #[must_use]
-        pub fn throttled(&self) -> &[Throttle] {
-            &self.throttled
+        pub fn throttled(&self) -> Vec<Throttle> {
+            let devices = self.devices.iter();
+            let throttled = devices.filter(|device| !device.throttle.reasons.is_empty());
+            throttled.map(SampledDevice::totals).collect()
         }
 
         /// Forgets every sample, for a new window.
         pub fn reset(&mut self) {
-            self.throttled.clear();
+            self.devices.clear();
+            self.sampled_until = Instant::now();
         }
 
-        /// `None` if the device is not throttled, or NVML does not know it.
+        /// The present state, without reasons if the device is not throttled; `None` if NVML does
+        /// not know it.
         fn query(&self, device: &Device) -> Option<Throttle> {
             let found = self.nvml.device_by_uuid(device.uuid.as_str()).ok()?;
             let now = found.current_throttle_reasons().ok()?;
@@ -126,26 +149,52 @@ mod query {
                 .filter(|(reason, _)| now.contains(*reason))
                 .map(|(_, reason)| *reason)
                 .collect();
-            (!reasons.is_empty()).then(|| {
-                let mut throttle = Throttle::default();
-                throttle.device = device.ordinal;
+            let mut throttle = Throttle::default();
+            throttle.device = device.ordinal;
+            if !reasons.is_empty() {
                 throttle.reasons = reasons;
                 throttle.sm_clock_mhz = found.clock_info(Clock::SM).ok();
                 throttle.max_sm_clock_mhz = found.max_clock_info(Clock::SM).ok();
-                throttle
-            })
+            }
+            Some(throttle)
         }
 
-        /// Adds the reasons of `new` to its device and keeps the lowest clock.
-        fn merge(&mut self, new: Throttle) {
-            let Some(known) = self
-                .throttled
-                .iter_mut()
-                .find(|known| known.device == new.device)
-            else {
-                self.throttled.push(new);
+        /// Adds a sample that counts for `time`.
+        fn add(&mut self, time: Duration, sample: Throttle) {
+            let known = |device: &SampledDevice| device.throttle.device == sample.device;
+            let index = self.devices.iter().position(known);
+            let index = index.unwrap_or_else(|| {
+                self.devices.push(SampledDevice::new(sample.device));
+                self.devices.len() - 1
+            });
+            if let Some(device) = self.devices.get_mut(index) {
+                device.add(time, sample);
+            }
+        }
+    }
+
+    impl SampledDevice {
+        fn new(ordinal: u32) -> Self {
+            let mut throttle = Throttle::default();
+            throttle.device = ordinal;
+            Self {
+                throttle,
+                sampled: Duration::ZERO,
+                throttled: Duration::ZERO,
+                clock_integral: 0.0,
+            }
+        }
+
+        /// Adds the reasons of a sample and keeps the lowest clock.
+        fn add(&mut self, time: Duration, new: Throttle) {
+            self.sampled += time;
+            if new.reasons.is_empty() {
                 return;
-            };
+            }
+            self.throttled += time;
+            let clock = new.sm_clock_mhz.unwrap_or(0);
+            self.clock_integral += f64::from(clock) * time.as_secs_f64();
+            let known = &mut self.throttle;
             for reason in new.reasons {
                 if !known.reasons.contains(&reason) {
                     known.reasons.push(reason);
@@ -154,6 +203,17 @@ mod query {
             known.max_sm_clock_mhz = known.max_sm_clock_mhz.max(new.max_sm_clock_mhz);
             let clocks = [known.sm_clock_mhz, new.sm_clock_mhz];
             known.sm_clock_mhz = clocks.into_iter().flatten().min();
+        }
+
+        fn totals(&self) -> Throttle {
+            let mut throttle = self.throttle.clone();
+            let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            throttle.sampled_ns = ns(self.sampled);
+            throttle.throttled_ns = ns(self.throttled);
+            let mean = self.clock_integral / self.throttled.as_secs_f64();
+            let has_mean = throttle.sm_clock_mhz.is_some() && !self.throttled.is_zero();
+            throttle.mean_sm_clock_mhz = has_mean.then_some(mean.round() as u32);
+            throttle
         }
     }
 }
@@ -175,7 +235,7 @@ mod unsupported {
             match *self {}
         }
 
-        pub(super) fn throttled(&self) -> &[Throttle] {
+        pub(super) fn throttled(&self) -> Vec<Throttle> {
             match *self {}
         }
 

@@ -51,15 +51,21 @@ fn reasons_add_up_and_the_lowest_clock_stays_until_it_is_forgotten() {
         simulated.set(state(reasons, clock));
         clocks.record_throttled(&devices);
     }
+    let found = clocks.throttled();
     let expected = [{
         let mut throttle = Throttle::default();
         throttle.device = 1;
         throttle.reasons = vec![ThrottleReason::PowerCap, ThrottleReason::ThermalSlowdown];
         throttle.sm_clock_mhz = Some(1_200);
         throttle.max_sm_clock_mhz = Some(Simulated::MAX_CLOCK);
+        throttle.mean_sm_clock_mhz = found[0].mean_sm_clock_mhz;
+        (throttle.throttled_ns, throttle.sampled_ns) = (found[0].throttled_ns, found[0].sampled_ns);
         throttle
     }];
-    assert_eq!(clocks.throttled(), expected);
+    assert_eq!(found, expected);
+    let mean = found[0].mean_sm_clock_mhz.expect("it has a clock");
+    assert!((1_200..=1_700).contains(&mean), "{mean}");
+    assert!(found[0].throttled_ns < found[0].sampled_ns);
 
     simulated.set(State {
         result: 15,

@@ -132,7 +132,7 @@ fn unattributed(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 const MISSING_CLOCK_SHARE: Threshold = Threshold {
-    what: "share of the maximum SM clock that was missing",
+    what: "share of the maximum SM clock that was missing, over the sampled time",
     value: 0.05,
     unit: Unit::Share,
     why: "boost clocks vary by a few percent all the time",
@@ -144,7 +144,8 @@ pub(super) static THROTTLED: Rule = Rule {
     when: "NVML reported a reason for lower clocks (slowdown by hardware or driver for temperature \
            or power, or the power limit), and the SM clock was well below its maximum. NVML is \
            sampled now and then, so a short slowdown can be missed. The weight is the device's \
-           kernel time multiplied by the missing share of the clock.",
+           kernel time, multiplied by the missing share of the clock and by the share of the \
+           sampled time in which the device was throttled.",
     advice: "Compare only runs at the same clocks. Check the cooling, other programs on the \
              device, and its power limit (nvidia-smi -q -d PERFORMANCE,POWER,CLOCK).",
     thresholds: &[&MISSING_CLOCK_SHARE],
@@ -160,7 +161,12 @@ fn throttled(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
 
 fn throttled_device(rule: &Rule, facts: &Facts<'_>, throttle: &Throttle) -> Option<Finding> {
     let (clock, highest) = (throttle.sm_clock_mhz?, throttle.max_sm_clock_mhz?);
-    let missing = 1.0 - f64::from(clock) / f64::from(highest.max(1));
+    let mean = throttle.mean_sm_clock_mhz.unwrap_or(clock);
+    let share = match throttle.sampled_ns {
+        0 => 1.0,
+        sampled_ns => (throttle.throttled_ns as f64 / sampled_ns as f64).min(1.0),
+    };
+    let missing = share * (1.0 - f64::from(mean) / f64::from(highest.max(1)));
     let is_slowed = !throttle.reasons.is_empty() && MISSING_CLOCK_SHARE.reached(missing);
     is_slowed.then(|| {
         let reasons: Vec<&str> = throttle
@@ -175,8 +181,10 @@ fn throttled_device(rule: &Rule, facts: &Facts<'_>, throttle: &Throttle) -> Opti
                 sum.saturating_add(kernel.times.total_ns)
             });
         let evidence = format!(
-            "device {} was seen at {clock} of {highest} MHz ({}).",
+            "device {} was seen at {clock} of {highest} MHz, throttled for {} % of the sampled \
+             time ({}).",
             throttle.device,
+            (share * 100.0).round(),
             reasons.join(", "),
         );
         rule.finding(None, (ns as f64 * missing) as u64, evidence)

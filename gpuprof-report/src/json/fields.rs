@@ -63,7 +63,8 @@ objects! {
     }
 
     Throttle {
-        device, reasons, sm_clock_mhz, max_sm_clock_mhz,
+        device, reasons, sm_clock_mhz, max_sm_clock_mhz, mean_sm_clock_mhz, throttled_ns,
+        sampled_ns,
     }
 
     Function {

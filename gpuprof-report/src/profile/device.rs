@@ -71,4 +71,10 @@ pub struct Throttle {
     pub sm_clock_mhz: Option<u32>,
     /// Maximum SM clock of the device, MHz; `None` if NVML does not report it.
     pub max_sm_clock_mhz: Option<u32>,
+    /// Mean SM clock over `throttled_ns`, MHz; `None` if NVML does not report it.
+    pub mean_sm_clock_mhz: Option<u32>,
+    /// The part of `sampled_ns` with an active throttle reason, ns.
+    pub throttled_ns: u64,
+    /// Time that the samples cover, ns: each covers the time since the one before.
+    pub sampled_ns: u64,
 }

@@ -2,6 +2,7 @@
 //! with the reason; otherwise they are silent.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cudarc::driver::CudaStream;
 use gpuprof::profile::{FindingRule, ThrottleReason};
@@ -13,7 +14,10 @@ use support::tests;
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
-    &[tests![a_hot_device_is_told_and_an_idle_one_is_not,]],
+    &[tests![
+        a_hot_device_is_told_and_an_idle_one_is_not,
+        a_sample_weighs_as_much_as_the_time_it_covers,
+    ]],
 );
 
 /// `nvmlClocksEventReasonGpuIdle` and `nvmlClocksEventReasonSwThermalSlowdown`.
@@ -36,6 +40,31 @@ fn findings(profile: &Profile) -> Vec<&str> {
     let findings = profile.findings.iter();
     let throttled = findings.filter(|finding| finding.rule == FindingRule::ClocksThrottled);
     throttled.map(|finding| finding.evidence.as_str()).collect()
+}
+
+fn a_sample_weighs_as_much_as_the_time_it_covers() {
+    let nvml = simnvml::install();
+    let t = tier();
+    let state = |reasons, sm_clock| State {
+        reasons,
+        sm_clock,
+        result: 0,
+    };
+    nvml.set(state(THERMAL, 990));
+    let session = t.session();
+    (0..20).for_each(|_| solve(&t, &t.gpu.stream));
+    t.synchronize();
+    drop(gpuprof::collect());
+    nvml.set(state(IDLE, 345));
+    let hot = session.snapshot().throttled[0].sampled_ns;
+    // Thirty times as long as the hot samples at least, so that they are 3 % of all.
+    std::thread::sleep(Duration::from_nanos(30 * hot));
+    let profile = t.finish(session);
+    let throttle = &profile.throttled[0];
+    assert_eq!(throttle.mean_sm_clock_mhz, Some(990));
+    let share = throttle.throttled_ns as f64 / throttle.sampled_ns as f64;
+    assert!(share > 0.0 && share < 0.05, "{throttle:?}");
+    assert_eq!(findings(&profile).len(), 0, "{:?}", profile.findings);
 }
 
 fn a_hot_device_is_told_and_an_idle_one_is_not() {

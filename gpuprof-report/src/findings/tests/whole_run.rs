@@ -58,16 +58,29 @@ fn clocks_that_are_held_down_are_told() {
             reasons: reasons.iter().map(|reason| (*reason).into()).collect(),
             sm_clock_mhz: clock,
             max_sm_clock_mhz: Some(1_980),
+            ..Throttle::default()
         }];
         profile
     };
     let profile = throttled(Some(990), &["power cap", "thermal slowdown"]);
     assert_eq!(
         evidence("clocks-throttled", &profile),
-        "device 0 was seen at 990 of 1980 MHz (power cap, thermal slowdown)."
+        "device 0 was seen at 990 of 1980 MHz, throttled for 100 % of the sampled time (power cap, \
+         thermal slowdown)."
     );
     let finding = the("clocks-throttled", &profile);
     assert_eq!(finding.weight_ns, 5 * MS, "half of 10 ms");
+    let mut shorter = throttled(Some(990), &["power cap"]);
+    let throttle = &mut shorter.throttled[0];
+    throttle.mean_sm_clock_mhz = Some(1_485);
+    (throttle.throttled_ns, throttle.sampled_ns) = (MS, 2 * MS);
+    let finding = the("clocks-throttled", &shorter);
+    assert_eq!(
+        finding.weight_ns, 1_250_000,
+        "a quarter, in half of the time"
+    );
+    shorter.throttled[0].sampled_ns = 6 * MS;
+    assert!(!speaks("clocks-throttled", &shorter), "a moment");
     assert!(
         !speaks("clocks-throttled", &throttled(Some(1_900), &["power cap"])),
         "hardly"
