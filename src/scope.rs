@@ -11,8 +11,7 @@
 /// name. Scopes nest, and one block may have several.
 ///
 /// A scope must not extend across an `.await`, because it belongs to the thread on which it began.
-/// Move that part into a function instead. A scope that ends after the span whose stream it
-/// inherits is not GPU-timed, because the stream may be gone.
+/// Move that part into a function instead.
 ///
 /// ```
 /// fn step() {

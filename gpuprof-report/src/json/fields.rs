@@ -101,7 +101,8 @@ objects! {
 
     Cupti {
         version, library, records, dropped_records, invalid_records, unfinished, late_records,
-        dropped_calls, unattributed, unattributed_ns, unattributed_graph_nodes,
+        records_without_call, dropped_calls, unattributed, unattributed_ns,
+        unattributed_graph_nodes,
     }
 
     DurationStats {
@@ -123,8 +124,8 @@ objects! {
     }
 
     GpuActivity {
-        kernels, copies, api, busy_ns, idle_ns, busy_calls, activities, launches, work_streams,
-        launch_latency, first_call_ns,
+        kernels, copies, api, busy_ns, idle_ns, outside_span_ns, busy_calls, activities, launches,
+        work_streams, launch_latency, first_call_ns,
     }
 
     Finding {

@@ -32,6 +32,9 @@ pub struct Cupti {
     /// Records that arrived after their call was closed. Their time is included, but any overlap
     /// with other work of that call is counted twice in `busy_ns`.
     pub late_records: u64,
+    /// Records of calls that were forgotten to bound the memory. Their kernels are included, but
+    /// are missing from the busy time of the call or of an enclosing one.
+    pub records_without_call: u64,
     /// Calls of profiled functions that ended faster than they could be queued. Their kernels are
     /// included, but not their busy time, nor the calls in `busy_calls`.
     pub dropped_calls: u64,
@@ -181,6 +184,10 @@ pub struct GpuActivity {
     /// end. `None` if calls that were to be timed have no event pair, if the function has work on
     /// more than one device, or if its busy time exceeds its span.
     pub idle_ns: Option<u64>,
+    /// Busy time of the outermost timed calls beyond their GPU span, ns: work that ran on another
+    /// stream than the timed one, or after the end of the span. Beyond the uncertainty of the span
+    /// if it is an estimate. 0 where `idle_ns` would be `None` for another reason.
+    pub outside_span_ns: u64,
     /// Outermost calls that `busy_ns`, `activities` and `launches` cover. Of a captured call, its
     /// replays count, except those launched inside another call of the function.
     pub busy_calls: u64,

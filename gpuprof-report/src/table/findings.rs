@@ -104,6 +104,10 @@ fn records(cupti: &Cupti) -> Words {
             "late: what of them overlaps other work counts twice as busy",
         ),
         (
+            cupti.records_without_call,
+            "missing from busy times: their calls were forgotten to bound the memory",
+        ),
+        (
             cupti.dropped_calls,
             "calls ended too fast to be taken note of: they are missing from busy times",
         ),
@@ -223,11 +227,12 @@ mod tests {
         let options = TableOptions::default();
         let foot = |cupti: &Cupti| text(|out| super::foot(cupti, &options, out));
         assert_eq!(foot(&cupti), "CUPTI 130001 · 12,345 records\n");
-        let counts: [fn(&mut Cupti) -> &mut u64; 7] = [
+        let counts: [fn(&mut Cupti) -> &mut u64; 8] = [
             |cupti| &mut cupti.dropped_records,
             |cupti| &mut cupti.invalid_records,
             |cupti| &mut cupti.unfinished,
             |cupti| &mut cupti.late_records,
+            |cupti| &mut cupti.records_without_call,
             |cupti| &mut cupti.dropped_calls,
             |cupti| &mut cupti.unattributed,
             |cupti| &mut cupti.unattributed_graph_nodes,

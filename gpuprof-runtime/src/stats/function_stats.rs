@@ -112,15 +112,16 @@ fn gpu_activity(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuSpanStats
     } = cupti.get(&site).cloned().unwrap_or_default();
     let busy_ns = activity.busy_ns.unwrap_or(0);
     activity.busy_ns = Some(busy_ns);
-    activity.idle_ns = gpu.filter(|_| devices <= 1).and_then(|gpu| {
+    if let Some(gpu) = gpu.filter(|_| devices <= 1) {
         // An estimated span covers all calls, and so does the busy time.
-        let busy_ns = match gpu.estimate.is_some() {
-            true => busy_ns,
-            false => timed_busy_ns,
+        let (busy_ns, error_ns) = match &gpu.estimate {
+            Some(estimate) => (busy_ns, estimate.total_ci95_ns),
+            None => (timed_busy_ns, 0),
         };
-        // If that is more than the span, work ran outside it: on another stream, or after its end.
-        gpu.times.total_ns.checked_sub(busy_ns)
-    });
+        let span_ns = gpu.times.total_ns;
+        activity.idle_ns = span_ns.checked_sub(busy_ns);
+        activity.outside_span_ns = busy_ns.saturating_sub(span_ns.saturating_add(error_ns));
+    }
     activity
 }
 

@@ -15,6 +15,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         a_wait_inside_a_span_is_told_with_what_it_took,
         a_call_that_fails_is_counted_and_runs_nothing,
+        variants_of_a_function_are_one_row,
         launch_latency_is_from_the_call_to_the_kernel,
         copies_have_a_direction_bytes_and_kind_of_memory,
     ]],
@@ -82,6 +83,24 @@ fn a_call_that_fails_is_counted_and_runs_nothing() {
     let launch = call(&work(&profile, "queued").api, "cuLaunchKernel");
     assert_eq!((launch.times.calls, launch.failed), (2, 1));
     assert_eq!(work(&profile, "queued").launches, 1);
+}
+
+/// As in a program that links libraries with and without per-thread default streams.
+fn variants_of_a_function_are_one_row() {
+    let t = tier();
+    t.sim.set_call_ns("cuLaunchKernel", 50);
+    let session = t.session();
+    queued(&t, &t.gpu.stream);
+    t.cupti.launch_per_thread(true);
+    queued(&t, &t.gpu.stream);
+    let profile = t.finish(session);
+    for calls in [&work(&profile, "queued").api, &profile.api] {
+        let launches = calls.iter().filter(|call| call.kind == ApiKind::Launch);
+        let launches: Vec<_> = launches
+            .map(|call| (&*call.name, call.times.calls, call.times.total_ns))
+            .collect();
+        assert_eq!(launches, [("cuLaunchKernel", 4, 200)]);
+    }
 }
 
 fn launch_latency_is_from_the_call_to_the_kernel() {

@@ -14,6 +14,7 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         kernels_that_run_beside_each_other_count_once,
+        a_span_on_the_wrong_stream_is_named,
         a_span_that_waits_for_the_cpu_is_idle,
         events_are_rare_on_short_calls_unless_every_call_is_asked_for,
         under_sampling_busy_time_is_exact_and_idle_time_an_estimate,
@@ -25,6 +26,13 @@ fn beside_each_other(t: &Tier, a: &Arc<CudaStream>, b: &Arc<CudaStream>) {
     t.gpu.kernel_on(a, 1_000);
     t.cpu(400);
     t.gpu.kernel_on(b, 1_000);
+}
+
+/// Timed on `stream`, which it does not use.
+#[gpu_profile]
+fn on_the_wrong_stream(t: &Tier, stream: &Arc<CudaStream>) {
+    let _ = stream;
+    t.gpu.kernel(2_000_000);
 }
 
 #[gpu_profile]
@@ -57,6 +65,25 @@ fn kernels_that_run_beside_each_other_count_once() {
     assert_eq!(work.kernels[0].streams, 2);
     assert_eq!(gpu_times(&profile, "beside_each_other").1, 2_800);
     assert_eq!(work.idle_ns, Some(0));
+}
+
+fn a_span_on_the_wrong_stream_is_named() {
+    let t = tier();
+    let other = t.gpu.another_stream();
+    let session = t.session();
+    on_the_wrong_stream(&t, &other);
+    let profile = t.finish_unchecked(session);
+    let activity = work(&profile, "on_the_wrong_stream");
+    assert!(activity.outside_span_ns > 1_900_000 && activity.idle_ns.is_none());
+    let notes = &profile.diagnostics.notes;
+    let note = notes.iter().find(|note| note.contains("wrong stream"));
+    let note = note.unwrap_or_else(|| panic!("{notes:?}"));
+    let start = "busy_time::on_the_wrong_stream may be timed on the wrong stream";
+    assert!(note.starts_with(start), "{note}");
+    assert!(
+        note.contains("2.000ms") && note.contains("stream = …"),
+        "{note}"
+    );
 }
 
 fn a_span_that_waits_for_the_cpu_is_idle() {

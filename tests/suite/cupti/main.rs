@@ -8,6 +8,7 @@ mod counted_losses;
 mod devices;
 mod graph_objects;
 mod graphs;
+mod late_records;
 mod record_collection;
 mod record_order;
 mod unavailable;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         devices::MODULE,
         graph_objects::MODULE,
         graphs::MODULE,
+        late_records::MODULE,
         counted_losses::MODULE,
         record_order::MODULE,
         unavailable::MODULE,

@@ -35,6 +35,8 @@ pub fn tier_with(devices: u32) -> Tier {
     cupti.split(0);
     cupti.set_order(Order::Measured);
     cupti.launch_by_runtime(false);
+    cupti.launch_per_thread(false);
+    cupti.split_copies(false);
     for call in ["cuLaunchKernel", "cuStreamSynchronize", "cuGraphLaunch"] {
         w.sim.set_call_ns(call, 0);
     }
@@ -60,7 +62,7 @@ impl Tier {
     }
 
     /// Waits for the GPU and ends the session. The profile is consistent, and no record was
-    /// dropped, invalid, late or unfinished.
+    /// dropped, invalid, late or unfinished, and no function is timed on the wrong stream.
     pub fn finish(&self, session: Session) -> Profile {
         let profile = self.finish_unchecked(session);
         let cupti = cupti(&profile);
@@ -69,8 +71,12 @@ impl Tier {
             cupti.invalid_records,
             cupti.unfinished,
             cupti.late_records,
+            cupti.records_without_call,
         ];
-        assert_eq!(wrong, [0; 4], "{cupti:?}");
+        assert_eq!(wrong, [0; 5], "{cupti:?}");
+        let notes = &profile.diagnostics.notes;
+        let is_wrong = notes.iter().any(|note| note.contains("wrong stream"));
+        assert!(!is_wrong, "{notes:?}");
         profile
     }
 

@@ -3,10 +3,9 @@
 
 use std::collections::VecDeque;
 
+use super::limits::MAX_CAPTURE_MARKS;
 use crate::cupti::collect::callback_ids::Purpose;
 use crate::cupti::collect::record::ApiRecord;
-
-const MAX_MARKS: usize = 4_096;
 
 #[derive(Debug, Default)]
 pub(crate) struct Captures {
@@ -35,7 +34,7 @@ impl Captures {
     }
 
     fn add(&mut self, time: u64, is_end: bool) {
-        if self.marks.len() == MAX_MARKS
+        if self.marks.len() == MAX_CAPTURE_MARKS
             && let Some(oldest) = self.marks.pop_front()
         {
             self.initial_depth = oldest.depth;
@@ -73,7 +72,7 @@ impl Captures {
 
 #[cfg(test)]
 mod tests {
-    use super::{Captures, MAX_MARKS};
+    use super::{Captures, MAX_CAPTURE_MARKS};
 
     #[test]
     fn a_capture_is_open_from_its_beginning_to_its_end() {
@@ -109,13 +108,13 @@ mod tests {
     fn an_open_capture_outlives_the_mark_of_its_beginning() {
         let mut captures = Captures::default();
         captures.add(5, false);
-        for at in 1..=MAX_MARKS as u64 {
+        for at in 1..=MAX_CAPTURE_MARKS as u64 {
             captures.add(at * 10, false);
             captures.add(at * 10 + 3, true);
         }
-        assert_eq!(captures.marks.len(), MAX_MARKS);
+        assert_eq!(captures.marks.len(), MAX_CAPTURE_MARKS);
         assert!(captures.is_any_open_at(100), "before the oldest mark");
-        assert!(captures.is_any_open_at(MAX_MARKS as u64 * 10 + 7));
+        assert!(captures.is_any_open_at(MAX_CAPTURE_MARKS as u64 * 10 + 7));
         assert!(captures.is_any_open_at(u64::MAX));
     }
 }

@@ -6,11 +6,9 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::limits::MAX_CAPTURED_CALLS;
 use crate::cupti::collect::record::{CallPosition, CapturedCall};
 
-/// Limit of remembered calls: 16 MiB. Beyond it, calls whose nodes were not launched lately are
-/// forgotten.
-const MAX_CALLS: usize = 1 << 18;
 /// Limit of enclosing calls that are followed: deeper recursions end here.
 const MAX_DEPTH: usize = 256;
 
@@ -40,7 +38,7 @@ impl CapturedCalls {
         if self.calls.insert(call.position.id, known).is_none() {
             self.by_age.push_back(call.position.id);
         }
-        if self.calls.len() <= MAX_CALLS {
+        if self.calls.len() <= MAX_CAPTURED_CALLS {
             return;
         }
         while let Some(oldest) = self.by_age.pop_front() {
@@ -93,7 +91,7 @@ impl CapturedCalls {
 
 #[cfg(test)]
 mod tests {
-    use super::{CallPosition, CapturedCall, CapturedCalls, MAX_CALLS};
+    use super::{CallPosition, CapturedCall, CapturedCalls, MAX_CAPTURED_CALLS};
 
     fn call(id: u64, parent: u64, is_captured: bool) -> CapturedCall {
         CapturedCall {
@@ -134,11 +132,11 @@ mod tests {
         calls.add(call(2, 1, true));
         calls.add(call(3, 1, true));
         assert_eq!(chain(&mut calls, 2), [2, 1]);
-        for id in 10..10 + MAX_CALLS as u64 - 2 {
+        for id in 10..10 + MAX_CAPTURED_CALLS as u64 - 2 {
             calls.add(call(id, 0, true));
         }
-        assert_eq!(calls.calls.len(), MAX_CALLS);
         assert_eq!((calls.take_forgotten(), calls.take_forgotten()), (1, 0));
+        assert_eq!(calls.calls.len(), MAX_CAPTURED_CALLS);
         assert!(!calls.calls.contains_key(&3));
         assert_eq!(chain(&mut calls, 2), [2, 1]);
     }

@@ -1,18 +1,12 @@
 //! Attributes what a launched graph runs to the calls that captured it.
 
+use super::call_activity::ActivityInterval;
 use super::captured_calls::CapturedCalls;
-use super::correlated_call::CorrelatedCall;
+use super::correlated_call::{CorrelatedCall, GraphLaunch};
+use super::limits::{MAX_COUNTED_REPLAYS, MAX_REPLAY_SIZE};
 use super::node_owners::NodeOwners;
-use super::open_calls::ActivityInterval;
 use super::window_tables::WindowTables;
 use crate::cupti::collect::record::{Activity, CallPosition, CapturedCall, NodeEvent};
-
-/// Limit of the intervals and captured calls of all launches: beyond it all are finished. 8 MiB.
-const MAX_SIZE: usize = 1 << 18;
-/// Limit of the finished captured calls that are remembered for late records: 4 MiB.
-const MAX_COUNTED: usize = 1 << 19;
-/// Rounds after its latest record for which a launch is still held.
-const FINISH_AFTER_ROUNDS: u32 = 2;
 
 #[derive(Debug, Default)]
 pub(crate) struct GraphReplays {
@@ -45,34 +39,35 @@ impl GraphReplays {
     /// The call that captured an activity of a graph launch; `None` if none is known.
     pub(crate) fn owner(
         &mut self,
-        launch: &CorrelatedCall,
+        launch: &GraphLaunch,
         activity: &Activity,
     ) -> Option<CallPosition> {
         let node = activity.span().graph_node;
         self.owners.owner(node, launch.node_updates)
     }
 
-    /// Adds an activity that `owner` captured to the launch that ran it, in a round. Returns
-    /// whether the busy times of the launch are exact.
+    /// Adds an activity that `owner` captured to the launch that ran it. Returns whether the busy
+    /// times of the launch are exact.
     pub(crate) fn add(
         &mut self,
-        launch: &mut CorrelatedCall,
+        launch: &mut GraphLaunch,
         owner: CallPosition,
         activity: &Activity,
-        round: u32,
     ) -> bool {
         let chain = self.captured.chain(owner);
-        let replay = launch.replay.get_or_insert_default();
-        let before = replay.size();
-        let is_exact = replay.add(&chain, &ActivityInterval::from(activity));
-        replay.latest_round = round;
-        self.size = (self.size + replay.size()).saturating_sub(before);
+        let before = launch.replay.size();
+        let is_exact = launch.replay.add(&chain, &ActivityInterval::from(activity));
+        self.size = (self.size + launch.replay.size()).saturating_sub(before);
         is_exact
     }
 
     /// Whether there are too many intervals and captured calls.
     pub(crate) fn is_full(&self) -> bool {
-        self.size > MAX_SIZE
+        self.size > MAX_REPLAY_SIZE
+    }
+
+    pub(crate) fn is_half_empty(&self) -> bool {
+        self.size <= MAX_REPLAY_SIZE / 2
     }
 
     /// Drops what is remembered of the finished calls of all launches, if that is too much.
@@ -80,16 +75,16 @@ impl GraphReplays {
         &mut self,
         launches: impl Iterator<Item = &'a mut CorrelatedCall>,
     ) {
-        if self.counted > MAX_COUNTED {
+        if self.counted > MAX_COUNTED_REPLAYS {
             launches.for_each(|launch| self.drop_counted(launch));
         }
     }
 
     /// Drops what is remembered of the finished calls of a launch.
     pub(crate) fn drop_counted(&mut self, launch: &mut CorrelatedCall) {
-        if let Some(replay) = &mut launch.replay {
-            self.counted = self.counted.saturating_sub(replay.counted());
-            replay.drop_counted();
+        if let Some(launch) = &mut launch.graph {
+            self.counted = self.counted.saturating_sub(launch.replay.counted());
+            launch.replay.drop_counted();
         }
     }
 
@@ -102,7 +97,7 @@ impl GraphReplays {
         if let Some(tables) = tables {
             add_to(launch, tables);
         }
-        if let Some(replay) = &mut launch.replay {
+        if let Some(GraphLaunch { replay, .. }) = launch.graph.as_deref_mut() {
             let before = replay.counted();
             self.size = self.size.saturating_sub(replay.size());
             replay.finish();
@@ -113,14 +108,19 @@ impl GraphReplays {
 
 /// Adds what is not finished of a launch to the tables of its window.
 pub(crate) fn add_to(launch: &CorrelatedCall, tables: &mut WindowTables) {
-    let Some(replay) = &launch.replay else { return };
-    for (key, totals) in replay.totals(launch.call.path) {
+    let Some(graph) = &launch.graph else { return };
+    for (key, totals) in graph.replay.totals(launch.call.path) {
         tables.add_replays(key, &totals);
     }
 }
 
-/// Whether a launch has something to finish for which no records have arrived for a while.
-pub(crate) fn is_due(launch: &CorrelatedCall, round: u32) -> bool {
-    let open = launch.replay.as_ref().filter(|replay| replay.size() > 0);
-    open.is_some_and(|replay| round - replay.latest_round >= FINISH_AFTER_ROUNDS)
+/// Adds the time from a launch to its first node, among the nodes so far, to the tables of its
+/// window.
+pub(crate) fn add_latency(launch: &CorrelatedCall, tables: &mut WindowTables) {
+    if let Some(graph) = &launch.graph
+        && !graph.is_latency_recorded
+        && let Some((start, Some(key))) = graph.first_node
+    {
+        tables.add_latency(key, start.saturating_sub(launch.launched_at));
+    }
 }

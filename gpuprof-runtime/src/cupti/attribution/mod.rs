@@ -1,15 +1,20 @@
 //! Attributes CUPTI records: finds the CUDA API call that caused each activity and the profiled
 //! call that made it, and sums totals per function and window.
 
+mod api_rows;
+mod call_activity;
 mod capture_intervals;
 mod captured_calls;
 mod correlated_call;
 mod correlator;
+mod cuda_calls;
 mod exposed_copies;
 mod graph_replays;
 mod interval_union;
+mod limits;
 mod node_owners;
 mod open_calls;
+mod orphans;
 pub(crate) mod replay_rows;
 mod replays;
 mod row_totals;
@@ -18,3 +23,4 @@ pub(crate) mod symbol_table;
 pub(crate) mod to_profile;
 mod window_history;
 pub(crate) mod window_tables;
+mod wrong_streams;

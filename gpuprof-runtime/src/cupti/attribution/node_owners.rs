@@ -7,13 +7,8 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use super::limits::{MAX_FORMER_OWNERS, MAX_NODES};
 use crate::cupti::collect::record::{CallPosition, NodeEvent};
-
-/// Limit of the nodes of all graphs: 16 MiB. Beyond it, graphs that were not launched lately are
-/// forgotten.
-const MAX_NODES: usize = 1 << 20;
-/// Limit of owners before an update: 8 MiB.
-const MAX_FORMER_OWNERS: usize = 1 << 18;
 
 /// A node's position: the number of its graph, and its index there.
 fn position(node: u64) -> (u32, usize) {

@@ -1,88 +1,33 @@
 //! Profiled calls for which activity records may still arrive, with the GPU activity of each,
 //! nested calls included.
 //!
-//! Records arrive long after their call has ended, so ended calls stay open while there is room.
+//! Records arrive long after their call has ended, so ended calls stay open while there is room,
+//! and longest those whose records are awaited.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::interval_union::IntervalUnion;
-use super::row_totals::StreamIds;
+use super::call_activity::{ActivityInterval, CallActivity};
+use super::limits::{MAX_AWAITED_CALLS, MAX_ENDED_CALLS, MAX_RUNNING_CALLS, MAX_TOTAL_INTERVALS};
 use crate::cupti::call_stack::EndedCall;
-use crate::cupti::collect::record::Activity;
-
-/// Limit of ended calls that stay open, and of closed calls that are remembered for late records.
-const MAX_ENDED_CALLS: usize = 1 << 16;
-/// Limit of the intervals of all open calls together: 16 MiB.
-const MAX_TOTAL_INTERVALS: usize = 1 << 20;
-/// A union of this size is compacted if there are too many intervals.
-const LARGE_UNION: usize = 1_024;
-/// With more running calls than [`MAX_ENDED_CALLS`], a call without activity for this many rounds
-/// is dropped. A round is one flush of CUPTI's buffers by the reader.
-const FORGET_AFTER_ROUNDS: u32 = 600;
-
-/// When and where a kernel, copy or memset ran.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ActivityInterval {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) is_kernel: bool,
-    /// Context and stream number.
-    pub(crate) stream: (u32, u32),
-    pub(crate) device: u32,
-}
-
-impl From<&Activity> for ActivityInterval {
-    fn from(activity: &Activity) -> Self {
-        let span = activity.span();
-        Self {
-            start: span.start,
-            end: span.end,
-            is_kernel: matches!(activity, Activity::Kernel(_)),
-            stream: (span.context, span.stream),
-            device: span.device,
-        }
-    }
-}
-
-/// The GPU activity of a call and its nested calls.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CallActivity {
-    pub(crate) busy: IntervalUnion,
-    pub(crate) activities: u64,
-    pub(crate) launches: u64,
-    pub(crate) streams: StreamIds,
-    /// Bit n is device n; bit 63 stands for every device from ordinal 63 up.
-    pub(crate) devices: u64,
-}
-
-impl CallActivity {
-    /// Returns whether the busy time is still exact.
-    pub(crate) fn add(&mut self, interval: &ActivityInterval) -> bool {
-        self.activities += 1;
-        self.launches += u64::from(interval.is_kernel);
-        self.streams.add(interval.stream);
-        self.devices |= 1 << interval.device.min(u64::BITS - 1);
-        self.busy.add(interval.start, interval.end)
-    }
-
-    /// Returns whether the busy time is still exact.
-    fn merge(&mut self, other: &Self) -> bool {
-        self.activities += other.activities;
-        self.launches += other.launches;
-        self.streams.merge(&other.streams);
-        self.devices |= other.devices;
-        self.busy.merge(&other.busy)
-    }
-}
 
 /// A call that was closed, and its activities in the window it ended in.
 pub(crate) struct ClosedCall {
     pub(crate) ended: EndedCall,
     pub(crate) activity: CallActivity,
-    /// Whether the parent's busy time is still exact after this call's was merged into it.
-    pub(crate) is_exact: bool,
+    /// What became of its activities in the enclosing call.
+    pub(crate) merged: Added,
+}
+
+/// What became of an activity that was added to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Added {
+    Exact,
+    /// It may overlap others, which then count twice in busy times.
+    Inexact,
+    /// Its call or an enclosing one was forgotten, so it is missing from that one's busy time.
+    Missing,
 }
 
 /// A call that is not closed.
@@ -92,7 +37,10 @@ struct OpenCall {
     epoch: u32,
     activity: CallActivity,
     ended: Option<EndedCall>,
-    latest_round: u32,
+    /// CUDA calls and ended nested calls whose records are awaited.
+    awaited: u32,
+    /// The number of its latest change among those of all calls.
+    latest_change: u64,
 }
 
 impl OpenCall {
@@ -109,25 +57,105 @@ impl OpenCall {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenCalls {
     open: FxHashMap<u64, OpenCall>,
-    /// The open calls that have ended, in order: nested calls before their enclosing calls.
+    /// The latest ended calls that are open, in order: nested calls before their enclosing calls.
     ended: VecDeque<u64>,
+    /// Earlier ended calls whose records are awaited, in order.
+    awaited: VecDeque<u64>,
     total_intervals: usize,
     closed: FxHashMap<u64, EndedCall>,
     closed_order: VecDeque<u64>,
-    round: u32,
+    changes: u64,
+    /// Activities of running calls that were forgotten since the last
+    /// [`take_forgotten`](Self::take_forgotten).
+    forgotten: u64,
 }
 
 impl OpenCalls {
-    /// Adds an activity to `call` or, if that is closed, to its innermost open enclosing call;
-    /// returns whether that call's busy time is still exact. `on_late` gets each closed call that
-    /// should have included it.
+    /// Adds a call that has not ended, unless it is known. `id` 0 is no call.
+    pub(crate) fn add_running(&mut self, id: u64) {
+        if id == 0 || self.open.contains_key(&id) || self.closed.contains_key(&id) {
+            return;
+        }
+        let running = OpenCall {
+            latest_change: self.next_change(),
+            ..OpenCall::default()
+        };
+        self.open.insert(id, running);
+        if self.running() > MAX_RUNNING_CALLS {
+            self.forget_running();
+        }
+    }
+
+    fn next_change(&mut self) -> u64 {
+        self.changes += 1;
+        self.changes
+    }
+
+    fn running(&self) -> usize {
+        let ended = self.ended.len() + self.awaited.len();
+        self.open.len().saturating_sub(ended)
+    }
+
+    /// Forgets the running calls whose latest change is in the earlier half. Calls that never end
+    /// are among them: their end was dropped, or their span leaked.
+    fn forget_running(&mut self) {
+        let running = self.open.values().filter(|open| open.ended.is_none());
+        let mut changes: Vec<u64> = running.map(|open| open.latest_change).collect();
+        let half = changes.len() / 2;
+        let (_, median, _) = changes.select_nth_unstable(half);
+        let median = *median;
+        self.open.retain(|_, open| {
+            let is_kept = open.ended.is_some() || open.latest_change >= median;
+            if !is_kept {
+                self.forgotten += open.activity.activities;
+                self.total_intervals = self
+                    .total_intervals
+                    .saturating_sub(open.activity.busy.len());
+            }
+            is_kept
+        });
+    }
+
+    /// Activities that are missing from busy times because their running calls were forgotten since
+    /// the last call.
+    pub(crate) fn take_forgotten(&mut self) -> u64 {
+        std::mem::take(&mut self.forgotten)
+    }
+
+    /// Keeps an open call open until [`stop_awaiting`](Self::stop_awaiting), while there is room.
+    pub(crate) fn await_records(&mut self, id: u64) {
+        if let Some(open) = self.open.get_mut(&id) {
+            open.awaited += 1;
+        }
+    }
+
+    pub(crate) fn stop_awaiting(&mut self, id: u64) {
+        if let Some(open) = self.open.get_mut(&id) {
+            open.awaited = open.awaited.saturating_sub(1);
+        }
+    }
+
+    /// Adds an activity to `call` or, if that is closed, to its innermost open enclosing call.
+    /// `on_late` gets each closed call that should have included it.
     pub(crate) fn add(
         &mut self,
         call: u64,
         epoch: u32,
         interval: &ActivityInterval,
+        on_late: impl FnMut(&EndedCall),
+    ) -> Added {
+        self.update_nearest(call, epoch, on_late, |activity| activity.add(interval))
+    }
+
+    /// Updates the activities in a window of `call` or, if that is closed, of its innermost open
+    /// enclosing call. `update` returns whether the busy time is still exact.
+    fn update_nearest(
+        &mut self,
+        call: u64,
+        epoch: u32,
         mut on_late: impl FnMut(&EndedCall),
-    ) -> bool {
+        update: impl FnOnce(&mut CallActivity) -> bool,
+    ) -> Added {
         let mut id = call;
         while let Some(closed) = self.closed.get(&id) {
             if closed.epoch == epoch {
@@ -136,30 +164,28 @@ impl OpenCalls {
             id = closed.parent;
         }
         if id == 0 {
-            return true;
+            return Added::Exact;
         }
-        self.update(id, epoch, |activity| activity.add(interval))
-    }
-
-    /// Updates an open call's activities in a window; returns whether its busy time is still exact.
-    fn update(
-        &mut self,
-        id: u64,
-        epoch: u32,
-        update: impl FnOnce(&mut CallActivity) -> bool,
-    ) -> bool {
-        let open = self.open.entry(id).or_default();
-        open.latest_round = self.round;
-        open.activity_in(epoch).is_none_or(|activity| {
-            let before = activity.busy.len();
-            let is_exact = update(activity);
-            self.total_intervals =
-                (self.total_intervals + activity.busy.len()).saturating_sub(before);
-            is_exact
-        })
+        let change = self.next_change();
+        let Some(open) = self.open.get_mut(&id) else {
+            return Added::Missing;
+        };
+        open.latest_change = change;
+        let before = open.activity.busy.len();
+        let Some(activity) = open.activity_in(epoch) else {
+            return Added::Exact;
+        };
+        let is_exact = update(activity);
+        self.total_intervals = (self.total_intervals + activity.busy.len()).saturating_sub(before);
+        match is_exact {
+            true => Added::Exact,
+            false => Added::Inexact,
+        }
     }
 
     pub(crate) fn end(&mut self, ended: EndedCall) {
+        // The parent may have no CUDA call of its own, and gets the activities of this call.
+        self.add_running(ended.parent);
         let open = self.open.entry(ended.id).or_default();
         open.ended = Some(ended);
         self.ended.push_back(ended.id);
@@ -174,13 +200,32 @@ impl OpenCalls {
 
     /// Whether the oldest ended call must be closed to make room.
     pub(crate) fn is_full(&self) -> bool {
+        let has_ended = !self.ended.is_empty() || !self.awaited.is_empty();
         self.ended.len() > MAX_ENDED_CALLS
-            || (self.total_intervals > MAX_TOTAL_INTERVALS && !self.ended.is_empty())
+            || self.awaited.len() > MAX_AWAITED_CALLS
+            || (self.total_intervals > MAX_TOTAL_INTERVALS && has_ended)
     }
 
-    /// Closes the call that ended first, and adds its activities to the enclosing call.
+    /// Closes the call that ended first, and adds its activities to the enclosing call. A call
+    /// whose records are awaited is closed last.
     pub(crate) fn close_oldest(&mut self) -> Option<ClosedCall> {
-        let id = self.ended.pop_front()?;
+        while self.awaited.len() <= MAX_AWAITED_CALLS
+            && let Some(id) = self.ended.pop_front()
+        {
+            let open = self.open.get(&id).filter(|open| open.awaited > 0);
+            let Some(ended) = open.and_then(|open| open.ended) else {
+                return self.close(id);
+            };
+            self.awaited.push_back(id);
+            self.await_records(ended.parent);
+        }
+        let id = self.awaited.pop_front()?;
+        let closed = self.close(id)?;
+        self.stop_awaiting(closed.ended.parent);
+        Some(closed)
+    }
+
+    fn close(&mut self, id: u64) -> Option<ClosedCall> {
         let open = self.open.remove(&id)?;
         self.total_intervals = self
             .total_intervals
@@ -192,29 +237,24 @@ impl OpenCalls {
             return Some(ClosedCall {
                 ended,
                 activity: CallActivity::default(),
-                is_exact: true,
+                merged: Added::Exact,
             });
         }
-        let is_exact = open.activity.activities == 0 || self.merge_into_parent(&ended, &open);
+        let merged = match open.activity.activities {
+            0 => Added::Exact,
+            _ => self.merge_into_parent(&ended, &open),
+        };
         Some(ClosedCall {
             ended,
             activity: open.activity,
-            is_exact,
+            merged,
         })
     }
 
-    fn merge_into_parent(&mut self, ended: &EndedCall, inner: &OpenCall) -> bool {
-        // A parent that ended first is closed already; then its own parent is the nearest.
-        let mut parent = ended.parent;
-        while let Some(closed) = self.closed.get(&parent) {
-            parent = closed.parent;
-        }
-        if parent == 0 {
-            return true;
-        }
-        self.update(parent, inner.epoch, |activity| {
-            activity.merge(&inner.activity)
-        })
+    /// Adds to the nearest enclosing call that is open: a parent may have ended first.
+    fn merge_into_parent(&mut self, ended: &EndedCall, inner: &OpenCall) -> Added {
+        let merge = |activity: &mut CallActivity| activity.merge(&inner.activity);
+        self.update_nearest(ended.parent, inner.epoch, |_| {}, merge)
     }
 
     fn remember(&mut self, ended: EndedCall) {
@@ -227,141 +267,23 @@ impl OpenCalls {
         self.closed_order.push_back(ended.id);
     }
 
-    /// Starts a round, and enforces the limits on running calls.
-    pub(crate) fn next_round(&mut self) {
-        self.round += 1;
-        if self.total_intervals > MAX_TOTAL_INTERVALS {
-            self.total_intervals = 0;
-            for OpenCall { activity, .. } in self.open.values_mut() {
-                if activity.busy.len() >= LARGE_UNION {
-                    activity.busy.compact();
-                }
-                self.total_intervals += activity.busy.len();
-            }
+    /// Reduces the busy times of running calls to their lengths, the largest first, if they take
+    /// too much memory. Their overlap with later records is then unknown.
+    pub(crate) fn compact(&mut self) {
+        if self.total_intervals <= MAX_TOTAL_INTERVALS {
+            return;
         }
-        let running = self.open.len().saturating_sub(self.ended.len());
-        if running > MAX_ENDED_CALLS {
-            let round = self.round;
-            self.open.retain(|_, open| {
-                open.ended.is_some() || round - open.latest_round < FORGET_AFTER_ROUNDS
-            });
+        // The unions of at least half the mean size have at least half of all intervals.
+        let large = self.total_intervals / self.open.len().max(1) / 2;
+        self.total_intervals = 0;
+        for OpenCall { activity, .. } in self.open.values_mut() {
+            if activity.busy.len() >= large {
+                activity.busy.compact();
+            }
+            self.total_intervals += activity.busy.len();
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{ActivityInterval, EndedCall, MAX_ENDED_CALLS, OpenCalls};
-
-    fn interval(start: u64, end: u64) -> ActivityInterval {
-        ActivityInterval {
-            start,
-            end,
-            is_kernel: true,
-            stream: (1, 7),
-            device: 0,
-        }
-    }
-
-    fn ended(id: u64, parent: u64) -> EndedCall {
-        EndedCall {
-            id,
-            path: 0,
-            parent,
-            is_outermost: true,
-            is_timed: true,
-            is_captured: false,
-            cpu_ns: 1,
-            is_first: false,
-            epoch: 1,
-        }
-    }
-
-    fn close_all(calls: &mut OpenCalls) -> Vec<(u64, u64, u64)> {
-        std::iter::from_fn(|| calls.close_oldest())
-            .map(|closed| {
-                let activity = &closed.activity;
-                let busy_ns = activity.busy.length_ns();
-                (closed.ended.id, busy_ns, activity.activities)
-            })
-            .collect()
-    }
-
-    fn no_late(_: &EndedCall) {
-        panic!("nothing is late");
-    }
-
-    #[test]
-    fn busy_time_is_the_union_over_a_call_and_its_nested_calls() {
-        let mut calls = OpenCalls::default();
-        calls.add(1, 1, &interval(0, 10), no_late);
-        calls.add(2, 1, &interval(5, 20), no_late);
-        calls.end(ended(2, 1));
-        calls.add(3, 1, &interval(15, 40), no_late);
-        calls.end(ended(3, 1));
-        calls.end(ended(1, 0));
-        calls.add(3, 1, &interval(60, 70), no_late);
-        let closed = close_all(&mut calls);
-        assert_eq!(closed, [(2, 15, 1), (3, 35, 2), (1, 50, 4)]);
-    }
-
-    #[test]
-    fn only_activities_from_the_final_window_of_a_call_are_counted() {
-        let mut calls = OpenCalls::default();
-        calls.add(1, 1, &interval(0, 10), no_late);
-        calls.add(1, 2, &interval(100, 103), no_late);
-        calls.add(1, 1, &interval(20, 30), no_late);
-        calls.end(EndedCall {
-            epoch: 2,
-            ..ended(1, 0)
-        });
-        calls.add(5, 1, &interval(0, 10), no_late);
-        calls.end(EndedCall {
-            epoch: 2,
-            ..ended(5, 0)
-        });
-        assert_eq!(close_all(&mut calls), [(1, 3, 1), (5, 0, 0)]);
-    }
-
-    #[test]
-    fn an_activity_of_a_closed_call_is_late_and_counts_in_the_open_parent() {
-        let mut calls = OpenCalls::default();
-        calls.end(ended(2, 1));
-        assert_eq!(close_all(&mut calls), [(2, 0, 0)]);
-        let mut late = Vec::new();
-        calls.add(2, 1, &interval(0, 10), |closed| late.push(closed.id));
-        assert_eq!(late, [2]);
-        calls.end(ended(1, 0));
-        assert_eq!(close_all(&mut calls), [(1, 10, 1)]);
-    }
-
-    #[test]
-    fn an_inexact_busy_time_is_reported() {
-        let mut calls = OpenCalls::default();
-        // One more than the limit of a union.
-        for index in 1..=(1 << 16) + 1 {
-            let interval = interval(index * 10, index * 10 + 4);
-            assert!(calls.add(1, 1, &interval, no_late));
-        }
-        assert!(!calls.add(1, 1, &interval(12, 13), no_late));
-        // Also for a nested call, when that is closed.
-        assert!(calls.add(2, 1, &interval(12, 13), no_late));
-        calls.end(ended(2, 1));
-        calls.end(ended(1, 0));
-        let exact: Vec<_> = std::iter::from_fn(|| calls.close_oldest())
-            .map(|closed| (closed.ended.id, closed.is_exact))
-            .collect();
-        assert_eq!(exact, [(2, false), (1, true)]);
-    }
-
-    #[test]
-    fn ended_calls_are_bounded() {
-        let mut calls = OpenCalls::default();
-        for call in 1..=MAX_ENDED_CALLS as u64 {
-            calls.end(ended(call, 0));
-        }
-        assert!(!calls.is_full());
-        calls.end(ended(u64::MAX, 0));
-        assert!(calls.is_full());
-    }
-}
+mod tests;

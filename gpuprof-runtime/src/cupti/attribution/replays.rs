@@ -1,10 +1,10 @@
 //! One launch of a CUDA graph: the GPU activity of each captured call in it.
 //!
-//! Nothing marks the last record of a launch. So a replay is finished when none has arrived for a
-//! while; what arrives later is added to it as a further part.
+//! Nothing marks the last record of a launch. So a replay is finished when its window ends or its
+//! memory is needed; what arrives later is added to it as a further part.
 
+use super::call_activity::{ActivityInterval, CallActivity};
 use super::captured_calls::CaptureChain;
-use super::open_calls::{ActivityInterval, CallActivity};
 use super::row_totals::{ReplayKey, ReplayTotals};
 use crate::stats::path_ids::ROOT;
 
@@ -19,8 +19,6 @@ pub(crate) struct Replay {
     is_count_dropped: bool,
     /// The end of the latest activity of finished parts.
     finished_until: u64,
-    /// The round in which its latest record arrived.
-    pub(crate) latest_round: u32,
     /// What the present part takes of the limit of all replays.
     size: usize,
 }

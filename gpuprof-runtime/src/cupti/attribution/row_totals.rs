@@ -2,6 +2,7 @@
 
 use crate::stats::durations::Durations;
 use gpuprof_report::histogram::Histogram;
+use gpuprof_report::profile::DurationStats;
 
 /// Launch shapes of a kernel that are distinguished.
 const MAX_SHAPES: usize = 64;
@@ -25,6 +26,23 @@ impl DurationTotals {
         self.durations.merge(&other.durations);
         self.histogram.merge(&other.histogram);
     }
+}
+
+pub(super) fn duration_stats(totals: &DurationTotals) -> DurationStats {
+    let (durations, histogram) = (&totals.durations, &totals.histogram);
+    let (min_ns, max_ns) = (durations.min, durations.max);
+    if durations.calls == 0 {
+        return DurationStats::default();
+    }
+    let mut stats = DurationStats::default();
+    stats.calls = durations.calls;
+    stats.total_ns = durations.total;
+    stats.mean_ns = durations.mean().round() as u64;
+    stats.min_ns = min_ns;
+    stats.max_ns = max_ns;
+    stats.p50_ns = histogram.quantile(0.50, min_ns, max_ns);
+    stats.p99_ns = histogram.quantile(0.99, min_ns, max_ns);
+    stats
 }
 
 /// The streams that activities ran on, as pairs of context and stream number.

@@ -143,10 +143,6 @@ impl Sink for &'static Attribution {
             MutexGuard::unlock_fair(correlator);
         }
     }
-
-    fn on_flushed(&mut self) {
-        self.correlator.lock().next_round();
-    }
 }
 
 #[cfg(test)]

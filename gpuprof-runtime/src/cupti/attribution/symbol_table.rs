@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::window_tables::MAX_KERNEL_ROWS;
+use super::limits::MAX_KERNEL_ROWS;
 use crate::cupti::collect::record::Activity;
 
 #[derive(Clone, Debug, Default)]

@@ -6,19 +6,18 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
+use super::api_rows::api_rows;
+use super::limits::{MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::replay_rows;
-use super::row_totals::{ApiTotals, CopyTotals, DurationTotals, KernelTotals};
+use super::row_totals::{ApiTotals, CopyTotals, DurationTotals, KernelTotals, duration_stats};
 use super::symbol_table::SymbolTable;
-use super::window_tables::{KernelKey, MAX_KERNEL_ROWS, MAX_REPLAY_ROWS, WindowTables};
-use crate::cupti::collect::callback_ids::Purpose;
-use crate::cupti::collect::collection;
+use super::window_tables::{KernelKey, WindowTables};
+use super::wrong_streams;
 use crate::cupti::collect::record::{ApiFunction, CopyKind};
 use crate::stats::path_ids::CallPath;
 use crate::stats::profile_inputs::CuptiActivity;
 use gpuprof_report::occupancy;
-use gpuprof_report::profile::{
-    self, ApiKind, ApiStats, CopyStats, DurationStats, KernelStats, Profile,
-};
+use gpuprof_report::profile::{self, ApiStats, CopyStats, KernelStats, Profile};
 
 /// The name of all kernels beyond [`MAX_KERNEL_ROWS`].
 const OTHER_KERNELS: &str = "(other kernels)";
@@ -60,10 +59,13 @@ pub(crate) fn activity_by_site(
         let copies = copy_stats(key.kind, key.device, totals, tables);
         entry.activity.copies.push(copies);
     }
+    let mut api: FxHashMap<u32, Vec<(ApiFunction, &ApiTotals)>> = FxHashMap::default();
     for (&(site, function), totals) in &tables.api {
         let Some(site) = site else { continue };
-        let entry = sites.entry(site).or_default();
-        entry.activity.api.push(api_stats(function, totals));
+        api.entry(site).or_default().push((function, totals));
+    }
+    for (site, totals) in api {
+        sites.entry(site).or_default().activity.api = api_rows(totals);
     }
     for (site, entry) in &mut sites {
         let activity = &mut entry.activity;
@@ -92,7 +94,6 @@ pub(crate) fn write_to_profile(
         |key| (key.kind, key.device),
         CopyTotals::merge,
     );
-    let api = merge_by(&tables.api, |(_, function)| *function, ApiTotals::merge);
     profile.kernels = kernels
         .iter()
         .map(|(key, totals)| kernel_stats(symbols, *key, totals))
@@ -101,14 +102,13 @@ pub(crate) fn write_to_profile(
         .iter()
         .map(|((kind, device), totals)| copy_stats(*kind, *device, totals, tables))
         .collect();
-    profile.api = api
-        .iter()
-        .map(|(function, totals)| api_stats(*function, totals))
-        .collect();
+    let api = tables.api.iter();
+    profile.api = api_rows(api.map(|((_, function), totals)| (*function, totals)));
     sort(&mut profile.kernels, &mut profile.copies, &mut profile.api);
     if let Some(cupti) = &mut profile.cupti {
         cupti.unfinished = tables.unfinished;
         cupti.late_records = tables.late_records;
+        cupti.records_without_call = tables.records_without_call;
         cupti.dropped_calls = tables.dropped_calls;
         cupti.unattributed = tables.unattributed;
         cupti.unattributed_ns = tables.unattributed_ns;
@@ -122,6 +122,7 @@ pub(crate) fn write_to_profile(
         }
     }
     occupancy::fill(profile);
+    wrong_streams::note(profile);
     if tables.forgotten_captures > 0 {
         profile.diagnostics.notes.push(format!(
             "{} nodes of graphs and captured calls were forgotten, for lack of memory: if they are \
@@ -232,40 +233,6 @@ fn kind_of_copy(kind: CopyKind) -> profile::CopyKind {
         CopyKind::Memset => profile::CopyKind::Memset,
         CopyKind::Unknown => profile::CopyKind::Unknown,
     }
-}
-
-fn api_stats(function: ApiFunction, totals: &ApiTotals) -> ApiStats {
-    let unnamed = || {
-        let api = if function.is_runtime {
-            "runtime"
-        } else {
-            "driver"
-        };
-        format!("{api} call {}", function.cbid)
-    };
-    let mut stats = ApiStats::default();
-    stats.name = collection::function_name(function).unwrap_or_else(unnamed);
-    stats.kind = function.purpose().map_or(ApiKind::Other, Purpose::kind);
-    stats.times = duration_stats(&totals.times);
-    stats.failed = totals.failed;
-    stats
-}
-
-fn duration_stats(totals: &DurationTotals) -> DurationStats {
-    let (durations, histogram) = (&totals.durations, &totals.histogram);
-    let (min_ns, max_ns) = (durations.min, durations.max);
-    if durations.calls == 0 {
-        return DurationStats::default();
-    }
-    let mut stats = DurationStats::default();
-    stats.calls = durations.calls;
-    stats.total_ns = durations.total;
-    stats.mean_ns = durations.mean().round() as u64;
-    stats.min_ns = min_ns;
-    stats.max_ns = max_ns;
-    stats.p50_ns = histogram.quantile(0.50, min_ns, max_ns);
-    stats.p99_ns = histogram.quantile(0.99, min_ns, max_ns);
-    stats
 }
 
 /// Longest total time first; equal times by name, so that the order is the same in every run.

@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 
-use super::open_calls::{ActivityInterval, ClosedCall, OpenCalls};
+use super::call_activity::ActivityInterval;
+use super::limits::MAX_WINDOW_CHANGES;
+use super::open_calls::{Added, ClosedCall, OpenCalls};
 use super::window_tables::{KernelKey, WindowTables};
 use crate::cupti::call_stack::{EndedCall, site_of};
 use crate::cupti::collect::record::Activity;
 use crate::stats::late_results::{LatePolicy, Windowed};
-
-/// Limit of remembered changes. Work launched before the oldest belongs to no window.
-const MAX_CHANGES: usize = 4_096;
 
 /// Which window was open when.
 #[derive(Debug, Default)]
@@ -25,7 +24,7 @@ impl WindowHistory {
         if current == epoch {
             return;
         }
-        if self.changes.len() == MAX_CHANGES {
+        if self.changes.len() == MAX_WINDOW_CHANGES {
             self.changes.pop_front();
         }
         self.changes.push_back((now, epoch));
@@ -62,18 +61,18 @@ impl RecordedWindows {
         let ClosedCall {
             ended,
             activity,
-            is_exact,
+            merged,
         } = closed;
         if let Some(tables) = self.tables(ended.epoch) {
             tables.add_call(&ended, &activity);
-            tables.late_records += if is_exact { 0 } else { activity.activities };
+            tables.count_inexact(merged, activity.activities);
         }
         true
     }
 
     pub(crate) fn end_call(&mut self, ended: EndedCall) {
         self.calls.end(ended);
-        while self.calls.is_full() && self.close_oldest() {}
+        self.enforce_limits();
     }
 
     /// Adds an activity of `call` to the window `epoch`, in the rows of `owner`'s site; returns the
@@ -104,19 +103,26 @@ impl RecordedWindows {
     fn add_to_calls(&mut self, epoch: u32, call: u64, activity: &Activity) {
         let interval = ActivityInterval::from(activity);
         let mut closed = Vec::new();
-        let is_exact = self
+        let added = self
             .calls
             .add(call, epoch, &interval, |ended| closed.push(*ended));
-        if is_exact && closed.is_empty() {
-            return;
+        if (added, closed.is_empty()) != (Added::Exact, true)
+            && let Some(tables) = self.tables(epoch)
+        {
+            for ended in &closed {
+                tables.add_late(ended, &interval);
+            }
+            let is_late = added == Added::Exact && !closed.is_empty();
+            tables.count_inexact(if is_late { Added::Inexact } else { added }, 1);
         }
-        let Some(tables) = self.tables(epoch) else {
-            return;
-        };
-        tables.late_records += 1;
-        for ended in &closed {
-            tables.add_late(ended, &interval);
-        }
+        self.enforce_limits();
+    }
+
+    fn enforce_limits(&mut self) {
+        while self.calls.is_full() && self.close_oldest() {}
+        self.calls.compact();
+        let forgotten = self.calls.take_forgotten();
+        self.current_tables().records_without_call += forgotten;
     }
 
     /// Ends the current window and starts window `epoch`. Returns two sets of tables: those of the
@@ -157,7 +163,7 @@ pub(crate) fn site_of_call(call: u64) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_CHANGES, WindowHistory};
+    use super::{MAX_WINDOW_CHANGES, WindowHistory};
 
     #[test]
     fn a_launch_belongs_to_the_window_that_was_open() {
@@ -181,6 +187,6 @@ mod tests {
         }
         assert_eq!(windows.at(99_990), Some(9_999));
         assert_eq!(windows.at(15), None);
-        assert_eq!(windows.changes.len(), MAX_CHANGES);
+        assert_eq!(windows.changes.len(), MAX_WINDOW_CHANGES);
     }
 }

@@ -6,8 +6,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::call_activity::{ActivityInterval, CallActivity};
 use super::exposed_copies::{ExposedCopies, ExposedCopy};
-use super::open_calls::{ActivityInterval, CallActivity};
+use super::limits::{MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
+use super::open_calls::Added;
 use super::row_totals::{
     ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape, ReplayKey, ReplayTotals,
 };
@@ -15,12 +17,6 @@ use crate::cupti::call_stack::{EndedCall, site_of};
 use crate::cupti::collect::record::{
     ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord,
 };
-
-/// Beyond so many kernel rows, further kernels of a function are one row per device.
-pub(crate) const MAX_KERNEL_ROWS: usize = 1 << 16;
-
-/// Limit of pairs of a captured call path and a launching one.
-pub(crate) const MAX_REPLAY_ROWS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct KernelKey {
@@ -58,6 +54,8 @@ pub(crate) struct WindowTables {
     /// have arrived since.
     pub(crate) finished_late: u64,
     pub(crate) late_records: u64,
+    /// Activities that are missing from busy times because their call was forgotten.
+    pub(crate) records_without_call: u64,
     pub(crate) dropped_calls: u64,
     /// Activities outside any profiled function.
     pub(crate) unattributed: u64,
@@ -237,6 +235,15 @@ impl WindowTables {
         }
     }
 
+    /// Counts activities that make busy times inexact.
+    pub(crate) fn count_inexact(&mut self, added: Added, activities: u64) {
+        match added {
+            Added::Exact => {}
+            Added::Inexact => self.late_records += activities,
+            Added::Missing => self.records_without_call += activities,
+        }
+    }
+
     /// Adds `other`, whose copies are [finished](Self::finish_copies).
     pub(crate) fn merge(&mut self, other: &Self) {
         for (device, copies) in &other.exposed_copies {
@@ -260,6 +267,7 @@ impl WindowTables {
         }
         self.unfinished = (self.unfinished + other.unfinished).saturating_sub(other.finished_late);
         self.late_records += other.late_records;
+        self.records_without_call += other.records_without_call;
         self.dropped_calls += other.dropped_calls;
         self.unattributed += other.unattributed;
         self.unattributed_ns += other.unattributed_ns;

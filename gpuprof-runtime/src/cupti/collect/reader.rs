@@ -38,8 +38,6 @@ pub(crate) trait Sink: Send {
     fn on_captured_call(&mut self, call: CapturedCall);
     /// Every buffer that CUPTI had returned was read.
     fn on_buffers_read(&mut self);
-    /// CUPTI was asked for all finished records, and they were read.
-    fn on_flushed(&mut self);
 }
 
 /// Counts since the process began.
@@ -162,10 +160,7 @@ impl Reader {
         };
         if requested > served || is_last || self.last_flush.elapsed() >= FLUSH_PERIOD {
             self.flush_and_read(0);
-            self.sink.on_flushed();
         } else {
-            // Not reported as flushed, because the attribution counts flushes to measure time, and
-            // with very many threads this branch is taken every few ms.
             if buffers::pool().is_short() {
                 self.flush(0);
             }
@@ -180,7 +175,6 @@ impl Reader {
         if is_last {
             // Also buffers with unfinished records, because their finished ones would be lost.
             self.flush_and_read(FLUSH_FORCED);
-            self.sink.on_flushed();
         }
         self.last_read = Instant::now();
         let mut state = self.requests.state.lock();

@@ -45,11 +45,8 @@ trait Drop {}
 trait Fn {}
 trait FnOnce {}
 trait Future {}
-trait StreamYes {}
-trait StreamNo {}
-trait CarrierYes {}
-trait CarrierNo {}
-struct Carried;
+trait ProbeYes {}
+trait ProbeNo {}
 trait HasStream {
     fn stream(&self) {}
 }

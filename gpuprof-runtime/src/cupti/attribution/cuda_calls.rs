@@ -1,0 +1,74 @@
+//! The CUDA calls of which records may still arrive, by correlation id.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::correlated_call::CorrelatedCall;
+use super::limits::{MAX_AWAITED_CUDA_CALLS, MAX_RECENT_CUDA_CALLS};
+
+#[derive(Debug, Default)]
+pub(crate) struct CudaCalls {
+    by_correlation: FxHashMap<u32, CorrelatedCall>,
+    /// The latest calls, oldest first: a call may cause further activities after its first.
+    recent: VecDeque<u32>,
+    /// Older calls whose first record is awaited, oldest first.
+    awaited: VecDeque<u32>,
+}
+
+impl CudaCalls {
+    /// Adds a call. Returns the one that it replaces: a CUDA call inside another may have the same
+    /// correlation id, and returns first.
+    pub(crate) fn insert(
+        &mut self,
+        correlation: u32,
+        call: CorrelatedCall,
+    ) -> Option<CorrelatedCall> {
+        let replaced = self.by_correlation.insert(correlation, call);
+        if replaced.is_none() {
+            self.recent.push_back(correlation);
+        }
+        replaced
+    }
+
+    pub(crate) fn get(&self, correlation: u32) -> Option<&CorrelatedCall> {
+        self.by_correlation.get(&correlation)
+    }
+
+    pub(crate) fn get_mut(&mut self, correlation: u32) -> Option<&mut CorrelatedCall> {
+        self.by_correlation.get_mut(&correlation)
+    }
+
+    pub(crate) fn remove(&mut self, correlation: u32) -> Option<CorrelatedCall> {
+        self.by_correlation.remove(&correlation)
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = &CorrelatedCall> {
+        self.by_correlation.values()
+    }
+
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut CorrelatedCall> {
+        self.by_correlation.values_mut()
+    }
+
+    /// The correlation ids of all calls, oldest first.
+    pub(crate) fn correlations(&self) -> Vec<u32> {
+        self.awaited.iter().chain(&self.recent).copied().collect()
+    }
+
+    /// The call that is to be removed, if there are too many.
+    pub(crate) fn next_to_forget(&mut self) -> Option<u32> {
+        while self.recent.len() > MAX_RECENT_CUDA_CALLS
+            && let Some(oldest) = self.recent.pop_front()
+        {
+            if !self.get(oldest).is_some_and(CorrelatedCall::is_awaited) {
+                return Some(oldest);
+            }
+            self.awaited.push_back(oldest);
+        }
+        match self.awaited.len() > MAX_AWAITED_CUDA_CALLS {
+            true => self.awaited.pop_front(),
+            false => None,
+        }
+    }
+}

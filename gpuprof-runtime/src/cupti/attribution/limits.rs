@@ -1,0 +1,57 @@
+//! Bounds on the memory of the attribution. Every collection that grows with the number of records
+//! or calls has its limit here.
+//!
+//! Calls and records are forgotten by number, never by age: a record may arrive minutes after its
+//! launch. What gets lost by a limit is counted and reported.
+
+/// Latest CUDA calls of which records may still arrive: 4 MiB, and 12 MiB if all are graph
+/// launches.
+pub(crate) const MAX_RECENT_CUDA_CALLS: usize = 1 << 16;
+
+/// Older CUDA calls whose first record has not arrived: 4 MiB. A later record of a call beyond
+/// either limit is unattributed.
+pub(crate) const MAX_AWAITED_CUDA_CALLS: usize = 1 << 16;
+
+/// Activities whose CUDA call is unknown: 5 MiB. Beyond it, the older half is unattributed.
+pub(crate) const MAX_ORPHANS: usize = 1 << 15;
+
+/// Latest ended calls of profiled functions that stay open, and closed calls that are remembered
+/// for late records: 20 MiB and 5 MiB.
+pub(crate) const MAX_ENDED_CALLS: usize = 1 << 16;
+
+/// Older ended calls that stay open because records of their CUDA calls are awaited: 20 MiB.
+pub(crate) const MAX_AWAITED_CALLS: usize = 1 << 16;
+
+/// Calls that have not ended: 20 MiB. Beyond it, those without recent activity are forgotten.
+pub(crate) const MAX_RUNNING_CALLS: usize = 1 << 16;
+
+/// Intervals of all open calls together: 16 MiB.
+pub(crate) const MAX_TOTAL_INTERVALS: usize = 1 << 20;
+
+/// Intervals and captured calls of all graph launches: 8 MiB. Beyond it, the oldest are finished.
+pub(crate) const MAX_REPLAY_SIZE: usize = 1 << 18;
+
+/// Finished captured calls that are remembered for late records: 4 MiB.
+pub(crate) const MAX_COUNTED_REPLAYS: usize = 1 << 19;
+
+/// Rows of kernels. Beyond it, further kernels of a function are one row per device.
+pub(crate) const MAX_KERNEL_ROWS: usize = 1 << 16;
+
+/// Pairs of a captured call path and a launching one.
+pub(crate) const MAX_REPLAY_ROWS: usize = 1 << 16;
+
+/// Profiled calls in which graph nodes were captured: 16 MiB. Beyond it, calls whose nodes were not
+/// launched lately are forgotten.
+pub(crate) const MAX_CAPTURED_CALLS: usize = 1 << 18;
+
+/// Nodes of all graphs: 16 MiB. Beyond it, graphs that were not launched lately are forgotten.
+pub(crate) const MAX_NODES: usize = 1 << 20;
+
+/// Owners of graph nodes before an update: 8 MiB.
+pub(crate) const MAX_FORMER_OWNERS: usize = 1 << 18;
+
+/// Begins and ends of captures.
+pub(crate) const MAX_CAPTURE_MARKS: usize = 4_096;
+
+/// Begins and ends of windows. Work launched before the oldest belongs to no window.
+pub(crate) const MAX_WINDOW_CHANGES: usize = 4_096;

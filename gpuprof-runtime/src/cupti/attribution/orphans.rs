@@ -1,0 +1,47 @@
+//! Activities whose CUDA call is unknown: it has not returned, or gpuprof does not record it.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::limits::MAX_ORPHANS;
+use crate::cupti::collect::record::Activity;
+
+type ByCorrelation = FxHashMap<u32, SmallVec<[Activity; 1]>>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Orphans {
+    older: ByCorrelation,
+    newer: ByCorrelation,
+    newer_count: usize,
+}
+
+impl Orphans {
+    /// Adds an activity. Returns those that are forgotten for lack of memory.
+    pub(crate) fn add(&mut self, activity: Activity) -> impl Iterator<Item = Activity> + use<> {
+        let correlation = activity.span().correlation;
+        self.newer.entry(correlation).or_default().push(activity);
+        self.newer_count += 1;
+        let is_full = self.newer_count > MAX_ORPHANS / 2;
+        is_full.then(|| self.take_older()).into_iter().flatten()
+    }
+
+    /// Removes the activities of a CUDA call.
+    pub(crate) fn take(&mut self, correlation: u32) -> impl Iterator<Item = Activity> + use<> {
+        let older = self.older.remove(&correlation).unwrap_or_default();
+        let newer = self.newer.remove(&correlation).unwrap_or_default();
+        self.newer_count = self.newer_count.saturating_sub(newer.len());
+        older.into_iter().chain(newer)
+    }
+
+    /// Removes the activities that were there at the previous call.
+    pub(crate) fn take_older(&mut self) -> impl Iterator<Item = Activity> + use<> {
+        self.newer_count = 0;
+        let newer = std::mem::take(&mut self.newer);
+        let older = std::mem::replace(&mut self.older, newer);
+        older.into_values().flatten()
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Activity> {
+        self.older.values().chain(self.newer.values()).flatten()
+    }
+}
