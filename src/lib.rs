@@ -179,14 +179,17 @@ pub use implementation::{
 /// # Which stream
 ///
 /// 1. `stream = EXPR`, a value with [`HasStream`]. The parameters are then not searched.
-/// 2. The first parameter, `self` included, whose type has a stream: `&CudaStream`,
-///    `Arc<CudaStream>`, `CudaSlice`, `CudaView`, `CudaViewMut`; your own types with [`HasStream`],
-///    and generic parameters bound by it; references, smart pointers and `Option`s of all these.
-///    The names that a pattern binds count as parameters: `(a, b): (u32, &CudaSlice<f32>)`.
-/// 3. The stream of the enclosing span, or of [`with_stream`].
-/// 4. None. The function has CPU time only, and the report says how to give it a stream.
+/// 2. The first parameter whose type is a stream: `&CudaStream`, `Arc<CudaStream>`, [`StreamRef`];
+///    references, smart pointers and `Option`s of these.
+/// 3. The first parameter, `self` included, whose type carries a stream: `CudaSlice`, `CudaView`,
+///    `CudaViewMut`; your own types with [`HasStream`], and generic parameters bound by it;
+///    references, smart pointers and `Option`s of all these. If other parameters carry different
+///    streams, a line below the table names the function, as it may use one of those.
+/// 4. The stream of the enclosing span, or of [`with_stream`].
+/// 5. None. The function has CPU time only, and the report says how to give it a stream.
 ///
-/// A value that has no stream at present, such as `None`, is passed over.
+/// The names that a pattern binds count as parameters: `(a, b): (u32, &CudaSlice<f32>)`. A value
+/// that has no stream at present, such as `None`, is passed over.
 ///
 /// Slices, arrays, `Vec`s and tuples of streams are not searched, because the work of a call may go
 /// to any of them. Name the stream, or all that the work uses: `stream = streams[0]`,

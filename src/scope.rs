@@ -11,7 +11,8 @@
 /// name. Scopes nest, and one block may have several.
 ///
 /// A scope must not extend across an `.await`, because it belongs to the thread on which it began.
-/// Move that part into a function instead.
+/// Move that part into a function instead. A scope that ends after the span whose stream it
+/// inherits is not GPU-timed, because the stream may be gone.
 ///
 /// ```
 /// fn step() {

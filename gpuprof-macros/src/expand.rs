@@ -4,9 +4,9 @@
 //! `enum Option`, `type u64`, a parameter with the name of a local). The generated code therefore
 //! uses `::core::…` or `gpuprof::__private` paths, gives its locals `mixed_site` hygiene, and
 //! suffixes literals. It uses these items of `__private`: `inventory`, `Entry`, `Meta`, `Site`,
-//! `type_name_of`, `Work`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `ProbeYes`, `ProbeNo`,
-//! `Streams`, `stream_of`, `stated`, `Span`, `AsyncSpan`, `HandOver`, `instrument`,
-//! `never_returns`.
+//! `type_name_of`, `Work`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `StreamYes`, `StreamNo`,
+//! `CarrierYes`, `CarrierNo`, `Carried`, `Streams`, `stream_of`, `stated`, `Span`, `AsyncSpan`,
+//! `HandOver`, `instrument`, `never_returns`.
 
 use crate::amounts::in_f64;
 use crate::argument_values::Args;

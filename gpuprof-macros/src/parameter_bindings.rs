@@ -8,57 +8,66 @@ pub(crate) struct Binding {
     /// The `#[cfg]`s of its parameter, without which the name does not exist.
     pub(crate) cfgs: Vec<Attribute>,
     pub(crate) ident: Ident,
+    /// Bound by `ref`: it refers to a part of a parameter that the call may own.
+    pub(crate) by_ref: bool,
 }
 
 /// Every name bound by the parameters, the receiver first.
 pub(crate) fn bindings(signature: &Signature) -> Vec<Binding> {
     let mut found = Vec::new();
     for input in &signature.inputs {
-        let (attrs, mut idents) = match input {
+        let (attrs, mut names) = match input {
             FnArg::Receiver(receiver) => {
                 let this = Ident::new("self", receiver.self_token.span);
-                (&receiver.attrs, vec![this])
+                (&receiver.attrs, vec![(this, false)])
             }
-            FnArg::Typed(typed) => (&typed.attrs, in_pattern(&typed.pat)),
+            FnArg::Typed(typed) => (&typed.attrs, names(&typed.pat)),
         };
         let cfgs: Vec<Attribute> = attrs
             .iter()
             .filter(|attr| attr.path().is_ident("cfg"))
             .cloned()
             .collect();
-        found.extend(idents.drain(..).map(|ident| Binding {
+        found.extend(names.drain(..).map(|(ident, by_ref)| Binding {
             cfgs: cfgs.clone(),
             ident,
+            by_ref,
         }));
     }
     found
 }
 
-/// The names that a pattern binds. `_`, literals and paths bind nothing. All sides of `a | b` bind
-/// the same names, so the first suffices.
+/// The names that a pattern binds.
 pub(crate) fn in_pattern(pattern: &Pat) -> Vec<Ident> {
+    let names = names(pattern).into_iter();
+    names.map(|(ident, _)| ident).collect()
+}
+
+/// The names that a pattern binds, and whether by `ref`. `_`, literals and paths bind nothing. All
+/// sides of `a | b` bind the same names, so the first suffices.
+fn names(pattern: &Pat) -> Vec<(Ident, bool)> {
     match pattern {
         Pat::Ident(name) => {
-            let mut found = vec![name.ident.clone()];
+            let mut found = vec![(name.ident.clone(), name.by_ref.is_some())];
             if let Some((_, inner)) = &name.subpat {
-                found.extend(in_pattern(inner));
+                found.extend(names(inner));
             }
             found
         }
-        Pat::Paren(inner) => in_pattern(&inner.pat),
-        Pat::Reference(inner) => in_pattern(&inner.pat),
-        Pat::Type(inner) => in_pattern(&inner.pat),
-        Pat::Or(sides) => sides.cases.first().map(in_pattern).unwrap_or_default(),
-        Pat::Tuple(tuple) => in_patterns(tuple.elems.iter()),
-        Pat::TupleStruct(tuple) => in_patterns(tuple.elems.iter()),
-        Pat::Slice(slice) => in_patterns(slice.elems.iter()),
-        Pat::Struct(fields) => in_patterns(fields.fields.iter().map(|field| &*field.pat)),
+        Pat::Paren(inner) => names(&inner.pat),
+        Pat::Reference(inner) => names(&inner.pat),
+        Pat::Type(inner) => names(&inner.pat),
+        Pat::Or(sides) => sides.cases.first().map(names).unwrap_or_default(),
+        Pat::Tuple(tuple) => names_in_all(tuple.elems.iter()),
+        Pat::TupleStruct(tuple) => names_in_all(tuple.elems.iter()),
+        Pat::Slice(slice) => names_in_all(slice.elems.iter()),
+        Pat::Struct(fields) => names_in_all(fields.fields.iter().map(|field| &*field.pat)),
         _ => Vec::new(),
     }
 }
 
-fn in_patterns<'a>(patterns: impl Iterator<Item = &'a Pat>) -> Vec<Ident> {
-    patterns.flat_map(in_pattern).collect()
+fn names_in_all<'a>(patterns: impl Iterator<Item = &'a Pat>) -> Vec<(Ident, bool)> {
+    patterns.flat_map(names).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::argument_values::Args;
 use crate::item::Function;
 use crate::parameter_bindings::{Binding, bindings};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::quote_spanned;
+use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, UnOp};
 
@@ -32,21 +32,37 @@ pub(crate) fn streams(
     // The probes are outside the closure, because the streams that they give are borrowed from
     // them.
     let mut slots = TokenStream::new();
-    let mut answers = TokenStream::new();
-    for (index, Binding { cfgs, ident }) in searched.iter().enumerate() {
+    let (mut stream, mut carried) = (TokenStream::new(), TokenStream::new());
+    for (index, binding) in searched.iter().enumerate() {
+        let Binding {
+            cfgs,
+            ident,
+            by_ref,
+        } = binding;
         let probe = Ident::new(&format!("probe{index}"), site);
-        slots.extend(quote_spanned!(site=> #(#cfgs)* let #probe = &#private::Probe(&#ident);));
-        answers.extend(quote_spanned! {site=>
+        // What `ref` binds is as the call owns it: the reference need not outlive the call.
+        let value = match by_ref {
+            true => quote_spanned!(site=> *#ident),
+            false => ident.to_token_stream(),
+        };
+        slots.extend(quote_spanned!(site=> #(#cfgs)* let #probe = &#private::Probe(&#value);));
+        stream.extend(quote_spanned! {site=>
             #(#cfgs)*
             if let ::core::option::Option::Some(stream) = #probe.gpuprof_stream() {
                 return #private::Streams::One(stream);
             }
         });
+        carried.extend(quote_spanned! {site=>
+            #(#cfgs)*
+            let carried = carried.and(#probe.gpuprof_carried());
+        });
     }
     let search = quote_spanned! {site=> {
-        use #private::{ProbeNo as _, ProbeYes as _};
-        #answers
-        #private::Streams::Inherit
+        use #private::{CarrierNo as _, CarrierYes as _, StreamNo as _, StreamYes as _};
+        #stream
+        let carried = #private::Carried::new(&__GPUPROF_SITE);
+        #carried
+        carried.streams()
     }};
     (slots, search)
 }
@@ -93,10 +109,11 @@ fn is_place(expression: &Expr) -> bool {
 
 fn is_one_of(expression: &Expr, parameters: &[Binding]) -> bool {
     match expression {
-        Expr::Path(path) => path
-            .path
-            .get_ident()
-            .is_some_and(|ident| parameters.iter().any(|binding| binding.ident == *ident)),
+        Expr::Path(path) => path.path.get_ident().is_some_and(|ident| {
+            parameters
+                .iter()
+                .any(|binding| binding.ident == *ident && !binding.by_ref)
+        }),
         _ => false,
     }
 }

@@ -8,7 +8,9 @@ pub use inventory;
 pub use crate::clock::drive as drive_clock;
 use crate::gpu::HasStream;
 pub use crate::gpu::replace_functions as replace_driver_functions;
-pub use crate::gpu::{StreamRef, Streams};
+pub use crate::gpu::{
+    Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamRef, StreamYes, Streams,
+};
 pub use crate::nvtx::Payload;
 pub use crate::site::{Entry, Meta, Site};
 pub use crate::span::Span;
@@ -24,35 +26,6 @@ pub fn type_name_of<T>(_: T) -> &'static str {
 pub fn never_returns<T>() -> T {
     loop {
         std::thread::park();
-    }
-}
-
-/// A parameter whose type may or may not have a stream.
-#[derive(Debug)]
-pub struct Probe<'a, T: ?Sized>(pub &'a T);
-
-/// Method resolution takes this one for types with [`HasStream`], as it needs no reference to the
-/// probe.
-pub trait ProbeYes<'a> {
-    /// The parameter's stream.
-    fn gpuprof_stream(&self) -> Option<StreamRef<'a>>;
-}
-
-impl<'a, T: HasStream + ?Sized> ProbeYes<'a> for Probe<'a, T> {
-    fn gpuprof_stream(&self) -> Option<StreamRef<'a>> {
-        self.0.stream_ref()
-    }
-}
-
-/// Method resolution takes this one for all other types.
-pub trait ProbeNo<'a> {
-    /// `None`.
-    fn gpuprof_stream(&self) -> Option<StreamRef<'a>>;
-}
-
-impl<'a, T: ?Sized> ProbeNo<'a> for &Probe<'a, T> {
-    fn gpuprof_stream(&self) -> Option<StreamRef<'a>> {
-        None
     }
 }
 

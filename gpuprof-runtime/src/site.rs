@@ -2,7 +2,7 @@
 //! called.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
 
 use crate::nvtx::{OpenRange, Payload, RangeAttributes};
 
@@ -43,6 +43,8 @@ pub struct Site {
     id: AtomicU32,
     /// Whether its first call in the process is still to come: one of the three below.
     first_call: AtomicU8,
+    /// A call had parameters that carry different streams, and none that is a stream.
+    pub(crate) streams_differ: AtomicBool,
     name: OnceLock<String>,
     pub(crate) nvtx: crate::nvtx::SiteRange,
 }
@@ -145,6 +147,7 @@ impl Site {
             interest: AtomicU8::new(Interest::UNDECIDED),
             id: AtomicU32::new(NO_ID),
             first_call: AtomicU8::new(FIRST_CALL_UNDECIDED),
+            streams_differ: AtomicBool::new(false),
             name: OnceLock::new(),
             nvtx: crate::nvtx::SiteRange::new(),
         }
@@ -218,6 +221,11 @@ impl Site {
     /// Called once, under the collector's lock.
     pub(crate) fn set_id(&self, id: u32) {
         self.id.store(id, Relaxed);
+    }
+
+    /// Notes that the parameters of a call carry different streams, and that none is a stream.
+    pub(crate) fn note_streams_differ(&self) {
+        self.streams_differ.store(true, Relaxed);
     }
 
     fn range_attributes(&self) -> RangeAttributes<'_> {

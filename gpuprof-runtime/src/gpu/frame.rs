@@ -5,6 +5,8 @@ use std::thread::ThreadId;
 
 use crate::gpu::child_time::Inside;
 use crate::gpu::events::pool::Pair;
+use crate::gpu::events::record;
+use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::sampling::Chosen;
 use crate::gpu::stream::resolve::{Lane, Lanes};
@@ -21,6 +23,9 @@ pub(crate) struct Open {
     pub(super) path: u32,
     /// Spans inside inherit the first.
     pub(super) lanes: Lanes,
+    /// The frame of the call that lends the stream, of one that inherits a stream and does not own
+    /// it.
+    pub(super) lender: Option<FrameToken>,
     /// What sampling decided; spans inside follow. `None`: it had nothing to decide.
     pub(super) chosen: Option<Chosen>,
     /// It has its start events.
@@ -31,13 +36,15 @@ pub(crate) struct Open {
     pub(super) inside: Option<Arc<Inside>>,
     pub(super) state: State,
     /// The call as it goes to the resolver, of one that is [`Started`](State::Started); so are the
-    /// next three. Beside the state and not in it: what is written here stays where it is.
+    /// next four. Beside the state and not in it: what is written here stays where it is.
     pub(super) call: TimedCall,
     pub(super) pairs: Pairs,
     /// Where the time goes that the enclosing span must not count as its own.
     pub(super) enclosing: Option<Arc<Inside>>,
     /// Where it began.
     pub(super) thread: Option<ThreadId>,
+    /// Its pairs are of the share for async calls.
+    pub(super) is_async: bool,
 }
 
 /// What became of the call so far.
@@ -91,6 +98,9 @@ impl Open {
             let lanes = self.lanes.as_slice().iter();
             let started = lanes.zip(self.pairs.as_slice());
             started.for_each(|(lane, pair)| lane.context.give(*pair));
+            if self.is_async {
+                record::end_async(self.lanes.as_slice().iter());
+            }
             if let Some(inside) = &self.inside {
                 inside.close(false, 0);
             }
@@ -105,6 +115,7 @@ impl Open {
             site: u32::MAX,
             path: ROOT,
             lanes: Lanes::NONE,
+            lender: None,
             chosen: None,
             timed: false,
             epoch: 0,
@@ -114,6 +125,7 @@ impl Open {
             pairs: Pairs::NONE,
             enclosing: None,
             thread: None,
+            is_async: false,
         })
     }
 

@@ -49,6 +49,17 @@ impl<G> FrameStack<G> {
         frames.filter_map(|(position, (_, frame))| Some((position, frame.gpu.as_ref()?)))
     }
 
+    /// The token of the frame at a position of [`gpu`](Self::gpu).
+    pub(super) fn token(&self, position: usize) -> Option<FrameToken> {
+        self.frames.get(position).map(|(token, _)| *token)
+    }
+
+    /// Whether the frame has not been removed.
+    pub(super) fn is_open(&self, token: FrameToken) -> bool {
+        let mut tokens = self.frames.iter().rev().map(|(known, _)| *known);
+        tokens.any(|known| known == token)
+    }
+
     pub(super) fn gpu_mut(&mut self, position: usize) -> Option<&mut G> {
         self.frames.get_mut(position)?.1.gpu.as_mut()
     }

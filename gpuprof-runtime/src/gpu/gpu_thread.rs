@@ -10,7 +10,6 @@ use crate::gpu::resolver::channel::Sender;
 use crate::gpu::stream::resolve::Lanes;
 use crate::gpu::timer::Timing;
 use crate::site::Site;
-use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 
 /// Entries that a thread keeps for calls to come.
 const SPARE_KEPT: usize = 64;
@@ -121,26 +120,8 @@ impl GpuThread {
         open.inside = None;
         open.enclosing = None;
         open.thread = None;
+        open.lender = None;
         self.spare.push(open);
-    }
-
-    /// The enclosing span's first stream, if there is one.
-    pub(super) fn inherit(&self, is_async: bool) -> Result<Lanes, GpuOutcome> {
-        for (_, open) in self.frames.gpu().rev() {
-            if let State::Unusable(outcome) = open.state {
-                return Err(outcome);
-            }
-            match open.lanes.as_slice().first() {
-                // A future may outlive the span it inherits from, and with it a stream that nothing
-                // keeps.
-                Some(lane) if is_async && lane.keep.is_none() => {
-                    return Err(GpuOutcome::Untimed(UntimedReason::StreamUnsafe));
-                }
-                Some(lane) => return Ok(Lanes::One(lane.clone())),
-                None => {}
-            }
-        }
-        Ok(Lanes::NONE)
     }
 
     #[inline]

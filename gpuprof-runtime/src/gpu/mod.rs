@@ -19,6 +19,9 @@ pub(crate) use driver::table::Driver;
 pub use driver::table::replace as replace_functions;
 pub(crate) use frame::Open;
 pub(crate) use gpu_thread::GpuThread;
+pub use stream::parameter_search::{
+    Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamYes,
+};
 pub(crate) use stream::resolve::Held;
 pub use stream::resolve::Streams;
 pub use stream::stream_ref::{HasStream, StreamRef};

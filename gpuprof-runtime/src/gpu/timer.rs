@@ -22,6 +22,7 @@ use crate::gpu::frame::{Open, State};
 use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::nesting::Around;
 use crate::gpu::resolver::channel::{self, Progress, Receiver, Sample};
+use crate::gpu::resolver::event_overhead::Probes;
 use crate::gpu::resolver::handshake::Doze;
 use crate::gpu::sampling::Own;
 use crate::gpu::stream::resolve::{Held, Lane};
@@ -51,7 +52,7 @@ pub(crate) struct Timing {
     /// The resolver cannot read anything: calls go untimed.
     pub(super) refused: AtomicBool,
     /// Event overheads being measured.
-    pub(super) probes: AtomicU32,
+    pub(super) probes: Probes,
 }
 
 /// Where in the call tree a span is.
@@ -79,7 +80,7 @@ impl Timing {
             doze: Doze::new(),
             hurry: AtomicBool::new(false),
             refused: AtomicBool::new(false),
-            probes: AtomicU32::new(0),
+            probes: Probes::new(),
         }
     }
 
@@ -128,7 +129,10 @@ impl Timing {
         match streams {
             Held::Own(lanes) => open.set_lanes(lanes),
             Held::Inherit => match thread.inherit(is_async) {
-                Ok(lanes) => open.set_lanes(lanes),
+                Ok(inherited) => {
+                    open.set_lanes(inherited.lanes);
+                    open.lender = inherited.lender;
+                }
                 Err(outcome) => {
                     open.state = State::Untimed(outcome);
                     return Some(open);
@@ -159,7 +163,7 @@ impl Timing {
             }
         }
         open.chosen = Some(chosen);
-        match self.start(thread, &mut open) {
+        match self.start(thread, &mut open, is_async) {
             Ok(()) => {
                 open.timed = true;
                 // A future's parts share it; a plain span makes it when it is wanted.
@@ -171,7 +175,12 @@ impl Timing {
     }
 
     #[inline]
-    fn start(&'static self, thread: &mut GpuThread, open: &mut Open) -> Result<(), GpuOutcome> {
+    fn start(
+        &'static self,
+        thread: &mut GpuThread,
+        open: &mut Open,
+        is_async: bool,
+    ) -> Result<(), GpuOutcome> {
         let driver = Driver::get();
         let chosen = open
             .chosen
@@ -180,6 +189,13 @@ impl Timing {
         if driver.lacks().is_some() || !self.has_resolver() {
             return Err(GpuOutcome::Untimed(UntimedReason::Unavailable));
         }
+        for lane in open.lanes.as_slice() {
+            if !lane.context.is_measured() {
+                record::check(driver, &open.lanes)?;
+                let context = lane.context.shared();
+                self.probes.measure_before_first_call(driver, context);
+            }
+        }
         let (around, outermost) = match thread.has_open() {
             true => (
                 thread.around(&open.lanes),
@@ -187,7 +203,11 @@ impl Timing {
             ),
             false => (Around::NONE, true),
         };
-        let pairs = record::start(driver, thread, &open.lanes)?;
+        let pairs = match is_async {
+            false => record::start(driver, thread, &open.lanes)?,
+            true => record::start_async(driver, thread, &open.lanes)?,
+        };
+        open.is_async = is_async;
         let (mut parent, mut weight_in_parent) = (ROOT, chosen.own);
         if let Some((path, inside, between)) = around.subtract {
             parent = path;
@@ -258,6 +278,7 @@ impl Timing {
             // Its time, and that of the spans inside it, would belong to both windows.
             return Err(GpuOutcome::Untimed(UntimedReason::CrossedReset));
         }
+        thread.check_lender(open)?;
         record::end(Driver::get(), &open.lanes, &open.pairs)?;
         // Whether the ring has room is known before anything is booked: this thread alone fills it.
         if !thread
@@ -279,6 +300,9 @@ impl Timing {
                     lane.context = mine;
                 }
             }
+        }
+        if open.is_async {
+            record::end_async(open.lanes.as_slice().iter());
         }
         let sender = thread.sender(self);
         sender.announce();

@@ -1,6 +1,8 @@
 //! Computes the part of a [`Profile`] that comes from counters: its functions, its call tree, and
 //! the diagnostics that counters give.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use rustc_hash::FxHashMap;
 
 use super::function_stats::{function, uncalled};
@@ -31,12 +33,18 @@ pub(crate) fn profile(inputs: &ProfileInputs<'_>) -> Profile {
         .filter(|(site, function)| has_foreign_stream(inputs, *site, function))
         .map(|(_, function)| function.name.clone())
         .collect();
+    let differing: Vec<String> = functions
+        .iter()
+        .filter(|(site, function)| has_differing_streams(inputs, *site, function))
+        .map(|(_, function)| function.name.clone())
+        .collect();
     let functions: Vec<Function> = functions
         .into_iter()
         .map(|(_, function)| function)
         .collect();
     let mut diagnostics = diagnostics(inputs, &functions);
     diagnostics.notes.extend(other_cudarc(&of_foreign));
+    diagnostics.notes.extend(streams_differ(&differing));
     let mut profile = Profile::default();
     profile.schema = SCHEMA.to_owned();
     profile.functions = functions;
@@ -61,6 +69,27 @@ fn other_cudarc(names: &[String]) -> Option<String> {
             "no stream in {}: a parameter named as a stream or slice of cudarc is not of the \
              version that gpuprof uses; `cargo tree -i cudarc` lists the versions, and `HasStream` \
              with `StreamRef::from_raw` gives a stream of another one",
+            names.join(", ")
+        )
+    })
+}
+
+/// Whether a call had parameters that carry different streams.
+fn has_differing_streams(
+    inputs: &ProfileInputs<'_>,
+    site: Option<u32>,
+    function: &Function,
+) -> bool {
+    let site = site.and_then(|id| inputs.sites.get(id as usize));
+    function.calls > 0 && site.is_some_and(|site| site.streams_differ.load(Relaxed))
+}
+
+/// The note about the functions of these names.
+fn streams_differ(names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| {
+        format!(
+            "parameters carry different streams in {}: the first one is timed, which may not be \
+             the one that the function uses; name that one with `stream = …`",
             names.join(", ")
         )
     })

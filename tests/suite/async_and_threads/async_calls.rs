@@ -74,6 +74,7 @@ async fn steps(w: &World, stream: &Arc<CudaStream>, count: u32) -> u32 {
 
 fn polls_add_up() {
     let w = world();
+    w.warm_up(|| assert_eq!(run(&w, steps(&w, &w.gpu.stream, 1), 1_000), 1));
     let records = || {
         let before = w.sim.calls_here("cuEventRecord");
         assert_eq!(run(&w, steps(&w, &w.gpu.stream, 5), 1_000), 5);

@@ -3,6 +3,7 @@
 mod async_calls;
 mod boxed_futures;
 mod many_polls;
+mod pending_calls;
 mod rayon_tasks;
 mod same_as_without;
 mod threads;
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
         async_calls::MODULE,
         boxed_futures::MODULE,
         many_polls::MODULE,
+        pending_calls::MODULE,
         rayon_tasks::MODULE,
         same_as_without::MODULE,
         threads::MODULE,

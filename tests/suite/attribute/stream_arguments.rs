@@ -167,7 +167,7 @@ impl Model {
     }
 
     #[gpu_profile]
-    fn self_before_others(&mut self, w: &World, _other: &Arc<CudaStream>) {
+    fn self_before_others(&mut self, w: &World, _other: &CudaSlice<f32>) {
         w.gpu.kernel_on(&self.stream, NS);
     }
 
@@ -280,7 +280,8 @@ fn a_users_own_type_and_self() {
     ];
     timed(&w, &names, || {
         model.by_self(&w);
-        model.self_before_others(&w, &w.gpu.stream);
+        let other = w.gpu.stream.alloc_zeros(1).expect("memory");
+        model.self_before_others(&w, &other);
         Arc::new(Model {
             stream: Arc::clone(&model.stream),
         })

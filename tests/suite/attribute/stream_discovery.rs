@@ -126,12 +126,12 @@ fn optional(w: &World, _stream: Option<&Arc<CudaStream>>) {
 }
 
 #[gpu_profile]
-fn two_streams(w: &World, _first: &CudaSlice<f32>, _second: &Arc<CudaStream>) {
+fn two_slices(w: &World, _first: &CudaSlice<f32>, _second: &CudaSlice<f32>) {
     w.cpu(NS);
 }
 
 #[gpu_profile(stream = _second)]
-fn second_stated(w: &World, _first: &CudaSlice<f32>, _second: &CudaStream) {
+fn second_stated(w: &World, _first: &CudaSlice<f32>, _second: &CudaSlice<f32>) {
     w.cpu(NS);
 }
 
@@ -218,13 +218,14 @@ fn the_first_argument_that_has_one_unless_another_is_stated() {
     let w = world();
     let (idle, busy) = (w.gpu.another_stream(), w.gpu.another_stream());
     let floats = idle.alloc_zeros::<f32>(4).expect("memory");
+    let on_busy = busy.alloc_zeros::<f32>(4).expect("memory");
     let session = w.session();
     // On a busy stream no CPU time is between two events.
     w.gpu.kernel_on(&busy, 100_000);
-    two_streams(&w, &floats, &busy);
-    second_stated(&w, &floats, &busy);
+    two_slices(&w, &floats, &on_busy);
+    second_stated(&w, &floats, &on_busy);
     let profile = w.finish(session);
-    assert_eq!(gpu_times(&profile, "two_streams"), (1, NS, NS));
+    assert_eq!(gpu_times(&profile, "two_slices"), (1, NS, NS));
     assert_eq!(gpu_times(&profile, "second_stated"), (1, 0, 0));
 }
 

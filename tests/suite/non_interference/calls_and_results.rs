@@ -172,19 +172,20 @@ fn not_one_call_more_that_waits_or_changes_anything() {
     for name in waits {
         assert!(with.iter().any(|(called, ..)| called == name), "{name}");
     }
-    // On the program's thread gpuprof set no context and retained none.
+    // On the program's thread gpuprof set no context and retained none. Before the first call of a
+    // context it makes one stream there, on which it measures the event overhead.
     let here = |calls: &[(String, u64, u64)], name: &str| {
         calls
             .iter()
             .find(|(called, ..)| called == name)
             .map_or(0, |(_, _, here)| *here)
     };
-    for name in [
-        "cuCtxSetCurrent",
-        "cuDevicePrimaryCtxRelease_v2",
-        "cuStreamCreate",
+    for (name, more) in [
+        ("cuCtxSetCurrent", 0),
+        ("cuDevicePrimaryCtxRelease_v2", 0),
+        ("cuStreamCreate", 1),
     ] {
-        assert_eq!(here(&with, name), here(&without, name), "{name}");
+        assert_eq!(here(&with, name), here(&without, name) + more, "{name}");
     }
     drop(w.finish(session));
 }

@@ -4,6 +4,7 @@ mod calls_and_results;
 mod faults;
 mod faulty_kernel;
 mod full_queue;
+mod held_streams;
 mod incomplete_drivers;
 mod lifetimes;
 
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     support::suite::run(&[
         calls_and_results::MODULE,
+        held_streams::MODULE,
         incomplete_drivers::MODULE,
         faults::MODULE,
         faulty_kernel::MODULE,

@@ -19,6 +19,8 @@ pub(crate) const MODULE: Module = Module::new(
         the_programs_thread_records_and_nothing_more,
         a_stall_of_the_host_is_in_both_times,
         the_event_floor_is_shown_and_not_subtracted,
+        the_event_overhead_is_measured_before_the_first_call_has_work,
+        the_event_overhead_is_the_least_of_several_moments,
     ]],
 );
 
@@ -135,4 +137,42 @@ fn the_event_floor_is_shown_and_not_subtracted() {
     assert_eq!(profile.diagnostics.event_overhead_ns, Some(400));
     // Each of the two times contains the 400 ns of its start event.
     assert_eq!(gpu_times(&profile, "lent"), (2, 5_800, 5_800));
+}
+
+fn with_loaded_events(w: &World) {
+    w.sim.set_event_ns(1_250);
+    w.sim.set_event_ns_under_load(12_700);
+}
+
+fn the_event_overhead_is_measured_before_the_first_call_has_work() {
+    let w = world();
+    with_loaded_events(&w);
+    let session = w.session();
+    // Its kernel begins at once and outlasts whatever is measured after it.
+    on(&w, &w.gpu.stream, 1_000_000_000_000);
+    let overhead_ns = || session.snapshot().diagnostics.event_overhead_ns;
+    until(|| {
+        w.cpu(1_000);
+        overhead_ns().is_some()
+    });
+    assert_eq!(overhead_ns(), Some(1_250));
+    drop(w.finish(session));
+}
+
+fn the_event_overhead_is_the_least_of_several_moments() {
+    let w = world();
+    with_loaded_events(&w);
+    let session = w.session();
+    let beside = w.gpu.another_stream();
+    w.gpu.kernel_on(&beside, 1_000_000);
+    on(&w, &w.gpu.stream, 10_000);
+    let overhead_ns = || session.snapshot().diagnostics.event_overhead_ns;
+    beside.synchronize().expect("synchronize");
+    until(|| overhead_ns() == Some(12_700));
+    // The device is idle now, and stays so.
+    until(|| {
+        w.cpu(1_000_000);
+        overhead_ns() == Some(1_250)
+    });
+    drop(w.finish(session));
 }

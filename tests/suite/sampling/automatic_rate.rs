@@ -99,9 +99,11 @@ fn with_event_overhead() -> World {
     w.sim.set_event_ns(EVENT_OVERHEAD);
     let session = w.session();
     each(&w, &w.gpu.stream);
+    // gpuprof measures at five moments, each time on a stream made for that.
     until(|| {
-        w.cpu(1_000);
-        session.snapshot().diagnostics.event_overhead_ns == Some(EVENT_OVERHEAD)
+        w.cpu(1_000_000_000);
+        let overhead_ns = session.snapshot().diagnostics.event_overhead_ns;
+        overhead_ns == Some(EVENT_OVERHEAD) && w.sim.calls("cuStreamDestroy_v2") == 5
     });
     w.finish(session);
     w.sim.set_event_ns(0);

@@ -73,8 +73,8 @@ impl World {
         profile
     }
 
-    /// Runs one timed span and returns when gpuprof has finished its work for the context: all
-    /// later driver calls of gpuprof are caused by spans.
+    /// Runs one timed span and returns when gpuprof has finished its work for the context: for
+    /// 50 ms of virtual time all later driver calls of gpuprof are caused by spans.
     pub fn warm_up(&self, span: impl FnOnce()) {
         let session = self.session();
         span();

@@ -1,5 +1,6 @@
 //! Event pairs: pools per context, a cache per thread, and recording them.
 
+pub(in crate::gpu) mod async_share;
 pub(in crate::gpu) mod pool;
 pub(in crate::gpu) mod pools;
 pub(in crate::gpu) mod record;

@@ -3,8 +3,8 @@
 //! gpuprof owns a context only while samples of it are pending; the pool itself has a `Weak`
 //! reference.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use crossbeam_queue::ArrayQueue;
 use cudarc::driver::CudaContext;
@@ -12,17 +12,23 @@ use parking_lot::Mutex;
 
 use crate::gpu::driver::handles::{self, Event};
 use crate::gpu::driver::table::{Driver, Failed};
+use crate::gpu::events::async_share::AsyncShare;
 use crate::gpu::stream::stream_ref::StreamRef;
 
 /// Most event pairs of one context; a call that finds all of them in flight goes untimed and is
 /// counted.
 pub(in crate::gpu) const PAIRS_CEILING: usize = 16_384;
+/// The share of these for pending async calls.
+const ASYNC_PAIRS: usize = PAIRS_CEILING / 2;
 /// Pairs made at once: by the first span of a context, and later by the resolver.
 const BATCH: usize = 32;
 /// Pairs that a thread takes at once.
 const HANDFUL: usize = 8;
 /// The resolver makes more when fewer than this are free.
 const LOW: usize = 16;
+
+/// The event overhead of a context that nothing has been read from.
+const NOT_MEASURED: u64 = u64::MAX;
 
 /// Start and end event of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,10 +85,12 @@ pub(crate) struct Context {
     pub(crate) device: u32,
     free: ArrayQueue<Pair>,
     made: AtomicUsize,
+    pub(in crate::gpu) async_share: AsyncShare,
     /// A sticky error was met: every further call here would fail.
     broken: AtomicBool,
-    /// What an empty pair reads here, ns; set by the resolver.
-    pub(crate) floor_ns: OnceLock<u64>,
+    /// The least that an empty pair has read here, ns; [`NOT_MEASURED`] at first.
+    event_overhead_ns: AtomicU64,
+    is_measured: AtomicBool,
 }
 
 /// Why a span got no pair.
@@ -116,8 +124,10 @@ impl Context {
             device,
             free: ArrayQueue::new(PAIRS_CEILING),
             made: AtomicUsize::new(0),
+            async_share: AsyncShare::new(ASYNC_PAIRS),
             broken: AtomicBool::new(false),
-            floor_ns: OnceLock::new(),
+            event_overhead_ns: AtomicU64::new(NOT_MEASURED),
+            is_measured: AtomicBool::new(false),
         })
     }
 
@@ -192,6 +202,29 @@ impl Context {
         if failed.is_sticky() {
             self.broken.store(true, Relaxed);
         }
+    }
+
+    /// Whether its event overhead has been measured once, or is being measured.
+    #[inline]
+    pub(in crate::gpu) fn is_measured(&self) -> bool {
+        self.is_measured.load(Relaxed)
+    }
+
+    /// Whether the caller is the first who measures the event overhead here.
+    pub(in crate::gpu) fn claim_first_measurement(&self) -> bool {
+        !self.is_measured.swap(true, Relaxed)
+    }
+
+    /// An empty pair has read `ns` here. Other work on the device lengthens that and nothing
+    /// shortens it, so the least is the event overhead.
+    pub(in crate::gpu) fn note_event_overhead(&self, ns: u64) {
+        self.event_overhead_ns.fetch_min(ns, Relaxed);
+    }
+
+    /// The event overhead in ns; `None` before it has been measured.
+    pub(crate) fn event_overhead_ns(&self) -> Option<u64> {
+        let least = self.event_overhead_ns.load(Relaxed);
+        (least != NOT_MEASURED).then_some(least)
     }
 
     /// Whether no event of it was ever made.

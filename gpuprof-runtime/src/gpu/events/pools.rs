@@ -102,8 +102,10 @@ impl Contexts {
     /// The largest event overhead measured so far, ns.
     pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
         let known = self.known.try_lock_for(limit)?;
-        let floors = known.iter().filter_map(|context| context.floor_ns.get());
-        floors.copied().max()
+        let floors = known
+            .iter()
+            .filter_map(|context| context.event_overhead_ns());
+        floors.max()
     }
 }
 

@@ -27,6 +27,36 @@ pub(in crate::gpu) fn start(
     }
 }
 
+/// The same for an async call, which occupies a pair of the share of each lane's context until it
+/// ends.
+pub(in crate::gpu) fn start_async(
+    driver: &Driver,
+    thread: &mut GpuThread,
+    lanes: &Lanes,
+) -> Result<Pairs, GpuOutcome> {
+    let all = lanes.as_slice();
+    let occupied = all
+        .iter()
+        .take_while(|lane| lane.context.async_share.occupy());
+    let occupied = occupied.count();
+    let started = if occupied == all.len() {
+        start(driver, thread, lanes)
+    } else {
+        // A captured call is counted as captured.
+        let exhausted = GpuOutcome::Untimed(UntimedReason::PoolExhausted);
+        check(driver, lanes).and(Err(exhausted))
+    };
+    if started.is_err() {
+        end_async(all.iter().take(occupied));
+    }
+    started
+}
+
+/// What an async call on these lanes occupied is free again.
+pub(in crate::gpu) fn end_async<'a>(lanes: impl Iterator<Item = &'a Lane>) {
+    lanes.for_each(|lane| lane.context.async_share.release());
+}
+
 #[cold]
 fn start_many(
     driver: &Driver,

@@ -84,9 +84,9 @@ fn add_all(stats: &mut GpuTotals, sample: &Sample, durations: &[(u32, u64)], ins
 fn tell_rates(timing: &Timing, sample: &Sample, ns: u64) {
     let recorded = sample.pairs.as_slice();
     if let (Some(rates), Some(one)) = (timing.rates(), recorded.first())
-        && let Some(floor_ns) = one.context.shared().floor_ns.get()
+        && let Some(floor_ns) = one.context.event_overhead_ns()
     {
-        rates.note(sample.call.site, ns, recorded.len(), *floor_ns);
+        rates.note(sample.call.site, ns, recorded.len(), floor_ns);
     }
 }
 

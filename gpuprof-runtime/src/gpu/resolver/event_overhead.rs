@@ -1,19 +1,31 @@
 //! Event overhead: the time that an event pair with nothing between its events measures on a
 //! device.
+//!
+//! Work on other streams lengthens that time (H200, driver 580: 1.25 µs on the idle device, 10 to
+//! 14 µs while it trained). It is therefore measured before the first call of a context, and again
+//! at a few later moments, if possible while no call is pending. The least of all counts.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
 
+use crate::clock;
 use crate::gpu::driver::handles::Stream;
 use crate::gpu::driver::table::{Driver, Failed};
 use crate::gpu::events::pool::{Context, Pair, within};
 
-/// Pairs recorded one after the other; the least counts.
+/// Pairs recorded one after the other.
 const PAIRS: usize = 15;
+/// The time from each measurement of a context to the next one, ns.
+const WAITS_NS: [u64; 4] = [50_000_000, 200_000_000, 800_000_000, 3_200_000_000];
+/// After this many times the wait, calls may be pending.
+const LONGEST_WAITS: u64 = 4;
 
 /// A measurement in progress, on a stream of gpuprof's own, so that nobody's work lies between the
 /// events.
+#[derive(Debug)]
 pub(in crate::gpu) struct Probe {
     context: Arc<Context>,
     stream: Stream,
@@ -21,10 +33,61 @@ pub(in crate::gpu) struct Probe {
     held: Option<Arc<CudaContext>>,
 }
 
+/// The measurements of a process that are not over.
+#[derive(Debug)]
+pub(in crate::gpu) struct Probes {
+    /// Begun on the program's threads, for the resolver.
+    begun: SegQueue<Probe>,
+    open: AtomicU32,
+}
+
+impl Probes {
+    pub(in crate::gpu) const fn new() -> Self {
+        Self {
+            begun: SegQueue::new(),
+            open: AtomicU32::new(0),
+        }
+    }
+
+    /// Whether any is not over.
+    pub(in crate::gpu) fn is_any_open(&self) -> bool {
+        self.open.load(Relaxed) > 0
+    }
+
+    /// Whether one was begun that the resolver has not taken.
+    pub(in crate::gpu) fn has_new(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
+    /// Measures the event overhead of a context on which nothing has been timed, before its first
+    /// call begins; on the program's thread.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::gpu) fn measure_before_first_call(
+        &self,
+        driver: &Driver,
+        context: &Arc<Context>,
+    ) {
+        if !context.claim_first_measurement() {
+            return;
+        }
+        // A failure is counted, and the resolver measures later.
+        if let Ok(Some(probe)) = driver.relaxed(|| Probe::start(driver, context)) {
+            self.open.fetch_add(1, Relaxed);
+            self.begun.push(probe);
+        }
+    }
+
+    /// Those that the resolver has not taken.
+    fn take_new(&self) -> impl Iterator<Item = Probe> {
+        std::iter::from_fn(|| self.begun.pop())
+    }
+}
+
 impl Probe {
-    /// Records the pairs; on the resolver's thread. `None` when the driver refuses or the context
-    /// is gone.
-    pub(in crate::gpu) fn start(driver: &Driver, context: &Arc<Context>) -> Option<Self> {
+    /// Records the pairs; the thread is in RELAXED capture mode. `None` if the driver refuses or
+    /// the context is gone.
+    fn start(driver: &Driver, context: &Arc<Context>) -> Option<Self> {
         let held = context.hold().ok()?;
         let started = within(driver, context.handle, || {
             let stream = driver.create_stream().ok()?;
@@ -58,9 +121,9 @@ impl Probe {
         Ok(())
     }
 
-    /// Reads the floor if the GPU is through. Returns whether the probe is over, one way or the
+    /// Reads the pairs if the GPU is through. Returns whether the probe is over, one way or the
     /// other.
-    pub(in crate::gpu) fn poll(&self, driver: &Driver) -> bool {
+    fn poll(&self, driver: &Driver) -> bool {
         if let Err(failed) = self.context.check(driver, self.held.is_some()) {
             // Its stream and its events have gone with it.
             self.context.note(failed);
@@ -88,11 +151,8 @@ impl Probe {
 
     fn read(&self, driver: &Driver) {
         let read = |pair: &Pair| driver.elapsed_ns(pair.start, pair.end).ok();
-        // The least: other streams' work between the two events of a pair makes it read more, never
-        // less. On an H200 that was busy training, the median read 10 µs and the least 2.
         if let Some(least) = self.pairs.iter().filter_map(read).min() {
-            // Set once: a context is probed once.
-            let _ = self.context.floor_ns.set(least);
+            self.context.note_event_overhead(least);
         }
     }
 
@@ -102,5 +162,88 @@ impl Probe {
         }
         // A failure is counted; the stream then goes with its context.
         let _ = driver.destroy_stream(self.stream);
+    }
+}
+
+/// The resolver's measurements: those in progress, and when each context is measured again.
+#[derive(Default)]
+pub(in crate::gpu) struct EventOverheads {
+    probes: Vec<Probe>,
+    contexts: Vec<Measured>,
+}
+
+struct Measured {
+    context: Arc<Context>,
+    /// When it was measured last, in ticks of the clock.
+    at: u64,
+    /// The waits that are over.
+    waits: usize,
+}
+
+impl EventOverheads {
+    /// A context that the resolver has not met, or that has returned.
+    pub(in crate::gpu) fn meet(&mut self, context: &Arc<Context>) {
+        let mut known = self.contexts.iter();
+        if !known.any(|known| Arc::ptr_eq(&known.context, context)) {
+            self.contexts.push(Measured {
+                context: Arc::clone(context),
+                at: clock::now(),
+                waits: 0,
+            });
+        }
+    }
+
+    /// Whether a measurement is in progress.
+    pub(in crate::gpu) fn is_measuring(&self) -> bool {
+        !self.probes.is_empty()
+    }
+
+    /// Reads what is complete. `is_idle`: no call is pending.
+    pub(in crate::gpu) fn poll(&mut self, all: &Probes, driver: &Driver, is_idle: bool) {
+        self.probes.extend(all.take_new());
+        self.probes.retain(|probe| {
+            let is_over = probe.poll(driver);
+            if is_over {
+                all.open.fetch_sub(1, Relaxed);
+            }
+            !is_over
+        });
+        self.contexts
+            .retain(|known| known.context.is_alive() && known.waits < WAITS_NS.len());
+        let now = clock::now();
+        for at in 0..self.contexts.len() {
+            let due = self.contexts.get_mut(at);
+            let due = due.filter(|known| known.is_due(now, is_idle));
+            if let Some(known) = due {
+                known.at = now;
+                known.waits += 1;
+                let context = Arc::clone(&known.context);
+                self.start(all, driver, &context);
+            }
+        }
+    }
+
+    /// Gives up what has been started: nothing can be read.
+    pub(in crate::gpu) fn give_up(&mut self, all: &Probes) {
+        self.probes.extend(all.take_new());
+        for _ in self.probes.drain(..) {
+            all.open.fetch_sub(1, Relaxed);
+        }
+    }
+
+    fn start(&mut self, all: &Probes, driver: &Driver, context: &Arc<Context>) {
+        if let Some(probe) = Probe::start(driver, context) {
+            all.open.fetch_add(1, Relaxed);
+            self.probes.push(probe);
+        }
+    }
+}
+
+impl Measured {
+    fn is_due(&self, now: u64, is_idle: bool) -> bool {
+        let waited = clock::ns_between(self.at, now);
+        WAITS_NS.get(self.waits).is_some_and(|wait| {
+            !self.context.is_broken() && waited >= wait * if is_idle { 1 } else { LONGEST_WAITS }
+        })
     }
 }

@@ -77,7 +77,7 @@ impl Timing {
 
     fn probing(&self) -> bool {
         // In this order: the resolver counts the probe before it takes the context off its list.
-        self.contexts.has_new() || self.probes.load(Relaxed) > 0
+        self.contexts.has_new() || self.probes.is_any_open()
     }
 
     /// Whether everything submitted so far is resolved; false if the lock is held. Never waits.

@@ -20,7 +20,7 @@ use crate::gpu::events::thread_context::ThreadContext;
 use crate::gpu::resolver::channel::{CROWDED, Message, Progress, Receiver, Sample};
 use crate::gpu::resolver::complete::has_passed;
 use crate::gpu::resolver::complete::{NotYet, finish, give_up};
-use crate::gpu::resolver::event_overhead::Probe;
+use crate::gpu::resolver::event_overhead::EventOverheads;
 use crate::gpu::resolver::queue::{Backlog, Store};
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::timer::Timing;
@@ -77,7 +77,7 @@ struct Resolver {
     timing: &'static Timing,
     driver: &'static Driver,
     contexts: Vec<Arc<Context>>,
-    probes: Vec<Probe>,
+    overheads: EventOverheads,
     rings: Vec<Ring>,
     next_ring: u64,
     samples: Store<Sample>,
@@ -97,7 +97,7 @@ impl Resolver {
             timing,
             driver: Driver::get(),
             contexts: Vec::new(),
-            probes: Vec::new(),
+            overheads: EventOverheads::default(),
             rings: Vec::new(),
             next_ring: 0,
             samples: Store::new(),
@@ -145,6 +145,7 @@ impl Resolver {
             for context in self.timing.contexts.take_new() {
                 self.timing.contexts.met(&context);
             }
+            self.overheads.give_up(&self.timing.probes);
             self.receive();
             for waiting in self.loose.drain(..) {
                 give_up(self.timing, &waiting.sample);
@@ -169,7 +170,9 @@ impl Resolver {
         let received = self.receive();
         let resolved = self.poll_lanes() + self.poll_loose();
         self.tell();
-        self.poll_probes();
+        let is_idle = !self.has_pending_calls();
+        self.overheads
+            .poll(&self.timing.probes, self.driver, is_idle);
         for context in &self.contexts {
             self.crowded |= context.refill(self.driver);
         }
@@ -177,8 +180,12 @@ impl Resolver {
     }
 
     fn has_pending(&self) -> bool {
+        self.overheads.is_measuring() || self.has_pending_calls()
+    }
+
+    fn has_pending_calls(&self) -> bool {
         let mut lanes = self.lanes.values();
-        !self.loose.is_empty() || !self.probes.is_empty() || lanes.any(|(lane, _)| !lane.is_empty())
+        !self.loose.is_empty() || lanes.any(|(lane, _)| !lane.is_empty())
     }
 
     fn rest(&self, sleep: Duration) {
@@ -192,7 +199,8 @@ impl Resolver {
     fn lie_down(&self) {
         let has_work = || {
             let mut rings = self.rings.iter();
-            !self.timing.announce.is_empty() || rings.any(|ring| !ring.receiver.ring.is_empty())
+            let has_new = !self.timing.announce.is_empty() || self.timing.probes.has_new();
+            has_new || rings.any(|ring| !ring.receiver.ring.is_empty())
         };
         self.timing
             .doze
@@ -204,13 +212,7 @@ impl Resolver {
         self.contexts.retain(|context| context.is_alive());
         for context in timing.contexts.take_new() {
             self.describe(context.device);
-            // One that returns has been measured, or cannot be.
-            if context.floor_ns.get().is_none()
-                && let Some(probe) = Probe::start(self.driver, &context)
-            {
-                timing.probes.fetch_add(1, Relaxed);
-                self.probes.push(probe);
-            }
+            self.overheads.meet(&context);
             timing.contexts.met(&context);
             if !self
                 .contexts
@@ -349,17 +351,6 @@ impl Resolver {
             !done
         });
         (self.resolved.len() - before) as u64
-    }
-
-    fn poll_probes(&mut self) {
-        let (driver, timing) = (self.driver, self.timing);
-        self.probes.retain(|probe| {
-            let done = probe.poll(driver);
-            if done {
-                timing.probes.fetch_sub(1, Relaxed);
-            }
-            !done
-        });
     }
 }
 

@@ -39,11 +39,6 @@ impl<T: InContext> Kept<T> {
     pub(in crate::gpu) fn new(handle: impl Into<Option<Arc<T>>>) -> Self {
         Self(handle.into())
     }
-
-    #[inline]
-    pub(in crate::gpu) fn is_none(&self) -> bool {
-        self.0.is_none()
-    }
 }
 
 impl<T: InContext> Clone for Kept<T> {

@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::CudaStream;
-
 use crate::gpu::driver::handles;
 use crate::gpu::driver::table::Driver;
 use crate::gpu::events::pool::Life;
 use crate::gpu::events::thread_context::ThreadContext;
 use crate::gpu::gpu_thread::GpuThread;
-use crate::gpu::stream::context_guard::Kept;
+use crate::gpu::stream::hold::Hold;
 use crate::gpu::stream::stream_ref::StreamRef;
 use crate::gpu::timer::Timing;
 use crate::stats::ended_call::{GpuOutcome, UntimedReason};
@@ -35,12 +33,29 @@ pub(crate) struct Lane {
     pub(in crate::gpu) stream: handles::Stream,
     /// As the thread has met it that the span began on.
     pub(in crate::gpu) context: Arc<ThreadContext>,
-    /// Keeps the stream, and with it the context, until the end event; none where it outlives the
-    /// span by itself.
-    pub(in crate::gpu) keep: Kept<CudaStream>,
+    pub(in crate::gpu) hold: Hold,
 }
 
 impl Lane {
+    /// The same stream for a call that may outlast the span that it is inherited from. `None`: the
+    /// stream cannot be owned.
+    ///
+    /// # Safety
+    /// The call that the stream was given to must not have ended.
+    pub(in crate::gpu) unsafe fn owned(&self) -> Option<Self> {
+        let hold = match &self.hold {
+            Hold::Nothing => return None,
+            // SAFETY: passed on to the caller.
+            Hold::Lent(lent) => unsafe { lent.own() },
+            Hold::Owned(_) => self.hold.clone(),
+        };
+        Some(Self {
+            stream: self.stream,
+            context: Arc::clone(&self.context),
+            hold,
+        })
+    }
+
     #[inline]
     pub(in crate::gpu) fn is_same_stream(&self, other: &Self) -> bool {
         self.stream == other.stream && self.context.is_same(&other.context)
@@ -153,8 +168,9 @@ impl Timing {
         stream: &StreamRef<'_>,
         later: bool,
     ) -> Result<Lane, GpuOutcome> {
-        let keep = stream
+        let hold = stream
             .keep(later)
+            .map(Hold::new)
             .map_err(|_| GpuOutcome::Untimed(UntimedReason::StreamUnsafe))?;
         let context = match stream
             .context()
@@ -166,7 +182,7 @@ impl Timing {
         Ok(Lane {
             stream: stream.handle(),
             context,
-            keep: Kept::new(keep),
+            hold,
         })
     }
 

@@ -24,7 +24,11 @@ pub struct StreamRef<'a>(Source<'a>);
 #[derive(Clone)]
 enum Source<'a> {
     Owned(Arc<CudaStream>),
-    Shared(&'a Arc<CudaStream>),
+    Shared {
+        stream: &'a Arc<CudaStream>,
+        /// The same as below.
+        outlives_call: bool,
+    },
     Borrowed {
         stream: &'a CudaStream,
         /// Whether `'a` is known to last until the annotated call returns.
@@ -77,7 +81,7 @@ impl StreamRef<'_> {
     pub(crate) fn detached(&self) -> StreamRef<'static> {
         StreamRef(match &self.0 {
             Source::Owned(stream) => Source::Owned(Arc::clone(stream)),
-            Source::Shared(stream) => Source::Owned(Arc::clone(stream)),
+            Source::Shared { stream, .. } => Source::Owned(Arc::clone(stream)),
             Source::Borrowed { .. } | Source::Raw { .. } => Source::Raw {
                 stream: self.handle(),
                 context: self.raw_context(),
@@ -87,7 +91,9 @@ impl StreamRef<'_> {
     }
 
     fn set_outlives_call(&mut self, outlives: bool) {
-        if let Source::Borrowed { outlives_call, .. } = &mut self.0 {
+        if let Source::Shared { outlives_call, .. } | Source::Borrowed { outlives_call, .. } =
+            &mut self.0
+        {
             *outlives_call = outlives;
         }
     }
@@ -95,7 +101,7 @@ impl StreamRef<'_> {
     fn cuda_stream(&self) -> Option<&CudaStream> {
         match &self.0 {
             Source::Owned(stream) => Some(stream),
-            Source::Shared(stream) => Some(stream),
+            Source::Shared { stream, .. } => Some(stream),
             Source::Borrowed { stream, .. } => Some(stream),
             Source::Raw { .. } => None,
         }
@@ -121,26 +127,48 @@ impl StreamRef<'_> {
         }
     }
 
+    /// Whether both are the same stream, as far as their handles tell.
+    pub(crate) fn is_same_stream(&self, other: &StreamRef<'_>) -> bool {
+        let contexts = [self.raw_context(), other.raw_context()];
+        let [mine, its] = contexts;
+        let may_be_one = mine == its || contexts.contains(&handles::Context::NULL);
+        self.handle() == other.handle() && may_be_one
+    }
+
     /// cudarc's owner of the context, if the stream is cudarc's.
     pub(crate) fn context(&self) -> Option<&Arc<CudaContext>> {
         self.cuda_stream().map(CudaStream::context)
     }
 
-    /// What a span must own so that the stream exists when its end event is recorded. `later`: the
+    /// What a span must have so that the stream exists when its end event is recorded. `later`: the
     /// span begins after the borrow that this was made from may have ended.
     ///
     /// # Errors
     /// If nothing can be owned and the stream may be destroyed before the span ends.
-    pub(crate) fn keep(&self, later: bool) -> Result<Option<Arc<CudaStream>>, NotKept> {
+    pub(in crate::gpu) fn keep(&self, later: bool) -> Result<Keep<'_>, NotKept> {
         match &self.0 {
-            Source::Owned(stream) => Ok(Some(Arc::clone(stream))),
-            Source::Shared(stream) => Ok(Some(Arc::clone(stream))),
+            Source::Shared {
+                stream,
+                outlives_call: true,
+            } if !later => Ok(Keep::Lent(stream)),
+            Source::Shared { stream, .. } => Ok(Keep::Owned(stream)),
+            Source::Owned(stream) => Ok(Keep::Owned(stream)),
             // The caller of `from_raw` promised that the stream lasts.
-            Source::Raw { .. } => Ok(None),
-            Source::Borrowed { outlives_call, .. } if *outlives_call && !later => Ok(None),
+            Source::Raw { .. } => Ok(Keep::Nothing),
+            Source::Borrowed { outlives_call, .. } if *outlives_call && !later => Ok(Keep::Nothing),
             Source::Borrowed { .. } => Err(NotKept),
         }
     }
+}
+
+/// What a span must have of its stream.
+pub(in crate::gpu) enum Keep<'a> {
+    /// Nothing.
+    Nothing,
+    /// Nothing: the reference outlasts the span.
+    Lent(&'a Arc<CudaStream>),
+    /// An owner of the stream.
+    Owned(&'a Arc<CudaStream>),
 }
 
 /// The stream may be destroyed before the span ends.
@@ -164,7 +192,10 @@ impl From<Arc<CudaStream>> for StreamRef<'_> {
 
 impl<'a> From<&'a Arc<CudaStream>> for StreamRef<'a> {
     fn from(stream: &'a Arc<CudaStream>) -> Self {
-        Self(Source::Shared(stream))
+        Self(Source::Shared {
+            stream,
+            outlives_call: false,
+        })
     }
 }
 

@@ -38,6 +38,12 @@ pub(crate) const CHECKS: &[Check] = &[
         run: event_overhead::run,
     },
     Check {
+        name: "event-overhead-under-load",
+        promise: "Work of the program's does not lengthen the reported event overhead.",
+        limit: Duration::from_secs(60),
+        run: event_overhead::under_load,
+    },
+    Check {
         name: "kernel-time",
         promise: "GPU spans of over 100 µs are within 2 % of Nsight Compute's durations.",
         limit: Duration::from_secs(300),

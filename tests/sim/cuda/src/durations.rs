@@ -25,6 +25,7 @@ const START_NS: f64 = 2_000.0;
 pub(crate) struct Durations {
     by_name: BTreeMap<String, u64>,
     event: Option<u64>,
+    event_under_load: Option<u64>,
     resolution: Option<u64>,
     /// `GPUPROF_SIM_KERNEL_NS`, read once.
     environment: Option<Option<u64>>,
@@ -44,6 +45,7 @@ impl Durations {
         Durations {
             by_name: BTreeMap::new(),
             event: None,
+            event_under_load: None,
             resolution: None,
             environment: None,
         }
@@ -59,9 +61,16 @@ impl Durations {
         self.event = Some(ns);
     }
 
-    /// The stream time of one event record, in ns.
-    pub(crate) fn event(&self) -> u64 {
-        self.event.unwrap_or(if clock::is_virtual() {
+    /// Sets the stream time of one event record while other streams of its device have work, in ns.
+    pub(crate) fn set_event_under_load(&mut self, ns: u64) {
+        self.event_under_load = Some(ns);
+    }
+
+    /// The stream time of one event record, in ns. `is_loaded`: other streams of its device have
+    /// work.
+    pub(crate) fn event(&self, is_loaded: bool) -> u64 {
+        let loaded = self.event_under_load.filter(|_| is_loaded);
+        loaded.or(self.event).unwrap_or(if clock::is_virtual() {
             0
         } else {
             HOST_EVENT_NS

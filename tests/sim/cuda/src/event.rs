@@ -44,10 +44,21 @@ impl State {
     /// Records `event` on the resolved `stream`, which does not capture. The event completes after
     /// the queued work; the record itself takes stream time too.
     pub(crate) fn record_event(&mut self, event: Handle, stream: Handle) -> Answer {
-        let ns = self.durations.event();
+        let ns = self.durations.event(self.is_loaded_beside(stream)?);
         let time = self.append_work(stream, ns)?;
         self.events.get_mut(event)?.last_record = LastRecord::At(time);
         Ok(())
+    }
+
+    /// Whether another stream on the device of the resolved `stream` has unfinished work.
+    fn is_loaded_beside(&self, stream: Handle) -> Answer<bool> {
+        let own = self.streams.get(stream)?;
+        let device = self.context(own.context)?.device;
+        let now = clock::now();
+        Ok(self.streams.values().any(|other| {
+            let is_here = || matches!(self.context(other.context), Ok(its) if its.device == device);
+            other.tail > now && !std::ptr::eq(other, own) && is_here()
+        }))
     }
 
     /// The event of a handle, or the stored error of its context.

@@ -111,6 +111,29 @@ fn an_idle_gap_is_part_of_the_pair() {
     assert_eq!(elapsed(end, start), Ok(-0.007), "the difference is signed");
 }
 
+/// An event record can take longer while another stream of the device has work.
+#[test]
+fn event_records_take_longer_under_load() {
+    let (sim, _turn) = virtual_clock();
+    let (context, stream) = context_and_stream();
+    let busy = context.new_stream().unwrap();
+    let pair = || {
+        let (start, end) = (event(CU_EVENT_DEFAULT), event(CU_EVENT_DEFAULT));
+        record(start, &stream).unwrap();
+        record(end, &stream).unwrap();
+        stream.synchronize().unwrap();
+        elapsed(start, end)
+    };
+    sim.set_event_ns(1_000);
+    sim.set_event_ns_under_load(12_000);
+    assert_eq!(pair(), Ok(0.001));
+    (0..10).for_each(|_| record(event(CU_EVENT_DEFAULT), &busy).unwrap());
+    assert_eq!(pair(), Ok(0.012));
+    busy.synchronize().unwrap();
+    sim.set_event_ns(0);
+    sim.set_event_ns_under_load(0);
+}
+
 /// An event record takes modelled time of the stream, a call takes that of the host.
 #[test]
 fn event_records_and_calls_take_modelled_time() {

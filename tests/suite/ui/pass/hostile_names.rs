@@ -45,8 +45,11 @@ trait Drop {}
 trait Fn {}
 trait FnOnce {}
 trait Future {}
-trait ProbeYes {}
-trait ProbeNo {}
+trait StreamYes {}
+trait StreamNo {}
+trait CarrierYes {}
+trait CarrierNo {}
+struct Carried;
 trait HasStream {
     fn stream(&self) {}
 }

@@ -75,6 +75,10 @@ control_functions! {
         state::lock().durations.set_event(ns);
     }
 
+    fn simcuda_set_event_ns_under_load(ns: u64) {
+        state::lock().durations.set_event_under_load(ns);
+    }
+
     fn simcuda_set_call_ns(symbol: CText, ns: u64) -> bool {
         find(symbol).map(|symbol| call_wrapper::set_call_ns(symbol, ns)).is_some()
     }

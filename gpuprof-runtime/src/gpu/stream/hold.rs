@@ -1,0 +1,60 @@
+//! What a span has of its stream, so that the stream exists when the end event is recorded.
+
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+
+use crate::gpu::stream::context_guard::Kept;
+use crate::gpu::stream::stream_ref::Keep;
+
+/// What a span has of its stream.
+#[derive(Clone, Debug)]
+pub(in crate::gpu) enum Hold {
+    /// Nothing. The stream outlasts the call that it was given to.
+    Nothing,
+    /// Nothing either. The stream was given as a reference to an `Arc` that outlasts the call.
+    Lent(LentStream),
+    /// The stream, and with it the context, until the end event.
+    Owned(#[expect(dead_code, reason = "held, not read")] Kept<CudaStream>),
+}
+
+impl Hold {
+    pub(in crate::gpu) fn is_owned(&self) -> bool {
+        matches!(self, Self::Owned(_))
+    }
+
+    pub(in crate::gpu) fn new(keep: Keep<'_>) -> Self {
+        match keep {
+            Keep::Nothing => Self::Nothing,
+            Keep::Lent(stream) => Self::Lent(LentStream(Arc::as_ptr(stream))),
+            Keep::Owned(stream) => Self::own(stream),
+        }
+    }
+
+    fn own(stream: &Arc<CudaStream>) -> Self {
+        Self::Owned(Kept::new(Arc::clone(stream)))
+    }
+}
+
+/// A stream in an `Arc` that somebody else owns.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::gpu) struct LentStream(*const CudaStream);
+
+// SAFETY: it is a reference to an `Arc<CudaStream>`, which is `Sync`, without its lifetime.
+unsafe impl Send for LentStream {}
+// SAFETY: the same.
+unsafe impl Sync for LentStream {}
+
+impl LentStream {
+    /// Another owner of the stream.
+    ///
+    /// # Safety
+    /// The call that it was lent to must not have ended.
+    pub(in crate::gpu) unsafe fn own(self) -> Hold {
+        // SAFETY: the pointer is that of an `Arc`, whose owner outlasts the call. The `Arc` made
+        // here is not dropped.
+        let lent = ManuallyDrop::new(unsafe { Arc::from_raw(self.0) });
+        Hold::own(&lent)
+    }
+}
