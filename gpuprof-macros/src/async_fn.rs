@@ -3,7 +3,7 @@
 //! the span around the block instead of inside it, a call keeps one copy of its parameters.
 //!
 //! The function stays an `async fn`, with two copies, if something else reads the word `async`:
-//! another attribute macro below this one, or the lint behind `#[must_use]`.
+//! another attribute macro below this one, or a lint behind `#[must_use]` or `#[expect]`.
 
 use crate::argument_values::Args;
 use crate::item::Function;
@@ -16,14 +16,15 @@ use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, Pat, ReturnType, Type};
 
 /// Attributes that mean the same on an `async fn` and on a function that returns a future.
-const PASSIVE: [&str; 10] = [
+///
+/// `expect` is not one of them: the lint that it names may be about the word `async`.
+const PASSIVE: [&str; 9] = [
     "allow",
     "cfg",
     "cold",
     "deny",
     "deprecated",
     "doc",
-    "expect",
     "forbid",
     "inline",
     "warn",
@@ -86,13 +87,27 @@ pub(crate) fn block(function: &mut Function, args: &Args, private: &TokenStream)
                 let here = site.located_at(pattern.span());
                 let whole = Ident::new(&format!("__arg{index}"), here);
                 // What the pattern leaves in it is dropped after what it binds.
-                binds.extend(quote_spanned!(site=> #(#cfgs)* let #whole = #whole;));
+                binds.extend(quote_spanned! {site=>
+                    #(#cfgs)*
+                    #[allow(unused_mut, clippy::shadow_same)]
+                    let mut #whole = #whole;
+                });
                 binds_first |= !parameter_bindings::in_pattern(&pattern).is_empty();
                 whole
             }
         };
-        owns.extend(quote_spanned!(site=> #(#cfgs)* let _ = &#whole;));
-        binds.extend(quote_spanned!(site=> #(#cfgs)* #(#lints)* #allow let #pattern = #whole;));
+        owns.extend(quote_spanned! {site=>
+            #(#cfgs)*
+            #[allow(clippy::used_underscore_binding)]
+            let _ = &#whole;
+        });
+        binds.extend(quote_spanned! {site=>
+            #(#cfgs)*
+            #[allow(clippy::shadow_same, clippy::used_underscore_binding)]
+            #(#lints)*
+            #allow
+            let #pattern = #whole;
+        });
         typed.attrs = cfgs;
         *typed.pat = Pat::Verbatim(whole.into_token_stream());
     }
@@ -120,12 +135,12 @@ pub(crate) fn is_never(output: &ReturnType) -> bool {
 /// An unreachable `return` of the type.
 fn output(private: &TokenStream, output: &ReturnType) -> TokenStream {
     let site = Span::mixed_site();
-    // A block of type `!` has no type to give.
-    if is_never(output) {
-        return TokenStream::new();
-    }
     let output = match output {
         ReturnType::Default => quote_spanned!(site=> ()),
+        // Its name is unstable but in the return type of a function.
+        _ if is_never(output) => {
+            quote_spanned!(site=> <fn() -> ! as #private::FunctionOutput>::Output)
+        }
         ReturnType::Type(_, output) => replace_impl_trait(output.to_token_stream()),
     };
     let here = site.located_at(output.span());

@@ -22,6 +22,16 @@ pub fn type_name_of<T>(_: T) -> &'static str {
     std::any::type_name::<T>()
 }
 
+/// The return type of a function, by which `!` can be named.
+pub trait FunctionOutput {
+    /// The return type.
+    type Output;
+}
+
+impl<R> FunctionOutput for fn() -> R {
+    type Output = R;
+}
+
 /// Gives the block around it a type in code that is never reached.
 pub fn never_returns<T>() -> T {
     loop {

@@ -166,14 +166,20 @@ impl Drop for ThreadExitGuard {
 /// Has the spans that are open on this thread do nothing when they end. To be called once, in a
 /// forked child; it takes no lock.
 pub(crate) fn forget_in_forked_child() {
-    THREAD.with(|thread| {
+    let is_unused = THREAD.with(|thread| {
+        let is_unused = thread.counters.get().is_none() && !thread.has_gpu.get();
         // Nothing is recorded without an owner.
         thread.owner.set(0);
         thread.counters.set(None);
         thread.has_gpu.set(false);
         let empty = |cell: &Cell<CachedNode>| cell.set(CachedNode::EMPTY);
         thread.cache.iter().for_each(empty);
+        is_unused
     });
+    // To ask for state that the thread does not have would make it, which allocates.
+    if is_unused {
+        return;
+    }
     // What the thread holds would be returned to pools when it ends. If the state is in use, that
     // is further up this thread's stack.
     let forget = |guard: &ThreadExitGuard| {

@@ -93,8 +93,9 @@ fn create(queue: &Queue, node: u64) {
 /// Reports the end of a call, if graph nodes were created in it or in a nested call.
 #[inline]
 pub(crate) fn end_call(call: CapturedCall) {
-    // The ids of a thread's calls ascend, so a nested call has a higher one than its enclosing
-    // call, and an earlier call a lower one.
+    // The ids of calls that a thread begins ascend, so a nested call has a higher one than its
+    // enclosing call, and an earlier call a lower one. A future may end on another thread than it
+    // captured on: then its enclosing captured calls lack its replays.
     let has_created = |latest: &Cell<u64>| latest.get() >= call.position.id;
     if LATEST_CREATOR.try_with(has_created).unwrap_or(false) {
         CALLBACK_EVENTS.push_correction(CallbackEvent::Captured(call));

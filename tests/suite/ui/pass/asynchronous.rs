@@ -70,6 +70,18 @@ async fn never() -> ! {
 }
 
 #[gpu_profile]
+async fn never_by_inference() -> ! {
+    std::future::pending().await
+}
+
+#[gpu_profile]
+async fn by_reference(ref x: u8, (ref mut y, _): (Vec<u8>, u8), ref mut z: Vec<u8>) -> usize {
+    y.push(*x);
+    z.push(*x);
+    y.len() + z.len()
+}
+
+#[gpu_profile]
 async fn moved(owner: Vec<String>, (mut a, _): (u32, u32), _: String) -> (Vec<String>, u32) {
     a += 1;
     yield_once().await;
@@ -244,6 +256,9 @@ pub fn main() {
     assert_eq!(block_on(unsafe { dangerous(&3) }), 3);
     let mut context = Context::from_waker(Waker::noop());
     assert!(Box::pin(never()).as_mut().poll(&mut context).is_pending());
+    let mut inferred = Box::pin(never_by_inference());
+    assert!(inferred.as_mut().poll(&mut context).is_pending());
+    assert_eq!(block_on(by_reference(1, (vec![2], 3), vec![])), 3);
     assert_eq!(
         block_on(is_send(moved(vec![], (1, 2), String::new()))),
         (vec![], 2)
