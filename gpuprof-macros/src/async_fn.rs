@@ -146,6 +146,7 @@ fn output(private: &TokenStream, output: &ReturnType) -> TokenStream {
     let here = site.located_at(output.span());
     quote_spanned! {here=>
         if false {
+            #[allow(clippy::diverging_sub_expression)]
             return #private::never_returns::<#output>();
         }
     }

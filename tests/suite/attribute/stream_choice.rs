@@ -227,6 +227,7 @@ fn bare_last(w: &World, x: Option<&mut CudaSlice<f32>>, _own: &Carrier, stream: 
 }
 
 #[gpu_profile]
+#[allow(clippy::redundant_allocation)]
 fn wrapped(w: &World, x: &CudaSlice<f32>, stream: Option<Box<Arc<CudaStream>>>) {
     let _ = x;
     w.gpu.kernel_on(&stream.expect("some"), NS);

@@ -75,6 +75,7 @@ async fn never_by_inference() -> ! {
 }
 
 #[gpu_profile]
+#[allow(clippy::toplevel_ref_arg)]
 async fn by_reference(ref x: u8, (ref mut y, _): (Vec<u8>, u8), ref mut z: Vec<u8>) -> usize {
     y.push(*x);
     z.push(*x);

@@ -54,8 +54,20 @@ impl Work {
         self.gpu.spin(&self.stream, spin_ns)?;
         // SAFETY: both slices hold so many bytes, and live as long as every graph.
         unsafe { result::memcpy_dtod_async(to, from, BYTES, stream) }?;
-        // SAFETY: as above.
-        unsafe { result::memset_d8_async(to, 1, BYTES, stream) }
+        self.set()
+    }
+
+    fn set(&self) -> Done {
+        let to = self.to.device_ptr(&self.stream).0;
+        // SAFETY: the slice holds so many bytes, and lives as long as every graph.
+        unsafe { result::memset_d8_async(to, 1, BYTES, self.stream.cu_stream()) }
+    }
+
+    /// One kernel and one memset. An H200 records no copy of a graph that was captured before CUPTI
+    /// was on; it records something else in its place.
+    fn run_without_copy(&self) -> Done {
+        self.gpu.spin(&self.stream, SPIN_NS)?;
+        self.set()
     }
 
     /// The graph of `body`, with an executable.
@@ -228,7 +240,7 @@ const SCENARIOS: [Scenario; 5] = [
 ];
 
 /// The work of a graph that was captured before CUPTI was on.
-const EARLY: [Wanted; 1] = [wanted("graph replay", [N, N, N], (N, 3 * N))];
+const EARLY: [Wanted; 1] = [wanted("graph replay", [N, 0, N], (N, 2 * N))];
 
 /// A scenario's profile, or why it could not be run.
 #[derive(Serialize, Deserialize)]
@@ -253,7 +265,7 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
     let failed = failed_in("a graph");
     let work = Work::new().map_err(&failed)?;
     // CUPTI starts with the first profiled call.
-    let early = work.capture(|| work.run(SPIN_NS)).map_err(&failed)?;
+    let early = work.capture(|| work.run_without_copy()).map_err(&failed)?;
     let mut outcomes =
         vec![outcome(&work, || work.replay(early.cu_graph_exec())).map_err(&failed)?];
     for scenario in &SCENARIOS {
@@ -275,7 +287,7 @@ pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let printed = ended.stdout.lines().last().unwrap_or_default();
     let outcomes: Vec<Outcome> =
         serde_json::from_str(printed).map_err(|error| error.to_string())?;
-    let early = ("a graph captured before CUPTI was on", &EARLY[..], 3 * N);
+    let early = ("a graph captured before CUPTI was on", &EARLY[..], 2 * N);
     let scenarios = SCENARIOS.iter();
     let scenarios =
         scenarios.map(|scenario| (scenario.name, scenario.wanted, scenario.unattributed));
@@ -317,7 +329,6 @@ fn of(profile: &Profile, wanted: &Wanted) -> Wanted {
     Wanted {
         function: wanted.function,
         kernels: launches(&work.kernels, kernels::SPIN),
-        // A copy that was captured before CUPTI was on may be recorded without its direction.
         copies: work
             .copies
             .iter()
