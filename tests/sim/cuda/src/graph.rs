@@ -60,7 +60,7 @@ impl State {
                 let parent = self.graphs.get_mut(parent.ok_or(Code::ILLEGAL_STATE)?)?;
                 parent.user_objects.push(object);
             }
-            let child = self.copy_nodes(id, &nodes);
+            let child = self.copy_as_child_graph(id, &nodes);
             return self.submit(stream, child);
         }
         let target = self.streams.get_mut(stream)?;

@@ -50,10 +50,14 @@ impl State {
         Ok(())
     }
 
-    /// A child graph that is a copy of the nodes of graph `original`.
-    pub(crate) fn copy_nodes(&mut self, original: u64, nodes: &[Operation]) -> Operation {
+    /// A child graph that is a copy of the nodes of `original_graph`.
+    pub(crate) fn copy_as_child_graph(
+        &mut self,
+        original_graph: u64,
+        nodes: &[Operation],
+    ) -> Operation {
         let graph = self.new_id();
-        let nodes = self.clone_nodes(original, graph, nodes);
+        let nodes = self.clone_nodes(original_graph, graph, nodes);
         Operation::ChildGraph { graph, nodes }
     }
 
@@ -62,7 +66,7 @@ impl State {
         let mut copies = Vec::new();
         for (index, node) in nodes.iter().enumerate() {
             copies.push(match node {
-                Operation::ChildGraph { graph, nodes } => self.copy_nodes(*graph, nodes),
+                Operation::ChildGraph { graph, nodes } => self.copy_as_child_graph(*graph, nodes),
                 node => node.clone(),
             });
             let node = number(copy, index);
