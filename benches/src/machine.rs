@@ -21,7 +21,7 @@ impl Machine {
             processor: processor(),
             cores,
             device,
-            versions: ["gpuprof", "hotpath", "fastrace", "tracing", "quanta"]
+            versions: ["gpuprof", "hotpath", "fastrace", "tracing"]
                 .iter()
                 .filter_map(|name| Some(format!("{name} {}", version(LOCK, name)?)))
                 .collect(),

@@ -1,10 +1,11 @@
-//! What gpuprof needs of the operating system: threads, files and descriptors.
+//! What gpuprof needs of the operating system: threads, files, descriptors and the tick counter.
 
 pub(crate) mod atomic_file;
 pub(crate) mod fd;
 pub(crate) mod fork;
 mod thread_scheduling;
 pub(crate) mod thread_signals;
+pub(crate) mod tick_counter;
 
 use std::ffi::CStr;
 
