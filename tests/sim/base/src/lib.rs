@@ -1,5 +1,5 @@
 //! What the simulated driver and the simulated libcupti share: how a built library is found and
-//! loaded, the call records that the simulated driver passes to its watcher, and CUPTI's callback
+//! loaded, the failures that a test requests, the call records that the simulated driver passes to its watcher, and CUPTI's callback
 //! ids (cbids).
 //!
 //! A separate crate because both libraries export C symbols: if one depended on the other, it would
@@ -8,3 +8,4 @@
 pub mod activity;
 pub mod cbid;
 pub mod library;
+pub mod requested_failures;

@@ -5,7 +5,8 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use simbase::requested_failures::RequestedFailures;
 
 use crate::abi::Destructor;
 use crate::clock;
@@ -21,21 +22,12 @@ static EPOCH: AtomicU64 = AtomicU64::new(1);
 static IS_SHUT_DOWN: AtomicBool = AtomicBool::new(false);
 /// Functions that a test declared potentially unsafe during a capture.
 static DECLARED_UNSAFE: [AtomicBool; COUNT] = [const { AtomicBool::new(false) }; COUNT];
-static ANY_RULE: AtomicBool = AtomicBool::new(false);
-static RULES: Mutex<Vec<Rule>> = Mutex::new(Vec::new());
+pub(crate) static FAILURES: RequestedFailures<i32> = RequestedFailures::new();
 
 thread_local! {
     // They have no destructors, so that calls in exit handlers work.
     static THREAD_CALLS: [Cell<u64>; COUNT] = const { [const { Cell::new(0) }; COUNT] };
     static THREAD_EPOCH: Cell<u64> = const { Cell::new(0) };
-}
-
-/// A requested failure: after `pass` more calls of `symbol`, `times` calls return `code`.
-struct Rule {
-    symbol: Symbol,
-    pass: u64,
-    times: u64,
-    code: i32,
 }
 
 /// Shuts the driver down for good: from now on every call returns DEINITIALIZED (API reference,
@@ -65,7 +57,7 @@ pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> Answer) -> i32 {
     if Destructor::is_running() {
         return Code::NOT_PERMITTED.0;
     }
-    if let Some(code) = take_requested_failure(symbol) {
+    if let Some(code) = FAILURES.take(symbol.0) {
         return code;
     }
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -86,46 +78,6 @@ fn update_thread_counts() {
     if THREAD_EPOCH.replace(epoch) != epoch {
         THREAD_CALLS.with(|calls| calls.iter().for_each(|count| count.set(0)));
     }
-}
-
-fn take_requested_failure(symbol: Symbol) -> Option<i32> {
-    if !ANY_RULE.load(Ordering::Acquire) {
-        return None;
-    }
-    let mut failure = None;
-    let mut rules = rules();
-    for rule in rules.iter_mut().filter(|rule| rule.symbol == symbol) {
-        if rule.pass > 0 {
-            rule.pass -= 1;
-        } else if failure.is_none() {
-            rule.times -= 1;
-            failure = Some(rule.code);
-        }
-    }
-    rules.retain(|rule| rule.times > 0);
-    ANY_RULE.store(!rules.is_empty(), Ordering::Release);
-    failure
-}
-
-/// Makes the `nth` call of `symbol` from now (1-based) and the `times - 1` after it return `code`.
-pub(crate) fn add_failure(symbol: Symbol, nth: u64, times: u64, code: i32) {
-    if times > 0 {
-        let mut rules = rules();
-        rules.push(Rule {
-            symbol,
-            pass: nth.saturating_sub(1),
-            times,
-            code,
-        });
-        ANY_RULE.store(true, Ordering::Release);
-    }
-}
-
-/// Removes all requested failures.
-pub(crate) fn clear_failures() {
-    let mut rules = rules();
-    rules.clear();
-    ANY_RULE.store(false, Ordering::Release);
 }
 
 /// Calls of `symbol` since the library was loaded or the counts were reset.
@@ -150,8 +102,4 @@ pub(crate) fn reset_calls() {
 /// Sets how far a call of `symbol` advances the virtual clock, in ns, before its work.
 pub(crate) fn set_call_ns(symbol: Symbol, ns: u64) {
     CALL_NS[symbol.0].store(ns, Ordering::Relaxed);
-}
-
-fn rules() -> MutexGuard<'static, Vec<Rule>> {
-    RULES.lock().unwrap_or_else(PoisonError::into_inner)
 }

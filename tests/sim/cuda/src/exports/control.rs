@@ -60,11 +60,11 @@ control_functions! {
     }
 
     fn simcuda_fail(symbol: CText, nth: u64, times: u64, code: i32) -> bool {
-        find(symbol).map(|symbol| call_wrapper::add_failure(symbol, nth, times, code)).is_some()
+        find(symbol).map(|symbol| call_wrapper::FAILURES.add(symbol.0, nth, times, code)).is_some()
     }
 
     fn simcuda_clear_failures() {
-        call_wrapper::clear_failures();
+        call_wrapper::FAILURES.clear();
     }
 
     fn simcuda_set_kernel_ns(kernel: CText, ns: u64) -> bool {

@@ -34,11 +34,11 @@ control_functions! {
     }
 
     fn simcupti_fail(symbol: Text, nth: u64, times: u64, code: u32) -> bool {
-        find(symbol).map(|symbol| call_wrapper::request_failure(symbol, nth, times, code)).is_some()
+        find(symbol).map(|symbol| call_wrapper::FAILURES.add(symbol.0, nth, times, code)).is_some()
     }
 
     fn simcupti_clear_failures() {
-        call_wrapper::clear_failures();
+        call_wrapper::FAILURES.clear();
     }
 
     /// The layout, and the result of `cuptiGetVersion`; 0 for the layout's own number.
@@ -78,7 +78,7 @@ control_functions! {
 
     /// Resets everything except the version. The client's buffers are not returned.
     fn simcupti_reset() {
-        call_wrapper::clear_failures();
+        call_wrapper::FAILURES.clear();
         call_wrapper::reset_calls();
         {
             let mut state = state::lock();
