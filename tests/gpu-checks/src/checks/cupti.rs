@@ -13,11 +13,11 @@ mod occupancy;
 mod overhead;
 mod test_program;
 
-use std::process::Command;
 use std::time::Duration;
 
 use gpuprof::Profile;
 use gpuprof::profile::{CopyStats, Function, KernelStats};
+use serde::de::DeserializeOwned;
 
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
@@ -76,15 +76,11 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
 /// Time limit per process.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The profile that a test program prints, with CUPTI on.
-fn run_profiled(name: &str, run_mode: &RunMode) -> Result<Profile, String> {
+/// What a test program prints on its last line, with CUPTI on.
+fn run_with_cupti<T: DeserializeOwned>(name: &str, run_mode: &RunMode) -> Result<T, String> {
     let mut command = runner::own_command(&["program", name], run_mode)?;
     command.env("GPUPROF_CUPTI", "on");
     command.env("GPUPROF_REPORT", "none");
-    run_for_profile(command)
-}
-
-fn run_for_profile(command: Command) -> Result<Profile, String> {
     let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
     if let Some(trouble) = ended.failure() {
         return Err(format!("{trouble}\n{}", ended.tail()));
@@ -127,7 +123,7 @@ fn graphs(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 }
 
 fn counted(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let profile = run_profiled(test_program::NAME, run_mode)?;
+    let profile: Profile = run_with_cupti(test_program::NAME, run_mode)?;
     if let Some(why) = refusal(&profile) {
         return Ok(vec![Row::unavailable("kernels inside functions", why)]);
     }

@@ -277,16 +277,7 @@ pub(super) fn run_program(run_mode: &RunMode) -> Result<ExitCode, String> {
 }
 
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let mut command = crate::runner::own_command(&["program", NAME], run_mode)?;
-    command.env("GPUPROF_CUPTI", "on");
-    command.env("GPUPROF_REPORT", "none");
-    let ended = crate::process::run(command, super::LIMIT).map_err(|error| error.to_string())?;
-    if let Some(trouble) = ended.failure() {
-        return Err(format!("{trouble}\n{}", ended.tail()));
-    }
-    let printed = ended.stdout.lines().last().unwrap_or_default();
-    let outcomes: Vec<Outcome> =
-        serde_json::from_str(printed).map_err(|error| error.to_string())?;
+    let outcomes: Vec<Outcome> = super::run_with_cupti(NAME, run_mode)?;
     let early = ("a graph captured before CUPTI was on", &EARLY[..], 2 * N);
     let scenarios = SCENARIOS.iter();
     let scenarios =
