@@ -121,6 +121,14 @@ fn rounds_with(variable: &str, value: &str) -> (Ended, Profile) {
     (ended, profile)
 }
 
+#[track_caller]
+fn assert_no_device_and_no_error(profile: &Profile) {
+    assert_eq!(
+        (profile.devices.len(), profile.diagnostics.errors.len()),
+        (0, 0)
+    );
+}
+
 fn all_timed(profile: &Profile) -> bool {
     ["outer", "add"].map(|name| timed(function(profile, name))) == CALLS
 }
@@ -129,10 +137,7 @@ fn no_driver_is_loaded_or_asked() {
     let (ended, profile) = same(|| Program::new("no driver"));
     assert_eq!(String::from_utf8_lossy(&ended.stdout), "42\ndrivers: []\n");
     assert_eq!(function(&profile, "on_the_cpu").calls, 1);
-    assert_eq!(
-        (profile.devices.len(), profile.diagnostics.errors.len()),
-        (0, 0)
-    );
+    assert_no_device_and_no_error(&profile);
 }
 
 fn what_cudarc_does_without_a_driver_stays_as_it_is() {
@@ -141,10 +146,7 @@ fn what_cudarc_does_without_a_driver_stays_as_it_is() {
         ["connect", "on_the_cpu"].map(|name| function(&profile, name).calls),
         [1, 1]
     );
-    assert_eq!(
-        (profile.devices.len(), profile.diagnostics.errors.len()),
-        (0, 0)
-    );
+    assert_no_device_and_no_error(&profile);
 }
 
 fn a_driver_without_a_device_tells_the_program_alone() {
@@ -158,10 +160,7 @@ fn a_driver_without_a_device_tells_the_program_alone() {
         ["connect", "on_the_cpu"].map(|name| function(&profile, name).calls),
         [1, 1]
     );
-    assert_eq!(
-        (profile.devices.len(), profile.diagnostics.errors.len()),
-        (0, 0)
-    );
+    assert_no_device_and_no_error(&profile);
 }
 
 fn a_driver_that_comes_late_is_found() {
