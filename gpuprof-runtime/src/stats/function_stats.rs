@@ -54,13 +54,12 @@ pub(super) fn function(
     let devices: FxHashSet<u32> = gpu_totals().map(|(device, _)| *device).collect();
     let mut devices: Vec<u32> = devices.into_iter().collect();
     devices.sort_unstable();
-    let by_device = devices.iter();
-    let mut by_device: Vec<_> = by_device
+    // One device's part is the whole.
+    let is_split = gpu.as_ref().is_some_and(|gpu| gpu.device.is_none());
+    let ordinals = devices.iter().filter(|_| is_split);
+    let by_device: Vec<_> = ordinals
         .filter_map(|&ordinal| gpu_stats(inputs, id, nodes, Some(ordinal)))
         .collect();
-    if by_device.len() < 2 {
-        by_device.clear();
-    }
     let failed: u64 = gpu_totals().map(|(_, gpu)| gpu.failed).sum();
     let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
     let untimed = untimed_reasons(&all, timed, failed);
