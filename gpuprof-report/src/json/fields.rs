@@ -137,7 +137,8 @@ objects! {
     }
 
     Diagnostics {
-        event_overhead_ns, overhead_ns_per_call, overhead_ns, setup_ns, stalled_ns, calls,
+        event_overhead_ns, overhead_ns_per_call, overhead_ns, setup_ns, stalled_ns,
+        no_cuda: unless_default, calls,
         calls_with_stream, timed_calls, captured_calls, untimed, sampling, dropped,
         histogram_dropped, misnested, invalid_amounts, errors, notes,
     }

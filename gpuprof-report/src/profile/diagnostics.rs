@@ -25,6 +25,10 @@ pub struct Diagnostics {
     /// queue was full, and the program's next launch would have waited as long. Not part of
     /// `overhead_ns`.
     pub stalled_ns: u64,
+    /// True if the program had not initialized CUDA when the profile was taken, so that no function
+    /// can have a stream. JSON omits it if it is false.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_false"))]
+    pub no_cuda: bool,
     /// Calls.
     pub calls: u64,
     /// Calls of functions that had a stream in at least one call.
@@ -106,6 +110,12 @@ pub struct UntimedReasons {
     /// GPU time belongs to neither window.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub crossed_reset: u64,
+}
+
+#[cfg(feature = "serde")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 #[cfg(feature = "serde")]

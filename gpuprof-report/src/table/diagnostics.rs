@@ -27,7 +27,7 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(asynchronous(profile));
     lines.extend(captured(profile));
     lines.extend(open_calls(profile));
-    lines.extend(never_called(profile));
+    lines.extend(never_called(profile, options.width));
     lines.extend(lost(profile));
     lines.extend(errors(profile));
     for note in &profile.diagnostics.notes {
@@ -63,7 +63,9 @@ fn summary(profile: &Profile) -> Words {
     let marked = marked_cpu(profile);
     let wanted = diagnostics.calls.saturating_sub(marked);
     let calls = number::count(wanted).text();
-    if wanted == 0 {
+    if diagnostics.no_cuda {
+        words.add(PLAIN, "CUDA was not used: CPU times only");
+    } else if wanted == 0 {
         words.add(PLAIN, "every function is marked cpu");
     } else if diagnostics.timed_calls == wanted {
         words.add(PLAIN, &format!("GPU-timed all {calls} calls"));
@@ -80,7 +82,7 @@ fn summary(profile: &Profile) -> Words {
             words.then(";").add(PLAIN, &reasons.join(", "));
         }
     }
-    if marked > 0 && wanted > 0 {
+    if marked > 0 && wanted > 0 && !diagnostics.no_cuda {
         words.then(",").add(
             PLAIN,
             &format!("{} more are marked cpu", number::count(marked).text()),
@@ -175,21 +177,30 @@ fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
         .collect()
 }
 
+/// What to do about functions without a stream. Several of them mostly lack the same one.
 fn without_stream(profile: &Profile) -> Option<Words> {
     let mut words = Words::default();
     words.add(BOLD, "no stream:");
     let names = names(profile, |function| {
         function.calls > 0 && !function.has_stream && !function.cpu_only
     });
-    (!names.is_empty()).then(|| {
-        words.add_list(names, NAMES).then(".");
-        words.add(
-            DIM,
-            "To time them on the GPU: #[gpu_profile(stream = …)]; if they launch \
-                        nothing: #[gpu_profile(cpu)].",
-        );
-        words
-    })
+    if names.is_empty() || profile.diagnostics.no_cuda {
+        return None;
+    }
+    let for_all = match names.len() {
+        1 => "To time it on the GPU:",
+        _ => {
+            "To time them on the GPU: gpuprof::with_stream(&stream, || …) around their calls, or \
+             gpuprof::set_default_stream(&stream) for the whole program. To time one of them:"
+        }
+    };
+    words.add_list(names, NAMES).then(".");
+    words.add(DIM, for_all);
+    words.add(
+        DIM,
+        "#[gpu_profile(stream = …)]; if it launches nothing: #[gpu_profile(cpu)].",
+    );
+    Some(words)
 }
 
 fn asynchronous(profile: &Profile) -> Option<Words> {
@@ -268,14 +279,27 @@ fn open_calls(profile: &Profile) -> Option<Words> {
     })
 }
 
-fn never_called(profile: &Profile) -> Option<Words> {
-    let mut words = Words::default();
-    words.add(BOLD, "never called:");
+/// At most one line: they may be many, and say nothing about the run.
+fn never_called(profile: &Profile, width: Option<usize>) -> Option<Words> {
     let names = names(profile, |function| !function.has_run());
-    (!names.is_empty()).then(|| {
-        words.add_list(names, NAMES);
-        words
-    })
+    let line = |words: &dyn Fn(&mut Words)| {
+        let mut line = Words::default();
+        words(line.add(BOLD, "never called:"));
+        line
+    };
+    let listed = (1..=names.len().min(NAMES)).rev().map(|most| {
+        line(&|words| {
+            words.add_list(names.iter().cloned(), most);
+        })
+    });
+    let fitting = |line: &Words| width.is_none_or(|width| line.width() <= width);
+    let counted = || {
+        let count = number::count(names.len() as u64).text();
+        line(&|words| {
+            words.add(PLAIN, &format!("{count} functions"));
+        })
+    };
+    (!names.is_empty()).then(|| listed.into_iter().find(fitting).unwrap_or_else(counted))
 }
 
 fn names(profile: &Profile, wanted: impl Fn(&Function) -> bool) -> Vec<Cow<'_, str>> {

@@ -136,6 +136,12 @@ impl Words {
         self
     }
 
+    /// Terminal columns that they take in one line.
+    pub(super) fn width(&self) -> usize {
+        let words = self.words.iter().map(|(_, word)| width(word));
+        words.sum::<usize>() + self.words.len().saturating_sub(1)
+    }
+
     /// Writes the paragraph in lines of at most `max` columns, all but the first indented by
     /// `hang`.
     pub(super) fn write(&self, out: &mut String, color: bool, max: Option<usize>, hang: usize) {

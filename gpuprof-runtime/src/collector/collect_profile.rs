@@ -11,7 +11,7 @@ use super::window::Window;
 use super::window_totals::{LateTotals, WindowTotals};
 use crate::clock;
 use crate::cupti;
-use crate::gpu::Driver;
+use crate::gpu::{self, Driver};
 use crate::nvml;
 use crate::settings::{Mode, Sampling, Settings};
 use crate::site::Entry;
@@ -175,6 +175,7 @@ impl Collector {
     }
 
     fn add_gpu_diagnostics(&self, profile: &mut Profile, limit: Duration) {
+        profile.diagnostics.no_cuda = !gpu::is_initialized();
         let Some(driver) = Driver::met() else {
             return;
         };

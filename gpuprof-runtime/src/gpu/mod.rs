@@ -15,6 +15,7 @@ mod sampling;
 mod stream;
 mod timer;
 
+pub(crate) use driver::initialized::is_initialized;
 pub(crate) use driver::table::Driver;
 pub use driver::table::replace as replace_functions;
 pub(crate) use frame::Open;

@@ -5,6 +5,7 @@ mod findings;
 mod hostile_text;
 mod report_files;
 mod settings;
+mod streamless_runs;
 mod throttling;
 
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
         findings::MODULE,
         hostile_text::MODULE,
         settings::MODULE,
+        streamless_runs::MODULE,
         throttling::MODULE,
     ])
 }

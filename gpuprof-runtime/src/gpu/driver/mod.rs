@@ -3,4 +3,5 @@
 pub(in crate::gpu) mod api;
 pub(in crate::gpu) mod device;
 pub(in crate::gpu) mod handles;
+pub(in crate::gpu) mod initialized;
 pub(in crate::gpu) mod table;

@@ -187,7 +187,7 @@ fn needed(missing: &[&'static str]) -> Option<&'static str> {
 
 /// # Safety
 /// `F` must be a function pointer type that fits the symbol.
-unsafe fn find<F: Copy>(library: &Library, names: &[&str]) -> Option<F> {
+pub(super) unsafe fn find<F: Copy>(library: &Library, names: &[&str]) -> Option<F> {
     names.iter().find_map(|name| {
         let replaced = REPLACED.get().map_or(std::ptr::null(), |by| by(name));
         if !replaced.is_null() {
@@ -203,7 +203,7 @@ unsafe fn find<F: Copy>(library: &Library, names: &[&str]) -> Option<F> {
 
 /// The driver library the process has already loaded, by the names cudarc looks for; else what is
 /// linked in.
-fn loaded_library() -> Library {
+pub(super) fn loaded_library() -> Library {
     const NOLOAD: c_int = libc::RTLD_NOLOAD;
     for name in ["libcuda.so", "libcuda.so.1"] {
         // SAFETY: with RTLD_NOLOAD nothing is loaded and no initializer runs.
