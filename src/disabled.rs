@@ -4,13 +4,14 @@
 use gpuprof_report::profile::Profile;
 use gpuprof_report::schedule::Schedule;
 use gpuprof_report::settings::{Mode, Output, Sampling, SessionError, Sort};
+use std::cell::{Ref, RefMut};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 /// Stands for a CUDA stream. Without the feature `enable` it is made from a reference to anything.
@@ -22,8 +23,8 @@ impl StreamRef<'_> {
     ///
     /// # Safety
     /// As with the feature `enable`: both handles must be valid. The stream must stay valid until
-    /// every span that was given it has ended, the context until the times of these spans have been
-    /// read.
+    /// every span that was given it has ended, and until it is no longer the default stream; the
+    /// context until the times of these spans have been read.
     #[must_use]
     pub unsafe fn from_raw(_stream: *mut c_void, _context: *mut c_void) -> Self {
         Self(PhantomData)
@@ -80,12 +81,20 @@ macro_rules! pointers {
         }
     )+};
 }
-pointers!(&T, &mut T, Arc<T>, Rc<T>, Box<T>);
+pointers!(&T, &mut T, Arc<T>, Rc<T>, Box<T>, Ref<'_, T>, RefMut<'_, T>);
+pointers!(
+    MutexGuard<'_, T>,
+    RwLockReadGuard<'_, T>,
+    RwLockWriteGuard<'_, T>
+);
 
 /// Calls `f`.
 pub fn with_stream<S, R>(_stream: S, f: impl FnOnce() -> R) -> R {
     f()
 }
+
+/// Does nothing.
+pub fn set_default_stream<S>(_stream: S) {}
 
 /// An empty profile.
 #[must_use]

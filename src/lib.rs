@@ -42,7 +42,7 @@
 //!
 //! - [`gpu_profile`]: the attribute, its arguments, and how it finds the stream.
 //! - [`scope!`]: the same for a part of a function. [`with_stream`]: a stream for functions whose
-//!   arguments carry none.
+//!   arguments carry none; [`set_default_stream`]: the same for the whole program.
 //! - [`HasStream`]: makes the attribute find the stream in your own types.
 //! - [`snapshot`], [`collect`], [`reset`], [`Session`]: the numbers inside the program, as
 //!   [`Profile`].
@@ -139,8 +139,8 @@ pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::schedule::Schedule;
 pub use gpuprof_report::settings::{Mode, Output, Sampling, SessionError, Sort};
 pub use implementation::{
-    HasStream, Session, SessionBuilder, StreamRef, collect, on_profile_ready, reset, snapshot,
-    step, with_stream,
+    HasStream, Session, SessionBuilder, StreamRef, collect, on_profile_ready, reset,
+    set_default_stream, snapshot, step, with_stream,
 };
 
 /// Profiles a function, or every function of an inline `mod` or an `impl` block.
@@ -185,7 +185,8 @@ pub use implementation::{
 ///    `CudaViewMut`; your own types with [`HasStream`], and generic parameters bound by it;
 ///    references, smart pointers and `Option`s of all these. If other parameters carry different
 ///    streams, a line below the table names the function, as it may use one of those.
-/// 4. The stream of the enclosing span, or of [`with_stream`].
+/// 4. The stream of the enclosing span, or of [`with_stream`]; if the call is inside neither, that
+///    of [`set_default_stream`].
 /// 5. None. The function has CPU time only, and the report says how to give it a stream.
 ///
 /// The names that a pattern binds count as parameters: `(a, b): (u32, &CudaSlice<f32>)`. A value

@@ -41,5 +41,6 @@ mod sync;
 
 pub use gpu::{HasStream, StreamRef};
 pub use session::{
-    Session, SessionBuilder, collect, on_profile_ready, reset, snapshot, step, with_stream,
+    Session, SessionBuilder, collect, on_profile_ready, reset, set_default_stream, snapshot, step,
+    with_stream,
 };

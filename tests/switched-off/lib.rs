@@ -101,6 +101,8 @@ pub mod block {
 
 /// A default stream, from every accepted type.
 pub fn with_streams(model: &Model) -> u32 {
+    gpuprof::set_default_stream(model);
+    gpuprof::set_default_stream(None::<StreamRef<'_>>);
     gpuprof::with_stream(model, || model.forward(1))
 }
 

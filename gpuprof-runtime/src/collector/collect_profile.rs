@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 
 use super::Collector;
+use super::default_stream;
 use super::schedule_position::SchedulePosition;
 use super::window::Window;
 use super::window_totals::{LateTotals, WindowTotals};
@@ -176,6 +177,7 @@ impl Collector {
 
     fn add_gpu_diagnostics(&self, profile: &mut Profile, limit: Duration) {
         profile.diagnostics.no_cuda = !gpu::is_initialized();
+        profile.diagnostics.notes.extend(default_stream::note());
         let Some(driver) = Driver::met() else {
             return;
         };

@@ -5,6 +5,7 @@
 
 pub(crate) mod collect_profile;
 mod cycles;
+mod default_stream;
 mod first_stream;
 mod schedule_position;
 mod threads;
@@ -17,6 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
+pub(crate) use self::default_stream::{default_stream, has_default_stream, set_default_stream};
 pub(crate) use self::first_stream::{note_stream, set_on_first_stream};
 use self::schedule_position::SchedulePosition;
 use self::threads::Threads;

@@ -2,7 +2,7 @@
 //! window.
 
 use super::api::start_from_environment;
-use crate::collector::collector;
+use crate::collector::{self, collector};
 use crate::gpu::HasStream;
 use crate::os::fork;
 use crate::site::Site;
@@ -48,4 +48,29 @@ pub fn with_stream<S: HasStream, R>(stream: S, f: impl FnOnce() -> R) -> R {
     }
     let _default = stream.stream_ref().map(DefaultStream::set);
     f()
+}
+
+/// Makes `stream` the default of all threads: of spans whose own arguments carry no stream, and
+/// around which neither a span with a stream nor [`with_stream`] is open.
+///
+/// It is for programs whose types cannot name their stream, such as those of a framework:
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use cudarc::driver::CudaStream;
+/// # use gpuprof_runtime as gpuprof;
+/// # fn example(stream: &Arc<CudaStream>) {
+/// gpuprof::set_default_stream(stream);
+/// # }
+/// ```
+///
+/// The stream, and with it its context, is held until the next call of this function. A `stream`
+/// that has none at present ([`HasStream::stream_ref`] returns `None`), such as
+/// `None::<Arc<CudaStream>>`, leaves no default; a span that has begun still holds its stream. A
+/// `&CudaStream` cannot be held: it leaves no default either, and the report says so.
+pub fn set_default_stream<S: HasStream>(stream: S) {
+    start_from_environment();
+    if !fork::is_child() {
+        collector::set_default_stream(stream.stream_ref().as_ref());
+    }
 }

@@ -14,7 +14,7 @@ mod table_options;
 mod waits;
 mod write_outputs;
 
-pub use activation::with_stream;
+pub use activation::{set_default_stream, with_stream};
 pub use api::{collect, reset, snapshot, step};
 pub use measuring_session::{Session, SessionBuilder};
 pub use profile_callback::on_profile_ready;

@@ -16,7 +16,7 @@ use self::recording::{
 };
 use self::thread_state::{NodeError, ParentPosition, ThreadState, with_thread};
 use crate::clock;
-use crate::collector::collector;
+use crate::collector::{self, collector};
 use crate::gpu::Streams;
 use crate::gpu::frame_stack::FrameToken;
 use crate::nvtx::{OpenRange, Payload};
@@ -96,7 +96,7 @@ impl Span {
             with_thread(|thread| {
                 let has_stream = match &streams {
                     Streams::Untimed => false,
-                    Streams::Inherit => thread.has_gpu(),
+                    Streams::Inherit => thread.has_gpu() || collector::has_default_stream(),
                     Streams::One(_) | Streams::Many(_) => true,
                 };
                 if has_stream || flags.contains(SiteFlags::CORRELATE) {
@@ -140,7 +140,6 @@ impl ActiveSpan {
         let pushed = measure_overhead(thread, before, |gpu| {
             let open = match &streams {
                 Streams::Untimed => None,
-                Streams::Inherit if !gpu.has_open() => None,
                 streams => {
                     let timing = &collector().gpu;
                     let streams = timing.hold(gpu, streams, false);

@@ -8,7 +8,7 @@ use crate::clock;
 use crate::collector::{self, collector};
 use crate::cupti::call_stack::EndedCall;
 use crate::gpu::frame_stack::Frame;
-use crate::gpu::{GpuThread, Held, Open, Place, Timing};
+use crate::gpu::{GpuThread, Held, Open, Place, Streams, Timing};
 use crate::site::Site;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
 use crate::stats::path_counters::PathCounters;
@@ -76,6 +76,14 @@ pub(super) fn begin_gpu_timing(
         site: site.id()?,
         path,
         sample: site.meta.sample,
+    };
+    let streams = match streams {
+        // Neither a span nor a `with_stream` is around the call.
+        Held::Inherit if !gpu.has_open() => {
+            let default = Streams::One(collector::default_stream()?);
+            timing.hold(gpu, &default, false)
+        }
+        streams => streams,
     };
     let open = timing.begin(gpu, streams, place, is_async);
     // Only once a stream exists: before that CUDA may not be initialized, and the driver would

@@ -4,6 +4,7 @@
 // A lint for `strict_caller` that can only be set for a whole crate.
 #![deny(non_ascii_idents)]
 
+mod framework_types;
 mod has_stream_types;
 mod registered_functions;
 mod stream_arguments;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     support::suite::run(&[
+        framework_types::MODULE,
         has_stream_types::MODULE,
         registered_functions::MODULE,
         stream_arguments::MODULE,

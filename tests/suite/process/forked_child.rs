@@ -123,6 +123,7 @@ fn cuda_calls(gpu: &Gpu) -> u64 {
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 fn fork_inside_spans(gpu: &Gpu) {
+    gpuprof::set_default_stream(&gpu.stream);
     let mut polled: [Task; 2] = [(); 2].map(|()| Box::pin(later(gpu.stream.clone())) as Task);
     for future in &mut polled {
         assert!(poll(future.as_mut()).is_pending());
@@ -143,6 +144,7 @@ fn fork_inside_spans(gpu: &Gpu) {
         assert!(poll(unpolled.as_mut()).is_pending());
         drop(unpolled);
         around(&gpu.stream, || inherits(|| on_the_cpu(first_in_the_child)));
+        inherits(|| gpuprof::set_default_stream(None::<&Arc<CudaStream>>));
         thread::scope(|scope| scope.spawn(first_in_the_child).join()).expect("no panic");
         if cuda_calls(gpu) != before {
             eprintln!("CUDA calls in the child");
@@ -160,6 +162,8 @@ fn fork_and_use_the_interface(gpu: &Gpu) {
         gpuprof::step();
         gpuprof::reset();
         gpuprof::with_stream(&gpu.stream, || inherits(|| ()));
+        gpuprof::set_default_stream(&gpu.stream);
+        inherits(|| ());
         gpuprof::on_profile_ready(|_| ());
         assert_eq!(gpuprof::snapshot().diagnostics.calls, 0);
         assert_eq!(gpuprof::collect().functions.len(), 0);

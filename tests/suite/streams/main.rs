@@ -1,5 +1,6 @@
 //! Promise: each call is timed on its own streams, devices and contexts, and on no others.
 
+mod default_stream;
 mod foreign_contexts;
 mod inherited_streams;
 mod own_streams;
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     support::suite::run(&[
+        default_stream::MODULE,
         foreign_contexts::MODULE,
         several_devices::MODULE,
         inherited_streams::MODULE,

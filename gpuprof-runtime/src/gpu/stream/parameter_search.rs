@@ -3,10 +3,11 @@
 //! A parameter that is a stream comes before those that carry one: a slice carries the stream that
 //! it was allocated on, and the function may launch on another.
 
+use std::cell::{Ref, RefMut};
 use std::ops::Deref;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 use cudarc::driver::CudaStream;
 
@@ -20,11 +21,15 @@ pub trait IsStream {}
 impl IsStream for CudaStream {}
 impl IsStream for StreamRef<'_> {}
 impl<T: IsStream> IsStream for Option<T> {}
-impl<T: IsStream + ?Sized> IsStream for &T {}
-impl<T: IsStream + ?Sized> IsStream for &mut T {}
-impl<T: IsStream + ?Sized> IsStream for Arc<T> {}
-impl<T: IsStream + ?Sized> IsStream for Rc<T> {}
-impl<T: IsStream + ?Sized> IsStream for Box<T> {}
+macro_rules! pointers {
+    ($($pointer:ty),+) => {$(impl<T: IsStream + ?Sized> IsStream for $pointer {})+};
+}
+pointers!(&T, &mut T, Arc<T>, Rc<T>, Box<T>, Ref<'_, T>, RefMut<'_, T>);
+pointers!(
+    MutexGuard<'_, T>,
+    RwLockReadGuard<'_, T>,
+    RwLockWriteGuard<'_, T>
+);
 impl<P: Deref<Target: IsStream>> IsStream for Pin<P> {}
 
 /// A parameter whose type may be a stream, may carry one, or neither.

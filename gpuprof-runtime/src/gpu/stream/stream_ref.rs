@@ -2,13 +2,14 @@
 //!
 //! The only public interface that names cudarc's types.
 
+use std::cell::{Ref, RefMut};
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DeviceSlice};
 
@@ -50,8 +51,9 @@ impl StreamRef<'_> {
     ///
     /// # Safety
     /// Both handles must be valid. The stream must stay valid until every span that was given it
-    /// has ended. The context must stay valid until the times of these spans have been read, as
-    /// [`collect`](crate::collect) does, because gpuprof reads its events later and on another
+    /// has ended; as the default of [`set_default_stream`](crate::set_default_stream), also until
+    /// it is replaced. The context must stay valid until the times of these spans have been read,
+    /// as [`collect`](crate::collect) does, because gpuprof reads its events later and on another
     /// thread. (A driver of CUDA 12 or later reports a context that was destroyed before that; the
     /// affected times are discarded and counted. It cannot report a context that is destroyed
     /// during the query.)
@@ -88,6 +90,14 @@ impl StreamRef<'_> {
                 owner: PhantomData,
             },
         })
+    }
+
+    /// The same stream, held for as long as it is needed. `None`: it is borrowed without its `Arc`.
+    pub(crate) fn held(&self) -> Option<StreamRef<'static>> {
+        match self.0 {
+            Source::Borrowed { .. } => None,
+            Source::Owned(_) | Source::Shared { .. } | Source::Raw { .. } => Some(self.detached()),
+        }
     }
 
     fn set_outlives_call(&mut self, outlives: bool) {
@@ -216,7 +226,7 @@ impl<'a> From<&'a CudaStream> for StreamRef<'a> {
 /// functions that take them:
 ///
 /// ```
-/// # use std::sync::Arc;
+/// # use std::sync::{Arc, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 /// # use cudarc::driver::CudaStream;
 /// # use gpuprof_runtime as gpuprof;
 /// use gpuprof::{HasStream, StreamRef};
@@ -235,7 +245,8 @@ impl<'a> From<&'a CudaStream> for StreamRef<'a> {
     message = "gpuprof finds no CUDA stream in `{Self}`",
     label = "not a stream, and `HasStream` is not implemented for it",
     note = "a stream is given by `&CudaStream`, `Arc<CudaStream>`, `CudaSlice`, `CudaView`, \
-            references to these, `Option`s of these, and types with `impl gpuprof::HasStream`"
+            references and guards of these, `Option`s of these, and types with \
+            `impl gpuprof::HasStream`"
 )]
 pub trait HasStream {
     /// The stream, or `None` if this value has none at present. The search for a stream then goes
@@ -298,30 +309,22 @@ impl<T: HasStream + ?Sized> HasStream for &T {
     }
 }
 
-// The call may replace what a `&mut` refers to, so this one adds nothing to what `T` says.
-impl<T: HasStream + ?Sized> HasStream for &mut T {
-    fn stream_ref(&self) -> Option<StreamRef<'_>> {
-        T::stream_ref(self)
-    }
+macro_rules! pointers {
+    ($($pointer:ty),+) => {$(
+        impl<T: HasStream + ?Sized> HasStream for $pointer {
+            fn stream_ref(&self) -> Option<StreamRef<'_>> {
+                T::stream_ref(self)
+            }
+        }
+    )+};
 }
-
-impl<T: HasStream + ?Sized> HasStream for Arc<T> {
-    fn stream_ref(&self) -> Option<StreamRef<'_>> {
-        T::stream_ref(self)
-    }
-}
-
-impl<T: HasStream + ?Sized> HasStream for Rc<T> {
-    fn stream_ref(&self) -> Option<StreamRef<'_>> {
-        T::stream_ref(self)
-    }
-}
-
-impl<T: HasStream + ?Sized> HasStream for Box<T> {
-    fn stream_ref(&self) -> Option<StreamRef<'_>> {
-        T::stream_ref(self)
-    }
-}
+// The call may replace what these refer to or own, so they add nothing to what `T` says.
+pointers!(&mut T, Arc<T>, Rc<T>, Box<T>, Ref<'_, T>, RefMut<'_, T>);
+pointers!(
+    MutexGuard<'_, T>,
+    RwLockReadGuard<'_, T>,
+    RwLockWriteGuard<'_, T>
+);
 
 impl<P: Deref<Target: HasStream>> HasStream for Pin<P> {
     fn stream_ref(&self) -> Option<StreamRef<'_>> {

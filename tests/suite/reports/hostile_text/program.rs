@@ -29,7 +29,11 @@ async fn awaited() {}
 
 pub(super) fn run(scenario: &str) -> ExitCode {
     match scenario {
-        "names" => {}
+        // A program with CUDA is told which functions have no stream.
+        "names" => {
+            let sim = simcuda::install().expect("the simulated driver is built");
+            drop(support::Gpu::new(sim, 0));
+        }
         // Set by the program itself, because Linux does not pass such long variables to a new
         // process.
         "megabyte" => set_megabytes(),
