@@ -38,6 +38,7 @@ functions! {
     configure = b"simcuda_configure": extern "C" fn(bool, u32, bool) -> bool,
     now = b"simcuda_now": extern "C" fn() -> u64,
     advance = b"simcuda_advance": extern "C" fn(u64),
+    next_start = b"simcuda_next_start": extern "C" fn(u64) -> u64,
     calls = b"simcuda_calls": extern "C" fn(*const c_char) -> u64,
     calls_here = b"simcuda_calls_here": extern "C" fn(*const c_char) -> u64,
     reset_calls = b"simcuda_reset_calls": extern "C" fn(),
@@ -101,6 +102,17 @@ impl Sim {
     /// Advances the virtual clock by `ns`; has no effect under the host's clock.
     pub fn advance(self, ns: u64) {
         (self.0.advance)(ns);
+    }
+
+    /// When an operation that is queued now on the stream of this handle starts, such as an event
+    /// record. 0x0, 0x1 and 0x2 are streams of the thread's current context.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    pub fn next_start(self, stream: u64) -> u64 {
+        let start = (self.0.next_start)(stream);
+        assert_ne!(start, u64::MAX, "no stream {stream:#x}");
+        start
     }
 
     /// The calls of the driver function `symbol` since the library was loaded or

@@ -12,10 +12,14 @@ impl State {
     /// Appends `ns` of work to the resolved `stream` and returns when it starts: after the present,
     /// the stream's tail, and the work that the order with the legacy stream puts before it.
     pub(crate) fn append_work(&mut self, stream: Handle, ns: u64) -> Answer<u64> {
-        let before = self.end_of_earlier_work(stream)?;
-        let start = before.max(clock::now());
+        let start = self.next_start(stream)?;
         self.streams.get_mut(stream)?.tail = start.saturating_add(ns);
         Ok(start)
+    }
+
+    /// When work that is appended to the resolved `stream` now starts.
+    pub(crate) fn next_start(&self, stream: Handle) -> Answer<u64> {
+        Ok(self.end_of_earlier_work(stream)?.max(clock::now()))
     }
 
     /// When the work that a wait for the resolved `stream` covers ends: for the legacy stream, that

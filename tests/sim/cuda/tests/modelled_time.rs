@@ -5,7 +5,7 @@ mod common;
 use common::{context_and_stream, elapsed, event, function, query, record, saxpy, virtual_clock};
 use cudarc::driver::sys::CUevent_flags::{CU_EVENT_DEFAULT, CU_EVENT_DISABLE_TIMING};
 use cudarc::driver::sys::{self, CUresult};
-use cudarc::driver::{LaunchConfig, PushKernelArg, result};
+use cudarc::driver::{CudaStream, LaunchConfig, PushKernelArg, result};
 
 /// cuEventElapsedTime returns the time between two records, here around a launch of 12.5 µs.
 #[test]
@@ -72,8 +72,13 @@ fn two_streams_overlap() {
     saxpy(&first, &kernel, 1.0, &x, &mut y).unwrap();
     sim.set_kernel_ns("saxpy", 50_000);
     saxpy(&second, &kernel, 1.0, &x, &mut y).unwrap();
+    let next_start = |stream: &CudaStream| sim.next_start(stream.cu_stream() as u64);
+    assert_eq!(next_start(&first), before + 30_000);
     first.synchronize().unwrap();
     assert_eq!(sim.now(), before + 30_000);
+    assert_eq!(next_start(&second), before + 50_000);
+    sim.advance(5);
+    assert_eq!(next_start(&first), before + 30_005);
     context.synchronize().unwrap();
     assert_eq!(sim.now(), before + 50_000);
 }

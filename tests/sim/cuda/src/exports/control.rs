@@ -1,13 +1,13 @@
-//! The control functions that [`crate::Sim`] finds in the loaded library. If a symbol is unknown,
-//! they return [`UNKNOWN`] or false.
+//! The control functions that [`crate::Sim`] finds in the loaded library. If a symbol or stream is
+//! unknown, they return [`UNKNOWN`] or false.
 
 use simbase::activity::Observer;
 
-use crate::abi::CText;
+use crate::abi::{CText, Handle};
 use crate::function_names::Symbol;
 use crate::{call_wrapper, clock, load, observer, state};
 
-/// The number of calls of an unknown function.
+/// The number of calls of an unknown function, and the time on an unknown stream.
 const UNKNOWN: u64 = u64::MAX;
 
 macro_rules! control_functions {
@@ -45,6 +45,13 @@ control_functions! {
 
     fn simcuda_advance(ns: u64) {
         clock::advance(ns);
+    }
+
+    /// [`UNKNOWN`] also without a current context.
+    fn simcuda_next_start(stream: Handle) -> u64 {
+        let mut state = state::lock();
+        let start = state.resolve_stream(stream).and_then(|stream| state.next_start(stream));
+        start.unwrap_or(UNKNOWN)
     }
 
     fn simcuda_calls(symbol: CText) -> u64 {
