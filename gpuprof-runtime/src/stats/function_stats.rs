@@ -67,8 +67,9 @@ pub(super) fn function(
     // is idle, and a call that was to be timed and was not has busy time and no span.
     let has_idle = devices.len() == 1 && failed == 0 && untimed.unfinished == 0;
     let self_ns = all.cpu.total.saturating_sub(all.cpu.nested);
-    // Larger only for calls that ended out of order.
-    let self_ns = self_ns.min(outermost_cpu);
+    // Less than their own time if the call that they are nested in has not ended, or does not hold
+    // all polls of one that is a future.
+    let outermost_cpu = outermost_cpu.max(self_ns);
     let mut function = uncalled(site);
     function.calls = all.cpu.calls;
     function.open_calls = all.open.count();

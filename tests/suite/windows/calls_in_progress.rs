@@ -17,6 +17,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         a_call_in_progress_has_its_time_so_far,
         of_recursive_calls_the_outermost_counts_in_the_time,
+        what_ended_inside_a_call_of_the_same_function_has_its_time,
         calls_in_progress_on_several_threads_add_up,
         futures_between_two_polls_are_in_progress,
         a_future_that_ends_on_another_thread_is_in_progress_no_more,
@@ -97,6 +98,18 @@ fn of_recursive_calls_the_outermost_counts_in_the_time() {
         assert_eq!((inner.open_calls, inner.open_ns), (1, 200));
     });
     assert_eq!(open(&w.finish(session), "recurse"), (0, 0));
+}
+
+fn what_ended_inside_a_call_of_the_same_function_has_its_time() {
+    let w = world();
+    let session = w.session();
+    recurse(&w, 1, &|| {
+        recurse(&w, 2, &|| ());
+        // Three calls have ended, of 300, 200 and 100 ns, and two have not.
+        let profile = snapshot();
+        assert_eq!(cpu_times(&profile, "recurse"), (3, 300, 300));
+    });
+    assert_eq!(cpu_times(&w.finish(session), "recurse"), (5, 500, 500));
 }
 
 fn calls_in_progress_on_several_threads_add_up() {
