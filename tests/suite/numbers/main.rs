@@ -2,6 +2,7 @@
 
 mod event_pairs;
 mod nesting;
+mod random_programs;
 mod recursion;
 mod statistics;
 mod unwinding;
@@ -12,6 +13,7 @@ fn main() -> ExitCode {
     support::suite::run(&[
         event_pairs::MODULE,
         nesting::MODULE,
+        random_programs::MODULE,
         recursion::MODULE,
         statistics::MODULE,
         unwinding::MODULE,

@@ -1,0 +1,120 @@
+//! How the time of each stream divides among the calls that were timed on it, computed from the
+//! times that a program wrote down.
+
+use std::collections::BTreeMap;
+
+use super::span_log::{SpanLog, StreamId};
+
+/// A timed call on one stream, ns.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    span: usize,
+    start: u64,
+    end: u64,
+}
+
+/// The part of a stream between two neighbouring events.
+struct Segment {
+    ns: u64,
+    /// The open calls that no other open call is nested in.
+    innermost: Vec<usize>,
+}
+
+/// The GPU times of a program's calls.
+pub(super) struct Division {
+    segments: Vec<Segment>,
+    /// From the first start to the last end of each timed call, by its number, ns.
+    elapsed: BTreeMap<usize, u64>,
+}
+
+impl Division {
+    /// Divides each segment among the innermost open calls.
+    pub(super) fn new(log: &SpanLog) -> Self {
+        let mut streams: BTreeMap<StreamId, Vec<Interval>> = BTreeMap::new();
+        let mut elapsed = BTreeMap::new();
+        for (number, span) in log.spans.iter().enumerate() {
+            if !log.may_be_timed(span) {
+                continue;
+            }
+            for on in &span.streams {
+                let (start, end) = (on.start, on.end.unwrap_or(on.start));
+                let intervals = streams.entry(on.stream).or_default();
+                intervals.push(Interval {
+                    span: number,
+                    start,
+                    end,
+                });
+            }
+            let start = span.streams.iter().map(|on| on.start).min();
+            let end = span.streams.iter().filter_map(|on| on.end).max();
+            elapsed.insert(number, end.unwrap_or(0).saturating_sub(start.unwrap_or(0)));
+        }
+        let segments = streams
+            .values()
+            .flat_map(|intervals| segments(log, intervals))
+            .collect();
+        Self { segments, elapsed }
+    }
+
+    /// The time that streams were covered by at least one call, summed over streams, ns.
+    pub(super) fn covered_ns(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.ns).sum()
+    }
+
+    /// Whether calls of which none is nested in the other overlap on a stream.
+    pub(super) fn has_overlap(&self) -> bool {
+        self.segments
+            .iter()
+            .any(|segment| segment.innermost.len() > 1)
+    }
+
+    /// The exclusive time of each timed call, ns.
+    pub(super) fn exclusive(&self) -> BTreeMap<usize, f64> {
+        let mut times: BTreeMap<usize, f64> =
+            self.elapsed.keys().map(|span| (*span, 0.0)).collect();
+        for Segment { ns, innermost } in &self.segments {
+            for span in innermost {
+                *times.entry(*span).or_default() += *ns as f64 / innermost.len() as f64;
+            }
+        }
+        times
+    }
+
+    /// From the first start to the last end of each timed call, by its number, ns.
+    pub(super) fn elapsed(&self) -> &BTreeMap<usize, u64> {
+        &self.elapsed
+    }
+}
+
+fn segments(log: &SpanLog, intervals: &[Interval]) -> Vec<Segment> {
+    let mut events: Vec<u64> = intervals
+        .iter()
+        .flat_map(|one| [one.start, one.end])
+        .collect();
+    events.sort_unstable();
+    events.dedup();
+    let between = events.windows(2).map(|pair| (pair[0], pair[1]));
+    let segments = between.map(|(from, to)| {
+        let is_open = |one: &&Interval| one.start <= from && one.end >= to;
+        let open: Vec<usize> = intervals
+            .iter()
+            .filter(is_open)
+            .map(|one| one.span)
+            .collect();
+        let has_nested = |span| {
+            open.iter()
+                .any(|other| log.ancestors(*other).any(|one| one == span))
+        };
+        Segment {
+            ns: to - from,
+            innermost: open
+                .iter()
+                .copied()
+                .filter(|span| !has_nested(*span))
+                .collect(),
+        }
+    });
+    segments
+        .filter(|segment| !segment.innermost.is_empty())
+        .collect()
+}
