@@ -157,6 +157,7 @@ pub use implementation::{
 /// | `stream = EXPR` | the stream of the function's work; `[a, b]` for several |
 /// | `cpu` | no GPU timing |
 /// | `bytes = EXPR`, `flops = EXPR`, `items = EXPR` | the work of one call, for GB/s and so on |
+/// | `label = EXPR` | an integer or a string that tells calls apart; see below |
 /// | `payload = EXPR` | NVTX payload, an integer or a float |
 /// | `color = 0x76B900`, `category = "forward"` | NVTX colour (red, green, blue) and category |
 /// | `sample = N` | times 1 call in N on the GPU, chosen at random; counts stay exact |
@@ -175,6 +176,38 @@ pub use implementation::{
 /// Expressions see the function's parameters. They are evaluated at entry, and only if their value
 /// is used: not if gpuprof is off or the function is filtered out. They cannot use `?`, `return` or
 /// `.await`, because they must neither end nor delay the call.
+///
+/// # Labels
+///
+/// `label` divides the calls of a function by a value that is known at run time, such as the layers
+/// of a model. In the table each label has a row below that of the function, which sums all of
+/// them; in the call tree and in Nsight Systems the calls are named `Block::forward[3]`.
+///
+/// ```
+/// # use gpuprof::gpu_profile;
+/// struct Block {
+///     index: usize,
+/// }
+///
+/// impl Block {
+///     #[gpu_profile(label = self.index)]
+///     fn forward(&self) {}
+/// }
+///
+/// fn serve(prompts: &[&str], blocks: &[Block]) {
+///     for prompt in prompts {
+///         gpuprof::scope!("step", label = if prompt.len() > 1 { "prefill" } else { "decode" });
+///         blocks.iter().for_each(Block::forward);
+///     }
+/// }
+/// # serve(&["a prompt"], &[Block { index: 0 }]);
+/// ```
+///
+/// A label is an integer of at most 64 bits or a string, of which the first 256 bytes count. It is
+/// borrowed: only the first call with a label copies it, and later ones allocate nothing. A
+/// function has at most 256 labels; the calls with further ones are summed as `other labels`, and
+/// a line below the table counts them. Percentiles, kernels and the share of the peak are of the
+/// whole function.
 ///
 /// # Which stream
 ///

@@ -6,6 +6,10 @@
 /// `scope!("name", stream)` if the work has its own stream. Without one it takes the stream of the
 /// enclosing span, or of [`with_stream`](crate::with_stream).
 ///
+/// `scope!("name", label = i)` and `scope!("name", stream, label = i)` tell the rounds of a loop
+/// apart: each label has a row below that of the name, as with
+/// [`gpu_profile`](macro@crate::gpu_profile#labels).
+///
 /// The name is a constant `&'static str`. The stream is anything that implements
 /// [`HasStream`](crate::HasStream); the expression is evaluated only while gpuprof measures this
 /// name. Scopes nest, and one block may have several.
@@ -28,18 +32,18 @@
 #[macro_export]
 macro_rules! scope {
     // For `let x = scope!(…)` the compiler says that it ignores the second line, and shows it.
-    ($name:expr $(,)?) => {
+    ($name:expr $(, label = $label:expr)? $(,)?) => {
         ();
-        $crate::__scope!($name); // A statement without a value: `scope!("name");`.
+        $crate::__scope!($name $(, label = $label)?); // A statement: `scope!("name");`.
     };
-    ($name:expr, $stream:expr $(,)?) => {
+    ($name:expr, $stream:expr $(, label = $label:expr)? $(,)?) => {
         ();
-        $crate::__scope!($name, $stream); // A statement without a value: `scope!("name", s);`.
+        $crate::__scope!($name, $stream $(, label = $label)?); // A statement: `scope!("name", s);`.
     };
     ($($other:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "scope! takes a name, and a stream if the work has its own: ",
-            "`scope!(\"name\")`, `scope!(\"name\", stream)`"
+            "scope! takes a name, a stream if the work has its own, and a label: ",
+            "`scope!(\"name\")`, `scope!(\"name\", stream)`, `scope!(\"name\", label = i)`"
         ));
     };
 }
@@ -48,22 +52,24 @@ macro_rules! scope {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __scope {
-    ($name:expr) => {
+    ($name:expr $(, label = $label:expr)?) => {
         let mut __gpuprof_scope = $crate::__private::Span::off();
         $crate::__scope_span!($name, site => __gpuprof_scope.enter(
             site,
+            || $crate::__scope_label!(site $($label)?),
             || $crate::__private::Streams::Inherit,
             || $crate::__private::StatedWork::NONE,
             || $crate::__private::Payload::None,
         ));
     };
-    ($name:expr, $stream:expr) => {
+    ($name:expr, $stream:expr $(, label = $label:expr)?) => {
         let mut __gpuprof_scope = $crate::__private::Span::off();
         // With `match`, a stream that an expression returns by value lives until the span has
         // begun.
         $crate::__scope_span!($name, site => match &$stream {
             stream => __gpuprof_scope.enter(
                 site,
+                || $crate::__scope_label!(site $($label)?),
                 || {
                     let stream = $crate::__private::stream_of(stream, false);
                     $crate::__private::stated([stream])
@@ -72,6 +78,18 @@ macro_rules! __scope {
                 || $crate::__private::Payload::None,
             ),
         });
+    };
+}
+
+#[cfg(feature = "enable")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __scope_label {
+    ($site:ident) => {
+        $crate::__private::LabelNumber::NONE
+    };
+    ($site:ident $label:expr) => {
+        $site.label(&$label)
     };
 }
 
@@ -111,15 +129,21 @@ macro_rules! __scope_span {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __scope {
-    ($name:expr $(, $stream:expr)?) => {
+    ($name:expr $(, label = $label:expr)?) => {
+        $crate::__scope!(@ $name $(, $label)?);
+    };
+    ($name:expr, $stream:expr $(, label = $label:expr)?) => {
+        $crate::__scope!(@ $name, $stream $(, $label)?);
+    };
+    (@ $name:expr $(, $value:expr)*) => {
         const _: &::core::primitive::str =
             $crate::__scope_name($crate::__checked_scope_name!($name));
         $(
             // Type-checked, never evaluated.
             if false {
-                let _ = &$stream;
+                let _ = &$value;
             }
-        )?
+        )*
     };
 }
 

@@ -27,13 +27,14 @@ const fn argument(name: &'static str, form: &'static str, in_block: bool) -> Arg
 }
 
 /// Every argument. The tables in the documentation are compared with this one.
-const ARGUMENTS: [Argument; 12] = [
+const ARGUMENTS: [Argument; 13] = [
     argument("name", "name = \"conv/forward\"", false),
     argument("stream", "stream = EXPR", true),
     argument("cpu", "cpu", true),
     argument("bytes", "bytes = EXPR", false),
     argument("flops", "flops = EXPR", false),
     argument("items", "items = EXPR", false),
+    argument("label", "label = EXPR", false),
     argument("payload", "payload = EXPR", false),
     argument("color", "color = 0x76B900", true),
     argument("category", "category = \"forward\"", true),
@@ -87,6 +88,9 @@ pub(crate) fn usage(key: &Ident) -> String {
                 .to_owned()
         }
         "crate" => "`crate` takes the path to gpuprof: `crate = my_crate::gpuprof`".to_owned(),
+        "label" => "`label` takes an integer or a string slice, which tells calls apart: \
+             `label = self.index`"
+            .to_owned(),
         "payload" => {
             "`payload` takes an integer or a floating-point number: `payload = x.len()`".to_owned()
         }

@@ -16,6 +16,7 @@ pub(crate) struct Args {
     pub(crate) bytes: Option<Expr>,
     pub(crate) flops: Option<Expr>,
     pub(crate) items: Option<Expr>,
+    pub(crate) label: Option<Expr>,
     pub(crate) payload: Option<Expr>,
     /// 0xRRGGBB
     pub(crate) color: Option<u32>,
@@ -54,6 +55,7 @@ impl Args {
             "bytes" => self.bytes = Some(amount(key, value)?),
             "flops" => self.flops = Some(amount(key, value)?),
             "items" => self.items = Some(amount(key, value)?),
+            "label" => self.label = Some(expression(key, value)?),
             _ => self.payload = Some(expression(key, value)?),
         }
         Ok(())

@@ -6,7 +6,7 @@
 //! suffixes literals. It uses these items of `__private`: `inventory`, `Entry`, `Meta`, `Site`,
 //! `type_name_of`, `Work`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `StreamYes`, `StreamNo`,
 //! `CarrierYes`, `CarrierNo`, `Carried`, `Streams`, `stream_of`, `stated`, `Span`, `AsyncSpan`,
-//! `HandOver`, `instrument`, `never_returns`.
+//! `HandOver`, `instrument`, `never_returns`, `LabelNumber`.
 
 use crate::amounts::in_f64;
 use crate::argument_values::Args;
@@ -95,9 +95,12 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
     let meta = meta(&private, function, args, !matches!(kind, Kind::Plain));
     let (slots, streams) = streams(&private, function, args);
     let work = work(&private, args);
-    let payload = payload(&private, args);
-    let begin =
-        |enter| quote_spanned!(site=> #enter(&__GPUPROF_SITE, || #streams, || #work, || #payload));
+    let (label, payload) = (label(&private, args), payload(&private, args));
+    let begin = |enter| {
+        quote_spanned! {site=>
+            #enter(&__GPUPROF_SITE, || #label, || #streams, || #work, || #payload)
+        }
+    };
     let items = quote_spanned! {site=>
         fn __gpuprof_path() -> &'static ::core::primitive::str {
             #private::type_name_of(__gpuprof_path)
@@ -203,6 +206,17 @@ fn work(private: &TokenStream, args: &Args) -> TokenStream {
         amount(&args.items),
     );
     quote_spanned!(site=> #private::StatedWork { bytes: #bytes, flops: #flops, items: #items })
+}
+
+fn label(private: &TokenStream, args: &Args) -> TokenStream {
+    let site = Span::mixed_site();
+    match &args.label {
+        // Borrowed, so that a `String` need not be cloned.
+        Some(value) => {
+            quote_spanned!(site.located_at(value.span())=> __GPUPROF_SITE.label(&(#value)))
+        }
+        None => quote_spanned!(site=> #private::LabelNumber::NONE),
+    }
 }
 
 fn payload(private: &TokenStream, args: &Args) -> TokenStream {

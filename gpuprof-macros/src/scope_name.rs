@@ -8,8 +8,8 @@ pub(crate) fn checked(name: TokenStream) -> TokenStream {
     match parse2::<Expr>(name.clone()) {
         Ok(expression) if is_of_run_time(&expression) => {
             let what = "the name of a scope is fixed when the program is compiled: a string, or a \
-                        constant in UPPER_CASE, as in `scope!(\"load\")`; parts that differ at run \
-                        time each take a scope of their own";
+                        constant in UPPER_CASE, as in `scope!(\"load\")`; what differs at run time \
+                        is a label, as in `scope!(\"load\", label = i)`";
             Error::new_spanned(written(&expression), what).to_compile_error()
         }
         _ => name,

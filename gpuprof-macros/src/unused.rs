@@ -48,11 +48,12 @@ pub(crate) fn is_argument(args: &Args, name: &Ident) -> bool {
         bytes,
         flops,
         items,
+        label,
         payload,
         stream,
         ..
     } = args;
-    let numbers = [bytes, flops, items, payload];
+    let numbers = [bytes, flops, items, label, payload];
     let mut expressions = numbers.into_iter().flatten().chain(stream.iter().flatten());
     expressions.any(|expression| mentions(&expression.to_token_stream(), name))
 }

@@ -12,6 +12,7 @@ pub use crate::gpu::{
     Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamRef, StreamYes, Streams,
 };
 pub use crate::nvtx::Payload;
+pub use crate::site::labels::LabelNumber;
 pub use crate::site::{Entry, Meta, Site};
 pub use crate::span::Span;
 pub use crate::span::future::{AsyncSpan, HandOver, Instrumented, instrument};

@@ -4,6 +4,8 @@
 //! The first call of each site checks whether an NVTX tool is attached; without one, later calls of
 //! that site cost one atomic load.
 
+use std::borrow::Cow;
+
 #[cfg(feature = "nvtx")]
 pub(crate) use with_nvtx::{OpenRange, SiteRange};
 #[cfg(not(feature = "nvtx"))]
@@ -28,10 +30,10 @@ pub enum Payload {
     F32(f32),
 }
 
-/// How a site's ranges are shown. Evaluated once per site.
+/// How a site's ranges are shown. Evaluated once per site and label.
 #[cfg_attr(not(feature = "nvtx"), allow(dead_code))]
 pub(crate) struct RangeAttributes<'a> {
-    pub(crate) name: &'a str,
+    pub(crate) name: Cow<'a, str>,
     pub(crate) color: Option<u32>,
     pub(crate) category: Option<&'static str>,
 }
@@ -87,7 +89,7 @@ mod with_nvtx {
         CString::new(sanitize::short(text, MAX_NAME_LENGTH).into_owned()).unwrap_or_default()
     }
 
-    /// The ranges of one site.
+    /// The ranges of one site, or of its calls with one label.
     pub(crate) struct SiteRange {
         /// `Some(None)`: no tool is attached.
         encoded: OnceLock<Option<Encoded>>,
@@ -207,7 +209,7 @@ mod with_nvtx {
     fn encode(attributes: &RangeAttributes<'_>) -> Option<Encoded> {
         let domain = domain();
         let registered =
-            sys::domain_register_string_ascii(domain.handle, &c_string(attributes.name)).into();
+            sys::domain_register_string_ascii(domain.handle, &c_string(&attributes.name)).into();
         let message = sys::MessageValue { registered };
         // Without a tool NVTX registers nothing and returns null.
         if registered.is_null() {

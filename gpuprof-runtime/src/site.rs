@@ -1,10 +1,18 @@
 //! A call site: the static of an annotated function, which exists whether or not the function is
 //! called.
 
+mod function_path;
+pub(crate) mod labels;
+
+use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
 
-use crate::nvtx::{OpenRange, Payload, RangeAttributes};
+use self::function_path::shown_path;
+use self::labels::{IntoLabel, Label, LabelNumber, LabelTable};
+use crate::nvtx::{OpenRange, Payload, RangeAttributes, SiteRange};
+use crate::os::fork;
+use gpuprof_report::profile::labelled;
 
 /// What the attribute states about a function, all of it known at compile time.
 #[derive(Debug)]
@@ -46,7 +54,9 @@ pub struct Site {
     /// A call had parameters that carry different streams, and none that is a stream.
     pub(crate) streams_differ: AtomicBool,
     name: OnceLock<String>,
-    pub(crate) nvtx: crate::nvtx::SiteRange,
+    /// Made by the first call with a label.
+    labels: OnceLock<Box<LabelTable>>,
+    nvtx: SiteRange,
 }
 
 /// What `inventory` gathers: one per annotated function of the whole program.
@@ -149,7 +159,8 @@ impl Site {
             first_call: AtomicU8::new(FIRST_CALL_UNDECIDED),
             streams_differ: AtomicBool::new(false),
             name: OnceLock::new(),
-            nvtx: crate::nvtx::SiteRange::new(),
+            labels: OnceLock::new(),
+            nvtx: SiteRange::new(),
         }
     }
 
@@ -228,9 +239,41 @@ impl Site {
         self.streams_differ.store(true, Relaxed);
     }
 
-    fn range_attributes(&self) -> RangeAttributes<'_> {
+    /// The number of a call's label.
+    #[inline]
+    pub fn label(&self, label: &(impl IntoLabel + ?Sized)) -> LabelNumber {
+        let labels = self.labels.get().map(|labels| &**labels);
+        match labels.or_else(|| self.make_labels()) {
+            Some(labels) => labels.number(label.label()),
+            None => LabelNumber::NONE,
+        }
+    }
+
+    #[cold]
+    fn make_labels(&self) -> Option<&LabelTable> {
+        // In a forked child, a thread that does not exist there may be making them.
+        (!fork::is_child()).then(|| &**self.labels.get_or_init(LabelTable::boxed))
+    }
+
+    /// The label of this number; `None` if it is that of calls without one.
+    pub(crate) fn label_of(&self, number: LabelNumber) -> Option<&Label> {
+        self.labels.get()?.label(number)
+    }
+
+    /// The NVTX ranges of calls with this label.
+    fn range(&self, label: LabelNumber) -> &SiteRange {
+        let labels = (label != LabelNumber::NONE).then(|| self.labels.get());
+        let range = labels.flatten().and_then(|labels| labels.range(label));
+        range.unwrap_or(&self.nvtx)
+    }
+
+    fn range_attributes(&self, label: LabelNumber) -> RangeAttributes<'_> {
+        let name = Cow::Borrowed(self.name());
         RangeAttributes {
-            name: self.name(),
+            name: match self.label_of(label) {
+                Some(label) => Cow::Owned(labelled(&name, &label.to_string())),
+                None => name,
+            },
             color: self.meta.color,
             category: self.meta.category,
         }
@@ -238,13 +281,19 @@ impl Site {
 
     /// Whether an NVTX tool is attached that shows this site's ranges.
     pub(crate) fn is_shown(&self) -> bool {
-        self.nvtx.is_shown(|| self.range_attributes())
+        self.nvtx
+            .is_shown(|| self.range_attributes(LabelNumber::NONE))
     }
 
     /// Opens an NVTX range that this thread closes, in order.
     #[inline]
-    pub(crate) fn push_range(&self, payload: impl FnOnce() -> Payload) -> OpenRange {
-        let range = self.nvtx.push(|| self.range_attributes(), payload);
+    pub(crate) fn push_range(
+        &self,
+        label: LabelNumber,
+        payload: impl FnOnce() -> Payload,
+    ) -> OpenRange {
+        let range = self.range(label);
+        let range = range.push(|| self.range_attributes(label), payload);
         if range.is_none() {
             self.disable_nvtx();
         }
@@ -268,8 +317,13 @@ impl Site {
     }
 
     /// Opens an NVTX range that any thread may close.
-    pub(crate) fn start_range(&self, payload: impl FnOnce() -> Payload) -> OpenRange {
-        self.nvtx.start(|| self.range_attributes(), payload)
+    pub(crate) fn start_range(
+        &self,
+        label: LabelNumber,
+        payload: impl FnOnce() -> Payload,
+    ) -> OpenRange {
+        let range = self.range(label);
+        range.start(|| self.range_attributes(label), payload)
     }
 
     /// The shown name: `name = "…"`, or the path within the crate.
@@ -278,119 +332,5 @@ impl Site {
             Some(name) => name.to_owned(),
             None => shown_path((self.meta.path)(), self.meta.module),
         })
-    }
-}
-
-/// Turns the type name of the nested item into the function's path without the crate's name:
-/// `module::Type::function` or `<Type as Trait>::function`.
-///
-/// A type of another crate is known only by the path of its definition, which may be private; its
-/// last part is what programs import.
-fn shown_path(item: &str, module: &str) -> String {
-    let path = item
-        .strip_suffix("::__gpuprof_path")
-        .unwrap_or(item)
-        .replace("::{{closure}}", "");
-    let krate = module.split("::").next().unwrap_or_default();
-    inherent_impl_as_type(&as_imported(&path, krate))
-}
-
-/// Removes every `krate::` that begins a path, and shortens the paths of other crates to the name
-/// that is mostly imported: `alloc::sync::Arc` to `Arc`.
-fn as_imported(path: &str, krate: &str) -> String {
-    let prefix = format!("{krate}::");
-    let mut shown = String::with_capacity(path.len());
-    let mut rest = path;
-    while let Some(next) = rest.chars().next() {
-        let end = rest
-            .find(|c: char| !is_in_path(c))
-            .unwrap_or(rest.len())
-            .max(next.len_utf8());
-        let (part, after) = rest.split_at(end);
-        rest = after;
-        let mut own = part;
-        while let Some(stripped) = own.strip_prefix(&prefix) {
-            own = stripped;
-        }
-        // `::function` after a type is no path of its own.
-        let is_foreign = own.len() == part.len() && is_in_path(next) && next != ':';
-        shown.push_str(match is_foreign {
-            true => part.rsplit("::").next().unwrap_or(part),
-            false => own,
-        });
-    }
-    shown
-}
-
-fn is_in_path(c: char) -> bool {
-    c.is_alphanumeric() || c == '_' || c == ':' || c == '#'
-}
-
-/// Turns `module::<impl other::Type>::function`, the compiler's name of an inherent method outside
-/// its type's module, into `other::Type::function`.
-fn inherent_impl_as_type(path: &str) -> String {
-    let Some((_, tail)) = path.split_once("<impl ") else {
-        return path.to_owned();
-    };
-    let mut depth = 1_u32;
-    let end = tail.char_indices().find_map(|(at, c)| {
-        match c {
-            '<' => depth += 1,
-            // The arrow of a function type closes nothing.
-            '>' if !tail.get(..at).is_some_and(|before| before.ends_with('-')) => depth -= 1,
-            _ => {}
-        }
-        (depth == 0).then_some(at)
-    });
-    match end.and_then(|at| Some((tail.get(..at)?, tail.get(at + 1..)?))) {
-        Some((target, rest)) if target.contains(" for ") => format!("<{target}>{rest}"),
-        Some((target, rest)) => format!("{target}{rest}"),
-        None => path.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shown_path;
-
-    #[test]
-    fn names_are_paths_within_the_crate() {
-        for (item, shown) in [
-            ("app::saxpy::__gpuprof_path", "saxpy"),
-            (
-                "app::net::Conv<_>::forward::__gpuprof_path",
-                "net::Conv<_>::forward",
-            ),
-            (
-                "<app::net::Conv as app::Layer>::forward::__gpuprof_path",
-                "<net::Conv as Layer>::forward",
-            ),
-            (
-                "app::other::<impl app::net::Conv<u8>>::forward::__gpuprof_path",
-                "net::Conv<u8>::forward",
-            ),
-            (
-                "app::<impl app::F<fn() -> u8>>::go::__gpuprof_path",
-                "F<fn() -> u8>::go",
-            ),
-            ("app::serve::{{closure}}::__gpuprof_path", "serve"),
-            ("app::myapp::app::go::__gpuprof_path", "myapp::app::go"),
-            (
-                "<u32 as app::Layer>::forward::__gpuprof_path",
-                "<u32 as Layer>::forward",
-            ),
-            (
-                "<app::D as core::convert::From<alloc::sync::Arc<\
-                 cudarc::driver::safe::core::CudaStream>>>::from::__gpuprof_path",
-                "<D as From<Arc<CudaStream>>>::from",
-            ),
-            (
-                "<app::net::Net<dyn core::ops::function::Fn(app::net::T) -> u8> as \
-                 other::nn::Layer>::go::__gpuprof_path",
-                "<net::Net<dyn Fn(net::T) -> u8> as Layer>::go",
-            ),
-        ] {
-            assert_eq!(shown_path(item, "app::x"), shown);
-        }
     }
 }

@@ -58,6 +58,7 @@ impl Model {
         bytes = self.evaluated(),
         flops = self.evaluated(),
         items = self.evaluated(),
+        label = self.evaluated(),
         payload = self.evaluated(),
         color = 0x76B900,
         category = "forward",
@@ -77,6 +78,8 @@ impl Model {
     pub fn scoped(&self, x: u32) -> u32 {
         scope!("model/scoped");
         scope!("model/streamed", self);
+        scope!("model/labelled", label = self.evaluated());
+        scope!("model/both", self, label = self.evaluated());
         scope!("model/by value", self.evaluated());
         x + 3
     }

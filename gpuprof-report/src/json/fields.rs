@@ -5,8 +5,8 @@ use super::writer::{Fields, Object, Value, Writer};
 use crate::profile::{
     ApiKind, ApiStats, Bucket, CapturedRuns, Command, CopyKind, CopyStats, CudaError, Cupti,
     Device, Diagnostics, DurationStats, Estimate, Finding, FindingRule, Function, GpuActivity,
-    GpuSpanStats, KernelStats, Profile, ScheduleSteps, SpanStats, Throttle, ThrottleReason,
-    TreeNode, UntimedReasons,
+    GpuSpanStats, KernelStats, LabelGpuStats, LabelStats, Profile, ScheduleSteps, SpanStats,
+    Throttle, ThrottleReason, TreeNode, UntimedReasons,
 };
 use crate::schedule::Schedule;
 use crate::settings::Sampling;
@@ -72,13 +72,24 @@ objects! {
         threads, cpu, wall, gpu, gpu_by_device,
         gpu_nested_ns, gpu_overlaps, gpu_nested_partial, gpu_nested_estimated, captured_calls,
         untimed_calls, untimed, bytes, flops, items, has_stream, cpu_only, is_async,
+        labels: unless_default,
         activity: flatten_unless_default,
     }
 
     TreeNode {
-        id, parent, name, function, calls, open_calls: unless_default, open_ns: unless_default,
-        cpu_total_ns, cpu_self_ns, gpu_total_ns, gpu_self_ns, gpu_nested_ns,
-        captured,
+        id, parent, name, label: unless_default, function, calls, open_calls: unless_default,
+        open_ns: unless_default, cpu_total_ns, cpu_self_ns, gpu_total_ns, gpu_self_ns,
+        gpu_nested_ns, captured,
+    }
+
+    LabelStats {
+        label, calls, open_calls: unless_default, open_ns: unless_default, cpu_total_ns,
+        cpu_self_ns, cpu_mean_ns, cpu_max_ns, gpu, gpu_nested_ns, gpu_busy_ns,
+    }
+
+    LabelGpuStats {
+        timed_calls, total_ns, self_ns, mean_ns, max_ns, timed_bytes, timed_flops, timed_items,
+        timed_ns,
     }
 
     CapturedRuns {

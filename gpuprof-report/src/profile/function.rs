@@ -7,6 +7,7 @@ use super::diagnostics::UntimedReasons;
 #[cfg(feature = "serde")]
 use super::diagnostics::is_zero;
 use super::gpu_activity::GpuActivity;
+use super::label_stats::LabelStats;
 use super::span_stats::{GpuSpanStats, SpanStats};
 
 /// One annotated function or scope, over all threads and call paths.
@@ -73,6 +74,10 @@ pub struct Function {
     pub cpu_only: bool,
     /// Whether it is an `async fn`.
     pub is_async: bool,
+    /// The calls of each label, integers first; empty if the function has no `label`. JSON omits
+    /// it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub labels: Vec<LabelStats>,
     /// What CUPTI recorded during its calls. JSON omits these fields if nothing
     /// was recorded: without CUPTI, or if the function was never called.
     #[cfg_attr(
@@ -114,6 +119,9 @@ pub struct TreeNode {
     pub parent: Option<u32>,
     /// Name of the function.
     pub name: String,
+    /// Label of these calls; `None` if they have none. JSON omits it then.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub label: Option<String>,
     /// Index into `functions`; `None` for the node `captured` between a function that launched
     /// graphs and the functions that they captured.
     pub function: Option<u32>,

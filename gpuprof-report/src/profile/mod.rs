@@ -7,6 +7,7 @@
 //! │  ├─ cpu, wall              SpanStats: statistics of durations, with a histogram
 //! │  ├─ gpu, gpu_by_device     GpuSpanStats: event-to-event times on the function's stream
 //! │  ├─ untimed                UntimedReasons: why calls have no GPU time
+//! │  ├─ labels                 LabelStats: the calls with each label (`label = EXPR`)
 //! │  └─ kernels, copies, api,  GpuActivity: what CUPTI recorded during its calls
 //! │     busy_ns, idle_ns, …
 //! ├─ tree                      TreeNode: one per call path, by parent
@@ -73,6 +74,7 @@ mod diagnostics;
 mod finding;
 mod function;
 mod gpu_activity;
+mod label_stats;
 mod span_stats;
 mod word_enums;
 
@@ -86,6 +88,7 @@ pub use diagnostics::{CudaError, Diagnostics, UntimedReasons};
 pub use finding::{Command, Finding};
 pub use function::{CapturedRuns, Function, TreeNode};
 pub use gpu_activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};
+pub use label_stats::{LabelGpuStats, LabelStats, OTHER_LABELS, labelled};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
 pub use word_enums::{ApiKind, CopyKind, FindingRule, ThrottleReason};
 

@@ -6,7 +6,8 @@
 use std::cmp::Reverse;
 
 use super::TableOptions;
-use super::functions::{hints, others};
+use super::function_name::others;
+use super::functions::hints;
 use super::grid::{Column, Grid, Label};
 use super::number::{self, Number};
 use super::words::{BOLD, LOUD, Words};

@@ -10,7 +10,7 @@ use super::TableOptions;
 use super::legend::Marks;
 use super::number;
 use super::words::{BOLD, DIM, PLAIN, WARN, Words};
-use crate::profile::{Function, Profile, UntimedReasons};
+use crate::profile::{Function, OTHER_LABELS, Profile, UntimedReasons};
 use crate::sanitize;
 
 /// How many names a line lists.
@@ -28,6 +28,7 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(captured(profile));
     lines.extend(open_calls(profile));
     lines.extend(never_called(profile, options.width));
+    lines.extend(other_labels(profile));
     lines.extend(lost(profile));
     lines.extend(errors(profile));
     for note in &profile.diagnostics.notes {
@@ -309,6 +310,26 @@ fn names(profile: &Profile, wanted: impl Fn(&Function) -> bool) -> Vec<Cow<'_, s
         .filter(|function| wanted(function))
         .map(|function| sanitize::name(&function.name))
         .collect()
+}
+
+/// Functions with more labels than are told apart.
+fn other_labels(profile: &Profile) -> Option<Words> {
+    let of_function = |function: &Function| {
+        let mut labels = function.labels.iter();
+        let other = labels.find(|stats| stats.label == OTHER_LABELS)?;
+        let calls = number::count(other.calls).text();
+        Some(Cow::Owned(format!(
+            "{} {calls} calls",
+            sanitize::name(&function.name)
+        )))
+    };
+    let names: Vec<_> = profile.functions.iter().filter_map(of_function).collect();
+    (!names.is_empty()).then(|| {
+        let mut words = labelled(WARN, "summed in [other labels]:", "");
+        words.add_list(names, NAMES).then(".");
+        words.add(DIM, "A function has at most 256 labels of its own.");
+        words
+    })
 }
 
 /// What is missing from the figures above without belonging to a row.

@@ -1,9 +1,14 @@
-//! The name of a function in the table and in the call tree.
+//! The names of rows in the table and in the call tree.
 
 use crate::profile::{Function, Profile};
 use crate::sanitize;
 
-/// The name, with file and line if another function that ran has the same name.
+/// The name of the row that sums up what the limit cut.
+pub(super) fn others(cut: usize) -> String {
+    format!("… {cut} other{}", if cut == 1 { "" } else { "s" })
+}
+
+/// The name of a function, with file and line if another function that ran has the same name.
 pub(super) fn shown(function: &Function, profile: &Profile) -> String {
     let name = sanitize::name(&function.name);
     let mut same = profile

@@ -10,7 +10,8 @@ use super::qualifiers::{self, Doubt};
 use super::row::{self, Figures, Limit};
 use super::words::{DIM, Words};
 use super::{
-    Sort, TableOptions, activities, commands, diagnostics, findings, function_name, header, kernels,
+    Sort, TableOptions, activities, commands, diagnostics, findings, function_name, header,
+    kernels, label_rows,
 };
 use crate::profile::{Function, Profile};
 
@@ -31,12 +32,12 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
         ..Rows::default()
     };
     for function in shown {
-        rows.function(function, profile);
+        rows.function(function, profile, options);
     }
     if !cut.is_empty() {
         rows.push(
             Label {
-                name: others(cut.len()),
+                name: function_name::others(cut.len()),
                 secondary: true,
                 ..Label::default()
             },
@@ -51,7 +52,9 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
         .grid(options.sort)
         .draw(options.width, options.color, &mut text);
     text.push('\n');
-    hints(&dropped, !cut.is_empty(), options, &mut text);
+    let mut labels = shown.iter().map(|function| function.labels.len());
+    let is_cut = !cut.is_empty() || labels.any(|labels| labels > options.row_limit());
+    hints(&dropped, is_cut, options, &mut text);
     diagnostics::write(profile, marks, options, &mut text);
     if let Some(cupti) = &profile.cupti {
         text.push('\n');
@@ -64,11 +67,6 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
         findings::foot(cupti, options, &mut text);
     }
     out.write_all(text.as_bytes())
-}
-
-/// The name of the row that sums up what the limit cut.
-pub(super) fn others(cut: usize) -> String {
-    format!("… {cut} other{}", if cut == 1 { "" } else { "s" })
 }
 
 /// What the table leaves out and how to see it.
@@ -109,8 +107,8 @@ impl Rows {
         self.figures.push(figures);
     }
 
-    /// A function, and below it each device that timed it if there are several.
-    fn function(&mut self, function: &Function, profile: &Profile) {
+    /// A function, and below it each device that timed it if there are several, and each label.
+    fn function(&mut self, function: &Function, profile: &Profile, options: &TableOptions) {
         let near_floor = qualifiers::near_floor(function, profile.diagnostics.event_overhead_ns);
         self.marks.near_floor |= near_floor;
         let mark = if near_floor { "!" } else { "" };
@@ -123,29 +121,25 @@ impl Rows {
             },
             Figures::of_function(function, &profile.devices),
         );
-        let devices = &function.gpu_by_device;
-        if devices.len() < 2 {
-            return;
-        }
-        for (at, part) in devices.iter().enumerate() {
-            let indent = if at + 1 < devices.len() {
-                "├─ "
-            } else {
-                "└─ "
-            };
+        let several = Some(&function.gpu_by_device).filter(|devices| devices.len() > 1);
+        let devices = several.into_iter().flatten().map(|part| {
             let name = part
                 .device
                 .map_or_else(String::new, |ordinal| format!("GPU {ordinal}"));
+            let figures = Figures::of_device(part, Doubt::of(function), &profile.devices);
+            (name, figures)
+        });
+        let labels = label_rows::rows(function, options.sort, options.row_limit());
+        let mut parts = devices.chain(labels).peekable();
+        while let Some((name, figures)) = parts.next() {
+            let is_last = parts.peek().is_none();
             let label = Label {
                 mark: "",
-                indent: indent.into(),
+                indent: if is_last { "└─ " } else { "├─ " }.into(),
                 name,
                 secondary: true,
             };
-            self.push(
-                label,
-                Figures::of_device(part, Doubt::of(function), &profile.devices),
-            );
+            self.push(label, figures);
         }
     }
 

@@ -5,7 +5,8 @@
 //! between its rows.
 
 use super::activities::{Activity, LeftOut, heading, total};
-use super::functions::{gpu_total, others};
+use super::function_name::others;
+use super::functions::gpu_total;
 use super::grid::{Column, Grid};
 use super::number::{self, Number};
 use super::qualifiers::ESTIMATED;

@@ -16,6 +16,7 @@ pub mod functions;
 mod grid;
 mod header;
 mod kernels;
+mod label_rows;
 mod legend;
 mod number;
 mod qualifiers;

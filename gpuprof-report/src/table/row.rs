@@ -137,7 +137,7 @@ impl Figures {
 }
 
 /// `None` if no work is stated or no time passed.
-fn per_second(work: Option<f64>, ns: u64) -> Option<f64> {
+pub(super) fn per_second(work: Option<f64>, ns: u64) -> Option<f64> {
     work.map(|work| work / (ns as f64 / 1e9))
         .filter(|rate| rate.is_finite())
 }

@@ -7,11 +7,10 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::function_name;
-use super::functions::others;
+use super::function_name::{self, others};
 use super::grid::Label;
 use super::qualifiers::Doubt;
-use super::{Sort, TableOptions, words};
+use super::{Sort, TableOptions, label_rows, words};
 use crate::profile::{Function, Profile, TreeNode};
 use crate::sanitize;
 
@@ -272,12 +271,13 @@ fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
     let ended = node.calls > 0 || node.open_calls == 0;
     let called = node.captured.is_none() && ended;
     let replayed = node.captured.as_ref().map(|captured| captured.busy_ns);
-    let name = function_of(node, profile)
+    let mut name = function_of(node, profile)
         .filter(|function| function.name == node.name)
         .map_or_else(
             || sanitize::name(&node.name).into_owned(),
             |function| function_name::shown(function, profile),
         );
+    name.extend(node.label.as_deref().map(label_rows::bracketed));
     Row {
         label: Label {
             mark: "",

@@ -10,7 +10,7 @@ use gpuprof_report::settings::Sampling;
 use serde_json::{Map, Value, json};
 
 use crate::profiles::{
-    convolution, digits, graphs, partly_timed, quickstart, training, trouble, without_gpu,
+    convolution, digits, graphs, layers, partly_timed, quickstart, training, trouble, without_gpu,
     without_stream,
 };
 
@@ -42,13 +42,14 @@ pub(crate) fn extreme() -> Profile {
     profile
 }
 
-pub(crate) fn all() -> [Profile; 11] {
+pub(crate) fn all() -> [Profile; 12] {
     [
         training(),
         trouble(),
         quickstart(),
         partly_timed(),
         graphs(),
+        layers(),
         without_stream(),
         without_gpu(),
         convolution(),
@@ -77,7 +78,7 @@ pub(crate) fn add_kernel_tier(profile: &mut Profile) {
 }
 
 /// One object of every kind that a document may hold, of [`everything`].
-pub(crate) const OBJECTS: [&str; 26] = [
+pub(crate) const OBJECTS: [&str; 28] = [
     "",
     "/devices/0",
     "/cupti",
@@ -99,6 +100,8 @@ pub(crate) const OBJECTS: [&str; 26] = [
     "/functions/0/wall",
     "/functions/0/gpu",
     "/functions/0/gpu/estimate",
+    "/functions/0/labels/0",
+    "/functions/0/labels/0/gpu",
     "/functions/0/untimed",
     "/tree/0",
     "/diagnostics",
@@ -128,6 +131,7 @@ pub(crate) fn everything() -> Value {
         .unwrap()
         .clone();
     function.wall = Some(function.cpu.clone());
+    function.labels = layers().functions.swap_remove(1).labels;
     function.untimed = each_reason_once();
     profile.diagnostics.untimed = each_reason_once();
     profile.functions.insert(0, function);

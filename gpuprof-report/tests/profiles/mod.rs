@@ -8,11 +8,13 @@ use gpuprof_report::profile::*;
 
 mod graphs;
 mod kernels;
+mod layers;
 mod training;
 mod trouble;
 
 pub(crate) use graphs::graphs;
 pub(crate) use kernels::{convolution, digits};
+pub(crate) use layers::layers;
 pub(crate) use training::training;
 pub(crate) use trouble::{partly_timed, trouble};
 

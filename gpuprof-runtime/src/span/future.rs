@@ -25,6 +25,7 @@ use crate::cupti::call_stack::ProfiledCall;
 use crate::gpu::frame_stack::{Frame, FrameToken};
 use crate::gpu::{self, Held, Streams};
 use crate::nvtx::{OpenRange, Payload};
+use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
 
@@ -50,6 +51,7 @@ enum State {
 #[derive(Debug)]
 struct CreatedCall {
     site: &'static Site,
+    label: LabelNumber,
     /// `None`: only an NVTX range.
     measured: Option<MeasuredCall>,
     payload: Option<Payload>,
@@ -68,6 +70,7 @@ struct MeasuredCall {
 #[derive(Debug)]
 struct OpenCall {
     site: &'static Site,
+    label: LabelNumber,
     /// The path of the span in which the first poll ran.
     parent: u32,
     path: u32,
@@ -106,26 +109,29 @@ impl AsyncSpan {
     /// A call of `site` whose first poll has begun. A closure runs only if its result is used.
     pub fn new<'a>(
         site: &'static Site,
+        label: impl FnOnce() -> LabelNumber,
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
     ) -> Self {
-        Self::prepare(site, streams, work, payload, false)
+        Self::prepare(site, label, streams, work, payload, false)
     }
 
     /// A call of `site` that begins at the first poll of a future made now. The future holds no
     /// borrow of what the closures borrow.
     pub fn later<'a>(
         site: &'static Site,
+        label: impl FnOnce() -> LabelNumber,
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
     ) -> Self {
-        Self::prepare(site, streams, work, payload, true)
+        Self::prepare(site, label, streams, work, payload, true)
     }
 
     fn prepare<'a>(
         site: &'static Site,
+        label: impl FnOnce() -> LabelNumber,
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
@@ -154,6 +160,7 @@ impl AsyncSpan {
         let shown = flags.contains(SiteFlags::EMIT_NVTX) && site.is_shown();
         let created = CreatedCall {
             site,
+            label: label(),
             measured,
             payload: shown.then(payload),
         };
@@ -170,12 +177,14 @@ impl AsyncSpan {
         };
         let CreatedCall {
             site,
+            label,
             measured,
             payload,
         } = *created;
         // Start and end, not push and pop: the future may move to another thread.
-        self.range = payload.map_or(OpenRange::None, |payload| site.start_range(|| payload));
-        if let Some(open) = measured.and_then(|measured| open(site, measured)) {
+        let range = payload.map(|payload| site.start_range(label, || payload));
+        self.range = range.unwrap_or(OpenRange::None);
+        if let Some(open) = measured.and_then(|measured| open(site, label, measured)) {
             self.state = State::Open(Box::new(open));
         }
     }
@@ -218,11 +227,11 @@ impl AsyncSpan {
     }
 }
 
-fn open(site: &'static Site, measured: MeasuredCall) -> Option<OpenCall> {
+fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Option<OpenCall> {
     with_thread(|thread| {
         let parent = thread.path();
         let node = thread
-            .node(parent, site)
+            .node(parent, site, label)
             .map_err(|error| count_dropped(thread, error))
             .ok()?;
         let gpu = measured.streams.and_then(|streams| {
@@ -240,6 +249,7 @@ fn open(site: &'static Site, measured: MeasuredCall) -> Option<OpenCall> {
         node.begin_async(started);
         Some(OpenCall {
             site,
+            label,
             parent,
             path: node.path,
             started,
@@ -278,7 +288,8 @@ fn close(open: OpenCall) {
     };
     with_thread(|thread| {
         // The thread may have no node for this path yet.
-        let recorded = thread.node(open.parent, open.site).and_then(|node| {
+        let node = thread.node(open.parent, open.site, open.label);
+        let recorded = node.and_then(|node| {
             let recorded = match (&frame.gpu, &frame.call) {
                 (None, None) => node.record(&call, thread.writer()),
                 _ => record_with_frame(thread, node, call, ended, |_| Some(frame)),

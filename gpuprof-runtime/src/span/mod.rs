@@ -20,6 +20,7 @@ use crate::collector::{self, collector};
 use crate::gpu::Streams;
 use crate::gpu::frame_stack::FrameToken;
 use crate::nvtx::{OpenRange, Payload};
+use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
 use crate::stats::path_counters::PathCounters;
@@ -69,6 +70,7 @@ impl Span {
     pub fn enter<'a>(
         &mut self,
         site: &'static Site,
+        label: impl FnOnce() -> LabelNumber,
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
@@ -85,12 +87,13 @@ impl Span {
             false => StatedWork::NONE,
         };
         let work = (!work.is_none()).then_some(&work);
+        let label = label();
         let active = self.active.insert(ActiveSpan {
             call: None,
             range: OpenRange::None,
         });
         if flags.contains(SiteFlags::EMIT_NVTX) {
-            active.range = site.push_range(payload);
+            active.range = site.push_range(label, payload);
         }
         if measures {
             with_thread(|thread| {
@@ -100,9 +103,9 @@ impl Span {
                     Streams::One(_) | Streams::Many(_) => true,
                 };
                 if has_stream || flags.contains(SiteFlags::CORRELATE) {
-                    active.open_with_frame(thread, site, flags, &mut streams, work);
+                    active.open_with_frame(thread, site, label, flags, &mut streams, work);
                 } else {
-                    active.open(thread, site, work);
+                    active.open(thread, site, label, work);
                 }
             });
         }
@@ -114,8 +117,14 @@ impl Span {
 // Not inlined: these would be repeated in every annotated function.
 impl ActiveSpan {
     #[inline(never)]
-    fn open(&mut self, thread: &ThreadState, site: &'static Site, work: Option<&StatedWork>) {
-        if let Some(call) = self.enter_node(thread, site, work) {
+    fn open(
+        &mut self,
+        thread: &ThreadState,
+        site: &'static Site,
+        label: LabelNumber,
+        work: Option<&StatedWork>,
+    ) {
+        if let Some(call) = self.enter_node(thread, site, label, work) {
             call.started = clock::now();
             call.node.begin(call.started);
         }
@@ -128,12 +137,13 @@ impl ActiveSpan {
         &mut self,
         thread: &ThreadState,
         site: &'static Site,
+        label: LabelNumber,
         flags: SiteFlags,
         streams: &mut Streams<'_>,
         work: Option<&StatedWork>,
     ) {
         let streams = std::mem::replace(streams, Streams::Untimed);
-        let Some(call) = self.enter_node(thread, site, work) else {
+        let Some(call) = self.enter_node(thread, site, label, work) else {
             return;
         };
         let before = clock::now();
@@ -171,9 +181,10 @@ impl ActiveSpan {
         &mut self,
         thread: &ThreadState,
         site: &'static Site,
+        label: LabelNumber,
         work: Option<&StatedWork>,
     ) -> Option<&mut CallTimer> {
-        match thread.node(thread.path(), site) {
+        match thread.node(thread.path(), site, label) {
             Ok(node) => Some(self.call.insert(CallTimer {
                 node,
                 parent: ParentPosition::enter(thread, node.path),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::clock;
 use crate::gpu::Streams;
 use crate::nvtx::Payload;
+use crate::site::labels::LabelNumber;
 use crate::site::{Meta, Site, SiteFlags};
 use crate::span::Span;
 use crate::stats::ended_call::StatedWork;
@@ -70,6 +71,7 @@ fn profiled(value: u64) -> u64 {
     if SITE.active() {
         span.enter(
             &SITE,
+            || LabelNumber::NONE,
             || Streams::Inherit,
             || StatedWork::NONE,
             || Payload::None,

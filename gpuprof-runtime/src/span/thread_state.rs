@@ -14,9 +14,10 @@ use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::{GpuThread, StreamRef};
 use crate::os::fork;
 use crate::site::Site;
+use crate::site::labels::LabelNumber;
 use crate::stats::memory_limit::COUNTER_MEMORY;
 use crate::stats::path_counters::PathCounters;
-use crate::stats::path_ids::ROOT;
+use crate::stats::path_ids::{PathKey, ROOT};
 use crate::stats::thread_counters::ThreadCounters;
 use crate::stats::window_epoch::{self, WriterEpoch};
 use crate::sync::AtomicU64;
@@ -29,8 +30,8 @@ thread_local! {
     };
 }
 
-/// Entries of the cache of nodes: one for each slot that a (parent, site) pair hashes to, the pair
-/// used last. A program spends its time in far fewer.
+/// Entries of the cache of nodes: one for each slot that a path's key hashes to, the key used
+/// last. A program spends its time in far fewer.
 const CACHE_SLOTS: usize = 64;
 
 /// See the module.
@@ -115,20 +116,15 @@ impl ParentPosition {
 /// A node of the call tree with the key that it is found by.
 #[derive(Clone, Copy, Debug)]
 struct CachedNode {
-    key: u64,
+    key: PathKey,
     node: Option<&'static PathCounters>,
 }
 
 impl CachedNode {
     const EMPTY: Self = Self {
-        key: u64::MAX,
+        key: PathKey::NO_PATH,
         node: None,
     };
-
-    #[inline]
-    fn key(parent: u32, site: u32) -> u64 {
-        u64::from(parent) << 32 | u64::from(site)
-    }
 }
 
 /// Why a call cannot be recorded.
@@ -269,24 +265,26 @@ impl ThreadState {
         EXIT_GUARD.try_with(take).ok().flatten()
     }
 
-    /// The node of `site` called from the path `parent`.
+    /// The node of `site` called with a label from the path `parent`.
     #[inline]
     pub(super) fn node(
         &self,
         parent: u32,
         site: &Site,
+        label: LabelNumber,
     ) -> Result<&'static PathCounters, NodeError> {
         let id = site.number();
+        let key = PathKey::new(parent, id, label);
         // An odd factor, so that neighbouring sites and neighbouring parents get different slots.
-        let slot = (parent.wrapping_mul(11) ^ id) as usize % CACHE_SLOTS;
-        if let Some(cell) = self.cache.get(slot) {
+        let hash = parent.wrapping_mul(11) ^ id ^ u32::from(label.bits()).wrapping_mul(5);
+        if let Some(cell) = self.cache.get(hash as usize % CACHE_SLOTS) {
             let cached = cell.get();
-            if cached.key == CachedNode::key(parent, id)
+            if cached.key == key
                 && let Some(node) = cached.node
             {
                 return Ok(node);
             }
-            return self.find_node(cell, parent, site);
+            return self.find_node(cell, key, site);
         }
         Err(NodeError::LimitReached)
     }
@@ -296,17 +294,17 @@ impl ThreadState {
     fn find_node(
         &self,
         cell: &Cell<CachedNode>,
-        parent: u32,
+        key: PathKey,
         site: &Site,
     ) -> Result<&'static PathCounters, NodeError> {
-        let id = site.id().ok_or(NodeError::LimitReached)?;
+        site.id().ok_or(NodeError::LimitReached)?;
         let counters = self.counters().ok_or(NodeError::ThreadEnded)?;
         let (paths, is_async) = (&collector().paths, site.meta.is_async);
         let node = counters
-            .node(paths, &COUNTER_MEMORY, parent, id, is_async)
+            .node(paths, &COUNTER_MEMORY, key, is_async)
             .ok_or(NodeError::LimitReached)?;
         cell.set(CachedNode {
-            key: CachedNode::key(parent, id),
+            key,
             node: Some(node),
         });
         Ok(node)

@@ -8,10 +8,12 @@ use rustc_hash::FxHashMap;
 use super::function_stats::{function, uncalled};
 use super::gpu_time_rollup::{self, CallTreeNode};
 use super::gpu_totals::GpuPathTotals;
+use super::label_stats::labels;
 use super::path_ids::ROOT;
 use super::profile_inputs::ProfileInputs;
 use super::replayed_nodes;
 use crate::clock;
+use crate::site::labels::Label;
 use gpuprof_report::profile::{Diagnostics, Function, Profile, SCHEMA, TreeNode, UntimedReasons};
 
 /// The part of the profile that comes from counters.
@@ -108,7 +110,11 @@ fn functions(
         let id = id as u32;
         let nodes = by_site.remove(&id).unwrap_or_default();
         let ran = nodes.iter().any(|node| node.totals.ran());
-        (ran || (inputs.in_filter)(site)).then(|| (Some(id), function(inputs, site, id, &nodes)))
+        (ran || (inputs.in_filter)(site)).then(|| {
+            let mut function = function(inputs, site, id, &nodes);
+            function.labels = labels(inputs, site, id, &nodes);
+            (Some(id), function)
+        })
     });
     let mut functions: Vec<_> = called.collect();
     let never_called = inputs.never_called.iter();
@@ -152,7 +158,9 @@ fn tree(
         let mut row = TreeNode::default();
         row.id = index as u32;
         row.parent = (node.path.parent != ROOT).then_some(node.path.parent);
-        row.name = inputs.sites.get(node.path.site as usize)?.name().to_owned();
+        let site = inputs.sites.get(node.path.site as usize)?;
+        row.name = site.name().to_owned();
+        row.label = site.label_of(node.path.label).map(Label::to_string);
         row.function = Some(*functions.get(&node.path.site)?);
         row.calls = cpu.calls;
         row.open_calls = node.totals.open.count();

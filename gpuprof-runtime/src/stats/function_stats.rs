@@ -107,6 +107,7 @@ fn gpu_activity(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuSpanStats
     };
     let CuptiActivity {
         mut activity,
+        busy_ns_by_label: _,
         timed_busy_ns,
         devices,
     } = cupti.get(&site).cloned().unwrap_or_default();

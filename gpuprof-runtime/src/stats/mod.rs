@@ -11,6 +11,7 @@ mod gpu_time_rollup;
 pub(crate) mod gpu_totals;
 mod host_path_totals;
 pub(crate) mod host_totals;
+mod label_stats;
 pub(crate) mod late_results;
 #[cfg(all(test, loom))]
 mod loom_tests;

@@ -6,6 +6,7 @@ use super::gpu_totals::GpuTotals;
 use super::host_totals::Totals;
 use super::path_ids::CallPath;
 use crate::site::Site;
+use crate::site::labels::LabelNumber;
 use gpuprof_report::profile::GpuActivity;
 
 /// The counters of one window, and what identifies their functions and call paths.
@@ -42,6 +43,8 @@ pub(crate) struct ReplayedPath {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CuptiActivity {
     pub(crate) activity: GpuActivity,
+    /// The busy time of the calls with each label.
+    pub(crate) busy_ns_by_label: FxHashMap<LabelNumber, u64>,
     /// The busy time of the calls that were timed by events.
     pub(crate) timed_busy_ns: u64,
     /// Devices on which its calls, nested spans included, had activity.

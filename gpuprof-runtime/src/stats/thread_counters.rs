@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::host_totals::Totals;
 use super::memory_limit::MemoryLimit;
 use super::path_counters::PathCounters;
-use super::path_ids::CallPaths;
+use super::path_ids::{CallPaths, PathKey};
 use super::site_counters::SiteCounters;
 use super::window_epoch;
 use crate::sync::AtomicU64;
@@ -36,35 +36,34 @@ pub(crate) struct ThreadCounters {
     pub(crate) invalid_amounts: AtomicU64,
 }
 
-/// Nodes by the parent's path and the site. `None`: there is no room for one.
-type KnownNodes = FxHashMap<(u32, u32), Option<&'static PathCounters>>;
+/// `None`: there is no room for a node.
+type KnownNodes = FxHashMap<PathKey, Option<&'static PathCounters>>;
 
 /// Bytes of an entry in a table and in a list, each half empty at worst.
 const ENTRY_BYTES: usize =
-    2 * (size_of::<((u32, u32), Option<&PathCounters>)>() + size_of::<&PathCounters>());
+    2 * (size_of::<(PathKey, Option<&PathCounters>)>() + size_of::<&PathCounters>());
 /// Bytes of a node. To align it costs twice its alignment (glibc 2.36).
 const NODE_BYTES: usize = size_of::<PathCounters>() + 2 * align_of::<PathCounters>() + ENTRY_BYTES;
 
 impl ThreadCounters {
-    /// The node of `site` called on the path `parent`, made now if it is new on this thread.
-    /// `None`: there is no room for it.
+    /// The node of the path with this key, made now if it is new on this thread. `None`: there is
+    /// no room for it.
     pub(crate) fn node(
         &self,
         paths: &Mutex<CallPaths>,
         memory: &MemoryLimit,
-        parent: u32,
-        site: u32,
+        key: PathKey,
         is_async: bool,
     ) -> Option<&'static PathCounters> {
         let mut known = self.known.lock();
-        if let Some(node) = known.get(&(parent, site)) {
+        if let Some(node) = known.get(&key) {
             return *node;
         }
-        let node = self.add_node(paths, memory, parent, site, is_async);
+        let node = self.add_node(paths, memory, key, is_async);
         // A refusal is remembered while there is room for that. After that it is found out each
         // time.
         if node.is_some() || memory.reserve(ENTRY_BYTES) {
-            known.insert((parent, site), node);
+            known.insert(key, node);
         }
         node
     }
@@ -73,11 +72,11 @@ impl ThreadCounters {
         &self,
         paths: &Mutex<CallPaths>,
         memory: &MemoryLimit,
-        parent: u32,
-        site: u32,
+        key: PathKey,
         is_async: bool,
     ) -> Option<&'static PathCounters> {
-        let path = paths.lock().intern_child(parent, site)?;
+        let path = paths.lock().intern(key)?;
+        let site = key.site();
         let mut sites = self.sites.lock();
         let known = sites.get(&site).copied();
         let site_bytes = match known {
@@ -143,8 +142,10 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::super::memory_limit::MemoryLimit;
-    use super::super::path_ids::{CallPaths, ROOT};
+    use super::super::path_ids::{CallPaths, PathKey, ROOT};
     use super::super::window_epoch::WriterEpoch;
+    use crate::site::labels::LabelNumber;
+
     use super::{ENTRY_BYTES, NODE_BYTES, ThreadCounters, site_bytes};
 
     #[test]
@@ -154,7 +155,8 @@ mod tests {
         // Room for two functions and a second path of one of them.
         let limit = MemoryLimit::new(2 * (NODE_BYTES + site) + NODE_BYTES + 5 * ENTRY_BYTES);
         let counters = ThreadCounters::default();
-        let node = |parent, site| counters.node(&paths, &limit, parent, site, false);
+        let key = |parent, site| PathKey::new(parent, site, LabelNumber::NONE);
+        let node = |parent, site| counters.node(&paths, &limit, key(parent, site), false);
         let first = node(ROOT, 0).expect("there is room");
         assert!(node(ROOT, 1).is_some() && node(first.path, 1).is_some());
         for site in 2..100 {
@@ -172,7 +174,8 @@ mod tests {
         let paths = Mutex::new(CallPaths::new());
         let limit = MemoryLimit::new(2 * (NODE_BYTES + site_bytes(true)));
         let threads = [(); 3].map(|()| ThreadCounters::default());
-        let node = |thread: &ThreadCounters| thread.node(&paths, &limit, ROOT, 0, true).is_some();
+        let key = PathKey::new(ROOT, 0, LabelNumber::NONE);
+        let node = |thread: &ThreadCounters| thread.node(&paths, &limit, key, true).is_some();
         assert_eq!(threads.each_ref().map(node), [true, false, false]);
     }
 }

@@ -8,6 +8,7 @@ mod counted_losses;
 mod devices;
 mod graph_objects;
 mod graphs;
+mod labels;
 mod late_records;
 mod record_collection;
 mod record_order;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         devices::MODULE,
         graph_objects::MODULE,
         graphs::MODULE,
+        labels::MODULE,
         late_records::MODULE,
         counted_losses::MODULE,
         record_order::MODULE,

@@ -1,6 +1,7 @@
 //! Promise: calls, times and the call tree are exact.
 
 mod event_pairs;
+mod labels;
 mod nesting;
 mod random_programs;
 mod recursion;
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     support::suite::run(&[
         event_pairs::MODULE,
+        labels::MODULE,
         nesting::MODULE,
         random_programs::MODULE,
         recursion::MODULE,

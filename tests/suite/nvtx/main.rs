@@ -94,6 +94,15 @@ fn length(text: &str) -> usize {
 #[gpu_profile(cpu, name = "畳み込み/naïve 🙂")]
 fn not_ascii() {}
 
+#[gpu_profile(cpu, label = layer, color = 0x76B900)]
+fn block(layer: u32) {
+    inner(0);
+    gpuprof::scope!("half", label = ["a", "b"][layer as usize]);
+}
+
+#[gpu_profile(cpu, label = of)]
+async fn request(of: &str) {}
+
 #[gpu_profile(cpu, payload = 7_u32, color = 0x0000FF)]
 async fn waits() {
     inner(0);
@@ -113,6 +122,10 @@ fn poll<T>(future: &mut Pin<Box<impl Future<Output = T>>>) -> Poll<T> {
 
 fn program(scenario: &str) -> ExitCode {
     match scenario {
+        "labels" => {
+            [0, 1, 0].into_iter().for_each(block);
+            assert!(poll(&mut Box::pin(request("long"))).is_ready());
+        }
         "calls" => {
             outer(2);
             let threads = [3, 4].map(|rounds| thread::spawn(move || outer(rounds)));

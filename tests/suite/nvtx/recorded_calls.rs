@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use gpuprof::Profile;
+use gpuprof::profile::labelled;
 use nvtx_recorder::{Call, Op, PayloadType};
 use support::program::{Ended, Folder, Program, read_profile};
 use support::tests;
@@ -20,6 +21,7 @@ pub(super) const TESTS: &[(&str, fn())] = tests![
     what_the_filter_leaves_out_has_no_range,
     without_a_tool_no_payload_is_computed,
     sessions_share_the_names,
+    ranges_are_named_with_their_labels,
 ];
 
 /// Runs `scenario` under the recorder.
@@ -83,7 +85,10 @@ fn tree_of_report(profile: &Profile) -> BTreeMap<Vec<String>, u64> {
             .parent
             .map(|parent| paths[&parent].clone())
             .unwrap_or_default();
-        path.push(node.name.clone());
+        path.push(match &node.label {
+            Some(label) => labelled(&node.name, label),
+            None => node.name.clone(),
+        });
         paths.insert(node.id, path.clone());
         *tree.entry(path).or_default() += node.calls;
     }
@@ -109,6 +114,34 @@ fn ranges_are_the_calls_of_the_report() {
                 .functions
                 .iter()
                 .any(|f| f.name == "the rest" && f.calls == 4)
+    );
+}
+
+fn ranges_are_named_with_their_labels() {
+    let (profile, calls) = recorded("labels");
+    let named = |counts: &[(&str, u64)]| -> BTreeMap<_, _> {
+        let counts = counts.iter();
+        counts
+            .map(|(name, count)| ((*name).to_owned(), *count))
+            .collect()
+    };
+    let pushed = [
+        ("block[0]", 2),
+        ("block[1]", 1),
+        ("half[a]", 2),
+        ("half[b]", 1),
+        ("inner", 3),
+    ];
+    assert_eq!(count(&calls, Op::Push), named(&pushed));
+    assert_eq!(count(&calls, Op::Start), named(&[("request[long]", 1)]));
+    let mut in_report = tree_of_report(&profile);
+    in_report.remove(&vec!["request[long]".to_owned()]);
+    assert_eq!(tree_of(&calls), in_report);
+    assert_eq!(push(&calls, "block[1]").color, Some(0xff76_b900));
+    let registered = count(&calls, Op::RegisterString);
+    assert!(
+        registered.values().all(|times| *times == 1),
+        "{registered:?}"
     );
 }
 

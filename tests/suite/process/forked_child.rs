@@ -48,6 +48,9 @@ async fn later(_stream: Arc<CudaStream>) {
     pause().await;
 }
 
+#[gpu_profile(cpu, label = name)]
+fn labelled(name: &str) {}
+
 /// Never called before the fork.
 #[gpu_profile(cpu)]
 fn first_in_the_child() {}
@@ -124,6 +127,7 @@ type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 fn fork_inside_spans(gpu: &Gpu) {
     gpuprof::set_default_stream(&gpu.stream);
+    labelled("known");
     let mut polled: [Task; 2] = [(); 2].map(|()| Box::pin(later(gpu.stream.clone())) as Task);
     for future in &mut polled {
         assert!(poll(future.as_mut()).is_pending());
@@ -145,6 +149,7 @@ fn fork_inside_spans(gpu: &Gpu) {
         drop(unpolled);
         around(&gpu.stream, || inherits(|| on_the_cpu(first_in_the_child)));
         inherits(|| gpuprof::set_default_stream(None::<&Arc<CudaStream>>));
+        ["known", "new"].into_iter().for_each(labelled);
         thread::scope(|scope| scope.spawn(first_in_the_child).join()).expect("no panic");
         if cuda_calls(gpu) != before {
             eprintln!("CUDA calls in the child");

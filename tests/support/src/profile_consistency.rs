@@ -1,6 +1,6 @@
 //! What is true of every profile.
 
-use gpuprof::profile::{Function, GpuSpanStats, SpanStats, UntimedReasons};
+use gpuprof::profile::{Function, GpuSpanStats, LabelStats, SpanStats, UntimedReasons};
 use gpuprof::{Profile, Sampling};
 
 /// Panics if `profile` contradicts itself.
@@ -30,6 +30,25 @@ fn functions_add_up(profile: &Profile, f: &Function) {
         "{name}: a call is not counted"
     );
     gpu_adds_up(profile, f);
+    labels_add_up(f);
+}
+
+fn labels_add_up(f: &Function) {
+    if f.labels.is_empty() {
+        return;
+    }
+    let sum = |value: fn(&LabelStats) -> u64| f.labels.iter().map(value).sum::<u64>();
+    let name = &f.name;
+    assert_eq!(sum(|label| label.calls), f.calls, "{name}: calls");
+    assert_eq!(sum(|label| label.open_calls), f.open_calls, "{name}: open");
+    assert_eq!(
+        sum(|label| label.cpu_total_ns),
+        f.cpu.total_ns,
+        "{name}: CPU"
+    );
+    let timed = |label: &LabelStats| label.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
+    let gpu = f.gpu.as_ref();
+    assert_eq!(sum(timed), gpu.map_or(0, |gpu| gpu.timed_calls), "{name}");
 }
 
 fn gpu_adds_up(profile: &Profile, f: &Function) {

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use gpuprof::profile::{Function, GpuSpanStats, TreeNode};
+use gpuprof::profile::{Function, GpuSpanStats, TreeNode, labelled};
 use gpuprof::{Profile, Sampling};
 
 use crate::current_test_file;
@@ -90,12 +90,16 @@ pub fn gpu_times(profile: &Profile, name: &str) -> (u64, u64, u64) {
     (gpu.timed_calls, gpu.times.total_ns, gpu.times.self_ns)
 }
 
-/// The node with this path of names from the root.
+/// The node with this path of names from the root, with their labels: `forward[3]`.
 pub fn node<'a>(profile: &'a Profile, path: &[&str]) -> &'a TreeNode {
     let mut parent = None;
     let mut found = None;
     for name in path {
-        let is_child = |node: &&TreeNode| node.parent == parent && local_name(&node.name) == *name;
+        let shown = |node: &TreeNode| match &node.label {
+            Some(label) => labelled(local_name(&node.name), label),
+            None => local_name(&node.name).to_owned(),
+        };
+        let is_child = |node: &&TreeNode| node.parent == parent && shown(node) == *name;
         let node = profile.tree.iter().find(is_child);
         found =
             Some(node.unwrap_or_else(|| panic!("no {name} of {path:?} in {:#?}", profile.tree)));

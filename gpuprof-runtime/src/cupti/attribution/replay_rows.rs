@@ -4,17 +4,18 @@ use rustc_hash::FxHashMap;
 
 use super::row_totals::{CallTotals, ReplayKey};
 use super::window_tables::WindowTables;
+use crate::site::labels::LabelNumber;
 use crate::stats::path_ids::{CallPath, ROOT};
 use crate::stats::profile_inputs::ReplayedPath;
 
-/// The replays of each site's captured calls, as calls. Like those of calls, the busy time of a
-/// recursion counts once: a replay does not count inside another of its function, nor inside a call
-/// of its function that launched the graph.
-pub(super) fn replays_by_site(
+/// The replays of captured calls, as calls, by site and label. Like those of calls, the busy time
+/// of a recursion counts once: a replay does not count inside another of its function, nor inside
+/// a call of its function that launched the graph.
+pub(super) fn replays_by_label(
     tables: &WindowTables,
     paths: &[CallPath],
-) -> FxHashMap<u32, CallTotals> {
-    let mut sites: FxHashMap<u32, CallTotals> = FxHashMap::default();
+) -> FxHashMap<(u32, LabelNumber), CallTotals> {
+    let mut found: FxHashMap<_, CallTotals> = FxHashMap::default();
     for (key, totals) in &tables.replays {
         let Some(path) = paths.get(key.captured as usize).filter(|_| key.depth > 0) else {
             continue;
@@ -22,11 +23,11 @@ pub(super) fn replays_by_site(
         let mut captured = upward(paths, path.parent).take(key.depth as usize - 1);
         let mut launching = upward(paths, key.launch);
         if captured.all(|site| site != path.site) && launching.all(|site| site != path.site) {
-            let site = sites.entry(path.site).or_default();
-            site.merge(&totals.as_calls());
+            let of_label = found.entry((path.site, path.label)).or_default();
+            of_label.merge(&totals.as_calls());
         }
     }
-    sites
+    found
 }
 
 /// The sites of a path, from the innermost.

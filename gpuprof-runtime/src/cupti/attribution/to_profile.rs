@@ -9,7 +9,9 @@ use rustc_hash::FxHashMap;
 use super::api_rows::api_rows;
 use super::limits::{MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::replay_rows;
-use super::row_totals::{ApiTotals, CopyTotals, DurationTotals, KernelTotals, duration_stats};
+use super::row_totals::{
+    ApiTotals, CallTotals, CopyTotals, DurationTotals, KernelTotals, duration_stats,
+};
 use super::symbol_table::SymbolTable;
 use super::window_tables::{KernelKey, WindowTables};
 use super::wrong_streams;
@@ -29,9 +31,18 @@ pub(crate) fn activity_by_site(
     paths: &[CallPath],
 ) -> FxHashMap<u32, CuptiActivity> {
     let mut sites: FxHashMap<u32, CuptiActivity> = FxHashMap::default();
-    let mut calls = replay_rows::replays_by_site(tables, paths);
-    for (site, totals) in &tables.calls {
-        calls.entry(*site).or_default().merge(totals);
+    let mut by_label = replay_rows::replays_by_label(tables, paths);
+    for (path, totals) in &tables.calls {
+        if let Some(path) = paths.get(*path as usize) {
+            let of_label = by_label.entry((path.site, path.label)).or_default();
+            of_label.merge(totals);
+        }
+    }
+    let mut calls: FxHashMap<u32, CallTotals> = FxHashMap::default();
+    for ((site, label), totals) in by_label {
+        calls.entry(site).or_default().merge(&totals);
+        let busy_ns = &mut sites.entry(site).or_default().busy_ns_by_label;
+        busy_ns.insert(label, totals.busy_ns);
     }
     for (site, totals) in calls {
         let entry = sites.entry(site).or_default();

@@ -13,7 +13,7 @@ use super::open_calls::Added;
 use super::row_totals::{
     ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape, ReplayKey, ReplayTotals,
 };
-use crate::cupti::call_stack::{EndedCall, site_of};
+use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::record::{
     ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord,
 };
@@ -41,7 +41,7 @@ pub(crate) struct WindowTables {
     pub(crate) copies: FxHashMap<CopyKey, CopyTotals>,
     /// By site, `None` outside any profiled function.
     pub(crate) api: FxHashMap<(Option<u32>, ApiFunction), ApiTotals>,
-    /// By site.
+    /// By call path.
     pub(crate) calls: FxHashMap<u32, CallTotals>,
     pub(crate) replays: FxHashMap<ReplayKey, ReplayTotals>,
     /// Replays of captured calls beyond [`MAX_REPLAY_ROWS`].
@@ -191,7 +191,7 @@ impl WindowTables {
 
     /// Adds a closed call.
     pub(crate) fn add_call(&mut self, ended: &EndedCall, activity: &CallActivity) {
-        let totals = self.calls.entry(site_of(ended.id)).or_default();
+        let totals = self.calls.entry(ended.path).or_default();
         if ended.is_first {
             totals.first_call_ns = Some(ended.cpu_ns);
         }
@@ -224,7 +224,7 @@ impl WindowTables {
     pub(crate) fn add_late(&mut self, ended: &EndedCall, interval: &ActivityInterval) {
         if ended.is_outermost {
             let busy_ns = interval.end - interval.start;
-            let totals = self.calls.entry(site_of(ended.id)).or_default();
+            let totals = self.calls.entry(ended.path).or_default();
             totals.merge(&CallTotals {
                 busy_ns,
                 timed_busy_ns: if ended.is_timed { busy_ns } else { 0 },
@@ -262,8 +262,8 @@ impl WindowTables {
         for (key, totals) in &other.api {
             self.api.entry(*key).or_default().merge(totals);
         }
-        for (site, totals) in &other.calls {
-            self.calls.entry(*site).or_default().merge(totals);
+        for (path, totals) in &other.calls {
+            self.calls.entry(*path).or_default().merge(totals);
         }
         self.unfinished = (self.unfinished + other.unfinished).saturating_sub(other.finished_late);
         self.late_records += other.late_records;
