@@ -34,7 +34,7 @@ pub struct LabelStats {
     /// Time since these calls began, ns.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub open_ns: u64,
-    /// CPU time of those calls that are in no other call of the function, ns.
+    /// CPU time of those calls that are in no other call with this label, ns.
     pub cpu_total_ns: u64,
     /// CPU time of all calls without nested spans, ns.
     pub cpu_self_ns: u64,
@@ -59,7 +59,8 @@ pub struct LabelStats {
 pub struct LabelGpuStats {
     /// Calls whose event pair was read.
     pub timed_calls: u64,
-    /// Time of those calls that are in no other call of the function, scaled up under sampling, ns.
+    /// Time of those calls that are in no other call with this label, scaled up under sampling,
+    /// ns.
     pub total_ns: u64,
     /// Time of all calls without nested spans on the same stream, scaled up under sampling, ns.
     pub self_ns: u64,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::function_stats::function;
 use super::gpu_time_rollup::CallTreeNode;
 use super::gpu_totals::GpuPathTotals;
+use super::path_ids::ROOT;
 use super::profile_inputs::ProfileInputs;
 use crate::site::Site;
 use crate::site::labels::{Label, LabelNumber};
@@ -47,33 +48,59 @@ fn label_stats(
     nodes: &[&CallTreeNode<'_>],
 ) -> LabelStats {
     let all = function(inputs, site, id, nodes);
+    let outermost = || nodes.iter().filter(|node| !is_nested(inputs, node));
+    let cpu_total: u64 = outermost().map(|node| node.totals.cpu.total).sum();
     let mut stats = LabelStats::default();
     stats.label = label.to_string();
     stats.calls = all.calls;
     stats.open_calls = all.open_calls;
     stats.open_ns = all.open_ns;
-    stats.cpu_total_ns = all.cpu.total_ns;
-    stats.cpu_self_ns = nodes.iter().map(|node| self_ns(node)).sum();
+    stats.cpu_self_ns = all.cpu.self_ns;
+    // As of a function, for calls that end out of order.
+    stats.cpu_total_ns = cpu_total.max(stats.cpu_self_ns);
     stats.cpu_mean_ns = all.cpu.mean_ns;
     stats.cpu_max_ns = all.cpu.max_ns;
-    stats.gpu = all.gpu.as_ref().map(|gpu| gpu_stats(gpu, nodes));
+    stats.gpu = all.gpu.as_ref().map(gpu_stats);
+    if let Some(gpu) = &mut stats.gpu {
+        gpu.self_ns = gpu_ns(nodes.iter(), |gpu| gpu.self_ns as f64);
+        let total_ns = gpu_ns(outermost(), |gpu| gpu.times.total as f64);
+        gpu.total_ns = total_ns.max(gpu.self_ns);
+    }
     stats.gpu_nested_ns = all.gpu_nested_ns;
     stats
 }
 
-fn self_ns(node: &CallTreeNode<'_>) -> u64 {
-    node.totals.cpu.total.saturating_sub(node.totals.cpu.nested)
+/// The sum of a time over some paths, scaled up from a sample.
+fn gpu_ns<'a>(
+    nodes: impl Iterator<Item = &'a &'a CallTreeNode<'a>>,
+    time: fn(&GpuPathTotals) -> f64,
+) -> u64 {
+    let of_node = |node: &&CallTreeNode<'_>| {
+        let times = node.gpu.iter().map(|(_, gpu)| time(gpu));
+        times.sum::<f64>() * node.scale
+    };
+    nodes.map(of_node).sum::<f64>().max(0.0).round() as u64
 }
 
-fn gpu_stats(all: &GpuSpanStats, nodes: &[&CallTreeNode<'_>]) -> LabelGpuStats {
-    let on_devices = nodes.iter().flat_map(|node| {
-        let scaled = |(_, gpu): &(u32, &GpuPathTotals)| gpu.self_ns as f64 * node.scale;
-        node.gpu.iter().map(scaled)
-    });
+/// Whether the calls on this path are in another call of the function with the same label.
+fn is_nested(inputs: &ProfileInputs<'_>, node: &CallTreeNode<'_>) -> bool {
+    let mut next = node.path.parent;
+    while node.path.recursive
+        && next != ROOT
+        && let Some(above) = inputs.paths.get(next as usize)
+    {
+        if (above.site, above.label) == (node.path.site, node.path.label) {
+            return true;
+        }
+        next = above.parent;
+    }
+    false
+}
+
+/// Without the totals, which differ from those of a function in a recursion.
+fn gpu_stats(all: &GpuSpanStats) -> LabelGpuStats {
     let mut stats = LabelGpuStats::default();
     stats.timed_calls = all.timed_calls;
-    stats.total_ns = all.times.total_ns;
-    stats.self_ns = on_devices.sum::<f64>().max(0.0).round() as u64;
     stats.mean_ns = all.times.mean_ns;
     stats.max_ns = all.times.max_ns;
     stats.timed_bytes = all.timed_bytes;

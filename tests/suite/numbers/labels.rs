@@ -22,7 +22,7 @@ pub(crate) const MODULE: Module = Module::new(
         integers_and_strings_of_any_type_are_labels,
         labels_beyond_the_bound_are_summed_and_counted,
         futures_have_the_label_of_their_call,
-        a_recursion_counts_once_whatever_its_labels,
+        a_recursion_counts_once_within_a_label,
         threads_share_the_labels,
         labels_of_an_earlier_window_are_gone,
         a_label_is_evaluated_once_and_only_for_calls_that_are_measured,
@@ -219,34 +219,34 @@ fn futures_have_the_label_of_their_call() {
     assert_eq!(label(&profile, "serve", "short").open_calls, 0);
 }
 
-#[gpu_profile(cpu, label = depth)]
-fn descend(w: &World, depth: u32) {
+#[gpu_profile(label = depth % 2)]
+fn descend(w: &World, stream: &Arc<CudaStream>, depth: u32) {
     w.cpu(10);
+    w.gpu.kernel_on(stream, 100);
     if depth > 0 {
-        descend(w, depth - 1);
+        descend(w, stream, depth - 1);
     }
 }
 
-fn a_recursion_counts_once_whatever_its_labels() {
+fn a_recursion_counts_once_within_a_label() {
     let w = world();
+    let stream = w.gpu.another_stream();
+    w.gpu.kernel_on(&stream, 1_000_000);
     let session = w.session();
-    descend(&w, 2);
-    descend(&w, 0);
+    descend(&w, &stream, 2);
+    descend(&w, &stream, 0);
     let profile = w.finish(session);
     assert_eq!(cpu_times(&profile, "descend"), (4, 40, 40));
-    let times = |of| {
+    assert_eq!(gpu_times(&profile, "descend"), (4, 400, 400));
+    let on_cpu = |of| {
         let stats = label(&profile, "descend", of);
         (stats.calls, stats.cpu_total_ns, stats.cpu_self_ns)
     };
-    // The total is that of outermost calls.
-    assert_eq!(
-        [times("0"), times("1"), times("2")],
-        [(2, 10, 20), (1, 0, 10), (1, 30, 10)]
-    );
-    assert_eq!(
-        node(&profile, &["descend[2]", "descend[1]", "descend[0]"]).calls,
-        1
-    );
+    assert_eq!([on_cpu("0"), on_cpu("1")], [(3, 40, 30), (1, 20, 10)]);
+    assert_eq!(on_gpu(&profile, "descend", "0"), (3, 400, 300, 300));
+    assert_eq!(on_gpu(&profile, "descend", "1"), (1, 200, 100, 200));
+    let innermost = node(&profile, &["descend[0]", "descend[1]", "descend[0]"]);
+    assert_eq!((innermost.calls, innermost.gpu_total_ns), (1, Some(100)));
 }
 
 fn threads_share_the_labels() {
