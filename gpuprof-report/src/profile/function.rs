@@ -48,9 +48,17 @@ pub struct Function {
     /// GPU time of nested spans on any stream, ns: what the table shows for a function without a
     /// stream.
     pub gpu_nested_ns: u64,
-    /// True if nested spans used only some of this function's streams. Their time cannot be
-    /// subtracted, so `gpu.self_ns` is an upper bound. For a function without a stream: true if
-    /// `gpu_nested_ns` includes such spans and is an upper bound.
+    /// Timed calls that shared their stream's time with spans of other threads or tasks.
+    /// `gpu.self_ns` has an equal part of the shared time. JSON omits this if there are none.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+    pub gpu_divided_calls: u64,
+    /// Timed calls with an inherited stream on which the GPU may have done nothing: the time
+    /// between their two events is near the event overhead, or within 10 µs of the host time
+    /// between recording them. JSON omits this if there are none.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+    pub gpu_host_calls: u64,
+    /// True if the time that calls shared could not be divided, because an event could not be read.
+    /// `gpu.self_ns` is then an upper bound; for a function without a stream, `gpu_nested_ns` is.
     pub gpu_overlaps: bool,
     /// Whether nested spans that were to be timed are missing from `gpu_nested_ns`.
     pub gpu_nested_partial: bool,

@@ -127,8 +127,8 @@ fn overlapping() -> Words {
     labelled(
         WARN,
         OVERLAPPING,
-        "at most this: it holds time of spans inside that ran on some of several streams, and \
-         cannot be told apart",
+        "at most this: spans of several threads or tasks overlapped on a stream, and how long is \
+         not known",
     )
 }
 

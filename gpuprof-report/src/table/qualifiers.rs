@@ -18,7 +18,7 @@ pub(super) struct Doubt {
     pub(super) estimated: bool,
     /// Calls that were to be timed were not.
     pub(super) partial: bool,
-    /// Spans inside ran on some of several streams.
+    /// Spans overlapped on a stream for a time that is not known.
     pub(super) overlapping: bool,
 }
 

@@ -1,49 +1,40 @@
-//! A span that is open on a thread: its streams, its sampling decision and its event pairs.
+//! A span that is open on a thread: its streams and its sampling decision.
 
-use std::sync::Arc;
 use std::thread::ThreadId;
 
-use crate::gpu::child_time::Inside;
-use crate::gpu::events::pool::Pair;
-use crate::gpu::events::record;
+use smallvec::SmallVec;
+
+use crate::gpu::driver::handles::Stream;
+use crate::gpu::events::span::SpanKey;
+use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::frame_stack::FrameToken;
-use crate::gpu::gpu_thread::GpuThread;
-use crate::gpu::sampling::Chosen;
-use crate::gpu::stream::resolve::{Lane, Lanes};
-use crate::gpu::stream::stream_ref::StreamRef;
-use crate::gpu::timer::Timing;
+use crate::gpu::sampling::Decision;
+use crate::gpu::stream::span_streams::{SpanStream, SpanStreams};
 use crate::stats::ended_call::GpuOutcome;
-use crate::stats::gpu_totals::TimedCall;
 use crate::stats::path_ids::ROOT;
+use crate::stats::window_epoch;
 
 /// A span that is open on this thread, or a `with_stream`.
 #[derive(Debug)]
-pub(crate) struct Open {
-    pub(super) site: u32,
+pub(crate) struct OpenSpan {
     pub(super) path: u32,
+    /// The window it began in.
+    pub(super) epoch: u32,
     /// Spans inside inherit the first.
-    pub(super) lanes: Lanes,
+    pub(super) streams: SpanStreams,
     /// The frame of the call that lends the stream, of one that inherits a stream and does not own
     /// it.
     pub(super) lender: Option<FrameToken>,
     /// What sampling decided; spans inside follow. `None`: it had nothing to decide.
-    pub(super) chosen: Option<Chosen>,
-    /// It has its start events.
-    pub(super) timed: bool,
-    /// The window it began in.
-    pub(super) epoch: u32,
-    /// Made when the first span inside begins on the same single stream, at once for futures.
-    pub(super) inside: Option<Arc<Inside>>,
+    pub(super) decision: Option<Decision>,
     pub(super) state: State,
-    /// The call as it goes to the resolver, of one that is [`Started`](State::Started); so are the
-    /// next four. Beside the state and not in it: what is written here stays where it is.
-    pub(super) call: TimedCall,
-    pub(super) pairs: Pairs,
-    /// Where the time goes that the enclosing span must not count as its own.
-    pub(super) enclosing: Option<Arc<Inside>>,
     /// Where it began.
     pub(super) thread: Option<ThreadId>,
-    /// Its pairs are of the share for async calls.
+    /// When it began, in ticks, if it inherits its stream and is timed.
+    pub(super) inherited_at: Option<u64>,
+    /// The host time from then to its end event, ns.
+    pub(super) host_ns: Option<u64>,
+    /// Its event pairs are of the share for async calls.
     pub(super) is_async: bool,
 }
 
@@ -60,133 +51,89 @@ pub(super) enum State {
     Started,
 }
 
-/// The pairs of a call, one for each lane.
-#[derive(Debug)]
-pub(super) enum Pairs {
-    One(Pair),
-    Many(Vec<Pair>),
-}
-
-impl Pairs {
-    pub(super) const NONE: Self = Self::Many(Vec::new());
-
-    #[inline]
-    pub(super) fn is_none(&self) -> bool {
-        matches!(self, Self::Many(none) if none.capacity() == 0)
-    }
-
-    pub(super) fn as_slice(&self) -> &[Pair] {
-        match self {
-            Self::One(pair) => std::slice::from_ref(pair),
-            Self::Many(pairs) => pairs,
-        }
-    }
-}
-
 /// What is dropped without an end has no end event, as when a thread is taking its thread-locals
-/// down: its pairs go back.
-impl Drop for Open {
+/// down.
+impl Drop for OpenSpan {
     fn drop(&mut self) {
-        self.give_back();
+        self.cancel(ThreadStream::cancel_elsewhere);
     }
 }
 
-impl Open {
-    #[inline]
-    pub(super) fn give_back(&self) {
-        if let State::Started = self.state {
-            let lanes = self.lanes.as_slice().iter();
-            let started = lanes.zip(self.pairs.as_slice());
-            started.for_each(|(lane, pair)| lane.context.give(*pair));
-            if self.is_async {
-                record::end_async(self.lanes.as_slice().iter());
-            }
-            if let Some(inside) = &self.inside {
-                inside.close(false, 0);
-            }
-        }
-    }
-}
-
-impl Open {
+impl OpenSpan {
     #[cold]
     pub(super) fn boxed() -> Box<Self> {
         Box::new(Self {
-            site: u32::MAX,
             path: ROOT,
-            lanes: Lanes::NONE,
-            lender: None,
-            chosen: None,
-            timed: false,
             epoch: 0,
-            inside: None,
+            streams: SmallVec::new(),
+            lender: None,
+            decision: None,
             state: State::None,
-            call: TimedCall::EMPTY,
-            pairs: Pairs::NONE,
-            enclosing: None,
             thread: None,
+            inherited_at: None,
+            host_ns: None,
             is_async: false,
         })
     }
 
-    /// For an entry that is blank: it has nothing to let go of, which need not be found out.
+    /// Cancels a span that started, as it will have no end event: calls `tell` for each of its
+    /// streams.
     #[inline]
-    pub(super) fn set_lanes(&mut self, lanes: Lanes) {
-        std::mem::forget(std::mem::replace(&mut self.lanes, lanes));
-    }
-
-    /// The same.
-    #[inline]
-    pub(super) fn set_pairs(&mut self, pairs: Pairs) {
-        std::mem::forget(std::mem::replace(&mut self.pairs, pairs));
-    }
-
-    /// The entry for one poll of a future: what spans inside need to know, without the call itself.
-    pub(crate) fn for_poll(&self, thread: &mut GpuThread) -> Box<Self> {
-        let mut open = thread.blank();
-        open.site = self.site;
-        open.path = self.path;
-        open.lanes = self.lanes.clone();
-        open.chosen = self.chosen;
-        open.timed = self.timed && !self.is_on_another_stream(thread.id);
-        if let State::Unusable(outcome) = self.state {
-            open.state = State::Unusable(outcome);
+    pub(super) fn cancel(&mut self, mut tell: impl FnMut(&ThreadStream, SpanKey)) {
+        if !matches!(self.state, State::Started) {
+            return;
         }
-        open.epoch = self.epoch;
-        open.inside = self.inside.clone();
-        open
+        self.state = State::None;
+        self.end_async();
+        for stream in &self.streams {
+            if let Some(timed) = stream.timed {
+                tell(&stream.shared, timed.key);
+            }
+        }
+    }
+
+    /// What an async call occupied of its contexts' shares is free again.
+    #[inline]
+    pub(super) fn end_async(&self) {
+        if self.is_async {
+            let streams = self.streams.iter();
+            streams.for_each(|stream| stream.shared.context.async_share.release());
+        }
+    }
+
+    /// Makes this entry, which is blank, one for a poll of `future`: what spans inside need to
+    /// know, without the call itself.
+    pub(super) fn set_to_poll_of(&mut self, future: &Self, here: ThreadId) {
+        self.path = future.path;
+        self.epoch = future.epoch;
+        self.streams = future.streams.clone();
+        self.decision = future.decision;
+        if future.is_on_another_stream(here) {
+            self.streams
+                .iter_mut()
+                .for_each(|stream| stream.timed = None);
+        }
+        if let State::Unusable(outcome) = future.state {
+            self.state = State::Unusable(outcome);
+        }
     }
 
     /// Whether its stream's handle stands for another stream on this thread, so that nothing here
     /// is in its time.
-    fn is_on_another_stream(&self, here: ThreadId) -> bool {
-        let mut lanes = self.lanes.as_slice().iter();
+    pub(super) fn is_on_another_stream(&self, here: ThreadId) -> bool {
+        let mut streams = self.streams.iter();
         self.thread.is_some_and(|thread| thread != here)
-            && lanes.any(|lane| lane.stream == crate::gpu::driver::handles::Stream::PER_THREAD)
+            && streams.any(|stream| stream.shared.stream == Stream::PER_THREAD)
     }
 
-    /// A default stream without a span, as `with_stream` sets it.
-    pub(crate) fn default_stream(
-        timing: &Timing,
-        thread: &mut GpuThread,
-        stream: &StreamRef<'_>,
-    ) -> Option<Box<Self>> {
-        let lane = timing.lane(thread, stream, false).ok()?;
-        let mut open = thread.blank();
-        open.site = u32::MAX;
-        open.path = ROOT;
-        open.lanes = Lanes::One(lane);
-        open.epoch = crate::stats::window_epoch::current();
-        Some(open)
-    }
-
-    /// Whether it will have a time in this window: one that began before a reset will not.
-    pub(super) fn is_timed(&self) -> bool {
-        self.timed && self.epoch == crate::stats::window_epoch::current()
-    }
-
-    /// Whether it is timed on exactly this stream.
-    pub(super) fn times_alone(&self, lane: &Lane) -> bool {
-        self.is_timed() && matches!(&self.lanes, Lanes::One(mine) if mine.is_same_stream(lane))
+    /// The stream on which this span is timed that is the same as `other`. `None`: there is none,
+    /// or it will have no time in this window, as one that began before a reset.
+    #[inline]
+    pub(super) fn timed_on(&self, other: &ThreadStream) -> Option<&SpanStream> {
+        if self.epoch != window_epoch::current() {
+            return None;
+        }
+        let mut streams = self.streams.iter();
+        streams.find(|stream| stream.timed.is_some() && stream.shared.is_same_stream(other))
     }
 }

@@ -60,10 +60,6 @@ impl<G> FrameStack<G> {
         tokens.any(|known| known == token)
     }
 
-    pub(super) fn gpu_mut(&mut self, position: usize) -> Option<&mut G> {
-        self.frames.get_mut(position)?.1.gpu.as_mut()
-    }
-
     /// The open calls that CUPTI's records are attributed to, the innermost first.
     fn calls(&self) -> impl Iterator<Item = ProfiledCall> + '_ {
         self.frames.iter().rev().filter_map(|(_, frame)| frame.call)

@@ -1,14 +1,14 @@
-//! One thread's part of GPU timing: its open frames, its contexts and its ring to the resolver.
+//! One thread's part of GPU timing: its open frames and the streams that it has used.
 
 use std::thread::{self, ThreadId};
 
 use crate::cupti::call_stack::{ProfiledCall, ReservedIds};
-use crate::gpu::events::thread_cache::MetContexts;
-use crate::gpu::frame::{Open, Pairs, State};
+use crate::gpu::events::local_streams::LocalStreams;
+use crate::gpu::events::span::SpanKey;
+use crate::gpu::events::thread_stream::ThreadStream;
+use crate::gpu::frame::{OpenSpan, State};
 use crate::gpu::frame_stack::{Frame, FrameStack, FrameToken};
-use crate::gpu::resolver::channel::Sender;
-use crate::gpu::stream::resolve::Lanes;
-use crate::gpu::timer::Timing;
+use crate::gpu::sampling::{Decision, FunctionRate};
 use crate::site::Site;
 
 /// Entries that a thread keeps for calls to come.
@@ -17,17 +17,16 @@ const SPARE_KEPT: usize = 64;
 /// One thread's part of GPU timing.
 #[derive(Debug)]
 pub(crate) struct GpuThread {
-    pub(super) frames: FrameStack<Box<Open>>,
+    pub(super) frames: FrameStack<Box<OpenSpan>>,
     /// For calls that CUPTI's records are attributed to.
     ids: ReservedIds,
     /// Used again, so that a call neither allocates nor is copied about: what is moved is the box.
     #[allow(clippy::vec_box)]
-    spare: Vec<Box<Open>>,
-    pub(super) contexts: MetContexts,
-    sender: Option<Sender>,
+    spare: Vec<Box<OpenSpan>>,
+    pub(super) streams: LocalStreams,
     /// Something was met for the first time since this was last asked.
     set_up: bool,
-    pub(super) random: fastrand::Rng,
+    random: fastrand::Rng,
     /// Whose this is. Kept, as asking the thread for it counts who holds the answer.
     pub(super) id: ThreadId,
 }
@@ -38,8 +37,7 @@ impl GpuThread {
             frames: FrameStack::new(),
             ids: ReservedIds::default(),
             spare: Vec::new(),
-            contexts: MetContexts::default(),
-            sender: None,
+            streams: LocalStreams::default(),
             set_up: false,
             random: fastrand::Rng::new(),
             id: thread::current().id(),
@@ -65,15 +63,29 @@ impl GpuThread {
     #[inline]
     pub(crate) fn push(
         &mut self,
-        gpu: Option<Box<Open>>,
+        gpu: Option<Box<OpenSpan>>,
         call: Option<ProfiledCall>,
     ) -> FrameToken {
         self.frames.push(Frame { gpu, call })
     }
 
+    /// Pushes a frame for one poll of a future.
+    pub(crate) fn push_poll(
+        &mut self,
+        future: Option<&OpenSpan>,
+        call: Option<ProfiledCall>,
+    ) -> FrameToken {
+        let gpu = future.map(|future| {
+            let mut open = self.blank();
+            open.set_to_poll_of(future, self.id);
+            open
+        });
+        self.push(gpu, call)
+    }
+
     /// Removes a frame. `None`: it is gone already, because spans ended out of order.
     #[inline]
-    pub(crate) fn take(&mut self, token: FrameToken) -> Option<Frame<Box<Open>>> {
+    pub(crate) fn take(&mut self, token: FrameToken) -> Option<Frame<Box<OpenSpan>>> {
         self.frames.take(token)
     }
 
@@ -91,42 +103,57 @@ impl GpuThread {
 
     /// An entry with nothing in it.
     #[inline]
-    pub(super) fn blank(&mut self) -> Box<Open> {
-        self.spare.pop().unwrap_or_else(Open::boxed)
+    pub(super) fn blank(&mut self) -> Box<OpenSpan> {
+        self.spare.pop().unwrap_or_else(OpenSpan::boxed)
     }
 
     /// Takes an entry for another call.
-    pub(super) fn recycle(&mut self, mut open: Box<Open>) {
-        open.give_back();
-        open.state = State::None;
+    pub(super) fn recycle(&mut self, mut open: Box<OpenSpan>) {
+        open.cancel(|stream, key| match self.streams.get_mut(stream) {
+            Some(local) => local.send_cancel(key),
+            None => stream.cancel_elsewhere(key),
+        });
         self.keep(open);
     }
 
     /// The same for one that has nothing to give back.
     #[inline]
-    pub(super) fn keep(&mut self, mut open: Box<Open>) {
+    pub(super) fn keep(&mut self, mut open: Box<OpenSpan>) {
         if self.spare.len() >= SPARE_KEPT {
             return;
         }
-        // Most have handed theirs on.
-        if !open.lanes.is_none() {
-            open.lanes = Lanes::NONE;
-        }
-        if !open.pairs.is_none() {
-            open.pairs = Pairs::NONE;
-        }
-        open.chosen = None;
-        open.timed = false;
-        open.inside = None;
-        open.enclosing = None;
+        open.streams.clear();
+        open.state = State::None;
+        open.decision = None;
+        (open.inherited_at, open.host_ns) = (None, None);
+        open.is_async = false;
         open.thread = None;
         open.lender = None;
         self.spare.push(open);
     }
 
+    /// Whether sampling takes a call.
     #[inline]
-    pub(super) fn sender(&mut self, timing: &Timing) -> &mut Sender {
-        self.set_up |= self.sender.is_none();
-        self.sender.get_or_insert_with(|| timing.open_ring())
+    pub(super) fn decide(&mut self, global: u32, rate: FunctionRate) -> Decision {
+        if !self.has_open() && global <= 1 && !rate.is_sampled() {
+            return Decision::ALL;
+        }
+        let outer = self.frames.gpu().rev().find_map(|(_, open)| open.decision);
+        Decision::make(&mut self.random, outer, global, rate)
+    }
+
+    /// The nearest open span that is timed on this stream, and the product of the weights of the
+    /// spans between.
+    #[inline]
+    pub(super) fn timed_around(&self, stream: &ThreadStream) -> (Option<SpanKey>, u32) {
+        let mut weight = 1_u32;
+        for (_, open) in self.frames.gpu().rev() {
+            if let Some(timed) = open.timed_on(stream).and_then(|around| around.timed) {
+                return (Some(timed.key), weight);
+            }
+            let own_weight = open.decision.map_or(1, |decision| decision.own_weight);
+            weight = weight.saturating_mul(own_weight);
+        }
+        (None, 1)
     }
 }

@@ -8,23 +8,21 @@ use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use crate::gpu::resolver::channel::Progress;
-use crate::gpu::resolver::handshake::Doze;
-use crate::gpu::resolver::handshake::Handover;
+use crate::gpu::resolver::handshake::{ContextLease, Progress, SleepFlag};
 use crate::sync::in_every_order;
 
 #[test]
 fn a_sample_waits_for_no_more_than_one_sleep() {
     in_every_order(|| {
-        let doze = Arc::new(Doze::new());
+        let flag = Arc::new(SleepFlag::new());
         // The ring, as rtrb publishes what is in it.
         let sent = Arc::new(AtomicU64::new(0));
         let resolver = thread::spawn({
-            let (doze, sent) = (Arc::clone(&doze), Arc::clone(&sent));
+            let (flag, sent) = (Arc::clone(&flag), Arc::clone(&sent));
             move || {
                 let mut sleeps = 0;
                 while sent.load(Acquire) == 0 {
-                    doze.lie_down(
+                    flag.sleep_unless(
                         || sent.load(Acquire) > 0,
                         || {
                             sleeps += 1;
@@ -36,7 +34,7 @@ fn a_sample_waits_for_no_more_than_one_sleep() {
             }
         });
         sent.store(1, Release);
-        doze.rouse(|| resolver.thread().unpark());
+        flag.wake_if_asleep(|| resolver.thread().unpark());
         // The longest that it parks is over.
         resolver.thread().unpark();
         resolver.join().unwrap();
@@ -80,16 +78,16 @@ fn whoever_waits_finds_every_sample_that_was_sent_before_booked() {
     });
 }
 
-/// The thread's way is `Timing::hand_in`'s, the resolver's that of `Ring::let_go`. What is held is
-/// a number here: how many times it was handed over and not let go.
+/// The thread's way is `LocalStream::send_end`'s, the resolver's that of `Source::tell`. What is
+/// held is a number here: how many times it was handed over and not let go.
 #[test]
 fn no_sample_comes_to_the_resolver_without_what_it_needs() {
     in_every_order(|| {
-        let handover = Arc::new(Handover::new());
+        let lease = Arc::new(ContextLease::new());
         let progress = Arc::new(Progress::default());
         let ring = Arc::new(Mutex::new(VecDeque::new()));
         let resolver = thread::spawn({
-            let (handover, progress, ring) = (handover.clone(), progress.clone(), ring.clone());
+            let (lease, progress, ring) = (lease.clone(), progress.clone(), ring.clone());
             move || {
                 let (mut held, mut received) = (0, 0);
                 for _ in 0..2 {
@@ -102,7 +100,7 @@ fn no_sample_comes_to_the_resolver_without_what_it_needs() {
                             }
                         }
                     }
-                    if held > 0 && handover.offer(|| progress.submitted() == received) {
+                    if held > 0 && lease.try_release(|| progress.submitted() == received) {
                         held -= 1;
                     }
                 }
@@ -111,7 +109,7 @@ fn no_sample_comes_to_the_resolver_without_what_it_needs() {
         });
         for _ in 0..2 {
             progress.submit();
-            if handover.claim() {
+            if lease.claim() {
                 ring.lock().unwrap().push_back(Sent::Hold);
             }
             ring.lock().unwrap().push_back(Sent::Sample);
@@ -128,7 +126,7 @@ fn no_sample_comes_to_the_resolver_without_what_it_needs() {
         }
         // It can let go of what it has, once it has everything.
         assert_eq!(
-            handover.offer(|| progress.submitted() == received),
+            lease.try_release(|| progress.submitted() == received),
             held == 1
         );
         assert_eq!(received, 2);

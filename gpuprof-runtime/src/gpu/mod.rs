@@ -1,7 +1,6 @@
 //! All CUDA: the driver table, streams, events and the resolver.
 
 mod adaptive_sampling;
-mod child_time;
 mod driver;
 mod events;
 mod frame;
@@ -9,21 +8,22 @@ pub(crate) mod frame_stack;
 mod gpu_thread;
 #[cfg(all(test, loom))]
 mod loom_tests;
-mod nesting;
 mod resolver;
 mod sampling;
+mod span_timing;
 mod stream;
-mod timer;
+mod timing;
 
 pub(crate) use driver::initialized::is_initialized;
 pub(crate) use driver::table::Driver;
 pub use driver::table::replace as replace_functions;
-pub(crate) use frame::Open;
+pub(crate) use frame::OpenSpan;
 pub(crate) use gpu_thread::GpuThread;
+pub(crate) use span_timing::Place;
 pub use stream::parameter_search::{
     Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamYes,
 };
-pub(crate) use stream::resolve::Held;
 pub use stream::resolve::Streams;
+pub(crate) use stream::span_streams::CallStreams;
 pub use stream::stream_ref::{HasStream, StreamRef};
-pub(crate) use timer::{Place, Timing};
+pub(crate) use timing::Timing;

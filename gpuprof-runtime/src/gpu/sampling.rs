@@ -1,86 +1,86 @@
 //! Which calls are timed: the decision for one call, given the decisions around it.
 
-use crate::gpu::gpu_thread::GpuThread;
 use crate::stats::sampling_estimates::SamplingDraw;
 
-/// How many calls of a site each timed one is to stand for.
+/// How many calls of a function each timed one is to stand for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Own {
-    /// By the site's own `sample`, of those that are chosen around it; 0 or 1 for none.
+pub(super) enum FunctionRate {
+    /// By the function's own `sample`, of those that are timed around it; 0 or 1 for none.
     Stated(u32),
-    /// With whatever was chosen around it.
-    Aimed(u32),
+    /// With whatever was drawn around it.
+    Adaptive(u32),
 }
 
-impl Own {
+impl FunctionRate {
     #[inline]
     pub(super) fn is_sampled(self) -> bool {
-        let (Self::Stated(n) | Self::Aimed(n)) = self;
+        let (Self::Stated(n) | Self::Adaptive(n)) = self;
         n > 1
     }
 }
 
 /// A sampling decision.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chosen {
-    pub(super) yes: bool,
-    /// How many calls each chosen one stands for by its own draw.
-    pub(super) own: u32,
+pub(super) struct Decision {
+    pub(super) is_timed: bool,
+    /// How many calls each timed one stands for by its own draw.
+    pub(super) own_weight: u32,
     pub(super) draw: SamplingDraw,
 }
 
-impl Chosen {
+impl Decision {
     /// Nothing was drawn: every call is timed.
-    const ALL: Self = Self {
-        yes: true,
-        own: 1,
+    pub(super) const ALL: Self = Self {
+        is_timed: true,
+        own_weight: 1,
         draw: SamplingDraw::UNSAMPLED,
     };
-}
 
-impl GpuThread {
-    /// Whether sampling takes this call: at random for the outermost, as the enclosing one was for
-    /// those inside, and in any case as the site's own draw says.
+    /// Decides on one call: at random for the outermost, as the enclosing one was for those inside,
+    /// and in any case as the function's own rate says.
     #[inline]
-    pub(super) fn choose(&mut self, global: u32, own: Own) -> Chosen {
-        if !self.has_open() && global <= 1 && !own.is_sampled() {
-            return Chosen::ALL;
-        }
-        let outer = self.frames.gpu().rev().find_map(|(_, open)| open.chosen);
-        let Chosen { yes, mut draw, .. } = outer.unwrap_or_else(|| self.draw(global));
-        let again = self.draw(match own {
-            Own::Stated(n) => n,
-            Own::Aimed(n) => n.div_ceil(draw.weight),
-        });
+    pub(super) fn make(
+        random: &mut fastrand::Rng,
+        outer: Option<Self>,
+        global: u32,
+        rate: FunctionRate,
+    ) -> Self {
+        let outer = outer.unwrap_or_else(|| Self::draw(random, global));
+        let mut draw = outer.draw;
+        let again = Self::draw(
+            random,
+            match rate {
+                FunctionRate::Stated(n) => n,
+                FunctionRate::Adaptive(n) => n.div_ceil(draw.weight),
+            },
+        );
         if draw.weight == 1 {
             draw = again.draw;
         } else {
-            draw.weight = draw.weight.saturating_mul(again.own);
+            draw.weight = draw.weight.saturating_mul(again.own_weight);
         }
-        Chosen {
-            yes: yes && again.yes,
-            own: again.own,
+        Self {
+            is_timed: outer.is_timed && again.is_timed,
+            own_weight: again.own_weight,
             draw,
         }
     }
 
     /// Draws 1 in `n`; 0 is 1, of which nothing is drawn.
     #[inline]
-    fn draw(&mut self, n: u32) -> Chosen {
-        let own = n.max(1);
-        let (yes, draw) = match own {
-            1 => (true, SamplingDraw::UNSAMPLED),
-            _ => {
+    fn draw(random: &mut fastrand::Rng, n: u32) -> Self {
+        if n <= 1 {
+            return Self::ALL;
+        }
+        Self {
+            is_timed: random.u32(..n) == 0,
+            own_weight: n,
+            draw: SamplingDraw {
                 // 64 random bits: no other draw has them.
-                let cluster = self.random.u64(..);
-                let draw = SamplingDraw {
-                    cluster,
-                    cluster_rate: own,
-                    weight: own,
-                };
-                (self.random.u32(..own) == 0, draw)
-            }
-        };
-        Chosen { yes, own, draw }
+                cluster: random.u64(..),
+                cluster_rate: n,
+                weight: n,
+            },
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::collector::{self, collector};
 use crate::gpu::frame_stack::FrameToken;
-use crate::gpu::{GpuThread, Open, StreamRef};
+use crate::gpu::{GpuThread, StreamRef};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -65,6 +65,6 @@ impl DeferredStreams {
 
 /// Sets a default stream. `None`: it cannot be used.
 pub(super) fn push(gpu: &mut GpuThread, stream: &StreamRef<'_>) -> Option<FrameToken> {
-    let open = Open::default_stream(&collector().gpu, gpu, stream)?;
+    let open = collector().gpu.default_stream(gpu, stream)?;
     Some(gpu.push(Some(open), None))
 }

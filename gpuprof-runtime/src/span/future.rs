@@ -23,7 +23,7 @@ use crate::clock;
 use crate::collector::collector;
 use crate::cupti::call_stack::ProfiledCall;
 use crate::gpu::frame_stack::{Frame, FrameToken};
-use crate::gpu::{self, Held, Streams};
+use crate::gpu::{self, CallStreams, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
@@ -60,7 +60,7 @@ struct CreatedCall {
 #[derive(Debug)]
 struct MeasuredCall {
     /// `None`: it is not GPU-timed.
-    streams: Option<Held>,
+    streams: Option<CallStreams>,
     work: StatedWork,
     /// CUPTI's records are attributed to it.
     correlates: bool,
@@ -77,7 +77,7 @@ struct OpenCall {
     started: u64,
     busy_ns: u64,
     nested_ns: u64,
-    gpu: Option<Box<gpu::Open>>,
+    gpu: Option<Box<gpu::OpenSpan>>,
     work: StatedWork,
     profiled: Option<ProfiledCall>,
 }
@@ -200,10 +200,7 @@ impl AsyncSpan {
         Some(with_thread(|thread| {
             let parent = ParentPosition::enter(thread, open.path);
             let has_frame = open.gpu.is_some() || open.profiled.is_some();
-            let push = |gpu: &mut gpu::GpuThread| {
-                let of_poll = open.gpu.as_ref().map(|open| open.for_poll(gpu));
-                gpu.push(of_poll, open.profiled)
-            };
+            let push = |gpu: &mut gpu::GpuThread| gpu.push_poll(open.gpu.as_deref(), open.profiled);
             OpenPoll {
                 parent,
                 frame: has_frame.then(|| thread.with_gpu(push)).flatten(),

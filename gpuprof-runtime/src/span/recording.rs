@@ -8,7 +8,7 @@ use crate::clock;
 use crate::collector::{self, collector};
 use crate::cupti::call_stack::EndedCall;
 use crate::gpu::frame_stack::Frame;
-use crate::gpu::{GpuThread, Held, Open, Place, Streams, Timing};
+use crate::gpu::{CallStreams, GpuThread, OpenSpan, Place, Streams, Timing};
 use crate::site::Site;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
 use crate::stats::path_counters::PathCounters;
@@ -67,11 +67,11 @@ pub(super) fn measure_overhead<R>(
 pub(super) fn begin_gpu_timing(
     timing: &'static Timing,
     gpu: &mut GpuThread,
-    streams: Held,
+    streams: CallStreams,
     site: &Site,
     path: u32,
     is_async: bool,
-) -> Option<Box<Open>> {
+) -> Option<Box<OpenSpan>> {
     let place = Place {
         site: site.id()?,
         path,
@@ -79,7 +79,7 @@ pub(super) fn begin_gpu_timing(
     };
     let streams = match streams {
         // Neither a span nor a `with_stream` is around the call.
-        Held::Inherit if !gpu.has_open() => {
+        CallStreams::Inherit if !gpu.has_open() => {
             let default = Streams::One(collector::default_stream()?);
             timing.hold(gpu, &default, false)
         }
@@ -102,14 +102,14 @@ pub(super) fn record_with_frame(
     node: &PathCounters,
     mut call: CallRecord<'_>,
     ended: u64,
-    take: impl FnOnce(&mut GpuThread) -> Option<Frame<Box<Open>>>,
+    take: impl FnOnce(&mut GpuThread) -> Option<Frame<Box<OpenSpan>>>,
 ) -> bool {
     let recorded = measure_overhead(thread, ended, |gpu| {
         let writer = thread.writer();
         let (timing, frame) = (&collector().gpu, take(gpu));
         let (open, profiled) = frame.map_or((None, None), |frame| (frame.gpu, frame.call));
         let ended = match open {
-            Some(open) => timing.end(gpu, open, call.work, writer.epoch()),
+            Some(open) => timing.end(gpu, open, writer.epoch()),
             None => Err(GpuOutcome::NoStream),
         };
         call.outcome = match &ended {
@@ -120,7 +120,7 @@ pub(super) fn record_with_frame(
         // without its call.
         let recorded = node.record(&call, writer);
         if let Ok(open) = ended {
-            timing.hand_in(gpu, open, call.work);
+            timing.submit(gpu, open, call.work);
         }
         if let Some(profiled) = profiled.filter(|_| recorded) {
             let ended = EndedCall::new(profiled, call.outcome, call.cpu_ns, writer.epoch());

@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::durations::Durations;
 use super::ended_call::{StatedWork, UntimedReason};
 use super::gpu_time_rollup::CallTreeNode;
+use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
 use super::profile_inputs::{CuptiActivity, ProfileInputs};
 use super::sampling_estimates::{RatioEstimate, SiteSample};
@@ -82,10 +83,14 @@ pub(super) fn function(
     });
     function.gpu_by_device = by_device;
     function.gpu_nested_ns = nested_ns.round() as u64;
-    function.gpu_overlaps = nodes.iter().any(|node| match all.counts.with_stream() {
-        0 => node.nested_overlaps,
-        _ => node.self_overlaps,
-    });
+    let sum =
+        |field: fn(&GpuPathTotals) -> u64| -> u64 { gpu_totals().map(|(_, gpu)| field(gpu)).sum() };
+    function.gpu_divided_calls = sum(|gpu| gpu.divided);
+    function.gpu_host_calls = sum(|gpu| gpu.may_be_host);
+    function.gpu_overlaps = match all.counts.with_stream() {
+        0 => nodes.iter().any(|node| node.nested_undivided),
+        _ => sum(|gpu| gpu.undivided) > 0,
+    };
     function.gpu_nested_partial = nodes.iter().any(|node| node.nested_partial);
     function.gpu_nested_estimated = nodes.iter().any(|node| node.nested_estimated);
     function.captured_calls = all.counts.captured;
@@ -191,7 +196,7 @@ fn gpu_stats(
             histogram.merge(more);
         }
     }
-    // Recursive calls on several streams overlap, and sampling scales each depth separately.
+    // Sampling scales each depth separately.
     let self_time = self_time.clamp(0.0, total).round() as u64;
     let mut stats = GpuSpanStats::default();
     stats.device = only_device;

@@ -23,11 +23,8 @@ pub(super) struct CallTreeNode<'a> {
     /// GPU time of descendant spans, except those already included in the own time of a timed span
     /// in between.
     pub(super) nested_ns: f64,
-    /// This node's own GPU time includes part of a nested span's time, because the two share only
-    /// some of their streams.
-    pub(super) self_overlaps: bool,
-    /// `nested_ns` counts some time twice, for the same reason.
-    pub(super) nested_overlaps: bool,
+    /// Of some of this time it is not known how it is shared, so that it may count twice.
+    pub(super) nested_undivided: bool,
     /// `nested_ns` lacks the time of calls that should have been timed.
     pub(super) nested_partial: bool,
     /// `nested_ns` is partly estimated from a sample.
@@ -72,8 +69,6 @@ struct NestedPath {
     /// The nearest timed node above that includes the time in its own, or [`ROOT`].
     enclosing_timed: u32,
     path: u32,
-    /// The nearest node above that includes part of the time, or [`ROOT`].
-    partly_overlaps: u32,
     /// Weighted.
     ns: u64,
     /// Unweighted.
@@ -98,8 +93,7 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
             scale: 1.0,
             unclamped_scale: 1.0,
             nested_ns: 0.0,
-            self_overlaps: false,
-            nested_overlaps: false,
+            nested_undivided: false,
             nested_partial: false,
             nested_estimated: false,
         });
@@ -109,13 +103,10 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
     for siblings in nested.chunk_by(|a, b| a.enclosing_timed == b.enclosing_timed) {
         clamp_to_parent(&mut nodes, siblings);
     }
-    for path in &nested {
-        if path.enclosing_timed != ROOT {
-            add_nested(&mut nodes, path);
-        }
-        mark_overlap(&mut nodes, path);
-    }
+    let enclosed = nested.iter().filter(|path| path.enclosing_timed != ROOT);
+    enclosed.for_each(|path| add_nested(&mut nodes, path));
     add_outermost(&mut nodes, &nested);
+    mark_undivided(&mut nodes);
     mark_incomplete(&mut nodes, &nested);
     nodes
 }
@@ -124,15 +115,12 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
 fn nested_paths(inputs: &ProfileInputs<'_>) -> Vec<NestedPath> {
     let times = inputs.gpu.nested.iter().filter(|(_, time)| time.ns > 0);
     let mut nested: Vec<NestedPath> = times
-        .map(
-            |(&(path, enclosing_timed, partly_overlaps), time)| NestedPath {
-                enclosing_timed,
-                path,
-                partly_overlaps,
-                ns: time.ns,
-                read_ns: time.read_ns,
-            },
-        )
+        .map(|(&(path, enclosing_timed), time)| NestedPath {
+            enclosing_timed,
+            path,
+            ns: time.ns,
+            read_ns: time.read_ns,
+        })
         .collect();
     nested.sort_unstable();
     nested
@@ -233,26 +221,16 @@ fn add_outermost(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
     }
 }
 
-/// Marks the node that shares some streams with a path nested in it, and all nodes above that count
-/// both.
-fn mark_overlap(nodes: &mut [CallTreeNode<'_>], nested: &NestedPath) {
-    let overlapping = nested.partly_overlaps;
-    if overlapping == ROOT {
-        return;
-    }
-    if let Some(node) = nodes.get_mut(overlapping as usize) {
-        node.self_overlaps = true;
-    }
-    let mut counts_both = false;
-    let mut index = nested.path;
-    while index != ROOT && index != nested.enclosing_timed {
-        counts_both |= index == overlapping;
-        let Some(node) = nodes.get(index as usize) else {
-            return;
+/// Marks the nodes above one whose time is not divided.
+fn mark_undivided(nodes: &mut [CallTreeNode<'_>]) {
+    for index in (1..nodes.len()).rev() {
+        let Some(node) = nodes.get(index) else {
+            continue;
         };
-        index = node.path.parent;
-        if let Some(above) = nodes.get_mut(index as usize) {
-            above.nested_overlaps |= counts_both;
+        let is_undivided = node.gpu.iter().any(|(_, gpu)| gpu.undivided > 0);
+        let (parent, is_undivided) = (node.path.parent, is_undivided || node.nested_undivided);
+        if let Some(above) = nodes.get_mut(parent as usize).filter(|_| parent != ROOT) {
+            above.nested_undivided |= is_undivided;
         }
     }
 }

@@ -4,7 +4,6 @@ use rustc_hash::FxHashMap;
 
 use super::durations::Durations;
 use super::ended_call::StatedWork;
-use super::path_ids::ROOT;
 use super::sampling_estimates::{ClusterSums, SamplingDraw};
 use gpuprof_report::histogram::Histogram;
 
@@ -26,17 +25,24 @@ pub(crate) struct GpuPathTotals {
     /// The part of `times` of calls that are not nested in a call of the same site on the same
     /// stream.
     pub(crate) outermost_ns: u64,
-    /// Time outside the timed spans nested directly on the same stream, which are weighted by their
-    /// own sampling. Under sampling a single call can contribute less than 0: only the sum is
-    /// meaningful.
+    /// Exclusive time: without the timed spans nested directly on the same stream, which are
+    /// weighted by their own sampling, and without the parts of other threads and tasks in the time
+    /// that they shared the stream. Under sampling a single call can contribute less than 0: only
+    /// the sum is meaningful.
     pub(crate) self_ns: i64,
+    /// Calls that shared a stream's time with spans of other threads or tasks, unweighted.
+    pub(crate) divided: u64,
+    /// Calls that shared a time of unknown length, which is not divided, unweighted.
+    pub(crate) undivided: u64,
+    /// Calls that may have had nothing to do on the GPU, unweighted.
+    pub(crate) may_be_host: u64,
     /// Calls of which not every time could be read, unweighted.
     pub(crate) failed: u64,
     /// The stated work of the calls counted here.
     pub(crate) work: StatedWork,
 }
 
-/// Time nested in another span.
+/// Time nested in another span, or in none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NestedTime {
     /// Unweighted.
@@ -60,36 +66,22 @@ pub(crate) struct TimedCall {
     pub(crate) device: u32,
     /// Whether `device` is the call's first, on which the call itself is counted.
     pub(crate) counts: bool,
-    /// The nearest enclosing timed span on the same single stream; [`ROOT`], as in the next two,
-    /// for none.
+    /// Its exclusive time, ns.
+    pub(crate) own_ns: i64,
+    /// No span around it on the same stream is of the same site.
+    pub(crate) is_outermost: bool,
+    /// The path of the timed span that encloses it on the same stream; `ROOT` for none.
     pub(crate) parent: u32,
-    /// The nearest enclosing timed span on all of its streams.
-    pub(crate) enclosing_timed: u32,
-    /// The nearest enclosing timed span on only some of its streams, from which its time cannot be
-    /// subtracted.
-    pub(crate) partly_overlaps: u32,
-    pub(crate) outermost: bool,
-    /// The product of the sampling rates between `parent` (exclusive) and this call (inclusive):
-    /// the number of calls inside one timed parent for which this call stands. `draw.weight` is
-    /// relative to all calls.
-    pub(crate) weight_in_parent: u32,
+    /// Its exclusive time and that of the spans nested in it, ns: its duration without the parts of
+    /// others.
+    pub(crate) with_nested_ns: u64,
+    /// It shared time with spans of other threads or tasks.
+    pub(crate) is_divided: bool,
+    /// It shared time of unknown length.
+    pub(crate) is_undivided: bool,
+    /// It may have had nothing to do on the GPU.
+    pub(crate) may_be_host: bool,
     pub(crate) draw: SamplingDraw,
-}
-
-impl TimedCall {
-    /// A call on no path.
-    pub(crate) const EMPTY: Self = Self {
-        path: ROOT,
-        site: u32::MAX,
-        device: 0,
-        counts: true,
-        parent: ROOT,
-        enclosing_timed: ROOT,
-        partly_overlaps: ROOT,
-        outermost: true,
-        weight_in_parent: 1,
-        draw: SamplingDraw::UNSAMPLED,
-    };
 }
 
 /// The GPU times of one window.
@@ -97,8 +89,8 @@ impl TimedCall {
 pub(crate) struct GpuTotals {
     /// By (path, device).
     pub(crate) nodes: FxHashMap<(u32, u32), GpuPathTotals>,
-    /// By (path, the call's `enclosing_timed` or [`ROOT`], its `partly_overlaps` or [`ROOT`]).
-    pub(crate) nested: FxHashMap<(u32, u32, u32), NestedTime>,
+    /// By path and the path of the enclosing timed span, or `ROOT`.
+    pub(crate) nested: FxHashMap<(u32, u32), NestedTime>,
     /// By (site, device).
     pub(crate) histograms: FxHashMap<(u32, u32), Histogram>,
     /// For the confidence intervals of sampled totals.
@@ -106,45 +98,37 @@ pub(crate) struct GpuTotals {
 }
 
 impl GpuTotals {
-    /// Adds a call of `ns`. `nested_ns` of it is the time of spans nested directly on the same
-    /// stream; the remainder is the call's self time.
-    pub(crate) fn add(&mut self, call: &TimedCall, work: &StatedWork, ns: u64, nested_ns: u64) {
+    /// Adds a call of `ns`.
+    pub(crate) fn add(&mut self, call: &TimedCall, work: &StatedWork, ns: u64) {
         let node = self.nodes.entry((call.path, call.device)).or_default();
         let (draw, device) = (call.draw, call.device);
         let weight = u64::from(draw.weight);
         node.times.add_weighted(draw.weight, ns);
         node.read += 1;
         node.read_ns += ns;
-        let own_ns = ns.cast_signed().saturating_sub_unsigned(nested_ns);
-        let own_ns = own_ns.saturating_mul(i64::from(draw.weight));
+        let own_ns = call.own_ns.saturating_mul(i64::from(draw.weight));
         node.self_ns = node.self_ns.saturating_add(own_ns);
+        node.divided += u64::from(call.is_divided);
+        node.undivided += u64::from(call.is_undivided);
+        node.may_be_host += u64::from(call.may_be_host);
         if call.counts {
             node.calls += 1;
             node.certain += u64::from(draw.weight == 1);
             node.weights += weight;
             node.work.add(&work.times(draw.weight));
         }
-        let outermost_ns = if call.outermost { ns } else { 0 };
+        let outermost_ns = if call.is_outermost { ns } else { 0 };
         let outermost_weighted = outermost_ns.saturating_mul(weight);
         node.outermost_ns = node.outermost_ns.saturating_add(outermost_weighted);
         self.clusters
             .add(call.site, draw, device, call.counts, outermost_ns);
-        self.nested
-            .entry((call.path, call.enclosing_timed, call.partly_overlaps))
-            .or_default()
-            .add(ns, ns.saturating_mul(weight));
+        let nested = self.nested.entry((call.path, call.parent)).or_default();
+        let nested_ns = call.with_nested_ns;
+        nested.add(nested_ns, nested_ns.saturating_mul(weight));
         self.histograms
             .entry((call.site, call.device))
             .or_default()
             .record_n(ns, draw.weight);
-    }
-
-    /// Subtracts the weighted time of a nested span, which became known late, from the self time of
-    /// a call that is already added.
-    pub(crate) fn subtract_from_self(&mut self, path: u32, device: u32, ns: u64) {
-        if let Some(node) = self.nodes.get_mut(&(path, device)) {
-            node.self_ns -= ns.cast_signed();
-        }
     }
 
     /// Adds the totals of another window.
@@ -159,6 +143,9 @@ impl GpuTotals {
             node.weights += more.weights;
             node.outermost_ns += more.outermost_ns;
             node.self_ns += more.self_ns;
+            node.divided += more.divided;
+            node.undivided += more.undivided;
+            node.may_be_host += more.may_be_host;
             node.failed += more.failed;
             node.work.add(&more.work);
         }
@@ -173,10 +160,7 @@ impl GpuTotals {
     }
 
     /// Counts a call whose time could not be read.
-    pub(crate) fn fail(&mut self, call: &TimedCall) {
-        self.nodes
-            .entry((call.path, call.device))
-            .or_default()
-            .failed += 1;
+    pub(crate) fn fail(&mut self, path: u32, device: u32) {
+        self.nodes.entry((path, device)).or_default().failed += 1;
     }
 }

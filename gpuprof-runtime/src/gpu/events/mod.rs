@@ -1,8 +1,9 @@
-//! Event pairs: pools per context, a cache per thread, and recording them.
+//! Event pairs: pools per context, the streams of each thread, and recording.
 
 pub(in crate::gpu) mod async_share;
+pub(in crate::gpu) mod local_streams;
 pub(in crate::gpu) mod pool;
 pub(in crate::gpu) mod pools;
 pub(in crate::gpu) mod record;
-pub(in crate::gpu) mod thread_cache;
-pub(in crate::gpu) mod thread_context;
+pub(in crate::gpu) mod span;
+pub(in crate::gpu) mod thread_stream;

@@ -1,156 +1,278 @@
-//! Completes a sample that the GPU has finished: reads its times, adds them to the totals, and
-//! returns its events to the pool. Runs on the resolver's thread.
+//! Books a call whose times are read. Runs on the resolver's thread.
 
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cudarc::driver::CudaContext;
+use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
-use crate::gpu::child_time::Enclosing;
-use crate::gpu::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed, NOT_READY};
-use crate::gpu::events::pool::within;
-use crate::gpu::resolver::channel::{Recorded, Sample};
-use crate::gpu::timer::Timing;
-use crate::stats::ended_call::StatedWork;
-use crate::stats::gpu_totals::{GpuTotals, TimedCall};
+use crate::gpu::driver::handles::Event;
+use crate::gpu::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed};
+use crate::gpu::events::pool::{Pair, within};
+use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
+use crate::gpu::events::thread_stream::ThreadStream;
+use crate::gpu::resolver::open_spans::Closed;
+use crate::gpu::stream::context_guard::Kept;
+use crate::gpu::timing::Timing;
+use crate::stats::gpu_totals::TimedCall;
 
-/// The sample is not complete after all: its stream was destroyed with work queued, and a newer
-/// stream, which is ahead, has its address.
-pub(in crate::gpu) struct NotYet;
-
-/// Reads the times of a completed sample, books them, and gives its events back.
-pub(in crate::gpu) fn finish(
-    timing: &Timing,
-    driver: &Driver,
-    sample: &Sample,
-) -> Result<(), NotYet> {
-    let durations = durations(driver, sample.pairs.as_slice());
-    if durations == Err(Failed(NOT_READY)) {
-        return Err(NotYet);
-    }
-    {
-        let mut totals = timing.totals().lock();
-        // Under the lock, so that a reset between the check and the booking is impossible.
-        let wanted = totals.get_mut(sample.epoch);
-        let close = |booked, ns| {
-            let inside = sample.inside.as_ref();
-            inside.map_or(0, |inside| inside.close(booked, ns))
-        };
-        match (durations, wanted) {
-            (Ok(durations), Some(stats)) => {
-                let ns = durations.first().map_or(0, |(_, ns)| *ns);
-                let inside_ns = close(true, ns);
-                add_all(stats, sample, &durations, inside_ns);
-                tell_enclosing(stats, sample, &durations);
-                tell_rates(timing, sample, ns);
-            }
-            (_, Some(stats)) if !driver.has_ended() => {
-                close(false, 0);
-                stats.fail(&sample.call);
-            }
-            _ => {
-                close(false, 0);
-            }
-        }
-    }
-    sample.pairs.recycle();
-    Ok(())
+/// An event pair that is given back when nothing needs its events any more.
+#[derive(Debug)]
+pub(super) struct HeldPair {
+    pub(super) shared: Arc<ThreadStream>,
+    pub(super) pair: Pair,
 }
 
-/// Books a sample as one that cannot be read.
-pub(in crate::gpu) fn give_up(timing: &Timing, sample: &Sample) {
-    {
-        let mut totals = timing.totals().lock();
-        if let Some(inside) = &sample.inside {
-            inside.close(false, 0);
-        }
-        if let Some(stats) = totals.get_mut(sample.epoch) {
-            stats.fail(&sample.call);
-        }
+impl Drop for HeldPair {
+    fn drop(&mut self) {
+        self.shared.context.give(self.pair);
     }
-    sample.pairs.recycle();
 }
 
-fn add_all(stats: &mut GpuTotals, sample: &Sample, durations: &[(u32, u64)], inside_ns: u64) {
-    let work = sample.work.as_deref().unwrap_or(&StatedWork::NONE);
-    for (at, &(device, ns)) in durations.iter().enumerate() {
-        let call = TimedCall {
-            device,
-            counts: at == 0,
-            ..sample.call
-        };
-        stats.add(&call, work, ns, inside_ns);
+/// A span of a call on one of its streams, whose end the GPU has passed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) start: SpanStart,
+    pub(super) end: SpanEnd,
+    pub(super) device: u32,
+    pub(super) ns: Result<u64, Failed>,
+    pub(super) closed: Closed,
+}
+
+impl Span {
+    /// Its exclusive time. Under sampling it can be less than 0: only sums have a meaning then.
+    fn own_ns(&self) -> i64 {
+        let ns = self.ns.unwrap_or(0).cast_signed();
+        // Rounded up, so that the parts of a whole are never more than the whole; but not what is
+        // a sum of fractions and should be a whole number.
+        let lost = (self.closed.lost_ns - 1e-3).ceil().max(0.0) as u64;
+        let own = ns.saturating_sub_unsigned(self.closed.nested_ns);
+        let own = own.saturating_sub_unsigned(lost);
+        match self.closed.is_sampled {
+            true => own,
+            false => own.max(0),
+        }
+    }
+
+    /// An exclusive time with that of the spans nested in the span.
+    fn with_nested_ns(&self, own_ns: i64) -> u64 {
+        let nested_ns = self.closed.nested_ns as f64 - self.closed.nested_lost_ns;
+        let with_nested = own_ns as f64 + (nested_ns + 1e-3).floor();
+        with_nested.clamp(0.0, self.ns.unwrap_or(0) as f64) as u64
+    }
+
+    fn call(&self) -> TimedCall {
+        TimedCall {
+            path: self.start.path,
+            site: self.start.site,
+            device: self.device,
+            counts: true,
+            own_ns: self.own_ns(),
+            is_outermost: self.closed.is_outermost,
+            parent: self.closed.parent_path,
+            with_nested_ns: self.with_nested_ns(self.own_ns()),
+            is_divided: self.closed.lost_ns > 0.0,
+            is_undivided: self.closed.is_undivided,
+            may_be_host: false,
+            draw: self.start.draw,
+        }
+    }
+}
+
+/// Books a call on one stream.
+pub(super) fn book(timing: &Timing, driver: &Driver, shared: &ThreadStream, span: &Span) {
+    let mut call = span.call();
+    let overhead_ns = shared.context.event_overhead_ns();
+    if let (Ok(ns), Some(host_ns)) = (span.ns, span.end.inherited_host_ns) {
+        call.may_be_host = may_be_host(ns, host_ns, overhead_ns);
+    }
+    let times = span.ns.map(|ns| smallvec![(call, ns)]);
+    book_all(timing, driver, span, times);
+    if let Ok(ns) = span.ns {
+        tell_rates(timing, shared, span.start.site, ns, 1);
+    }
+}
+
+/// More than that between the two records on the host and the GPU's time, and they differ.
+const HOST_TIME_MARGIN_NS: u64 = 10_000;
+/// Of the event overhead: what is longer was not an empty pair.
+const EMPTY_PAIRS: u64 = 2;
+
+/// Whether the stream may have had nothing to do in a span that inherited it: then its events are
+/// as far apart as they were recorded, or follow one another.
+fn may_be_host(ns: u64, host_ns: u64, overhead_ns: Option<u64>) -> bool {
+    let is_empty = overhead_ns.is_some_and(|overhead_ns| ns <= EMPTY_PAIRS * overhead_ns);
+    is_empty || ns.abs_diff(host_ns) <= HOST_TIME_MARGIN_NS
+}
+
+/// Times by device. Almost always one, which then takes no allocation.
+type Times = SmallVec<[(TimedCall, u64); 1]>;
+
+fn book_all(timing: &Timing, driver: &Driver, span: &Span, times: Result<Times, Failed>) {
+    let mut totals = timing.totals().lock();
+    // Under the lock, so that a reset between the check and the booking is impossible.
+    match (times, totals.get_mut(span.start.epoch)) {
+        (Ok(times), Some(stats)) => {
+            for (call, ns) in times {
+                stats.add(&call, &span.end.work, ns);
+            }
+        }
+        (Err(_), Some(stats)) if !driver.has_ended() => stats.fail(span.start.path, span.device),
+        _ => {}
     }
 }
 
 /// How long the calls of a function are decides how many are timed.
-fn tell_rates(timing: &Timing, sample: &Sample, ns: u64) {
-    let recorded = sample.pairs.as_slice();
-    if let (Some(rates), Some(one)) = (timing.rates(), recorded.first())
-        && let Some(floor_ns) = one.context.event_overhead_ns()
+fn tell_rates(timing: &Timing, shared: &ThreadStream, site: u32, ns: u64, pairs: usize) {
+    if let Some(rates) = timing.rates()
+        && let Some(floor_ns) = shared.context.event_overhead_ns()
     {
-        rates.note(sample.call.site, ns, recorded.len(), floor_ns);
+        rates.note(site, ns, pairs, floor_ns);
     }
 }
 
-/// The enclosing call on the same stream must not count this time as its own. It usually resolves
-/// later; a future that moved between threads may have been quicker.
-fn tell_enclosing(stats: &mut GpuTotals, sample: &Sample, durations: &[(u32, u64)]) {
-    if let (Some(enclosing), [(device, ns)]) = (&sample.enclosing, durations) {
-        let parent = sample.call.parent;
-        let TimedCall {
-            weight_in_parent,
-            draw,
-            ..
-        } = sample.call;
-        if enclosing.add(*ns, weight_in_parent) == Enclosing::Booked {
-            stats.subtract_from_self(parent, *device, ns.saturating_mul(u64::from(draw.weight)));
+/// Calls on several streams, of which not all spans have ended.
+#[derive(Debug, Default)]
+pub(super) struct OpenCalls(FxHashMap<SpanKey, Vec<SpanOfCall>>);
+
+/// A span of a call on several streams.
+#[derive(Debug)]
+pub(super) struct SpanOfCall {
+    pub(super) pair: Rc<HeldPair>,
+    pub(super) span: Span,
+    /// Held until the call is booked.
+    #[expect(dead_code, reason = "held, not read")]
+    pub(super) pending: Rc<PendingSpan>,
+}
+
+/// A span whose call is not booked, with what has to be held until then beside what the
+/// [`Source`](super::source::Source) holds.
+pub(super) type PendingSpan = Option<Kept<CudaContext>>;
+
+impl OpenCalls {
+    /// Adds a span of a call, and books the call if it is the last one.
+    pub(super) fn add(&mut self, timing: &Timing, driver: &Driver, added: SpanOfCall) {
+        let start = added.span.start;
+        let Some(first) = start.first else {
+            return;
+        };
+        let spans = self.0.entry(first).or_default();
+        spans.push(added);
+        if spans.len() < start.streams as usize {
+            return;
         }
+        let Some(mut spans) = self.0.remove(&first) else {
+            return;
+        };
+        // The first stream's device is the one that the call is counted on.
+        spans.sort_by_key(|one| one.span.start.key != first);
+        let Some(on_first) = spans.first() else {
+            return;
+        };
+        let times = times(driver, &spans);
+        if let Ok(times) = &times
+            && let Some((_, ns)) = times.first()
+        {
+            tell_rates(timing, &on_first.pair.shared, start.site, *ns, spans.len());
+        }
+        book_all(timing, driver, &on_first.span, times);
     }
 }
 
-/// Whether the GPU has passed the pair's end event.
-pub(in crate::gpu) fn has_passed(driver: &Driver, recorded: &Recorded) -> Result<bool, Failed> {
-    let context = &recorded.context;
-    let query = || driver.is_complete(recorded.pair.end);
-    let lives = context.check(driver, context.is_held());
+/// First start to last end on each device; all of them or none.
+fn times(driver: &Driver, spans: &[SpanOfCall]) -> Result<Times, Failed> {
+    let mut devices: SmallVec<[u32; 2]> = spans.iter().map(|one| one.span.device).collect();
+    let mut seen = SmallVec::<[u32; 2]>::new();
+    devices.retain(|device| {
+        let is_new = !seen.contains(device);
+        seen.push(*device);
+        is_new
+    });
+    let mut times = Times::new();
+    for device in devices {
+        let here = || spans.iter().filter(move |one| one.span.device == device);
+        let mut ns = 0;
+        for from in here() {
+            for to in here() {
+                ns = ns.max(elapsed(driver, &from.pair, &to.pair)?);
+            }
+        }
+        let nested: u64 = here().map(|one| one.span.closed.nested_ns).sum();
+        let longest = here().map(|one| one.span.own_ns()).max().unwrap_or(0);
+        // What is nested on one of the streams is no time of the call's, however idle the others
+        // are.
+        let own = ns
+            .cast_signed()
+            .saturating_sub_unsigned(nested)
+            .min(longest);
+        let any = |is: fn(&Closed) -> bool| here().any(|one| is(&one.span.closed));
+        let lost: f64 = here().map(|one| one.span.closed.nested_lost_ns).sum();
+        let with_nested = (own as f64 + nested as f64 - lost).max(0.0) as u64;
+        let Some(first) = here().next() else {
+            continue;
+        };
+        let call = TimedCall {
+            counts: times.is_empty(),
+            own_ns: if any(|closed| closed.is_sampled) {
+                own
+            } else {
+                own.max(0)
+            },
+            is_outermost: here().all(|one| one.span.closed.is_outermost),
+            with_nested_ns: ns.min(with_nested),
+            is_divided: any(|closed| closed.lost_ns > 0.0),
+            is_undivided: any(|closed| closed.is_undivided),
+            ..first.span.call()
+        };
+        times.push((call, ns));
+    }
+    Ok(times)
+}
+
+fn elapsed(driver: &Driver, from: &HeldPair, to: &HeldPair) -> Result<u64, Failed> {
+    let held = false;
+    to.shared.context.check(driver, held)?;
+    let offset = offset_ns(driver, &from.shared, held, from.pair.start, to.pair.end);
+    offset.map(|ns| ns.max(0).unsigned_abs())
+}
+
+/// Whether the GPU has passed an event of this stream. `held`: its context is.
+pub(super) fn has_passed(
+    driver: &Driver,
+    shared: &ThreadStream,
+    held: bool,
+    event: Event,
+) -> Result<bool, Failed> {
+    let context = &shared.context;
+    let query = || driver.is_complete(event);
+    let lives = context.check(driver, held);
     let answer = lives.and_then(|()| within(driver, context.handle, query).flatten());
     answer.inspect_err(|&failed| context.note(failed))
 }
 
-/// Times by device. Almost always one, which then takes no allocation.
-type Times = SmallVec<[(u32, u64); 1]>;
-
-/// First start to last end on each device; all of them or none.
-fn durations(driver: &Driver, recorded: &[Recorded]) -> Result<Times, Failed> {
-    if let [one] = recorded {
-        return Ok(smallvec![(one.context.device, elapsed(driver, one, one)?)]);
-    }
-    let mut devices: Vec<u32> = recorded.iter().map(|one| one.context.device).collect();
-    devices.sort_unstable();
-    devices.dedup();
-    let longest_on = |device: u32| {
-        let here = || {
-            recorded
-                .iter()
-                .filter(move |one| one.context.device == device)
-        };
-        let spans = here().flat_map(|from| here().map(move |to| elapsed(driver, from, to)));
-        spans
-            .reduce(|a, b| a.and_then(|a| b.map(|b| a.max(b))))
-            .unwrap_or(Ok(0))
-    };
-    devices
-        .into_iter()
-        .map(|device| Ok((device, longest_on(device)?)))
-        .collect()
-}
-
-fn elapsed(driver: &Driver, from: &Recorded, to: &Recorded) -> Result<u64, Failed> {
-    let context = &from.context;
-    let read = || driver.elapsed_ns(from.pair.start, to.pair.end);
-    let lives = |one: &Recorded| one.context.check(driver, one.context.is_held());
-    let both = lives(from).and_then(|()| lives(to));
-    if both == Err(Failed(CONTEXT_IS_DESTROYED)) {
+/// The time from one event to another of the same context, ns. `held`: the context is.
+pub(super) fn offset_ns(
+    driver: &Driver,
+    shared: &ThreadStream,
+    held: bool,
+    from: Event,
+    event: Event,
+) -> Result<i64, Failed> {
+    let context = &shared.context;
+    let read = || driver.offset_ns(from, event);
+    let lives = context.check(driver, held);
+    if lives == Err(Failed(CONTEXT_IS_DESTROYED)) {
         driver.count_ended_context();
     }
-    let answer = both.and_then(|()| within(driver, context.handle, read).flatten());
+    let answer = lives.and_then(|()| within(driver, context.handle, read).flatten());
     answer.inspect_err(|&failed| context.note(failed))
+}
+
+/// Books a call as one that cannot be read.
+pub(super) fn give_up(timing: &Timing, start: &SpanStart, device: u32) {
+    let mut totals = timing.totals().lock();
+    if let Some(stats) = totals.get_mut(start.epoch) {
+        stats.fail(start.path, device);
+    }
 }

@@ -6,20 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::gpu::driver::table::Driver;
+use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::resolver;
-use crate::gpu::resolver::channel::{Progress, Sender};
-use crate::gpu::timer::Timing;
+use crate::gpu::timing::Timing;
 
 impl Timing {
-    /// Opens a thread's ring.
-    pub(in crate::gpu) fn open_ring(&self) -> Sender {
-        let (sender, progress) = Sender::open(&self.announce);
-        let mut rings = self.rings.lock();
-        rings.retain(|ring| ring.strong_count() > 0);
-        rings.push(Arc::downgrade(&progress));
-        sender
-    }
-
     #[inline]
     pub(in crate::gpu) fn has_resolver(&'static self) -> bool {
         let resolver = self.resolver.get_or_init(|| resolver::thread::spawn(self));
@@ -41,19 +32,16 @@ impl Timing {
         let began = Instant::now();
         // A missing event overhead must not keep the program from ending.
         let floor_limit = limit.min(Duration::from_millis(100));
-        let Some(rings) = self.in_flight(limit) else {
+        let Some(targets) = self.in_flight(limit) else {
             return;
         };
         let mut pause = Duration::from_micros(20);
         self.hurry.store(true, Relaxed);
         loop {
             let waited = began.elapsed();
-            let samples_done = rings
-                .iter()
-                .all(|(ring, target)| ring.resolved() >= *target)
-                || waited >= limit;
+            let spans_done = targets.iter().all(Target::is_reached) || waited >= limit;
             let floors_done = !self.probing() || waited >= floor_limit;
-            if (samples_done && floors_done) || Driver::get().has_ended() {
+            if (spans_done && floors_done) || Driver::get().has_ended() {
                 break;
             }
             self.wake();
@@ -63,16 +51,12 @@ impl Timing {
         self.hurry.store(false, Relaxed);
     }
 
-    /// Every ring, and how many samples it has been given so far. The lock is released before the
-    /// caller waits: a thread's first GPU span takes it.
-    fn in_flight(&self, limit: Duration) -> Option<Vec<(Arc<Progress>, u64)>> {
-        let rings = self.rings.try_lock_for(limit)?;
-        let rings = rings.iter().filter_map(Weak::upgrade);
-        Some(
-            rings
-                .map(|ring| (Arc::clone(&ring), ring.submitted()))
-                .collect(),
-        )
+    /// Every thread's stream, and how many spans have ended there so far. The lock is released
+    /// before the caller waits: a thread's first GPU span takes it.
+    fn in_flight(&self, limit: Duration) -> Option<Vec<Target>> {
+        let streams = self.streams.try_lock_for(limit)?;
+        let streams = streams.iter().filter_map(Weak::upgrade);
+        Some(streams.map(Target::new).collect())
     }
 
     fn probing(&self) -> bool {
@@ -82,10 +66,27 @@ impl Timing {
 
     /// Whether everything submitted so far is resolved; false if the lock is held. Never waits.
     pub(crate) fn is_settled(&self) -> bool {
-        self.in_flight(Duration::ZERO).is_some_and(|rings| {
-            rings
-                .iter()
-                .all(|(ring, target)| ring.resolved() >= *target)
-        })
+        self.in_flight(Duration::ZERO)
+            .is_some_and(|targets| targets.iter().all(Target::is_reached))
+    }
+}
+
+/// How far the resolver is to come with the spans of one thread's stream.
+struct Target {
+    stream: Arc<ThreadStream>,
+    submitted: [u64; 2],
+}
+
+impl Target {
+    fn new(stream: Arc<ThreadStream>) -> Self {
+        let progress = [&stream.progress, &stream.progress_elsewhere];
+        let submitted = progress.map(|progress| progress.submitted());
+        Self { stream, submitted }
+    }
+
+    fn is_reached(&self) -> bool {
+        let progress = [&self.stream.progress, &self.stream.progress_elsewhere];
+        let mut each = progress.into_iter().zip(self.submitted);
+        each.all(|(progress, submitted)| progress.resolved() >= submitted)
     }
 }

@@ -3,7 +3,9 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::sync::{AtomicBool, AtomicU8};
+use crossbeam_utils::CachePadded;
+
+use crate::sync::{AtomicBool, AtomicU8, AtomicU64};
 
 /// Whether the resolver has nothing to do and may be asleep.
 ///
@@ -12,15 +14,19 @@ use crate::sync::{AtomicBool, AtomicU8};
 /// every span: both may see the earlier state, and the resolver then sleeps on until its park times
 /// out.
 #[derive(Debug)]
-pub(in crate::gpu) struct Doze(AtomicBool);
+pub(in crate::gpu) struct SleepFlag(AtomicBool);
 
-impl Doze {
+impl SleepFlag {
     pub(in crate::gpu) fn new() -> Self {
         Self(AtomicBool::new(false))
     }
 
     /// On the resolver's thread: calls `park` unless there is something to do.
-    pub(in crate::gpu) fn lie_down(&self, has_work: impl FnOnce() -> bool, park: impl FnOnce()) {
+    pub(in crate::gpu) fn sleep_unless(
+        &self,
+        has_work: impl FnOnce() -> bool,
+        park: impl FnOnce(),
+    ) {
         self.0.store(true, Relaxed);
         if !has_work() {
             park();
@@ -29,7 +35,7 @@ impl Doze {
     }
 
     /// On any other: calls `wake` if the resolver lies down, after there is something to do.
-    pub(in crate::gpu) fn rouse(&self, wake: impl FnOnce()) {
+    pub(in crate::gpu) fn wake_if_asleep(&self, wake: impl FnOnce()) {
         if self.0.load(Relaxed) {
             wake();
         }
@@ -49,14 +55,14 @@ const CLAIMED: u8 = 2;
 /// sends the sample. The resolver offers the hold back, checks that it has received everything that
 /// was announced, and releases the context only if no claim has come since.
 #[derive(Debug)]
-pub(in crate::gpu) struct Handover(AtomicU8);
+pub(in crate::gpu) struct ContextLease(AtomicU8);
 
-impl Handover {
+impl ContextLease {
     pub(in crate::gpu) fn new() -> Self {
         Self(AtomicU8::new(WITHOUT))
     }
 
-    /// On the thread, after a sample is announced: whether the hold has to go before it.
+    /// On the thread, after a span is submitted: whether the context has to go before it.
     #[inline]
     pub(in crate::gpu) fn claim(&self) -> bool {
         self.0.swap(CLAIMED, AcqRel) == WITHOUT
@@ -69,7 +75,7 @@ impl Handover {
 
     /// On the resolver, which holds it and has nothing pending: whether it may let go. `has_all`:
     /// everything announced so far has come.
-    pub(in crate::gpu) fn offer(&self, has_all: impl FnOnce() -> bool) -> bool {
+    pub(in crate::gpu) fn try_release(&self, has_all: impl FnOnce() -> bool) -> bool {
         // Where it fails it has been offered before, and nobody has claimed it since.
         let _ = self.0.compare_exchange(CLAIMED, OFFERED, AcqRel, Acquire);
         has_all()
@@ -77,5 +83,38 @@ impl Handover {
                 .0
                 .compare_exchange(OFFERED, WITHOUT, AcqRel, Acquire)
                 .is_ok()
+    }
+}
+
+/// How many spans one thread has ended on a stream, and how many of them are resolved.
+#[derive(Debug, Default)]
+pub(in crate::gpu) struct Progress {
+    submitted: CachePadded<AtomicU64>,
+    resolved: CachePadded<AtomicU64>,
+}
+
+impl Progress {
+    /// One more is on its way, or will be in a moment. Only for the thread whose spans they are.
+    #[inline]
+    pub(in crate::gpu) fn submit(&self) {
+        let submitted = self.submitted.load(Relaxed);
+        self.submitted.store(submitted + 1, Release);
+    }
+
+    /// The same where several threads may do so.
+    pub(in crate::gpu) fn submit_shared(&self) {
+        self.submitted.fetch_add(1, Release);
+    }
+
+    pub(in crate::gpu) fn submitted(&self) -> u64 {
+        self.submitted.load(Acquire)
+    }
+
+    pub(in crate::gpu) fn resolved(&self) -> u64 {
+        self.resolved.load(Acquire)
+    }
+
+    pub(in crate::gpu) fn resolve(&self, spans: u64) {
+        self.resolved.fetch_add(spans, AcqRel);
     }
 }

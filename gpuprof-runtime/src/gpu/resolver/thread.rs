@@ -9,23 +9,17 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use cudarc::driver::CudaContext;
 use rustc_hash::FxHashMap;
 
 use crate::gpu::driver::device;
 use crate::gpu::driver::handles::Stream;
 use crate::gpu::driver::table::Driver;
 use crate::gpu::events::pool::Context;
-use crate::gpu::events::thread_context::ThreadContext;
-use crate::gpu::resolver::channel::{CROWDED, Message, Progress, Receiver, Sample};
-use crate::gpu::resolver::complete::has_passed;
-use crate::gpu::resolver::complete::{NotYet, finish, give_up};
+use crate::gpu::resolver::complete::OpenCalls;
 use crate::gpu::resolver::event_overhead::EventOverheads;
-use crate::gpu::resolver::queue::{Backlog, Store};
-use crate::gpu::stream::context_guard::Kept;
-use crate::gpu::timer::Timing;
+use crate::gpu::resolver::timeline::{Shared, Timeline};
+use crate::gpu::timing::Timing;
 use crate::os;
-use crate::stats::ended_call::StatedWork;
 
 /// While somebody waits for it.
 const HURRIED_SLEEP: Duration = Duration::from_micros(20);
@@ -41,8 +35,8 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(8);
 const QUIET_LOOKS: u32 = 10;
 /// How late a thread that lies down notices a wake-up that crossed its falling asleep.
 const PARKED: Duration = Duration::from_millis(100);
-/// Idle lanes (streams that may never come back) kept before they are thrown out.
-const LANES_KEPT: usize = 256;
+/// Spans that come from one thread between two looks before these are too few.
+const CROWDED: u64 = 512;
 
 /// Starts the thread. If that fails, calls go untimed for the rest of the process.
 pub(in crate::gpu) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
@@ -57,37 +51,20 @@ pub(in crate::gpu) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
     }
 }
 
-struct Ring {
-    id: u64,
-    receiver: Receiver,
-    /// Samples that have come through it.
-    received: u64,
-    /// What the next sample states.
-    work: Option<Box<StatedWork>>,
-    /// Contexts held while samples of the thread are pending there.
-    holds: Vec<(Arc<ThreadContext>, Kept<CudaContext>)>,
-}
-
-struct Waiting {
-    sample: Sample,
-    progress: Arc<Progress>,
-}
+/// Which stream: its context, its handle and, where the handle stands for another stream on each
+/// thread, the thread's.
+type StreamKey = (usize, Stream, Option<u32>);
 
 struct Resolver {
     timing: &'static Timing,
     driver: &'static Driver,
     contexts: Vec<Arc<Context>>,
     overheads: EventOverheads,
-    rings: Vec<Ring>,
-    next_ring: u64,
-    samples: Store<Sample>,
-    /// By ring, context and stream.
-    lanes: FxHashMap<(u64, usize, Stream), (Backlog, Arc<Progress>)>,
-    /// Calls on several streams, which no order binds.
-    loose: Vec<Waiting>,
-    /// Samples resolved in this round, by ring: told when what was held for them is let go.
-    resolved: Vec<(Arc<Progress>, u64)>,
-    /// At the last look a ring was filling up, or a pool was nearly empty.
+    streams: FxHashMap<StreamKey, Timeline>,
+    /// Calls on several streams.
+    calls: OpenCalls,
+    /// At the last look more came from a thread than its slots are made for, or a pool was nearly
+    /// empty.
     crowded: bool,
 }
 
@@ -98,12 +75,8 @@ impl Resolver {
             driver: Driver::get(),
             contexts: Vec::new(),
             overheads: EventOverheads::default(),
-            rings: Vec::new(),
-            next_ring: 0,
-            samples: Store::new(),
-            lanes: FxHashMap::default(),
-            loose: Vec::new(),
-            resolved: Vec::new(),
+            streams: FxHashMap::default(),
+            calls: OpenCalls::default(),
             crowded: false,
         }
     }
@@ -126,7 +99,7 @@ impl Resolver {
                     quiet + 1
                 };
                 match quiet > QUIET_LOOKS {
-                    true => self.lie_down(),
+                    true => self.sleep_until_woken(),
                     false => self.rest(sleep),
                 }
             }
@@ -147,17 +120,8 @@ impl Resolver {
             }
             self.overheads.give_up(&self.timing.probes);
             self.receive();
-            for waiting in self.loose.drain(..) {
-                give_up(self.timing, &waiting.sample);
-                waiting.sample.settle();
-                self.resolved.push((waiting.progress, 1));
-            }
-            for (_, (mut lane, progress)) in self.lanes.drain() {
-                while let Some(sample) = lane.pop(&mut self.samples) {
-                    give_up(self.timing, &sample);
-                    sample.settle();
-                    self.resolved.push((Arc::clone(&progress), 1));
-                }
+            for stream in self.streams.values_mut() {
+                stream.give_up(self.timing);
             }
             self.tell();
             self.rest(LONGEST_SLEEP);
@@ -168,7 +132,7 @@ impl Resolver {
     fn round(&mut self) -> bool {
         self.meet_contexts();
         let received = self.receive();
-        let resolved = self.poll_lanes() + self.poll_loose();
+        let resolved = self.advance();
         self.tell();
         let is_idle = !self.has_pending_calls();
         self.overheads
@@ -184,8 +148,7 @@ impl Resolver {
     }
 
     fn has_pending_calls(&self) -> bool {
-        let mut lanes = self.lanes.values();
-        !self.loose.is_empty() || lanes.any(|(lane, _)| !lane.is_empty())
+        self.streams.values().any(Timeline::has_pending)
     }
 
     fn rest(&self, sleep: Duration) {
@@ -196,15 +159,14 @@ impl Resolver {
     }
 
     /// Sleeps until a span or a waiting thread wakes it.
-    fn lie_down(&self) {
+    fn sleep_until_woken(&self) {
         let has_work = || {
-            let mut rings = self.rings.iter();
-            let has_new = !self.timing.announce.is_empty() || self.timing.probes.has_new();
-            has_new || rings.any(|ring| !ring.receiver.ring.is_empty())
+            let has_new = !self.timing.new_streams.is_empty() || self.timing.probes.has_new();
+            has_new || self.streams.values().any(Timeline::has_news)
         };
         self.timing
-            .doze
-            .lie_down(has_work, || thread::park_timeout(PARKED));
+            .sleep_flag
+            .sleep_unless(has_work, || thread::park_timeout(PARKED));
     }
 
     fn meet_contexts(&mut self) {
@@ -234,139 +196,40 @@ impl Resolver {
         }
     }
 
-    /// Takes everything out of the rings; returns how much.
+    /// Takes what has come; returns how many ends.
     fn receive(&mut self) -> u64 {
-        while let Some(receiver) = self.timing.announce.pop() {
-            self.rings.push(Ring {
-                id: self.next_ring,
-                receiver,
-                received: 0,
-                work: None,
-                holds: Vec::new(),
-            });
-            self.next_ring += 1;
+        while let Some(new) = self.timing.new_streams.pop() {
+            let shared = &new.shared;
+            let is_per_thread = shared.stream == Stream::PER_THREAD;
+            let context = Arc::as_ptr(&shared.context) as usize;
+            let key = (context, shared.stream, is_per_thread.then_some(shared.id));
+            self.streams.entry(key).or_default().add(new);
         }
-        let mut received = 0;
-        self.crowded = false;
-        for ring in &mut self.rings {
-            let before = ring.received;
-            while let Ok(message) = ring.receiver.ring.pop() {
-                let mut sample = match message {
-                    Message::Sample(sample) => sample,
-                    Message::Work(work) => {
-                        ring.work = Some(Box::new(work));
-                        continue;
-                    }
-                    Message::Hold(context, owner) => {
-                        context.set_held(true);
-                        ring.holds.push((context, owner));
-                        continue;
-                    }
-                };
-                received += 1;
-                ring.received += 1;
-                sample.work = sample.work.or_else(|| ring.work.take());
-                sample.expect();
-                let progress = &ring.receiver.progress;
-                let Some(recorded) = sample.pairs.single() else {
-                    self.loose.push(Waiting {
-                        sample,
-                        progress: Arc::clone(progress),
-                    });
-                    continue;
-                };
-                let key = (
-                    ring.id,
-                    Arc::as_ptr(recorded.context.shared()) as usize,
-                    recorded.stream,
-                );
-                let (lane, _) = self
-                    .lanes
-                    .entry(key)
-                    .or_insert_with(|| (Backlog::default(), Arc::clone(progress)));
-                lane.push(&mut self.samples, sample);
-            }
-            self.crowded |= ring.received - before > CROWDED;
+        let (mut received, mut most) = (0, 0);
+        for stream in self.streams.values_mut() {
+            let (all, most_of_one) = stream.receive();
+            received += all;
+            most = most.max(most_of_one);
         }
-        // An ended thread's ring goes when it is empty; its lanes live until they are empty too.
-        self.rings.retain(|ring| {
-            let Receiver { ring: left, .. } = &ring.receiver;
-            !(left.is_abandoned() && left.is_empty() && ring.holds.is_empty())
-        });
+        self.crowded = most > CROWDED;
         received
     }
 
-    /// Lets go of what no sample needs any more, then tells those who wait what is resolved: by
-    /// then gpuprof is nobody's last owner.
+    /// Resolves what the GPU has passed; returns how many ends.
+    fn advance(&mut self) -> u64 {
+        let mut shared = Shared {
+            timing: self.timing,
+            driver: self.driver,
+            calls: &mut self.calls,
+        };
+        let streams = self.streams.values_mut();
+        streams.map(|stream| stream.advance(&mut shared)).sum()
+    }
+
+    /// Lets go of what no span needs any more, then tells those who wait what is resolved: by then
+    /// gpuprof is nobody's last owner.
     fn tell(&mut self) {
-        self.rings.iter_mut().for_each(Ring::let_go);
-        for (progress, samples) in self.resolved.drain(..) {
-            progress.resolve(samples);
-        }
-    }
-
-    fn poll_lanes(&mut self) -> u64 {
-        let mut all = 0;
-        for (lane, progress) in self.lanes.values_mut() {
-            let mut resolved = 0;
-            for _ in 0..lane.completed(&self.samples, self.driver) {
-                let Some(sample) = lane.first(&self.samples) else {
-                    break;
-                };
-                if let Err(NotYet) = finish(self.timing, self.driver, sample) {
-                    break;
-                }
-                sample.settle();
-                lane.pop(&mut self.samples);
-                resolved += 1;
-            }
-            if resolved > 0 {
-                self.resolved.push((Arc::clone(progress), resolved));
-            }
-            lane.looked_at();
-            all += resolved;
-        }
-        if self.lanes.len() > LANES_KEPT {
-            self.lanes.retain(|_, (lane, _)| !lane.is_empty());
-        }
-        all
-    }
-
-    fn poll_loose(&mut self) -> u64 {
-        let before = self.resolved.len();
-        self.loose.retain(|waiting| {
-            // A failing query counts as completed: reading the time then fails too and is booked as
-            // such.
-            let done = waiting
-                .sample
-                .pairs
-                .as_slice()
-                .iter()
-                .all(|one| has_passed(self.driver, one).unwrap_or(true));
-            let done = done && finish(self.timing, self.driver, &waiting.sample).is_ok();
-            if done {
-                waiting.sample.settle();
-                self.resolved.push((Arc::clone(&waiting.progress), 1));
-            }
-            !done
-        });
-        (self.resolved.len() - before) as u64
-    }
-}
-
-impl Ring {
-    /// Lets go of the contexts of which nothing is pending.
-    fn let_go(&mut self) {
-        let Self {
-            receiver, received, ..
-        } = self;
-        self.holds.retain(|(context, _)| {
-            let has_all = || receiver.progress.submitted() == *received;
-            let over = !context.has_pending() && context.handover.offer(has_all);
-            if over {
-                context.set_held(false);
-            }
-            !over
-        });
+        self.streams.values_mut().for_each(Timeline::tell);
+        self.streams.retain(|_, stream| !stream.is_over());
     }
 }

@@ -32,6 +32,20 @@ impl Hold {
         }
     }
 
+    /// The same for a call that may outlast the one that the stream was given to. `None`: the
+    /// stream cannot be owned.
+    ///
+    /// # Safety
+    /// The call that the stream was given to must not have ended.
+    pub(in crate::gpu) unsafe fn owned(self) -> Option<Self> {
+        match self {
+            Self::Nothing => None,
+            // SAFETY: passed on to the caller.
+            Self::Lent(lent) => Some(unsafe { lent.own() }),
+            Self::Owned(_) => Some(self),
+        }
+    }
+
     fn own(stream: &Arc<CudaStream>) -> Self {
         Self::Owned(Kept::new(Arc::clone(stream)))
     }
@@ -51,7 +65,7 @@ impl LentStream {
     ///
     /// # Safety
     /// The call that it was lent to must not have ended.
-    pub(in crate::gpu) unsafe fn own(self) -> Hold {
+    unsafe fn own(self) -> Hold {
         // SAFETY: the pointer is that of an `Arc`, whose owner outlasts the call. The `Arc` made
         // here is not dropped.
         let lent = ManuallyDrop::new(unsafe { Arc::from_raw(self.0) });

@@ -5,60 +5,74 @@
 //! future that is leaked never ends it. A stream that nothing keeps is therefore used only while
 //! the call that it was given to is open.
 
-use crate::gpu::frame::{Open, State};
+use std::sync::Arc;
+
+use crate::gpu::frame::{OpenSpan, State};
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::gpu_thread::GpuThread;
-use crate::gpu::stream::resolve::Lanes;
+use crate::gpu::stream::span_streams::SpanStream;
+use crate::gpu::timing::Timing;
 use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 
 const STREAM_UNSAFE: GpuOutcome = GpuOutcome::Untimed(UntimedReason::StreamUnsafe);
 
 /// An inherited stream.
 pub(in crate::gpu) struct Inherited {
-    /// One or none.
-    pub(in crate::gpu) lanes: Lanes,
-    /// The frame of the call that lends the stream; `None` if the lane owns it.
+    pub(in crate::gpu) stream: SpanStream,
+    /// The frame of the call that lends the stream; `None` if `stream` owns it.
     pub(in crate::gpu) lender: Option<FrameToken>,
 }
 
-impl GpuThread {
+impl Timing {
     /// The enclosing span's first stream, if there is one.
     ///
     /// # Errors
     /// If the enclosing span cannot use its stream, or the stream may be destroyed before the call
     /// ends.
-    pub(in crate::gpu) fn inherit(&self, is_async: bool) -> Result<Inherited, GpuOutcome> {
+    pub(in crate::gpu) fn inherit(
+        &self,
+        thread: &mut GpuThread,
+        is_async: bool,
+    ) -> Result<Option<Inherited>, GpuOutcome> {
+        let Some(mut inherited) = thread.stream_around(is_async)? else {
+            return Ok(None);
+        };
+        // That of a future may have been met on another thread.
+        let stream = &mut inherited.stream;
+        if thread.streams.get_mut(&stream.shared).is_none() {
+            stream.shared = self.local(thread, &Arc::clone(&stream.shared));
+        }
+        Ok(Some(inherited))
+    }
+}
+
+impl GpuThread {
+    fn stream_around(&self, is_async: bool) -> Result<Option<Inherited>, GpuOutcome> {
         for (position, open) in self.frames.gpu().rev() {
             if let State::Unusable(outcome) = open.state {
                 return Err(outcome);
             }
-            let Some(lane) = open.lanes.as_slice().first() else {
+            let Some(first) = open.streams.first() else {
                 continue;
             };
             let mut lender = None;
-            if !lane.hold.is_owned() {
+            let mut hold = first.hold.clone();
+            if !hold.is_owned() {
                 lender = open.lender.or_else(|| self.frames.token(position));
                 if !self.is_lent(lender) {
                     return Err(STREAM_UNSAFE);
                 }
+                if is_async {
+                    // A future may outlive the span that it inherits from.
+                    lender = None;
+                    // SAFETY: the call that the stream was given to is open.
+                    hold = unsafe { hold.owned() }.ok_or(STREAM_UNSAFE)?;
+                }
             }
-            let lane = if is_async {
-                // A future may outlive the span that it inherits from.
-                lender = None;
-                // SAFETY: the call that the stream was given to is open.
-                unsafe { lane.owned() }.ok_or(STREAM_UNSAFE)?
-            } else {
-                lane.clone()
-            };
-            return Ok(Inherited {
-                lanes: Lanes::One(lane),
-                lender,
-            });
+            let stream = SpanStream::new(Arc::clone(&first.shared), hold);
+            return Ok(Some(Inherited { stream, lender }));
         }
-        Ok(Inherited {
-            lanes: Lanes::NONE,
-            lender: None,
-        })
+        Ok(None)
     }
 
     /// Whether the stream that the call inherited, if it did, still exists.
@@ -66,7 +80,7 @@ impl GpuThread {
     /// # Errors
     /// If the call around it that lent the stream has ended.
     #[inline]
-    pub(in crate::gpu) fn check_lender(&self, open: &Open) -> Result<(), GpuOutcome> {
+    pub(in crate::gpu) fn check_lender(&self, open: &OpenSpan) -> Result<(), GpuOutcome> {
         match open.lender.is_none() || self.is_lent(open.lender) {
             true => Ok(()),
             false => Err(STREAM_UNSAFE),

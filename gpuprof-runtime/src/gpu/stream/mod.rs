@@ -5,4 +5,5 @@ pub(in crate::gpu) mod hold;
 mod inherit;
 pub(in crate::gpu) mod parameter_search;
 pub(in crate::gpu) mod resolve;
+pub(in crate::gpu) mod span_streams;
 pub(in crate::gpu) mod stream_ref;

@@ -1,0 +1,57 @@
+//! What a span tells the resolver when it starts and when it ends.
+
+use crate::gpu::driver::handles::Event;
+use crate::gpu::events::pool::Pair;
+use crate::stats::ended_call::StatedWork;
+use crate::stats::sampling_estimates::SamplingDraw;
+
+/// The name of a span on one stream: no other one that is open or unresolved has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::gpu) struct SpanKey {
+    /// [`ThreadStream::id`](super::thread_stream::ThreadStream::id).
+    pub(in crate::gpu) thread_stream: u32,
+    /// Its number among those of the thread's stream.
+    pub(in crate::gpu) number: u32,
+}
+
+/// A span when it starts.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::gpu) struct SpanStart {
+    pub(in crate::gpu) key: SpanKey,
+    pub(in crate::gpu) pair: Pair,
+    pub(in crate::gpu) path: u32,
+    pub(in crate::gpu) site: u32,
+    /// The window that it began in.
+    pub(in crate::gpu) epoch: u32,
+    /// The nearest timed span around it on the same stream.
+    pub(in crate::gpu) parent: Option<SpanKey>,
+    /// The product of the sampling rates between `parent` (exclusive) and this span (inclusive):
+    /// the number of spans inside one timed parent for which this one stands.
+    pub(in crate::gpu) weight_in_parent: u32,
+    pub(in crate::gpu) draw: SamplingDraw,
+    /// The streams that the call is timed on.
+    pub(in crate::gpu) streams: u32,
+    /// The call's span on the first of several streams.
+    pub(in crate::gpu) first: Option<SpanKey>,
+}
+
+/// A span when it ends.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::gpu) struct SpanEnd {
+    pub(in crate::gpu) key: SpanKey,
+    pub(in crate::gpu) event: Event,
+    pub(in crate::gpu) work: StatedWork,
+    /// Host time between its two events, ns, of a span that inherited its stream.
+    pub(in crate::gpu) inherited_host_ns: Option<u64>,
+}
+
+/// What has become of a span, as its thread tells the resolver.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::gpu) enum Step {
+    /// Its start event is recorded.
+    Start(SpanStart),
+    /// Its end event is recorded.
+    End(SpanEnd),
+    /// It will have no end event.
+    Cancel(SpanKey),
+}

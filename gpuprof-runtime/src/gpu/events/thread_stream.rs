@@ -1,0 +1,141 @@
+//! One stream as used by one thread: the way of its spans to the resolver, and how the resolver
+//! comes to own the context while times are to be read.
+//!
+//! Threads share no reference count: incrementing one for each span, from every thread, would cost
+//! as much as recording an event.
+
+use std::sync::{Arc, Weak};
+
+use crossbeam_queue::SegQueue;
+use cudarc::driver::CudaContext;
+use parking_lot::Mutex;
+
+use crate::gpu::driver::handles::Stream;
+use crate::gpu::events::pool::Context;
+use crate::gpu::events::span::{SpanEnd, SpanKey, Step};
+use crate::gpu::resolver::handshake::{ContextLease, Progress};
+use crate::gpu::stream::context_guard::Kept;
+
+/// One stream as used by one thread.
+#[derive(Debug)]
+pub(crate) struct ThreadStream {
+    /// No other one of the process has it.
+    pub(in crate::gpu) id: u32,
+    pub(in crate::gpu) stream: Stream,
+    pub(in crate::gpu) context: Arc<Context>,
+    /// cudarc's owner of the context; `None` where it was met by raw handles. The `Weak` keeps its
+    /// address from being used again.
+    owner: Option<Weak<CudaContext>>,
+    /// Of the spans that ended on the thread; of those that ended or were cancelled elsewhere.
+    pub(in crate::gpu) progress: Progress,
+    pub(in crate::gpu) progress_elsewhere: Progress,
+    lease: ContextLease,
+    /// Handed to the resolver.
+    handed_over: Mutex<Option<Kept<CudaContext>>>,
+    /// From other threads.
+    pub(in crate::gpu) elsewhere: SegQueue<StepElsewhere>,
+}
+
+/// What goes through a ring, in the order of the stream.
+#[derive(Debug)]
+pub(in crate::gpu) enum Message {
+    Step(Step),
+    /// What follows comes through another ring.
+    LargerRing(rtrb::Consumer<Message>),
+}
+
+/// What has become of a span, from another thread than it began on.
+#[derive(Debug)]
+pub(in crate::gpu) enum StepElsewhere {
+    /// With what is held until the time is read.
+    End(SpanEnd, Kept<CudaContext>),
+    Cancel(SpanKey),
+}
+
+impl ThreadStream {
+    pub(in crate::gpu) fn new(
+        id: u32,
+        stream: Stream,
+        context: Arc<Context>,
+        owner: Option<Weak<CudaContext>>,
+    ) -> Self {
+        Self {
+            id,
+            stream,
+            context,
+            owner,
+            progress: Progress::default(),
+            progress_elsewhere: Progress::default(),
+            lease: ContextLease::new(),
+            handed_over: Mutex::new(None),
+            elsewhere: SegQueue::new(),
+        }
+    }
+
+    /// Whether both are the same stream of the same context.
+    #[inline]
+    pub(in crate::gpu) fn is_same_stream(&self, other: &Self) -> bool {
+        self.stream == other.stream && Arc::ptr_eq(&self.context, &other.context)
+    }
+
+    pub(in crate::gpu) fn owner(&self) -> Option<&Weak<CudaContext>> {
+        self.owner.as_ref()
+    }
+
+    /// Whether cudarc's owner of the context is this one.
+    #[inline]
+    pub(in crate::gpu) fn is_of(&self, owner: *const CudaContext) -> bool {
+        let mine = self.owner.as_ref();
+        mine.is_some_and(|mine| mine.as_ptr() == owner)
+    }
+
+    /// Whether nobody who could use it again is left.
+    pub(in crate::gpu) fn is_over(&self) -> bool {
+        match &self.owner {
+            Some(owner) => owner.strong_count() == 0,
+            None => !self.context.is_alive(),
+        }
+    }
+
+    /// Leaves the context to the resolver, unless it holds it already. Only for the thread whose
+    /// this is, after a span is [submitted](Progress::submit) and before it is sent.
+    #[inline]
+    pub(in crate::gpu) fn hand_over(&self) {
+        if let Some(owner) = &self.owner
+            && self.lease.claim()
+        {
+            match owner.upgrade() {
+                Some(owner) => *self.handed_over.lock() = Some(Kept::new(owner)),
+                None => self.lease.withdraw(),
+            }
+        }
+    }
+
+    /// What was handed over since. Only for the resolver.
+    pub(in crate::gpu) fn take_handed_over(&self) -> Option<Kept<CudaContext>> {
+        self.handed_over.lock().take()
+    }
+
+    /// Whether the resolver, which has nothing pending and holds the context, may let go of it.
+    /// `received`: the ends that have come to it.
+    pub(in crate::gpu) fn may_let_go(&self, received: u64) -> bool {
+        self.lease
+            .try_release(|| self.progress.submitted() == received)
+    }
+
+    /// Tells the resolver of the end of a span from another thread than it began on.
+    #[cold]
+    pub(in crate::gpu) fn end_elsewhere(&self, end: SpanEnd) {
+        let owner = self.owner.as_ref().and_then(Weak::upgrade);
+        self.progress_elsewhere.submit_shared();
+        self.elsewhere
+            .push(StepElsewhere::End(end, Kept::new(owner)));
+    }
+
+    /// The same for a span that will have no end event.
+    #[cold]
+    pub(in crate::gpu) fn cancel_elsewhere(&self, key: SpanKey) {
+        self.progress_elsewhere.submit_shared();
+        self.elsewhere.push(StepElsewhere::Cancel(key));
+    }
+}

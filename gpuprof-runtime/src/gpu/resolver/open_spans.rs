@@ -1,0 +1,330 @@
+//! The spans that are open on one stream, in the order of the stream, and the division of its time
+//! among them.
+//!
+//! A span that starts inside another one of its thread or task is its child. The time of a stream
+//! belongs to the innermost spans, those without an open child; where there are several, because
+//! threads or tasks share the stream, each has an equal part. A span's exclusive time is its
+//! duration without that of its children, and without the parts of others in the time that it
+//! shared.
+
+use rustc_hash::FxHashMap;
+
+use crate::gpu::events::span::{SpanKey, SpanStart};
+use crate::stats::path_ids::ROOT;
+
+/// The open spans of one stream.
+#[derive(Debug, Default)]
+pub(super) struct OpenSpans {
+    spans: FxHashMap<SpanKey, OpenSpan>,
+    /// Spans without an open child.
+    innermost: u32,
+    now: SharedTime,
+}
+
+/// What an innermost span that was open all the time would have shared so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct SharedTime {
+    /// The parts of others in it, ns.
+    lost_ns: f64,
+    /// Times of unknown length.
+    unknown: u64,
+}
+
+#[derive(Debug)]
+struct OpenSpan {
+    start: SpanStart,
+    /// The span around it, while that is open.
+    parent: Option<SpanKey>,
+    children: u32,
+    /// When it became innermost.
+    innermost_since: SharedTime,
+    /// The part of its duration in spans around it that it has outlasted.
+    left_ns: u64,
+    so_far: Closed,
+}
+
+/// What became of a span that is closed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Closed {
+    /// The time of its children, by their weights.
+    pub(super) nested_ns: u64,
+    /// The part of it that belongs to others: to those who shared it with the children, and to
+    /// calls on several streams, which are nested in no span.
+    pub(super) nested_lost_ns: f64,
+    /// A child stands for several by its own sampling, so that `nested_ns` may be more than the
+    /// span's duration.
+    pub(super) is_sampled: bool,
+    /// The parts of others in the time that it shared with them, ns.
+    pub(super) lost_ns: f64,
+    /// It shared time of unknown length.
+    pub(super) is_undivided: bool,
+    /// No span around it is of the same site.
+    pub(super) is_outermost: bool,
+    /// The path of the span that it was nested in; [`ROOT`] for none.
+    pub(super) parent_path: u32,
+}
+
+impl OpenSpans {
+    /// A span that is open.
+    pub(super) fn get(&self, key: SpanKey) -> Option<&SpanStart> {
+        self.spans.get(&key).map(|span| &span.start)
+    }
+
+    /// Whether time that passes now is shared.
+    pub(super) fn is_shared(&self) -> bool {
+        self.innermost > 1
+    }
+
+    /// The spans that are open have been so for `ns` more. `None`: nobody knows how long.
+    pub(super) fn pass(&mut self, ns: Option<u64>) {
+        match ns {
+            Some(ns) if self.innermost > 1 => {
+                let part = 1.0 / f64::from(self.innermost);
+                self.now.lost_ns += ns as f64 * (1.0 - part);
+            }
+            Some(_) => {}
+            None => self.now.unknown += 1,
+        }
+    }
+
+    /// Opens a span now. A parent that is not open is none.
+    pub(super) fn open(&mut self, start: SpanStart) {
+        let now = self.now;
+        let is_outermost = self.is_outermost(&start);
+        let parent = start
+            .parent
+            .filter(|parent| self.spans.contains_key(parent));
+        let around = parent.and_then(|parent| self.spans.get_mut(&parent));
+        let mut parent_path = ROOT;
+        if let Some(around) = around {
+            if around.children == 0 {
+                around.end_innermost(now);
+                self.innermost -= 1;
+            }
+            around.children += 1;
+            // Only some of the time of a call on several streams would be nested.
+            if start.streams == 1 {
+                parent_path = around.start.path;
+            }
+        }
+        self.innermost += 1;
+        let so_far = Closed {
+            is_outermost,
+            parent_path,
+            ..Closed::NOTHING
+        };
+        let span = OpenSpan {
+            start,
+            parent,
+            children: 0,
+            innermost_since: now,
+            left_ns: 0,
+            so_far,
+        };
+        self.spans.insert(start.key, span);
+    }
+
+    fn is_outermost(&self, start: &SpanStart) -> bool {
+        let mut around = start.parent;
+        while let Some(span) = around.and_then(|key| self.spans.get(&key)) {
+            if span.start.site == start.site {
+                return false;
+            }
+            around = span.parent;
+        }
+        true
+    }
+
+    /// The open children of a span that is about to be closed: it ends before them. Almost always
+    /// none.
+    pub(super) fn children(&self, key: SpanKey) -> Vec<SpanStart> {
+        match self.spans.get(&key) {
+            Some(span) if span.children > 0 => {
+                let children = self.spans.values();
+                let children = children.filter(|child| child.parent == Some(key));
+                children.map(|child| child.start).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Ends the nesting of an open child, which has lasted for `ns`, in its parent, and makes it a
+    /// child of the span around that.
+    pub(super) fn leave_parent(&mut self, child: SpanKey, ns: u64) {
+        let Some(span) = self.spans.get_mut(&child) else {
+            return;
+        };
+        let more_ns = ns.saturating_sub(span.left_ns);
+        span.left_ns = ns;
+        let (parent, start) = (span.parent, span.start);
+        // It counts as nested in the span around, also with the part that lies in the parent.
+        let around = self.end_child(parent, &start, more_ns, more_ns as f64);
+        let mut parent_path = ROOT;
+        if let Some(around) = around.and_then(|key| self.spans.get_mut(&key)) {
+            around.children += 1;
+            parent_path = around.start.path;
+        }
+        if let Some(span) = self.spans.get_mut(&child) {
+            span.parent = around;
+            span.so_far.parent_path = parent_path;
+        }
+    }
+
+    /// Closes a span of `ns` now. `None` for `ns`: its time is not known. It then counts as part of
+    /// its parent, and what is nested in it as nested in its parent.
+    pub(super) fn close(&mut self, key: SpanKey, ns: Option<u64>) -> Option<(SpanStart, Closed)> {
+        let mut span = self.spans.remove(&key)?;
+        if span.children == 0 {
+            span.end_innermost(self.now);
+            self.innermost -= 1;
+        }
+        let closed = span.so_far;
+        let ns = ns.map_or(closed.nested_ns, |ns| ns.saturating_sub(span.left_ns));
+        let lost_ns = closed.lost_ns + closed.nested_lost_ns;
+        self.end_child(span.parent, &span.start, ns, lost_ns);
+        Some((span.start, closed))
+    }
+
+    /// Takes a child's `ns`, of which `lost_ns` belong to others, from its parent. Returns the span
+    /// around the parent.
+    fn end_child(
+        &mut self,
+        parent: Option<SpanKey>,
+        child: &SpanStart,
+        ns: u64,
+        lost_ns: f64,
+    ) -> Option<SpanKey> {
+        let parent = self.spans.get_mut(&parent?)?;
+        let weight = child.weight_in_parent;
+        let nested = &mut parent.so_far;
+        let more_ns = ns.saturating_mul(u64::from(weight));
+        nested.nested_ns = nested.nested_ns.saturating_add(more_ns);
+        nested.nested_lost_ns += f64::from(weight)
+            * match child.streams {
+                1 => lost_ns,
+                _ => ns as f64,
+            };
+        nested.is_sampled |= weight > 1;
+        parent.children -= 1;
+        if parent.children == 0 {
+            parent.innermost_since = self.now;
+            self.innermost += 1;
+        }
+        parent.parent
+    }
+}
+
+impl OpenSpan {
+    fn end_innermost(&mut self, now: SharedTime) {
+        let since = self.innermost_since;
+        self.so_far.lost_ns += now.lost_ns - since.lost_ns;
+        self.so_far.is_undivided |= now.unknown > since.unknown;
+    }
+}
+
+impl Closed {
+    const NOTHING: Self = Self {
+        nested_ns: 0,
+        nested_lost_ns: 0.0,
+        is_sampled: false,
+        lost_ns: 0.0,
+        is_undivided: false,
+        is_outermost: true,
+        parent_path: ROOT,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Closed, OpenSpans};
+    use crate::gpu::driver::handles::Event;
+    use crate::gpu::events::pool::Pair;
+    use crate::gpu::events::span::{SpanKey, SpanStart};
+    use crate::stats::sampling_estimates::SamplingDraw;
+
+    fn key(number: u32) -> SpanKey {
+        SpanKey {
+            thread_stream: 0,
+            number,
+        }
+    }
+
+    /// The path of a site is 100 more.
+    fn open(spans: &mut OpenSpans, number: u32, site: u32, parent: Option<u32>) {
+        spans.open(SpanStart {
+            key: key(number),
+            pair: Pair {
+                start: Event::NULL,
+                end: Event::NULL,
+            },
+            path: 100 + site,
+            site,
+            epoch: 0,
+            parent: parent.map(key),
+            weight_in_parent: 1,
+            draw: SamplingDraw::UNSAMPLED,
+            streams: 1,
+            first: None,
+        });
+    }
+
+    fn close(spans: &mut OpenSpans, number: u32, ns: u64) -> Closed {
+        spans.close(key(number), Some(ns)).unwrap().1
+    }
+
+    #[test]
+    fn threads_that_share_a_stream_divide_the_time_that_overlaps() {
+        let mut spans = OpenSpans::default();
+        open(&mut spans, 0, 0, None);
+        spans.pass(Some(10));
+        open(&mut spans, 1, 1, None);
+        spans.pass(Some(20));
+        // A nested span takes its thread's part.
+        open(&mut spans, 2, 2, Some(1));
+        spans.pass(Some(6));
+        assert_eq!(close(&mut spans, 2, 6).lost_ns, 3.0);
+        assert_eq!(close(&mut spans, 0, 36).lost_ns, 13.0);
+        assert!(!spans.is_shared());
+        spans.pass(Some(5));
+        let last = close(&mut spans, 1, 31);
+        assert_eq!((last.lost_ns, last.nested_ns), (10.0, 6));
+        assert!(spans.spans.is_empty());
+    }
+
+    #[test]
+    fn a_child_that_outlasts_its_parent_is_nested_in_it_until_then() {
+        let mut spans = OpenSpans::default();
+        open(&mut spans, 0, 0, None);
+        open(&mut spans, 1, 1, Some(0));
+        open(&mut spans, 2, 0, Some(1));
+        spans.leave_parent(key(2), 4);
+        assert_eq!(close(&mut spans, 1, 10).nested_ns, 4);
+        let inner = close(&mut spans, 2, 7);
+        assert_eq!((inner.is_outermost, inner.parent_path), (false, 100));
+        assert_eq!(close(&mut spans, 0, 20).nested_ns, 13);
+        assert!(spans.spans.is_empty());
+    }
+
+    #[test]
+    fn what_is_nested_in_a_span_without_a_time_is_nested_around_it() {
+        let mut spans = OpenSpans::default();
+        open(&mut spans, 0, 0, None);
+        open(&mut spans, 1, 1, Some(0));
+        open(&mut spans, 2, 2, Some(1));
+        close(&mut spans, 2, 7);
+        assert!(spans.close(key(1), None).is_some());
+        assert_eq!(close(&mut spans, 0, 20).nested_ns, 7);
+    }
+
+    #[test]
+    fn shared_time_of_unknown_length_marks_those_that_shared_it() {
+        let mut spans = OpenSpans::default();
+        open(&mut spans, 0, 0, None);
+        open(&mut spans, 1, 1, None);
+        spans.pass(None);
+        open(&mut spans, 2, 2, Some(0));
+        assert!(!close(&mut spans, 2, 1).is_undivided);
+        assert!(close(&mut spans, 0, 9).is_undivided);
+        assert!(close(&mut spans, 1, 9).is_undivided);
+    }
+}

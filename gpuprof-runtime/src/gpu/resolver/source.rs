@@ -1,0 +1,169 @@
+//! The resolver's end of a [`ThreadStream`]: the spans that have come to it and are not resolved.
+
+use std::collections::VecDeque;
+use std::rc::Weak;
+use std::sync::Arc;
+
+use cudarc::driver::CudaContext;
+
+use crate::gpu::events::span::{SpanEnd, Step};
+use crate::gpu::events::thread_stream::{Message, ThreadStream};
+use crate::gpu::resolver::complete::PendingSpan;
+use crate::gpu::stream::context_guard::Kept;
+use crate::gpu::timing::NewStream;
+
+/// The resolver's end of a thread's stream.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) shared: Arc<ThreadStream>,
+    ring: rtrb::Consumer<Message>,
+    /// What has come and is not resolved, in the order in which it was recorded.
+    pub(super) steps: VecDeque<Step>,
+    /// How many of them were there at the look before: most likely passed since.
+    pub(super) older: usize,
+    /// Ends that have come, and those of them that are resolved.
+    received: u64,
+    resolved: u64,
+    /// Spans that have come and have not ended.
+    open: u32,
+    /// Held while ends are not resolved.
+    held: Option<Kept<CudaContext>>,
+    /// Ends resolved since those who wait were told.
+    untold: u64,
+    pub(super) untold_elsewhere: u64,
+    /// Spans of calls on several streams that are not booked, and whether they ended elsewhere.
+    of_calls: Vec<(Weak<PendingSpan>, bool)>,
+}
+
+/// The end of a span on another thread than it began on.
+#[derive(Debug)]
+pub(super) struct EndElsewhere {
+    /// The place of the thread that it began on among those that use the stream.
+    pub(super) source: usize,
+    pub(super) end: SpanEnd,
+    /// Held until its time is read.
+    pub(super) context: Option<Kept<CudaContext>>,
+    /// It had come before this look.
+    pub(super) is_older: bool,
+}
+
+impl EndElsewhere {
+    pub(super) fn is(&self, step: Step) -> bool {
+        matches!(step, Step::End(end) if end.key == self.end.key)
+    }
+}
+
+impl Source {
+    pub(super) fn new(new: NewStream) -> Self {
+        Self {
+            shared: new.shared,
+            ring: new.ring,
+            steps: VecDeque::new(),
+            older: 0,
+            received: 0,
+            resolved: 0,
+            open: 0,
+            held: None,
+            untold: 0,
+            untold_elsewhere: 0,
+            of_calls: Vec::new(),
+        }
+    }
+
+    /// Takes what has come. Returns how many ends.
+    pub(super) fn receive(&mut self) -> u64 {
+        let before = self.received;
+        while let Ok(message) = self.ring.pop() {
+            match message {
+                Message::Step(step) => {
+                    match step {
+                        Step::Start(_) => self.open += 1,
+                        Step::End(_) => self.received += 1,
+                        Step::Cancel(_) => {}
+                    }
+                    self.steps.push_back(step);
+                }
+                Message::LargerRing(ring) => self.ring = ring,
+            }
+        }
+        if self.received > before && self.held.is_none() {
+            self.held = self.shared.take_handed_over();
+        }
+        self.received - before
+    }
+
+    pub(super) fn has_news(&self) -> bool {
+        !self.ring.is_empty() || !self.shared.elsewhere.is_empty()
+    }
+
+    /// Whether an end has come that is not resolved.
+    pub(super) fn has_pending(&self) -> bool {
+        self.resolved < self.received || !self.of_calls.is_empty()
+    }
+
+    /// Whether the context is held, so that it need not be asked whether it lives.
+    pub(super) fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// An end is resolved.
+    pub(super) fn count_resolved(&mut self, is_elsewhere: bool) {
+        match is_elsewhere {
+            true => self.untold_elsewhere += 1,
+            false => {
+                self.resolved += 1;
+                self.untold += 1;
+            }
+        }
+    }
+
+    /// An end is resolved once the call that it is part of is booked.
+    pub(super) fn count_when_booked(&mut self, pending: Weak<PendingSpan>, is_elsewhere: bool) {
+        self.of_calls.push((pending, is_elsewhere));
+    }
+
+    fn count_booked(&mut self) {
+        let mut of_calls = std::mem::take(&mut self.of_calls);
+        of_calls.retain(|(pending, is_elsewhere)| {
+            let is_booked = pending.strong_count() == 0;
+            if is_booked {
+                self.count_resolved(*is_elsewhere);
+            }
+            !is_booked
+        });
+        self.of_calls = of_calls;
+    }
+
+    /// A span is over, one way or the other.
+    pub(super) fn count_closed(&mut self) {
+        self.open = self.open.saturating_sub(1);
+    }
+
+    /// Lets go of the context if nothing is pending, then tells those who wait what is resolved: by
+    /// then gpuprof is nobody's last owner.
+    pub(super) fn tell(&mut self) {
+        self.count_booked();
+        if self.held.is_some() && !self.has_pending() && self.shared.may_let_go(self.received) {
+            self.held = None;
+        }
+        if self.untold > 0 {
+            self.shared
+                .progress
+                .resolve(std::mem::take(&mut self.untold));
+        }
+        if self.untold_elsewhere > 0 {
+            let untold = std::mem::take(&mut self.untold_elsewhere);
+            self.shared.progress_elsewhere.resolve(untold);
+        }
+    }
+
+    /// Whether its thread has ended, or keeps the stream no longer, and nothing is left of it.
+    pub(super) fn is_over(&self) -> bool {
+        self.ring.is_abandoned()
+            && !self.has_news()
+            && self.steps.is_empty()
+            && self.open == 0
+            && self.of_calls.is_empty()
+            && self.held.is_none()
+    }
+}

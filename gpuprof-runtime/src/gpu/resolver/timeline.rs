@@ -1,0 +1,372 @@
+//! One stream at the resolver: puts what its threads have recorded there in the order of the
+//! stream, and resolves the spans whose end the GPU has passed.
+//!
+//! What one thread records on a stream is in order. Where several threads use it, the GPU's own
+//! times say in which order their events are; the resolver then takes an event one look after it
+//! came, so that none is missing that was recorded before it and came a moment later.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::gpu::driver::handles::Event;
+use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
+use crate::gpu::events::pool::Pair;
+use crate::gpu::events::span::{SpanEnd, SpanKey, Step};
+use crate::gpu::events::thread_stream::StepElsewhere;
+use crate::gpu::resolver::complete::{self, HeldPair, OpenCalls, PendingSpan, Span, SpanOfCall};
+use crate::gpu::resolver::open_spans::OpenSpans;
+use crate::gpu::resolver::passed::{self, Next};
+use crate::gpu::resolver::source::{EndElsewhere, Source};
+use crate::gpu::timing::{NewStream, Timing};
+
+/// What the resolver lends to each of its streams.
+pub(super) struct Shared<'a> {
+    pub(super) timing: &'a Timing,
+    pub(super) driver: &'a Driver,
+    pub(super) calls: &'a mut OpenCalls,
+}
+
+/// One stream, as all of its threads use it.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    sources: Vec<Source>,
+    elsewhere: Vec<EndElsewhere>,
+    /// Spans that another thread has cancelled: by thread.
+    cancelled: Vec<(usize, SpanKey)>,
+    open: OpenSpans,
+    /// The latest event in the stream's order, while several spans share the time after it.
+    latest: Option<Latest>,
+    /// More than one thread has used the stream.
+    has_several_threads: bool,
+}
+
+#[derive(Debug)]
+struct Latest {
+    event: Event,
+    /// What is kept from being recorded again.
+    pair: Option<Rc<HeldPair>>,
+}
+
+/// The GPU has not passed the event after all: its stream was destroyed with work queued, and a
+/// newer stream, which is ahead, has its address.
+struct NotYet;
+
+impl Timeline {
+    /// One more thread uses the stream.
+    pub(super) fn add(&mut self, new: NewStream) {
+        self.has_several_threads |= !self.sources.is_empty();
+        self.sources.push(Source::new(new));
+    }
+
+    /// Takes what has come from each thread. Returns how many ends, and the most of one thread.
+    pub(super) fn receive(&mut self) -> (u64, u64) {
+        let (mut all, mut most) = (0, 0);
+        for (at, source) in self.sources.iter_mut().enumerate() {
+            let received = source.receive();
+            all += received;
+            most = most.max(received);
+            while let Some(step) = source.shared.elsewhere.pop() {
+                match step {
+                    StepElsewhere::Cancel(key) => self.cancelled.push((at, key)),
+                    StepElsewhere::End(end, context) => {
+                        all += 1;
+                        self.has_several_threads = true;
+                        self.elsewhere.push(EndElsewhere {
+                            source: at,
+                            end,
+                            context: Some(context),
+                            is_older: false,
+                        });
+                    }
+                }
+            }
+        }
+        (all, most)
+    }
+
+    pub(super) fn has_news(&self) -> bool {
+        self.sources.iter().any(Source::has_news)
+    }
+
+    /// Whether an end has come that is not resolved.
+    pub(super) fn has_pending(&self) -> bool {
+        !self.elsewhere.is_empty() || self.sources.iter().any(Source::has_pending)
+    }
+
+    /// Resolves what the GPU has passed. Returns how many ends.
+    pub(super) fn advance(&mut self, shared: &mut Shared<'_>) -> u64 {
+        let resolved = match self.has_several_threads {
+            false => self.advance_in_order(shared),
+            true => self.advance_by_time(shared),
+        };
+        self.cancel_elsewhere();
+        for source in &mut self.sources {
+            source.older = source.steps.len();
+        }
+        for ended in &mut self.elsewhere {
+            ended.is_older = true;
+        }
+        resolved
+    }
+
+    /// On a stream of one thread.
+    fn advance_in_order(&mut self, shared: &mut Shared<'_>) -> u64 {
+        let Some(source) = self.sources.first() else {
+            return 0;
+        };
+        let mut passed = passed::in_order(source, shared.driver);
+        let mut resolved = 0;
+        while let Some(step) = self
+            .sources
+            .first()
+            .and_then(|source| source.steps.front().copied())
+        {
+            let is_end = matches!(step, Step::End(_));
+            if is_end && passed == 0 {
+                break;
+            }
+            let next = Next {
+                source: 0,
+                step,
+                since_ns: None,
+                is_elsewhere: false,
+            };
+            if self.apply(shared, next).is_err() {
+                break;
+            }
+            passed = passed.saturating_sub(1);
+            resolved += u64::from(is_end);
+            self.take_step(next);
+        }
+        resolved
+    }
+
+    /// On a stream of several threads.
+    fn advance_by_time(&mut self, shared: &mut Shared<'_>) -> u64 {
+        let mut resolved = 0;
+        let mut before = None;
+        for (at_ns, mut next) in passed::by_time(&self.sources, &self.elsewhere, shared.driver) {
+            next.since_ns = before.map(|before: i64| (at_ns - before).max(0).unsigned_abs());
+            if self.apply(shared, next).is_err() {
+                break;
+            }
+            before = Some(at_ns);
+            resolved += u64::from(matches!(next.step, Step::End(_)));
+            self.take_step(next);
+        }
+        resolved
+    }
+
+    /// A step that is applied waits no longer.
+    fn take_step(&mut self, next: Next) {
+        if next.is_elsewhere {
+            self.elsewhere.retain(|ended| !ended.is(next.step));
+        } else if let Some(source) = self.sources.get_mut(next.source) {
+            source.steps.pop_front();
+        }
+    }
+
+    fn apply(&mut self, shared: &mut Shared<'_>, next: Next) -> Result<(), NotYet> {
+        match next.step {
+            Step::Start(start) => {
+                self.pass(shared, next, start.pair.start)?;
+                self.open.open(start);
+                self.note_latest(start.pair.start, None);
+                Ok(())
+            }
+            Step::End(end) => self.end(shared, next, end),
+            Step::Cancel(key) => {
+                self.cancel(next.source, key);
+                Ok(())
+            }
+        }
+    }
+
+    /// The time since the latest event is over.
+    fn pass(&mut self, shared: &Shared<'_>, next: Next, event: Event) -> Result<(), NotYet> {
+        let (true, Some(latest)) = (self.open.is_shared(), &self.latest) else {
+            return Ok(());
+        };
+        if let Some(ns) = next.since_ns {
+            self.open.pass(Some(ns));
+        } else if let Some(source) = self.sources.get(next.source) {
+            let held = source.is_held() || next.is_elsewhere;
+            let (driver, stream) = (shared.driver, &source.shared);
+            match complete::offset_ns(driver, stream, held, latest.event, event) {
+                Err(Failed(NOT_READY)) => return Err(NotYet),
+                offset => self.open.pass(offset.ok().map(duration)),
+            }
+        }
+        Ok(())
+    }
+
+    fn note_latest(&mut self, event: Event, pair: Option<Rc<HeldPair>>) {
+        // Only where the time after it is shared need it be known.
+        self.latest = self.open.is_shared().then_some(Latest { event, pair });
+    }
+
+    fn end(&mut self, shared: &mut Shared<'_>, next: Next, end: SpanEnd) -> Result<(), NotYet> {
+        let (Some(source), Some(&start)) = (self.sources.get(next.source), self.open.get(end.key))
+        else {
+            return Ok(());
+        };
+        let held = source.is_held() || next.is_elsewhere;
+        let (driver, stream) = (shared.driver, Arc::clone(&source.shared));
+        let since = |event| {
+            let offset = complete::offset_ns(driver, &stream, held, event, end.event);
+            offset.map(duration)
+        };
+        let ns = since(start.pair.start);
+        if ns == Err(Failed(NOT_READY)) {
+            return Err(NotYet);
+        }
+        self.pass(shared, next, end.event)?;
+        for child in self.open.children(end.key) {
+            let ns = since(child.pair.start).unwrap_or(0);
+            self.open.leave_parent(child.key, ns);
+        }
+        let Some((start, closed)) = self.open.close(end.key, ns.ok()) else {
+            return Ok(());
+        };
+        let span = Span {
+            start,
+            end,
+            device: stream.context.device,
+            ns,
+            closed,
+        };
+        let pair = HeldPair {
+            shared: stream,
+            pair: start.pair,
+        };
+        if start.streams == 1 {
+            complete::book(shared.timing, driver, &pair.shared, &span);
+            let keeps = self.open.is_shared().then(|| Rc::new(pair));
+            self.note_latest(end.event, keeps);
+            if let Some(source) = self.sources.get_mut(next.source) {
+                source.count_resolved(next.is_elsewhere);
+            }
+        } else {
+            let (pair, pending) = (Rc::new(pair), Rc::new(self.take_context(next)));
+            self.note_latest(end.event, Some(Rc::clone(&pair)));
+            if let Some(source) = self.sources.get_mut(next.source) {
+                source.count_when_booked(Rc::downgrade(&pending), next.is_elsewhere);
+            }
+            let added = SpanOfCall {
+                pair,
+                span,
+                pending,
+            };
+            shared.calls.add(shared.timing, driver, added);
+        }
+        self.count_closed(next.source);
+        Ok(())
+    }
+
+    /// What is held for a span that ended elsewhere.
+    fn take_context(&mut self, next: Next) -> PendingSpan {
+        let mut elsewhere = self.elsewhere.iter_mut();
+        let ended = elsewhere.find(|ended| next.is_elsewhere && ended.is(next.step));
+        ended.and_then(|ended| ended.context.take())
+    }
+
+    fn count_closed(&mut self, source: usize) {
+        if let Some(source) = self.sources.get_mut(source) {
+            source.count_closed();
+        }
+    }
+
+    /// Closes an open span that will have no end event.
+    fn cancel(&mut self, source: usize, key: SpanKey) {
+        for child in self.open.children(key) {
+            self.open.leave_parent(child.key, 0);
+        }
+        // Not known when: it counts as part of its parent.
+        if let Some((start, _)) = self.open.close(key, None) {
+            self.give_back(source, start.pair);
+            self.count_closed(source);
+        }
+    }
+
+    fn give_back(&mut self, source: usize, pair: Pair) {
+        let Some(source) = self.sources.get(source) else {
+            return;
+        };
+        let shared = Arc::clone(&source.shared);
+        let held = HeldPair { shared, pair };
+        if let Some(latest) = &mut self.latest
+            && latest.event == pair.start
+        {
+            latest.pair = Some(Rc::new(held));
+        }
+    }
+
+    /// Closes the spans that another thread has cancelled and that are open by now.
+    fn cancel_elsewhere(&mut self) {
+        for (source, key) in std::mem::take(&mut self.cancelled) {
+            if self.open.get(key).is_none() {
+                self.cancelled.push((source, key));
+                continue;
+            }
+            self.cancel(source, key);
+            if let Some(source) = self.sources.get_mut(source) {
+                source.count_resolved(true);
+            }
+        }
+    }
+
+    /// Instead of reading times: closes what has ended, as failed.
+    pub(super) fn give_up(&mut self, timing: &Timing) {
+        for at in 0..self.sources.len() {
+            while let Some(step) = self
+                .sources
+                .get(at)
+                .and_then(|source| source.steps.front().copied())
+            {
+                self.give_up_step(timing, at, step, false);
+                if let Some(source) = self.sources.get_mut(at) {
+                    source.steps.pop_front();
+                }
+            }
+        }
+        for ended in std::mem::take(&mut self.elsewhere) {
+            self.give_up_step(timing, ended.source, Step::End(ended.end), true);
+        }
+        self.cancel_elsewhere();
+    }
+
+    fn give_up_step(&mut self, timing: &Timing, at: usize, step: Step, is_elsewhere: bool) {
+        match step {
+            Step::Start(start) => self.open.open(start),
+            Step::Cancel(key) => self.cancel(at, key),
+            Step::End(end) => {
+                if let Some(source) = self.sources.get_mut(at)
+                    && let Some(start) = self.open.get(end.key)
+                {
+                    complete::give_up(timing, start, source.shared.context.device);
+                    source.count_resolved(is_elsewhere);
+                    self.cancel(at, end.key);
+                }
+            }
+        }
+    }
+
+    /// Lets go of what is not needed any more, and tells those who wait what is resolved.
+    pub(super) fn tell(&mut self) {
+        self.sources.iter_mut().for_each(Source::tell);
+        // Others are referred to by their places.
+        if self.elsewhere.is_empty() && self.cancelled.is_empty() {
+            self.sources.retain(|source| !source.is_over());
+        }
+    }
+
+    /// Whether no thread uses the stream.
+    pub(super) fn is_over(&self) -> bool {
+        self.sources.is_empty()
+    }
+}
+
+/// The time between two events of which the second is later.
+fn duration(offset_ns: i64) -> u64 {
+    offset_ns.max(0).unsigned_abs()
+}

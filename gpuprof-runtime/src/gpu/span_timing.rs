@@ -1,0 +1,321 @@
+//! GPU timing as spans use it: decides whether to time a call, records its two events, and tells
+//! the resolver.
+//!
+//! Runs on the program's threads: nothing here waits for the GPU or for the resolver.
+
+use smallvec::SmallVec;
+
+use crate::clock;
+use crate::gpu::driver::table::Driver;
+use crate::gpu::events::pool::Pair;
+use crate::gpu::events::record;
+use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
+use crate::gpu::frame::{OpenSpan, State};
+use crate::gpu::gpu_thread::GpuThread;
+use crate::gpu::sampling::{Decision, FunctionRate};
+use crate::gpu::stream::span_streams::{CallStreams, SpanStream, TimedSpan};
+use crate::gpu::timing::Timing;
+use crate::stats::ended_call::{GpuOutcome, StatedWork, UntimedReason};
+use crate::stats::window_epoch;
+
+/// Where in the call tree a span is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) site: u32,
+    pub(crate) path: u32,
+    /// The site's own `sample = N`; 0 for none.
+    pub(crate) sample: u32,
+}
+
+/// A call that starts.
+#[derive(Clone, Copy)]
+struct StartedCall {
+    place: Place,
+    epoch: u32,
+    decision: Decision,
+    streams: u32,
+    /// The span on the first of several streams.
+    first: Option<SpanKey>,
+}
+
+const UNAVAILABLE: GpuOutcome = GpuOutcome::Untimed(UntimedReason::Unavailable);
+
+impl Timing {
+    /// Records the start event of a call. `None`: it has no stream.
+    #[inline]
+    pub(crate) fn begin(
+        &'static self,
+        thread: &mut GpuThread,
+        streams: CallStreams,
+        place: Place,
+        is_async: bool,
+    ) -> Option<Box<OpenSpan>> {
+        let mut open = thread.blank();
+        open.path = place.path;
+        open.epoch = window_epoch::current();
+        let mut inherits = false;
+        match streams {
+            CallStreams::Own(streams) => open.streams = streams,
+            CallStreams::Inherit => match self.inherit(thread, is_async) {
+                Ok(Some(inherited)) => {
+                    open.streams.push(inherited.stream);
+                    open.lender = inherited.lender;
+                    inherits = true;
+                }
+                Ok(None) => {}
+                Err(outcome) => {
+                    open.state = State::Untimed(outcome);
+                    return Some(open);
+                }
+            },
+            CallStreams::Refused(outcome) => {
+                open.state = State::Unusable(outcome);
+                return Some(open);
+            }
+        }
+        let Some(first) = open.streams.first() else {
+            thread.recycle(open);
+            return None;
+        };
+        thread.note_set_up(first.shared.context.is_fresh());
+        let sample = self.sample();
+        let rate = match (sample, place.sample) {
+            (0, 0) => FunctionRate::Adaptive(self.rate_of(place.site)),
+            (_, stated) => FunctionRate::Stated(stated),
+        };
+        let decision = thread.decide(sample, rate);
+        if sample > 1 || rate.is_sampled() || !decision.is_timed {
+            // An estimate speaks for calls that could have been timed, and counts stay exact; so
+            // this is asked whether the call was chosen or not.
+            if let Err(outcome) = check(&open.streams) {
+                open.state = State::Untimed(outcome);
+                return Some(open);
+            }
+        }
+        open.decision = Some(decision);
+        open.is_async = is_async;
+        open.state = match self.start(thread, &mut open, place, decision) {
+            Ok(()) => State::Started,
+            Err(outcome) => State::Untimed(outcome),
+        };
+        if inherits {
+            open.inherited_at = Some(clock::now());
+        }
+        Some(open)
+    }
+
+    #[inline]
+    fn start(
+        &'static self,
+        thread: &mut GpuThread,
+        open: &mut OpenSpan,
+        place: Place,
+        decision: Decision,
+    ) -> Result<(), GpuOutcome> {
+        if !decision.is_timed {
+            return Err(GpuOutcome::Untimed(UntimedReason::SampledOut));
+        }
+        let driver = Driver::get();
+        if driver.lacks().is_some() || !self.has_resolver() {
+            return Err(UNAVAILABLE);
+        }
+        for stream in &open.streams {
+            if !stream.shared.context.is_measured() {
+                check(&open.streams)?;
+                let context = &stream.shared.context;
+                self.probes.measure_before_first_call(driver, context);
+            }
+        }
+        if open.is_async {
+            occupy_async_share(open)?;
+        }
+        let call = StartedCall {
+            place,
+            epoch: open.epoch,
+            decision,
+            streams: open.streams.len() as u32,
+            first: None,
+        };
+        let started = match &mut *open.streams {
+            [stream] => {
+                start_on(driver, thread, stream).map(|pair| send_start(thread, stream, pair, &call))
+            }
+            streams => start_on_several(driver, thread, streams, call),
+        };
+        match started {
+            Ok(()) => open.thread = Some(thread.id),
+            Err(_) => open.end_async(),
+        }
+        started
+    }
+
+    /// Records the end event: [`submit`](Self::submit) sends the call to the resolver once it is
+    /// recorded in the counters.
+    ///
+    /// # Errors
+    /// If the call has no time. The entry is used again.
+    #[inline]
+    pub(crate) fn end(
+        &'static self,
+        thread: &mut GpuThread,
+        mut open: Box<OpenSpan>,
+        epoch: u32,
+    ) -> Result<Box<OpenSpan>, GpuOutcome> {
+        match record_end(thread, &mut open, epoch) {
+            Ok(()) => Ok(open),
+            Err(outcome) => {
+                thread.recycle(open);
+                Err(outcome)
+            }
+        }
+    }
+
+    /// Sends a call that has its end events to the resolver.
+    #[inline]
+    pub(crate) fn submit(
+        &self,
+        thread: &mut GpuThread,
+        mut open: Box<OpenSpan>,
+        work: &StatedWork,
+    ) {
+        // It is the resolver's from here on.
+        open.state = State::None;
+        open.end_async();
+        for stream in &open.streams {
+            let Some(timed) = stream.timed else { continue };
+            let end = SpanEnd {
+                key: timed.key,
+                event: timed.end,
+                work: *work,
+                inherited_host_ns: open.host_ns,
+            };
+            match thread.streams.get_mut(&stream.shared) {
+                Some(local) => local.send_end(end),
+                // Only a future may have begun on another thread.
+                None => stream.shared.end_elsewhere(end),
+            }
+        }
+        thread.keep(open);
+        self.sleep_flag.wake_if_asleep(|| self.wake());
+    }
+}
+
+/// Whether events can be recorded on all streams now.
+fn check(streams: &[SpanStream]) -> Result<(), GpuOutcome> {
+    let driver = Driver::get();
+    let mut streams = streams.iter();
+    streams.try_for_each(|stream| record::check(driver, &stream.shared))
+}
+
+/// Occupies a pair of the share for async calls of each stream's context, until the call ends.
+fn occupy_async_share(open: &OpenSpan) -> Result<(), GpuOutcome> {
+    let streams = open.streams.iter();
+    let occupied = streams.take_while(|stream| stream.shared.context.async_share.occupy());
+    let occupied = occupied.count();
+    if occupied == open.streams.len() {
+        return Ok(());
+    }
+    let occupied = open.streams.iter().take(occupied);
+    occupied.for_each(|stream| stream.shared.context.async_share.release());
+    // A captured call is counted as captured.
+    check(&open.streams).and(Err(GpuOutcome::Untimed(UntimedReason::PoolExhausted)))
+}
+
+/// Records the start event on one stream.
+#[inline]
+fn start_on(
+    driver: &Driver,
+    thread: &mut GpuThread,
+    stream: &mut SpanStream,
+) -> Result<Pair, GpuOutcome> {
+    let local = thread.streams.get_mut(&stream.shared).ok_or(UNAVAILABLE)?;
+    if !local.has_room() {
+        // A captured call is counted as captured.
+        let full = Err(GpuOutcome::Untimed(UntimedReason::QueueFull));
+        return record::check(driver, &stream.shared).and(full);
+    }
+    let pair = record::start(driver, &stream.shared, &mut local.stock)?;
+    stream.timed = Some(TimedSpan {
+        key: local.next_key(),
+        end: pair.end,
+    });
+    Ok(pair)
+}
+
+/// The same on several, or on none.
+#[cold]
+fn start_on_several(
+    driver: &Driver,
+    thread: &mut GpuThread,
+    streams: &mut [SpanStream],
+    mut call: StartedCall,
+) -> Result<(), GpuOutcome> {
+    let mut pairs = SmallVec::<[Pair; 4]>::new();
+    for stream in &mut *streams {
+        match start_on(driver, thread, stream) {
+            Ok(pair) => pairs.push(pair),
+            Err(outcome) => {
+                for (stream, pair) in streams.iter_mut().zip(pairs) {
+                    stream.shared.context.give(pair);
+                    stream.timed = None;
+                }
+                return Err(outcome);
+            }
+        }
+    }
+    let first = streams.first().and_then(|first| first.timed);
+    call.first = first.map(|first| first.key);
+    for (stream, pair) in streams.iter().zip(pairs) {
+        send_start(thread, stream, pair, &call);
+    }
+    Ok(())
+}
+
+/// Tells the resolver that a call has started on one of its streams.
+#[inline]
+fn send_start(thread: &mut GpuThread, stream: &SpanStream, pair: Pair, call: &StartedCall) {
+    let (parent, weight_between) = match thread.has_open() {
+        true => thread.timed_around(&stream.shared),
+        false => (None, 1),
+    };
+    if let (Some(local), Some(timed)) = (thread.streams.get_mut(&stream.shared), stream.timed) {
+        local.send_start(SpanStart {
+            key: timed.key,
+            pair,
+            path: call.place.path,
+            site: call.place.site,
+            epoch: call.epoch,
+            parent,
+            weight_in_parent: weight_between.saturating_mul(call.decision.own_weight),
+            draw: call.decision.draw,
+            streams: call.streams,
+            first: call.first,
+        });
+    }
+}
+
+/// Records the end events of a call.
+#[inline]
+fn record_end(thread: &GpuThread, open: &mut OpenSpan, epoch: u32) -> Result<(), GpuOutcome> {
+    match &open.state {
+        State::None => return Err(GpuOutcome::NoStream),
+        State::Untimed(outcome) | State::Unusable(outcome) => return Err(*outcome),
+        State::Started => {}
+    }
+    if open.is_on_another_stream(thread.id) {
+        return Err(GpuOutcome::Untimed(UntimedReason::StreamUnsafe));
+    }
+    if open.epoch != epoch {
+        // Its time, and that of the spans inside it, would belong to both windows.
+        return Err(GpuOutcome::Untimed(UntimedReason::CrossedReset));
+    }
+    thread.check_lender(open)?;
+    let inherited_at = open.inherited_at;
+    open.host_ns = inherited_at.map(|began| clock::ns_between(began, clock::now()));
+    let driver = Driver::get();
+    for stream in &open.streams {
+        let timed = stream.timed.ok_or(UNAVAILABLE)?;
+        record::end(driver, &stream.shared, timed.end)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! The process's GPU timing: what spans, the resolver and those who read profiles share.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_queue::SegQueue;
+use crossbeam_utils::CachePadded;
+use cudarc::driver::CudaContext;
+use parking_lot::Mutex;
+
+use crate::gpu::adaptive_sampling::Rates;
+use crate::gpu::driver::handles::Stream;
+use crate::gpu::driver::table::Driver;
+use crate::gpu::events::local_streams::LocalStream;
+use crate::gpu::events::pool::Context;
+use crate::gpu::events::pools::Contexts;
+use crate::gpu::events::thread_stream::{Message, ThreadStream};
+use crate::gpu::resolver::event_overhead::Probes;
+use crate::gpu::resolver::handshake::SleepFlag;
+use crate::settings::Sampling;
+use crate::stats::gpu_totals::GpuTotals;
+use crate::stats::late_results::{LatePolicy, Windowed};
+use gpuprof_report::profile::Device;
+
+/// A thread's stream as it is announced to the resolver.
+#[derive(Debug)]
+pub(in crate::gpu) struct NewStream {
+    pub(in crate::gpu) shared: Arc<ThreadStream>,
+    pub(in crate::gpu) ring: rtrb::Consumer<Message>,
+}
+
+/// The process's GPU timing.
+#[derive(Debug)]
+pub(crate) struct Timing {
+    pub(super) contexts: Contexts,
+    /// For the resolver.
+    pub(super) new_streams: SegQueue<NewStream>,
+    /// For those who wait.
+    pub(super) streams: Mutex<Vec<Weak<ThreadStream>>>,
+    next_stream: AtomicU32,
+    /// Apart from what spans read: the resolver takes it for each span.
+    totals: CachePadded<Mutex<Windowed<GpuTotals>>>,
+    pub(super) devices: Mutex<Vec<Device>>,
+    /// Time 1 call in this many; 0: as the rates say.
+    sample: AtomicU32,
+    rates: Rates,
+    pub(super) resolver: OnceLock<Option<thread::Thread>>,
+    pub(super) sleep_flag: SleepFlag,
+    /// Somebody waits for the resolver: it must not sleep long.
+    pub(super) hurry: AtomicBool,
+    /// The resolver cannot read anything: calls go untimed.
+    pub(super) refused: AtomicBool,
+    /// Event overheads being measured.
+    pub(super) probes: Probes,
+}
+
+impl Timing {
+    pub(crate) fn new() -> Self {
+        Self {
+            contexts: Contexts::new(),
+            new_streams: SegQueue::new(),
+            streams: Mutex::new(Vec::new()),
+            next_stream: AtomicU32::new(0),
+            totals: CachePadded::new(Mutex::new(Windowed::new(
+                crate::stats::window_epoch::current(),
+            ))),
+            devices: Mutex::new(Vec::new()),
+            sample: AtomicU32::new(1),
+            rates: Rates::new(),
+            resolver: OnceLock::new(),
+            sleep_flag: SleepFlag::new(),
+            hurry: AtomicBool::new(false),
+            refused: AtomicBool::new(false),
+            probes: Probes::new(),
+        }
+    }
+
+    pub(super) fn totals(&self) -> &Mutex<Windowed<GpuTotals>> {
+        &self.totals
+    }
+
+    /// Time 1 call in this many; 0: as [`rate_of`](Self::rate_of) says.
+    #[inline]
+    pub(super) fn sample(&self) -> u32 {
+        self.sample.load(Relaxed)
+    }
+
+    /// How many calls of `site` one is to stand for that is timed now.
+    #[inline]
+    pub(super) fn rate_of(&self, site: u32) -> u32 {
+        self.rates.of(site)
+    }
+
+    pub(crate) fn sampling(&self) -> Sampling {
+        match NonZeroU32::new(self.sample()) {
+            None => Sampling::Auto,
+            Some(NonZeroU32::MIN) => Sampling::EveryCall,
+            Some(n) => Sampling::OneIn(n),
+        }
+    }
+
+    /// Begins a session's sampling.
+    pub(crate) fn set_sampling(&self, sampling: Sampling) {
+        // 0 is `Auto`: the setting fits one atomic word.
+        let one_in = match sampling {
+            Sampling::Auto => 0,
+            Sampling::OneIn(n) => n.get(),
+            _ => 1,
+        };
+        self.rates.reset();
+        self.sample.store(one_in, Relaxed);
+    }
+
+    /// What gpuprof chooses rates by, where it does.
+    pub(super) fn rates(&self) -> Option<&Rates> {
+        (self.sample() == 0).then_some(&self.rates)
+    }
+
+    /// A stream that a thread uses for the first time. `owner`: as in [`ThreadStream`].
+    pub(super) fn add_stream(
+        &self,
+        stream: Stream,
+        context: Arc<Context>,
+        owner: Option<Weak<CudaContext>>,
+    ) -> LocalStream {
+        let id = self.next_stream.fetch_add(1, Relaxed);
+        let shared = ThreadStream::new(id, stream, context, owner);
+        let (local, ring) = LocalStream::new(shared);
+        let mut streams = self.streams.lock();
+        streams.retain(|stream| stream.strong_count() > 0);
+        streams.push(Arc::downgrade(&local.shared));
+        drop(streams);
+        self.new_streams.push(NewStream {
+            shared: Arc::clone(&local.shared),
+            ring,
+        });
+        local
+    }
+
+    /// What is resolved of the current window, and late of the one kept; `None` when the lock is
+    /// not to be had within `limit`.
+    pub(crate) fn stats(&self, limit: Duration) -> Option<(GpuTotals, GpuTotals)> {
+        Some(self.totals().try_lock_for(limit)?.clone().into_totals())
+    }
+
+    /// Begins the next window. Returns the GPU totals of the window that ends, and what has arrived
+    /// for the window kept before it.
+    pub(crate) fn next_window(&self, policy: LatePolicy) -> (GpuTotals, GpuTotals) {
+        // The epoch moves under the resolver's lock, so that no result of the new window is lost.
+        let mut totals = self.totals().lock();
+        totals.next_window(crate::stats::window_epoch::begin_next(), policy)
+    }
+
+    /// Clears the counts of failed driver calls, except of failures whose effect lasts.
+    pub(crate) fn clear_failure_counts(&self) {
+        if let Some(driver) = Driver::met() {
+            driver.clear_failure_counts();
+        }
+    }
+
+    pub(crate) fn devices(&self, limit: Duration) -> Vec<Device> {
+        let devices = self.devices.try_lock_for(limit);
+        let mut devices = devices.map_or_else(Vec::new, |devices| devices.clone());
+        devices.sort_by_key(|device| device.ordinal);
+        devices
+    }
+
+    pub(crate) fn floor_ns(&self, limit: Duration) -> Option<u64> {
+        self.contexts.floor_ns(limit)
+    }
+}
