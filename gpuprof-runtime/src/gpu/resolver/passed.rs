@@ -63,12 +63,12 @@ pub(super) fn in_order(source: &Source, driver: &Driver) -> usize {
 }
 
 /// What the GPU has passed, of what had come from the threads of a stream before this look, in the
-/// order of the stream: each with its time from some event, ns.
+/// order of the stream: each with its time from some event, ns, where it could be read.
 pub(super) fn by_time(
     sources: &[Source],
     elsewhere: &[EndElsewhere],
     driver: &Driver,
-) -> Vec<(i64, Next)> {
+) -> Vec<(Option<i64>, Next)> {
     let mut base = None;
     let mut time = |source: &Source, held: bool, event: Event| {
         let from = base.unwrap_or(event);
@@ -80,18 +80,18 @@ pub(super) fn by_time(
     };
     let mut passed = Vec::new();
     for (at, source) in sources.iter().enumerate() {
-        let mut latest_ns = i64::MIN;
+        let mut latest_ns = None;
         for &step in source.steps.iter().take(source.older) {
             let offset = match step {
-                Step::Start(start) => time(source, source.is_held(), start.pair.start),
-                Step::End(end) => time(source, source.is_held(), end.event),
-                Step::Cancel(_) => Ok(latest_ns),
+                Step::Start(start) => Some(time(source, source.is_held(), start.pair.start)),
+                Step::End(end) => Some(time(source, source.is_held(), end.event)),
+                Step::Cancel(_) => None,
             };
             match offset {
-                Ok(ns) => latest_ns = latest_ns.max(ns),
-                Err(Failed(NOT_READY)) => break,
-                // It is resolved, as a failure.
-                Err(_) => {}
+                Some(Ok(ns)) => latest_ns = latest_ns.max(Some(ns)),
+                Some(Err(Failed(NOT_READY))) => break,
+                // What cannot be read is resolved, as a failure.
+                Some(Err(_)) | None => {}
             }
             let next = Next {
                 source: at,
@@ -114,7 +114,7 @@ pub(super) fn by_time(
                 since_ns: None,
                 is_elsewhere: true,
             };
-            passed.push((offset.unwrap_or(i64::MAX), next));
+            passed.push((Some(offset.unwrap_or(i64::MAX)), next));
         }
     }
     // Stable: what a thread recorded stays in order.

@@ -144,13 +144,16 @@ impl Timeline {
     /// On a stream of several threads.
     fn advance_by_time(&mut self, shared: &mut Shared<'_>) -> u64 {
         let mut resolved = 0;
-        let mut before = None;
+        let mut before: Option<i64> = None;
         for (at_ns, mut next) in passed::by_time(&self.sources, &self.elsewhere, shared.driver) {
-            next.since_ns = before.map(|before: i64| (at_ns - before).max(0).unsigned_abs());
+            let since_ns = at_ns
+                .zip(before)
+                .map(|(at, before)| duration(at.saturating_sub(before)));
+            next.since_ns = since_ns;
             if self.apply(shared, next).is_err() {
                 break;
             }
-            before = Some(at_ns);
+            before = at_ns;
             resolved += u64::from(matches!(next.step, Step::End(_)));
             self.take_step(next);
         }
@@ -206,8 +209,11 @@ impl Timeline {
     }
 
     fn end(&mut self, shared: &mut Shared<'_>, next: Next, end: SpanEnd) -> Result<(), NotYet> {
-        let (Some(source), Some(&start)) = (self.sources.get(next.source), self.open.get(end.key))
-        else {
+        let Some(source) = self.sources.get_mut(next.source) else {
+            return Ok(());
+        };
+        let Some(&start) = self.open.get(end.key) else {
+            source.count_resolved(next.is_elsewhere);
             return Ok(());
         };
         let held = source.is_held() || next.is_elsewhere;
