@@ -7,6 +7,7 @@ mod full_queue;
 mod held_streams;
 mod incomplete_drivers;
 mod lifetimes;
+mod memory;
 
 use std::process::ExitCode;
 
@@ -19,5 +20,6 @@ fn main() -> ExitCode {
         faulty_kernel::MODULE,
         full_queue::MODULE,
         lifetimes::MODULE,
+        memory::MODULE,
     ])
 }
