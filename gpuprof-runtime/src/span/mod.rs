@@ -103,7 +103,7 @@ impl Span {
                     Streams::One(_) | Streams::Many(_) => true,
                 };
                 if has_stream || flags.contains(SiteFlags::CORRELATE) {
-                    active.open_with_frame(thread, site, label, flags, &mut streams, work);
+                    active.open_with_frame(thread, site, label, &mut streams, work);
                 } else {
                     active.open(thread, site, label, work);
                 }
@@ -138,7 +138,6 @@ impl ActiveSpan {
         thread: &ThreadState,
         site: &'static Site,
         label: LabelNumber,
-        flags: SiteFlags,
         streams: &mut Streams<'_>,
         work: Option<&StatedWork>,
     ) {
@@ -156,7 +155,7 @@ impl ActiveSpan {
                     begin_gpu_timing(timing, gpu, streams, site, call.node.path, false)
                 }
             };
-            let correlates = flags.contains(SiteFlags::CORRELATE);
+            let correlates = site.flags().contains(SiteFlags::CORRELATE);
             let profiled = correlates
                 .then(|| gpu.begin_call(site, call.node.path))
                 .flatten();

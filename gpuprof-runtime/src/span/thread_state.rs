@@ -273,11 +273,8 @@ impl ThreadState {
         site: &Site,
         label: LabelNumber,
     ) -> Result<&'static PathCounters, NodeError> {
-        let id = site.number();
-        let key = PathKey::new(parent, id, label);
-        // An odd factor, so that neighbouring sites and neighbouring parents get different slots.
-        let hash = parent.wrapping_mul(11) ^ id ^ u32::from(label.bits()).wrapping_mul(5);
-        if let Some(cell) = self.cache.get(hash as usize % CACHE_SLOTS) {
+        let key = PathKey::new(parent, site.number(), label);
+        if let Some(cell) = self.cache.get(key.hash() % CACHE_SLOTS) {
             let cached = cell.get();
             if cached.key == key
                 && let Some(node) = cached.node
