@@ -43,8 +43,8 @@ impl PathKey {
         Self(u64::from(parent) << 48 | u64::from(label.bits()) << 32 | u64::from(site))
     }
 
-    /// Six bits, which differ for neighbouring sites, parents and labels (Knuth, The Art of Computer
-    /// Programming, 6.4: multiplication by the golden ratio).
+    /// Six bits, which differ for neighbouring sites, parents and labels (Knuth, The Art of
+    /// Computer Programming, 6.4: multiplication by the golden ratio).
     #[inline]
     pub(crate) fn hash(self) -> usize {
         (self.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize

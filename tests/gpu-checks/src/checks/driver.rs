@@ -10,6 +10,7 @@ mod event_costs;
 mod event_states;
 mod exit_handlers;
 mod function_table;
+mod initialization;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,6 +48,12 @@ pub(crate) const CHECKS: &[Check] = &[
         run: exit_handlers::run,
     },
     Check {
+        name: "cpu-run",
+        promise: "A run counts as one on the CPU until it initializes CUDA.",
+        limit: Duration::from_secs(60),
+        run: initialization::run,
+    },
+    Check {
         name: "driver-costs",
         promise: "Cost and resolution of events, and the capacity of a stream's queue.",
         limit: Duration::from_secs(120),
@@ -57,6 +64,7 @@ pub(crate) const CHECKS: &[Check] = &[
 /// The test programs of these checks.
 pub(crate) const PROGRAMS: &[TestProgram] = &[
     ("exit-handlers", exit_handlers::program),
+    ("cpu-run", initialization::program),
     ("gone-query", |run_mode| {
         destroyed_context::program(run_mode, destroyed_context::QUERY)
     }),
