@@ -22,6 +22,7 @@ pub(crate) const MODULE: Module = Module::new(
         it_is_held_until_it_is_unset_and_no_call_holds_it,
         one_that_cannot_be_held_is_reported,
         setting_it_makes_no_cuda_call,
+        the_per_thread_stream_is_that_of_each_thread,
     ]],
 );
 
@@ -234,4 +235,24 @@ fn setting_it_makes_no_cuda_call() {
     set_default_stream(NO_STREAM);
     assert_eq!(calls(), before);
     drop(session);
+}
+
+fn the_per_thread_stream_is_that_of_each_thread() {
+    let w = world();
+    let per_thread = w.gpu.context.per_thread_stream();
+    set_default_stream(&per_thread);
+    let session = w.session();
+    // This thread's stream runs a long kernel; the other thread's is idle.
+    w.gpu.kernel_on(&per_thread, 100_000);
+    plain(|| {
+        let other = || {
+            w.gpu.context.bind_to_thread().expect("bind");
+            inner(|| w.gpu.kernel_on(&per_thread, 3_000));
+        };
+        thread::scope(|scope| scope.spawn(other).join()).expect("no panic");
+        w.gpu.kernel_on(&per_thread, 2_000);
+    });
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "inner"), (1, 3_000, 3_000));
+    assert_eq!(gpu_times(&profile, "plain"), (1, 2_000, 2_000));
 }
