@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::thread;
 
 use cudarc::driver::CudaStream;
-use gpuprof::{HasStream, StreamRef, gpu_profile, scope, set_default_stream, with_stream};
+use gpuprof::{
+    HasStream, Mode, Session, StreamRef, gpu_profile, scope, set_default_stream, with_stream,
+};
 use support::executor::{pause, run};
 use support::suite::Module;
 use support::tests;
@@ -21,7 +23,7 @@ pub(crate) const MODULE: Module = Module::new(
         the_latest_one_counts_and_none_unsets_it,
         it_is_held_until_it_is_unset_and_no_call_holds_it,
         one_that_cannot_be_held_is_reported,
-        setting_it_makes_no_cuda_call,
+        while_nothing_is_measured_it_costs_no_cuda_call_and_stays,
         the_per_thread_stream_is_that_of_each_thread,
     ]],
 );
@@ -224,17 +226,25 @@ fn one_that_cannot_be_held_is_reported() {
     assert_eq!(profile.diagnostics.notes, [""; 0]);
 }
 
-fn setting_it_makes_no_cuda_call() {
+fn while_nothing_is_measured_it_costs_no_cuda_call_and_stays() {
     let w = world();
-    let session = w.session();
     let a = w.gpu.another_stream();
-    let calls = || -> u64 { w.sim.calls_by_symbol().iter().map(|(_, calls)| calls).sum() };
+    let calls = || -> u64 {
+        let by_symbol = w.sim.calls_by_symbol();
+        by_symbol.iter().map(|(_, calls)| calls).sum()
+    };
+    let off = Session::builder().mode(Mode::Off).start().expect("start");
     let before = calls();
-    set_default_stream(&a);
-    set_default_stream(&a);
+    set_default_stream(&w.gpu.stream);
     set_default_stream(NO_STREAM);
+    set_default_stream(&a);
+    plain(|| ());
     assert_eq!(calls(), before);
-    drop(session);
+    drop(off);
+    let session = w.session();
+    plain(|| w.gpu.kernel_on(&a, 1_000));
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "plain"), (1, 1_000, 1_000));
 }
 
 fn the_per_thread_stream_is_that_of_each_thread() {
