@@ -22,7 +22,7 @@ pub(crate) const MODULE: Module = Module::new(
 const MOST_BYTES: usize = 64 * 1024;
 const THREADS: usize = 32;
 
-/// The system's allocator, which counts the bytes that are in use. The simulated driver has its own.
+/// The system's allocator, which counts the bytes in use. The simulated driver has its own.
 struct Counting;
 
 #[global_allocator]
