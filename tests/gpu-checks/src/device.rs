@@ -2,10 +2,12 @@
 //!
 //! Nothing here is annotated: each check annotates its own functions.
 
+use std::ffi::{c_uint, c_void};
 use std::fmt::Display;
+use std::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaFunction, CudaSlice, CudaStream};
+use cudarc::driver::{CudaContext, CudaFunction, CudaSlice, CudaStream, sys};
 use cudarc::driver::{DriverError, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
 
@@ -36,6 +38,21 @@ pub(crate) fn open(run_mode: &RunMode) -> Result<(), String> {
 pub(crate) fn failed_in<E: Display>(what: &str) -> impl Fn(E) -> String + '_ {
     move |error| format!("{what}: {error}")
 }
+
+/// `cuLaunchKernel`, or a variant of it.
+pub(crate) type LaunchKernel = unsafe extern "C" fn(
+    sys::CUfunction,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
+    sys::CUstream,
+    *mut *mut c_void,
+    *mut *mut c_void,
+) -> sys::CUresult;
 
 /// A context and the kernels.
 pub(crate) struct Gpu {
@@ -92,6 +109,38 @@ impl Gpu {
         launch.arg(&ns);
         // SAFETY: `ns` is the kernel's only parameter.
         unsafe { launch.launch(config(kernels::spin_geometry())) }.map(drop)
+    }
+
+    /// Like [`Gpu::spin`] by another variant of the driver's call.
+    ///
+    /// # Errors
+    /// A driver error.
+    pub(crate) fn spin_by(
+        &self,
+        launch: LaunchKernel,
+        stream: &Arc<CudaStream>,
+        ns: u64,
+    ) -> Result<(), DriverError> {
+        self.context.bind_to_thread()?;
+        let kernels::Geometry { grid, block } = kernels::spin_geometry();
+        let mut arguments = [ptr::from_ref(&ns).cast_mut().cast()];
+        // SAFETY: `ns` is the kernel's only parameter, and the driver reads it during the call.
+        unsafe {
+            launch(
+                self.spin.cu_function(),
+                grid.0,
+                grid.1,
+                grid.2,
+                block.0,
+                block.1,
+                block.2,
+                0,
+                stream.cu_stream(),
+                arguments.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        }
+        .result()
     }
 
     /// Queues `y = a * x + y`; both slices must have the same length.

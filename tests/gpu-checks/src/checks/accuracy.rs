@@ -12,11 +12,16 @@ use cudarc::driver::CudaStream;
 use gpuprof::profile::GpuSpanStats;
 use gpuprof::{Profile, Session, gpu_profile};
 
+use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
 use crate::hand_timed::{self, Answer, Kernel, Pair};
 use crate::statistics::{Spread, figure, off, percent, performance, time};
 
-pub(crate) use nsight_compute::PROGRAMS;
+pub(crate) const PROGRAMS: &[TestProgram] = &[
+    nsight_compute::DURATIONS,
+    (event_overhead::LOADED[0], event_overhead::loaded_later),
+    (event_overhead::LOADED[1], event_overhead::loaded_first),
+];
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {

@@ -7,11 +7,13 @@
 mod exit_and_other_tools;
 mod graph_costs;
 mod graph_nodes;
+mod late_records;
 mod nsight_compute;
 mod nsight_tools;
 mod occupancy;
 mod overhead;
 mod test_program;
+mod timed_streams;
 
 use std::time::Duration;
 
@@ -49,6 +51,18 @@ pub(crate) const CHECKS: &[Check] = &[
         run: graphs,
     },
     Check {
+        name: "kernels-streams",
+        promise: "Kernels outside their function's GPU span are reported; helpers have none.",
+        limit: Duration::from_secs(60),
+        run: timed_streams::run,
+    },
+    Check {
+        name: "kernels-late",
+        promise: "A record belongs to the function of its launch, however late it arrives.",
+        limit: Duration::from_secs(90),
+        run: late_records::run,
+    },
+    Check {
         name: "kernels-ends",
         promise: "Under another profiler and at exit, missing records are reported.",
         limit: Duration::from_secs(180),
@@ -70,6 +84,8 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
     ),
     (occupancy::NAME, occupancy::run_program),
     (graph_nodes::NAME, graph_nodes::run_program),
+    (timed_streams::NAME, timed_streams::run_program),
+    (late_records::NAME, late_records::run_program),
     (graph_costs::NAME, graph_costs::run_program),
 ];
 

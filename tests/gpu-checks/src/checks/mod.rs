@@ -1,6 +1,7 @@
 //! The list of all checks. A new check is a file here and a line in [`all`].
 
 mod accuracy;
+mod amounts;
 mod blocking;
 mod capture;
 mod contexts;
@@ -9,8 +10,11 @@ mod cupti;
 mod driver;
 mod exit;
 mod graphs;
+mod open_calls;
 mod sampling;
+mod shared_streams;
 mod slowdown;
+mod stream_choice;
 mod streams;
 mod termination;
 mod transformer;
@@ -24,16 +28,20 @@ pub(crate) type TestProgram = (&'static str, fn(&RunMode) -> Result<ExitCode, St
 
 /// Every check, in execution order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let files: [&'static [Check]; 14] = [
+    let files: [&'static [Check]; 18] = [
         blocking::CHECKS,
         capture::CHECKS,
         exit::CHECKS,
         termination::CHECKS,
+        open_calls::CHECKS,
         streams::CHECKS,
+        stream_choice::CHECKS,
+        shared_streams::CHECKS,
         contexts::CHECKS,
         graphs::CHECKS,
         driver::CHECKS,
         accuracy::CHECKS,
+        amounts::CHECKS,
         sampling::CHECKS,
         cost::CHECKS,
         slowdown::CHECKS,
@@ -45,9 +53,10 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
 
 /// Every test program.
 pub(crate) fn test_programs() -> impl Iterator<Item = &'static TestProgram> {
-    let files: [&'static [TestProgram]; 9] = [
+    let files: [&'static [TestProgram]; 10] = [
         exit::PROGRAMS,
         termination::PROGRAMS,
+        open_calls::PROGRAMS,
         contexts::PROGRAMS,
         sampling::PROGRAMS,
         driver::PROGRAMS,

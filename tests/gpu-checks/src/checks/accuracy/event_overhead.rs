@@ -1,6 +1,8 @@
 //! The reported event overhead, compared with empty event pairs.
 
-use std::sync::Arc;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::CudaStream;
@@ -8,61 +10,31 @@ use gpuprof::Session;
 
 use super::{RESOLUTION_NS, annotated, text};
 use crate::check::{Row, RunMode};
+use crate::device;
 use crate::hand_timed::{self, Kernel, Pair};
+use crate::process;
+use crate::runner::own_command;
 use crate::statistics::{Spread, figure, performance, time};
+
+/// Programs under load, by whether the load begins before the first call.
+pub(super) const LOADED: [&str; 2] = ["loaded-later", "loaded-first"];
+/// Processes that measure under load.
+const RUNS: usize = 3;
+const LIMIT: Duration = Duration::from_secs(15);
+/// Accepted ratio of the event overhead under load to that of the idle device.
+const WANTED: f64 = 2.0;
 
 /// A context whose only call is short.
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    measured_beside(run_mode, |stream, kernel| {
-        annotated(stream, kernel).map_err(text)
-    })
-}
-
-/// Short kernels on two streams from the first call on, as in training.
-pub(super) fn under_load(run_mode: &RunMode) -> Result<Vec<Row>, String> {
-    let beside = hand_timed::stream().map_err(text)?;
-    measured_beside(run_mode, |stream, kernel| {
-        for _ in 0..if run_mode.short { 2 } else { 200 } {
-            for _ in 0..100 {
-                annotated(stream, kernel).map_err(text)?;
-                kernel.launch(&beside).map_err(text)?;
-            }
-            stream.synchronize().map_err(text)?;
-        }
-        Ok(())
-    })
-}
-
-/// The rows of a session in which `work` runs.
-fn measured_beside(
-    run_mode: &RunMode,
-    work: impl FnOnce(&Arc<CudaStream>, &Kernel) -> Result<(), String>,
-) -> Result<Vec<Row>, String> {
     let stream = hand_timed::stream().map_err(text)?;
     let kernel = Kernel::spin(1_000).map_err(text)?;
     let session = Session::builder().start().map_err(text)?;
-    work(&stream, &kernel)?;
-    let deadline = Instant::now() + Duration::from_secs(10);
-    let overhead = loop {
-        if let Some(overhead) = gpuprof::collect().diagnostics.event_overhead_ns {
-            break overhead as f64;
-        }
-        if Instant::now() > deadline {
-            return Err("the report has no event overhead after 10 s".into());
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    };
+    annotated(&stream, &kernel).map_err(text)?;
+    let overhead = reported()?;
     let _ = session.finish();
-    let empty = Spread::of(&empty_pairs(
-        &stream,
-        if run_mode.short { 20 } else { 1_000 },
-    )?);
+    let empty = idle_pairs(run_mode, &stream)?;
     Ok(vec![
-        figure(
-            run_mode,
-            "empty pairs by hand",
-            format!("{}, least {}", empty.time(), time(empty.least)),
-        ),
+        figure(run_mode, "empty pairs by hand", shown(&empty)),
         performance(
             run_mode,
             "event overhead in the report",
@@ -71,6 +43,135 @@ fn measured_beside(
             overhead > 0.0 && overhead <= empty.median + RESOLUTION_NS,
         ),
     ])
+}
+
+/// The event overhead of processes under load, and empty pairs on the idle device.
+pub(super) fn under_load(run_mode: &RunMode) -> Result<Vec<Row>, String> {
+    let stream = hand_timed::stream().map_err(text)?;
+    let empty = idle_pairs(run_mode, &stream)?;
+    let mut rows = vec![figure(
+        run_mode,
+        "empty pairs by hand, idle device",
+        shown(&empty),
+    )];
+    let most = WANTED * empty.median;
+    let [later, first] = LOADED;
+    let overheads = overheads(later, run_mode)?;
+    rows.push(performance(
+        run_mode,
+        format!("{RUNS} programs, kernels on other streams from the first call on"),
+        list(&overheads),
+        format!("over 0, at most {WANTED} times the median: {}", time(most)),
+        overheads.iter().all(|ns| *ns > 0.0 && *ns <= most),
+    ));
+    let overheads = self::overheads(first, run_mode)?;
+    let what = "the same, with kernels before the first call";
+    rows.push(figure(run_mode, what, list(&overheads)));
+    Ok(rows)
+}
+
+fn list(overheads: &[f64]) -> String {
+    let shown: Vec<_> = overheads.iter().map(|ns| time(*ns)).collect();
+    shown.join(", ")
+}
+
+fn shown(empty: &Spread) -> String {
+    format!("{}, least {}", empty.time(), time(empty.least))
+}
+
+/// What each of the processes printed, ns.
+fn overheads(program: &str, run_mode: &RunMode) -> Result<Vec<f64>, String> {
+    let run = |_| {
+        let command = own_command(&["program", program], run_mode)?;
+        let ended = process::run(command, LIMIT).map_err(text)?;
+        if let Some(trouble) = ended.failure() {
+            return Err(format!("{program}: {trouble}\n{}", ended.tail()));
+        }
+        let last = ended.stdout.lines().last().unwrap_or_default();
+        last.parse()
+            .map_err(|_| format!("{program} printed `{last}`"))
+    };
+    (0..RUNS).map(run).collect()
+}
+
+pub(super) fn loaded_later(run_mode: &RunMode) -> Result<ExitCode, String> {
+    loaded(run_mode, false)
+}
+
+pub(super) fn loaded_first(run_mode: &RunMode) -> Result<ExitCode, String> {
+    loaded(run_mode, true)
+}
+
+/// Annotated short kernels on one stream beside kernels of two other threads, each with a stream
+/// of its own: short ones, and ones that fill the device. Prints the event overhead in ns.
+fn loaded(run_mode: &RunMode, is_first: bool) -> Result<ExitCode, String> {
+    device::open(run_mode)?;
+    let stream = hand_timed::stream().map_err(text)?;
+    let kernel = Kernel::spin(1_000).map_err(text)?;
+    let elements = if run_mode.simulated { 1 << 10 } else { 1 << 22 };
+    let large = Kernel::saxpy(&stream, elements).map_err(text)?;
+    stream.synchronize().map_err(text)?;
+    let session = Session::builder().start().map_err(text)?;
+    let is_over = AtomicBool::new(false);
+    let load = |kernel: &Kernel| {
+        let beside = hand_timed::stream().map_err(text)?;
+        while !is_over.load(Ordering::Relaxed) {
+            (0..100)
+                .try_for_each(|_| kernel.launch(&beside))
+                .map_err(text)?;
+            beside.synchronize().map_err(text)?;
+        }
+        Ok(())
+    };
+    let work = || {
+        // The device is loaded, or the load begins soon.
+        if is_first {
+            thread::sleep(Duration::from_millis(200));
+        }
+        let began = Instant::now();
+        let length = Duration::from_millis(if run_mode.short { 100 } else { 1_500 });
+        while began.elapsed() < length {
+            for _ in 0..100 {
+                annotated(&stream, &kernel).map_err(text)?;
+            }
+            stream.synchronize().map_err(text)?;
+        }
+        Ok(())
+    };
+    let worked: Result<(), String> = thread::scope(|scope| {
+        if !is_first {
+            annotated(&stream, &kernel).map_err(text)?;
+        }
+        let threads = [&kernel, &large].map(|kernel| scope.spawn(|| load(kernel)));
+        let worked = work();
+        is_over.store(true, Ordering::Relaxed);
+        let [a, b]: [Result<(), String>; 2] =
+            threads.map(|thread| thread.join().expect("it does not panic"));
+        worked.and(a).and(b)
+    });
+    worked?;
+    println!("{}", reported()?);
+    let _ = session.finish();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The event overhead of the session so far, ns.
+fn reported() -> Result<f64, String> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        if let Some(overhead) = gpuprof::collect().diagnostics.event_overhead_ns {
+            return Ok(overhead as f64);
+        }
+        if Instant::now() > deadline {
+            return Err("the report has no event overhead after 10 s".into());
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn idle_pairs(run_mode: &RunMode, stream: &CudaStream) -> Result<Spread, String> {
+    let count = if run_mode.short { 20 } else { 1_000 };
+    Ok(Spread::of(&empty_pairs(stream, count)?))
 }
 
 /// The durations in ns of `count` empty event pairs on an idle stream.

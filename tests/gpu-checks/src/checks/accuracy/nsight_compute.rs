@@ -16,7 +16,7 @@ use crate::hand_timed::{self, Kernel};
 use crate::statistics::{Spread, figure, off, percent, performance, time};
 use crate::{device, process, runner};
 
-pub(crate) const PROGRAMS: &[TestProgram] = &[(PROGRAM, durations)];
+pub(super) const DURATIONS: TestProgram = (PROGRAM, durations);
 
 const PROGRAM: &str = "durations";
 /// Where the CUDA toolkit installs the tool.
