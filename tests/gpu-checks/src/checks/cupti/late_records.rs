@@ -57,8 +57,10 @@ fn variants(gpu: &Gpu, stream: &Arc<CudaStream>, simulated: bool) -> Result<(), 
             .try_for_each(|_| gpu.spin(stream, BESIDE_NS))
             .map_err(&failed);
     }
-    // SAFETY: cudarc has loaded the driver, and this is the type of the function.
-    let launch = unsafe { sys::culib().get::<LaunchKernel>(b"cuLaunchKernel_ptsz") };
+    // SAFETY: cudarc has loaded the driver.
+    let driver = unsafe { sys::culib() };
+    // SAFETY: the type is the driver API's declaration.
+    let launch = unsafe { driver.get::<LaunchKernel>(b"cuLaunchKernel_ptsz") };
     let launch = *launch.map_err(failed_in("cuLaunchKernel_ptsz"))?;
     (0..LAUNCHES)
         .try_for_each(|_| gpu.spin_by(launch, stream, BESIDE_NS))
