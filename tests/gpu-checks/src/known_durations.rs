@@ -21,7 +21,7 @@ pub(super) const TRIES: u32 = 6;
 
 /// How much shorter than requested a spin kernel may be: a step of the device's timer, and the
 /// resolution of events.
-const SHORTER_NS: u64 = 2_000;
+pub(super) const SHORTER_NS: u64 = 2_000;
 /// What two records and a launch may add to a kernel's time on a busy stream.
 const LONGER_NS: u64 = 20_000;
 

@@ -24,7 +24,7 @@ const LAUNCHES: u64 = 10;
 
 type Done = Result<(), DriverError>;
 
-#[gpu_profile(name = "set up")]
+#[gpu_profile(name = "set up two streams")]
 fn set_up() -> Result<(Gpu, [Arc<CudaStream>; 2]), DriverError> {
     let gpu = Gpu::new()?;
     let streams = [gpu.context.new_stream()?, gpu.context.new_stream()?];
@@ -32,12 +32,12 @@ fn set_up() -> Result<(Gpu, [Arc<CudaStream>; 2]), DriverError> {
 }
 
 // Without a GPU span, for whose end a profile would wait.
-#[gpu_profile(cpu, name = "long")]
+#[gpu_profile(cpu, name = "runs long")]
 fn long(gpu: &Gpu, stream: &Arc<CudaStream>, ns: u64) -> Done {
     gpu.spin(stream, ns)
 }
 
-#[gpu_profile(cpu, name = "beside")]
+#[gpu_profile(cpu, name = "runs meanwhile")]
 fn beside(gpu: &Gpu, stream: &Arc<CudaStream>) -> Done {
     gpu.spin(stream, BESIDE_NS)
 }
@@ -140,7 +140,7 @@ fn kernels_of(profile: &Profile, name: &str) -> (u64, u64) {
 }
 
 fn row_of_long(run_mode: &RunMode, measured: &Measured) -> Row {
-    let (kernels, ns) = kernels_of(&measured.profile, "long");
+    let (kernels, ns) = kernels_of(&measured.profile, "runs long");
     let wanted_ns = long_ns(run_mode) as f64;
     let reports = reports(run_mode);
     let is_timed = off(ns as f64, wanted_ns).abs() < 0.005;
@@ -165,7 +165,7 @@ fn row_of_long(run_mode: &RunMode, measured: &Measured) -> Row {
 }
 
 fn row_of_others(profile: &Profile) -> Row {
-    let (kernels, ns) = kernels_of(profile, "beside");
+    let (kernels, ns) = kernels_of(profile, "runs meanwhile");
     let cupti = profile.cupti.clone().unwrap_or_default();
     Row::judged(
         format!("{BESIDE} kernels on another stream meanwhile"),

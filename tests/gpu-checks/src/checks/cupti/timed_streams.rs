@@ -15,14 +15,16 @@ pub(super) const NAME: &str = "kernels-streams";
 
 const CALLS: u64 = 20;
 const SPIN_NS: u64 = 2_000_000;
-/// What the events of a call and the launch may add to its span or take from it, ns.
-const MARGIN_NS: u64 = 50_000;
+/// Accepted difference of each call, ns: a slow host lengthens the span on the idle stream.
+const MARGIN_NS: u64 = SPIN_NS / 4;
+/// The same if the span is on the stream of its kernel.
+const INSIDE_NS: u64 = 50_000;
 /// The beginning of the note on a function, after its name.
 const NOTE: &str = "may be timed on the wrong stream";
 
 type Done = Result<(), DriverError>;
 
-#[gpu_profile(name = "set up")]
+#[gpu_profile(name = "set up for streams")]
 fn set_up() -> Result<(Gpu, [Arc<CudaStream>; 2]), DriverError> {
     let gpu = Gpu::new()?;
     let streams = [gpu.context.new_stream()?, gpu.context.new_stream()?];
@@ -95,6 +97,7 @@ fn outside(profile: &Profile, name: &str, wanted_ns: u64) -> Row {
     let notes = profile.diagnostics.notes.iter();
     let mut notes = notes.filter(|note| note.starts_with(name) && note.contains(NOTE));
     let is_noted = notes.next().is_some();
+    let margin_ns = if wanted_ns > 0 { MARGIN_NS } else { INSIDE_NS };
     Row::judged(
         format!("{name}: {CALLS} calls with a kernel of 2 ms"),
         format!(
@@ -105,9 +108,9 @@ fn outside(profile: &Profile, name: &str, wanted_ns: u64) -> Row {
         ),
         match wanted_ns {
             0 => "less than 50 µs a call outside, no note".into(),
-            _ => format!("{} within 50 µs a call, a note", time(wanted_ns as f64)),
+            _ => format!("{} within 25 %, a note", time(wanted_ns as f64)),
         },
-        outside_ns.abs_diff(wanted_ns) < CALLS * MARGIN_NS && is_noted == (wanted_ns > 0),
+        outside_ns.abs_diff(wanted_ns) < CALLS * margin_ns && is_noted == (wanted_ns > 0),
     )
 }
 

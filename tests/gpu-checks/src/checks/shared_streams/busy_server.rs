@@ -10,7 +10,7 @@ use gpuprof::{Profile, Session, gpu_profile};
 use super::{Done, timed_event};
 use crate::check::{Row, RunMode};
 use crate::device::{Gpu, failed_in};
-use crate::known_durations::{errors, function};
+use crate::known_durations::{SHORTER_NS, errors, function};
 use crate::statistics::time;
 
 const THREADS: u64 = 4;
@@ -21,8 +21,6 @@ const KERNEL_NS: [u64; 2] = [20_000, 80_000];
 const NAMES: [&str; 2] = ["infer", "infer a layer"];
 /// Layers of a request, each a kernel.
 const LAYERS: u64 = 3;
-/// How much shorter than requested a kernel may be, ns: a step of the device's timer.
-const SHORTER_NS: u64 = 1_500;
 /// What the events' resolution may add to the sum of exclusive times.
 const MARGIN: f64 = 0.001;
 
@@ -164,7 +162,7 @@ fn sums(profile: &Profile, covered_ns: f64, spun_ns: f64) -> Row {
             time(covered_ns),
             time(all)
         ),
-        "at most the streams' time, within 0.1 %; at least the kernels, within 1.5 µs each",
+        "at most the streams' time, within 0.1 %; at least the kernels, within 2 µs each",
         own <= covered_ns * (1.0 + MARGIN) && own >= spun_ns - shorter_ns,
     )
 }
