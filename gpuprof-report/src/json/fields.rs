@@ -70,8 +70,9 @@ objects! {
     Function {
         name, module, file, line, calls, open_calls: unless_default, open_ns: unless_default,
         threads, cpu, wall, gpu, gpu_by_device,
-        gpu_nested_ns, gpu_divided_calls: unless_default, gpu_host_calls: unless_default,
-        gpu_overlaps, gpu_nested_partial, gpu_nested_estimated, captured_calls,
+        gpu_nested_ns, gpu_divided_calls: unless_default, gpu_inherited_calls: unless_default,
+        gpu_host_calls: unless_default, gpu_overlaps, gpu_nested_partial,
+        gpu_nested_divided: unless_default, gpu_nested_estimated, captured_calls,
         untimed_calls, untimed, bytes, flops, items, has_stream, cpu_only, is_async,
         labels: unless_default,
         activity: flatten_unless_default,

@@ -52,9 +52,12 @@ pub struct Function {
     /// `gpu.self_ns` has an equal part of the shared time. JSON omits this if there are none.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub gpu_divided_calls: u64,
-    /// Timed calls with an inherited stream on which the GPU may have done nothing: the time
-    /// between their two events is near the event overhead, or within 10 µs of the host time
-    /// between recording them. JSON omits this if there are none.
+    /// Timed calls that inherited their stream. JSON omits this if there are none.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
+    pub gpu_inherited_calls: u64,
+    /// Of these, calls in which the GPU may have done nothing: the time between their two events is
+    /// near the event overhead, or within 10 µs of the host time between recording them, and the
+    /// same holds for all spans nested in them on the stream. JSON omits this if there are none.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub gpu_host_calls: u64,
     /// True if the time that calls shared could not be divided, because an event could not be read.
@@ -62,6 +65,10 @@ pub struct Function {
     pub gpu_overlaps: bool,
     /// Whether nested spans that were to be timed are missing from `gpu_nested_ns`.
     pub gpu_nested_partial: bool,
+    /// Whether part of `gpu_nested_ns` is an equal part of time that nested spans shared with those
+    /// of other threads or tasks. JSON omits this if not.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "std::ops::Not::not"))]
+    pub gpu_nested_divided: bool,
     /// Whether part of `gpu_nested_ns` was scaled up from a sample.
     pub gpu_nested_estimated: bool,
     /// Calls made while their stream was being captured into a graph.

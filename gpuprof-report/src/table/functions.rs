@@ -6,7 +6,7 @@ use super::activities::LeftOut;
 use super::grid::{Column, Grid, Label};
 use super::legend::{self, Marks};
 use super::number::{self, Number};
-use super::qualifiers::{self, Doubt};
+use super::qualifiers::{self, Doubt, RowMark};
 use super::row::{self, Figures, Limit};
 use super::words::{DIM, Words};
 use super::{
@@ -109,13 +109,12 @@ impl Rows {
 
     /// A function, and below it each device that timed it if there are several, and each label.
     fn function(&mut self, function: &Function, profile: &Profile, options: &TableOptions) {
-        let near_floor = qualifiers::near_floor(function, profile.diagnostics.event_overhead_ns);
-        self.marks.near_floor |= near_floor;
-        let mark = if near_floor { "!" } else { "" };
+        let mark = RowMark::of(function, profile);
+        self.marks.add_row(mark);
         let name = function_name::shown(function, profile);
         self.push(
             Label {
-                mark,
+                mark: mark.map_or("", RowMark::text),
                 name,
                 ..Label::default()
             },
@@ -261,6 +260,7 @@ pub(super) fn inside(ns: u64, doubt: Doubt) -> Number {
         qualifiers::OVERLAPPING => legend::INSIDE_OVERLAPPING,
         qualifiers::ESTIMATED => legend::INSIDE_ESTIMATED,
         qualifiers::PARTIAL => legend::INSIDE_PARTIAL,
+        qualifiers::DIVIDED => legend::INSIDE_DIVIDED,
         _ => legend::INSIDE,
     })
 }

@@ -5,8 +5,10 @@ use std::cmp::Reverse;
 
 use super::diagnostics::{NAMES, labelled};
 use super::number;
-use super::qualifiers::{self, Doubt, ESTIMATED, NEAR_FLOOR, OVERLAPPING, PARTIAL};
-use super::words::{PLAIN, WARN, Words};
+use super::qualifiers::{
+    self, DIVIDED, Doubt, ESTIMATED, NEAR_FLOOR, OVERLAPPING, PARTIAL, RowMark,
+};
+use super::words::{DIM, PLAIN, WARN, Words};
 use crate::profile::Profile;
 use crate::sanitize;
 
@@ -19,30 +21,84 @@ pub(super) const INSIDE_ESTIMATED: &str = "Σ~";
 /// The same where calls inside went untimed.
 pub(super) const INSIDE_PARTIAL: &str = "Σ≥";
 
+/// The same where some of it is an equal part of shared time.
+pub(super) const INSIDE_DIVIDED: &str = "Σ÷";
+
 /// The marks that were drawn and so want an explanation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
-    /// A row near the event overhead.
-    pub(super) near_floor: bool,
-    /// [`ESTIMATED`], [`PARTIAL`] and [`OVERLAPPING`], also where one stands in the place of
-    /// another.
+    launched_nothing: bool,
+    may_be_host: bool,
+    near_floor: bool,
+    /// [`ESTIMATED`], [`PARTIAL`], [`OVERLAPPING`] and [`DIVIDED`], also where one stands in the
+    /// place of another.
     pub(super) doubt: Doubt,
     /// [`INSIDE`].
     pub(super) inside: bool,
 }
 
 impl Marks {
+    /// A row has this mark.
+    pub(super) fn add_row(&mut self, mark: Option<RowMark>) {
+        match mark {
+            Some(RowMark::LaunchedNothing) => self.launched_nothing = true,
+            Some(RowMark::MayBeHost) => self.may_be_host = true,
+            Some(RowMark::NearFloor) => self.near_floor = true,
+            None => {}
+        }
+    }
+
     /// One line for each.
     pub(super) fn explained(self, profile: &Profile) -> impl Iterator<Item = Words> {
         let lines = [
+            self.launched_nothing.then(|| launched_nothing(profile)),
+            self.may_be_host.then(|| may_be_host(profile)),
             self.near_floor.then(|| near_floor(profile)),
             self.doubt.estimated.then(|| estimates(profile)),
             self.doubt.partial.then(|| partial(profile)),
             self.doubt.overlapping.then(overlapping),
+            self.doubt.divided.then(|| divided(profile)),
             self.inside.then(inside),
         ];
         lines.into_iter().flatten()
     }
+}
+
+/// The names of the functions with this mark.
+fn marked(mark: RowMark, text: &str, profile: &Profile) -> Words {
+    let functions = profile.functions.iter();
+    let marked = functions.filter(|function| RowMark::of(function, profile) == Some(mark));
+    let mut words = labelled(WARN, mark.text(), text);
+    words.add_list(marked.map(|function| sanitize::name(&function.name)), NAMES);
+    words.then(".");
+    words
+}
+
+fn launched_nothing(profile: &Profile) -> Words {
+    let mark = RowMark::LaunchedNothing;
+    let mut words = marked(
+        mark,
+        "launched no kernel, copy or memset on its thread:",
+        profile,
+    );
+    words.add(
+        DIM,
+        "The GPU time is that of the inherited stream. To leave it out: #[gpu_profile(cpu)].",
+    );
+    words
+}
+
+fn may_be_host(profile: &Profile) -> Words {
+    let mut words = marked(RowMark::MayBeHost, "may be host time:", profile);
+    words.add(
+        DIM,
+        "The stream is inherited, and most GPU spans are as long as the host took, or empty. If it \
+         launches nothing: #[gpu_profile(cpu)].",
+    );
+    if profile.cupti.is_none() {
+        words.add(DIM, "GPUPROF_CUPTI=on shows what was launched.");
+    }
+    words
 }
 
 fn near_floor(profile: &Profile) -> Words {
@@ -130,6 +186,31 @@ fn overlapping() -> Words {
         "at most this: spans of several threads or tasks overlapped on a stream, and how long is \
          not known",
     )
+}
+
+/// How many of the timed calls shared their stream, those of the most calls first.
+fn divided(profile: &Profile) -> Words {
+    let mut shared: Vec<_> = (profile.functions.iter())
+        .filter(|function| function.gpu_divided_calls > 0)
+        .collect();
+    shared.sort_by_key(|function| Reverse(function.gpu_divided_calls));
+    let texts = shared.into_iter().map(|function| {
+        let timed = function.gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
+        let (shared, timed) = (
+            number::count(function.gpu_divided_calls).text(),
+            number::count(timed).text(),
+        );
+        let name = sanitize::name(&function.name);
+        Cow::Owned(format!("{name} {shared} of {timed}"))
+    });
+    let mut words = labelled(
+        WARN,
+        DIVIDED,
+        "GPU self has an equal part of the time in which calls shared a stream with other threads \
+         or tasks:",
+    );
+    words.add_list(texts, NAMES);
+    words
 }
 
 fn inside() -> Words {

@@ -1,7 +1,7 @@
-//! What keeps a GPU figure from being the whole truth: a sample, calls that went untimed, a
-//! duration near the event overhead.
+//! What keeps a GPU figure from being the whole truth: a sample, calls that went untimed, shared
+//! time, a duration near the event overhead or of the host.
 
-use crate::profile::Function;
+use crate::profile::{Cupti, Function, Profile};
 
 /// Before a sum scaled up from a sample.
 pub(super) const ESTIMATED: &str = "~";
@@ -10,6 +10,9 @@ pub(super) const PARTIAL: &str = "≥";
 
 /// Before a self time, or a sum of what is inside, that holds some time twice.
 pub(super) const OVERLAPPING: &str = "≤";
+
+/// Before a self time, or a sum of what is inside, that has an equal part of shared time.
+pub(super) const DIVIDED: &str = "÷";
 
 /// What is to be said of the GPU sums of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub(super) struct Doubt {
     pub(super) partial: bool,
     /// Spans overlapped on a stream for a time that is not known.
     pub(super) overlapping: bool,
+    /// Spans overlapped on a stream, whose time is divided equally among them.
+    pub(super) divided: bool,
 }
 
 impl Doubt {
@@ -33,6 +38,7 @@ impl Doubt {
                 // What of the calls inside could not be read is in this function's own time as
                 // well.
                 overlapping: function.gpu_overlaps || function.gpu_nested_partial,
+                divided: function.gpu_divided_calls > 0,
             },
             None if function.has_stream => Self::default(),
             None => Self::inside(function),
@@ -45,6 +51,7 @@ impl Doubt {
             estimated: function.gpu_nested_estimated,
             partial: function.gpu_nested_partial,
             overlapping: function.gpu_overlaps && !function.has_stream,
+            divided: function.gpu_nested_divided,
         }
     }
 
@@ -54,15 +61,18 @@ impl Doubt {
             estimated: self.estimated || other.estimated,
             partial: self.partial || other.partial,
             overlapping: self.overlapping || other.overlapping,
+            divided: self.divided || other.divided,
         }
     }
 
-    /// What stands before a self time. Where it is at most what is shown, that calls are missing
-    /// makes it no lower bound.
+    /// What stands before a self time: the first that applies of `~`, `≤`, `≥` and `÷`. Where it is
+    /// at most what is shown, that calls are missing makes it no lower bound; an equal part is the
+    /// least doubtful.
     pub(super) fn own_mark(self) -> &'static str {
-        match self.overlapping && !self.estimated {
-            true => OVERLAPPING,
-            false => self.mark(),
+        match (self.estimated, self.overlapping, self.partial) {
+            (false, true, _) => OVERLAPPING,
+            (false, false, false) if self.divided => DIVIDED,
+            _ => self.mark(),
         }
     }
 
@@ -101,17 +111,64 @@ pub(super) fn part_timed(function: &Function) -> Option<Part> {
     })
 }
 
-/// Whether a function's average GPU time is too close to the event overhead to say much about its
-/// kernels.
-pub(super) fn near_floor(function: &Function, event_overhead_ns: Option<u64>) -> bool {
-    match (&function.gpu, event_overhead_ns) {
-        (Some(gpu), Some(floor)) => gpu.times.mean_ns < floor.saturating_mul(NEAR_FLOOR),
-        _ => false,
+/// How many event overheads an average must reach to go unmarked.
+pub(super) const NEAR_FLOOR: u64 = 10;
+
+/// Why the GPU times of a row may say little about the work of its function: what stands before the
+/// row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowMark {
+    /// It inherits its stream and launched no kernel, copy or memset.
+    LaunchedNothing,
+    /// It inherits its stream, and in most of its timed calls the GPU may have done nothing.
+    MayBeHost,
+    /// Its average is too close to the event overhead.
+    NearFloor,
+}
+
+impl RowMark {
+    /// The first that applies.
+    pub(super) fn of(function: &Function, profile: &Profile) -> Option<Self> {
+        let gpu = function.gpu.as_ref()?;
+        let has_work = has_work(function, profile.cupti.as_ref());
+        if has_work == Some(false) && function.gpu_inherited_calls > 0 {
+            return Some(Self::LaunchedNothing);
+        }
+        if has_work.is_none() && function.gpu_host_calls > gpu.timed_calls / 2 {
+            return Some(Self::MayBeHost);
+        }
+        let floor = profile.diagnostics.event_overhead_ns?;
+        let is_near = gpu.times.mean_ns < floor.saturating_mul(NEAR_FLOOR);
+        is_near.then_some(Self::NearFloor)
+    }
+
+    /// As it is drawn.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::LaunchedNothing => "∅",
+            Self::MayBeHost => "?",
+            Self::NearFloor => "!",
+        }
     }
 }
 
-/// How many event overheads an average must reach to go unmarked.
-pub(super) const NEAR_FLOOR: u64 = 10;
+/// Whether a kernel, copy or memset ran for a call of the function or for a span nested in one.
+/// `None`: the records do not say.
+fn has_work(function: &Function, cupti: Option<&Cupti>) -> Option<bool> {
+    let cupti = cupti?;
+    let activity = &function.activity;
+    if activity.activities > 0 || !activity.kernels.is_empty() || !activity.copies.is_empty() {
+        return Some(true);
+    }
+    let missing = [
+        cupti.dropped_records,
+        cupti.invalid_records,
+        cupti.unfinished,
+        cupti.records_without_call,
+        cupti.dropped_calls,
+    ];
+    (missing == [0; 5] && activity.busy_calls > 0).then_some(false)
+}
 
 #[cfg(test)]
 mod tests {
@@ -198,19 +255,96 @@ mod tests {
     }
 
     #[test]
-    fn averages_under_ten_event_floors_are_marked() {
-        let function = |mean_ns| Function {
-            gpu: Some(GpuSpanStats {
-                times: SpanStats {
-                    mean_ns,
-                    ..SpanStats::default()
-                },
-                ..GpuSpanStats::default()
-            }),
-            ..Function::default()
+    fn a_self_time_has_one_mark() {
+        let doubt = |estimated, overlapping, partial| Doubt {
+            estimated,
+            partial,
+            overlapping,
+            divided: true,
         };
-        assert!(near_floor(&function(14_099), Some(1_410)));
-        assert!(!near_floor(&function(14_100), Some(1_410)));
-        assert!(!near_floor(&function(1), None));
+        let marks = [
+            (doubt(true, true, true), "~"),
+            (doubt(true, false, false), "~"),
+            (doubt(false, true, true), "≤"),
+            (doubt(false, true, false), "≤"),
+            (doubt(false, false, true), "≥"),
+            (doubt(false, false, false), "÷"),
+        ];
+        for (doubt, mark) in marks {
+            assert_eq!(doubt.own_mark(), mark);
+        }
+        assert_eq!(doubt(false, false, false).mark(), "", "a total is whole");
+        assert_eq!(Doubt::default().own_mark(), "");
+    }
+
+    /// A function of 10 timed calls.
+    fn averaging(mean_ns: u64) -> Function {
+        let mut function = timed(10, UntimedReasons::default());
+        if let Some(gpu) = function.gpu.as_mut() {
+            gpu.times = SpanStats {
+                mean_ns,
+                ..SpanStats::default()
+            };
+        }
+        function
+    }
+
+    fn profile(event_overhead_ns: Option<u64>, cupti: Option<Cupti>) -> Profile {
+        let mut profile = Profile {
+            cupti,
+            ..Profile::default()
+        };
+        profile.diagnostics.event_overhead_ns = event_overhead_ns;
+        profile
+    }
+
+    #[test]
+    fn averages_under_ten_event_floors_are_marked() {
+        let of = |mean_ns, floor| RowMark::of(&averaging(mean_ns), &profile(floor, None));
+        assert_eq!(of(14_099, Some(1_410)), Some(RowMark::NearFloor));
+        assert_eq!(of(14_100, Some(1_410)), None);
+        assert_eq!(of(1, None), None);
+    }
+
+    #[test]
+    fn host_time_is_marked_where_most_timed_calls_look_like_it() {
+        let of = |host_calls, mean_ns| {
+            let mut function = averaging(mean_ns);
+            (function.gpu_inherited_calls, function.gpu_host_calls) = (10, host_calls);
+            RowMark::of(&function, &profile(Some(1_410), None))
+        };
+        assert_eq!(of(5, 94_000), None);
+        assert_eq!(of(6, 94_000), Some(RowMark::MayBeHost));
+        // It says more than that the average is short.
+        assert_eq!(of(6, 1), Some(RowMark::MayBeHost));
+        assert_eq!(of(5, 1), Some(RowMark::NearFloor));
+    }
+
+    #[test]
+    fn complete_records_say_what_was_launched() {
+        let of = |activities, inherited, cupti: Cupti| {
+            let mut function = averaging(94_000);
+            (function.gpu_inherited_calls, function.gpu_host_calls) = (inherited, inherited);
+            (function.activity.activities, function.activity.busy_calls) = (activities, 10);
+            RowMark::of(&function, &profile(Some(1_410), Some(cupti)))
+        };
+        let complete = Cupti::default;
+        assert_eq!(of(0, 10, complete()), Some(RowMark::LaunchedNothing));
+        assert_eq!(of(0, 1, complete()), Some(RowMark::LaunchedNothing));
+        assert_eq!(of(0, 0, complete()), None, "it has its own stream");
+        assert_eq!(of(1, 10, complete()), None);
+        let missing: [fn(&mut Cupti) -> &mut u64; 5] = [
+            |cupti| &mut cupti.dropped_records,
+            |cupti| &mut cupti.invalid_records,
+            |cupti| &mut cupti.unfinished,
+            |cupti| &mut cupti.records_without_call,
+            |cupti| &mut cupti.dropped_calls,
+        ];
+        for field in missing {
+            let mut cupti = complete();
+            *field(&mut cupti) = 1;
+            assert_eq!(of(0, 10, cupti.clone()), Some(RowMark::MayBeHost));
+            assert_eq!(of(1, 10, cupti), None);
+        }
     }
 }

@@ -6,7 +6,6 @@ use super::functions::{hints, inside, own, sum};
 use super::grid::{Column, Grid};
 use super::legend::Marks;
 use super::number::{self, Number};
-use super::qualifiers::Doubt;
 use super::tree_rows::{Row, Tree};
 use super::{Sort, TableOptions, diagnostics, header, row};
 use crate::profile::{Profile, TreeNode};
@@ -14,8 +13,9 @@ use crate::profile::{Profile, TreeNode};
 /// Writes the call tree with its header and trust lines, in one piece; nothing where no call was
 /// counted.
 ///
-/// Of each node, `%` is its GPU total over the GPU self time of the whole program. With a limit the
-/// largest subtrees stay, and the callees cut from one node are summed in one row.
+/// Of each node, `%` is its GPU total, without the parts of other threads and tasks in it, over the
+/// GPU self time of the whole program. With a limit the largest subtrees stay, and the callees cut
+/// from one node are summed in one row.
 ///
 /// # Errors
 /// Those of `out`.
@@ -27,15 +27,12 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
     let tree = Tree::new(profile, options);
     let rows = tree.rows(profile);
     let cut = rows.iter().any(|row| row.label.secondary);
-    let marks = Marks {
-        near_floor: false,
-        doubt: rows
-            .iter()
-            .fold(Doubt::default(), |all, row| all.and(row.doubt)),
-        inside: rows
-            .iter()
-            .any(|row| row.gpu_total.is_none() && row.gpu_inside > 0),
-    };
+    let mut marks = Marks::default();
+    for row in &rows {
+        marks.add_row(row.mark);
+        marks.doubt = marks.doubt.and(row.doubt);
+        marks.inside |= row.gpu_total.is_none() && row.gpu_inside > 0;
+    }
     let mut text = String::from("\n");
     header::write(profile, options.width, options.color, &mut text);
     text.push('\n');
@@ -69,7 +66,7 @@ const COLUMNS: [Spec; 8] = [
     }),
     ("GPU", "total", 100, gpu_total),
     ("GPU", "%", 95, |row, all| {
-        number::percent(row.gpu_inclusive()? as f64 / all as f64)
+        number::percent(row.gpu_share? as f64 / all as f64)
     }),
     ("GPU", "self", 80, |row, _| {
         row.gpu_self.map(|ns| own(ns, row.doubt))

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use super::function_name::{self, others};
 use super::grid::Label;
-use super::qualifiers::Doubt;
+use super::qualifiers::{Doubt, RowMark};
 use super::{Sort, TableOptions, label_rows, words};
 use crate::profile::{Function, Profile, TreeNode};
 use crate::sanitize;
@@ -18,6 +18,8 @@ use crate::sanitize;
 #[derive(Default)]
 pub(super) struct Row {
     pub(super) label: Label,
+    /// What stands before the row.
+    pub(super) mark: Option<RowMark>,
     /// What is to be said of the GPU sums.
     pub(super) doubt: Doubt,
     pub(super) calls: u64,
@@ -26,17 +28,12 @@ pub(super) struct Row {
     pub(super) gpu_total: Option<u64>,
     pub(super) gpu_self: Option<u64>,
     pub(super) gpu_inside: u64,
+    /// GPU time with everything inside, without the parts of other threads and tasks; `None` where
+    /// there is none.
+    pub(super) gpu_share: Option<u64>,
     /// `None` if no call has ended, as where graphs replayed captured ones.
     pub(super) cpu_total: Option<u64>,
     pub(super) cpu_self: Option<u64>,
-}
-
-impl Row {
-    /// GPU time with everything inside; `None` where there is none.
-    pub(super) fn gpu_inclusive(&self) -> Option<u64> {
-        self.gpu_total
-            .or((self.gpu_inside > 0).then_some(self.gpu_inside))
-    }
 }
 
 /// The nodes by position in `Profile::tree`, with their callees in the order wanted.
@@ -162,6 +159,7 @@ impl<'a> Tree<'a> {
                     .or(Some(gpu_inclusive(node)).filter(|ns| *ns > 0)),
             );
             sum.gpu_self = add(sum.gpu_self, node.gpu_self_ns);
+            sum.gpu_share = add(sum.gpu_share, gpu_share(node, profile));
             sum.cpu_total = add(sum.cpu_total, Some(node.cpu_total_ns));
             sum.cpu_self = add(sum.cpu_self, Some(node.cpu_self_ns));
         }
@@ -207,6 +205,16 @@ fn gpu_inclusive(node: &TreeNode) -> u64 {
         .map_or(0, |captured| captured.busy_ns);
     let spans = node.gpu_total_ns.unwrap_or(0).max(node.gpu_nested_ns);
     spans.max(replayed)
+}
+
+/// The same without the parts of others; `None` where there is none.
+fn gpu_share(node: &TreeNode, profile: &Profile) -> Option<u64> {
+    let shares = function_of(node, profile)
+        .is_some_and(|function| function.gpu_divided_calls > 0 || function.gpu_nested_divided);
+    match node.gpu_self_ns {
+        Some(own) if shares => Some(own.saturating_add(node.gpu_nested_ns)),
+        _ => Some(gpu_inclusive(node)).filter(|ns| *ns > 0 || node.gpu_total_ns.is_some()),
+    }
 }
 
 fn order(node: &TreeNode, sort: Sort) -> impl Ord + use<> {
@@ -267,6 +275,12 @@ fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
         .map_or_else(Doubt::default, doubt)
 }
 
+/// That of the function. An average is not shown, and so none is marked as near the event overhead.
+fn mark(node: &TreeNode, profile: &Profile) -> Option<RowMark> {
+    let function = function_of(node, profile).filter(|_| node.gpu_total_ns.is_some());
+    RowMark::of(function?, profile).filter(|mark| *mark != RowMark::NearFloor)
+}
+
 fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
     let ended = node.calls > 0 || node.open_calls == 0;
     let called = node.captured.is_none() && ended;
@@ -278,19 +292,22 @@ fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
             |function| function_name::shown(function, profile),
         );
     name.extend(node.label.as_deref().map(label_rows::bracketed));
+    let mark = mark(node, profile);
     Row {
         label: Label {
-            mark: "",
+            mark: mark.map_or("", RowMark::text),
             indent,
             name,
             secondary: false,
         },
+        mark,
         doubt: doubt(node, profile),
         calls: node.runs(),
         open: (node.open_calls > 0).then_some((node.open_calls, node.open_ns)),
         gpu_total: node.gpu_total_ns.or(replayed),
         gpu_self: node.gpu_self_ns,
         gpu_inside: node.gpu_nested_ns,
+        gpu_share: gpu_share(node, profile),
         cpu_total: called.then_some(node.cpu_total_ns),
         cpu_self: called.then_some(node.cpu_self_ns),
     }

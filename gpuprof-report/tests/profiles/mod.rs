@@ -9,12 +9,14 @@ use gpuprof_report::profile::*;
 mod graphs;
 mod kernels;
 mod layers;
+mod shared_stream;
 mod training;
 mod trouble;
 
 pub(crate) use graphs::graphs;
 pub(crate) use kernels::{convolution, digits};
 pub(crate) use layers::layers;
+pub(crate) use shared_stream::shared_stream;
 pub(crate) use training::training;
 pub(crate) use trouble::{partly_timed, trouble};
 

@@ -86,12 +86,14 @@ pub(super) fn function(
     let sum =
         |field: fn(&GpuPathTotals) -> u64| -> u64 { gpu_totals().map(|(_, gpu)| field(gpu)).sum() };
     function.gpu_divided_calls = sum(|gpu| gpu.divided);
+    function.gpu_inherited_calls = sum(|gpu| gpu.inherited);
     function.gpu_host_calls = sum(|gpu| gpu.may_be_host);
     function.gpu_overlaps = match all.counts.with_stream() {
         0 => nodes.iter().any(|node| node.nested_undivided),
         _ => sum(|gpu| gpu.undivided) > 0,
     };
     function.gpu_nested_partial = nodes.iter().any(|node| node.nested_partial);
+    function.gpu_nested_divided = nodes.iter().any(|node| node.nested_divided);
     function.gpu_nested_estimated = nodes.iter().any(|node| node.nested_estimated);
     function.captured_calls = all.counts.captured;
     function.untimed_calls = untimed.sum();

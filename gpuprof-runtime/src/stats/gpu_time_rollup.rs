@@ -23,6 +23,8 @@ pub(super) struct CallTreeNode<'a> {
     /// GPU time of descendant spans, except those already included in the own time of a timed span
     /// in between.
     pub(super) nested_ns: f64,
+    /// Some of this time is an equal part of time that spans shared.
+    pub(super) nested_divided: bool,
     /// Of some of this time it is not known how it is shared, so that it may count twice.
     pub(super) nested_undivided: bool,
     /// `nested_ns` lacks the time of calls that should have been timed.
@@ -93,6 +95,7 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
             scale: 1.0,
             unclamped_scale: 1.0,
             nested_ns: 0.0,
+            nested_divided: false,
             nested_undivided: false,
             nested_partial: false,
             nested_estimated: false,
@@ -106,7 +109,7 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
     let enclosed = nested.iter().filter(|path| path.enclosing_timed != ROOT);
     enclosed.for_each(|path| add_nested(&mut nodes, path));
     add_outermost(&mut nodes, &nested);
-    mark_undivided(&mut nodes);
+    mark_shared(&mut nodes);
     mark_incomplete(&mut nodes, &nested);
     nodes
 }
@@ -221,15 +224,18 @@ fn add_outermost(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
     }
 }
 
-/// Marks the nodes above one whose time is not divided.
-fn mark_undivided(nodes: &mut [CallTreeNode<'_>]) {
+/// Marks the nodes above one that shared time, by whether that is divided.
+fn mark_shared(nodes: &mut [CallTreeNode<'_>]) {
     for index in (1..nodes.len()).rev() {
         let Some(node) = nodes.get(index) else {
             continue;
         };
-        let is_undivided = node.gpu.iter().any(|(_, gpu)| gpu.undivided > 0);
-        let (parent, is_undivided) = (node.path.parent, is_undivided || node.nested_undivided);
+        let any = |calls: fn(&GpuPathTotals) -> u64| node.gpu.iter().any(|(_, gpu)| calls(gpu) > 0);
+        let is_divided = node.nested_divided || any(|gpu| gpu.divided);
+        let is_undivided = node.nested_undivided || any(|gpu| gpu.undivided);
+        let parent = node.path.parent;
         if let Some(above) = nodes.get_mut(parent as usize).filter(|_| parent != ROOT) {
+            above.nested_divided |= is_divided;
             above.nested_undivided |= is_undivided;
         }
     }

@@ -34,7 +34,9 @@ pub(crate) struct GpuPathTotals {
     pub(crate) divided: u64,
     /// Calls that shared a time of unknown length, which is not divided, unweighted.
     pub(crate) undivided: u64,
-    /// Calls that may have had nothing to do on the GPU, unweighted.
+    /// Calls that inherited their stream, unweighted.
+    pub(crate) inherited: u64,
+    /// Of these, calls that may have had nothing to do on the GPU, unweighted.
     pub(crate) may_be_host: u64,
     /// Calls of which not every time could be read, unweighted.
     pub(crate) failed: u64,
@@ -79,6 +81,8 @@ pub(crate) struct TimedCall {
     pub(crate) is_divided: bool,
     /// It shared time of unknown length.
     pub(crate) is_undivided: bool,
+    /// Its stream is that of the span around it, of `with_stream`, or the default one.
+    pub(crate) inherits: bool,
     /// It may have had nothing to do on the GPU.
     pub(crate) may_be_host: bool,
     pub(crate) draw: SamplingDraw,
@@ -110,6 +114,7 @@ impl GpuTotals {
         node.self_ns = node.self_ns.saturating_add(own_ns);
         node.divided += u64::from(call.is_divided);
         node.undivided += u64::from(call.is_undivided);
+        node.inherited += u64::from(call.inherits);
         node.may_be_host += u64::from(call.may_be_host);
         if call.counts {
             node.calls += 1;
@@ -145,6 +150,7 @@ impl GpuTotals {
             node.self_ns += more.self_ns;
             node.divided += more.divided;
             node.undivided += more.undivided;
+            node.inherited += more.inherited;
             node.may_be_host += more.may_be_host;
             node.failed += more.failed;
             node.work.add(&more.work);

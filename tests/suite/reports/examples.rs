@@ -115,6 +115,9 @@ fn every_example_runs_alone_and_checks_itself() {
         let ended = Program::at(&example(name)).env("GPUPROF_SIM", "1").run();
         assert!(ended.status.success(), "{ended:#?}");
         assert_eq!(ended.reports(), 1, "{}", ended.stderr);
+        let host_time = ["may be host time", "launched no kernel"];
+        let is_marked = host_time.iter().any(|line| ended.stderr.contains(line));
+        assert!(!is_marked, "{}", ended.stderr);
         assert!(
             ended.stderr.contains("simulated device"),
             "{}",

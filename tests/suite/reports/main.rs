@@ -4,6 +4,7 @@ mod examples;
 mod findings;
 mod hostile_text;
 mod report_files;
+mod row_marks;
 mod settings;
 mod streamless_runs;
 mod throttling;
@@ -14,6 +15,7 @@ fn main() -> ExitCode {
     support::suite::run(&[
         examples::MODULE,
         report_files::MODULE,
+        row_marks::MODULE,
         findings::MODULE,
         hostile_text::MODULE,
         settings::MODULE,

@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::gpu::driver::handles::Event;
 use crate::gpu::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed};
-use crate::gpu::events::pool::{Pair, within};
+use crate::gpu::events::pool::{Context, Pair, within};
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::resolver::open_spans::Closed;
@@ -74,7 +74,8 @@ impl Span {
             with_nested_ns: self.with_nested_ns(self.own_ns()),
             is_divided: self.closed.lost_ns > 0.0,
             is_undivided: self.closed.is_undivided,
-            may_be_host: false,
+            inherits: self.end.inherited_host_ns.is_some(),
+            may_be_host: self.closed.may_be_host,
             draw: self.start.draw,
         }
     }
@@ -82,12 +83,7 @@ impl Span {
 
 /// Books a call on one stream.
 pub(super) fn book(timing: &Timing, driver: &Driver, shared: &ThreadStream, span: &Span) {
-    let mut call = span.call();
-    let overhead_ns = shared.context.event_overhead_ns();
-    if let (Ok(ns), Some(host_ns)) = (span.ns, span.end.inherited_host_ns) {
-        call.may_be_host = may_be_host(ns, host_ns, overhead_ns);
-    }
-    let times = span.ns.map(|ns| smallvec![(call, ns)]);
+    let times = span.ns.map(|ns| smallvec![(span.call(), ns)]);
     book_all(timing, driver, span, times);
     if let Ok(ns) = span.ns {
         tell_rates(timing, shared, span.start.site, ns, 1);
@@ -101,7 +97,11 @@ const EMPTY_PAIRS: u64 = 2;
 
 /// Whether the stream may have had nothing to do in a span that inherited it: then its events are
 /// as far apart as they were recorded, or follow one another.
-fn may_be_host(ns: u64, host_ns: u64, overhead_ns: Option<u64>) -> bool {
+pub(super) fn looks_empty(ns: u64, end: &SpanEnd, context: &Context) -> bool {
+    let Some(host_ns) = end.inherited_host_ns else {
+        return false;
+    };
+    let overhead_ns = context.event_overhead_ns();
     let is_empty = overhead_ns.is_some_and(|overhead_ns| ns <= EMPTY_PAIRS * overhead_ns);
     is_empty || ns.abs_diff(host_ns) <= HOST_TIME_MARGIN_NS
 }

@@ -198,8 +198,8 @@ impl EventOverheads {
         !self.probes.is_empty()
     }
 
-    /// Reads what is complete. `is_idle`: no call is pending.
-    pub(in crate::gpu) fn poll(&mut self, all: &Probes, driver: &Driver, is_idle: bool) {
+    /// Reads what is complete.
+    pub(in crate::gpu) fn read(&mut self, all: &Probes, driver: &Driver) {
         self.probes.extend(all.take_new());
         self.probes.retain(|probe| {
             let is_over = probe.poll(driver);
@@ -208,6 +208,10 @@ impl EventOverheads {
             }
             !is_over
         });
+    }
+
+    /// Begins the measurements that are due. `is_idle`: no call is pending.
+    pub(in crate::gpu) fn begin_due(&mut self, all: &Probes, driver: &Driver, is_idle: bool) {
         self.contexts
             .retain(|known| known.context.is_alive() && known.waits < WAITS_NS.len());
         let now = clock::now();

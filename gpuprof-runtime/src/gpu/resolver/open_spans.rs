@@ -62,6 +62,10 @@ pub(super) struct Closed {
     pub(super) is_outermost: bool,
     /// The path of the span that it was nested in; [`ROOT`] for none.
     pub(super) parent_path: u32,
+    /// A span nested in it had work for the GPU, as far as is known.
+    has_nested_work: bool,
+    /// Neither it nor a span nested in it may have had work for the GPU.
+    pub(super) may_be_host: bool,
 }
 
 impl OpenSpans {
@@ -158,7 +162,7 @@ impl OpenSpans {
         span.left_ns = ns;
         let (parent, start) = (span.parent, span.start);
         // It counts as nested in the span around, also with the part that lies in the parent.
-        let around = self.end_child(parent, &start, more_ns, more_ns as f64);
+        let around = self.end_child(parent, &start, more_ns, more_ns as f64, true);
         let mut parent_path = ROOT;
         if let Some(around) = around.and_then(|key| self.spans.get_mut(&key)) {
             around.children += 1;
@@ -171,17 +175,25 @@ impl OpenSpans {
     }
 
     /// Closes a span of `ns` now. `None` for `ns`: its time is not known. It then counts as part of
-    /// its parent, and what is nested in it as nested in its parent.
-    pub(super) fn close(&mut self, key: SpanKey, ns: Option<u64>) -> Option<(SpanStart, Closed)> {
+    /// its parent, and what is nested in it as nested in its parent. `looks_empty`: by its time, it
+    /// may have had no work for the GPU.
+    pub(super) fn close(
+        &mut self,
+        key: SpanKey,
+        ns: Option<u64>,
+        looks_empty: bool,
+    ) -> Option<(SpanStart, Closed)> {
         let mut span = self.spans.remove(&key)?;
         if span.children == 0 {
             span.end_innermost(self.now);
             self.innermost -= 1;
         }
-        let closed = span.so_far;
+        let mut closed = span.so_far;
+        closed.may_be_host = looks_empty && !closed.has_nested_work;
+        let had_work = !closed.may_be_host;
         let ns = ns.map_or(closed.nested_ns, |ns| ns.saturating_sub(span.left_ns));
         let lost_ns = closed.lost_ns + closed.nested_lost_ns;
-        self.end_child(span.parent, &span.start, ns, lost_ns);
+        self.end_child(span.parent, &span.start, ns, lost_ns, had_work);
         Some((span.start, closed))
     }
 
@@ -193,6 +205,7 @@ impl OpenSpans {
         child: &SpanStart,
         ns: u64,
         lost_ns: f64,
+        had_work: bool,
     ) -> Option<SpanKey> {
         let parent = self.spans.get_mut(&parent?)?;
         let weight = child.weight_in_parent;
@@ -205,6 +218,7 @@ impl OpenSpans {
                 _ => ns as f64,
             };
         nested.is_sampled |= weight > 1;
+        nested.has_nested_work |= had_work;
         parent.children -= 1;
         if parent.children == 0 {
             parent.innermost_since = self.now;
@@ -231,6 +245,8 @@ impl Closed {
         is_undivided: false,
         is_outermost: true,
         parent_path: ROOT,
+        has_nested_work: false,
+        may_be_host: false,
     };
 }
 
@@ -269,7 +285,12 @@ mod tests {
     }
 
     fn close(spans: &mut OpenSpans, number: u32, ns: u64) -> Closed {
-        spans.close(key(number), Some(ns)).unwrap().1
+        close_as(spans, number, ns, false)
+    }
+
+    fn close_as(spans: &mut OpenSpans, number: u32, ns: u64, looks_empty: bool) -> Closed {
+        let closed = spans.close(key(number), Some(ns), looks_empty);
+        closed.unwrap().1
     }
 
     #[test]
@@ -312,7 +333,7 @@ mod tests {
         open(&mut spans, 1, 1, Some(0));
         open(&mut spans, 2, 2, Some(1));
         close(&mut spans, 2, 7);
-        assert!(spans.close(key(1), None).is_some());
+        assert!(spans.close(key(1), None, false).is_some());
         assert_eq!(close(&mut spans, 0, 20).nested_ns, 7);
     }
 
@@ -326,5 +347,20 @@ mod tests {
         assert!(!close(&mut spans, 2, 1).is_undivided);
         assert!(close(&mut spans, 0, 9).is_undivided);
         assert!(close(&mut spans, 1, 9).is_undivided);
+    }
+
+    #[test]
+    fn a_span_with_work_nested_in_it_has_work() {
+        for inner_looks_empty in [true, false] {
+            let mut spans = OpenSpans::default();
+            open(&mut spans, 0, 0, None);
+            open(&mut spans, 1, 1, Some(0));
+            open(&mut spans, 2, 2, Some(1));
+            let inner = close_as(&mut spans, 2, 7, inner_looks_empty);
+            assert_eq!(inner.may_be_host, inner_looks_empty);
+            let around = close_as(&mut spans, 1, 9, true);
+            assert_eq!(around.may_be_host, inner_looks_empty);
+            assert!(!close(&mut spans, 0, 20).may_be_host);
+        }
     }
 }

@@ -132,11 +132,13 @@ impl Resolver {
     fn round(&mut self) -> bool {
         self.meet_contexts();
         let received = self.receive();
+        // Before the first calls are booked, for which it says whether they are empty.
+        self.overheads.read(&self.timing.probes, self.driver);
         let resolved = self.advance();
         self.tell();
         let is_idle = !self.has_pending_calls();
         self.overheads
-            .poll(&self.timing.probes, self.driver, is_idle);
+            .begin_due(&self.timing.probes, self.driver, is_idle);
         for context in &self.contexts {
             self.crowded |= context.refill(self.driver);
         }

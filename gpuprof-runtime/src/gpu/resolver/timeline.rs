@@ -231,7 +231,8 @@ impl Timeline {
             let ns = since(child.pair.start).unwrap_or(0);
             self.open.leave_parent(child.key, ns);
         }
-        let Some((start, closed)) = self.open.close(end.key, ns.ok()) else {
+        let looks_empty = ns.is_ok_and(|ns| complete::looks_empty(ns, &end, &stream.context));
+        let Some((start, closed)) = self.open.close(end.key, ns.ok(), looks_empty) else {
             return Ok(());
         };
         let span = Span {
@@ -288,7 +289,7 @@ impl Timeline {
             self.open.leave_parent(child.key, 0);
         }
         // Not known when: it counts as part of its parent.
-        if let Some((start, _)) = self.open.close(key, None) {
+        if let Some((start, _)) = self.open.close(key, None, false) {
             self.give_back(source, start.pair);
             self.count_closed(source);
         }
