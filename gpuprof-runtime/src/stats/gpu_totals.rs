@@ -112,11 +112,11 @@ impl GpuTotals {
         node.read_ns += ns;
         let own_ns = call.own_ns.saturating_mul(i64::from(draw.weight));
         node.self_ns = node.self_ns.saturating_add(own_ns);
-        node.divided += u64::from(call.is_divided);
         node.undivided += u64::from(call.is_undivided);
-        node.inherited += u64::from(call.inherits);
-        node.may_be_host += u64::from(call.may_be_host);
         if call.counts {
+            node.divided += u64::from(call.is_divided);
+            node.inherited += u64::from(call.inherits);
+            node.may_be_host += u64::from(call.may_be_host);
             node.calls += 1;
             node.certain += u64::from(draw.weight == 1);
             node.weights += weight;

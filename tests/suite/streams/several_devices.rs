@@ -7,6 +7,7 @@ use std::thread;
 use cudarc::driver::{CudaContext, CudaStream, result};
 use gpuprof::profile::Profile;
 use gpuprof::{Session, gpu_profile};
+use support::executor::{pause, poll};
 use support::suite::Module;
 use support::tests;
 use support::{Gpu, World, function, gpu, gpu_times, until, world_with};
@@ -20,6 +21,7 @@ pub(crate) const MODULE: Module = Module::new(
         a_child_on_another_device_is_not_subtracted,
         the_same_null_handle_on_two_devices_is_two_streams,
         a_call_on_two_devices_is_one_call_timed_on_each,
+        a_call_that_shares_streams_of_two_devices_counts_once,
         a_call_of_which_one_device_cannot_be_read_is_untimed_as_a_whole,
         the_threads_current_context_stays_what_it_was,
         a_context_that_ended_and_one_in_its_place_do_not_mix,
@@ -40,6 +42,13 @@ fn around(_stream: &Arc<CudaStream>, inside: impl FnOnce()) {
 fn on_two_devices(gpus: [&Gpu; 2], a: &Arc<CudaStream>, b: &Arc<CudaStream>, ns: [u64; 2]) {
     gpus[0].kernel_on(a, ns[0]);
     gpus[1].kernel_on(b, ns[1]);
+}
+
+#[gpu_profile(stream = [a, b])]
+async fn on_two_in_turn(gpus: [&Gpu; 2], a: &Arc<CudaStream>, b: &Arc<CudaStream>) {
+    gpus[0].kernel_on(a, 1_000);
+    gpus[1].kernel_on(b, 5_000);
+    pause().await;
 }
 
 #[gpu_profile]
@@ -193,6 +202,27 @@ fn a_call_on_two_devices_is_one_call_timed_on_each() {
     // Each call's work counts once.
     assert_eq!(gpu.timed_bytes, Some(2_000.0));
     assert_eq!(profile.diagnostics.errors, []);
+}
+
+fn a_call_that_shares_streams_of_two_devices_counts_once() {
+    let (w, second) = two();
+    let (a, b) = (&w.gpu.stream, &second.stream);
+    let session = w.session();
+    // The first of three calls has ended when the others begin, which share both streams.
+    for calls in [1, 2] {
+        let mut open: Vec<_> = (0..calls)
+            .map(|_| Box::pin(on_two_in_turn([&w.gpu, &second], a, b)))
+            .collect();
+        assert!(open.iter_mut().all(|call| poll(call.as_mut()).is_pending()));
+        assert!(open.iter_mut().all(|call| poll(call.as_mut()).is_ready()));
+        second.context.synchronize().expect("synchronize");
+    }
+    let profile = finish(&w, &second, session);
+    let found = function(&profile, "on_two_in_turn");
+    assert_eq!(gpu(&profile, "on_two_in_turn").timed_calls, 3);
+    assert_eq!(found.gpu_divided_calls, 2);
+    let parts = by_device(&profile, "on_two_in_turn");
+    assert_eq!(parts, [(0, 3, 4_000, 3_000), (1, 3, 20_000, 15_000)]);
 }
 
 fn a_call_of_which_one_device_cannot_be_read_is_untimed_as_a_whole() {

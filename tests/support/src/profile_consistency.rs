@@ -88,6 +88,12 @@ fn gpu_adds_up(profile: &Profile, f: &Function) {
         let total = sum(|part| part.times.self_ns);
         assert_eq!(gpu.times.self_ns, total, "{name}: devices");
     }
+    assert!(f.gpu_divided_calls <= gpu.timed_calls, "{name}: divided");
+    assert!(
+        f.gpu_inherited_calls <= gpu.timed_calls,
+        "{name}: inherited"
+    );
+    assert!(f.gpu_host_calls <= f.gpu_inherited_calls, "{name}: host");
     assert_eq!(gpu.estimate.is_some(), f.untimed.sampled_out > 0, "{name}");
 }
 

@@ -221,7 +221,8 @@ fn times(driver: &Driver, spans: &[SpanOfCall]) -> Result<Times, Failed> {
             },
             is_outermost: here().all(|one| one.span.closed.is_outermost),
             with_nested_ns: ns.min(with_nested),
-            is_divided: any(|closed| closed.lost_ns > 0.0),
+            // On any device: the call is counted on the first one.
+            is_divided: spans.iter().any(|one| one.span.closed.lost_ns > 0.0),
             is_undivided: any(|closed| closed.is_undivided),
             ..first.span.call()
         };
