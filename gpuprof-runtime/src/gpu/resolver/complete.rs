@@ -269,11 +269,3 @@ pub(super) fn offset_ns(
     let answer = lives.and_then(|()| within(driver, context.handle, read).flatten());
     answer.inspect_err(|&failed| context.note(failed))
 }
-
-/// Books a call as one that cannot be read.
-pub(super) fn give_up(timing: &Timing, start: &SpanStart, device: u32) {
-    let mut totals = timing.totals().lock();
-    if let Some(stats) = totals.get_mut(start.epoch) {
-        stats.fail(start.path, device);
-    }
-}

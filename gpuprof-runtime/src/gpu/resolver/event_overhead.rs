@@ -227,14 +227,6 @@ impl EventOverheads {
         }
     }
 
-    /// Gives up what has been started: nothing can be read.
-    pub(in crate::gpu) fn give_up(&mut self, all: &Probes) {
-        self.probes.extend(all.take_new());
-        for _ in self.probes.drain(..) {
-            all.open.fetch_sub(1, Relaxed);
-        }
-    }
-
     fn start(&mut self, all: &Probes, driver: &Driver, context: &Arc<Context>) {
         if let Some(probe) = Probe::start(driver, context) {
             all.open.fetch_add(1, Relaxed);

@@ -41,7 +41,7 @@ impl Timing {
             let waited = began.elapsed();
             let spans_done = targets.iter().all(Target::is_reached) || waited >= limit;
             let floors_done = !self.probing() || waited >= floor_limit;
-            if (spans_done && floors_done) || Driver::get().has_ended() {
+            if (spans_done && floors_done) || self.cannot_read() {
                 break;
             }
             self.wake();
@@ -59,6 +59,10 @@ impl Timing {
         Some(streams.map(Target::new).collect())
     }
 
+    fn cannot_read(&self) -> bool {
+        self.refused.load(Relaxed) || Driver::get().has_ended()
+    }
+
     fn probing(&self) -> bool {
         // In this order: the resolver counts the probe before it takes the context off its list.
         self.contexts.has_new() || self.probes.is_any_open()
@@ -66,8 +70,10 @@ impl Timing {
 
     /// Whether everything submitted so far is resolved; false if the lock is held. Never waits.
     pub(crate) fn is_settled(&self) -> bool {
-        self.in_flight(Duration::ZERO)
-            .is_some_and(|targets| targets.iter().all(Target::is_reached))
+        self.refused.load(Relaxed)
+            || self
+                .in_flight(Duration::ZERO)
+                .is_some_and(|targets| targets.iter().all(Target::is_reached))
     }
 }
 

@@ -104,27 +104,9 @@ impl Resolver {
                 }
             }
         });
+        // In any other mode a query could spoil a capture of the program's: no time can be read.
         if ran.is_err() {
-            self.refuse();
-        }
-    }
-
-    /// Instead of reading times, where the thread cannot be put in RELAXED mode: in any other a
-    /// query could spoil a capture of the program's. Calls go untimed from now on, and those under
-    /// way are booked as failed.
-    fn refuse(&mut self) {
-        self.timing.refused.store(true, Relaxed);
-        while !self.driver.has_ended() {
-            for context in self.timing.contexts.take_new() {
-                self.timing.contexts.met(&context);
-            }
-            self.overheads.give_up(&self.timing.probes);
-            self.receive();
-            for stream in self.streams.values_mut() {
-                stream.give_up(self.timing);
-            }
-            self.tell();
-            self.rest(LONGEST_SLEEP);
+            self.timing.refused.store(true, Relaxed);
         }
     }
 

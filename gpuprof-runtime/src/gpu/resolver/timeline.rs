@@ -322,42 +322,6 @@ impl Timeline {
         }
     }
 
-    /// Instead of reading times: closes what has ended, as failed.
-    pub(super) fn give_up(&mut self, timing: &Timing) {
-        for at in 0..self.sources.len() {
-            while let Some(step) = self
-                .sources
-                .get(at)
-                .and_then(|source| source.steps.front().copied())
-            {
-                self.give_up_step(timing, at, step, false);
-                if let Some(source) = self.sources.get_mut(at) {
-                    source.steps.pop_front();
-                }
-            }
-        }
-        for ended in std::mem::take(&mut self.elsewhere) {
-            self.give_up_step(timing, ended.source, Step::End(ended.end), true);
-        }
-        self.cancel_elsewhere();
-    }
-
-    fn give_up_step(&mut self, timing: &Timing, at: usize, step: Step, is_elsewhere: bool) {
-        match step {
-            Step::Start(start) => self.open.open(start),
-            Step::Cancel(key) => self.cancel(at, key),
-            Step::End(end) => {
-                if let Some(source) = self.sources.get_mut(at)
-                    && let Some(start) = self.open.get(end.key)
-                {
-                    complete::give_up(timing, start, source.shared.context.device);
-                    source.count_resolved(is_elsewhere);
-                    self.cancel(at, end.key);
-                }
-            }
-        }
-    }
-
     /// Lets go of what is not needed any more, and tells those who wait what is resolved.
     pub(super) fn tell(&mut self) {
         self.sources.iter_mut().for_each(Source::tell);
