@@ -41,6 +41,8 @@ pub(crate) struct Timing {
     /// For those who wait.
     pub(super) streams: Mutex<Vec<Weak<ThreadStream>>>,
     next_stream: AtomicU32,
+    /// New streams that the resolver has taken.
+    pub(super) met_streams: AtomicU32,
     /// Apart from what spans read: the resolver takes it for each span.
     totals: CachePadded<Mutex<Windowed<GpuTotals>>>,
     pub(super) devices: Mutex<Vec<Device>>,
@@ -64,6 +66,7 @@ impl Timing {
             new_streams: SegQueue::new(),
             streams: Mutex::new(Vec::new()),
             next_stream: AtomicU32::new(0),
+            met_streams: AtomicU32::new(0),
             totals: CachePadded::new(Mutex::new(Windowed::new(
                 crate::stats::window_epoch::current(),
             ))),
@@ -138,6 +141,11 @@ impl Timing {
             ring,
         });
         local
+    }
+
+    /// Whether the resolver has yet to take a new stream.
+    pub(super) fn has_new_streams(&self) -> bool {
+        self.met_streams.load(Relaxed) != self.next_stream.load(Relaxed)
     }
 
     /// What is resolved of the current window, and late of the one kept; `None` when the lock is

@@ -16,15 +16,12 @@ use crate::gpu::stream::stream_ref::StreamRef;
 #[derive(Debug)]
 pub(crate) struct Contexts {
     known: Mutex<Vec<Arc<Context>>>,
-    /// New ones for the resolver, which must not wait for the lock.
-    new: Mutex<Vec<Arc<Context>>>,
 }
 
 impl Contexts {
     pub(crate) const fn new() -> Self {
         Self {
             known: Mutex::new(Vec::new()),
-            new: Mutex::new(Vec::new()),
         }
     }
 
@@ -46,11 +43,10 @@ impl Contexts {
         let mut known = self.known.lock();
         if let Some(found) = among(&mut known, life, stream.context()) {
             drop(known);
-            return Ok(self.met_again(found, stream.context()));
+            found.add_owner(stream.context());
+            return Ok(found);
         }
         known.push(Arc::clone(&context));
-        drop(known);
-        self.new.lock().push(Arc::clone(&context));
         Ok(context)
     }
 
@@ -68,35 +64,8 @@ impl Contexts {
 
     fn find(&self, life: Life, owner: Option<&Arc<CudaContext>>) -> Option<Arc<Context>> {
         let found = among(&mut self.known.lock(), life, owner)?;
-        Some(self.met_again(found, owner))
-    }
-
-    fn met_again(&self, found: Arc<Context>, owner: Option<&Arc<CudaContext>>) -> Arc<Context> {
-        let returned = !found.is_alive();
         found.add_owner(owner);
-        if returned && !found.is_broken() {
-            // The resolver has let go of it.
-            self.new.lock().push(Arc::clone(&found));
-        }
-        found
-    }
-
-    /// Contexts the resolver has not met yet. Never waits.
-    pub(crate) fn take_new(&self) -> Vec<Arc<Context>> {
-        self.new
-            .try_lock()
-            .map(|new| new.clone())
-            .unwrap_or_default()
-    }
-
-    /// Takes a context off that list, once the resolver has done with it what it does at first.
-    pub(crate) fn met(&self, context: &Arc<Context>) {
-        self.new.lock().retain(|new| !Arc::ptr_eq(new, context));
-    }
-
-    /// Whether the resolver has yet to meet one.
-    pub(crate) fn has_new(&self) -> bool {
-        self.new.try_lock().is_none_or(|new| !new.is_empty())
+        Some(found)
     }
 
     /// The largest event overhead measured so far, ns.

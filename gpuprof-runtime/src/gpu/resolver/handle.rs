@@ -63,9 +63,9 @@ impl Timing {
         self.refused.load(Relaxed) || Driver::get().has_ended()
     }
 
+    /// Whether a device or an event overhead is still to be read.
     fn probing(&self) -> bool {
-        // In this order: the resolver counts the probe before it takes the context off its list.
-        self.contexts.has_new() || self.probes.is_any_open()
+        self.has_new_streams() || self.probes.is_any_open()
     }
 
     /// Whether everything submitted so far is resolved; false if the lock is held. Never waits.

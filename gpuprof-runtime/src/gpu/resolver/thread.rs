@@ -112,7 +112,7 @@ impl Resolver {
 
     /// One look at everything. Returns whether anything moved.
     fn round(&mut self) -> bool {
-        self.meet_contexts();
+        self.contexts.retain(|context| context.is_alive());
         let received = self.receive();
         // Before the first calls are booked, for which it says whether they are empty.
         self.overheads.read(&self.timing.probes, self.driver);
@@ -153,20 +153,13 @@ impl Resolver {
             .sleep_unless(has_work, || thread::park_timeout(PARKED));
     }
 
-    fn meet_contexts(&mut self) {
-        let timing = self.timing;
-        self.contexts.retain(|context| context.is_alive());
-        for context in timing.contexts.take_new() {
+    /// The context of a stream that a thread uses for the first time.
+    fn meet(&mut self, context: &Arc<Context>) {
+        let mut known = self.contexts.iter();
+        if !known.any(|known| Arc::ptr_eq(known, context)) {
             self.describe(context.device);
-            self.overheads.meet(&context);
-            timing.contexts.met(&context);
-            if !self
-                .contexts
-                .iter()
-                .any(|known| Arc::ptr_eq(known, &context))
-            {
-                self.contexts.push(context);
-            }
+            self.overheads.meet(context);
+            self.contexts.push(Arc::clone(context));
         }
     }
 
@@ -183,11 +176,13 @@ impl Resolver {
     /// Takes what has come; returns how many ends.
     fn receive(&mut self) -> u64 {
         while let Some(new) = self.timing.new_streams.pop() {
-            let shared = &new.shared;
+            let shared = Arc::clone(&new.shared);
+            self.meet(&shared.context);
             let is_per_thread = shared.stream == Stream::PER_THREAD;
             let context = Arc::as_ptr(&shared.context) as usize;
             let key = (context, shared.stream, is_per_thread.then_some(shared.id));
             self.streams.entry(key).or_default().add(new);
+            self.timing.met_streams.fetch_add(1, Relaxed);
         }
         let (mut received, mut most) = (0, 0);
         for stream in self.streams.values_mut() {
