@@ -47,7 +47,11 @@ impl Span {
         // Rounded up, so that the parts of a whole are never more than the whole; but not what is
         // a sum of fractions and should be a whole number.
         let lost = (self.closed.lost_ns - 1e-3).ceil().max(0.0) as u64;
-        let own = ns.saturating_sub_unsigned(self.closed.nested_ns);
+        let nested_ns = self
+            .closed
+            .nested_ns
+            .saturating_sub(self.closed.nested_again_ns);
+        let own = ns.saturating_sub_unsigned(nested_ns);
         let own = own.saturating_sub_unsigned(lost);
         match self.closed.is_sampled {
             true => own,
@@ -55,10 +59,10 @@ impl Span {
         }
     }
 
-    /// An exclusive time with that of the spans nested in the span.
-    fn with_nested_ns(&self, own_ns: i64) -> u64 {
+    /// Its exclusive time with that of the spans nested in it.
+    fn with_nested_ns(&self) -> u64 {
         let nested_ns = self.closed.nested_ns as f64 - self.closed.nested_lost_ns;
-        let with_nested = own_ns as f64 + (nested_ns + 1e-3).floor();
+        let with_nested = self.own_ns() as f64 + (nested_ns + 1e-3).floor();
         with_nested.clamp(0.0, self.ns.unwrap_or(0) as f64) as u64
     }
 
@@ -71,7 +75,7 @@ impl Span {
             own_ns: self.own_ns(),
             is_outermost: self.closed.is_outermost,
             parent: self.closed.parent_path,
-            with_nested_ns: self.with_nested_ns(self.own_ns()),
+            with_nested_ns: self.with_nested_ns(),
             is_divided: self.closed.lost_ns > 0.0,
             is_undivided: self.closed.is_undivided,
             inherits: self.end.inherited_host_ns.is_some(),
@@ -182,15 +186,11 @@ impl OpenCalls {
 
 /// First start to last end on each device; all of them or none.
 fn times(driver: &Driver, spans: &[SpanOfCall]) -> Result<Times, Failed> {
-    let mut devices: SmallVec<[u32; 2]> = spans.iter().map(|one| one.span.device).collect();
-    let mut seen = SmallVec::<[u32; 2]>::new();
-    devices.retain(|device| {
-        let is_new = !seen.contains(device);
-        seen.push(*device);
-        is_new
-    });
     let mut times = Times::new();
-    for device in devices {
+    for device in spans.iter().map(|one| one.span.device) {
+        if times.iter().any(|(call, _)| call.device == device) {
+            continue;
+        }
         let here = || spans.iter().filter(move |one| one.span.device == device);
         let mut ns = 0;
         for from in here() {
@@ -198,33 +198,38 @@ fn times(driver: &Driver, spans: &[SpanOfCall]) -> Result<Times, Failed> {
                 ns = ns.max(elapsed(driver, &from.pair, &to.pair)?);
             }
         }
-        let nested: u64 = here().map(|one| one.span.closed.nested_ns).sum();
-        let longest = here().map(|one| one.span.own_ns()).max().unwrap_or(0);
-        // What is nested on one of the streams is no time of the call's, however idle the others
-        // are.
-        let own = ns
-            .cast_signed()
-            .saturating_sub_unsigned(nested)
-            .min(longest);
-        let any = |is: fn(&Closed) -> bool| here().any(|one| is(&one.span.closed));
-        let lost: f64 = here().map(|one| one.span.closed.nested_lost_ns).sum();
-        let with_nested = (own as f64 + nested as f64 - lost).max(0.0) as u64;
         let Some(first) = here().next() else {
             continue;
         };
+        let closed = || here().map(|one| &one.span.closed);
+        let sum = |field: fn(&Closed) -> u64| closed().map(field).sum::<u64>();
+        let nested_ns = sum(|closed| closed.nested_ns);
+        let nested_again_ns = sum(|closed| closed.nested_again_ns);
+        let longest = here().map(|one| one.span.own_ns()).max().unwrap_or(0);
+        // Its own time is that on the stream where it has the most. What is nested on one of the
+        // streams is no time of the call's, however idle the others are.
+        let once_ns = nested_ns.saturating_sub(nested_again_ns);
+        let own = ns.cast_signed().saturating_sub_unsigned(once_ns);
+        let merged = Closed {
+            nested_ns,
+            nested_again_ns,
+            nested_lost_ns: closed().map(|closed| closed.nested_lost_ns).sum(),
+            is_sampled: closed().any(|closed| closed.is_sampled),
+            lost_ns: (own - longest).max(0) as f64,
+            is_undivided: closed().any(|closed| closed.is_undivided),
+            is_outermost: closed().all(|closed| closed.is_outermost),
+            ..first.span.closed
+        };
+        let span = Span {
+            ns: Ok(ns),
+            closed: merged,
+            ..first.span
+        };
         let call = TimedCall {
             counts: times.is_empty(),
-            own_ns: if any(|closed| closed.is_sampled) {
-                own
-            } else {
-                own.max(0)
-            },
-            is_outermost: here().all(|one| one.span.closed.is_outermost),
-            with_nested_ns: ns.min(with_nested),
             // On any device: the call is counted on the first one.
             is_divided: spans.iter().any(|one| one.span.closed.lost_ns > 0.0),
-            is_undivided: any(|closed| closed.is_undivided),
-            ..first.span.call()
+            ..span.call()
         };
         times.push((call, ns));
     }

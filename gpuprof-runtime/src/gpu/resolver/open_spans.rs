@@ -24,6 +24,7 @@ pub(super) struct OpenSpans {
 /// What an innermost span that was open all the time would have shared so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct SharedTime {
+    ns: u64,
     /// The parts of others in it, ns.
     lost_ns: f64,
     /// Times of unknown length.
@@ -36,8 +37,8 @@ struct OpenSpan {
     /// The span around it, while that is open.
     parent: Option<SpanKey>,
     children: u32,
-    /// When it became innermost.
-    innermost_since: SharedTime,
+    /// When it became innermost, or another child began or ended.
+    since: SharedTime,
     /// The part of its duration in spans around it that it has outlasted.
     left_ns: u64,
     so_far: Closed,
@@ -48,6 +49,8 @@ struct OpenSpan {
 pub(super) struct Closed {
     /// The time of its children, by their weights.
     pub(super) nested_ns: u64,
+    /// What of it counts more than once, as children overlapped.
+    pub(super) nested_again_ns: u64,
     /// The part of it that belongs to others: to those who shared it with the children, and to
     /// calls on several streams, which are nested in no span.
     pub(super) nested_lost_ns: f64,
@@ -63,7 +66,7 @@ pub(super) struct Closed {
     /// The path of the span that it was nested in; [`ROOT`] for none.
     pub(super) parent_path: u32,
     /// A span nested in it had work for the GPU, as far as is known.
-    has_nested_work: bool,
+    pub(super) has_nested_work: bool,
     /// Neither it nor a span nested in it may have had work for the GPU.
     pub(super) may_be_host: bool,
 }
@@ -84,6 +87,7 @@ impl OpenSpans {
         match ns {
             Some(ns) if self.innermost > 1 => {
                 let part = 1.0 / f64::from(self.innermost);
+                self.now.ns += ns;
                 self.now.lost_ns += ns as f64 * (1.0 - part);
             }
             Some(_) => {}
@@ -102,10 +106,9 @@ impl OpenSpans {
         let mut parent_path = ROOT;
         if let Some(around) = around {
             if around.children == 0 {
-                around.end_innermost(now);
                 self.innermost -= 1;
             }
-            around.children += 1;
+            around.set_children(around.children + 1, now);
             // Only some of the time of a call on several streams would be nested.
             if start.streams == 1 {
                 parent_path = around.start.path;
@@ -121,7 +124,7 @@ impl OpenSpans {
             start,
             parent,
             children: 0,
-            innermost_since: now,
+            since: now,
             left_ns: 0,
             so_far,
         };
@@ -165,7 +168,7 @@ impl OpenSpans {
         let around = self.end_child(parent, &start, more_ns, more_ns as f64, true);
         let mut parent_path = ROOT;
         if let Some(around) = around.and_then(|key| self.spans.get_mut(&key)) {
-            around.children += 1;
+            around.set_children(around.children + 1, self.now);
             parent_path = around.start.path;
         }
         if let Some(span) = self.spans.get_mut(&child) {
@@ -185,13 +188,14 @@ impl OpenSpans {
     ) -> Option<(SpanStart, Closed)> {
         let mut span = self.spans.remove(&key)?;
         if span.children == 0 {
-            span.end_innermost(self.now);
+            span.set_children(0, self.now);
             self.innermost -= 1;
         }
         let mut closed = span.so_far;
         closed.may_be_host = looks_empty && !closed.has_nested_work;
         let had_work = !closed.may_be_host;
-        let ns = ns.map_or(closed.nested_ns, |ns| ns.saturating_sub(span.left_ns));
+        let nested_ns = closed.nested_ns.saturating_sub(closed.nested_again_ns);
+        let ns = ns.map_or(nested_ns, |ns| ns.saturating_sub(span.left_ns));
         let lost_ns = closed.lost_ns + closed.nested_lost_ns;
         self.end_child(span.parent, &span.start, ns, lost_ns, had_work);
         Some((span.start, closed))
@@ -219,9 +223,8 @@ impl OpenSpans {
             };
         nested.is_sampled |= weight > 1;
         nested.has_nested_work |= had_work;
-        parent.children -= 1;
+        parent.set_children(parent.children - 1, self.now);
         if parent.children == 0 {
-            parent.innermost_since = self.now;
             self.innermost += 1;
         }
         parent.parent
@@ -229,16 +232,27 @@ impl OpenSpans {
 }
 
 impl OpenSpan {
-    fn end_innermost(&mut self, now: SharedTime) {
-        let since = self.innermost_since;
-        self.so_far.lost_ns += now.lost_ns - since.lost_ns;
-        self.so_far.is_undivided |= now.unknown > since.unknown;
+    /// It has so many open children from now on.
+    fn set_children(&mut self, children: u32, now: SharedTime) {
+        let since = std::mem::replace(&mut self.since, now);
+        match self.children {
+            0 => {
+                self.so_far.lost_ns += now.lost_ns - since.lost_ns;
+                self.so_far.is_undivided |= now.unknown > since.unknown;
+            }
+            open => {
+                let again_ns = (now.ns - since.ns) * u64::from(open - 1);
+                self.so_far.nested_again_ns += again_ns;
+            }
+        }
+        self.children = children;
     }
 }
 
 impl Closed {
     const NOTHING: Self = Self {
         nested_ns: 0,
+        nested_again_ns: 0,
         nested_lost_ns: 0.0,
         is_sampled: false,
         lost_ns: 0.0,
@@ -310,6 +324,21 @@ mod tests {
         let last = close(&mut spans, 1, 31);
         assert_eq!((last.lost_ns, last.nested_ns), (10.0, 6));
         assert!(spans.spans.is_empty());
+    }
+
+    #[test]
+    fn children_that_overlap_are_taken_from_their_parent_once() {
+        let mut spans = OpenSpans::default();
+        open(&mut spans, 0, 0, None);
+        (1..4).for_each(|child| open(&mut spans, child, child, Some(0)));
+        spans.pass(Some(6));
+        assert_eq!(close(&mut spans, 1, 6).lost_ns, 4.0);
+        spans.pass(Some(4));
+        assert_eq!(close(&mut spans, 2, 10).lost_ns, 6.0);
+        assert_eq!(close(&mut spans, 3, 11).lost_ns, 6.0);
+        let around = close(&mut spans, 0, 15);
+        assert_eq!((around.nested_ns, around.nested_again_ns), (27, 16));
+        assert_eq!(around.nested_lost_ns, 16.0);
     }
 
     #[test]

@@ -18,6 +18,17 @@ pub(super) struct Next {
     pub(super) is_elsewhere: bool,
 }
 
+impl Next {
+    pub(super) fn new(source: usize, step: Step, is_elsewhere: bool) -> Self {
+        Self {
+            source,
+            step,
+            since_ns: None,
+            is_elsewhere,
+        }
+    }
+}
+
 /// How many steps of the only thread of a stream the GPU has passed. Newest first: one query tells
 /// of all before it. Each query holds up whoever records in the context, so there are as few as can
 /// be: what was new at the look before tells of nearly all.
@@ -62,62 +73,65 @@ pub(super) fn in_order(source: &Source, driver: &Driver) -> usize {
     low
 }
 
-/// What the GPU has passed, of what had come from the threads of a stream before this look, in the
-/// order of the stream: each with its time from some event, ns, where it could be read.
+/// What the GPU has passed, of what has come from the threads of a stream, in the order of the
+/// stream: each with its time from some event, ns, where it could be read. The last one had come
+/// before this look.
 pub(super) fn by_time(
     sources: &[Source],
     elsewhere: &[EndElsewhere],
     driver: &Driver,
 ) -> Vec<(Option<i64>, Next)> {
     let mut base = None;
+    // `Ok(None)`: it cannot be read, and is resolved as a failure. `Err`: it is still to come.
     let mut time = |source: &Source, held: bool, event: Event| {
         let from = base.unwrap_or(event);
-        let offset = complete::offset_ns(driver, &source.shared, held, from, event);
-        if offset.is_ok() {
-            base = Some(from);
-        }
-        offset
-    };
-    let mut passed = Vec::new();
-    for (at, source) in sources.iter().enumerate() {
-        let mut latest_ns = None;
-        for &step in source.steps.iter().take(source.older) {
-            let offset = match step {
-                Step::Start(start) => Some(time(source, source.is_held(), start.pair.start)),
-                Step::End(end) => Some(time(source, source.is_held(), end.event)),
-                Step::Cancel(_) => None,
-            };
-            match offset {
-                Some(Ok(ns)) => latest_ns = latest_ns.max(Some(ns)),
-                Some(Err(Failed(NOT_READY))) => break,
-                // What cannot be read is resolved, as a failure.
-                Some(Err(_)) | None => {}
+        match complete::offset_ns(driver, &source.shared, held, from, event) {
+            Ok(ns) => {
+                base = Some(from);
+                Ok(Some(ns))
             }
-            let next = Next {
-                source: at,
-                step,
-                since_ns: None,
-                is_elsewhere: false,
-            };
-            passed.push((latest_ns, next));
+            Err(failed @ Failed(NOT_READY)) => Err(failed),
+            Err(_) => Ok(None),
         }
-    }
-    for ended in elsewhere.iter().filter(|ended| ended.is_older) {
-        let Some(source) = sources.get(ended.source) else {
-            continue;
-        };
-        let offset = time(source, true, ended.end.event);
-        if offset != Err(Failed(NOT_READY)) {
-            let next = Next {
-                source: ended.source,
-                step: Step::End(ended.end),
-                since_ns: None,
-                is_elsewhere: true,
-            };
-            passed.push((Some(offset.unwrap_or(i64::MAX)), next));
+    };
+    let mut passed: Vec<(Option<i64>, bool, Next)> = Vec::new();
+    let mut latest: Vec<(usize, Option<i64>)> = vec![(0, None); sources.len()];
+    let mut waiting: Vec<&EndElsewhere> = elsewhere.iter().collect();
+    // Until one pass over all finds nothing more: as the GPU goes on meanwhile, what was not ready
+    // may lie before what was found ready after it.
+    loop {
+        let before = passed.len();
+        for (at, (source, (taken, latest_ns))) in sources.iter().zip(&mut latest).enumerate() {
+            while let Some(&step) = source.steps.get(*taken) {
+                let offset = match step {
+                    Step::Start(start) => time(source, source.is_held(), start.pair.start),
+                    Step::End(end) => time(source, source.is_held(), end.event),
+                    Step::Cancel(_) => Ok(None),
+                };
+                let Ok(ns) = offset else { break };
+                *latest_ns = (*latest_ns).max(ns);
+                let is_older = *taken < source.older;
+                passed.push((*latest_ns, is_older, Next::new(at, step, false)));
+                *taken += 1;
+            }
+        }
+        waiting.retain(|ended| {
+            let source = sources.get(ended.source);
+            let offset = source.map(|source| time(source, true, ended.end.event));
+            let Some(Ok(ns)) = offset else { return true };
+            let next = Next::new(ended.source, Step::End(ended.end), true);
+            passed.push((ns.or(Some(i64::MAX)), ended.is_older, next));
+            false
+        });
+        if passed.len() == before {
+            break;
         }
     }
     // Stable: what a thread recorded stays in order.
-    passed.sort_by_key(|(ns, _)| *ns);
-    passed
+    passed.sort_by_key(|(ns, ..)| *ns);
+    // What may lie after something that has not come yet is left for the next look.
+    let older = passed.iter().rposition(|(_, is_older, _)| *is_older);
+    passed.truncate(older.map_or(0, |last| last + 1));
+    let passed = passed.into_iter();
+    passed.map(|(ns, _, next)| (ns, next)).collect()
 }

@@ -125,12 +125,7 @@ impl Timeline {
             if is_end && passed == 0 {
                 break;
             }
-            let next = Next {
-                source: 0,
-                step,
-                since_ns: None,
-                is_elsewhere: false,
-            };
+            let next = Next::new(0, step, false);
             if self.apply(shared, next).is_err() {
                 break;
             }
