@@ -80,6 +80,7 @@ fn programs_whose_profile_is_made_inside_calls() {
     for overlap in [false, true] {
         check(Features {
             overlap,
+            several_streams: overlap,
             ends_inside: true,
             ..Features::default()
         });
@@ -113,6 +114,7 @@ fn processes_that_exit_inside_calls() {
 fn exiting_program(seed: u64) -> &'static Program {
     let features = Features {
         overlap: seed.is_multiple_of(2),
+        several_streams: seed.is_multiple_of(3),
         ends_inside: true,
         ..Features::default()
     };

@@ -15,6 +15,7 @@ struct Interval {
 
 /// The part of a stream between two neighbouring events.
 struct Segment {
+    stream: StreamId,
     ns: u64,
     /// The open calls that no other open call is nested in.
     innermost: Vec<usize>,
@@ -50,8 +51,8 @@ impl Division {
             elapsed.insert(number, end.unwrap_or(0).saturating_sub(start.unwrap_or(0)));
         }
         let segments = streams
-            .values()
-            .flat_map(|intervals| segments(log, intervals))
+            .iter()
+            .flat_map(|(stream, intervals)| segments(log, *stream, intervals))
             .collect();
         Self { segments, elapsed }
     }
@@ -61,21 +62,19 @@ impl Division {
         self.segments.iter().map(|segment| segment.ns).sum()
     }
 
-    /// Whether calls of which none is nested in the other overlap on a stream.
-    pub(super) fn has_overlap(&self) -> bool {
-        self.segments
-            .iter()
-            .any(|segment| segment.innermost.len() > 1)
-    }
-
-    /// The exclusive time of each timed call, ns.
+    /// The exclusive time of each timed call, ns: its part of its stream, of several the largest.
     pub(super) fn exclusive(&self) -> BTreeMap<usize, f64> {
-        let mut times: BTreeMap<usize, f64> =
-            self.elapsed.keys().map(|span| (*span, 0.0)).collect();
-        for Segment { ns, innermost } in &self.segments {
-            for span in innermost {
-                *times.entry(*span).or_default() += *ns as f64 / innermost.len() as f64;
+        let mut parts: BTreeMap<(usize, StreamId), f64> = BTreeMap::new();
+        for segment in &self.segments {
+            for span in &segment.innermost {
+                let part = segment.ns as f64 / segment.innermost.len() as f64;
+                *parts.entry((*span, segment.stream)).or_default() += part;
             }
+        }
+        let mut times: BTreeMap<usize, f64> = BTreeMap::new();
+        for ((span, _), part) in parts {
+            let time = times.entry(span).or_default();
+            *time = part.max(*time);
         }
         times
     }
@@ -86,7 +85,7 @@ impl Division {
     }
 }
 
-fn segments(log: &SpanLog, intervals: &[Interval]) -> Vec<Segment> {
+fn segments(log: &SpanLog, stream: StreamId, intervals: &[Interval]) -> Vec<Segment> {
     let mut events: Vec<u64> = intervals
         .iter()
         .flat_map(|one| [one.start, one.end])
@@ -101,11 +100,9 @@ fn segments(log: &SpanLog, intervals: &[Interval]) -> Vec<Segment> {
             .filter(is_open)
             .map(|one| one.span)
             .collect();
-        let has_nested = |span| {
-            open.iter()
-                .any(|other| log.ancestors(*other).any(|one| one == span))
-        };
+        let has_nested = |span| open.iter().any(|other| log.is_nested(*other, span));
         Segment {
+            stream,
             ns: to - from,
             innermost: open
                 .iter()

@@ -173,7 +173,6 @@ impl Run {
     }
 
     fn begin(&self, name: &'static str, lanes: &[Lane], is_async: bool) -> Enclosing {
-        let parent = enclosing::find(|one| one.span);
         let mut streams: Vec<OnStream> = Vec::new();
         for lane in lanes {
             let stream = self.stream_id(*lane);
@@ -185,7 +184,11 @@ impl Run {
                 });
             }
         }
-        let span = lock(&self.log).begin(name, parent, streams, is_async);
+        let mut log = lock(&self.log);
+        let has_stream = |span: &usize| !log.spans[*span].streams.is_empty();
+        let parent = enclosing::find(|one| one.span);
+        let nested_in = enclosing::find(|one| one.span.filter(has_stream));
+        let span = log.begin(name, (parent, nested_in), streams, is_async);
         Enclosing {
             span: Some(span),
             lane: lanes.first().copied(),

@@ -42,6 +42,9 @@ pub(super) struct Span {
     pub(super) name: &'static str,
     /// The innermost call around its begin.
     pub(super) parent: Option<usize>,
+    /// The innermost call with a stream around it on its thread: not the same if a future without
+    /// one is polled inside another call than that in which it began.
+    pub(super) nested_in: Option<usize>,
     pub(super) streams: Vec<OnStream>,
     pub(super) is_async: bool,
     began: Moment,
@@ -83,7 +86,7 @@ impl SpanLog {
     pub(super) fn begin(
         &mut self,
         name: &'static str,
-        parent: Option<usize>,
+        (parent, nested_in): (Option<usize>, Option<usize>),
         streams: Vec<OnStream>,
         is_async: bool,
     ) -> usize {
@@ -91,6 +94,7 @@ impl SpanLog {
         self.spans.push(Span {
             name,
             parent,
+            nested_in,
             streams,
             is_async,
             began,
@@ -182,6 +186,12 @@ impl SpanLog {
     pub(super) fn ancestors(&self, span: usize) -> impl Iterator<Item = usize> {
         let parent = |span: &usize| self.spans[*span].parent;
         std::iter::successors(self.spans[span].parent, parent)
+    }
+
+    /// Whether a call is nested in another one, as the division of a stream's time has it.
+    pub(super) fn is_nested(&self, span: usize, around: usize) -> bool {
+        let nested_in = |span: &usize| self.spans[*span].nested_in;
+        std::iter::successors(nested_in(&span), nested_in).any(|one| one == around)
     }
 
     /// The names from the outermost call to this one.
