@@ -143,8 +143,9 @@ fn marked(ended: &Ended, function: &Function) -> Result<(), String> {
     let untimed = function.untimed_calls - function.untimed.no_stream;
     let lacks = function.captured_calls + untimed > 0;
     let mut rows = ended.stderr.lines();
-    let row = rows
-        .find(|row| row.trim_start_matches(['!', ' ']).split(' ').next() == Some(&function.name));
+    let row = rows.find(|row| {
+        row.trim_start_matches(['!', '?', ' ']).split(' ').next() == Some(&function.name)
+    });
     let row = row.ok_or_else(|| format!("{} has no row", function.name))?;
     match row.contains('≥') == lacks {
         true => Ok(()),
