@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::gpu::driver::handles::Event;
 use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
-use crate::gpu::events::pool::Pair;
+use crate::gpu::events::pool::{Pair, within};
 use crate::gpu::events::span::{SpanEnd, SpanKey, Step};
 use crate::gpu::events::thread_stream::StepElsewhere;
 use crate::gpu::resolver::complete::{self, HeldPair, OpenCalls, PendingSpan, Span, SpanOfCall};
@@ -95,9 +95,13 @@ impl Timeline {
 
     /// Resolves what the GPU has passed. Returns how many ends.
     pub(super) fn advance(&mut self, shared: &mut Shared<'_>) -> u64 {
-        let resolved = match self.has_several_threads {
-            false => self.advance_in_order(shared),
-            true => self.advance_by_time(shared),
+        // Made current once, and not for each call of the driver's.
+        let held = self.sources.iter().find(|source| source.is_held());
+        let context = held.map(|source| source.shared.context.handle);
+        let driver = shared.driver;
+        let resolved = match context.filter(|_| self.has_pending()) {
+            Some(context) => within(driver, context, || self.advance_here(shared)).unwrap_or(0),
+            None => self.advance_here(shared),
         };
         self.cancel_elsewhere();
         for source in &mut self.sources {
@@ -107,6 +111,13 @@ impl Timeline {
             ended.is_older = true;
         }
         resolved
+    }
+
+    fn advance_here(&mut self, shared: &mut Shared<'_>) -> u64 {
+        match self.has_several_threads {
+            false => self.advance_in_order(shared),
+            true => self.advance_by_time(shared),
+        }
     }
 
     /// On a stream of one thread.
