@@ -3,6 +3,7 @@
 mod default_stream;
 mod foreign_contexts;
 mod inherited_streams;
+mod many_calls_and_streams;
 mod overlapping_calls;
 mod own_streams;
 mod several_devices;
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
         foreign_contexts::MODULE,
         several_devices::MODULE,
         inherited_streams::MODULE,
+        many_calls_and_streams::MODULE,
         overlapping_calls::MODULE,
         own_streams::MODULE,
     ])

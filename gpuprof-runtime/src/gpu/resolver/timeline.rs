@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::gpu::driver::handles::Event;
 use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
 use crate::gpu::events::pool::{Pair, within};
-use crate::gpu::events::span::{SpanEnd, SpanKey, Step};
+use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, Step};
 use crate::gpu::events::thread_stream::StepElsewhere;
 use crate::gpu::resolver::complete::{self, HeldPair, OpenCalls, PendingSpan, Span, SpanOfCall};
 use crate::gpu::resolver::open_spans::OpenSpans;
@@ -103,7 +103,7 @@ impl Timeline {
             Some(context) => within(driver, context, || self.advance_here(shared)).unwrap_or(0),
             None => self.advance_here(shared),
         };
-        self.cancel_elsewhere();
+        self.cancel_elsewhere(|_| true);
         for source in &mut self.sources {
             source.older = source.steps.len();
         }
@@ -179,6 +179,11 @@ impl Timeline {
         match next.step {
             Step::Start(start) => {
                 self.pass(shared, next, start.pair.start)?;
+                if !self.cancelled.is_empty() {
+                    // A cancellation from elsewhere has no place in the stream's order, but a span
+                    // that a reset has left untimed shares no time with those of the new window.
+                    self.cancel_elsewhere(|open| open.epoch != start.epoch);
+                }
                 self.open.open(start);
                 self.note_latest(start.pair.start, None);
                 Ok(())
@@ -314,10 +319,10 @@ impl Timeline {
         }
     }
 
-    /// Closes the spans that another thread has cancelled and that are open by now.
-    fn cancel_elsewhere(&mut self) {
+    /// Closes those of the spans that another thread has cancelled that are open by now.
+    fn cancel_elsewhere(&mut self, is_due: impl Fn(&SpanStart) -> bool) {
         for (source, key) in std::mem::take(&mut self.cancelled) {
-            if self.open.get(key).is_none() {
+            if !self.open.get(key).is_some_and(&is_due) {
                 self.cancelled.push((source, key));
                 continue;
             }
