@@ -2,9 +2,10 @@
 //! has done with serve others.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier};
 
+use cudarc::driver::CudaStream;
 use gpuprof::gpu_profile;
 use support::suite::Module;
 use support::tests;
@@ -15,6 +16,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         a_thread_that_makes_one_gpu_call_takes_at_most_64_kb,
         pairs_of_an_idle_thread_serve_others,
+        streams_that_a_thread_used_before_take_no_memory,
     ]],
 );
 
@@ -48,6 +50,11 @@ unsafe impl GlobalAlloc for Counting {
 #[gpu_profile(stream = w.gpu.stream)]
 fn one_kernel(w: &World) {
     w.gpu.kernel(1_000);
+}
+
+#[gpu_profile]
+fn on(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 1_000);
 }
 
 /// The bytes in use while so many threads live, each of which makes so many calls.
@@ -103,4 +110,28 @@ fn pairs_of_an_idle_thread_serve_others() {
     let profile = w.finish(session);
     let function = function(&profile, "one_kernel");
     assert_eq!((function.calls, function.untimed_calls), (2_100, 0));
+}
+
+/// The streams live, but a thread keeps only some of those that it has used.
+fn streams_that_a_thread_used_before_take_no_memory() {
+    const EACH: usize = 200;
+    let w = world();
+    let session = w.session();
+    let streams: Vec<_> = (0..10 * EACH).map(|_| w.gpu.another_stream()).collect();
+    let in_use_after = |streams: &[_]| {
+        streams.iter().for_each(|stream| on(&w, stream));
+        w.gpu.context.synchronize().expect("synchronize");
+        let _ = gpuprof::collect();
+        IN_USE.load(Relaxed)
+    };
+    let in_use: Vec<_> = streams.chunks(EACH).map(in_use_after).collect();
+    println!("{in_use:?} bytes");
+    // A stream that is kept takes more than 8 KB, and the resolver lets go of the others in time.
+    assert!(in_use[9] < in_use[1] + 8 * EACH * 2 * 1_024);
+    let profile = w.finish(session);
+    let function = function(&profile, "on");
+    assert_eq!(
+        (function.calls, function.untimed_calls),
+        (10 * EACH as u64, 0)
+    );
 }

@@ -17,9 +17,11 @@ pub(crate) const MODULE: Module = Module::new(
         calls_keep_their_order_while_their_queue_grows,
         a_queue_that_is_full_leaves_calls_untimed,
         each_of_many_streams_of_a_thread_has_its_times,
+        each_call_on_two_of_many_streams_is_one_call,
         calls_open_on_many_streams_at_once_have_their_times,
         a_future_has_its_time_though_its_thread_used_many_streams_since,
         a_future_that_a_reset_leaves_untimed_ends_on_another_thread,
+        futures_that_ended_on_other_threads_take_no_room,
     ]],
 );
 
@@ -54,6 +56,12 @@ fn on(w: &World, stream: &Arc<CudaStream>, ns: u64, inside: impl FnOnce()) {
 #[gpu_profile]
 fn inherits(launch: impl FnOnce()) {
     launch();
+}
+
+#[gpu_profile(stream = [a, b])]
+fn on_both(w: &World, a: &Arc<CudaStream>, b: &Arc<CudaStream>) {
+    w.gpu.kernel_on(a, NS);
+    w.gpu.kernel_on(b, 3 * NS);
 }
 
 #[gpu_profile]
@@ -137,6 +145,24 @@ fn each_of_many_streams_of_a_thread_has_its_times() {
     assert_eq!(function(&profile, "inherits").untimed_calls, 0);
 }
 
+/// The streams of a call are kept while others of the thread are not.
+fn each_call_on_two_of_many_streams_is_one_call() {
+    let w = world();
+    let streams = streams(&w);
+    let session = w.session();
+    for _ in 0..3 {
+        for pair in streams.chunks(2) {
+            on_both(&w, &pair[0], &pair[1]);
+        }
+        w.gpu.context.synchronize().expect("synchronize");
+    }
+    let profile = w.finish(session);
+    let calls = 3 * STREAMS as u64 / 2;
+    assert_eq!(function(&profile, "on_both").calls, calls);
+    let times = gpu_times(&profile, "on_both");
+    assert_eq!(times, (calls, calls * 3 * NS, calls * 3 * NS));
+}
+
 fn calls_open_on_many_streams_at_once_have_their_times() {
     fn nest(w: &World, streams: &[Arc<CudaStream>]) {
         if let [first, others @ ..] = streams {
@@ -190,4 +216,28 @@ fn a_future_that_a_reset_leaves_untimed_ends_on_another_thread() {
     assert_eq!(function(&profile, "later").untimed.crossed_reset, 1);
     assert_eq!(gpu_times(&profile, "on"), (1, NS, NS));
     assert_eq!(function(&profile, "on").gpu_divided_calls, 0);
+}
+
+/// More of them than the queue of the thread that they began on ever has room for.
+fn futures_that_ended_on_other_threads_take_no_room() {
+    let w = world();
+    let session = w.session();
+    let begin = |_| {
+        let mut future = Box::pin(later(&w, Arc::clone(&w.gpu.stream)));
+        assert!(poll(future.as_mut()).is_pending());
+        future
+    };
+    for _ in 0..20 {
+        let mut futures: Vec<_> = (0..1_000).map(begin).collect();
+        let end = || {
+            let mut futures = futures.iter_mut();
+            assert!(futures.all(|future| poll(future.as_mut()).is_ready()));
+        };
+        thread::scope(|scope| scope.spawn(end).join()).expect("no panic");
+        w.gpu.context.synchronize().expect("synchronize");
+        drop(gpuprof::collect());
+    }
+    let profile = w.finish(session);
+    let timed = gpu(&profile, "later").timed_calls;
+    assert_eq!((function(&profile, "later").calls, timed), (20_000, 20_000));
 }
