@@ -150,6 +150,8 @@ fn each_call_on_two_of_many_streams_is_one_call() {
     let w = world();
     let streams = streams(&w);
     let session = w.session();
+    // So that what is kept is full between the two streams of a call.
+    on(&w, &w.gpu.stream, NS, || ());
     for _ in 0..3 {
         for pair in streams.chunks(2) {
             on_both(&w, &pair[0], &pair[1]);
