@@ -334,3 +334,35 @@ impl Site {
         })
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicU8, AtomicU32};
+    use loom::thread;
+
+    use crate::sync::in_every_order;
+
+    /// `Site` is a static, which loom's atomics cannot be in: the same two words with the same
+    /// orders.
+    #[test]
+    fn an_open_gate_shows_the_sites_number() {
+        in_every_order(|| {
+            let site = Arc::new((AtomicU8::new(0), AtomicU32::new(u32::MAX)));
+            let span = thread::spawn({
+                let site = Arc::clone(&site);
+                move || {
+                    let (gate, id) = &*site;
+                    if gate.load(Acquire) == 1 {
+                        assert_eq!(id.load(Relaxed), 7);
+                    }
+                }
+            });
+            site.1.store(7, Relaxed);
+            site.0.store(1, Release);
+            span.join().unwrap();
+        });
+    }
+}

@@ -8,10 +8,10 @@ use crate::gpu::driver::handles::Stream;
 use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::frame_stack::FrameToken;
-use crate::gpu::sampling::Decision;
 use crate::gpu::stream::span_streams::{SpanStream, SpanStreams};
 use crate::stats::ended_call::GpuOutcome;
 use crate::stats::path_ids::ROOT;
+use crate::stats::sampling_decisions::Decision;
 use crate::stats::window_epoch;
 
 /// A span that is open on this thread, or a `with_stream`.

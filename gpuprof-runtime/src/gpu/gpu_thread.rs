@@ -8,8 +8,8 @@ use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::frame::{OpenSpan, State};
 use crate::gpu::frame_stack::{Frame, FrameStack, FrameToken};
-use crate::gpu::sampling::{Decision, FunctionRate};
 use crate::site::Site;
+use crate::stats::sampling_decisions::{Decision, FunctionRate};
 
 /// Entries that a thread keeps for calls to come.
 const SPARE_KEPT: usize = 64;

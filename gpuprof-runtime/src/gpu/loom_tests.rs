@@ -2,9 +2,9 @@
 //! memory model allows.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Release};
 
-use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
@@ -137,24 +137,4 @@ fn no_sample_comes_to_the_resolver_without_what_it_needs() {
 enum Sent {
     Hold,
     Sample,
-}
-
-/// `Site` is a static, which loom's atomics cannot be in: the same two words with the same orders.
-#[test]
-fn an_open_gate_shows_the_sites_number() {
-    in_every_order(|| {
-        let site = Arc::new((AtomicU8::new(0), AtomicU32::new(u32::MAX)));
-        let span = thread::spawn({
-            let site = Arc::clone(&site);
-            move || {
-                let (gate, id) = &*site;
-                if gate.load(Acquire) == 1 {
-                    assert_eq!(id.load(Relaxed), 7);
-                }
-            }
-        });
-        site.1.store(7, Relaxed);
-        site.0.store(1, Release);
-        span.join().unwrap();
-    });
 }

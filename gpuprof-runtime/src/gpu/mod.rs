@@ -1,6 +1,5 @@
 //! All CUDA: the driver table, streams, events and the resolver.
 
-mod adaptive_sampling;
 mod driver;
 mod events;
 mod frame;
@@ -9,7 +8,6 @@ mod gpu_thread;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod resolver;
-mod sampling;
 mod span_timing;
 mod stream;
 mod timing;

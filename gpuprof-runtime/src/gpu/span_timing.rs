@@ -12,10 +12,10 @@ use crate::gpu::events::record;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
 use crate::gpu::frame::{OpenSpan, State};
 use crate::gpu::gpu_thread::GpuThread;
-use crate::gpu::sampling::{Decision, FunctionRate};
 use crate::gpu::stream::span_streams::{CallStreams, SpanStream, TimedSpan};
 use crate::gpu::timing::Timing;
 use crate::stats::ended_call::{GpuOutcome, StatedWork, UntimedReason};
+use crate::stats::sampling_decisions::{Decision, FunctionRate};
 use crate::stats::window_epoch;
 
 /// Where in the call tree a span is.

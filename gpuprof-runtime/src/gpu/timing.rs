@@ -11,7 +11,6 @@ use crossbeam_utils::CachePadded;
 use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
-use crate::gpu::adaptive_sampling::Rates;
 use crate::gpu::driver::handles::Stream;
 use crate::gpu::driver::table::Driver;
 use crate::gpu::events::local_streams::LocalStream;
@@ -21,6 +20,7 @@ use crate::gpu::events::thread_stream::{Message, ThreadStream};
 use crate::gpu::resolver::event_overhead::Probes;
 use crate::gpu::resolver::handshake::SleepFlag;
 use crate::settings::Sampling;
+use crate::stats::adaptive_sampling::Rates;
 use crate::stats::gpu_totals::GpuTotals;
 use crate::stats::late_results::{LatePolicy, Windowed};
 use gpuprof_report::profile::Device;

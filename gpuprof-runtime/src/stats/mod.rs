@@ -1,6 +1,7 @@
 //! Aggregates the counters of program threads and of the resolver into the functions and call tree
 //! of a profile.
 
+pub(crate) mod adaptive_sampling;
 pub(crate) mod build_profile;
 mod concurrent_histogram;
 mod crossed_calls;
@@ -21,6 +22,7 @@ pub(crate) mod path_counters;
 pub(crate) mod path_ids;
 pub(crate) mod profile_inputs;
 mod replayed_nodes;
+pub(crate) mod sampling_decisions;
 pub(crate) mod sampling_estimates;
 mod site_counters;
 pub(crate) mod thread_counters;

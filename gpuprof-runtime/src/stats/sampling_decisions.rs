@@ -1,10 +1,10 @@
 //! Which calls are timed: the decision for one call, given the decisions around it.
 
-use crate::stats::sampling_estimates::SamplingDraw;
+use super::sampling_estimates::SamplingDraw;
 
 /// How many calls of a function each timed one is to stand for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum FunctionRate {
+pub(crate) enum FunctionRate {
     /// By the function's own `sample`, of those that are timed around it; 0 or 1 for none.
     Stated(u32),
     /// With whatever was drawn around it.
@@ -13,7 +13,7 @@ pub(super) enum FunctionRate {
 
 impl FunctionRate {
     #[inline]
-    pub(super) fn is_sampled(self) -> bool {
+    pub(crate) fn is_sampled(self) -> bool {
         let (Self::Stated(n) | Self::Adaptive(n)) = self;
         n > 1
     }
@@ -21,16 +21,16 @@ impl FunctionRate {
 
 /// A sampling decision.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Decision {
-    pub(super) is_timed: bool,
+pub(crate) struct Decision {
+    pub(crate) is_timed: bool,
     /// How many calls each timed one stands for by its own draw.
-    pub(super) own_weight: u32,
-    pub(super) draw: SamplingDraw,
+    pub(crate) own_weight: u32,
+    pub(crate) draw: SamplingDraw,
 }
 
 impl Decision {
     /// Nothing was drawn: every call is timed.
-    pub(super) const ALL: Self = Self {
+    pub(crate) const ALL: Self = Self {
         is_timed: true,
         own_weight: 1,
         draw: SamplingDraw::UNSAMPLED,
@@ -39,7 +39,7 @@ impl Decision {
     /// Decides on one call: at random for the outermost, as the enclosing one was for those inside,
     /// and in any case as the function's own rate says.
     #[inline]
-    pub(super) fn make(
+    pub(crate) fn make(
         random: &mut fastrand::Rng,
         outer: Option<Self>,
         global: u32,

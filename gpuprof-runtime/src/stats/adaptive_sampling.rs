@@ -30,7 +30,7 @@ const SITES: usize = 4_096;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Rates {
+pub(crate) struct Rates {
     /// By site; 0 for 1.
     one_in: Box<[AtomicU32]>,
     seen: Mutex<FxHashMap<u32, Seen>>,
@@ -44,7 +44,7 @@ struct Seen {
 }
 
 impl Rates {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             one_in: (0..SITES).map(|_| AtomicU32::new(0)).collect(),
             seen: Mutex::default(),
@@ -52,7 +52,7 @@ impl Rates {
     }
 
     /// Begins anew: every call is timed until enough of the function's calls are known again.
-    pub(super) fn reset(&self) {
+    pub(crate) fn reset(&self) {
         // The lock is held until all is reset, so that no rate of before is stored in between.
         let mut seen = self.seen.lock();
         seen.clear();
@@ -61,14 +61,14 @@ impl Rates {
 
     /// How many calls of `site` one is to stand for that is timed now.
     #[inline]
-    pub(super) fn of(&self, site: u32) -> u32 {
+    pub(crate) fn of(&self, site: u32) -> u32 {
         let one_in = self.one_in.get(site as usize);
         one_in.map_or(1, |one_in| one_in.load(Relaxed).max(1))
     }
 
     /// Takes note of a call that took `ns` between `pairs` pairs of events on a device with this
     /// floor.
-    pub(super) fn note(&self, site: u32, ns: u64, pairs: usize, floor_ns: u64) {
+    pub(crate) fn note(&self, site: u32, ns: u64, pairs: usize, floor_ns: u64) {
         let Some(one_in) = self.one_in.get(site as usize) else {
             return;
         };
