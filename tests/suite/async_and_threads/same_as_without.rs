@@ -16,6 +16,7 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         parameters_drop_in_the_same_order,
+        parameters_that_arguments_name_drop_in_the_same_order,
         futures_are_hardly_larger,
         argument_expressions_run_at_the_first_poll,
     ]],
@@ -175,6 +176,33 @@ fn futures_are_hardly_larger() {
         size(&plain::reads("", 1)),
         1,
     );
+}
+
+async fn unnamed(a: Token, b: Token, _: Token, d: Token) {
+    pause().await;
+    let _ = (&a, &b, &d);
+}
+
+/// The same with an attribute that names its parameters in another order.
+#[gpu_profile(cpu, items = d.0.len() + b.0.len(), label = b.0)]
+async fn named_in_arguments(a: Token, b: Token, _: Token, d: Token) {
+    pause().await;
+    let _ = (&a, &b, &d);
+}
+
+fn parameters_that_arguments_name_drop_in_the_same_order() {
+    let w = world();
+    let session = w.session();
+    let tokens = || ["a", "b", "_", "d"].map(Token);
+    for polls in [None, Some(0), Some(1)] {
+        let [a, b, c, d] = tokens();
+        let wanted = dropped(Box::pin(unnamed(a, b, c, d)), polls);
+        let [a, b, c, d] = tokens();
+        let future = named_in_arguments(a, b, c, d);
+        assert_eq!(dropped(Box::pin(future), polls), wanted, "{polls:?}");
+        assert_eq!(wanted.len(), 4);
+    }
+    drop(w.finish(session));
 }
 
 thread_local! {
