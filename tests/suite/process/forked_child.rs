@@ -4,6 +4,7 @@
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::{io, thread};
 
 use cudarc::driver::CudaStream;
@@ -21,6 +22,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         spans_that_are_open_at_a_fork_end_without_a_cuda_call,
         no_call_of_the_interface_hangs_in_a_forked_child,
+        settings_that_other_threads_change_hang_no_forked_child,
     ]],
 )
 .with_program(program);
@@ -70,6 +72,11 @@ fn no_call_of_the_interface_hangs_in_a_forked_child() {
     }
 }
 
+fn settings_that_other_threads_change_hang_no_forked_child() {
+    let ended = Program::new("changing").run();
+    assert!(ended.status.success(), "{ended:#?}");
+}
+
 fn program(scenario: &str) -> ExitCode {
     let sim = simcuda::install().expect("the simulated driver is built");
     if std::env::var_os("GPUPROF_CUPTI").is_some_and(|value| value == "on") {
@@ -81,6 +88,7 @@ fn program(scenario: &str) -> ExitCode {
         "inside" => fork_inside_spans(&gpu),
         "interface" => fork_and_use_the_interface(&gpu),
         "session" => fork_in_a_session(&gpu),
+        "changing" => fork_while_settings_change(&gpu),
         _ => panic!("no scenario {scenario}"),
     }
     ExitCode::SUCCESS
@@ -197,4 +205,37 @@ fn fork_in_a_session(gpu: &Gpu) {
     }
     join(child);
     assert_eq!(session.finish().diagnostics.calls, 2);
+}
+
+/// Some of the forks are at a moment when another thread holds a lock.
+fn fork_while_settings_change(gpu: &Gpu) {
+    let is_over = AtomicBool::new(false);
+    let change_until_over = || {
+        while !is_over.load(Relaxed) {
+            gpuprof::set_default_stream(&gpu.stream);
+            gpuprof::on_profile_ready(|_| ());
+        }
+    };
+    around(&gpu.stream, || ());
+    thread::scope(|scope| {
+        (0..3).for_each(|_| drop(scope.spawn(change_until_over)));
+        for _ in 0..300 {
+            // SAFETY: the child calls nothing that needs a lock but, if it were wrong, gpuprof.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: the call takes a number. A child that hangs ends by it.
+                unsafe { libc::alarm(10) };
+                gpuprof::set_default_stream(&gpu.stream);
+                gpuprof::on_profile_ready(|_| ());
+                // SAFETY: the call takes a number and does not return.
+                unsafe { libc::_exit(CHILD_STATUS) };
+            }
+            let mut status = 0;
+            // SAFETY: the status is writable.
+            let waited = unsafe { libc::waitpid(child, &mut status, 0) };
+            is_over.store(status != CHILD_STATUS << 8, Relaxed);
+            assert_eq!((waited, status), (child, CHILD_STATUS << 8));
+        }
+        is_over.store(true, Relaxed);
+    });
 }
