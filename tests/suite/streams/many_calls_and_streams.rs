@@ -1,6 +1,8 @@
 //! Promise: a thread may have any number of calls open and use any number of streams. Calls beyond
 //! what it has room for are not timed, and are counted.
 
+use std::cell::RefCell;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::thread;
 
@@ -22,6 +24,8 @@ pub(crate) const MODULE: Module = Module::new(
         a_future_has_its_time_though_its_thread_used_many_streams_since,
         a_future_that_a_reset_leaves_untimed_ends_on_another_thread,
         futures_that_ended_on_other_threads_take_no_room,
+        a_future_that_outlasts_its_thread_has_its_time,
+        a_future_dropped_while_its_thread_ends_shares_no_time_later,
     ]],
 );
 
@@ -242,4 +246,54 @@ fn futures_that_ended_on_other_threads_take_no_room() {
     let profile = w.finish(session);
     let timed = gpu(&profile, "later").timed_calls;
     assert_eq!((function(&profile, "later").calls, timed), (20_000, 20_000));
+}
+
+/// Has the resolver look at what has come.
+fn let_it_look(w: &World, stream: &Arc<CudaStream>) {
+    for _ in 0..3 {
+        on(w, stream, NS, || ());
+        w.gpu.context.synchronize().expect("synchronize");
+        drop(gpuprof::collect());
+    }
+}
+
+fn a_future_that_outlasts_its_thread_has_its_time() {
+    let w = world();
+    let other = w.gpu.another_stream();
+    let session = w.session();
+    let mut future = Box::pin(later(&w, Arc::clone(&w.gpu.stream)));
+    let begin = || assert!(poll(future.as_mut()).is_pending());
+    thread::scope(|scope| scope.spawn(begin).join()).expect("no panic");
+    // For 3 × NS, the first of which is the time of the future's first kernel.
+    let_it_look(&w, &other);
+    assert!(poll(future.as_mut()).is_ready());
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "later"), (1, 5 * NS, 5 * NS));
+}
+
+/// Where gpuprof has already let go of the thread.
+fn a_future_dropped_while_its_thread_ends_shares_no_time_later() {
+    thread_local! {
+        static LAST: RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>> =
+            const { RefCell::new(None) };
+    }
+    let w: &'static World = Box::leak(Box::new(world()));
+    let other = w.gpu.another_stream();
+    let session = w.session();
+    let begin = || {
+        // Initialized before gpuprof's thread-local, so that it is dropped after it.
+        LAST.with(|_| ());
+        let mut future = Box::pin(later(w, Arc::clone(&w.gpu.stream)));
+        assert!(poll(future.as_mut()).is_pending());
+        LAST.set(Some(future));
+    };
+    thread::scope(|scope| scope.spawn(begin).join()).expect("no panic");
+    let_it_look(w, &other);
+    on(w, &w.gpu.stream, NS, || ());
+    w.gpu.context.synchronize().expect("synchronize");
+    let profile = gpuprof::collect();
+    assert_eq!(gpu_times(&profile, "on"), (4, 4 * NS, 4 * NS));
+    assert_eq!(function(&profile, "on").gpu_divided_calls, 0);
+    assert_eq!(profile.diagnostics.dropped, 1);
+    drop(session);
 }
