@@ -1,5 +1,5 @@
 //! How a span's thread and the resolver agree without a lock: when the resolver sleeps, and how
-//! long it holds the context that pending samples need.
+//! long it holds the context that pending spans need.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -9,8 +9,8 @@ use crate::sync::{AtomicBool, AtomicU8, AtomicU64};
 
 /// Whether the resolver has nothing to do and may be asleep.
 ///
-/// A span looks at the flag after its sample is in the ring; the resolver looks at the rings after
-/// it has set the flag. There is no fence between the two, which would be a locked instruction in
+/// A span looks at the flag after its end is in the ring; the resolver looks at the rings after it
+/// has set the flag. There is no fence between the two, which would be a locked instruction in
 /// every span: both may see the earlier state, and the resolver then sleeps on until its park times
 /// out.
 #[derive(Debug)]
@@ -49,10 +49,10 @@ const OFFERED: u8 = 1;
 /// It does.
 const CLAIMED: u8 = 2;
 
-/// Whether the resolver holds the context that a thread's samples need.
+/// Whether the resolver holds the context that a thread's spans need.
 ///
-/// The thread announces a sample, claims the hold, sends the context if the claim asks for it, then
-/// sends the sample. The resolver offers the hold back, checks that it has received everything that
+/// The thread announces the end of a span, claims the hold, sends the context if the claim asks for
+/// it, then sends the end. The resolver offers the hold back, checks that it has received all that
 /// was announced, and releases the context only if no claim has come since.
 #[derive(Debug)]
 pub(in crate::gpu) struct ContextLease(AtomicU8);

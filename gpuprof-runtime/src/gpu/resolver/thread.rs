@@ -2,7 +2,7 @@
 //! to the pool.
 //!
 //! It runs in RELAXED capture mode, so that its queries never disturb a capture. It holds no lock
-//! that a span needs, and it owns contexts only through pending samples.
+//! that a span needs, and it owns a context only while spans or measurements are pending on it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -63,7 +63,7 @@ struct Resolver {
     streams: FxHashMap<StreamKey, Timeline>,
     /// Calls on several streams.
     calls: OpenCalls,
-    /// At the last look more came from a thread than its slots are made for, or a pool was nearly
+    /// At the last look more spans came from a thread than rings are made for, or a pool was nearly
     /// empty.
     crowded: bool,
 }
