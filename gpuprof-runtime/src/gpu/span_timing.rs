@@ -56,6 +56,10 @@ impl Timing {
         let mut inherits = false;
         match streams {
             CallStreams::Own(streams) => open.streams = streams,
+            CallStreams::Default(stream) => {
+                open.streams.push(stream);
+                inherits = true;
+            }
             CallStreams::Inherit => match self.inherit(thread, is_async) {
                 Ok(Some(inherited)) => {
                     open.streams.push(inherited.stream);
@@ -71,6 +75,12 @@ impl Timing {
             CallStreams::Refused(outcome) => {
                 open.state = State::Unusable(outcome);
                 return Some(open);
+            }
+        }
+        if is_async {
+            // They may have been met on another thread.
+            for stream in &mut open.streams {
+                stream.shared = self.local(thread, &stream.shared);
             }
         }
         let Some(first) = open.streams.first() else {
@@ -234,11 +244,10 @@ fn start_on(
         let full = Err(GpuOutcome::Untimed(UntimedReason::QueueFull));
         return record::check(driver, &stream.shared).and(full);
     }
-    let pair = record::start(driver, &stream.shared, &mut local.stock)?;
-    stream.timed = Some(TimedSpan {
-        key: local.next_key(),
-        end: pair.end,
-    });
+    let key = local.next_key();
+    let stock = (&mut local.stock, key.number);
+    let pair = record::start(driver, &stream.shared, stock)?;
+    stream.timed = Some(TimedSpan { key, end: pair.end });
     Ok(pair)
 }
 

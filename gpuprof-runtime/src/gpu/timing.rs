@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
@@ -125,21 +125,29 @@ impl Timing {
     /// A stream that a thread uses for the first time. `owner`: as in [`ThreadStream`].
     pub(super) fn add_stream(
         &self,
+        thread: ThreadId,
         stream: Stream,
         context: Arc<Context>,
         owner: Option<Weak<CudaContext>>,
     ) -> LocalStream {
         let id = self.next_stream.fetch_add(1, Relaxed);
-        let shared = ThreadStream::new(id, stream, context, owner);
+        // Without a resolver nobody would take it, and it is used for no span.
+        let is_read = !self.refused.load(Relaxed) && !matches!(self.resolver.get(), Some(None));
+        let shared = ThreadStream::new(id, thread, stream, context, owner);
         let (local, ring) = LocalStream::new(shared);
         let mut streams = self.streams.lock();
         streams.retain(|stream| stream.strong_count() > 0);
         streams.push(Arc::downgrade(&local.shared));
         drop(streams);
-        self.new_streams.push(NewStream {
-            shared: Arc::clone(&local.shared),
-            ring,
-        });
+        match is_read {
+            true => self.new_streams.push(NewStream {
+                shared: Arc::clone(&local.shared),
+                ring,
+            }),
+            false => {
+                self.met_streams.fetch_add(1, Relaxed);
+            }
+        }
         local
     }
 

@@ -8,7 +8,7 @@ use crate::clock;
 use crate::collector::{self, collector};
 use crate::cupti::call_stack::EndedCall;
 use crate::gpu::frame_stack::Frame;
-use crate::gpu::{CallStreams, GpuThread, OpenSpan, Place, Streams, Timing};
+use crate::gpu::{CallStreams, GpuThread, OpenSpan, Place, Timing};
 use crate::site::Site;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
 use crate::stats::path_counters::PathCounters;
@@ -80,8 +80,7 @@ pub(super) fn begin_gpu_timing(
     let streams = match streams {
         // Neither a span nor a `with_stream` is around the call.
         CallStreams::Inherit if !gpu.has_open() => {
-            let default = Streams::One(collector::default_stream()?);
-            timing.hold(gpu, &default, false)
+            timing.hold_default(gpu, &collector::default_stream()?)
         }
         streams => streams,
     };

@@ -258,18 +258,20 @@ impl Context {
         first.or_else(|| self.free.pop()).ok_or(lacking)
     }
 
-    /// The same for a thread that keeps some in `stock`: so that threads seldom meet at the pool.
+    /// The same for a thread that keeps some in `stock`, so that threads seldom meet at the pool:
+    /// no more than it has `started` spans.
     #[inline]
     pub(in crate::gpu) fn take_from(
         &self,
         stock: &mut Vec<Pair>,
+        started: u32,
         driver: &Driver,
     ) -> Result<Pair, NoPair> {
         if let Some(pair) = stock.pop() {
             return Ok(pair);
         }
         let more = std::iter::from_fn(|| self.free.pop());
-        stock.extend(more.take(HANDFUL));
+        stock.extend(more.take(HANDFUL.min(started as usize)));
         stock.pop().map_or_else(|| self.take(driver), Ok)
     }
 

@@ -13,16 +13,17 @@ pub(in crate::gpu) fn check(driver: &Driver, stream: &ThreadStream) -> Result<()
     in_context_of(driver, stream, || check_stream(driver, stream))
 }
 
-/// Records the start event of a span, with a pair of the thread's `stock` for the stream.
+/// Records the start event of a span, with a pair of the thread's `stock` for the stream, on
+/// which it has `started` so many.
 #[inline]
 pub(in crate::gpu) fn start(
     driver: &Driver,
     stream: &ThreadStream,
-    stock: &mut Vec<Pair>,
+    (stock, started): (&mut Vec<Pair>, u32),
 ) -> Result<Pair, GpuOutcome> {
     in_context_of(driver, stream, || {
         check_stream(driver, stream)?;
-        let pair = stream.context.take_from(stock, driver);
+        let pair = stream.context.take_from(stock, started, driver);
         let pair = pair.map_err(|no_pair| match no_pair {
             NoPair::Exhausted => GpuOutcome::Untimed(UntimedReason::PoolExhausted),
             NoPair::Failed => GpuOutcome::Untimed(UntimedReason::CudaError),

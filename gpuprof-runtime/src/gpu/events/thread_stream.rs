@@ -5,6 +5,7 @@
 //! as much as recording an event.
 
 use std::sync::{Arc, Weak};
+use std::thread::ThreadId;
 
 use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
@@ -21,6 +22,7 @@ use crate::gpu::stream::context_guard::Kept;
 pub(crate) struct ThreadStream {
     /// No other one of the process has it.
     pub(in crate::gpu) id: u32,
+    pub(in crate::gpu) thread: ThreadId,
     pub(in crate::gpu) stream: Stream,
     pub(in crate::gpu) context: Arc<Context>,
     /// cudarc's owner of the context; `None` where it was met by raw handles. The `Weak` keeps its
@@ -55,12 +57,14 @@ pub(in crate::gpu) enum StepElsewhere {
 impl ThreadStream {
     pub(in crate::gpu) fn new(
         id: u32,
+        thread: ThreadId,
         stream: Stream,
         context: Arc<Context>,
         owner: Option<Weak<CudaContext>>,
     ) -> Self {
         Self {
             id,
+            thread,
             stream,
             context,
             owner,

@@ -16,8 +16,12 @@ use crate::stats::path_ids::ROOT;
 #[derive(Debug, Default)]
 pub(super) struct OpenSpans {
     spans: FxHashMap<SpanKey, OpenSpan>,
-    /// Spans without an open child.
+    /// Spans of this window without an open child.
     innermost: u32,
+    /// The window of the latest span.
+    epoch: u32,
+    /// Spans whose parent has not been opened yet.
+    orphans: u32,
     now: SharedTime,
 }
 
@@ -37,6 +41,8 @@ struct OpenSpan {
     /// The span around it, while that is open.
     parent: Option<SpanKey>,
     children: u32,
+    /// It is of an earlier window, so that it has no time, and a share in none.
+    is_over: bool,
     /// When it became innermost, or another child began or ended.
     since: SharedTime,
     /// The part of its duration in spans around it that it has outlasted.
@@ -98,6 +104,10 @@ impl OpenSpans {
     /// Opens a span now. A parent that is not open is none.
     pub(super) fn open(&mut self, start: SpanStart) {
         let now = self.now;
+        if start.epoch != self.epoch {
+            self.end_window();
+            self.epoch = start.epoch;
+        }
         let is_outermost = self.is_outermost(&start);
         let parent = start
             .parent
@@ -105,9 +115,7 @@ impl OpenSpans {
         let around = parent.and_then(|parent| self.spans.get_mut(&parent));
         let mut parent_path = ROOT;
         if let Some(around) = around {
-            if around.children == 0 {
-                self.innermost -= 1;
-            }
+            self.innermost -= u32::from(around.is_innermost());
             around.set_children(around.children + 1, now);
             // Only some of the time of a call on several streams would be nested.
             if start.streams == 1 {
@@ -115,6 +123,7 @@ impl OpenSpans {
             }
         }
         self.innermost += 1;
+        self.orphans += u32::from(parent.is_none() && start.parent.is_some());
         let so_far = Closed {
             is_outermost,
             parent_path,
@@ -124,11 +133,47 @@ impl OpenSpans {
             start,
             parent,
             children: 0,
+            is_over: false,
             since: now,
             left_ns: 0,
             so_far,
         };
         self.spans.insert(start.key, span);
+        if self.orphans > 0 {
+            self.adopt_orphans(&start);
+        }
+    }
+
+    /// Makes a span that is opened now the parent of those that name it. Of two that started at the
+    /// same time on different threads, the child may have been opened first.
+    #[cold]
+    fn adopt_orphans(&mut self, parent: &SpanStart) {
+        let mut adopted = 0;
+        for span in self.spans.values_mut() {
+            if span.parent.is_none() && span.start.parent == Some(parent.key) {
+                adopted += 1;
+                span.parent = Some(parent.key);
+                span.so_far.is_outermost &= span.start.site != parent.site;
+                if span.start.streams == 1 {
+                    span.so_far.parent_path = parent.path;
+                }
+            }
+        }
+        self.orphans -= adopted;
+        if adopted > 0
+            && let Some(span) = self.spans.get_mut(&parent.key)
+        {
+            span.set_children(adopted, self.now);
+            self.innermost -= 1;
+        }
+    }
+
+    /// The spans that are open now will have no time: they share none from now on.
+    fn end_window(&mut self) {
+        for span in self.spans.values_mut() {
+            self.innermost -= u32::from(span.is_innermost());
+            span.is_over = true;
+        }
     }
 
     fn is_outermost(&self, start: &SpanStart) -> bool {
@@ -162,7 +207,7 @@ impl OpenSpans {
             return;
         };
         let more_ns = ns.saturating_sub(span.left_ns);
-        span.left_ns = ns;
+        span.left_ns = span.left_ns.max(ns);
         let (parent, start) = (span.parent, span.start);
         // It counts as nested in the span around, also with the part that lies in the parent.
         let around = self.end_child(parent, &start, more_ns, more_ns as f64, true);
@@ -172,7 +217,8 @@ impl OpenSpans {
             parent_path = around.start.path;
         }
         if let Some(span) = self.spans.get_mut(&child) {
-            span.parent = around;
+            // Whose child it was once is of no matter any more.
+            (span.parent, span.start.parent) = (around, around);
             span.so_far.parent_path = parent_path;
         }
     }
@@ -187,16 +233,26 @@ impl OpenSpans {
         looks_empty: bool,
     ) -> Option<(SpanStart, Closed)> {
         let mut span = self.spans.remove(&key)?;
-        if span.children == 0 {
-            span.set_children(0, self.now);
-            self.innermost -= 1;
-        }
+        self.innermost -= u32::from(span.is_innermost());
+        self.orphans -= u32::from(span.parent.is_none() && span.start.parent.is_some());
+        span.set_children(span.children, self.now);
         let mut closed = span.so_far;
         closed.may_be_host = looks_empty && !closed.has_nested_work;
         let had_work = !closed.may_be_host;
+        let lost_ns = match ns {
+            Some(_) => closed.lost_ns + closed.nested_lost_ns,
+            None => {
+                // The time that it shared is its parent's.
+                if let Some(parent) = span.parent.and_then(|key| self.spans.get_mut(&key)) {
+                    let weight = f64::from(span.start.weight_in_parent);
+                    parent.so_far.lost_ns += closed.lost_ns * weight;
+                    parent.so_far.is_undivided |= closed.is_undivided;
+                }
+                closed.nested_lost_ns
+            }
+        };
         let nested_ns = closed.nested_ns.saturating_sub(closed.nested_again_ns);
         let ns = ns.map_or(nested_ns, |ns| ns.saturating_sub(span.left_ns));
-        let lost_ns = closed.lost_ns + closed.nested_lost_ns;
         self.end_child(span.parent, &span.start, ns, lost_ns, had_work);
         Some((span.start, closed))
     }
@@ -224,14 +280,16 @@ impl OpenSpans {
         nested.is_sampled |= weight > 1;
         nested.has_nested_work |= had_work;
         parent.set_children(parent.children - 1, self.now);
-        if parent.children == 0 {
-            self.innermost += 1;
-        }
+        self.innermost += u32::from(parent.is_innermost());
         parent.parent
     }
 }
 
 impl OpenSpan {
+    fn is_innermost(&self) -> bool {
+        self.children == 0 && !self.is_over
+    }
+
     /// It has so many open children from now on.
     fn set_children(&mut self, children: u32, now: SharedTime) {
         let since = std::mem::replace(&mut self.since, now);
@@ -265,131 +323,4 @@ impl Closed {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Closed, OpenSpans};
-    use crate::gpu::driver::handles::Event;
-    use crate::gpu::events::pool::Pair;
-    use crate::gpu::events::span::{SpanKey, SpanStart};
-    use crate::stats::sampling_estimates::SamplingDraw;
-
-    fn key(number: u32) -> SpanKey {
-        SpanKey {
-            thread_stream: 0,
-            number,
-        }
-    }
-
-    /// The path of a site is 100 more.
-    fn open(spans: &mut OpenSpans, number: u32, site: u32, parent: Option<u32>) {
-        spans.open(SpanStart {
-            key: key(number),
-            pair: Pair {
-                start: Event::NULL,
-                end: Event::NULL,
-            },
-            path: 100 + site,
-            site,
-            epoch: 0,
-            parent: parent.map(key),
-            weight_in_parent: 1,
-            draw: SamplingDraw::UNSAMPLED,
-            streams: 1,
-            first: None,
-        });
-    }
-
-    fn close(spans: &mut OpenSpans, number: u32, ns: u64) -> Closed {
-        close_as(spans, number, ns, false)
-    }
-
-    fn close_as(spans: &mut OpenSpans, number: u32, ns: u64, looks_empty: bool) -> Closed {
-        let closed = spans.close(key(number), Some(ns), looks_empty);
-        closed.unwrap().1
-    }
-
-    #[test]
-    fn threads_that_share_a_stream_divide_the_time_that_overlaps() {
-        let mut spans = OpenSpans::default();
-        open(&mut spans, 0, 0, None);
-        spans.pass(Some(10));
-        open(&mut spans, 1, 1, None);
-        spans.pass(Some(20));
-        // A nested span takes its thread's part.
-        open(&mut spans, 2, 2, Some(1));
-        spans.pass(Some(6));
-        assert_eq!(close(&mut spans, 2, 6).lost_ns, 3.0);
-        assert_eq!(close(&mut spans, 0, 36).lost_ns, 13.0);
-        assert!(!spans.is_shared());
-        spans.pass(Some(5));
-        let last = close(&mut spans, 1, 31);
-        assert_eq!((last.lost_ns, last.nested_ns), (10.0, 6));
-        assert!(spans.spans.is_empty());
-    }
-
-    #[test]
-    fn children_that_overlap_are_taken_from_their_parent_once() {
-        let mut spans = OpenSpans::default();
-        open(&mut spans, 0, 0, None);
-        (1..4).for_each(|child| open(&mut spans, child, child, Some(0)));
-        spans.pass(Some(6));
-        assert_eq!(close(&mut spans, 1, 6).lost_ns, 4.0);
-        spans.pass(Some(4));
-        assert_eq!(close(&mut spans, 2, 10).lost_ns, 6.0);
-        assert_eq!(close(&mut spans, 3, 11).lost_ns, 6.0);
-        let around = close(&mut spans, 0, 15);
-        assert_eq!((around.nested_ns, around.nested_again_ns), (27, 16));
-        assert_eq!(around.nested_lost_ns, 16.0);
-    }
-
-    #[test]
-    fn a_child_that_outlasts_its_parent_is_nested_in_it_until_then() {
-        let mut spans = OpenSpans::default();
-        open(&mut spans, 0, 0, None);
-        open(&mut spans, 1, 1, Some(0));
-        open(&mut spans, 2, 0, Some(1));
-        spans.leave_parent(key(2), 4);
-        assert_eq!(close(&mut spans, 1, 10).nested_ns, 4);
-        let inner = close(&mut spans, 2, 7);
-        assert_eq!((inner.is_outermost, inner.parent_path), (false, 100));
-        assert_eq!(close(&mut spans, 0, 20).nested_ns, 13);
-        assert!(spans.spans.is_empty());
-    }
-
-    #[test]
-    fn what_is_nested_in_a_span_without_a_time_is_nested_around_it() {
-        let mut spans = OpenSpans::default();
-        open(&mut spans, 0, 0, None);
-        open(&mut spans, 1, 1, Some(0));
-        open(&mut spans, 2, 2, Some(1));
-        close(&mut spans, 2, 7);
-        assert!(spans.close(key(1), None, false).is_some());
-        assert_eq!(close(&mut spans, 0, 20).nested_ns, 7);
-    }
-
-    #[test]
-    fn shared_time_of_unknown_length_marks_those_that_shared_it() {
-        let mut spans = OpenSpans::default();
-        open(&mut spans, 0, 0, None);
-        open(&mut spans, 1, 1, None);
-        spans.pass(None);
-        open(&mut spans, 2, 2, Some(0));
-        assert!(!close(&mut spans, 2, 1).is_undivided);
-        assert!(close(&mut spans, 0, 9).is_undivided);
-        assert!(close(&mut spans, 1, 9).is_undivided);
-    }
-
-    #[test]
-    fn a_span_with_work_nested_in_it_has_work() {
-        for inner_looks_empty in [true, false] {
-            let mut spans = OpenSpans::default();
-            open(&mut spans, 0, 0, None);
-            open(&mut spans, 1, 1, Some(0));
-            open(&mut spans, 2, 2, Some(1));
-            let inner = close_as(&mut spans, 2, 7, inner_looks_empty);
-            assert_eq!(inner.may_be_host, inner_looks_empty);
-            let around = close_as(&mut spans, 1, 9, true);
-            assert_eq!(around.may_be_host, inner_looks_empty);
-            assert!(!close(&mut spans, 0, 20).may_be_host);
-        }
-    }
-}
+mod tests;

@@ -6,6 +6,9 @@ use crate::gpu::events::span::Step;
 use crate::gpu::resolver::complete;
 use crate::gpu::resolver::source::{EndElsewhere, Source};
 
+/// After all others.
+const LAST: Option<i64> = Some(i64::MAX);
+
 /// The next thing that happened on the stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
@@ -16,15 +19,18 @@ pub(super) struct Next {
     pub(super) since_ns: Option<u64>,
     /// It is the end of a span, on another thread than it began on.
     pub(super) is_elsewhere: bool,
+    /// Its context is held.
+    pub(super) is_held: bool,
 }
 
 impl Next {
-    pub(super) fn new(source: usize, step: Step, is_elsewhere: bool) -> Self {
+    pub(super) fn new(source: usize, step: Step, is_held: bool) -> Self {
         Self {
             source,
             step,
             since_ns: None,
-            is_elsewhere,
+            is_elsewhere: false,
+            is_held,
         }
     }
 }
@@ -111,16 +117,24 @@ pub(super) fn by_time(
                 let Ok(ns) = offset else { break };
                 *latest_ns = (*latest_ns).max(ns);
                 let is_older = *taken < source.older;
-                passed.push((*latest_ns, is_older, Next::new(at, step, false)));
+                passed.push((*latest_ns, is_older, Next::new(at, step, source.is_held())));
                 *taken += 1;
             }
         }
         waiting.retain(|ended| {
-            let source = sources.get(ended.source);
-            let offset = source.map(|source| time(source, true, ended.end.event));
-            let Some(Ok(ns)) = offset else { return true };
-            let next = Next::new(ended.source, Step::End(ended.end), true);
-            passed.push((ns.or(Some(i64::MAX)), ended.is_older, next));
+            let mut all = sources.iter().enumerate();
+            let id = ended.end.key.thread_stream;
+            let Some((at, source)) = all.find(|(_, source)| source.shared.id == id) else {
+                return true;
+            };
+            let Ok(ns) = time(source, ended.is_held(), ended.end.event) else {
+                return true;
+            };
+            let next = Next {
+                is_elsewhere: true,
+                ..Next::new(at, Step::End(ended.end), ended.is_held())
+            };
+            passed.push((ns.or(LAST), ended.is_older, next));
             false
         });
         if passed.len() == before {
@@ -133,5 +147,7 @@ pub(super) fn by_time(
     let older = passed.iter().rposition(|(_, is_older, _)| *is_older);
     passed.truncate(older.map_or(0, |last| last + 1));
     let passed = passed.into_iter();
-    passed.map(|(ns, _, next)| (ns, next)).collect()
+    passed
+        .map(|(ns, _, next)| (ns.filter(|_| ns != LAST), next))
+        .collect()
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::rc::Weak;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering::Acquire, fence};
 
 use cudarc::driver::CudaContext;
 
@@ -38,8 +39,6 @@ pub(super) struct Source {
 /// The end of a span on another thread than it began on.
 #[derive(Debug)]
 pub(super) struct EndElsewhere {
-    /// The place of the thread that it began on among those that use the stream.
-    pub(super) source: usize,
     pub(super) end: SpanEnd,
     /// Held until its time is read.
     pub(super) context: Option<Kept<CudaContext>>,
@@ -48,6 +47,11 @@ pub(super) struct EndElsewhere {
 }
 
 impl EndElsewhere {
+    /// Whether its context is held.
+    pub(super) fn is_held(&self) -> bool {
+        self.context.as_ref().is_some_and(Kept::is_some)
+    }
+
     pub(super) fn is(&self, step: Step) -> bool {
         matches!(step, Step::End(end) if end.key == self.end.key)
     }
@@ -159,8 +163,12 @@ impl Source {
 
     /// Whether its thread has ended, or keeps the stream no longer, and nothing is left of it.
     pub(super) fn is_over(&self) -> bool {
-        self.ring.is_abandoned()
-            && !self.has_news()
+        if !self.ring.is_abandoned() {
+            return false;
+        }
+        // What the thread sent before it let go of the ring is seen from here on.
+        fence(Acquire);
+        !self.has_news()
             && self.steps.is_empty()
             && self.open == 0
             && self.of_calls.is_empty()

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
@@ -53,7 +53,7 @@ pub(in crate::gpu) fn spawn(timing: &'static Timing) -> Option<thread::Thread> {
 
 /// Which stream: its context, its handle and, where the handle stands for another stream on each
 /// thread, the thread's.
-type StreamKey = (usize, Stream, Option<u32>);
+type StreamKey = (usize, Stream, Option<ThreadId>);
 
 struct Resolver {
     timing: &'static Timing,
@@ -180,7 +180,11 @@ impl Resolver {
             self.meet(&shared.context);
             let is_per_thread = shared.stream == Stream::PER_THREAD;
             let context = Arc::as_ptr(&shared.context) as usize;
-            let key = (context, shared.stream, is_per_thread.then_some(shared.id));
+            let key = (
+                context,
+                shared.stream,
+                is_per_thread.then_some(shared.thread),
+            );
             self.streams.entry(key).or_default().add(new);
             self.timing.met_streams.fetch_add(1, Relaxed);
         }

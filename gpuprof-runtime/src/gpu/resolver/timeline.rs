@@ -11,13 +11,16 @@ use std::sync::Arc;
 use crate::gpu::driver::handles::Event;
 use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
 use crate::gpu::events::pool::{Pair, within};
-use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, Step};
+use crate::gpu::events::span::{SpanEnd, SpanKey, Step};
 use crate::gpu::events::thread_stream::StepElsewhere;
 use crate::gpu::resolver::complete::{self, HeldPair, OpenCalls, PendingSpan, Span, SpanOfCall};
 use crate::gpu::resolver::open_spans::OpenSpans;
 use crate::gpu::resolver::passed::{self, Next};
 use crate::gpu::resolver::source::{EndElsewhere, Source};
 use crate::gpu::timing::{NewStream, Timing};
+
+/// An event that lies further than this before the latest one is late.
+const LATE_NS: i64 = 1_000;
 
 /// What the resolver lends to each of its streams.
 pub(super) struct Shared<'a> {
@@ -31,8 +34,8 @@ pub(super) struct Shared<'a> {
 pub(super) struct Timeline {
     sources: Vec<Source>,
     elsewhere: Vec<EndElsewhere>,
-    /// Spans that another thread has cancelled: by thread.
-    cancelled: Vec<(usize, SpanKey)>,
+    /// Spans that another thread has cancelled.
+    cancelled: Vec<SpanKey>,
     open: OpenSpans,
     /// The latest event in the stream's order, while several spans share the time after it.
     latest: Option<Latest>,
@@ -61,18 +64,15 @@ impl Timeline {
     /// Takes what has come from each thread. Returns how many ends, and the most of one thread.
     pub(super) fn receive(&mut self) -> (u64, u64) {
         let (mut all, mut most) = (0, 0);
-        for (at, source) in self.sources.iter_mut().enumerate() {
-            let received = source.receive();
-            all += received;
-            most = most.max(received);
+        for source in &mut self.sources {
+            // Before the ring, which then has the starts of these.
             while let Some(step) = source.shared.elsewhere.pop() {
                 match step {
-                    StepElsewhere::Cancel(key) => self.cancelled.push((at, key)),
+                    StepElsewhere::Cancel(key) => self.cancelled.push(key),
                     StepElsewhere::End(end, context) => {
                         all += 1;
                         self.has_several_threads = true;
                         self.elsewhere.push(EndElsewhere {
-                            source: at,
                             end,
                             context: Some(context),
                             is_older: false,
@@ -80,6 +80,9 @@ impl Timeline {
                     }
                 }
             }
+            let received = source.receive();
+            all += received;
+            most = most.max(received);
         }
         (all, most)
     }
@@ -100,10 +103,12 @@ impl Timeline {
         let context = held.map(|source| source.shared.context.handle);
         let driver = shared.driver;
         let resolved = match context.filter(|_| self.has_pending()) {
-            Some(context) => within(driver, context, || self.advance_here(shared)).unwrap_or(0),
-            None => self.advance_here(shared),
+            Some(context) => within(driver, context, || self.advance_here(shared)).ok(),
+            None => None,
         };
-        self.cancel_elsewhere(|_| true);
+        // Where it cannot be made current, each call fails and is counted.
+        let resolved = resolved.unwrap_or_else(|| self.advance_here(shared));
+        self.cancel_elsewhere();
         for source in &mut self.sources {
             source.older = source.steps.len();
         }
@@ -136,7 +141,8 @@ impl Timeline {
             if is_end && passed == 0 {
                 break;
             }
-            let next = Next::new(0, step, false);
+            let is_held = self.sources.first().is_some_and(Source::is_held);
+            let next = Next::new(0, step, is_held);
             if self.apply(shared, next).is_err() {
                 break;
             }
@@ -179,11 +185,6 @@ impl Timeline {
         match next.step {
             Step::Start(start) => {
                 self.pass(shared, next, start.pair.start)?;
-                if !self.cancelled.is_empty() {
-                    // A cancellation from elsewhere has no place in the stream's order, but a span
-                    // that a reset has left untimed shares no time with those of the new window.
-                    self.cancel_elsewhere(|open| open.epoch != start.epoch);
-                }
                 self.open.open(start);
                 self.note_latest(start.pair.start, None);
                 Ok(())
@@ -204,10 +205,11 @@ impl Timeline {
         if let Some(ns) = next.since_ns {
             self.open.pass(Some(ns));
         } else if let Some(source) = self.sources.get(next.source) {
-            let held = source.is_held() || next.is_elsewhere;
             let (driver, stream) = (shared.driver, &source.shared);
-            match complete::offset_ns(driver, stream, held, latest.event, event) {
+            match complete::offset_ns(driver, stream, next.is_held, latest.event, event) {
                 Err(Failed(NOT_READY)) => return Err(NotYet),
+                // Before the latest: it came late.
+                Ok(ns) if ns < -LATE_NS => self.open.pass(None),
                 offset => self.open.pass(offset.ok().map(duration)),
             }
         }
@@ -227,8 +229,8 @@ impl Timeline {
             source.count_resolved(next.is_elsewhere);
             return Ok(());
         };
-        let held = source.is_held() || next.is_elsewhere;
-        let (driver, stream) = (shared.driver, Arc::clone(&source.shared));
+        let (held, driver) = (next.is_held, shared.driver);
+        let stream = Arc::clone(&source.shared);
         let since = |event| {
             let offset = complete::offset_ns(driver, &stream, held, event, end.event);
             offset.map(duration)
@@ -319,15 +321,17 @@ impl Timeline {
         }
     }
 
-    /// Closes those of the spans that another thread has cancelled that are open by now.
-    fn cancel_elsewhere(&mut self, is_due: impl Fn(&SpanStart) -> bool) {
-        for (source, key) in std::mem::take(&mut self.cancelled) {
-            if !self.open.get(key).is_some_and(&is_due) {
-                self.cancelled.push((source, key));
+    /// Closes the spans that another thread has cancelled and that are open by now.
+    fn cancel_elsewhere(&mut self) {
+        for key in std::mem::take(&mut self.cancelled) {
+            let mut sources = self.sources.iter();
+            let at = sources.position(|source| source.shared.id == key.thread_stream);
+            let Some(at) = at.filter(|_| self.open.get(key).is_some()) else {
+                self.cancelled.push(key);
                 continue;
-            }
-            self.cancel(source, key);
-            if let Some(source) = self.sources.get_mut(source) {
+            };
+            self.cancel(at, key);
+            if let Some(source) = self.sources.get_mut(at) {
                 source.count_resolved(true);
             }
         }
@@ -336,10 +340,7 @@ impl Timeline {
     /// Lets go of what is not needed any more, and tells those who wait what is resolved.
     pub(super) fn tell(&mut self) {
         self.sources.iter_mut().for_each(Source::tell);
-        // Others are referred to by their places.
-        if self.elsewhere.is_empty() && self.cancelled.is_empty() {
-            self.sources.retain(|source| !source.is_over());
-        }
+        self.sources.retain(|source| !source.is_over());
     }
 
     /// Whether no thread uses the stream.

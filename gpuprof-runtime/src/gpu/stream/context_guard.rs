@@ -39,6 +39,11 @@ impl<T: InContext> Kept<T> {
     pub(in crate::gpu) fn new(handle: impl Into<Option<Arc<T>>>) -> Self {
         Self(handle.into())
     }
+
+    /// Whether it holds any.
+    pub(in crate::gpu) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
 }
 
 impl<T: InContext> Clone for Kept<T> {

@@ -49,6 +49,16 @@ impl Timing {
         }
     }
 
+    /// The same for the default stream of all threads.
+    pub(crate) fn hold_default(
+        &self,
+        thread: &mut GpuThread,
+        stream: &StreamRef<'_>,
+    ) -> CallStreams {
+        let stream = self.span_stream(thread, stream, false);
+        stream.map_or_else(CallStreams::Refused, CallStreams::Default)
+    }
+
     /// Each stream once.
     #[cold]
     fn hold_several(
@@ -130,7 +140,7 @@ impl Timing {
         owner: Option<Weak<cudarc::driver::CudaContext>>,
     ) -> Arc<ThreadStream> {
         thread.note_set_up(true);
-        let local = self.add_stream(stream, context, owner);
+        let local = self.add_stream(thread.id, stream, context, owner);
         let shared = Arc::clone(&local.shared);
         thread.streams.insert(local);
         shared

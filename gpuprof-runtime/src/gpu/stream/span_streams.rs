@@ -47,6 +47,8 @@ pub(crate) enum CallStreams {
     Inherit,
     /// Its own.
     Own(SpanStreams),
+    /// The default of all threads.
+    Default(SpanStream),
     /// Its own, which cannot be used.
     Refused(GpuOutcome),
 }

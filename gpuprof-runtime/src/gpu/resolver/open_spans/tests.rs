@@ -1,0 +1,128 @@
+//! The division of a stream's time, span by span.
+
+use super::{Closed, OpenSpans};
+use crate::gpu::driver::handles::Event;
+use crate::gpu::events::pool::Pair;
+use crate::gpu::events::span::{SpanKey, SpanStart};
+use crate::stats::sampling_estimates::SamplingDraw;
+
+fn key(number: u32) -> SpanKey {
+    SpanKey {
+        thread_stream: 0,
+        number,
+    }
+}
+
+/// The path of a site is 100 more.
+fn open(spans: &mut OpenSpans, number: u32, site: u32, parent: Option<u32>) {
+    spans.open(SpanStart {
+        key: key(number),
+        pair: Pair {
+            start: Event::NULL,
+            end: Event::NULL,
+        },
+        path: 100 + site,
+        site,
+        epoch: 0,
+        parent: parent.map(key),
+        weight_in_parent: 1,
+        draw: SamplingDraw::UNSAMPLED,
+        streams: 1,
+        first: None,
+    });
+}
+
+fn close(spans: &mut OpenSpans, number: u32, ns: u64) -> Closed {
+    close_as(spans, number, ns, false)
+}
+
+fn close_as(spans: &mut OpenSpans, number: u32, ns: u64, looks_empty: bool) -> Closed {
+    let closed = spans.close(key(number), Some(ns), looks_empty);
+    closed.unwrap().1
+}
+
+#[test]
+fn threads_that_share_a_stream_divide_the_time_that_overlaps() {
+    let mut spans = OpenSpans::default();
+    open(&mut spans, 0, 0, None);
+    spans.pass(Some(10));
+    open(&mut spans, 1, 1, None);
+    spans.pass(Some(20));
+    // A nested span takes its thread's part.
+    open(&mut spans, 2, 2, Some(1));
+    spans.pass(Some(6));
+    assert_eq!(close(&mut spans, 2, 6).lost_ns, 3.0);
+    assert_eq!(close(&mut spans, 0, 36).lost_ns, 13.0);
+    assert!(!spans.is_shared());
+    spans.pass(Some(5));
+    let last = close(&mut spans, 1, 31);
+    assert_eq!((last.lost_ns, last.nested_ns), (10.0, 6));
+    assert!(spans.spans.is_empty());
+}
+
+#[test]
+fn children_that_overlap_are_taken_from_their_parent_once() {
+    let mut spans = OpenSpans::default();
+    open(&mut spans, 0, 0, None);
+    (1..4).for_each(|child| open(&mut spans, child, child, Some(0)));
+    spans.pass(Some(6));
+    assert_eq!(close(&mut spans, 1, 6).lost_ns, 4.0);
+    spans.pass(Some(4));
+    assert_eq!(close(&mut spans, 2, 10).lost_ns, 6.0);
+    assert_eq!(close(&mut spans, 3, 11).lost_ns, 6.0);
+    let around = close(&mut spans, 0, 15);
+    assert_eq!((around.nested_ns, around.nested_again_ns), (27, 16));
+    assert_eq!(around.nested_lost_ns, 16.0);
+}
+
+#[test]
+fn a_child_that_outlasts_its_parent_is_nested_in_it_until_then() {
+    let mut spans = OpenSpans::default();
+    open(&mut spans, 0, 0, None);
+    open(&mut spans, 1, 1, Some(0));
+    open(&mut spans, 2, 0, Some(1));
+    spans.leave_parent(key(2), 4);
+    assert_eq!(close(&mut spans, 1, 10).nested_ns, 4);
+    let inner = close(&mut spans, 2, 7);
+    assert_eq!((inner.is_outermost, inner.parent_path), (false, 100));
+    assert_eq!(close(&mut spans, 0, 20).nested_ns, 13);
+    assert!(spans.spans.is_empty());
+}
+
+#[test]
+fn what_is_nested_in_a_span_without_a_time_is_nested_around_it() {
+    let mut spans = OpenSpans::default();
+    open(&mut spans, 0, 0, None);
+    open(&mut spans, 1, 1, Some(0));
+    open(&mut spans, 2, 2, Some(1));
+    close(&mut spans, 2, 7);
+    assert!(spans.close(key(1), None, false).is_some());
+    assert_eq!(close(&mut spans, 0, 20).nested_ns, 7);
+}
+
+#[test]
+fn shared_time_of_unknown_length_marks_those_that_shared_it() {
+    let mut spans = OpenSpans::default();
+    open(&mut spans, 0, 0, None);
+    open(&mut spans, 1, 1, None);
+    spans.pass(None);
+    open(&mut spans, 2, 2, Some(0));
+    assert!(!close(&mut spans, 2, 1).is_undivided);
+    assert!(close(&mut spans, 0, 9).is_undivided);
+    assert!(close(&mut spans, 1, 9).is_undivided);
+}
+
+#[test]
+fn a_span_with_work_nested_in_it_has_work() {
+    for inner_looks_empty in [true, false] {
+        let mut spans = OpenSpans::default();
+        open(&mut spans, 0, 0, None);
+        open(&mut spans, 1, 1, Some(0));
+        open(&mut spans, 2, 2, Some(1));
+        let inner = close_as(&mut spans, 2, 7, inner_looks_empty);
+        assert_eq!(inner.may_be_host, inner_looks_empty);
+        let around = close_as(&mut spans, 1, 9, true);
+        assert_eq!(around.may_be_host, inner_looks_empty);
+        assert!(!close(&mut spans, 0, 20).may_be_host);
+    }
+}
