@@ -4,6 +4,7 @@ mod default_stream;
 mod foreign_contexts;
 mod inherited_streams;
 mod many_calls_and_streams;
+mod nested_on_one_stream;
 mod overlapping_calls;
 mod own_streams;
 mod several_devices;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
         several_devices::MODULE,
         inherited_streams::MODULE,
         many_calls_and_streams::MODULE,
+        nested_on_one_stream::MODULE,
         overlapping_calls::MODULE,
         own_streams::MODULE,
     ])
