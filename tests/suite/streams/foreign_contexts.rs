@@ -3,10 +3,12 @@
 
 use std::ptr;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use cudarc::driver::{CudaContext, CudaStream};
 use gpuprof::{HasStream, gpu_profile};
+use support::executor::{pause, poll};
 use support::foreign_context::{ForeignContext, RawStream};
 use support::suite::Module;
 use support::tests;
@@ -22,6 +24,7 @@ pub(crate) const MODULE: Module = Module::new(
         the_resolver_fills_the_pool_of_a_context_that_returned,
         a_raw_context_at_the_address_of_one_that_is_gone_is_another,
         a_raw_context_that_ends_before_its_times_are_read_loses_them_and_no_more,
+        a_future_that_ends_on_another_thread_loses_its_time_with_its_raw_context,
         raw_contexts_that_have_ended_pile_up_nothing,
         the_null_stream_waits_for_blocking_streams_as_ever,
         gpuprofs_own_stream_takes_no_part_in_the_null_streams_order,
@@ -138,14 +141,14 @@ fn the_resolver_fills_the_pool_of_a_context_that_returned() {
         // events, too.
         until(|| {
             on(&second, &second.stream, 10);
-            std::thread::sleep(Duration::from_micros(50));
+            thread::sleep(Duration::from_micros(50));
             w.sim.calls(make) > w.sim.calls_here(make)
         });
         second.context.synchronize().expect("synchronize");
         drop(second);
         drop(gpuprof::collect());
         // Gives the resolver time to notice that the context has no other owner.
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
     let profile = w.finish(session);
     assert_eq!(profile.diagnostics.errors, []);
@@ -204,6 +207,40 @@ fn a_raw_context_that_ends_before_its_times_are_read_loses_them_and_no_more() {
         "{errors:?}"
     );
     other.destroy();
+}
+
+#[gpu_profile]
+async fn later(_lent: &RawStream) {
+    pause().await;
+}
+
+fn a_future_that_ends_on_another_thread_loses_its_time_with_its_raw_context() {
+    let w = world();
+    w.sim.reuse_handles(true);
+    let other = ForeignContext::new(w.sim).expect("a context");
+    let lent = &other.raw_stream(other.stream, true);
+    w.warm_up(|| around(lent, || ()));
+    let session = w.session();
+    let mut futures = [(); 2].map(|()| Box::pin(later(lent)));
+    let [before, after] = &mut futures;
+    assert!(poll(before.as_mut()).is_pending() && poll(after.as_mut()).is_pending());
+    other.kernel(other.stream, 50_000).expect("launch");
+    thread::scope(|scope| {
+        scope.spawn(|| assert!(poll(before.as_mut()).is_ready()));
+    });
+    let address = other.context;
+    other.destroy();
+    thread::scope(|scope| {
+        scope.spawn(|| assert!(poll(after.as_mut()).is_ready()));
+    });
+    // From now on a call on an event of the old context crashes.
+    let another = ForeignContext::new(w.sim).expect("a context");
+    assert_eq!(another.context, address, "the test needs the same address");
+    w.cpu(50_000);
+    let profile = w.finish(session);
+    w.sim.reuse_handles(false);
+    let later = function(&profile, "later");
+    assert_eq!((later.calls, later.untimed.cuda_error), (2, 2));
 }
 
 fn raw_contexts_that_have_ended_pile_up_nothing() {

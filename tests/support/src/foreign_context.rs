@@ -120,6 +120,9 @@ pub struct RawStream {
     pub context: sys::CUcontext,
 }
 
+// SAFETY: the driver takes both handles on any thread.
+unsafe impl Sync for RawStream {}
+
 impl HasStream for RawStream {
     fn stream_ref(&self) -> Option<StreamRef<'_>> {
         // SAFETY: the stream exists while the span uses it.
