@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use cudarc::driver::CudaStream;
-use gpuprof::{Profile, gpu_profile};
+use gpuprof::{Profile, gpu_profile, set_default_stream};
 use support::cupti_world::{busy, tier};
 use support::executor::{pause, poll};
 use support::profile_lookups::local_name;
@@ -20,6 +20,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         a_host_function_on_an_idle_stream_is_marked,
         a_host_function_on_a_busy_stream_is_marked,
+        a_host_function_on_the_default_stream_is_marked,
         a_function_that_launches_in_most_calls_is_not_marked,
         a_function_around_work_is_not_marked,
         a_function_with_a_stream_of_its_own_is_not_marked,
@@ -150,6 +151,21 @@ fn a_host_function_on_a_busy_stream_is_marked() {
     assert_eq!(gpu_times(&profile, "model::tokenize").1, 0);
     assert_eq!(counts(&profile, "model::tokenize"), (1, 1, 1));
     assert_eq!(counts(&profile, "model::layer"), (2, 2, 0));
+    assert_eq!(row_marks(&profile), marked("?", &["tokenize", "log"]));
+}
+
+fn a_host_function_on_the_default_stream_is_marked() {
+    let w = world();
+    set_default_stream(&w.gpu.stream);
+    let session = w.session();
+    model::tokenize(&w);
+    model::layer(&w, MS);
+    with_own_stream(&w, &w.gpu.another_stream());
+    let profile = w.finish(session);
+    assert_eq!(gpu_times(&profile, "model::tokenize"), (1, 94_000, 60_000));
+    assert_eq!(counts(&profile, "model::tokenize"), (1, 1, 1));
+    assert_eq!(counts(&profile, "model::layer"), (1, 1, 0));
+    assert_eq!(counts(&profile, "model::with_own_stream"), (1, 0, 0));
     assert_eq!(row_marks(&profile), marked("?", &["tokenize", "log"]));
 }
 
