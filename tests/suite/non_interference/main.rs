@@ -1,6 +1,7 @@
 //! Promise: the program, its driver and its results are the same with gpuprof as without.
 
 mod calls_and_results;
+mod failing_resolver;
 mod faults;
 mod faulty_kernel;
 mod full_queue;
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
         calls_and_results::MODULE,
         held_streams::MODULE,
         incomplete_drivers::MODULE,
+        failing_resolver::MODULE,
         faults::MODULE,
         faulty_kernel::MODULE,
         full_queue::MODULE,
