@@ -155,7 +155,8 @@ impl Collector {
         profile.started_at = humantime::format_rfc3339_millis(began_at).to_string();
         profile.schedule = schedule;
         let diagnostics = &mut profile.diagnostics;
-        diagnostics.sampling = settings.map_or(Sampling::EveryCall, |_| self.gpu.sampling());
+        diagnostics.sampling =
+            settings.map_or(Sampling::EveryCall, |_| self.gpu.sampling.session());
         diagnostics.overhead_ns = clock::ns(inputs.totals.overhead_ticks);
         diagnostics.setup_ns = clock::ns(inputs.totals.setup_ticks);
         diagnostics.stalled_ns = clock::ns(inputs.totals.stalled_ticks);

@@ -94,7 +94,8 @@ impl Collector {
     pub(crate) fn start(&self, settings: Arc<Settings>) {
         let mut window = self.window.lock();
         self.gpu
-            .set_sampling(settings.sampling(cupti::is_running()));
+            .sampling
+            .begin(settings.sampling(cupti::is_running()));
         window.schedule = settings.schedule.map(SchedulePosition::new);
         window.state = WindowState::Open(settings);
         self.begin_window(&mut window);

@@ -15,7 +15,7 @@ use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::stream::span_streams::{CallStreams, SpanStream, TimedSpan};
 use crate::gpu::timing::Timing;
 use crate::stats::ended_call::{GpuOutcome, StatedWork, UntimedReason};
-use crate::stats::sampling_decisions::{Decision, FunctionRate};
+use crate::stats::sampling_decisions::Decision;
 use crate::stats::window_epoch;
 
 /// Where in the call tree a span is.
@@ -88,11 +88,7 @@ impl Timing {
             return None;
         };
         thread.note_set_up(first.shared.context.is_fresh());
-        let sample = self.sample();
-        let rate = match (sample, place.sample) {
-            (0, 0) => FunctionRate::Adaptive(self.rate_of(place.site)),
-            (_, stated) => FunctionRate::Stated(stated),
-        };
+        let (sample, rate) = self.sampling.of_call(place.site, place.sample);
         let decision = thread.decide(sample, rate);
         if sample > 1 || rate.is_sampled() || !decision.is_timed {
             // An estimate speaks for calls that could have been timed, and counts stay exact; so

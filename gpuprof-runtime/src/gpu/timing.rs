@@ -1,6 +1,5 @@
 //! The process's GPU timing: what spans, the resolver and those who read profiles share.
 
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, ThreadId};
@@ -19,8 +18,7 @@ use crate::gpu::events::pools::Contexts;
 use crate::gpu::events::thread_stream::{Message, ThreadStream};
 use crate::gpu::resolver::event_overhead::Probes;
 use crate::gpu::resolver::handshake::SleepFlag;
-use crate::settings::Sampling;
-use crate::stats::adaptive_sampling::Rates;
+use crate::stats::adaptive_sampling::SamplingRates;
 use crate::stats::gpu_totals::GpuTotals;
 use crate::stats::late_results::{LatePolicy, Windowed};
 use gpuprof_report::profile::Device;
@@ -46,9 +44,7 @@ pub(crate) struct Timing {
     /// Apart from what spans read: the resolver takes it for each span.
     totals: CachePadded<Mutex<Windowed<GpuTotals>>>,
     pub(super) devices: Mutex<Vec<Device>>,
-    /// Time 1 call in this many; 0: as the rates say.
-    sample: AtomicU32,
-    rates: Rates,
+    pub(crate) sampling: SamplingRates,
     pub(super) resolver: OnceLock<Option<thread::Thread>>,
     pub(super) sleep_flag: SleepFlag,
     /// Somebody waits for the resolver: it must not sleep long.
@@ -71,8 +67,7 @@ impl Timing {
                 crate::stats::window_epoch::current(),
             ))),
             devices: Mutex::new(Vec::new()),
-            sample: AtomicU32::new(1),
-            rates: Rates::new(),
+            sampling: SamplingRates::new(),
             resolver: OnceLock::new(),
             sleep_flag: SleepFlag::new(),
             hurry: AtomicBool::new(false),
@@ -83,43 +78,6 @@ impl Timing {
 
     pub(super) fn totals(&self) -> &Mutex<Windowed<GpuTotals>> {
         &self.totals
-    }
-
-    /// Time 1 call in this many; 0: as [`rate_of`](Self::rate_of) says.
-    #[inline]
-    pub(super) fn sample(&self) -> u32 {
-        self.sample.load(Relaxed)
-    }
-
-    /// How many calls of `site` one is to stand for that is timed now.
-    #[inline]
-    pub(super) fn rate_of(&self, site: u32) -> u32 {
-        self.rates.of(site)
-    }
-
-    pub(crate) fn sampling(&self) -> Sampling {
-        match NonZeroU32::new(self.sample()) {
-            None => Sampling::Auto,
-            Some(NonZeroU32::MIN) => Sampling::EveryCall,
-            Some(n) => Sampling::OneIn(n),
-        }
-    }
-
-    /// Begins a session's sampling.
-    pub(crate) fn set_sampling(&self, sampling: Sampling) {
-        // 0 is `Auto`: the setting fits one atomic word.
-        let one_in = match sampling {
-            Sampling::Auto => 0,
-            Sampling::OneIn(n) => n.get(),
-            _ => 1,
-        };
-        self.rates.reset();
-        self.sample.store(one_in, Relaxed);
-    }
-
-    /// What gpuprof chooses rates by, where it does.
-    pub(super) fn rates(&self) -> Option<&Rates> {
-        (self.sample() == 0).then_some(&self.rates)
     }
 
     /// A stream that a thread uses for the first time. `owner`: as in [`ThreadStream`].

@@ -4,10 +4,7 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::CudaContext;
-
-use crate::gpu::driver::handles::Stream;
-use crate::gpu::events::pool::{Context, Life, Pair};
+use crate::gpu::events::pool::Pair;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, Step};
 use crate::gpu::events::thread_stream::{Message, ThreadStream};
 
@@ -123,40 +120,14 @@ impl LocalStream {
 pub(in crate::gpu) struct LocalStreams(Vec<LocalStream>);
 
 impl LocalStreams {
-    /// That of cudarc's stream `stream` in the context of `owner`.
+    /// The first one of which this is so.
     #[inline]
-    pub(in crate::gpu) fn of_owner(
+    pub(in crate::gpu) fn find(
         &self,
-        owner: *const CudaContext,
-        stream: Stream,
+        is_wanted: impl Fn(&ThreadStream) -> bool,
     ) -> Option<&Arc<ThreadStream>> {
         let mut all = self.0.iter().map(|local| &local.shared);
-        all.find(|shared| shared.stream == stream && shared.is_of(owner))
-    }
-
-    /// A context of which the thread has used any stream.
-    pub(in crate::gpu) fn context_of_owner(
-        &self,
-        owner: *const CudaContext,
-    ) -> Option<&Arc<Context>> {
-        let mut all = self.0.iter().map(|local| &local.shared);
-        let found = all.find(|shared| shared.is_of(owner));
-        found.map(|shared| &shared.context)
-    }
-
-    /// That of a stream met by raw handles, in this life of its context.
-    pub(in crate::gpu) fn of_life(&self, life: Life, stream: Stream) -> Option<&Arc<ThreadStream>> {
-        let all = self.0.iter().rev().map(|local| &local.shared);
-        let mut lent = all.filter(|shared| shared.owner().is_none());
-        lent.find(|shared| shared.stream == stream && shared.context.life() == life)
-    }
-
-    /// The same stream as this thread uses it: it may be another thread's. `None`: it has not used
-    /// it.
-    pub(in crate::gpu) fn same_stream(&self, other: &ThreadStream) -> Option<&Arc<ThreadStream>> {
-        let mut all = self.0.iter().map(|local| &local.shared);
-        let owner = |shared: &ThreadStream| shared.owner().map(std::sync::Weak::as_ptr);
-        all.find(|shared| shared.is_same_stream(other) && owner(shared) == owner(other))
+        all.find(|shared| is_wanted(shared))
     }
 
     /// What the thread has of this stream. `None`: it is another thread's, or is no longer kept.

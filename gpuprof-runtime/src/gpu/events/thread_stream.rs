@@ -82,6 +82,12 @@ impl ThreadStream {
         self.stream == other.stream && Arc::ptr_eq(&self.context, &other.context)
     }
 
+    /// Whether both are the same, by the same owner of the context.
+    pub(in crate::gpu) fn is_same_use(&self, other: &Self) -> bool {
+        let owner = |shared: &Self| shared.owner.as_ref().map(Weak::as_ptr);
+        self.is_same_stream(other) && owner(self) == owner(other)
+    }
+
     pub(in crate::gpu) fn owner(&self) -> Option<&Weak<CudaContext>> {
         self.owner.as_ref()
     }

@@ -129,10 +129,8 @@ fn book_all(timing: &Timing, driver: &Driver, span: &Span, times: Result<Times, 
 
 /// How long the calls of a function are decides how many are timed.
 fn tell_rates(timing: &Timing, shared: &ThreadStream, site: u32, ns: u64, pairs: usize) {
-    if let Some(rates) = timing.rates()
-        && let Some(floor_ns) = shared.context.event_overhead_ns()
-    {
-        rates.note(site, ns, pairs, floor_ns);
+    if let Some(overhead_ns) = shared.context.event_overhead_ns() {
+        timing.sampling.note(site, ns, pairs, overhead_ns);
     }
 }
 

@@ -107,8 +107,9 @@ impl Timing {
             .map(Hold::new)
             .map_err(|_| GpuOutcome::Untimed(UntimedReason::StreamUnsafe))?;
         let known = stream.context().and_then(|owner| {
-            let owner = Arc::as_ptr(owner);
-            thread.streams.of_owner(owner, stream.handle())
+            let (owner, handle) = (Arc::as_ptr(owner), stream.handle());
+            let is_it = |known: &ThreadStream| known.stream == handle && known.is_of(owner);
+            thread.streams.find(is_it)
         });
         let shared = match known {
             Some(known) => Arc::clone(known),
@@ -123,7 +124,8 @@ impl Timing {
         thread: &mut GpuThread,
         other: &Arc<ThreadStream>,
     ) -> Arc<ThreadStream> {
-        match thread.streams.same_stream(other) {
+        let is_it = |known: &ThreadStream| known.is_same_use(other);
+        match thread.streams.find(is_it) {
             Some(known) => Arc::clone(known),
             None => {
                 let (context, owner) = (Arc::clone(&other.context), other.owner().cloned());
@@ -156,9 +158,9 @@ impl Timing {
         let driver = Driver::get();
         let owner = stream.context();
         if let Some(owner) = owner
-            && let Some(context) = thread.streams.context_of_owner(Arc::as_ptr(owner))
+            && let Some(known) = thread.streams.find(|known| known.is_of(Arc::as_ptr(owner)))
         {
-            let (context, owner) = (Arc::clone(context), Arc::downgrade(owner));
+            let (context, owner) = (Arc::clone(&known.context), Arc::downgrade(owner));
             return Ok(self.keep_stream(thread, stream.handle(), context, Some(owner)));
         }
         let unusable = |failed: Failed| match failed.is_missing() || driver.has_ended() {
@@ -177,8 +179,11 @@ impl Timing {
             let life = Life::of(driver, stream)?;
             // Of a stream that is not cudarc's, only this tells whether it is still the context met
             // before.
-            let known = thread.streams.of_life(life, stream.handle());
-            if let Some(known) = known.filter(|_| owner.is_none()) {
+            let is_it = |known: &ThreadStream| {
+                let is_same = known.stream == stream.handle() && known.context.life() == life;
+                is_same && known.owner().is_none() && owner.is_none()
+            };
+            if let Some(known) = thread.streams.find(is_it) {
                 return Ok(Arc::clone(known));
             }
             let context = self.contexts.of(driver, life, stream)?;
