@@ -1,6 +1,7 @@
 //! Promise: the program, its driver and its results are the same with gpuprof as without.
 
 mod calls_and_results;
+mod context_resets;
 mod failing_resolver;
 mod faults;
 mod faulty_kernel;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     support::suite::run(&[
         calls_and_results::MODULE,
+        context_resets::MODULE,
         held_streams::MODULE,
         incomplete_drivers::MODULE,
         failing_resolver::MODULE,

@@ -30,6 +30,7 @@ pub(in crate::gpu) struct Probe {
     context: Arc<Context>,
     stream: Stream,
     pairs: Vec<Pair>,
+    #[expect(dead_code, reason = "held, not read")]
     held: Option<Arc<CudaContext>>,
 }
 
@@ -124,7 +125,7 @@ impl Probe {
     /// Reads the pairs if the GPU is through. Returns whether the probe is over, one way or the
     /// other.
     fn poll(&self, driver: &Driver) -> bool {
-        if let Err(failed) = self.context.check(driver, self.held.is_some()) {
+        if let Err(failed) = self.context.check(driver, false) {
             // Its stream and its events have gone with it.
             self.context.note(failed);
             return true;

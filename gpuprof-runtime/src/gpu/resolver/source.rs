@@ -107,7 +107,7 @@ impl Source {
 
     /// Whether the context is held, so that it need not be asked whether it lives.
     pub(super) fn is_held(&self) -> bool {
-        self.held.is_some()
+        self.held.is_some() && !self.shared.context.is_broken()
     }
 
     /// An end is resolved.

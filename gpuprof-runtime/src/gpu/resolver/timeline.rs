@@ -100,9 +100,16 @@ impl Timeline {
     pub(super) fn advance(&mut self, shared: &mut Shared<'_>) -> u64 {
         // Made current once, and not for each call of the driver's.
         let held = self.sources.iter().find(|source| source.is_held());
-        let context = held.map(|source| source.shared.context.handle);
+        let held = held.map(|source| Arc::clone(&source.shared.context));
+        let held = held.filter(|_| self.has_pending());
         let driver = shared.driver;
-        let resolved = match context.filter(|_| self.has_pending()) {
+        let context = held.and_then(|context| {
+            // Who holds a primary context does not keep it from being reset.
+            let lives = context.check(driver, false);
+            lives.inspect_err(|failed| context.note(*failed)).ok()?;
+            Some(context.handle)
+        });
+        let resolved = match context {
             Some(context) => within(driver, context, || self.advance_here(shared)).ok(),
             None => None,
         };

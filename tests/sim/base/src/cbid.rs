@@ -86,6 +86,7 @@ pub const DRIVER: &[(u32, &CStr)] = &[
     (539, c"cuStreamBeginCapture_v2"),
     (541, c"cuThreadExchangeStreamCaptureMode"),
     (544, c"cuDevicePrimaryCtxRelease_v2"),
+    (545, c"cuDevicePrimaryCtxReset_v2"),
     (580, c"cuGraphUpload"),
     (587, c"cuEventRecordWithFlags"),
     (591, c"cuGraphEventRecordNodeGetEvent"),

@@ -19,6 +19,7 @@ pub(crate) const NAMES: &[&str] = &[
     "cuDeviceGetPCIBusId",
     "cuDevicePrimaryCtxRetain",
     "cuDevicePrimaryCtxRelease_v2",
+    "cuDevicePrimaryCtxReset_v2",
     "cuDevicePrimaryCtxGetState",
     "cuCtxCreate_v4",
     "cuCtxDestroy_v2",

@@ -39,6 +39,33 @@ fn a_fresh_thread_has_no_context() {
     unsafe { result::primary_ctx::release(0) }.unwrap();
 }
 
+/// Primary Context Management: a reset ends it, with everything made in it, although it is
+/// retained.
+#[test]
+fn a_reset_ends_the_primary_context() {
+    let (sim, _turn) = virtual_clock();
+    result::init().unwrap();
+    // SAFETY: device 0 exists.
+    let context = unsafe { result::primary_ctx::retain(0) }.unwrap();
+    // SAFETY: retained above.
+    unsafe { result::ctx::set_current(context) }.unwrap();
+    let (first, made) = (id(context), event(CU_EVENT_DEFAULT));
+    // SAFETY: device 0 exists.
+    unsafe { sys::cuDevicePrimaryCtxReset_v2(0) }
+        .result()
+        .unwrap();
+    assert_eq!((sim.live_contexts(), sim.live_events()), (0, 0));
+    assert_eq!(query(made), Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED));
+    // SAFETY: device 0 exists.
+    let next = unsafe { result::primary_ctx::retain(0) }.unwrap();
+    assert_eq!(next, context);
+    assert_ne!(id(next), first);
+    // SAFETY: retained above.
+    unsafe { result::primary_ctx::release(0) }.unwrap();
+    // SAFETY: null pops the dead context.
+    unsafe { result::ctx::set_current(std::ptr::null_mut()) }.unwrap();
+}
+
 /// Primary Context Management: it exists until the last release, and so do its handles. When it is
 /// created again it has the same handle and another id.
 #[test]

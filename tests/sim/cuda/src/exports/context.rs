@@ -31,6 +31,21 @@ driver_functions! {
         Ok(())
     }
 
+    /// Ends it with everything made in it, however often it is retained.
+    fn cuDevicePrimaryCtxReset_v2(device: i32) {
+        let handle = {
+            let state = state::lock_initialized()?;
+            primary(state.device(device)?)
+        };
+        executor::drain_then(|| {
+            let mut state = state::lock();
+            if state.contexts.contains_key(&handle) {
+                state.destroy_context(handle);
+            }
+        });
+        Ok(())
+    }
+
     fn cuDevicePrimaryCtxGetState(device: i32, flags: Out<u32>, active: Out<i32>) {
         let state = state::lock_initialized()?;
         let living = state.contexts.contains_key(&primary(state.device(device)?));

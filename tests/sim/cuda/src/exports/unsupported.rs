@@ -33,7 +33,7 @@ unsupported_functions! {
     cuDeviceGetDevResource; cuDeviceGetExecAffinitySupport; cuDeviceGetGraphMemAttribute;
     cuDeviceGetHostAtomicCapabilities; cuDeviceGetLuid; cuDeviceGetMemPool;
     cuDeviceGetP2PAtomicCapabilities; cuDeviceGetP2PAttribute; cuDeviceGetProperties;
-    cuDeviceGetTexture1DLinearMaxWidth; cuDeviceGraphMemTrim; cuDevicePrimaryCtxReset_v2;
+    cuDeviceGetTexture1DLinearMaxWidth; cuDeviceGraphMemTrim;
     cuDevicePrimaryCtxSetFlags_v2; cuDeviceRegisterAsyncNotification;
     cuDeviceSetGraphMemAttribute; cuDeviceSetMemPool; cuDeviceUnregisterAsyncNotification;
     cuExternalMemoryGetMappedBuffer; cuExternalMemoryGetMappedMipmappedArray;
