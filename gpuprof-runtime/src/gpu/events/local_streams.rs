@@ -14,6 +14,8 @@ const KEPT: usize = 64;
 /// Messages that a ring has room for at first, and at most. It is looked at every few milliseconds.
 const FIRST_RING: usize = 128;
 const LARGEST_RING: usize = 16_384;
+/// The most that it grows to because the resolver is late, and not because many spans are open.
+const LARGEST_UNREAD: usize = 8_192;
 
 /// What a thread has of one stream.
 #[derive(Debug)]
@@ -62,16 +64,12 @@ impl LocalStream {
     #[cold]
     fn enlarge_ring(&mut self, needed: usize) -> bool {
         let size = self.ring.buffer().capacity();
-        if size >= LARGEST_RING {
+        let for_open = (2 * needed).next_power_of_two().min(LARGEST_RING);
+        let larger = (2 * size).min(LARGEST_UNREAD).max(for_open);
+        if larger <= size || needed >= larger {
             return false;
         }
-        let size = (2 * size)
-            .max((needed + 1).next_power_of_two())
-            .min(LARGEST_RING);
-        if needed >= size {
-            return false;
-        }
-        let (ring, consumer) = rtrb::RingBuffer::new(size);
+        let (ring, consumer) = rtrb::RingBuffer::new(larger);
         self.send(Message::LargerRing(consumer));
         self.ring = ring;
         true
