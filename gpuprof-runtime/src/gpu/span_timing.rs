@@ -60,7 +60,7 @@ impl Timing {
                 open.streams.push(stream);
                 inherits = true;
             }
-            CallStreams::Inherit => match self.inherit(thread, is_async) {
+            CallStreams::Inherit => match thread.inherit(is_async) {
                 Ok(Some(inherited)) => {
                     open.streams.push(inherited.stream);
                     open.lender = inherited.lender;
@@ -77,10 +77,12 @@ impl Timing {
                 return Some(open);
             }
         }
-        if is_async {
-            // They may have been met on another thread.
+        if is_async || inherits {
+            // Those of a future may have been met on another thread.
             for stream in &mut open.streams {
-                stream.shared = self.local(thread, &stream.shared);
+                if thread.streams.get_mut(&stream.shared).is_none() {
+                    stream.shared = self.local(thread, &stream.shared);
+                }
             }
         }
         let Some(first) = open.streams.first() else {

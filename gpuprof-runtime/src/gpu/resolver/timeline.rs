@@ -8,7 +8,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::gpu::driver::handles::Event;
+use crate::gpu::driver::handles::{self, Event};
 use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
 use crate::gpu::events::pool::{Pair, within};
 use crate::gpu::events::span::{SpanEnd, SpanKey, Step};
@@ -98,22 +98,12 @@ impl Timeline {
 
     /// Resolves what the GPU has passed. Returns how many ends.
     pub(super) fn advance(&mut self, shared: &mut Shared<'_>) -> u64 {
-        // Made current once, and not for each call of the driver's.
-        let held = self.sources.iter().find(|source| source.is_held());
-        let held = held.map(|source| Arc::clone(&source.shared.context));
-        let held = held.filter(|_| self.has_pending());
         let driver = shared.driver;
-        let context = held.and_then(|context| {
-            // Who holds a primary context does not keep it from being reset.
-            let lives = context.check(driver, false);
-            lives.inspect_err(|failed| context.note(*failed)).ok()?;
-            Some(context.handle)
-        });
-        let resolved = match context {
-            Some(context) => within(driver, context, || self.advance_here(shared)).ok(),
-            None => None,
-        };
-        // Where it cannot be made current, each call fails and is counted.
+        // Made current once, and not for each call of the driver's. Where it cannot be, each call
+        // fails and is counted.
+        let resolved = self
+            .living_context(driver)
+            .and_then(|context| within(driver, context, || self.advance_here(shared)).ok());
         let resolved = resolved.unwrap_or_else(|| self.advance_here(shared));
         self.cancel_elsewhere();
         for source in &mut self.sources {
@@ -123,6 +113,19 @@ impl Timeline {
             ended.is_older = true;
         }
         resolved
+    }
+
+    /// The stream's context, if it is held for what is pending and lives.
+    fn living_context(&self, driver: &Driver) -> Option<handles::Context> {
+        if !self.has_pending() {
+            return None;
+        }
+        let held = self.sources.iter().find(|source| source.is_held())?;
+        let context = &held.shared.context;
+        // Who holds a primary context does not keep it from being reset.
+        let lives = context.check(driver, false);
+        lives.inspect_err(|failed| context.note(*failed)).ok()?;
+        Some(context.handle)
     }
 
     fn advance_here(&mut self, shared: &mut Shared<'_>) -> u64 {

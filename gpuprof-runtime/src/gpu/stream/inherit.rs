@@ -11,7 +11,6 @@ use crate::gpu::frame::{OpenSpan, State};
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::stream::span_streams::SpanStream;
-use crate::gpu::timing::Timing;
 use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 
 const STREAM_UNSAFE: GpuOutcome = GpuOutcome::Untimed(UntimedReason::StreamUnsafe);
@@ -23,31 +22,14 @@ pub(in crate::gpu) struct Inherited {
     pub(in crate::gpu) lender: Option<FrameToken>,
 }
 
-impl Timing {
-    /// The enclosing span's first stream, if there is one.
+impl GpuThread {
+    /// The enclosing span's first stream, if there is one. That of a future may be as another
+    /// thread uses it.
     ///
     /// # Errors
     /// If the enclosing span cannot use its stream, or the stream may be destroyed before the call
     /// ends.
-    pub(in crate::gpu) fn inherit(
-        &self,
-        thread: &mut GpuThread,
-        is_async: bool,
-    ) -> Result<Option<Inherited>, GpuOutcome> {
-        let Some(mut inherited) = thread.stream_around(is_async)? else {
-            return Ok(None);
-        };
-        // That of a future may have been met on another thread.
-        let stream = &mut inherited.stream;
-        if thread.streams.get_mut(&stream.shared).is_none() {
-            stream.shared = self.local(thread, &Arc::clone(&stream.shared));
-        }
-        Ok(Some(inherited))
-    }
-}
-
-impl GpuThread {
-    fn stream_around(&self, is_async: bool) -> Result<Option<Inherited>, GpuOutcome> {
+    pub(in crate::gpu) fn inherit(&self, is_async: bool) -> Result<Option<Inherited>, GpuOutcome> {
         for (position, open) in self.frames.gpu().rev() {
             if let State::Unusable(outcome) = open.state {
                 return Err(outcome);
