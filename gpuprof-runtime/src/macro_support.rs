@@ -5,8 +5,10 @@ pub use core::option::Option::{self, None, Some};
 
 pub use inventory;
 
+#[cfg(gpuprof_test_hooks)]
 pub use crate::clock::drive as drive_clock;
 use crate::gpu::HasStream;
+#[cfg(gpuprof_test_hooks)]
 pub use crate::gpu::replace_functions as replace_driver_functions;
 pub use crate::gpu::{
     Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamRef, StreamYes, Streams,

@@ -30,12 +30,13 @@ const BUILDS: [&[&str]; 2] = [
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let program = program_arguments(arguments)?;
     needs::ensure(&[Need::CCompiler, Need::Libclang])?;
+    let target = Workspace::load()?.target.join("bench");
     for build in BUILDS {
         let mut command = workspace::cargo(["build", "--release", "--package", "gpuprof-benches"]);
-        command.args(build);
-        workspace::succeed(&mut command)?;
+        command.args(build).arg("--target-dir").arg(&target);
+        workspace::succeed(workspace::without_test_hooks(&mut command))?;
     }
-    let folder = Workspace::load()?.target.join("release");
+    let folder = target.join("release");
     // Not through cargo, which would set variables that programs under test may see. A relative
     // path given to `--json` is the caller's.
     let mut cost = std::process::Command::new(folder.join("cost"));

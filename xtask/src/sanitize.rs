@@ -30,7 +30,8 @@ const SKIPPED: [&str; 3] = [
 ];
 
 /// The program's sanitizer runtime also serves the simulated driver, which is loaded at run time.
-const RUSTFLAGS: &str = "-Zsanitizer=thread -Clink-arg=-Wl,--export-dynamic-symbol=__tsan_*";
+const RUSTFLAGS: &str = "-Zsanitizer=thread -Clink-arg=-Wl,--export-dynamic-symbol=__tsan_* \
+                         --cfg gpuprof_test_hooks";
 
 /// Runs both tools, or the one that is named.
 ///

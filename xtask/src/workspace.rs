@@ -96,6 +96,14 @@ pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command
     command
 }
 
+/// Builds as users do, without the flags of `.cargo/config.toml`.
+pub(crate) fn without_test_hooks(build: &mut Command) -> &mut Command {
+    // An empty variable overrides the file.
+    build
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env("RUSTFLAGS", "")
+}
+
 /// Runs a command to its end with the terminal passed on.
 ///
 /// # Errors

@@ -14,6 +14,7 @@ mod timing;
 
 pub(crate) use driver::initialized::is_initialized;
 pub(crate) use driver::table::Driver;
+#[cfg(gpuprof_test_hooks)]
 pub use driver::table::replace as replace_functions;
 pub(crate) use frame::OpenSpan;
 pub(crate) use gpu_thread::GpuThread;

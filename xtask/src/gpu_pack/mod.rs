@@ -121,7 +121,7 @@ fn make(build: &Build, folder: &Path) -> Result<(), String> {
         .arg(folder)
         .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
         .env("CARGO_PROFILE_RELEASE_DEBUG", "false");
-    workspace::succeed(&mut command)
+    workspace::succeed(workspace::without_test_hooks(&mut command))
 }
 
 /// Recreates the folder with `files` and run.sh; returns their names and sizes in bytes.

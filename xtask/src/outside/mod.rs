@@ -1,5 +1,5 @@
 //! Small programs outside the workspace, as users have them: what they cost to build, and that no
-//! feature set shows them a warning.
+//! feature set shows them a warning or builds what is for tests alone.
 
 pub(crate) mod build_cost;
 pub(crate) mod feature_warnings;
@@ -67,15 +67,22 @@ impl Program {
         })
     }
 
+    /// Adds to the program's source.
+    fn append(&self, source: &str) -> Result<(), String> {
+        let path = self.folder.join("src/main.rs");
+        let failed = |error| format!("{}: {error}", path.display());
+        let main = fs::read_to_string(&path).map_err(failed)?;
+        fs::write(&path, main + source).map_err(failed)
+    }
+
     /// A debug build into `target`. Not incremental: cargo builds packages of a registry so.
     fn build(&self, target: &Path) -> Command {
         let mut command = workspace::cargo(["build", "--quiet", "--offline"]);
         command
             .current_dir(&self.folder)
             .env("CARGO_TARGET_DIR", target)
-            .env("CARGO_INCREMENTAL", "0")
-            // `cargo xtask` runs below cargo, and this build is none of that one's.
-            .env_remove("CARGO_ENCODED_RUSTFLAGS");
+            .env("CARGO_INCREMENTAL", "0");
+        workspace::without_test_hooks(&mut command);
         command
     }
 }

@@ -4,7 +4,9 @@
 //! missing symbol panics there, and the safe wrappers consume the error that cudarc stores for the
 //! user, synchronize, or bind contexts. Every failure is counted here.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+#[cfg(gpuprof_test_hooks)]
+use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
@@ -154,6 +156,7 @@ driver_table! {
 }
 
 /// A test's functions in the place of the library's: by name, null for what stays the library's.
+#[cfg(gpuprof_test_hooks)]
 static REPLACED: OnceLock<fn(&str) -> *const c_void> = OnceLock::new();
 
 /// Puts functions of a test's own in the place of those that gpuprof, and nobody else in the
@@ -164,6 +167,7 @@ static REPLACED: OnceLock<fn(&str) -> *const c_void> = OnceLock::new();
 ///
 /// # Safety
 /// What `by` gives is null or a function that can stand for the driver's of that name.
+#[cfg(gpuprof_test_hooks)]
 pub unsafe fn replace(by: fn(&str) -> *const c_void) -> bool {
     DRIVER.get().is_none() && REPLACED.set(by).is_ok()
 }
@@ -185,15 +189,26 @@ fn needed(missing: &[&'static str]) -> Option<&'static str> {
     missing.iter().copied().find(|name| NEEDED.contains(name))
 }
 
+/// The function that a test has put in the place of `name`.
+///
+/// # Safety
+/// `F` must be a function pointer type that fits the symbol.
+#[cfg(gpuprof_test_hooks)]
+unsafe fn replaced<F: Copy>(name: &str) -> Option<F> {
+    let function = REPLACED.get().map_or(std::ptr::null(), |by| by(name));
+    // SAFETY: a function pointer and a data pointer have one size on these platforms, and the
+    // callers of `replace` and of this function promise that the function and `F` fit the symbol.
+    (!function.is_null()).then(|| unsafe { std::mem::transmute_copy(&function) })
+}
+
 /// # Safety
 /// `F` must be a function pointer type that fits the symbol.
 pub(super) unsafe fn find<F: Copy>(library: &Library, names: &[&str]) -> Option<F> {
     names.iter().find_map(|name| {
-        let replaced = REPLACED.get().map_or(std::ptr::null(), |by| by(name));
-        if !replaced.is_null() {
-            // SAFETY: a function pointer and a data pointer have one size on these platforms, and
-            // `replace` was promised that the function fits the symbol, as the caller has for `F`.
-            return Some(unsafe { std::mem::transmute_copy(&replaced) });
+        #[cfg(gpuprof_test_hooks)]
+        // SAFETY: passed on to the caller.
+        if let Some(function) = unsafe { replaced(name) } {
+            return Some(function);
         }
         // SAFETY: passed on to the caller.
         let symbol: Symbol<F> = unsafe { library.get(*name) }.ok()?;
