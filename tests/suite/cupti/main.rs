@@ -4,6 +4,7 @@ mod api_calls;
 mod async_calls;
 mod attribution;
 mod busy_time;
+mod correlation_ids;
 mod counted_losses;
 mod devices;
 mod graph_objects;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         graphs::MODULE,
         labels::MODULE,
         late_records::MODULE,
+        correlation_ids::MODULE,
         counted_losses::MODULE,
         record_order::MODULE,
         unavailable::MODULE,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::correlated_call::CorrelatedCall;
-use super::limits::{MAX_AWAITED_CUDA_CALLS, MAX_RECENT_CUDA_CALLS};
+use super::limits::{MAX_AWAITED_CUDA_CALLS, MAX_RECENT_CUDA_CALLS, is_long_before};
 
 #[derive(Debug, Default)]
 pub(crate) struct CudaCalls {
@@ -14,6 +14,8 @@ pub(crate) struct CudaCalls {
     recent: VecDeque<u32>,
     /// Older calls whose first record is awaited, oldest first.
     awaited: VecDeque<u32>,
+    /// The correlation id of the call that was added last.
+    latest: u32,
 }
 
 impl CudaCalls {
@@ -24,6 +26,7 @@ impl CudaCalls {
         correlation: u32,
         call: CorrelatedCall,
     ) -> Option<CorrelatedCall> {
+        self.latest = correlation;
         let replaced = self.by_correlation.insert(correlation, call);
         if replaced.is_none() {
             self.recent.push_back(correlation);
@@ -56,8 +59,14 @@ impl CudaCalls {
         self.awaited.iter().chain(&self.recent).copied().collect()
     }
 
-    /// The call that is to be removed, if there are too many.
+    /// The call that is to be removed, if there are too many, or if a call of the same id may come.
     pub(crate) fn next_to_forget(&mut self) -> Option<u32> {
+        let latest = self.latest;
+        for queue in [&mut self.awaited, &mut self.recent] {
+            if let Some(oldest) = queue.pop_front_if(|oldest| is_long_before(*oldest, latest)) {
+                return Some(oldest);
+            }
+        }
         while self.recent.len() > MAX_RECENT_CUDA_CALLS
             && let Some(oldest) = self.recent.pop_front()
         {

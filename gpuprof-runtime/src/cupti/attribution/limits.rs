@@ -55,3 +55,15 @@ pub(crate) const MAX_CAPTURE_MARKS: usize = 4_096;
 
 /// Begins and ends of windows. Work launched before the oldest belongs to no window.
 pub(crate) const MAX_WINDOW_CHANGES: usize = 4_096;
+
+/// CUDA calls after which one is forgotten in any case: correlation ids have 32 bits, and are given
+/// anew.
+const MAX_AGE: u32 = 1 << 30;
+
+/// Records of one moment, which come from several threads, are at most so many ids out of order.
+const MAX_DISORDER: u32 = 1 << 20;
+
+/// Whether a CUDA call was made more than [`MAX_AGE`] calls before the call `latest`.
+pub(crate) fn is_long_before(correlation: u32, latest: u32) -> bool {
+    (MAX_AGE..u32::MAX - MAX_DISORDER).contains(&latest.wrapping_sub(correlation))
+}

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::limits::MAX_ORPHANS;
+use super::limits::{MAX_ORPHANS, is_long_before};
 use crate::cupti::collect::record::Activity;
 
 type ByCorrelation = FxHashMap<u32, SmallVec<[Activity; 1]>>;
@@ -13,6 +13,8 @@ pub(crate) struct Orphans {
     older: ByCorrelation,
     newer: ByCorrelation,
     newer_count: usize,
+    /// The correlation id of a call shortly after [`take_older`](Self::take_older).
+    newer_since: Option<u32>,
 }
 
 impl Orphans {
@@ -33,9 +35,19 @@ impl Orphans {
         older.into_iter().chain(newer)
     }
 
+    /// Removes the activities whose correlation id a later call than `latest` may have too.
+    pub(crate) fn take_outdated(&mut self, latest: u32) -> impl Iterator<Item = Activity> + use<> {
+        let since = *self.newer_since.get_or_insert(latest);
+        is_long_before(since, latest)
+            .then(|| self.take_older())
+            .into_iter()
+            .flatten()
+    }
+
     /// Removes the activities that were there at the previous call.
     pub(crate) fn take_older(&mut self) -> impl Iterator<Item = Activity> + use<> {
         self.newer_count = 0;
+        self.newer_since = None;
         let newer = std::mem::take(&mut self.newer);
         let older = std::mem::replace(&mut self.older, newer);
         older.into_values().flatten()

@@ -28,7 +28,7 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
     let _ = std::panic::catch_unwind(|| {
         let (notification, records) = {
             let mut state = state::lock();
-            state.correlation += 1;
+            state.correlation = next_correlation(state.correlation);
             let visible = state.visible(call);
             let notification = state.notification(&visible);
             (notification, state.make_records(call, &visible))
@@ -41,6 +41,11 @@ pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
             buffers::flush_if_due(now);
         }
     });
+}
+
+/// The id after `last`. 0 is no call.
+fn next_correlation(last: u32) -> u32 {
+    last.wrapping_add(1).max(1)
 }
 
 impl State {

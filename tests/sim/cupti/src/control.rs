@@ -75,6 +75,7 @@ functions! {
     launch_by_runtime = b"simcupti_launch_by_runtime": extern "C" fn(bool),
     launch_per_thread = b"simcupti_launch_per_thread": extern "C" fn(bool),
     split_copies = b"simcupti_split_copies": extern "C" fn(bool),
+    set_correlation = b"simcupti_set_correlation": extern "C" fn(u32),
     reset = b"simcupti_reset": extern "C" fn(),
 }
 
@@ -178,6 +179,12 @@ impl Cupti {
     /// bytes.
     pub fn split_copies(self, split: bool) {
         (self.0.split_copies)(split);
+    }
+
+    /// Continues the correlation ids after `last`, as if the calls in between had been made. After
+    /// 2³² − 1 comes 1.
+    pub fn set_correlation(self, last: u32) {
+        (self.0.set_correlation)(last);
     }
 
     /// Resets everything except the version to the state after loading: no subscriber, nothing

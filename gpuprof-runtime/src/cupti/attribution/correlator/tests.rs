@@ -81,3 +81,64 @@ fn activities_without_a_call_are_bounded_and_unattributed() {
     let attributed = correlator.attributed().current;
     assert_eq!(attributed.unattributed, u64::from(MANY));
 }
+
+/// In a profiled call.
+fn profiled_launch(correlation: u32) -> ApiEvent {
+    let call = CallPosition {
+        id: 1,
+        ..CallPosition::default()
+    };
+    ApiEvent {
+        call,
+        ..launch(correlation)
+    }
+}
+
+/// An id that is used for the first time, and the same one 2³² calls later, of which so many are
+/// recorded.
+fn calls_until_ids_return(correlator: &mut Correlator, first: u32) {
+    const RECORDED: u32 = 32;
+    let step = u32::MAX / RECORDED + 1;
+    for later in 1..RECORDED {
+        let correlation = first.wrapping_add(later.wrapping_mul(step));
+        correlator.add_api_record(profiled_launch(correlation));
+        correlator.add_activity(copy(correlation));
+    }
+}
+
+#[test]
+fn an_id_that_returns_is_another_call() {
+    let mut correlator = with_window();
+    // Its record is lost.
+    correlator.add_api_record(profiled_launch(7));
+    calls_until_ids_return(&mut correlator, 7);
+    assert_eq!(correlator.attributed().current.unfinished, 1);
+    assert!(correlator.calls.get(7).is_none());
+    // Before its call.
+    correlator.add_activity(copy(7));
+    assert_eq!(correlator.attributed().current.unattributed, 1);
+    correlator.add_api_record(profiled_launch(7));
+    let attributed = correlator.attributed().current;
+    assert_eq!((attributed.unattributed, attributed.unfinished), (0, 1));
+}
+
+#[test]
+fn an_activity_without_a_call_is_not_that_of_a_call_with_the_same_id() {
+    let mut correlator = with_window();
+    correlator.add_activity(copy(7));
+    calls_until_ids_return(&mut correlator, 7);
+    correlator.add_api_record(profiled_launch(7));
+    let attributed = correlator.attributed().current;
+    assert_eq!((attributed.unattributed, attributed.unfinished), (1, 1));
+}
+
+#[test]
+fn records_of_several_threads_around_the_wrap_are_kept() {
+    let mut correlator = with_window();
+    let ids = || (0..1_000_u32).map(|at| (at ^ 3).wrapping_sub(500));
+    ids().for_each(|id| correlator.add_api_record(profiled_launch(id)));
+    assert_eq!(correlator.calls.values().count(), 1_000);
+    let ids = ids().filter(|id| *id != 0);
+    ids.for_each(|id| correlator.add_activity(copy(id)));
+    assert_eq!(correlator.attributed().current.unfinished, 1);
+}

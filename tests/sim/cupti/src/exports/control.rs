@@ -76,6 +76,10 @@ control_functions! {
         state::lock().overrides.split_copies = split;
     }
 
+    fn simcupti_set_correlation(last: u32) {
+        state::lock().correlation = last;
+    }
+
     /// Resets everything except the version. The client's buffers are not returned.
     fn simcupti_reset() {
         call_wrapper::FAILURES.clear();
