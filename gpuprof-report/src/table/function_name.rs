@@ -1,33 +1,50 @@
 //! The names of rows in the table and in the call tree.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::profile::{Function, Profile};
 use crate::sanitize;
+
+/// The names that several functions have which ran.
+#[derive(Default)]
+pub(super) struct RepeatedNames<'a>(HashSet<&'a str>);
+
+impl<'a> RepeatedNames<'a> {
+    pub(super) fn of(profile: &'a Profile) -> Self {
+        let mut counts: HashMap<&str, u32> = HashMap::with_capacity(profile.functions.len());
+        for function in profile
+            .functions
+            .iter()
+            .filter(|function| function.has_run())
+        {
+            *counts.entry(&function.name).or_default() += 1;
+        }
+        let repeated = counts.into_iter().filter(|(_, count)| *count > 1);
+        Self(repeated.map(|(name, _)| name).collect())
+    }
+
+    /// The name of a function, with file and line if another function has the same name.
+    pub(super) fn shown(&self, function: &Function) -> String {
+        let name = sanitize::name(&function.name);
+        if !self.0.contains(function.name.as_str()) {
+            return name.into_owned();
+        }
+        format!(
+            "{name} ({}:{})",
+            sanitize::name(&function.file),
+            function.line
+        )
+    }
+}
 
 /// The name of the row that sums up what the limit cut.
 pub(super) fn others(cut: usize) -> String {
     format!("… {cut} other{}", if cut == 1 { "" } else { "s" })
 }
 
-/// The name of a function, with file and line if another function that ran has the same name.
-pub(super) fn shown(function: &Function, profile: &Profile) -> String {
-    let name = sanitize::name(&function.name);
-    let mut same = profile
-        .functions
-        .iter()
-        .filter(|other| other.name == function.name && other.has_run());
-    match same.nth(1) {
-        Some(_) => format!(
-            "{name} ({}:{})",
-            sanitize::name(&function.file),
-            function.line
-        ),
-        None => name.into_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::RepeatedNames;
     use crate::profile::{Function, Profile};
 
     #[test]
@@ -48,9 +65,10 @@ mod tests {
             ],
             ..Profile::default()
         };
+        let repeated = RepeatedNames::of(&profile);
         let names: Vec<String> = profile.functions[..3]
             .iter()
-            .map(|function| shown(function, &profile))
+            .map(|function| repeated.shown(function))
             .collect();
         assert_eq!(names, ["step (src/a.rs:3)", "step (src/a.rs:9)", "load"]);
     }

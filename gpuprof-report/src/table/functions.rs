@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::activities::LeftOut;
+use super::function_name::{RepeatedNames, others};
 use super::grid::{Column, Grid, Label};
 use super::legend::{self, Marks};
 use super::number::{self, Number};
@@ -10,8 +11,7 @@ use super::qualifiers::{self, Doubt, RowMark};
 use super::row::{self, Figures, Limit};
 use super::words::{DIM, Words};
 use super::{
-    Sort, TableOptions, activities, commands, diagnostics, findings, function_name, header,
-    kernels, label_rows,
+    Sort, TableOptions, activities, commands, diagnostics, findings, header, kernels, label_rows,
 };
 use crate::profile::{Function, Profile};
 
@@ -27,17 +27,18 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
     }
     let limit = options.row_limit().min(functions.len());
     let (shown, cut) = functions.split_at(limit);
+    let names = RepeatedNames::of(profile);
     let mut rows = Rows {
         all_self: row::gpu_self_of_all(profile),
         ..Rows::default()
     };
     for function in shown {
-        rows.function(function, profile, options);
+        rows.function(function, profile, &names, options);
     }
     if !cut.is_empty() {
         rows.push(
             Label {
-                name: function_name::others(cut.len()),
+                name: others(cut.len()),
                 secondary: true,
                 ..Label::default()
             },
@@ -108,10 +109,16 @@ impl Rows {
     }
 
     /// A function, and below it each device that timed it if there are several, and each label.
-    fn function(&mut self, function: &Function, profile: &Profile, options: &TableOptions) {
+    fn function(
+        &mut self,
+        function: &Function,
+        profile: &Profile,
+        names: &RepeatedNames<'_>,
+        options: &TableOptions,
+    ) {
         let mark = RowMark::of(function, profile);
         self.marks.add_row(mark);
-        let name = function_name::shown(function, profile);
+        let name = names.shown(function);
         self.push(
             Label {
                 mark: mark.map_or("", RowMark::text),

@@ -4,15 +4,15 @@
 //! All functions share one grid, so that their figures stand under each other; the lines stand
 //! between its rows.
 
+use super::TableOptions;
 use super::activities::{Activity, LeftOut, heading, total};
-use super::function_name::others;
+use super::function_name::{RepeatedNames, others};
 use super::functions::gpu_total;
 use super::grid::{Column, Grid};
 use super::number::{self, Number};
 use super::qualifiers::ESTIMATED;
 use super::row::Figures;
 use super::words::{BOLD, DIM, PLAIN, Words};
-use super::{TableOptions, function_name};
 use crate::profile::{Function, Profile};
 
 /// Before each kernel of a function.
@@ -44,6 +44,7 @@ pub(super) fn write(
     if shown.is_empty() && cut.is_empty() {
         return;
     }
+    let names = RepeatedNames::of(profile);
     heading("Kernels inside functions", profile, options, out);
     let rows: Vec<Vec<Row<'_>>> = shown
         .iter()
@@ -62,7 +63,7 @@ pub(super) fn write(
         out.push_str(&headings);
     }
     for (function, own) in shown.iter().zip(lengths) {
-        times(function, profile).write(out, options.color, options.width, HANG);
+        times(function, profile, &names).write(out, options.color, options.width, HANG);
         out.extend(lines.by_ref().take(own));
     }
     if !cut.is_empty() {
@@ -106,7 +107,7 @@ fn replays(function: &Function, profile: &Profile) -> u64 {
 }
 
 /// The function's three times, which docs/cupti.md explains.
-fn times(function: &Function, profile: &Profile) -> Words {
+fn times(function: &Function, profile: &Profile, names: &RepeatedNames<'_>) -> Words {
     let figures = Figures::of_function(function, &profile.devices);
     let work = &function.activity;
     let text = |number: Option<Number>| number.map_or_else(|| "–".to_owned(), |n| n.text());
@@ -132,9 +133,7 @@ fn times(function: &Function, profile: &Profile) -> Words {
         parts.push(format!("kernels per call {}", launches.text()));
     }
     let mut words = Words::default();
-    words
-        .add_one(BOLD, function_name::shown(function, profile))
-        .then(":");
+    words.add_one(BOLD, names.shown(function)).then(":");
     for (at, part) in parts.into_iter().enumerate() {
         if at > 0 {
             words.then(" ·");

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::function_name::{self, others};
+use super::function_name::{RepeatedNames, others};
 use super::grid::Label;
 use super::qualifiers::{Doubt, RowMark};
 use super::{Sort, TableOptions, label_rows, words};
@@ -82,6 +82,7 @@ impl<'a> Tree<'a> {
 
     /// Rows from the top down, each node followed by what it called.
     pub(super) fn rows(&self, profile: &Profile) -> Vec<Row> {
+        let names = RepeatedNames::of(profile);
         let mut rows = Vec::new();
         let mut open = vec![self.level(&self.roots, None)];
         while let Some(level) = open.last_mut() {
@@ -100,7 +101,7 @@ impl<'a> Tree<'a> {
                     rows.extend(
                         self.nodes
                             .get(own)
-                            .map(|node| node_row(node, indent, profile)),
+                            .map(|node| node_row(node, indent, profile, &names)),
                     );
                     let callees = self.callees.get(own).map_or(&[][..], Vec::as_slice);
                     open.push(self.level(callees, Some(bounded(below))));
@@ -281,7 +282,7 @@ fn mark(node: &TreeNode, profile: &Profile) -> Option<RowMark> {
     RowMark::of(function?, profile).filter(|mark| *mark != RowMark::NearFloor)
 }
 
-fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
+fn node_row(node: &TreeNode, indent: String, profile: &Profile, names: &RepeatedNames<'_>) -> Row {
     let ended = node.calls > 0 || node.open_calls == 0;
     let called = node.captured.is_none() && ended;
     let replayed = node.captured.as_ref().map(|captured| captured.busy_ns);
@@ -289,7 +290,7 @@ fn node_row(node: &TreeNode, indent: String, profile: &Profile) -> Row {
         .filter(|function| function.name == node.name)
         .map_or_else(
             || sanitize::name(&node.name).into_owned(),
-            |function| function_name::shown(function, profile),
+            |function| names.shown(function),
         );
     name.extend(node.label.as_deref().map(label_rows::bracketed));
     let mark = mark(node, profile);
