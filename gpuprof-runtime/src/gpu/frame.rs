@@ -76,6 +76,17 @@ impl OpenSpan {
         })
     }
 
+    /// Takes back what it is about a call: what is left is an entry with streams.
+    #[inline]
+    pub(super) fn reset(&mut self) {
+        self.state = State::None;
+        self.decision = None;
+        (self.inherited_at, self.host_ns) = (None, None);
+        self.is_async = false;
+        self.thread = None;
+        self.lender = None;
+    }
+
     /// Cancels a span that started, as it will have no end event: calls `tell` for each of its
     /// streams.
     #[inline]

@@ -6,12 +6,12 @@ use crate::cupti::call_stack::{ProfiledCall, ReservedIds};
 use crate::gpu::events::local_streams::LocalStreams;
 use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
-use crate::gpu::frame::{OpenSpan, State};
+use crate::gpu::frame::OpenSpan;
 use crate::gpu::frame_stack::{Frame, FrameStack, FrameToken};
 use crate::site::Site;
 use crate::stats::sampling_decisions::{Decision, FunctionRate};
 
-/// Entries that a thread keeps for calls to come.
+/// Entries that a thread keeps for calls to come that are not on one stream of its own.
 const SPARE_KEPT: usize = 64;
 
 /// One thread's part of GPU timing.
@@ -119,17 +119,17 @@ impl GpuThread {
     /// The same for one that has nothing to give back.
     #[inline]
     pub(super) fn keep(&mut self, mut open: Box<OpenSpan>) {
-        if self.spare.len() >= SPARE_KEPT {
-            return;
+        open.reset();
+        let local = match &*open.streams {
+            [only] => self.streams.get_mut(&only.shared),
+            _ => None,
+        };
+        if let Some(local) = local {
+            local.keep(open);
+        } else if self.spare.len() < SPARE_KEPT {
+            open.streams.clear();
+            self.spare.push(open);
         }
-        open.streams.clear();
-        open.state = State::None;
-        open.decision = None;
-        (open.inherited_at, open.host_ns) = (None, None);
-        open.is_async = false;
-        open.thread = None;
-        open.lender = None;
-        self.spare.push(open);
     }
 
     /// Whether sampling takes a call.

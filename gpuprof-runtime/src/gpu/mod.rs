@@ -19,10 +19,10 @@ pub use driver::table::replace as replace_functions;
 pub(crate) use frame::OpenSpan;
 pub(crate) use gpu_thread::GpuThread;
 pub(crate) use span_timing::Place;
+pub(crate) use stream::call_streams::CallStreams;
 pub use stream::parameter_search::{
     Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamYes,
 };
 pub use stream::resolve::Streams;
-pub(crate) use stream::span_streams::CallStreams;
 pub use stream::stream_ref::{HasStream, StreamRef};
 pub(crate) use timing::Timing;

@@ -12,7 +12,8 @@ use crate::gpu::events::record;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
 use crate::gpu::frame::{OpenSpan, State};
 use crate::gpu::gpu_thread::GpuThread;
-use crate::gpu::stream::span_streams::{CallStreams, SpanStream, TimedSpan};
+use crate::gpu::stream::call_streams::CallStreams;
+use crate::gpu::stream::span_streams::{SpanStream, TimedSpan};
 use crate::gpu::timing::Timing;
 use crate::stats::ended_call::{GpuOutcome, StatedWork, UntimedReason};
 use crate::stats::sampling_decisions::Decision;
@@ -50,32 +51,20 @@ impl Timing {
         place: Place,
         is_async: bool,
     ) -> Option<Box<OpenSpan>> {
-        let mut open = thread.blank();
+        let inherits = matches!(streams, CallStreams::Inherit | CallStreams::Default(_));
+        let mut open = match streams {
+            CallStreams::Own(open) | CallStreams::Default(open) => open,
+            CallStreams::Inherit => inheriting(thread, is_async),
+            CallStreams::Refused(outcome) => {
+                let mut open = thread.blank();
+                open.state = State::Unusable(outcome);
+                open
+            }
+        };
         open.path = place.path;
         open.epoch = window_epoch::current();
-        let mut inherits = false;
-        match streams {
-            CallStreams::Own(streams) => open.streams = streams,
-            CallStreams::Default(stream) => {
-                open.streams.push(stream);
-                inherits = true;
-            }
-            CallStreams::Inherit => match thread.inherit(is_async) {
-                Ok(Some(inherited)) => {
-                    open.streams.push(inherited.stream);
-                    open.lender = inherited.lender;
-                    inherits = true;
-                }
-                Ok(None) => {}
-                Err(outcome) => {
-                    open.state = State::Untimed(outcome);
-                    return Some(open);
-                }
-            },
-            CallStreams::Refused(outcome) => {
-                open.state = State::Unusable(outcome);
-                return Some(open);
-            }
+        if !matches!(open.state, State::None) {
+            return Some(open);
         }
         if is_async || inherits {
             // Those of a future may have been met on another thread.
@@ -206,6 +195,21 @@ impl Timing {
         thread.keep(open);
         self.sleep_flag.wake_if_asleep(|| self.wake());
     }
+}
+
+/// An entry for a call that inherits a stream, if there is one.
+fn inheriting(thread: &mut GpuThread, is_async: bool) -> Box<OpenSpan> {
+    let inherited = thread.inherit(is_async);
+    let mut open = thread.blank();
+    match inherited {
+        Ok(Some(inherited)) => {
+            open.streams.push(inherited.stream);
+            open.lender = inherited.lender;
+        }
+        Ok(None) => {}
+        Err(outcome) => open.state = State::Untimed(outcome),
+    }
+    open
 }
 
 /// Whether events can be recorded on all streams now.

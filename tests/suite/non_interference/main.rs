@@ -2,6 +2,7 @@
 
 mod calls_and_results;
 mod context_resets;
+mod event_reuse;
 mod failing_resolver;
 mod faults;
 mod faulty_kernel;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     support::suite::run(&[
         calls_and_results::MODULE,
         context_resets::MODULE,
+        event_reuse::MODULE,
         held_streams::MODULE,
         incomplete_drivers::MODULE,
         failing_resolver::MODULE,

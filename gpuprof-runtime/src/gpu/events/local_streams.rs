@@ -4,12 +4,18 @@
 
 use std::sync::Arc;
 
-use crate::gpu::events::pool::Pair;
+use crate::gpu::events::pair_stock::PairStock;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, Step};
 use crate::gpu::events::thread_stream::{Message, ThreadStream};
+use crate::gpu::frame::OpenSpan;
+use crate::gpu::stream::hold::Hold;
+use crate::gpu::stream::span_streams::SpanStream;
 
 /// Streams that a thread keeps; past these, those without an open span go.
 const KEPT: usize = 64;
+
+/// Entries for calls that a thread keeps for each stream.
+const SPARE_KEPT: usize = 16;
 
 /// Messages that a ring has room for at first, and at most. It is looked at every few milliseconds.
 const FIRST_RING: usize = 128;
@@ -25,14 +31,17 @@ pub(in crate::gpu) struct LocalStream {
     /// Spans so far, and those of them that have ended here.
     started: u32,
     ended: u32,
-    /// Event pairs for the next spans.
-    pub(in crate::gpu) stock: Vec<Pair>,
+    pub(in crate::gpu) stock: PairStock,
+    /// Entries for calls to come: used again, so that a call neither allocates nor counts a
+    /// reference to the stream. What is moved is the box.
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<OpenSpan>>,
 }
 
 impl Drop for LocalStream {
     fn drop(&mut self) {
-        let stock = self.stock.drain(..);
-        stock.for_each(|pair| self.shared.context.give(pair));
+        let pairs = self.stock.drain().chain(self.shared.returned.close());
+        pairs.for_each(|pair| self.shared.context.give(pair));
     }
 }
 
@@ -45,9 +54,37 @@ impl LocalStream {
             ring,
             started: 0,
             ended: 0,
-            stock: Vec::new(),
+            stock: PairStock::default(),
+            spare: Vec::new(),
         };
         (local, consumer)
+    }
+
+    /// An entry for a call on this stream alone.
+    #[inline]
+    pub(in crate::gpu) fn blank(&mut self, hold: Hold) -> Box<OpenSpan> {
+        if let Some(mut open) = self.spare.pop()
+            && let [stream] = &mut *open.streams
+        {
+            stream.hold = hold;
+            return open;
+        }
+        let mut open = OpenSpan::boxed();
+        open.streams
+            .push(SpanStream::new(Arc::clone(&self.shared), hold));
+        open
+    }
+
+    /// Takes an entry back that has this stream alone.
+    #[inline]
+    pub(in crate::gpu) fn keep(&mut self, mut open: Box<OpenSpan>) {
+        if self.spare.len() < SPARE_KEPT
+            && let [stream] = &mut *open.streams
+        {
+            stream.hold = Hold::Nothing;
+            stream.timed = None;
+            self.spare.push(open);
+        }
     }
 
     /// Whether another span may start: there is room for its two messages, and for those that
@@ -58,7 +95,8 @@ impl LocalStream {
         let open = self.started.wrapping_sub(self.ended);
         let needed = open.wrapping_sub(elsewhere) as usize + 2;
         // One more place is for the news of a larger ring.
-        self.ring.slots() > needed || self.enlarge_ring(needed)
+        // Where enough places were free before, the resolver's side of the ring is not looked at.
+        self.ring.cached_slots() > needed || self.ring.slots() > needed || self.enlarge_ring(needed)
     }
 
     #[cold]
@@ -115,33 +153,56 @@ impl LocalStream {
 
 /// The streams that one thread has used.
 #[derive(Debug, Default)]
-pub(in crate::gpu) struct LocalStreams(Vec<LocalStream>);
+pub(in crate::gpu) struct LocalStreams {
+    all: Vec<LocalStream>,
+    /// The position of the one that was found last, which is most likely the next one too.
+    last: usize,
+}
 
 impl LocalStreams {
-    /// The first one of which this is so.
     #[inline]
+    fn position(&mut self, is_wanted: impl Fn(&ThreadStream) -> bool) -> Option<usize> {
+        let last = self.all.get(self.last);
+        if last.is_none_or(|local| !is_wanted(&local.shared)) {
+            let mut all = self.all.iter();
+            self.last = all.position(|local| is_wanted(&local.shared))?;
+        }
+        Some(self.last)
+    }
+
+    /// One of which this is so.
+    #[inline]
+    pub(in crate::gpu) fn find_mut(
+        &mut self,
+        is_wanted: impl Fn(&ThreadStream) -> bool,
+    ) -> Option<&mut LocalStream> {
+        let position = self.position(is_wanted)?;
+        self.all.get_mut(position)
+    }
+
+    /// The same, as the resolver knows it.
     pub(in crate::gpu) fn find(
-        &self,
+        &mut self,
         is_wanted: impl Fn(&ThreadStream) -> bool,
     ) -> Option<&Arc<ThreadStream>> {
-        let mut all = self.0.iter().map(|local| &local.shared);
-        all.find(|shared| is_wanted(shared))
+        self.find_mut(is_wanted).map(|local| &local.shared)
     }
 
     /// What the thread has of this stream. `None`: it is another thread's, or is no longer kept.
     #[inline]
     pub(in crate::gpu) fn get_mut(&mut self, shared: &ThreadStream) -> Option<&mut LocalStream> {
-        let mut all = self.0.iter_mut();
-        all.find(|local| std::ptr::eq(&raw const *local.shared, shared))
+        self.find_mut(|known| std::ptr::eq(known, shared))
     }
 
     /// Keeps a stream that is used for the first time.
     pub(in crate::gpu) fn insert(&mut self, local: LocalStream) {
-        self.0.retain(|known| !known.shared.is_over());
-        if self.0.len() >= KEPT {
+        self.all.retain(|known| !known.shared.is_over());
+        if self.all.len() >= KEPT {
+            self.all.iter_mut().for_each(|known| known.spare.clear());
             // An open span has a reference of its own beside this one and the resolver's.
-            self.0.retain(|known| Arc::strong_count(&known.shared) > 2);
+            self.all
+                .retain(|known| Arc::strong_count(&known.shared) > 2);
         }
-        self.0.push(local);
+        self.all.push(local);
     }
 }

@@ -2,6 +2,7 @@
 
 pub(in crate::gpu) mod async_share;
 pub(in crate::gpu) mod local_streams;
+pub(in crate::gpu) mod pair_stock;
 pub(in crate::gpu) mod pool;
 pub(in crate::gpu) mod pools;
 pub(in crate::gpu) mod record;

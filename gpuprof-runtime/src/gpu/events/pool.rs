@@ -10,6 +10,7 @@ use crossbeam_queue::ArrayQueue;
 use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
+use crate::gpu::driver::current_context::within;
 use crate::gpu::driver::handles::{self, Event};
 use crate::gpu::driver::table::{Driver, Failed};
 use crate::gpu::events::async_share::AsyncShare;
@@ -22,8 +23,6 @@ pub(in crate::gpu) const PAIRS_CEILING: usize = 16_384;
 const ASYNC_PAIRS: usize = PAIRS_CEILING / 2;
 /// Pairs made at once: by the first span of a context, and later by the resolver.
 const BATCH: usize = 32;
-/// Pairs that a thread takes at once.
-const HANDFUL: usize = 8;
 /// The resolver makes more when fewer than this are free.
 const LOW: usize = 16;
 
@@ -258,21 +257,15 @@ impl Context {
         first.or_else(|| self.free.pop()).ok_or(lacking)
     }
 
-    /// The same for a thread that keeps some in `stock`, so that threads seldom meet at the pool:
-    /// no more than it has `started` spans.
-    #[inline]
-    pub(in crate::gpu) fn take_from(
-        &self,
-        stock: &mut Vec<Pair>,
-        started: u32,
-        driver: &Driver,
-    ) -> Result<Pair, NoPair> {
-        if let Some(pair) = stock.pop() {
-            return Ok(pair);
-        }
-        let more = std::iter::from_fn(|| self.free.pop());
-        stock.extend(more.take(HANDFUL.min(started as usize)));
-        stock.pop().map_or_else(|| self.take(driver), Ok)
+    /// Moves up to `count` free pairs to a thread's `stock`.
+    pub(in crate::gpu) fn take_free(&self, stock: &mut Vec<Pair>, count: usize) {
+        let free = std::iter::from_fn(|| self.free.pop());
+        stock.extend(free.take(count));
+    }
+
+    /// Whether so many pairs are made that threads must not keep any for themselves.
+    pub(in crate::gpu) fn is_short_of_pairs(&self) -> bool {
+        self.made.load(Relaxed) >= PAIRS_CEILING / 2
     }
 
     /// Puts a pair back. Its events may still be pending: recording an event again is allowed at
@@ -342,58 +335,5 @@ fn make_pair(driver: &Driver) -> Result<Pair, Failed> {
             let _ = driver.destroy_event(start);
             Err(failed)
         }
-    }
-}
-
-/// Runs `f` with `context` current, pushed and popped again where it is not: the thread's own
-/// choice stays as it is. `Err`: it could not be made current, so `f` did not run; in another
-/// context it would make events that fit nowhere.
-#[inline]
-pub(crate) fn within<R>(
-    driver: &Driver,
-    context: handles::Context,
-    f: impl FnOnce() -> R,
-) -> Result<R, Failed> {
-    let before = driver.current();
-    if before == Ok(context) {
-        return Ok(f());
-    }
-    within_another(driver, context, before, f)
-}
-
-#[cold]
-fn within_another<R>(
-    driver: &Driver,
-    context: handles::Context,
-    before: Result<handles::Context, Failed>,
-    f: impl FnOnce() -> R,
-) -> Result<R, Failed> {
-    if let Some(failed) = driver.is_stuck() {
-        return Err(failed);
-    }
-    driver.push(context)?;
-    let result = f();
-    if driver.pop().is_err() {
-        put_back(driver, context, before);
-    }
-    Ok(result)
-}
-
-/// After a pop that failed: makes what was current before current again. Such a pop may have worked
-/// all the same.
-#[cold]
-pub(in crate::gpu) fn put_back(
-    driver: &Driver,
-    pushed: handles::Context,
-    before: Result<handles::Context, Failed>,
-) {
-    if driver.current().is_ok_and(|current| current != pushed) {
-        return;
-    }
-    let Err(failed) = driver.pop() else { return };
-    driver.note_stuck(failed);
-    if let Ok(before) = before {
-        // A failure is counted; the thread then keeps a current context it did not have.
-        let _ = driver.set_current(before);
     }
 }

@@ -1,9 +1,11 @@
 //! The driver calls around a span: asks whether the stream is being captured, then records the
 //! event.
 
+use crate::gpu::driver::current_context::within;
 use crate::gpu::driver::handles::Event;
 use crate::gpu::driver::table::Driver;
-use crate::gpu::events::pool::{NoPair, Pair, within};
+use crate::gpu::events::pair_stock::PairStock;
+use crate::gpu::events::pool::{NoPair, Pair};
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::stats::ended_call::{GpuOutcome, UntimedReason};
 
@@ -19,11 +21,11 @@ pub(in crate::gpu) fn check(driver: &Driver, stream: &ThreadStream) -> Result<()
 pub(in crate::gpu) fn start(
     driver: &Driver,
     stream: &ThreadStream,
-    (stock, started): (&mut Vec<Pair>, u32),
+    (stock, started): (&mut PairStock, u32),
 ) -> Result<Pair, GpuOutcome> {
     in_context_of(driver, stream, || {
         check_stream(driver, stream)?;
-        let pair = stream.context.take_from(stock, started, driver);
+        let pair = stock.take(&stream.context, &stream.returned, started, driver);
         let pair = pair.map_err(|no_pair| match no_pair {
             NoPair::Exhausted => GpuOutcome::Untimed(UntimedReason::PoolExhausted),
             NoPair::Failed => GpuOutcome::Untimed(UntimedReason::CudaError),

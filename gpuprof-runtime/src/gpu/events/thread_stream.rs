@@ -12,7 +12,8 @@ use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
 use crate::gpu::driver::handles::Stream;
-use crate::gpu::events::pool::Context;
+use crate::gpu::events::pair_stock::ReturnedPairs;
+use crate::gpu::events::pool::{Context, Pair};
 use crate::gpu::events::span::{SpanEnd, SpanKey, Step};
 use crate::gpu::resolver::handshake::{ContextLease, Progress};
 use crate::gpu::stream::context_guard::Kept;
@@ -32,6 +33,7 @@ pub(crate) struct ThreadStream {
     pub(in crate::gpu) progress: Progress,
     pub(in crate::gpu) progress_elsewhere: Progress,
     lease: ContextLease,
+    pub(in crate::gpu) returned: ReturnedPairs,
     /// Handed to the resolver.
     handed_over: Mutex<Option<Kept<CudaContext>>>,
     /// From other threads.
@@ -71,6 +73,7 @@ impl ThreadStream {
             progress: Progress::default(),
             progress_elsewhere: Progress::default(),
             lease: ContextLease::new(),
+            returned: ReturnedPairs::new(),
             handed_over: Mutex::new(None),
             elsewhere: SegQueue::new(),
         }
@@ -131,6 +134,18 @@ impl ThreadStream {
     pub(in crate::gpu) fn may_let_go(&self, received: u64) -> bool {
         self.lease
             .try_release(|| self.progress.submitted() == received)
+    }
+
+    /// Gives a pair back whose events are not needed any more: to the thread, unless pairs are
+    /// scarce. Only for the resolver.
+    pub(in crate::gpu) fn give_back(&self, pair: Pair) {
+        let refused = match self.context.is_short_of_pairs() {
+            true => Err(pair),
+            false => self.returned.push(pair),
+        };
+        if let Err(pair) = refused {
+            self.context.give(pair);
+        }
     }
 
     /// Tells the resolver of the end of a span from another thread than it began on.

@@ -7,9 +7,10 @@ use cudarc::driver::CudaContext;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
+use crate::gpu::driver::current_context::within;
 use crate::gpu::driver::handles::Event;
 use crate::gpu::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed};
-use crate::gpu::events::pool::{Context, Pair, within};
+use crate::gpu::events::pool::{Context, Pair};
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::resolver::open_spans::Closed;
@@ -26,7 +27,7 @@ pub(super) struct HeldPair {
 
 impl Drop for HeldPair {
     fn drop(&mut self) {
-        self.shared.context.give(self.pair);
+        self.shared.give_back(self.pair);
     }
 }
 

@@ -12,9 +12,10 @@ use crossbeam_queue::SegQueue;
 use cudarc::driver::CudaContext;
 
 use crate::clock;
+use crate::gpu::driver::current_context::within;
 use crate::gpu::driver::handles::Stream;
 use crate::gpu::driver::table::{Driver, Failed};
-use crate::gpu::events::pool::{Context, Pair, within};
+use crate::gpu::events::pool::{Context, Pair};
 
 /// Pairs recorded one after the other.
 const PAIRS: usize = 15;

@@ -1,5 +1,6 @@
 //! Streams: how programs name one, and what it resolves to.
 
+pub(in crate::gpu) mod call_streams;
 pub(in crate::gpu) mod context_guard;
 pub(in crate::gpu) mod hold;
 mod inherit;

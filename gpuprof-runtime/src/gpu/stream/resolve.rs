@@ -9,8 +9,9 @@ use crate::gpu::events::pool::{Context, Life};
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::frame::OpenSpan;
 use crate::gpu::gpu_thread::GpuThread;
+use crate::gpu::stream::call_streams::CallStreams;
 use crate::gpu::stream::hold::Hold;
-use crate::gpu::stream::span_streams::{CallStreams, SpanStream, SpanStreams};
+use crate::gpu::stream::span_streams::SpanStream;
 use crate::gpu::stream::stream_ref::StreamRef;
 use crate::gpu::timing::Timing;
 use crate::stats::ended_call::{GpuOutcome, UntimedReason};
@@ -41,8 +42,8 @@ impl Timing {
     ) -> CallStreams {
         match streams {
             Streams::Untimed | Streams::Inherit => CallStreams::Inherit,
-            Streams::One(stream) => match self.span_stream(thread, stream, later) {
-                Ok(stream) => CallStreams::Own(SpanStreams::from_buf([stream])),
+            Streams::One(stream) => match self.hold_one(thread, stream, later) {
+                Ok(open) => CallStreams::Own(open),
                 Err(outcome) => CallStreams::Refused(outcome),
             },
             Streams::Many(streams) => self.hold_several(thread, streams, later),
@@ -55,8 +56,8 @@ impl Timing {
         thread: &mut GpuThread,
         stream: &StreamRef<'_>,
     ) -> CallStreams {
-        let stream = self.span_stream(thread, stream, false);
-        stream.map_or_else(CallStreams::Refused, CallStreams::Default)
+        let open = self.hold_one(thread, stream, false);
+        open.map_or_else(CallStreams::Refused, CallStreams::Default)
     }
 
     /// Each stream once.
@@ -67,19 +68,25 @@ impl Timing {
         streams: &[StreamRef<'_>],
         later: bool,
     ) -> CallStreams {
-        let mut all = SpanStreams::new();
+        let mut open = thread.blank();
         for stream in streams {
-            match self.span_stream(thread, stream, later) {
-                Ok(stream) => {
-                    let mut known = all.iter();
-                    if !known.any(|known| known.shared.is_same_stream(&stream.shared)) {
-                        all.push(stream);
-                    }
+            match self.hold_one(thread, stream, later) {
+                Ok(mut one) => {
+                    let known = &open.streams;
+                    let is_new = |new: &SpanStream| {
+                        let mut known = known.iter();
+                        !known.any(|known| known.shared.is_same_stream(&new.shared))
+                    };
+                    let new = one.streams.pop().filter(is_new);
+                    open.streams.extend(new);
                 }
-                Err(outcome) => return CallStreams::Refused(outcome),
+                Err(outcome) => {
+                    thread.keep(open);
+                    return CallStreams::Refused(outcome);
+                }
             }
         }
-        CallStreams::Own(all)
+        CallStreams::Own(open)
     }
 
     /// An entry for a default stream without a span, as `with_stream` sets it. `None`: the stream
@@ -89,33 +96,29 @@ impl Timing {
         thread: &mut GpuThread,
         stream: &StreamRef<'_>,
     ) -> Option<Box<OpenSpan>> {
-        let stream = self.span_stream(thread, stream, false).ok()?;
-        let mut open = thread.blank();
-        open.streams.push(stream);
-        Some(open)
+        self.hold_one(thread, stream, false).ok()
     }
 
+    /// An entry for a call on one stream.
     #[inline(always)]
-    fn span_stream(
+    fn hold_one(
         &self,
         thread: &mut GpuThread,
         stream: &StreamRef<'_>,
         later: bool,
-    ) -> Result<SpanStream, GpuOutcome> {
-        let hold = stream
-            .keep(later)
-            .map(Hold::new)
-            .map_err(|_| GpuOutcome::Untimed(UntimedReason::StreamUnsafe))?;
-        let known = stream.context().and_then(|owner| {
+    ) -> Result<Box<OpenSpan>, GpuOutcome> {
+        let hold = hold(stream, later)?;
+        if let Some(owner) = stream.context() {
             let (owner, handle) = (Arc::as_ptr(owner), stream.handle());
             let is_it = |known: &ThreadStream| known.stream == handle && known.is_of(owner);
-            thread.streams.find(is_it)
-        });
-        let shared = match known {
-            Some(known) => Arc::clone(known),
-            None => self.meet(thread, stream)?,
-        };
-        Ok(SpanStream::new(shared, hold))
+            if let Some(local) = thread.streams.find_mut(is_it) {
+                return Ok(local.blank(hold));
+            }
+        }
+        let shared = self.meet(thread, stream)?;
+        let mut open = thread.blank();
+        open.streams.push(SpanStream::new(shared, hold));
+        Ok(open)
     }
 
     /// The stream of another thread as this thread uses it.
@@ -192,4 +195,12 @@ impl Timing {
         });
         met.flatten().map_err(unusable)
     }
+}
+
+/// What the call has of the stream.
+#[inline]
+fn hold(stream: &StreamRef<'_>, later: bool) -> Result<Hold, GpuOutcome> {
+    let keep = stream.keep(later);
+    keep.map(Hold::new)
+        .map_err(|_| GpuOutcome::Untimed(UntimedReason::StreamUnsafe))
 }

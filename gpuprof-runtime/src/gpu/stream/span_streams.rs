@@ -8,7 +8,6 @@ use crate::gpu::driver::handles::Event;
 use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::stream::hold::Hold;
-use crate::stats::ended_call::GpuOutcome;
 
 /// A stream of a call.
 #[derive(Clone, Debug)]
@@ -39,16 +38,3 @@ impl SpanStream {
 
 /// The streams of a call, almost always one.
 pub(crate) type SpanStreams = SmallVec<[SpanStream; 1]>;
-
-/// The streams of a call, held so that nothing borrowed is left.
-#[derive(Debug)]
-pub(crate) enum CallStreams {
-    /// The enclosing span's, when the call begins.
-    Inherit,
-    /// Its own.
-    Own(SpanStreams),
-    /// The default of all threads.
-    Default(SpanStream),
-    /// Its own, which cannot be used.
-    Refused(GpuOutcome),
-}

@@ -1,0 +1,53 @@
+//! Calls in a context that need not be the thread's current one.
+
+use crate::gpu::driver::handles::Context;
+use crate::gpu::driver::table::{Driver, Failed};
+
+/// Runs `f` with `context` current, pushed and popped again where it is not: the thread's own
+/// choice stays as it is. `Err`: it could not be made current, so `f` did not run; in another
+/// context it would make events that fit nowhere.
+#[inline]
+pub(crate) fn within<R>(
+    driver: &Driver,
+    context: Context,
+    f: impl FnOnce() -> R,
+) -> Result<R, Failed> {
+    let before = driver.current();
+    if before == Ok(context) {
+        return Ok(f());
+    }
+    within_another(driver, context, before, f)
+}
+
+#[cold]
+fn within_another<R>(
+    driver: &Driver,
+    context: Context,
+    before: Result<Context, Failed>,
+    f: impl FnOnce() -> R,
+) -> Result<R, Failed> {
+    if let Some(failed) = driver.is_stuck() {
+        return Err(failed);
+    }
+    driver.push(context)?;
+    let result = f();
+    if driver.pop().is_err() {
+        put_back(driver, context, before);
+    }
+    Ok(result)
+}
+
+/// After a pop that failed: makes what was current before current again. Such a pop may have worked
+/// all the same.
+#[cold]
+pub(in crate::gpu) fn put_back(driver: &Driver, pushed: Context, before: Result<Context, Failed>) {
+    if driver.current().is_ok_and(|current| current != pushed) {
+        return;
+    }
+    let Err(failed) = driver.pop() else { return };
+    driver.note_stuck(failed);
+    if let Ok(before) = before {
+        // A failure is counted; the thread then keeps a current context it did not have.
+        let _ = driver.set_current(before);
+    }
+}

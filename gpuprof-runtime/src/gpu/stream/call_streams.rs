@@ -1,0 +1,18 @@
+//! The streams of a call that has not begun.
+
+use crate::gpu::frame::OpenSpan;
+use crate::stats::ended_call::GpuOutcome;
+
+/// The streams of a call, held so that nothing borrowed is left; in the entry that the call will
+/// have.
+#[derive(Debug)]
+pub(crate) enum CallStreams {
+    /// The enclosing span's, when the call begins.
+    Inherit,
+    /// Its own.
+    Own(Box<OpenSpan>),
+    /// The default of all threads.
+    Default(Box<OpenSpan>),
+    /// Its own, which cannot be used.
+    Refused(GpuOutcome),
+}
