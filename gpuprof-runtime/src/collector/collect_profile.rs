@@ -98,7 +98,7 @@ impl Collector {
             crossed,
             gpu,
             cupti: attributed.current,
-            wall_ns: window.wall_ns(),
+            wall_ticks: window.wall_ticks(),
         };
         let late = LateTotals {
             gpu: late_gpu,
@@ -124,7 +124,7 @@ impl Collector {
             crossed: _,
             gpu,
             cupti: tables,
-            wall_ns,
+            wall_ticks,
         } = totals;
         let settings = settings.as_deref();
         let measures = settings.is_some_and(|settings| settings.mode == Mode::On);
@@ -140,9 +140,10 @@ impl Collector {
             in_filter: Box::new(|site| settings.is_none_or(|s| s.measures(site.name()))),
             sites: &sites,
             paths: &paths,
-            // The first read of the clock takes milliseconds.
+            // The first read of the clock calibrates it.
             now: if measures { clock::now() } else { 0 },
             totals: counters,
+            scale: clock::scale(),
             gpu,
             cupti: runs_cupti.then(|| cupti::activity_by_site(&tables, &symbols, &paths)),
             replayed: match runs_cupti {
@@ -151,15 +152,15 @@ impl Collector {
             },
         };
         let mut profile = build_profile::profile(&inputs);
-        profile.wall_ns = wall_ns;
+        profile.wall_ns = inputs.scale.ns(wall_ticks);
         profile.started_at = humantime::format_rfc3339_millis(began_at).to_string();
         profile.schedule = schedule;
         let diagnostics = &mut profile.diagnostics;
         diagnostics.sampling =
             settings.map_or(Sampling::EveryCall, |_| self.gpu.sampling.session());
-        diagnostics.overhead_ns = clock::ns(inputs.totals.overhead_ticks);
-        diagnostics.setup_ns = clock::ns(inputs.totals.setup_ticks);
-        diagnostics.stalled_ns = clock::ns(inputs.totals.stalled_ticks);
+        diagnostics.overhead_ns = inputs.scale.ns(inputs.totals.overhead_ticks);
+        diagnostics.setup_ns = inputs.scale.ns(inputs.totals.setup_ticks);
+        diagnostics.stalled_ns = inputs.scale.ns(inputs.totals.stalled_ticks);
         diagnostics.dropped += self.calls_after_thread_exit.load(Relaxed);
         self.add_gpu_diagnostics(&mut profile, limit);
         if settings.is_some_and(|settings| settings.cupti) && measures {

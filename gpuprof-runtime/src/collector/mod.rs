@@ -145,8 +145,7 @@ impl Collector {
         self.gpu.clear_failure_counts();
         self.calls_after_thread_exit.store(0, Relaxed);
         nvml::reset();
-        // The first read of the clock takes milliseconds: a program that is not measured is spared
-        // it.
+        // A program that is not measured is spared the clock's calibration.
         window.began = window.measures().then(clock::now);
         window.began_at = SystemTime::now();
         window.cupti = cupti::counts().unwrap_or_default();
@@ -174,7 +173,7 @@ impl Collector {
             crossed,
             gpu,
             cupti,
-            wall_ns: window.wall_ns(),
+            wall_ticks: window.wall_ticks(),
         };
         let late = LateTotals {
             gpu: late_gpu,

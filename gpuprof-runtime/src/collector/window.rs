@@ -80,10 +80,11 @@ impl Window {
         self.settings().is_some_and(|settings| settings.cupti) && cupti::is_running()
     }
 
-    pub(super) fn wall_ns(&self) -> u64 {
+    /// How long the window has been open.
+    pub(super) fn wall_ticks(&self) -> u64 {
         let ended = self.schedule.as_ref().and_then(SchedulePosition::ended);
         self.began.map_or(0, |began| {
-            clock::ns_between(began, ended.unwrap_or_else(clock::now))
+            ended.unwrap_or_else(clock::now).saturating_sub(began)
         })
     }
 }

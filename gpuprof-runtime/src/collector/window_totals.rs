@@ -14,7 +14,7 @@ pub(super) struct WindowTotals {
     pub(super) crossed: Totals,
     pub(super) gpu: GpuTotals,
     pub(super) cupti: cupti::WindowTables,
-    pub(super) wall_ns: u64,
+    pub(super) wall_ticks: u64,
 }
 
 /// What has arrived for an earlier window that still counts.
@@ -44,6 +44,6 @@ impl WindowTotals {
         self.counters.merge(&other.counters);
         self.gpu.merge(&other.gpu);
         self.cupti.merge(&other.cupti);
-        self.wall_ns += other.wall_ns;
+        self.wall_ticks += other.wall_ticks;
     }
 }

@@ -53,7 +53,7 @@ pub(crate) struct EndedCall {
     pub(crate) is_timed: bool,
     /// Its stream was being captured: what it launched did not run.
     pub(crate) is_captured: bool,
-    pub(crate) cpu_ns: u64,
+    pub(crate) cpu_ticks: u64,
     /// The site's first call in the process.
     pub(crate) is_first: bool,
     /// The window that counts it.
@@ -61,7 +61,7 @@ pub(crate) struct EndedCall {
 }
 
 impl EndedCall {
-    pub(crate) fn new(call: ProfiledCall, outcome: GpuOutcome, cpu_ns: u64, epoch: u32) -> Self {
+    pub(crate) fn new(call: ProfiledCall, outcome: GpuOutcome, cpu_ticks: u64, epoch: u32) -> Self {
         Self {
             id: call.id,
             path: call.path,
@@ -69,7 +69,7 @@ impl EndedCall {
             is_outermost: call.is_outermost,
             is_timed: outcome == GpuOutcome::Submitted,
             is_captured: outcome == GpuOutcome::Captured,
-            cpu_ns,
+            cpu_ticks,
             is_first: call.is_first,
             epoch,
         }

@@ -32,8 +32,8 @@ pub(crate) struct OpenSpan {
     pub(super) thread: Option<ThreadId>,
     /// When it began, in ticks, if it inherits its stream and is timed.
     pub(super) inherited_at: Option<u64>,
-    /// The host time from then to its end event, ns.
-    pub(super) host_ns: Option<u64>,
+    /// The host time from then to its end event.
+    pub(super) host_ticks: Option<u64>,
     /// Its event pairs are of the share for async calls.
     pub(super) is_async: bool,
 }
@@ -71,7 +71,7 @@ impl OpenSpan {
             state: State::None,
             thread: None,
             inherited_at: None,
-            host_ns: None,
+            host_ticks: None,
             is_async: false,
         })
     }
@@ -81,7 +81,7 @@ impl OpenSpan {
     pub(super) fn reset(&mut self) {
         self.state = State::None;
         self.decision = None;
-        (self.inherited_at, self.host_ns) = (None, None);
+        (self.inherited_at, self.host_ticks) = (None, None);
         self.is_async = false;
         self.thread = None;
         self.lender = None;

@@ -184,7 +184,7 @@ impl Timing {
                 key: timed.key,
                 event: timed.end,
                 work: *work,
-                inherited_host_ns: open.host_ns,
+                inherited_host_ticks: open.host_ticks,
             };
             match thread.streams.get_mut(&stream.shared) {
                 Some(local) => local.send_end(end),
@@ -322,7 +322,7 @@ fn record_end(thread: &GpuThread, open: &mut OpenSpan, epoch: u32) -> Result<(),
     }
     thread.check_lender(open)?;
     let inherited_at = open.inherited_at;
-    open.host_ns = inherited_at.map(|began| clock::ns_between(began, clock::now()));
+    open.host_ticks = inherited_at.map(|began| clock::now().saturating_sub(began));
     let driver = Driver::get();
     for stream in &open.streams {
         let timed = stream.timed.ok_or(UNAVAILABLE)?;

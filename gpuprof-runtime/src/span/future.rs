@@ -75,8 +75,8 @@ struct OpenCall {
     parent: u32,
     path: u32,
     started: u64,
-    busy_ns: u64,
-    nested_ns: u64,
+    busy_ticks: u64,
+    nested_ticks: u64,
     gpu: Option<Box<gpu::OpenSpan>>,
     work: StatedWork,
     profiled: Option<ProfiledCall>,
@@ -216,9 +216,9 @@ impl AsyncSpan {
                 thread.with_gpu(|gpu| gpu.close(frame));
             }
             if let State::Open(open) = &mut self.state {
-                let ns = clock::ns_between(poll.began, ended);
-                open.busy_ns += ns;
-                open.nested_ns += poll.parent.leave(thread, ns);
+                let ticks = ended.saturating_sub(poll.began);
+                open.busy_ticks += ticks;
+                open.nested_ticks += poll.parent.leave(thread, ticks);
             }
         });
     }
@@ -250,8 +250,8 @@ fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Opti
             parent,
             path: node.path,
             started,
-            busy_ns: 0,
-            nested_ns: 0,
+            busy_ticks: 0,
+            nested_ticks: 0,
             gpu,
             work: valid_work(thread, &measured.work),
             profiled: measured.correlates.then(begin_call).flatten(),
@@ -273,9 +273,9 @@ fn close(open: OpenCall) {
     let ended = clock::now();
     let call = CallRecord {
         started: open.started,
-        cpu_ns: open.busy_ns,
-        nested_ns: open.nested_ns,
-        wall_ns: Some(clock::ns_between(open.started, ended)),
+        cpu_ticks: open.busy_ticks,
+        nested_ticks: open.nested_ticks,
+        wall_ticks: Some(ended.saturating_sub(open.started)),
         outcome: GpuOutcome::NoStream,
         work: &open.work,
     };

@@ -204,12 +204,14 @@ impl CallTimer {
     #[inline(never)]
     fn close(&self, thread: &ThreadState) {
         let ended = clock::now();
-        let cpu_ns = clock::ns_between(self.started, ended);
-        let nested_ns = self.parent.leave(thread, cpu_ns);
+        // The clocks of two processors may differ.
+        let cpu_ticks = ended.saturating_sub(self.started);
+        let nested_ticks = self.parent.leave(thread, cpu_ticks);
         let recorded = if self.frame.is_none() && self.work.is_none() {
-            self.node.record_time(cpu_ns, nested_ns, thread.writer())
+            self.node
+                .record_time(cpu_ticks, nested_ticks, thread.writer())
         } else {
-            self.record_all(thread, ended, cpu_ns, nested_ns)
+            self.record_all(thread, ended, cpu_ticks, nested_ticks)
         };
         if !recorded {
             count_dropped(thread, NodeError::ThreadEnded);
@@ -217,12 +219,18 @@ impl CallTimer {
     }
 
     #[inline(never)]
-    fn record_all(&self, thread: &ThreadState, ended: u64, cpu_ns: u64, nested_ns: u64) -> bool {
+    fn record_all(
+        &self,
+        thread: &ThreadState,
+        ended: u64,
+        cpu_ticks: u64,
+        nested_ticks: u64,
+    ) -> bool {
         let call = CallRecord {
             started: self.started,
-            cpu_ns,
-            nested_ns,
-            wall_ns: None,
+            cpu_ticks,
+            nested_ticks,
+            wall_ticks: None,
             outcome: GpuOutcome::NoStream,
             work: self.work.as_ref().unwrap_or(&StatedWork::NONE),
         };

@@ -12,8 +12,8 @@ use crate::site::{Meta, Site, SiteFlags};
 use crate::span::Span;
 use crate::stats::ended_call::StatedWork;
 
-/// Picoseconds that a span without a stream takes, measured by [`calibrate`].
-static SPAN_PS: AtomicU64 = AtomicU64::new(0);
+/// Clock ticks that [`CALLS`] spans without a stream take, measured by [`calibrate`].
+static SPAN_TICKS: AtomicU64 = AtomicU64::new(0);
 
 /// A site for [`calibrate`] alone. The collector does not know its id, so no profile contains it.
 static SITE: Site = Site::new(Meta {
@@ -43,7 +43,7 @@ pub(crate) fn calibrate() {
         // The minimum of several blocks: interruptions are not overhead.
         let least = |call: fn(u64) -> u64| (0..BLOCKS).map(|_| block(call)).min().unwrap_or(0);
         let took = least(profiled).saturating_sub(least(bare));
-        SPAN_PS.store(clock::ns(took.saturating_mul(1_000)) / CALLS, Relaxed);
+        SPAN_TICKS.store(took, Relaxed);
     });
 }
 
@@ -82,7 +82,6 @@ fn profiled(value: u64) -> u64 {
 
 /// The overhead of `calls` spans without a stream, in ns.
 pub(crate) fn span_overhead_ns(calls: u64) -> u64 {
-    (u128::from(SPAN_PS.load(Relaxed)) * u128::from(calls) / 1_000)
-        .try_into()
-        .unwrap_or(u64::MAX)
+    let ticks = u128::from(SPAN_TICKS.load(Relaxed)) * u128::from(calls) / u128::from(CALLS);
+    clock::scale().ns(ticks.try_into().unwrap_or(u64::MAX))
 }

@@ -122,7 +122,7 @@ pub(super) fn record_with_frame(
             timing.submit(gpu, open, call.work);
         }
         if let Some(profiled) = profiled.filter(|_| recorded) {
-            let ended = EndedCall::new(profiled, call.outcome, call.cpu_ns, writer.epoch());
+            let ended = EndedCall::new(profiled, call.outcome, call.cpu_ticks, writer.epoch());
             collector().cupti.end_call(ended);
         }
         recorded

@@ -43,7 +43,7 @@ pub(crate) struct ThreadState {
     owner: Cell<u64>,
     position: Cell<Position>,
     /// Time that the spans nested in the current one have taken so far.
-    nested_ns: Cell<u64>,
+    nested_ticks: Cell<u64>,
     /// Whether a frame is open that a span could inherit a stream from.
     has_gpu: Cell<bool>,
     cache: [Cell<CachedNode>; CACHE_SLOTS],
@@ -81,7 +81,7 @@ impl Position {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParentPosition {
     position: Position,
-    nested_ns: u64,
+    nested_ticks: u64,
 }
 
 impl ParentPosition {
@@ -92,13 +92,13 @@ impl ParentPosition {
         thread.position.set(position.deeper(path));
         Self {
             position,
-            nested_ns: thread.nested_ns.replace(0),
+            nested_ticks: thread.nested_ticks.replace(0),
         }
     }
 
-    /// Moves the thread back after `took_ns`. Returns the part of it that nested spans took.
+    /// Moves the thread back after `took_ticks`. Returns the part of it that nested spans took.
     #[inline]
-    pub(super) fn leave(self, thread: &ThreadState, took_ns: u64) -> u64 {
+    pub(super) fn leave(self, thread: &ThreadState, took_ticks: u64) -> u64 {
         let (depth, parent) = (thread.position.get().depth(), self.position.depth());
         if depth != parent.wrapping_add(1) {
             thread.count(|counters| &counters.misnested, 1);
@@ -108,8 +108,8 @@ impl ParentPosition {
             }
         }
         thread.position.set(self.position);
-        let nested_ns = thread.nested_ns.replace(self.nested_ns + took_ns);
-        nested_ns.min(took_ns)
+        let nested_ticks = thread.nested_ticks.replace(self.nested_ticks + took_ticks);
+        nested_ticks.min(took_ticks)
     }
 }
 
@@ -201,7 +201,7 @@ impl ThreadState {
             counters: Cell::new(None),
             owner: Cell::new(0),
             position: Cell::new(Position::OUTSIDE),
-            nested_ns: Cell::new(0),
+            nested_ticks: Cell::new(0),
             has_gpu: Cell::new(false),
             cache: [const { Cell::new(CachedNode::EMPTY) }; CACHE_SLOTS],
         }

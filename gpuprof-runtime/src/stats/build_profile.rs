@@ -12,7 +12,6 @@ use super::label_stats::labels;
 use super::path_ids::ROOT;
 use super::profile_inputs::ProfileInputs;
 use super::replayed_nodes;
-use crate::clock;
 use crate::site::labels::Label;
 use gpuprof_report::profile::{Diagnostics, Function, Profile, SCHEMA, TreeNode, UntimedReasons};
 
@@ -164,7 +163,7 @@ fn tree(
         row.function = Some(*functions.get(&node.path.site)?);
         row.calls = cpu.calls;
         row.open_calls = node.totals.open.count();
-        row.open_ns = clock::ns(node.totals.open.ticks(inputs.now));
+        row.open_ns = inputs.scale.ns(node.totals.open.ticks(inputs.now));
         row.cpu_total_ns = cpu.total;
         row.cpu_self_ns = cpu.total.saturating_sub(cpu.nested);
         row.gpu_total_ns = timed.then(|| sum(|gpu| gpu.times.total as f64).round() as u64);

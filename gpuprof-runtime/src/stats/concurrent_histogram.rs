@@ -51,8 +51,8 @@ impl AtomicHistogram {
 
     /// Counts one duration. Only the owning thread may call this.
     #[inline]
-    pub(crate) fn record(&self, ns: u64) {
-        let (octave, sub) = octave_and_step(ns);
+    pub(crate) fn record(&self, ns: f64) {
+        let (octave, sub) = octave_and_step(ns as u64);
         let Some(cell) = self.octaves.get(octave) else {
             return;
         };
@@ -101,7 +101,7 @@ mod tests {
         let shared = AtomicHistogram::new();
         let mut plain = Histogram::default();
         for ns in [0, 15, 16, 17, 1_000, 1_000_000, u64::MAX] {
-            shared.record(ns);
+            shared.record(ns as f64);
             plain.record(ns);
         }
         let mut read = Histogram::default();

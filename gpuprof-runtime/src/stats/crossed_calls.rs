@@ -4,6 +4,7 @@
 
 use super::host_path_totals::HostPathTotals;
 use super::host_totals::Totals;
+use crate::clock;
 use gpuprof_report::histogram::Histogram;
 
 /// The crossed calls of one site on one thread. They are rare: at most one for each path and
@@ -23,8 +24,8 @@ impl CrossedCalls {
         for durations in [&mut call.cpu, &mut call.wall] {
             (durations.min, durations.max) = (durations.total, durations.total);
         }
-        self.cpu.record(call.cpu.total);
-        self.wall.record(call.wall.total);
+        self.cpu.record(clock::rough_ns(call.cpu.total) as u64);
+        self.wall.record(clock::rough_ns(call.wall.total) as u64);
         match self.nodes.iter_mut().find(|(known, _)| *known == path) {
             Some((_, sum)) => sum.merge(&call),
             None => self.nodes.push((path, call)),

@@ -1,23 +1,34 @@
 //! Count, sum and spread of durations, plain and with one concurrent writer.
 
+use std::marker::PhantomData;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::clock::Scale;
 use crate::sync::AtomicU64;
 
-/// Count, sum and spread of durations, in nanoseconds.
+/// The unit of CPU times until they are reported: ticks of the [clock](crate::clock).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Ticks;
+
+/// The unit of GPU times, and of all times that are reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Ns;
+
+/// Count, sum and spread of durations.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Durations {
+pub(crate) struct Durations<Unit = Ns> {
     pub(crate) calls: u64,
     pub(crate) total: u64,
     /// The part of `total` that nested spans took.
     pub(crate) nested: u64,
     pub(crate) min: u64,
     pub(crate) max: u64,
-    /// Sum of squares, ns².
+    /// Sum of squares.
     pub(crate) squares: f64,
+    unit: PhantomData<Unit>,
 }
 
-impl Default for Durations {
+impl<Unit> Default for Durations<Unit> {
     fn default() -> Self {
         Self {
             calls: 0,
@@ -26,11 +37,12 @@ impl Default for Durations {
             min: u64::MAX,
             max: 0,
             squares: 0.0,
+            unit: PhantomData,
         }
     }
 }
 
-impl Durations {
+impl Durations<Ns> {
     pub(crate) fn add(&mut self, ns: u64) {
         self.add_weighted(1, ns);
     }
@@ -43,22 +55,6 @@ impl Durations {
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
         self.squares += ns as f64 * ns as f64 * f64::from(calls);
-    }
-
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-        self.calls += other.calls;
-        self.total = self.total.wrapping_add(other.total);
-        self.nested = self.nested.wrapping_add(other.nested);
-        self.squares += other.squares;
-    }
-
-    pub(crate) fn subtract(&mut self, earlier: &Self) {
-        self.calls = self.calls.saturating_sub(earlier.calls);
-        self.total = self.total.wrapping_sub(earlier.total);
-        self.nested = self.nested.wrapping_sub(earlier.nested);
-        self.squares -= earlier.squares;
     }
 
     pub(crate) fn mean(&self) -> f64 {
@@ -81,14 +77,60 @@ impl Durations {
     }
 }
 
-/// [`Durations`] with one writer. The number of durations is counted elsewhere.
+impl Durations<Ticks> {
+    /// The same in ns.
+    pub(super) fn in_ns(&self, scale: Scale) -> Durations<Ns> {
+        let calls = self.calls.max(1);
+        let total = scale.ns(self.total);
+        let (min, max) = match self.min <= self.max {
+            // Both are rounded down, and no mean exceeds the maximum.
+            true => (
+                scale.ns(self.min),
+                scale.ns(self.max).max(total.div_ceil(calls)),
+            ),
+            false => (self.min, self.max),
+        };
+        // The total is rounded, and the standard deviation is the difference of two large numbers.
+        let square_of = |total: u64| total as f64 * total as f64 / calls as f64;
+        let spread = (self.squares - square_of(self.total)).max(0.0);
+        Durations {
+            calls: self.calls,
+            total,
+            nested: scale.ns(self.nested),
+            min,
+            max,
+            squares: spread * scale.tick_ns() * scale.tick_ns() + square_of(total),
+            unit: PhantomData,
+        }
+    }
+}
+
+impl<Unit> Durations<Unit> {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.calls += other.calls;
+        self.total = self.total.wrapping_add(other.total);
+        self.nested = self.nested.wrapping_add(other.nested);
+        self.squares += other.squares;
+    }
+
+    pub(crate) fn subtract(&mut self, earlier: &Self) {
+        self.calls = self.calls.saturating_sub(earlier.calls);
+        self.total = self.total.wrapping_sub(earlier.total);
+        self.nested = self.nested.wrapping_sub(earlier.nested);
+        self.squares -= earlier.squares;
+    }
+}
+
+/// [`Durations`] in ticks, with one writer. The number of durations is counted elsewhere.
 #[derive(Debug)]
 pub(super) struct AtomicDurations {
     total: AtomicU64,
     nested: AtomicU64,
     min: AtomicU64,
     max: AtomicU64,
-    /// Sum of squares as the bits of an f64, in ns².
+    /// Sum of squares as the bits of an f64.
     squares: AtomicU64,
 }
 
@@ -104,21 +146,20 @@ impl AtomicDurations {
     }
 
     #[inline]
-    pub(super) fn add(&self, ns: u64, nested: u64) {
+    pub(super) fn add(&self, ticks: u64, nested: u64) {
         self.total
-            .store(self.total.load(Relaxed).wrapping_add(ns), Relaxed);
+            .store(self.total.load(Relaxed).wrapping_add(ticks), Relaxed);
         self.nested
             .store(self.nested.load(Relaxed).wrapping_add(nested), Relaxed);
-        if ns < self.min.load(Relaxed) {
-            self.min.store(ns, Relaxed);
+        if ticks < self.min.load(Relaxed) {
+            self.min.store(ticks, Relaxed);
         }
-        if ns > self.max.load(Relaxed) {
-            self.max.store(ns, Relaxed);
+        if ticks > self.max.load(Relaxed) {
+            self.max.store(ticks, Relaxed);
         }
-        // From a signed integer this is one instruction, from an unsigned one eight; no duration
-        // has the highest bit.
-        let ns = ns as i64 as f64;
-        add_f64(&self.squares, ns * ns);
+        // Signed for the same reason as in `clock::rough_ns`.
+        let ticks = ticks as i64 as f64;
+        add_f64(&self.squares, ticks * ticks);
     }
 
     /// Resets the extremes, which are of one window only.
@@ -127,7 +168,7 @@ impl AtomicDurations {
         self.max.store(0, Relaxed);
     }
 
-    pub(super) fn read(&self, calls: u64, current: bool) -> Durations {
+    pub(super) fn read(&self, calls: u64, current: bool) -> Durations<Ticks> {
         let (min, max) = match current {
             true => (self.min.load(Relaxed), self.max.load(Relaxed)),
             false => (u64::MAX, 0),
@@ -139,6 +180,7 @@ impl AtomicDurations {
             min,
             max,
             squares: f64::from_bits(self.squares.load(Relaxed)),
+            unit: PhantomData,
         }
     }
 }
@@ -150,4 +192,49 @@ pub(super) fn add_f64(cell: &AtomicU64, value: f64) {
         (f64::from_bits(cell.load(Relaxed)) + value).to_bits(),
         Relaxed,
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Durations, Ns, Ticks};
+    use crate::clock::Scale;
+
+    /// Calls of these ticks, in ns at `ghz` ticks per ns.
+    fn in_ns(calls: &[u64], ghz: f64) -> Durations<Ns> {
+        let mut ticks = Durations::<Ticks>::default();
+        for &call in calls {
+            ticks.calls += 1;
+            ticks.total += call;
+            ticks.min = ticks.min.min(call);
+            ticks.max = ticks.max.max(call);
+            ticks.squares += (call as f64).powi(2);
+        }
+        ticks.in_ns(Scale::from_ghz(ghz))
+    }
+
+    #[test]
+    fn the_mean_lies_between_the_extremes_in_ns() {
+        for ghz in [0.024, 1.0, 1.9, 2.1, 3.7] {
+            for calls in [
+                &[0_u64][..],
+                &[1; 7],
+                &[20; 1_000],
+                &[20, 21],
+                &[3, 99, 1 << 40],
+            ] {
+                let ns = in_ns(calls, ghz);
+                let mean = ns.mean().round() as u64;
+                assert!((ns.min..=ns.max).contains(&mean), "{ghz} GHz: {ns:?}");
+                assert!(calls.len() > 1 || ns.min == ns.max, "{ghz} GHz: {ns:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rounding_a_long_total_adds_no_deviation() {
+        let second = 2_100_000_001;
+        assert_eq!(in_ns(&[second; 2], 2.1).stddev().round(), 0.0);
+        let deviation = in_ns(&[second, second + 4_200], 2.1).stddev();
+        assert!((deviation - 1_000.0).abs() < 100.0, "{deviation}");
+    }
 }

@@ -105,11 +105,11 @@ impl StatedWork {
 pub(crate) struct CallRecord<'a> {
     /// Clock ticks.
     pub(crate) started: u64,
-    pub(crate) cpu_ns: u64,
-    /// The part of `cpu_ns` that nested spans took.
-    pub(crate) nested_ns: u64,
+    pub(crate) cpu_ticks: u64,
+    /// The part of `cpu_ticks` that nested spans took.
+    pub(crate) nested_ticks: u64,
     /// From the first poll to the end, for async functions.
-    pub(crate) wall_ns: Option<u64>,
+    pub(crate) wall_ticks: Option<u64>,
     pub(crate) outcome: GpuOutcome,
     pub(crate) work: &'a StatedWork,
 }

@@ -3,14 +3,13 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::durations::Durations;
+use super::durations::{Durations, Ns};
 use super::ended_call::{StatedWork, UntimedReason};
 use super::gpu_time_rollup::CallTreeNode;
 use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
 use super::profile_inputs::{CuptiActivity, ProfileInputs};
 use super::sampling_estimates::{RatioEstimate, SiteSample};
-use crate::clock;
 use crate::site::Site;
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::{
@@ -36,7 +35,7 @@ pub(super) fn function(
     id: u32,
     nodes: &[&CallTreeNode<'_>],
 ) -> Function {
-    let mut all = HostPathTotals::default();
+    let mut all = HostPathTotals::<Ns>::default();
     let (mut outermost_cpu, mut outermost_wall) = (0, 0);
     let mut outermost_open = 0;
     let mut nested_ns = 0.0;
@@ -74,7 +73,7 @@ pub(super) fn function(
     let mut function = uncalled(site);
     function.calls = all.cpu.calls;
     function.open_calls = all.open.count();
-    function.open_ns = clock::ns(outermost_open);
+    function.open_ns = inputs.scale.ns(outermost_open);
     function.threads = totals.threads.get(&id).copied().unwrap_or(0);
     function.cpu = span_stats(&all.cpu, outermost_cpu, self_ns, totals.cpu.get(&id));
     function.wall = (site.meta.is_async && all.wall.calls > 0).then(|| {
@@ -134,7 +133,7 @@ fn gpu_activity(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuSpanStats
 }
 
 /// Calls by why they were not timed. A call with a stream that has no reason yet is unfinished.
-fn untimed_reasons(totals: &HostPathTotals, timed: u64, failed: u64) -> UntimedReasons {
+fn untimed_reasons(totals: &HostPathTotals<Ns>, timed: u64, failed: u64) -> UntimedReasons {
     let with_stream = totals.counts.with_stream();
     let mut untimed = UntimedReasons::default();
     untimed.no_stream = match with_stream {

@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::durations::Ns;
 use super::ended_call::UntimedReason;
 use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
@@ -13,7 +14,7 @@ use super::sampling_estimates::SiteSample;
 /// One path of the call tree with its counts and GPU times.
 pub(super) struct CallTreeNode<'a> {
     pub(super) path: CallPath,
-    pub(super) totals: HostPathTotals,
+    pub(super) totals: HostPathTotals<Ns>,
     /// By device.
     pub(super) gpu: Vec<(u32, &'a GpuPathTotals)>,
     /// Factor from weighted times to those of all calls; 1 without sampling.
@@ -90,7 +91,7 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
         gpu.sort_unstable_by_key(|(device, _)| *device);
         nodes.push(CallTreeNode {
             path,
-            totals,
+            totals: totals.in_ns(inputs.scale),
             gpu,
             scale: 1.0,
             unclamped_scale: 1.0,

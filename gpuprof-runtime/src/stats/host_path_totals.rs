@@ -1,8 +1,9 @@
 //! What the host recorded on a call path, as plain data.
 
-use super::durations::Durations;
+use super::durations::{Durations, Ns, Ticks};
 use super::ended_call::{REASONS, StatedWork, UntimedReason};
 use super::open_calls::OpenCalls;
+use crate::clock::Scale;
 
 /// Number of calls by GPU timing outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -21,16 +22,16 @@ impl OutcomeCounts {
 
 /// [`PathCounters`](super::path_counters::PathCounters) as plain data, or the sum of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct HostPathTotals {
-    pub(crate) cpu: Durations,
-    pub(crate) wall: Durations,
+pub(crate) struct HostPathTotals<Unit = Ticks> {
+    pub(crate) cpu: Durations<Unit>,
+    pub(crate) wall: Durations<Unit>,
     pub(crate) counts: OutcomeCounts,
     pub(crate) work: StatedWork,
     /// Calls in progress at the moment of reading, whenever they began.
     pub(crate) open: OpenCalls,
 }
 
-impl HostPathTotals {
+impl<Unit> HostPathTotals<Unit> {
     /// Whether any call has ended on this path or is in progress.
     pub(crate) fn ran(&self) -> bool {
         self.cpu.calls > 0 || self.open.count() > 0
@@ -46,6 +47,25 @@ impl HostPathTotals {
         }
         self.work.add(&other.work);
         self.open.add(&other.open);
+    }
+
+    /// Calls that were not timed for this reason.
+    pub(super) fn untimed(&self, reason: UntimedReason) -> u64 {
+        let count = self.counts.untimed.get(reason as usize);
+        count.copied().unwrap_or(0)
+    }
+}
+
+impl HostPathTotals<Ticks> {
+    /// The same with durations in ns.
+    pub(super) fn in_ns(&self, scale: Scale) -> HostPathTotals<Ns> {
+        HostPathTotals {
+            cpu: self.cpu.in_ns(scale),
+            wall: self.wall.in_ns(scale),
+            counts: self.counts,
+            work: self.work,
+            open: self.open,
+        }
     }
 
     /// Subtracts an earlier state of the same sum. Minimum, maximum and the calls in progress are
@@ -65,13 +85,5 @@ impl HostPathTotals {
         if self.cpu.calls == 0 {
             self.work = StatedWork::NONE;
         }
-    }
-}
-
-impl HostPathTotals {
-    /// Calls that were not timed for this reason.
-    pub(super) fn untimed(&self, reason: UntimedReason) -> u64 {
-        let count = self.counts.untimed.get(reason as usize);
-        count.copied().unwrap_or(0)
     }
 }

@@ -14,6 +14,7 @@ use super::host_path_totals::{HostPathTotals, OutcomeCounts};
 use super::open_calls::{AtomicOpenCalls, OpenCalls};
 use super::site_counters::SiteCounters;
 use super::window_epoch::{self, WriterEpoch};
+use crate::clock;
 use crate::sync::{AtomicU32, AtomicU64, fence, hint};
 
 /// How often a reader tries to get one consistent moment before it takes what it sees. A writer is
@@ -94,10 +95,15 @@ impl PathCounters {
     ///
     /// Returns whether it was recorded: a thread that has detached from its counters may not.
     #[inline]
-    pub(crate) fn record_time(&self, cpu_ns: u64, nested_ns: u64, writer: WriterEpoch) -> bool {
+    pub(crate) fn record_time(
+        &self,
+        cpu_ticks: u64,
+        nested_ticks: u64,
+        writer: WriterEpoch,
+    ) -> bool {
         // By value, so that nothing is stored in memory for `change_first`.
         self.change(writer, move || {
-            self.add_time(cpu_ns, nested_ns);
+            self.add_time(cpu_ticks, nested_ticks);
             self.current.store(NO_CALL, Relaxed);
         })
     }
@@ -107,20 +113,20 @@ impl PathCounters {
     #[inline]
     pub(crate) fn record(&self, call: &CallRecord<'_>, writer: WriterEpoch) -> bool {
         let add = || {
-            self.add_time(call.cpu_ns, call.nested_ns);
+            self.add_time(call.cpu_ticks, call.nested_ticks);
             self.add_outcome(call.outcome);
             self.add_work(call.work);
-            match (call.wall_ns, &self.site.wall) {
-                (Some(ns), Some(histogram)) => {
+            match (call.wall_ticks, &self.site.wall) {
+                (Some(ticks), Some(histogram)) => {
                     self.pending.end(call.started);
-                    self.wall.add(ns, 0);
-                    histogram.record(ns);
+                    self.wall.add(ticks, 0);
+                    histogram.record(clock::rough_ns(ticks));
                 }
                 _ => self.current.store(NO_CALL, Relaxed),
             }
         };
         // Several futures may have been pending when the window began.
-        if call.wall_ns.is_some() && window_epoch::is_crossed(call.started) {
+        if call.wall_ticks.is_some() && window_epoch::is_crossed(call.started) {
             return self.may_write(writer) && {
                 self.write_crossed(add);
                 true
@@ -201,10 +207,10 @@ impl PathCounters {
     }
 
     #[inline]
-    fn add_time(&self, cpu_ns: u64, nested_ns: u64) {
+    fn add_time(&self, cpu_ticks: u64, nested_ticks: u64) {
         bump(&self.calls);
-        self.cpu.add(cpu_ns, nested_ns);
-        self.site.cpu.record(cpu_ns);
+        self.cpu.add(cpu_ticks, nested_ticks);
+        self.site.cpu.record(clock::rough_ns(cpu_ticks));
     }
 
     fn add_outcome(&self, outcome: GpuOutcome) {

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::gpu_totals::GpuTotals;
 use super::host_totals::Totals;
 use super::path_ids::CallPath;
+use crate::clock::Scale;
 use crate::site::Site;
 use crate::site::labels::LabelNumber;
 use gpuprof_report::profile::GpuActivity;
@@ -19,6 +20,8 @@ pub(crate) struct ProfileInputs<'a> {
     pub(crate) in_filter: Box<dyn Fn(&Site) -> bool + 'a>,
     pub(crate) paths: &'a [CallPath],
     pub(crate) totals: Totals,
+    /// Of the ticks in `totals`.
+    pub(crate) scale: Scale,
     /// The clock after `totals` was read, in ticks: calls in progress are reported up to it.
     pub(crate) now: u64,
     pub(crate) gpu: GpuTotals,

@@ -215,7 +215,7 @@ pub(crate) struct CallTotals {
     /// One bit per device.
     pub(crate) devices: u64,
     /// CPU time of the function's first call.
-    pub(crate) first_call_ns: Option<u64>,
+    pub(crate) first_call_ticks: Option<u64>,
 }
 
 impl CallTotals {
@@ -227,6 +227,6 @@ impl CallTotals {
         self.launches += other.launches;
         self.streams = self.streams.max(other.streams);
         self.devices |= other.devices;
-        self.first_call_ns = self.first_call_ns.or(other.first_call_ns);
+        self.first_call_ticks = self.first_call_ticks.or(other.first_call_ticks);
     }
 }

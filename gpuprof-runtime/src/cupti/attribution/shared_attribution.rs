@@ -161,7 +161,7 @@ mod tests {
             is_outermost: true,
             is_timed: false,
             is_captured: false,
-            cpu_ns: 1,
+            cpu_ticks: 1,
             is_first: false,
             epoch: 0,
         }

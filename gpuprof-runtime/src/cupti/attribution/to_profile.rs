@@ -15,6 +15,7 @@ use super::row_totals::{
 use super::symbol_table::SymbolTable;
 use super::window_tables::{KernelKey, WindowTables};
 use super::wrong_streams;
+use crate::clock;
 use crate::cupti::collect::record::{ApiFunction, CopyKind};
 use crate::stats::path_ids::CallPath;
 use crate::stats::profile_inputs::CuptiActivity;
@@ -54,7 +55,9 @@ pub(crate) fn activity_by_site(
         activity.activities = totals.activities;
         activity.launches = totals.launches;
         activity.work_streams = totals.streams;
-        activity.first_call_ns = totals.first_call_ns;
+        activity.first_call_ns = totals
+            .first_call_ticks
+            .map(|ticks| clock::scale().ns(ticks));
     }
     let mut latency: FxHashMap<u32, DurationTotals> = FxHashMap::default();
     for (key, totals) in &tables.kernels {

@@ -193,7 +193,7 @@ impl WindowTables {
     pub(crate) fn add_call(&mut self, ended: &EndedCall, activity: &CallActivity) {
         let totals = self.calls.entry(ended.path).or_default();
         if ended.is_first {
-            totals.first_call_ns = Some(ended.cpu_ns);
+            totals.first_call_ticks = Some(ended.cpu_ticks);
         }
         if !ended.is_outermost {
             return;
@@ -208,7 +208,7 @@ impl WindowTables {
             launches: activity.launches,
             streams: activity.streams.count(),
             devices: activity.devices,
-            first_call_ns: None,
+            first_call_ticks: None,
         });
     }
 

@@ -41,8 +41,8 @@ pub(in crate::gpu) struct SpanEnd {
     pub(in crate::gpu) key: SpanKey,
     pub(in crate::gpu) event: Event,
     pub(in crate::gpu) work: StatedWork,
-    /// Host time between its two events, ns, of a span that inherited its stream.
-    pub(in crate::gpu) inherited_host_ns: Option<u64>,
+    /// Host time between its two events, in clock ticks, of a span that inherited its stream.
+    pub(in crate::gpu) inherited_host_ticks: Option<u64>,
 }
 
 /// What has become of a span, as its thread tells the resolver.

@@ -7,6 +7,7 @@ use cudarc::driver::CudaContext;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
+use crate::clock;
 use crate::gpu::driver::current_context::within;
 use crate::gpu::driver::handles::Event;
 use crate::gpu::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed};
@@ -79,7 +80,7 @@ impl Span {
             with_nested_ns: self.with_nested_ns(),
             is_divided: self.closed.lost_ns > 0.0,
             is_undivided: self.closed.is_undivided,
-            inherits: self.end.inherited_host_ns.is_some(),
+            inherits: self.end.inherited_host_ticks.is_some(),
             may_be_host: self.closed.may_be_host,
             draw: self.start.draw,
         }
@@ -97,18 +98,22 @@ pub(super) fn book(timing: &Timing, driver: &Driver, shared: &ThreadStream, span
 
 /// More than that between the two records on the host and the GPU's time, and they differ.
 const HOST_TIME_MARGIN_NS: u64 = 10_000;
+/// One part in so many of the host time is added to that: the GPU's clock and the host's run at
+/// slightly different rates.
+const HOST_TIME_MARGIN: u64 = 2_000;
 /// Of the event overhead: what is longer was not an empty pair.
 const EMPTY_PAIRS: u64 = 2;
 
 /// Whether the stream may have had nothing to do in a span that inherited it: then its events are
 /// as far apart as they were recorded, or follow one another.
 pub(super) fn looks_empty(ns: u64, end: &SpanEnd, context: &Context) -> bool {
-    let Some(host_ns) = end.inherited_host_ns else {
+    let Some(host_ticks) = end.inherited_host_ticks else {
         return false;
     };
+    let host_ns = clock::rough_ns(host_ticks) as u64;
     let overhead_ns = context.event_overhead_ns();
     let is_empty = overhead_ns.is_some_and(|overhead_ns| ns <= EMPTY_PAIRS * overhead_ns);
-    is_empty || ns.abs_diff(host_ns) <= HOST_TIME_MARGIN_NS
+    is_empty || ns.abs_diff(host_ns) <= HOST_TIME_MARGIN_NS + host_ns / HOST_TIME_MARGIN
 }
 
 /// Times by device. Almost always one, which then takes no allocation.

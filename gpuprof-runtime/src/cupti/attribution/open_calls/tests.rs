@@ -21,7 +21,7 @@ fn ended(id: u64, parent: u64) -> EndedCall {
         is_outermost: true,
         is_timed: true,
         is_captured: false,
-        cpu_ns: 1,
+        cpu_ticks: 1,
         is_first: false,
         epoch: 1,
     }
