@@ -109,9 +109,10 @@
 //!   number of rows, 0 for all; default: `30`.
 //! - `GPUPROF_FILTER`: only functions whose name matches are measured; the others cost nothing.
 //!   Takes a regular expression; default: all functions.
-//! - `GPUPROF_SAMPLE`: which calls are timed on the GPU: all, one in N at random, or a rate that
-//!   gpuprof chooses for each function (sampling). Takes a whole number N from 1, for 1 call in N,
-//!   or auto; default: `1`; auto with `GPUPROF_CUPTI=on`.
+//! - `GPUPROF_SAMPLE`: which calls are timed on the GPU: as many as the budget pays for, or one in
+//!   N at random, and 1 for all (sampling). Takes `auto:P%` with a budget of P percent of the
+//!   program's time, auto for `auto:1%`, or a whole number N from 1, for 1 call in N; default:
+//!   `auto:1%`.
 //! - `GPUPROF_SCHEDULE`: which steps of a long run are measured. Takes
 //!   `wait,warmup,active[,repeat]` in steps of `gpuprof::step()`, at least one of them active;
 //!   default: all steps.

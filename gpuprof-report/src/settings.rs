@@ -50,17 +50,36 @@ pub enum Sampling {
     EveryCall,
     /// One call in N, chosen at random.
     OneIn(NonZeroU32),
-    /// The first 256 calls of each function. Functions that are called more often are sampled so
-    /// that event overhead stays near 0.05 % of their GPU time.
-    Auto,
+    /// As many calls of each function as the budget pays for, chosen at random, and its first 16
+    /// calls.
+    Auto {
+        /// What gpuprof may cost, in millionths of the program's time: 10,000 is 1 %. Half of it is
+        /// for event pairs.
+        budget_ppm: NonZeroU32,
+    },
 }
 
 impl Sampling {
-    /// Parses `auto` or an integer N ≥ 1 (one call in N is timed); `None` for any other text.
+    /// [`Auto`](Self::Auto) with a budget of 1 % of the program's time.
+    pub const AUTO: Self = Self::Auto {
+        budget_ppm: match NonZeroU32::new(10_000) {
+            Some(budget_ppm) => budget_ppm,
+            None => NonZeroU32::MIN,
+        },
+    };
+
+    /// Parses an integer N ≥ 1 (one call in N is timed), `auto`, or `auto:P%` with a budget of P
+    /// percent, from 0.0001 to 100; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text == "auto" {
-            return Some(Self::Auto);
+            return Some(Self::AUTO);
+        }
+        if let Some(budget) = text.strip_prefix("auto:") {
+            let percent: f64 = budget.strip_suffix('%')?.parse().ok()?;
+            let ppm = (percent * 1e4).round();
+            let budget_ppm = NonZeroU32::new(ppm as u32).filter(|_| ppm <= 1e6)?;
+            return Some(Self::Auto { budget_ppm });
         }
         Some(match text.parse::<NonZeroU32>().ok()? {
             NonZeroU32::MIN => Self::EveryCall,
@@ -167,10 +186,22 @@ mod tests {
     #[test]
     fn sampling_is_auto_or_one_in_a_whole_number() {
         let ten = NonZeroU32::new(10).unwrap();
+        let auto = |ppm| Sampling::Auto {
+            budget_ppm: NonZeroU32::new(ppm).unwrap(),
+        };
         for (text, sampling) in [
             ("1", Some(Sampling::EveryCall)),
             ("10", Some(Sampling::OneIn(ten))),
-            ("auto", Some(Sampling::Auto)),
+            ("auto", Some(Sampling::AUTO)),
+            ("auto:1%", Some(Sampling::AUTO)),
+            ("auto:0.05%", Some(auto(500))),
+            ("auto:100%", Some(auto(1_000_000))),
+            ("auto:101%", None),
+            ("auto:0%", None),
+            ("auto:-1%", None),
+            ("auto:NaN%", None),
+            ("auto:1", None),
+            ("auto:", None),
             ("0", None),
             ("-1", None),
             ("all", None),

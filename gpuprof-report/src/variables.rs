@@ -85,10 +85,11 @@ pub const VARIABLES: [Variable; 12] = [
     Variable {
         setting: Setting::Sample,
         name: "GPUPROF_SAMPLE",
-        default: "1; auto with GPUPROF_CUPTI=on",
-        accepts: "a whole number N from 1, for 1 call in N, or auto",
-        meaning: "which calls are timed on the GPU: all, one in N at random, or a rate that \
-                  gpuprof chooses for each function (sampling)",
+        default: "auto:1%",
+        accepts: "auto:P% with a budget of P percent of the program's time, auto for auto:1%, or a \
+                  whole number N from 1, for 1 call in N",
+        meaning: "which calls are timed on the GPU: as many as the budget pays for, or one in N at \
+                  random, and 1 for all (sampling)",
         builder: Some("sampling"),
     },
     Variable {

@@ -17,7 +17,8 @@ pub use crate::nvtx::Payload;
 pub use crate::site::labels::LabelNumber;
 pub use crate::site::{Entry, Meta, Site};
 pub use crate::span::Span;
-pub use crate::span::future::{AsyncSpan, HandOver, Instrumented, instrument};
+pub use crate::span::future::AsyncSpan;
+pub use crate::span::instrumented::{HandOver, Instrumented, instrument};
 pub use crate::stats::ended_call::StatedWork;
 
 /// The type name of a function item: its path.

@@ -136,7 +136,7 @@ pub fn session(work: impl FnOnce()) -> Result<[Profile; 2], SessionError> {
     let builder: SessionBuilder = Session::builder()
         .mode(Mode::On)
         .filter("^model")
-        .sampling(Sampling::Auto)
+        .sampling(Sampling::AUTO)
         .exit_wait(Duration::from_secs(1))
         .outputs([
             Output::Table,

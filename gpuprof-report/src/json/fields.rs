@@ -73,6 +73,7 @@ objects! {
         gpu_nested_ns, gpu_divided_calls: unless_default, gpu_inherited_calls: unless_default,
         gpu_host_calls: unless_default, gpu_overlaps, gpu_nested_partial,
         gpu_nested_divided: unless_default, gpu_nested_estimated, captured_calls,
+        captured_estimated: unless_default,
         untimed_calls, untimed, bytes, flops, items, has_stream, cpu_only, is_async,
         labels: unless_default,
         activity: flatten_unless_default,
@@ -150,7 +151,7 @@ objects! {
     }
 
     Diagnostics {
-        event_overhead_ns, overhead_ns_per_call, overhead_ns, setup_ns, stalled_ns,
+        event_overhead_ns, overhead_ns_per_call, overhead_ns, cpu_span_ns, setup_ns, stalled_ns,
         no_cuda: unless_default, calls,
         calls_with_stream, timed_calls, captured_calls, untimed, sampling, dropped,
         histogram_dropped, misnested, invalid_amounts, errors, notes,
@@ -191,7 +192,11 @@ impl Value for Sampling {
             Self::OneIn(calls) => writer.object(&OneIn {
                 one_in: calls.get(),
             }),
-            Self::Auto => writer.string("auto"),
+            Self::Auto { budget_ppm } => writer.object(&Auto {
+                auto: Budget {
+                    budget_ppm: budget_ppm.get(),
+                },
+            }),
         }
     }
 }
@@ -200,8 +205,20 @@ struct OneIn {
     one_in: u32,
 }
 
+struct Auto {
+    auto: Budget,
+}
+
+struct Budget {
+    budget_ppm: u32,
+}
+
 objects! {
     OneIn { one_in }
+
+    Auto { auto }
+
+    Budget { budget_ppm }
 }
 
 impl Value for std::num::NonZeroU32 {

@@ -18,6 +18,9 @@ pub struct Diagnostics {
     pub overhead_ns_per_call: Option<u64>,
     /// `overhead_ns_per_call` times the calls of this profile, over all threads, ns.
     pub overhead_ns: u64,
+    /// CPU time that a span without GPU timing takes on this machine, ns; `None` if it was not
+    /// measured.
+    pub cpu_span_ns: Option<u64>,
     /// Time spent once, in the first calls on a context or a thread, ns: creating events, starting
     /// the resolver. Not part of `overhead_ns`.
     pub setup_ns: u64,

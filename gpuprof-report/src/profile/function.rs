@@ -60,7 +60,8 @@ pub struct Function {
     /// same holds for all spans nested in them on the stream. JSON omits this if there are none.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_zero"))]
     pub gpu_host_calls: u64,
-    /// True if the time that calls shared could not be divided, because an event could not be read.
+    /// True if the time that calls shared could not be divided, because a call that took part was
+    /// not timed or an event could not be read.
     /// `gpu.self_ns` is then an upper bound; for a function without a stream, `gpu_nested_ns` is.
     pub gpu_overlaps: bool,
     /// Whether nested spans that were to be timed are missing from `gpu_nested_ns`.
@@ -73,6 +74,10 @@ pub struct Function {
     pub gpu_nested_estimated: bool,
     /// Calls made while their stream was being captured into a graph.
     pub captured_calls: u64,
+    /// Whether `captured_calls` is an estimate: automatic sampling asks only some calls of short
+    /// functions. JSON omits this if not.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "std::ops::Not::not"))]
+    pub captured_estimated: bool,
     /// Calls of a function with a stream that were neither timed nor captured.
     pub untimed_calls: u64,
     /// The reasons for `untimed_calls`, which is their sum.

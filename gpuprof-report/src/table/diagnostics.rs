@@ -7,14 +7,16 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use super::TableOptions;
+use super::budget;
 use super::legend::Marks;
 use super::number;
-use super::words::{BOLD, DIM, PLAIN, WARN, Words};
+use super::qualifiers::ESTIMATED;
+use super::words::{BOLD, DIM, NAMES, PLAIN, WARN, Words, labelled};
 use crate::profile::{Function, OTHER_LABELS, Profile, UntimedReasons};
 use crate::sanitize;
 
-/// How many names a line lists.
-pub(super) const NAMES: usize = 6;
+/// A reason for calls to go untimed.
+const CAPTURED: &str = "captured into a graph";
 
 /// Characters of a note that are shown: more than any has that gpuprof makes itself.
 const LONGEST_NOTE: usize = 2_000;
@@ -29,6 +31,7 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     lines.extend(open_calls(profile));
     lines.extend(never_called(profile, options.width));
     lines.extend(other_labels(profile));
+    lines.extend(budget::too_short(profile));
     lines.extend(lost(profile));
     lines.extend(errors(profile));
     for note in &profile.diagnostics.notes {
@@ -41,13 +44,6 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
     for line in lines {
         line.write(out, options.color, options.width, 2);
     }
-}
-
-/// One line with its beginning in `style`.
-pub(super) fn labelled(style: anstyle::Style, label: &str, text: &str) -> Words {
-    let mut words = Words::default();
-    words.add(style, label).add(PLAIN, text);
-    words
 }
 
 /// Calls of functions that want no GPU timing.
@@ -160,7 +156,7 @@ fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
             "without a stream",
         ),
         (sampled_out, "left out by sampling"),
-        (diagnostics.captured_calls, "captured into a graph"),
+        (diagnostics.captured_calls, CAPTURED),
         (
             pool_exhausted,
             "when every event was in flight (the GPU was far behind)",
@@ -172,9 +168,17 @@ fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
         (stream_unsafe, "whose stream could not be kept to the end"),
         (crossed_reset, "across a reset or a cycle's end"),
     ];
+    let mut functions = profile.functions.iter();
+    let is_estimated = functions.any(|function| function.captured_estimated);
     let occurred = reasons.into_iter().filter(|(calls, _)| *calls > 0);
     occurred
-        .map(|(calls, reason)| format!("{} {reason}", number::count(calls).text()))
+        .map(|(calls, reason)| {
+            let mark = match reason {
+                CAPTURED if is_estimated => ESTIMATED,
+                _ => "",
+            };
+            format!("{mark}{} {reason}", number::count(calls).text())
+        })
         .collect()
 }
 

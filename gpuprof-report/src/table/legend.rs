@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use super::diagnostics::{NAMES, labelled};
 use super::number;
 use super::qualifiers::{
     self, DIVIDED, Doubt, ESTIMATED, NEAR_FLOOR, OVERLAPPING, PARTIAL, RowMark,
 };
-use super::words::{DIM, PLAIN, WARN, Words};
+use super::words::{DIM, NAMES, PLAIN, WARN, Words, labelled};
 use crate::profile::Profile;
 use crate::sanitize;
 
@@ -183,8 +182,8 @@ fn overlapping() -> Words {
     labelled(
         WARN,
         OVERLAPPING,
-        "at most this: spans of several threads or tasks overlapped on a stream, and how long is \
-         not known",
+        "at most this: calls of several threads or tasks overlapped on a stream, and some were not \
+         timed or could not be read",
     )
 }
 

@@ -8,6 +8,7 @@
 //! `functions` and `tree` put these together.
 
 mod activities;
+mod budget;
 mod commands;
 mod diagnostics;
 mod findings;

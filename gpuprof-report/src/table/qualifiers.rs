@@ -65,12 +65,13 @@ impl Doubt {
         }
     }
 
-    /// What stands before a self time: the first that applies of `~`, `≤`, `≥` and `÷`. Where it is
-    /// at most what is shown, that calls are missing makes it no lower bound; an equal part is the
-    /// least doubtful.
+    /// What stands before a self time: the first that applies of `≤`, `~`, `≥` and `÷`. The time of
+    /// others can be most of it, which is worse than the error of an estimate. Where it is at most
+    /// what is shown, that calls are missing makes it no lower bound; an equal part is the least
+    /// doubtful.
     pub(super) fn own_mark(self) -> &'static str {
-        match (self.estimated, self.overlapping, self.partial) {
-            (false, true, _) => OVERLAPPING,
+        match (self.overlapping, self.estimated, self.partial) {
+            (true, ..) => OVERLAPPING,
             (false, false, false) if self.divided => DIVIDED,
             _ => self.mark(),
         }
@@ -263,7 +264,7 @@ mod tests {
             divided: true,
         };
         let marks = [
-            (doubt(true, true, true), "~"),
+            (doubt(true, true, true), "≤"),
             (doubt(true, false, false), "~"),
             (doubt(false, true, true), "≤"),
             (doubt(false, true, false), "≤"),

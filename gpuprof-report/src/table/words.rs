@@ -22,6 +22,16 @@ pub(super) const LOUD: Style = AnsiColor::Yellow.on_default().bold();
 /// Stands for what was cut out.
 pub(super) const ELLIPSIS: &str = "…";
 
+/// How many names a line lists.
+pub(super) const NAMES: usize = 6;
+
+/// One line with its beginning in `style`.
+pub(super) fn labelled(style: Style, label: &str, text: &str) -> Words {
+    let mut words = Words::default();
+    words.add(style, label).add(PLAIN, text);
+    words
+}
+
 /// Appends `text` in `style` where colour is on and plain where it is off.
 pub(super) fn paint(out: &mut String, color: bool, style: Style, text: &str) {
     use std::fmt::Write as _;

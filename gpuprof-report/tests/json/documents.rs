@@ -27,7 +27,7 @@ pub(crate) fn document(profile: &Profile) -> Value {
 /// Some figures at the ends of their ranges.
 pub(crate) fn extreme() -> Profile {
     let mut profile = trouble();
-    profile.diagnostics.sampling = Sampling::Auto;
+    profile.diagnostics.sampling = Sampling::AUTO;
     profile.schedule = Some(ScheduleSteps::default());
     profile.wall_ns = u64::MAX;
     for function in &mut profile.functions {

@@ -93,9 +93,8 @@ impl Collector {
     /// Opens a window: from now on everything is counted from zero, under `settings`.
     pub(crate) fn start(&self, settings: Arc<Settings>) {
         let mut window = self.window.lock();
-        self.gpu
-            .sampling
-            .begin(settings.sampling(cupti::is_running()));
+        let sampling = &self.gpu.sampling;
+        sampling.begin(settings.sampling, cupti::is_running());
         window.schedule = settings.schedule.map(SchedulePosition::new);
         window.state = WindowState::Open(settings);
         self.begin_window(&mut window);

@@ -68,7 +68,7 @@ impl EndedCall {
             parent: call.parent,
             is_outermost: call.is_outermost,
             is_timed: outcome == GpuOutcome::Submitted,
-            is_captured: outcome == GpuOutcome::Captured,
+            is_captured: matches!(outcome, GpuOutcome::Captured { .. }),
             cpu_ticks,
             is_first: call.is_first,
             epoch,

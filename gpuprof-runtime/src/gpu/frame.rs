@@ -1,6 +1,6 @@
 //! A span that is open on a thread: its streams and its sampling decision.
 
-use std::thread::ThreadId;
+use std::thread::{self, ThreadId};
 
 use smallvec::SmallVec;
 
@@ -36,6 +36,10 @@ pub(crate) struct OpenSpan {
     pub(super) host_ticks: Option<u64>,
     /// Its event pairs are of the share for async calls.
     pub(super) is_async: bool,
+    /// The thread on which the last poll ended, and how many untimed calls had begun there.
+    paused: Option<(ThreadId, u64)>,
+    /// Untimed calls ran between its polls.
+    pub(super) has_untimed_between: bool,
 }
 
 /// What became of the call so far.
@@ -73,6 +77,8 @@ impl OpenSpan {
             inherited_at: None,
             host_ticks: None,
             is_async: false,
+            paused: None,
+            has_untimed_between: false,
         })
     }
 
@@ -85,6 +91,28 @@ impl OpenSpan {
         self.is_async = false;
         self.thread = None;
         self.lender = None;
+        (self.paused, self.has_untimed_between) = (None, false);
+    }
+
+    /// Whether the call goes untimed, and is not captured either.
+    #[inline]
+    pub(crate) fn is_untimed(&self) -> bool {
+        let (State::Untimed(outcome) | State::Unusable(outcome)) = self.state else {
+            return false;
+        };
+        matches!(outcome, GpuOutcome::Untimed(_))
+    }
+
+    /// A poll of the future ends on this thread, where so many untimed calls have begun.
+    pub(crate) fn pause(&mut self, untimed_begun: u64) {
+        self.paused = Some((thread::current().id(), untimed_begun));
+    }
+
+    /// The next one begins.
+    pub(crate) fn resume(&mut self, untimed_begun: u64) {
+        let now = Some((thread::current().id(), untimed_begun));
+        let is_here = self.paused.map(|(thread, _)| thread) == now.map(|(thread, _)| thread);
+        self.has_untimed_between |= is_here && self.paused != now;
     }
 
     /// Cancels a span that started, as it will have no end event: calls `tell` for each of its

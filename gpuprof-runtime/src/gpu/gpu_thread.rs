@@ -8,8 +8,10 @@ use crate::gpu::events::span::SpanKey;
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::frame::OpenSpan;
 use crate::gpu::frame_stack::{Frame, FrameStack, FrameToken};
+use crate::gpu::recent_costs::RecentCosts;
 use crate::site::Site;
 use crate::stats::sampling_decisions::{Decision, FunctionRate};
+use crate::stats::thread_counters::ThreadCounters;
 
 /// Entries that a thread keeps for calls to come that are not on one stream of its own.
 const SPARE_KEPT: usize = 64;
@@ -27,6 +29,10 @@ pub(crate) struct GpuThread {
     /// Something was met for the first time since this was last asked.
     set_up: bool,
     random: fastrand::Rng,
+    /// The thread's counters; `None` before its first span.
+    pub(super) counters: Option<&'static ThreadCounters>,
+    /// What its driver calls cost lately.
+    pub(super) costs: RecentCosts,
     /// Whose this is. Kept, as asking the thread for it counts who holds the answer.
     pub(super) id: ThreadId,
 }
@@ -40,8 +46,36 @@ impl GpuThread {
             streams: LocalStreams::default(),
             set_up: false,
             random: fastrand::Rng::new(),
+            counters: None,
+            costs: RecentCosts::default(),
             id: thread::current().id(),
         }
+    }
+
+    #[inline]
+    pub(crate) fn set_counters(&mut self, counters: Option<&'static ThreadCounters>) {
+        self.counters = counters;
+    }
+
+    /// What was done last took so many clock ticks.
+    #[inline]
+    pub(crate) fn count_cost(&mut self, ticks: u64, is_unusual: bool) {
+        self.costs.count(ticks, is_unusual);
+    }
+
+    /// How many calls the innermost one represents by sampling.
+    #[inline]
+    pub(crate) fn weight_around(&self) -> u32 {
+        match self.has_open() {
+            true => self
+                .decision_around()
+                .map_or(1, |decision| decision.draw.weight),
+            false => 1,
+        }
+    }
+
+    fn decision_around(&self) -> Option<Decision> {
+        self.frames.gpu().rev().find_map(|(_, open)| open.decision)
     }
 
     /// Whether the work since the last call was partly set-up, done once.
@@ -134,12 +168,12 @@ impl GpuThread {
 
     /// Whether sampling takes a call.
     #[inline]
-    pub(super) fn decide(&mut self, global: u32, rate: FunctionRate) -> Decision {
+    pub(super) fn decide(&mut self, global: u32, rate: FunctionRate, is_drawn: bool) -> Decision {
         if !self.has_open() && global <= 1 && !rate.is_sampled() {
             return Decision::ALL;
         }
-        let outer = self.frames.gpu().rev().find_map(|(_, open)| open.decision);
-        Decision::make(&mut self.random, outer, global, rate)
+        let outer = self.decision_around();
+        Decision::make(&mut self.random, outer, global, rate, is_drawn)
     }
 
     /// The nearest open span that is timed on this stream, and the product of the weights of the

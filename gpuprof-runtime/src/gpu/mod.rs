@@ -7,6 +7,7 @@ pub(crate) mod frame_stack;
 mod gpu_thread;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod recent_costs;
 mod resolver;
 mod span_timing;
 mod stream;

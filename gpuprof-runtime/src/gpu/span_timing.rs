@@ -12,11 +12,12 @@ use crate::gpu::events::record;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
 use crate::gpu::frame::{OpenSpan, State};
 use crate::gpu::gpu_thread::GpuThread;
+use crate::gpu::recent_costs::Doing;
 use crate::gpu::stream::call_streams::CallStreams;
 use crate::gpu::stream::span_streams::{SpanStream, TimedSpan};
 use crate::gpu::timing::Timing;
-use crate::stats::ended_call::{GpuOutcome, StatedWork, UntimedReason};
-use crate::stats::sampling_decisions::Decision;
+use crate::stats::ended_call::{CallRecord, GpuOutcome, UntimedReason};
+use crate::stats::sampling_decisions::{Decision, FunctionRate};
 use crate::stats::window_epoch;
 
 /// Where in the call tree a span is.
@@ -47,7 +48,7 @@ impl Timing {
     pub(crate) fn begin(
         &'static self,
         thread: &mut GpuThread,
-        streams: CallStreams,
+        (streams, drawn): (CallStreams, Option<FunctionRate>),
         place: Place,
         is_async: bool,
     ) -> Option<Box<OpenSpan>> {
@@ -63,6 +64,10 @@ impl Timing {
         };
         open.path = place.path;
         open.epoch = window_epoch::current();
+        if let State::Unusable(outcome) = open.state {
+            let stands_for = drawn.map_or(1, |rate| rate.one_in_inside(thread.weight_around()));
+            open.state = State::Unusable(outcome.standing_for(stands_for.max(1)));
+        }
         if !matches!(open.state, State::None) {
             return Some(open);
         }
@@ -79,26 +84,35 @@ impl Timing {
             return None;
         };
         thread.note_set_up(first.shared.context.is_fresh());
-        let (sample, rate) = self.sampling.of_call(place.site, place.sample);
-        let decision = thread.decide(sample, rate);
-        if sample > 1 || rate.is_sampled() || !decision.is_timed {
-            // An estimate speaks for calls that could have been timed, and counts stay exact; so
-            // this is asked whether the call was chosen or not.
-            if let Err(outcome) = check(&open.streams) {
-                open.state = State::Untimed(outcome);
-                return Some(open);
-            }
-        }
+        let (sample, rate) = match drawn {
+            Some(rate) => (0, rate),
+            None => self.sampling.of_call(place.site, place.sample),
+        };
+        let decision = thread.decide(sample, rate, drawn.is_some());
         open.decision = Some(decision);
         open.is_async = is_async;
-        open.state = match self.start(thread, &mut open, place, decision) {
+        open.state = match self.start_or_leave_out(thread, &mut open, place, rate) {
             Ok(()) => State::Started,
-            Err(outcome) => State::Untimed(outcome),
+            Err(outcome) => State::Untimed(outcome.standing_for(decision.weight_without_queries)),
         };
         if inherits {
             open.inherited_at = Some(clock::now());
         }
         Some(open)
+    }
+
+    #[inline]
+    fn start_or_leave_out(
+        &'static self,
+        thread: &mut GpuThread,
+        open: &mut OpenSpan,
+        place: Place,
+        rate: FunctionRate,
+    ) -> Result<(), GpuOutcome> {
+        let Some(decision) = open.decision.filter(|decision| decision.is_timed) else {
+            return Err(leave_out(thread, open, rate));
+        };
+        self.start(thread, open, place, decision)
     }
 
     #[inline]
@@ -109,9 +123,6 @@ impl Timing {
         place: Place,
         decision: Decision,
     ) -> Result<(), GpuOutcome> {
-        if !decision.is_timed {
-            return Err(GpuOutcome::Untimed(UntimedReason::SampledOut));
-        }
         let driver = Driver::get();
         if driver.lacks().is_some() || !self.has_resolver() {
             return Err(UNAVAILABLE);
@@ -140,7 +151,10 @@ impl Timing {
             streams => start_on_several(driver, thread, streams, call),
         };
         match started {
-            Ok(()) => open.thread = Some(thread.id),
+            Ok(()) => {
+                open.thread = Some(thread.id);
+                thread.costs.doing = Doing::Recording;
+            }
             Err(_) => open.end_async(),
         }
         started
@@ -159,10 +173,18 @@ impl Timing {
         epoch: u32,
     ) -> Result<Box<OpenSpan>, GpuOutcome> {
         match record_end(thread, &mut open, epoch) {
-            Ok(()) => Ok(open),
+            Ok(()) => {
+                thread.costs.doing = Doing::Recording;
+                Ok(open)
+            }
             Err(outcome) => {
+                let weight = open.decision.map_or(1, |made| made.weight_without_queries);
+                let was_started = matches!(open.state, State::Started);
                 thread.recycle(open);
-                Err(outcome)
+                Err(match was_started {
+                    true => outcome.standing_for(weight),
+                    false => outcome,
+                })
             }
         }
     }
@@ -173,7 +195,7 @@ impl Timing {
         &self,
         thread: &mut GpuThread,
         mut open: Box<OpenSpan>,
-        work: &StatedWork,
+        call: &CallRecord<'_>,
     ) {
         // It is the resolver's from here on.
         open.state = State::None;
@@ -183,8 +205,11 @@ impl Timing {
             let end = SpanEnd {
                 key: timed.key,
                 event: timed.end,
-                work: *work,
+                work: *call.work,
                 inherited_host_ticks: open.host_ticks,
+                cpu_ticks: call.cpu_ticks,
+                costs: thread.costs.get(),
+                has_untimed_between: open.has_untimed_between,
             };
             match thread.streams.get_mut(&stream.shared) {
                 Some(local) => local.send_end(end),
@@ -210,6 +235,19 @@ fn inheriting(thread: &mut GpuThread, is_async: bool) -> Box<OpenSpan> {
         Err(outcome) => open.state = State::Untimed(outcome),
     }
     open
+}
+
+/// A call that sampling leaves out. An estimate speaks for calls that could have been timed, so the
+/// driver is asked whether this one could.
+fn leave_out(thread: &mut GpuThread, open: &OpenSpan, rate: FunctionRate) -> GpuOutcome {
+    if !rate.asks() {
+        return GpuOutcome::Untimed(UntimedReason::LeftOut);
+    }
+    thread.costs.doing = Doing::LeavingOut;
+    match check(&open.streams) {
+        Ok(()) => GpuOutcome::Untimed(UntimedReason::SampledOut),
+        Err(outcome) => outcome,
+    }
 }
 
 /// Whether events can be recorded on all streams now.
@@ -301,6 +339,7 @@ fn send_start(thread: &mut GpuThread, stream: &SpanStream, pair: Pair, call: &St
             draw: call.decision.draw,
             streams: call.streams,
             first: call.first,
+            came_at: 0,
         });
     }
 }

@@ -21,6 +21,7 @@ use crate::gpu::resolver::handshake::SleepFlag;
 use crate::stats::adaptive_sampling::SamplingRates;
 use crate::stats::gpu_totals::GpuTotals;
 use crate::stats::late_results::{LatePolicy, Windowed};
+use crate::stats::thread_counters::ThreadCounters;
 use gpuprof_report::profile::Device;
 
 /// A thread's stream as it is announced to the resolver.
@@ -87,11 +88,12 @@ impl Timing {
         stream: Stream,
         context: Arc<Context>,
         owner: Option<Weak<CudaContext>>,
+        counters: Option<&'static ThreadCounters>,
     ) -> LocalStream {
         let id = self.next_stream.fetch_add(1, Relaxed);
         // Without a resolver nobody would take it, and it is used for no span.
         let is_read = !self.refused.load(Relaxed) && !matches!(self.resolver.get(), Some(None));
-        let shared = ThreadStream::new(id, thread, stream, context, owner);
+        let shared = ThreadStream::new(id, thread, stream, context, owner, counters);
         let (local, ring) = LocalStream::new(shared);
         let mut streams = self.streams.lock();
         streams.retain(|stream| stream.strong_count() > 0);

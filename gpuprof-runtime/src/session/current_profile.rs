@@ -30,5 +30,6 @@ pub(super) fn complete(profile: &mut Profile) {
     let diagnostics = &mut profile.diagnostics;
     let calls = diagnostics.calls;
     diagnostics.overhead_ns += overhead::span_overhead_ns(calls);
+    diagnostics.cpu_span_ns = Some(overhead::span_overhead_ns(1)).filter(|ns| *ns > 0);
     diagnostics.overhead_ns_per_call = (diagnostics.overhead_ns + calls / 2).checked_div(calls);
 }

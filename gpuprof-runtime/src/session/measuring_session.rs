@@ -98,10 +98,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Which calls are timed on the GPU; counts stay exact. Default [`Sampling::EveryCall`], with
-    /// [`cupti`](Self::cupti) [`Sampling::Auto`].
+    /// Which calls are timed on the GPU; counts stay exact. Default [`Sampling::AUTO`].
     pub fn sampling(mut self, sampling: Sampling) -> Self {
-        self.settings.sampling = Some(sampling);
+        self.settings.sampling = sampling;
         self
     }
 

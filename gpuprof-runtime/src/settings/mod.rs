@@ -23,8 +23,8 @@ pub(crate) struct Settings {
     /// Rows of the table; `None` for all.
     pub(crate) limit: Option<NonZeroUsize>,
     pub(crate) filter: Option<Regex>,
-    /// Which calls are timed on the GPU; `None` for the default.
-    pub(crate) sampling: Option<Sampling>,
+    /// Which calls are timed on the GPU.
+    pub(crate) sampling: Sampling,
     pub(crate) exit_wait: Duration,
     pub(crate) schedule: Option<Schedule>,
     /// Whether SIGINT and SIGTERM write the report first.
@@ -43,7 +43,7 @@ impl Default for Settings {
             sort: Sort::default(),
             limit: NonZeroUsize::new(30),
             filter: None,
-            sampling: None,
+            sampling: Sampling::AUTO,
             exit_wait: Duration::from_secs(2),
             schedule: None,
             signals: false,
@@ -54,16 +54,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Which calls are timed on the GPU. With CUPTI, whose records add nothing to the GPU's time,
-    /// the default also keeps event overhead near nothing.
-    pub(crate) fn sampling(&self, runs_cupti: bool) -> Sampling {
-        let default = match self.cupti && runs_cupti {
-            true => Sampling::Auto,
-            false => Sampling::EveryCall,
-        };
-        self.sampling.unwrap_or(default)
-    }
-
     /// Whether a function with this reported name is measured.
     pub(crate) fn measures(&self, name: &str) -> bool {
         self.mode != Mode::Off

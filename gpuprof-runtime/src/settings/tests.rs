@@ -48,7 +48,7 @@ fn every_setting_is_read() {
         (
             Sort::Calls,
             None,
-            Some(Sampling::OneIn(NonZeroU32::new(10).unwrap()))
+            Sampling::OneIn(NonZeroU32::new(10).unwrap())
         )
     );
     assert_eq!(settings.exit_wait, Duration::from_millis(250));
@@ -59,24 +59,17 @@ fn every_setting_is_read() {
 }
 
 #[test]
-fn with_cupti_gpuprof_chooses_how_many_calls_are_timed_unless_told() {
-    let sample = |variables: &[(&str, &str)], runs_cupti| {
-        let (mut settings, problems) = read(variables);
+fn without_a_setting_one_percent_of_the_time_is_spent() {
+    let sample = |variables: &[(&str, &str)]| {
+        let (settings, problems) = read(variables);
         assert_eq!(problems, Vec::<String>::new());
-        settings.cupti |= runs_cupti;
-        settings.sampling(runs_cupti)
+        settings.sampling
     };
-    assert_eq!(sample(&[], false), Sampling::EveryCall);
-    assert_eq!(sample(&[], true), Sampling::Auto);
-    assert_eq!(sample(&[("GPUPROF_SAMPLE", "auto")], false), Sampling::Auto);
-    assert_eq!(
-        sample(&[("GPUPROF_SAMPLE", "1")], true),
-        Sampling::EveryCall
-    );
-    assert_eq!(
-        sample(&[("GPUPROF_SAMPLE", "7")], true),
-        Sampling::OneIn(NonZeroU32::new(7).unwrap())
-    );
+    assert_eq!(sample(&[]), Sampling::parse("auto:1%").unwrap());
+    assert_eq!(sample(&[("GPUPROF_CUPTI", "on")]), Sampling::AUTO);
+    assert_eq!(sample(&[("GPUPROF_SAMPLE", "1")]), Sampling::EveryCall);
+    let tenth = Sampling::parse("auto:0.1%").unwrap();
+    assert_eq!(sample(&[("GPUPROF_SAMPLE", "auto:0.1%")]), tenth);
 }
 
 #[test]
@@ -93,6 +86,7 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         ("GPUPROF_LIMIT", "-1", "number of rows"),
         ("GPUPROF_FILTER", "(", "regular expression"),
         ("GPUPROF_SAMPLE", "0", "whole number N from 1"),
+        ("GPUPROF_SAMPLE", "auto:1", "auto:P%"),
         ("GPUPROF_EXIT_WAIT", "soon", "500ms or 2s"),
         ("GPUPROF_SIGNALS", "SIGINT", "off or on"),
         ("GPUPROF_CUPTI", "yes", "off or on"),

@@ -8,17 +8,11 @@
 //! parameters, which the body owns. It hands the span over to the future around it and yields once,
 //! before the user's code.
 
-use std::cell::Cell;
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use pin_project_lite::pin_project;
-
+use super::position::ParentPosition;
 use super::recording::{
     begin_gpu_timing, count_dropped, measure_overhead, record_with_frame, valid_work,
 };
-use super::thread_state::{NodeError, ParentPosition, with_thread};
+use super::thread_state::{Draw, NodeError, ThreadState, with_thread};
 use crate::clock;
 use crate::collector::collector;
 use crate::cupti::call_stack::ProfiledCall;
@@ -27,7 +21,7 @@ use crate::gpu::{self, CallStreams, Streams};
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
-use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
+use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
 
 /// The span of one call of an async function. It begins at the first poll.
 #[derive(Debug)]
@@ -80,10 +74,12 @@ struct OpenCall {
     gpu: Option<Box<gpu::OpenSpan>>,
     work: StatedWork,
     profiled: Option<ProfiledCall>,
+    /// It began inside a call that sampling left out.
+    is_left_out: bool,
 }
 
 /// One poll of a future, while it runs.
-struct OpenPoll {
+pub(super) struct OpenPoll {
     parent: ParentPosition,
     frame: Option<FrameToken>,
     began: u64,
@@ -98,7 +94,8 @@ impl AsyncSpan {
         }
     }
 
-    /// A span that the body of the future hands over in its first poll; see [`HandOver`].
+    /// A span that the body of the future hands over in its first poll; see
+    /// [`HandOver`](super::instrumented::HandOver).
     pub fn in_body() -> Self {
         Self {
             state: State::InBody,
@@ -170,6 +167,11 @@ impl AsyncSpan {
         }
     }
 
+    /// Whether the body hands the span over in its first poll.
+    pub(super) fn is_in_body(&self) -> bool {
+        matches!(self.state, State::InBody)
+    }
+
     /// The first poll: from now on it is a call.
     fn begin(&mut self) {
         let State::Created(created) = std::mem::replace(&mut self.state, State::Off) else {
@@ -190,15 +192,16 @@ impl AsyncSpan {
     }
 
     /// Enters the span on this thread for the time of one poll.
-    fn begin_poll(&mut self) -> Option<OpenPoll> {
+    pub(super) fn begin_poll(&mut self) -> Option<OpenPoll> {
         if matches!(self.state, State::Created(_)) {
             self.begin();
         }
-        let State::Open(open) = &self.state else {
+        let State::Open(open) = &mut self.state else {
             return None;
         };
         Some(with_thread(|thread| {
-            let parent = ParentPosition::enter(thread, open.path);
+            let parent = thread.enter(open.path);
+            open.resume(thread);
             let has_frame = open.gpu.is_some() || open.profiled.is_some();
             let push = |gpu: &mut gpu::GpuThread| gpu.push_poll(open.gpu.as_deref(), open.profiled);
             OpenPoll {
@@ -209,18 +212,46 @@ impl AsyncSpan {
         }))
     }
 
-    fn end_poll(&mut self, poll: &OpenPoll) {
+    pub(super) fn end_poll(&mut self, poll: &OpenPoll) {
         let ended = clock::now();
         with_thread(|thread| {
             if let Some(frame) = poll.frame {
                 thread.with_gpu(|gpu| gpu.close(frame));
             }
             if let State::Open(open) = &mut self.state {
+                open.pause(thread);
                 let ticks = ended.saturating_sub(poll.began);
                 open.busy_ticks += ticks;
-                open.nested_ticks += poll.parent.leave(thread, ticks);
+                open.nested_ticks += thread.leave(poll.parent, ticks);
             }
         });
+    }
+}
+
+impl OpenCall {
+    /// A poll begins on this thread.
+    fn resume(&mut self, thread: &ThreadState) {
+        if self.is_left_out || self.gpu.is_some() {
+            thread.set_left_out(self.is_left_out);
+        }
+        if self.is_untimed() {
+            thread.begin_untimed();
+        } else if let Some(gpu) = &mut self.gpu {
+            gpu.resume(thread.untimed_begun());
+        }
+    }
+
+    /// The poll ends.
+    fn pause(&mut self, thread: &ThreadState) {
+        if self.is_untimed() {
+            thread.end_untimed();
+        } else if let Some(gpu) = &mut self.gpu {
+            gpu.pause(thread.untimed_begun());
+        }
+    }
+
+    fn is_untimed(&self) -> bool {
+        self.is_left_out || self.gpu.as_ref().is_some_and(|gpu| gpu.is_untimed())
     }
 }
 
@@ -231,8 +262,12 @@ fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Opti
             .node(parent, site, label)
             .map_err(|error| count_dropped(thread, error))
             .ok()?;
-        let gpu = measured.streams.and_then(|streams| {
+        let is_inside_left_out = thread.is_left_out() && !measured.correlates;
+        let is_left_out = is_inside_left_out && measured.streams.is_some();
+        let streams = measured.streams.filter(|_| !is_left_out);
+        let gpu = streams.and_then(|streams| {
             let begin = |gpu: &mut gpu::GpuThread| {
+                let streams = (streams, Draw::None);
                 begin_gpu_timing(&collector().gpu, gpu, streams, site, node.path, true)
             };
             measure_overhead(thread, clock::now(), begin).and_then(|(open, _)| open)
@@ -255,6 +290,7 @@ fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Opti
             gpu,
             work: valid_work(thread, &measured.work),
             profiled: measured.correlates.then(begin_call).flatten(),
+            is_left_out,
         })
     })
 }
@@ -276,7 +312,10 @@ fn close(open: OpenCall) {
         cpu_ticks: open.busy_ticks,
         nested_ticks: open.nested_ticks,
         wall_ticks: Some(ended.saturating_sub(open.started)),
-        outcome: GpuOutcome::NoStream,
+        outcome: match open.is_left_out {
+            true => GpuOutcome::Untimed(UntimedReason::LeftOut),
+            false => GpuOutcome::NoStream,
+        },
         work: &open.work,
     };
     let frame = Frame {
@@ -298,100 +337,4 @@ fn close(open: OpenCall) {
             count_dropped(thread, error);
         }
     });
-}
-
-thread_local! {
-    /// From a body that yields to the future around it, which polls it.
-    static HANDED_OVER: Cell<Option<AsyncSpan>> = const { Cell::new(None) };
-}
-
-/// The first `.await` in the body of an `async fn`: yields to [`Instrumented`] if a span begins.
-#[derive(Debug)]
-#[must_use = "futures do nothing unless polled"]
-pub struct HandOver {
-    yields: bool,
-}
-
-impl HandOver {
-    /// Hands `span` over to the future that polls this body.
-    pub fn new(span: AsyncSpan) -> Self {
-        // While the thread ends, the call is not measured.
-        let yields = HANDED_OVER.try_with(|slot| slot.set(Some(span))).is_ok();
-        Self { yields }
-    }
-
-    /// No span begins.
-    pub fn none() -> Self {
-        Self { yields: false }
-    }
-}
-
-impl Future for HandOver {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        match std::mem::take(&mut self.yields) {
-            true => Poll::Pending,
-            false => Poll::Ready(()),
-        }
-    }
-}
-
-pin_project! {
-    /// A future whose polls are spans.
-    #[must_use = "futures do nothing unless polled"]
-    pub struct Instrumented<F> {
-        #[pin]
-        future: F,
-        // After the future: work done by its drop still belongs to the call.
-        span: AsyncSpan,
-    }
-}
-
-/// Wraps `future` so that its polls are counted for `span`.
-pub fn instrument<F: Future>(span: AsyncSpan, future: F) -> Instrumented<F> {
-    Instrumented { future, span }
-}
-
-/// Leaves the span when a poll returns or panics.
-struct PollGuard<'a> {
-    span: &'a mut AsyncSpan,
-    poll: Option<OpenPoll>,
-}
-
-impl Drop for PollGuard<'_> {
-    fn drop(&mut self) {
-        if let Some(poll) = &self.poll {
-            self.span.end_poll(poll);
-        }
-    }
-}
-
-impl<F: Future> Future for Instrumented<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let mut this = self.project();
-        if matches!(this.span.state, State::InBody) {
-            this.span.state = State::Off;
-            let polled = this.future.as_mut().poll(cx);
-            match HANDED_OVER.try_with(Cell::take) {
-                Ok(Some(span)) => *this.span = span,
-                // No span begins: that was the first poll of the user's code.
-                _ => return polled,
-            }
-        }
-        let poll = this.span.begin_poll();
-        let polled = {
-            let _guard = PollGuard {
-                span: this.span,
-                poll,
-            };
-            this.future.poll(cx)
-        };
-        if polled.is_ready() {
-            drop(std::mem::replace(this.span, AsyncSpan::off()));
-        }
-        polled
-    }
 }

@@ -5,16 +5,19 @@
 pub(crate) mod default_stream;
 mod deferred_streams;
 pub(crate) mod future;
+pub(crate) mod instrumented;
 pub(crate) mod overhead;
+mod position;
 mod recording;
 pub(crate) mod thread_state;
 
 use std::marker::PhantomData;
 
+use self::position::ParentPosition;
 use self::recording::{
     begin_gpu_timing, count_dropped, measure_overhead, record_with_frame, valid_work,
 };
-use self::thread_state::{NodeError, ParentPosition, ThreadState, with_thread};
+use self::thread_state::{Draw, NodeError, ThreadState, with_thread};
 use crate::clock;
 use crate::collector::{self, collector};
 use crate::gpu::Streams;
@@ -22,7 +25,7 @@ use crate::gpu::frame_stack::FrameToken;
 use crate::nvtx::{OpenRange, Payload};
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
-use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork};
+use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
 use crate::stats::path_counters::PathCounters;
 
 /// The guard that `#[gpu_profile]` puts at the top of a function.
@@ -52,6 +55,10 @@ struct CallTimer {
     frame: Option<FrameToken>,
     /// `None`: no work is stated.
     work: Option<StatedWork>,
+    /// Sampling left it out before its stream was looked at.
+    is_left_out: bool,
+    /// It has a stream and is not timed.
+    is_untimed: bool,
 }
 
 impl Span {
@@ -102,8 +109,15 @@ impl Span {
                     Streams::Inherit => thread.has_gpu() || collector::has_default_stream(),
                     Streams::One(_) | Streams::Many(_) => true,
                 };
-                if has_stream || flags.contains(SiteFlags::CORRELATE) {
-                    active.open_with_frame(thread, site, label, &mut streams, work);
+                let correlates = flags.contains(SiteFlags::CORRELATE);
+                let draw = match has_stream && !correlates {
+                    true => thread.draw(site),
+                    false => Draw::None,
+                };
+                if draw == Draw::LeftOut {
+                    active.open_left_out(thread, site, label, work);
+                } else if has_stream || correlates {
+                    active.open_with_frame(thread, site, label, (&mut streams, draw), work);
                 } else {
                     active.open(thread, site, label, work);
                 }
@@ -130,6 +144,24 @@ impl ActiveSpan {
         }
     }
 
+    /// Begins a call that sampling leaves out, with all calls inside it.
+    #[inline(never)]
+    fn open_left_out(
+        &mut self,
+        thread: &ThreadState,
+        site: &'static Site,
+        label: LabelNumber,
+        work: Option<&StatedWork>,
+    ) {
+        if let Some(call) = self.enter_node(thread, site, label, work) {
+            (call.is_left_out, call.is_untimed) = (true, true);
+            thread.set_left_out(true);
+            thread.begin_untimed();
+            call.started = clock::now();
+            call.node.begin(call.started);
+        }
+    }
+
     /// Begins a call that may have a stream, or that CUPTI's records are attributed to. Takes the
     /// streams out.
     #[inline(never)]
@@ -138,7 +170,7 @@ impl ActiveSpan {
         thread: &ThreadState,
         site: &'static Site,
         label: LabelNumber,
-        streams: &mut Streams<'_>,
+        (streams, draw): (&mut Streams<'_>, Draw),
         work: Option<&StatedWork>,
     ) {
         let streams = std::mem::replace(streams, Streams::Untimed);
@@ -146,15 +178,20 @@ impl ActiveSpan {
             return;
         };
         let before = clock::now();
+        let is_untimed = &mut call.is_untimed;
         let pushed = measure_overhead(thread, before, |gpu| {
             let open = match &streams {
                 Streams::Untimed => None,
                 streams => {
                     let timing = &collector().gpu;
                     let streams = timing.hold(gpu, streams, false);
-                    begin_gpu_timing(timing, gpu, streams, site, call.node.path, false)
+                    begin_gpu_timing(timing, gpu, (streams, draw), site, call.node.path, false)
                 }
             };
+            if open.as_ref().is_some_and(|open| open.is_untimed()) {
+                *is_untimed = true;
+                thread.begin_untimed();
+            }
             let correlates = site.flags().contains(SiteFlags::CORRELATE);
             let profiled = correlates
                 .then(|| gpu.begin_call(site, call.node.path))
@@ -186,10 +223,12 @@ impl ActiveSpan {
         match thread.node(thread.path(), site, label) {
             Ok(node) => Some(self.call.insert(CallTimer {
                 node,
-                parent: ParentPosition::enter(thread, node.path),
+                parent: thread.enter(node.path),
                 started: 0,
                 frame: None,
                 work: work.map(|work| valid_work(thread, work)),
+                is_left_out: false,
+                is_untimed: false,
             })),
             Err(error) => {
                 count_dropped(thread, error);
@@ -206,8 +245,8 @@ impl CallTimer {
         let ended = clock::now();
         // The clocks of two processors may differ.
         let cpu_ticks = ended.saturating_sub(self.started);
-        let nested_ticks = self.parent.leave(thread, cpu_ticks);
-        let recorded = if self.frame.is_none() && self.work.is_none() {
+        let nested_ticks = thread.leave(self.parent, cpu_ticks);
+        let recorded = if self.frame.is_none() && self.work.is_none() && !self.is_left_out {
             self.node
                 .record_time(cpu_ticks, nested_ticks, thread.writer())
         } else {
@@ -226,12 +265,18 @@ impl CallTimer {
         cpu_ticks: u64,
         nested_ticks: u64,
     ) -> bool {
+        if self.is_untimed {
+            thread.end_untimed();
+        }
         let call = CallRecord {
             started: self.started,
             cpu_ticks,
             nested_ticks,
             wall_ticks: None,
-            outcome: GpuOutcome::NoStream,
+            outcome: match self.is_left_out {
+                true => GpuOutcome::Untimed(UntimedReason::LeftOut),
+                false => GpuOutcome::NoStream,
+            },
             work: self.work.as_ref().unwrap_or(&StatedWork::NONE),
         };
         match self.frame {

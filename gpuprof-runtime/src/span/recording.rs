@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::thread_state::{NodeError, ThreadState};
+use super::thread_state::{Draw, NodeError, ThreadState};
 use crate::clock;
 use crate::collector::{self, collector};
 use crate::cupti::call_stack::EndedCall;
@@ -50,6 +50,7 @@ pub(super) fn measure_overhead<R>(
         // Recording an event takes microseconds. If it took longer, the stream's queue was full,
         // and the next launch would have waited as well.
         let stalled = clock::is_long(took);
+        gpu.count_cost(took, set_up || stalled);
         thread.count(
             |counters| match set_up {
                 true => &counters.setup_ticks,
@@ -67,7 +68,7 @@ pub(super) fn measure_overhead<R>(
 pub(super) fn begin_gpu_timing(
     timing: &'static Timing,
     gpu: &mut GpuThread,
-    streams: CallStreams,
+    (streams, draw): (CallStreams, Draw),
     site: &Site,
     path: u32,
     is_async: bool,
@@ -77,6 +78,10 @@ pub(super) fn begin_gpu_timing(
         path,
         sample: site.meta.sample,
     };
+    let drawn = match draw {
+        Draw::Drawn(rate) => Some(rate),
+        Draw::None | Draw::LeftOut => None,
+    };
     let streams = match streams {
         // Neither a span nor a `with_stream` is around the call.
         CallStreams::Inherit if !gpu.has_open() => {
@@ -84,7 +89,7 @@ pub(super) fn begin_gpu_timing(
         }
         streams => streams,
     };
-    let open = timing.begin(gpu, streams, place, is_async);
+    let open = timing.begin(gpu, (streams, drawn), place, is_async);
     // Only once a stream exists: before that CUDA may not be initialized, and the driver would
     // register its exit handler after ours.
     if open.is_some() {
@@ -119,7 +124,7 @@ pub(super) fn record_with_frame(
         // without its call.
         let recorded = node.record(&call, writer);
         if let Ok(open) = ended {
-            timing.submit(gpu, open, call.work);
+            timing.submit(gpu, open, &call);
         }
         if let Some(profiled) = profiled.filter(|_| recorded) {
             let ended = EndedCall::new(profiled, call.outcome, call.cpu_ticks, writer.epoch());

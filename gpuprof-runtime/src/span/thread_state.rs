@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::deferred_streams::DeferredStreams;
+use super::position::{ParentPosition, Position};
 use crate::collector::collector;
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::{GpuThread, StreamRef};
@@ -17,7 +18,8 @@ use crate::site::Site;
 use crate::site::labels::LabelNumber;
 use crate::stats::memory_limit::COUNTER_MEMORY;
 use crate::stats::path_counters::PathCounters;
-use crate::stats::path_ids::{PathKey, ROOT};
+use crate::stats::path_ids::PathKey;
+use crate::stats::sampling_decisions::FunctionRate;
 use crate::stats::thread_counters::ThreadCounters;
 use crate::stats::window_epoch::{self, WriterEpoch};
 use crate::sync::AtomicU64;
@@ -46,71 +48,11 @@ pub(crate) struct ThreadState {
     nested_ticks: Cell<u64>,
     /// Whether a frame is open that a span could inherit a stream from.
     has_gpu: Cell<bool>,
+    /// How many calls the innermost frame's represents by sampling.
+    weight: Cell<u32>,
+    /// State of the generator of random numbers; 0 before the first.
+    random: Cell<u64>,
     cache: [Cell<CachedNode>; CACHE_SLOTS],
-}
-
-/// The innermost open span: its path and its depth. One word, because it is stored and loaded again
-/// within nanoseconds: two halves stored separately and loaded together would defeat the
-/// processor's store forwarding, which costs half a clock read.
-#[derive(Clone, Copy, Debug)]
-struct Position(u64);
-
-impl Position {
-    /// Outside every span.
-    const OUTSIDE: Self = Self(ROOT as u64);
-
-    /// One level deeper, at `path`.
-    #[inline]
-    fn deeper(self, path: u32) -> Self {
-        Self((self.0 >> 32).wrapping_add(1) << 32 | u64::from(path))
-    }
-
-    #[inline]
-    fn path(self) -> u32 {
-        self.0 as u32
-    }
-
-    /// The number of open spans.
-    #[inline]
-    fn depth(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-}
-
-/// Where a thread was in the call tree when it entered a span.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ParentPosition {
-    position: Position,
-    nested_ticks: u64,
-}
-
-impl ParentPosition {
-    /// Moves the thread one level deeper, to `path`.
-    #[inline]
-    pub(super) fn enter(thread: &ThreadState, path: u32) -> Self {
-        let position = thread.position.get();
-        thread.position.set(position.deeper(path));
-        Self {
-            position,
-            nested_ticks: thread.nested_ticks.replace(0),
-        }
-    }
-
-    /// Moves the thread back after `took_ticks`. Returns the part of it that nested spans took.
-    #[inline]
-    pub(super) fn leave(self, thread: &ThreadState, took_ticks: u64) -> u64 {
-        let (depth, parent) = (thread.position.get().depth(), self.position.depth());
-        if depth != parent.wrapping_add(1) {
-            thread.count(|counters| &counters.misnested, 1);
-            // An enclosing span has already ended and left to a position further out than this one.
-            if depth <= parent {
-                return 0;
-            }
-        }
-        thread.position.set(self.position);
-        let nested_ticks = thread.nested_ticks.replace(self.nested_ticks + took_ticks);
-        nested_ticks.min(took_ticks)
-    }
 }
 
 /// A node of the call tree with the key that it is found by.
@@ -125,6 +67,16 @@ impl CachedNode {
         key: PathKey::NO_PATH,
         node: None,
     };
+}
+
+/// Whether sampling leaves out a call, as far as that is known before its stream is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Draw {
+    /// Nothing is drawn yet.
+    None,
+    /// It is drawn, by this rate.
+    Drawn(FunctionRate),
+    LeftOut,
 }
 
 /// Why a call cannot be recorded.
@@ -203,6 +155,8 @@ impl ThreadState {
             position: Cell::new(Position::OUTSIDE),
             nested_ticks: Cell::new(0),
             has_gpu: Cell::new(false),
+            weight: Cell::new(1),
+            random: Cell::new(0),
             cache: [const { Cell::new(CachedNode::EMPTY) }; CACHE_SLOTS],
         }
     }
@@ -213,10 +167,99 @@ impl ThreadState {
         self.position.get().path()
     }
 
+    /// Moves one level deeper, to `path`.
+    #[inline]
+    pub(super) fn enter(&self, path: u32) -> ParentPosition {
+        let position = self.position.get();
+        self.position.set(position.deeper(path));
+        ParentPosition {
+            position,
+            nested_ticks: self.nested_ticks.replace(0),
+        }
+    }
+
+    /// Moves back after `took_ticks`. Returns the part of it that nested spans took.
+    #[inline]
+    pub(super) fn leave(&self, to: ParentPosition, took_ticks: u64) -> u64 {
+        let (depth, parent) = (self.position.get().depth(), to.position.depth());
+        if depth != parent.wrapping_add(1) {
+            self.count(|counters| &counters.misnested, 1);
+            // An enclosing span has already ended and left to a position further out than this one.
+            if depth <= parent {
+                return 0;
+            }
+        }
+        self.position.set(to.position);
+        let nested_ticks = self.nested_ticks.replace(to.nested_ticks + took_ticks);
+        nested_ticks.min(took_ticks)
+    }
+
     /// Whether a span without a stream of its own could inherit one.
     #[inline]
     pub(super) fn has_gpu(&self) -> bool {
-        self.has_gpu.get()
+        self.has_gpu.get() || self.is_left_out()
+    }
+
+    /// Whether sampling left out a span around this.
+    #[inline]
+    pub(super) fn is_left_out(&self) -> bool {
+        self.position.get().is_left_out()
+    }
+
+    /// Sampling leaves out the innermost open span, and what is inside it, or it does not.
+    #[inline]
+    pub(super) fn set_left_out(&self, is_left_out: bool) {
+        self.position
+            .set(self.position.get().with_left_out(is_left_out));
+    }
+
+    /// Draws for a call of `site`, if it can be left out without asking the driver anything.
+    #[inline]
+    pub(super) fn draw(&self, site: &Site) -> Draw {
+        if self.is_left_out() {
+            return Draw::LeftOut;
+        }
+        let Some(id) = site.id() else {
+            return Draw::None;
+        };
+        let (_, rate) = collector().gpu.sampling.of_call(id, site.meta.sample);
+        if rate.asks() {
+            return Draw::None;
+        }
+        let one_in = rate.one_in_inside(self.weight.get());
+        match one_in <= 1 || self.is_drawn(one_in) {
+            true => Draw::Drawn(rate),
+            false => Draw::LeftOut,
+        }
+    }
+
+    /// True for one call in `one_in`, at random.
+    #[inline]
+    fn is_drawn(&self, one_in: u32) -> bool {
+        let state = match self.random.get() {
+            0 => fastrand::u64(1..),
+            state => state,
+        };
+        let mut random = fastrand::Rng::with_seed(state);
+        let is_drawn = random.u32(..one_in) == 0;
+        self.random.set(random.get_seed());
+        is_drawn
+    }
+
+    /// One call with a stream begins that is not timed on the GPU, or one poll of such a future.
+    pub(super) fn begin_untimed(&self) {
+        self.count(|counters| &counters.untimed_begun, 1);
+    }
+
+    /// How many of these have begun.
+    pub(super) fn untimed_begun(&self) -> u64 {
+        let counters = self.counters.get();
+        counters.map_or(0, |counters| counters.untimed_begun.load(Relaxed))
+    }
+
+    /// It ends.
+    pub(super) fn end_untimed(&self) {
+        self.count(|counters| &counters.untimed_ended, 1);
     }
 
     /// Runs `f` on the thread's GPU state. `None`: the thread is ending, or `f` would run inside
@@ -234,8 +277,10 @@ impl ThreadState {
             }
             let is_waiting = deferred.is_waiting();
             drop(deferred);
+            gpu.set_counters(self.counters.get());
             let result = f(&mut gpu);
             self.has_gpu.set(gpu.has_open() || is_waiting);
+            self.weight.set(gpu.weight_around());
             Some(result)
         };
         EXIT_GUARD.try_with(run).ok().flatten()

@@ -1,82 +1,137 @@
-//! Adaptive sampling: chooses a rate per function that keeps event overhead below a fixed share of
-//! its GPU time, and still times a few calls of each.
+//! Automatic sampling: how many calls of each function a timed one stands for, so that event pairs
+//! cost no more than half of the budget. The other half is for the spans themselves.
 //!
 //! Each call is drawn at random at the rate that holds when it begins, and is weighted by that
 //! rate, so that totals stay unbiased while the rate changes. Spans read the rates; the resolver
 //! writes them.
 
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::thread::ThreadId;
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+use super::event_pair_costs::{EventPairCosts, Payer};
 use super::sampling_decisions::FunctionRate;
 use crate::settings::Sampling;
 
-/// What the events of a function's calls may take of the GPU's time: one part in so many.
-const SHARE: f64 = 2_000.0;
+/// The share of the budget that is for event pairs.
+const PAIRS_SHARE: f64 = 0.5;
 /// What a pair of events takes from work that is queued back to back, in event overheads. On an
 /// H200, where it is 1.25 µs, launches of 5 µs come 3.4 µs apart further with a pair around each
 /// (docs/cost.md).
-const FLOORS: f64 = 3.0;
+const OVERHEADS_PER_PAIR: f64 = 3.0;
 /// Calls of a function that are timed before any is left out.
-const ALL: u64 = 256;
-/// Calls after which one may stand for twice as many: what comes first is often slow, and each
-/// stage has its share of the sample.
-const STAGE: u64 = 32;
-/// The most that one stands for.
-const MOST: u32 = 1_024;
-/// A function's duration is the mean over about so many of its latest timed calls.
+const FIRST_CALLS: u64 = 16;
+/// Timed calls after which one may stand for twice as many: what comes first is often slow, and
+/// each stage has its share of the sample.
+const STAGE: u64 = 8;
+/// The most calls that one stands for.
+const MAX_ONE_IN: u32 = 1_024;
+/// A function's durations are means over about so many of its latest timed calls.
 const RECENT: u64 = 64;
 /// Functions beyond so many are timed at every call.
-const SITES: usize = 4_096;
+const MAX_SITES: usize = 4_096;
+/// The least that asking the driver for the current context and for a capture takes, ns (H200,
+/// driver 580).
+const QUERIES_NS: f64 = 100.0;
+
+/// In the rate of a site: calls that are left out ask the driver nothing.
+const WITHOUT_QUERIES: u32 = 1 << 31;
 
 /// How many calls a session times.
 #[derive(Debug)]
 pub(crate) struct SamplingRates {
-    /// Time 1 call in this many; 0 is [`Sampling::Auto`], so that the setting fits one atomic word.
+    /// Time 1 call in this many; 0 if it is automatic.
     session: AtomicU32,
-    /// By site; 0 for 1.
-    one_in: Box<[AtomicU32]>,
-    seen: Mutex<FxHashMap<u32, Seen>>,
+    /// Of automatic sampling.
+    budget_ppm: AtomicU32,
+    /// Every call asks the driver whether it is captured.
+    always_asks: AtomicBool,
+    /// By site, with [`WITHOUT_QUERIES`]; 0 for 1.
+    by_site: Box<[AtomicU32]>,
+    seen: Mutex<Seen>,
 }
 
-/// What is known of a function's timed calls, since the session began.
-#[derive(Clone, Copy, Debug, Default)]
+/// What is known of timed calls since the session began.
+#[derive(Debug, Default)]
 struct Seen {
+    functions: FxHashMap<u32, SeenFunction>,
+    costs: EventPairCosts,
+}
+
+/// What is known of a function's timed calls.
+#[derive(Clone, Copy, Debug, Default)]
+struct SeenFunction {
     calls: u64,
+    /// The longer of CPU time and GPU span: a call stands for at least so much of the program's
+    /// time.
     mean_ns: f64,
+    mean_cpu_ns: f64,
+}
+
+/// A timed call, and what timing it cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObservedCall {
+    pub(crate) site: u32,
+    pub(crate) thread: ThreadId,
+    pub(crate) device: u32,
+    pub(crate) gpu_ns: u64,
+    pub(crate) cpu_ns: u64,
+    /// How many calls it stands for.
+    pub(crate) weight: u32,
+    /// Event pairs: one for each stream.
+    pub(crate) pairs: usize,
+    pub(crate) event_overhead_ns: u64,
+    pub(crate) costs: CallCosts,
+}
+
+/// CPU time that gpuprof's driver calls take around one call on the thread, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CallCosts {
+    /// Around a timed call.
+    pub(crate) timed_ns: u32,
+    /// Around a call that is left out after the driver was asked.
+    pub(crate) left_out_ns: u32,
 }
 
 impl SamplingRates {
     pub(crate) fn new() -> Self {
         Self {
             session: AtomicU32::new(1),
-            one_in: (0..SITES).map(|_| AtomicU32::new(0)).collect(),
+            budget_ppm: AtomicU32::new(0),
+            always_asks: AtomicBool::new(false),
+            by_site: (0..MAX_SITES).map(|_| AtomicU32::new(0)).collect(),
             seen: Mutex::default(),
         }
     }
 
     /// Begins a session's sampling. If it is automatic, every call is timed until enough of the
-    /// function's calls are known.
-    pub(crate) fn begin(&self, sampling: Sampling) {
+    /// function's calls are known. `always_asks`: the attribution of CUPTI's records needs to know
+    /// of each call whether it is captured.
+    pub(crate) fn begin(&self, sampling: Sampling, always_asks: bool) {
         // The lock is held until all is reset, so that no rate of before is stored in between.
         let mut seen = self.seen.lock();
-        seen.clear();
-        self.one_in.iter().for_each(|rate| rate.store(0, Relaxed));
+        *seen = Seen::default();
+        self.by_site.iter().for_each(|rate| rate.store(0, Relaxed));
         let session = match sampling {
-            Sampling::Auto => 0,
+            Sampling::Auto { budget_ppm } => {
+                self.budget_ppm.store(budget_ppm.get(), Relaxed);
+                0
+            }
             Sampling::OneIn(n) => n.get(),
             _ => 1,
         };
+        self.always_asks.store(always_asks, Relaxed);
         self.session.store(session, Relaxed);
     }
 
     /// The session's sampling.
     pub(crate) fn session(&self) -> Sampling {
         match NonZeroU32::new(self.session.load(Relaxed)) {
-            None => Sampling::Auto,
+            None => NonZeroU32::new(self.budget_ppm.load(Relaxed))
+                .map_or(Sampling::AUTO, |budget_ppm| Sampling::Auto { budget_ppm }),
             Some(NonZeroU32::MIN) => Sampling::EveryCall,
             Some(n) => Sampling::OneIn(n),
         }
@@ -88,7 +143,7 @@ impl SamplingRates {
     pub(crate) fn of_call(&self, site: u32, stated: u32) -> (u32, FunctionRate) {
         let session = self.session.load(Relaxed);
         let rate = match (session, stated) {
-            (0, 0) => FunctionRate::Adaptive(self.of(site)),
+            (0, 0) => self.of(site),
             _ => FunctionRate::Stated(stated),
         };
         (session, rate)
@@ -96,71 +151,193 @@ impl SamplingRates {
 
     /// How many calls of `site` one is to stand for that is timed now.
     #[inline]
-    fn of(&self, site: u32) -> u32 {
-        let one_in = self.one_in.get(site as usize);
-        one_in.map_or(1, |one_in| one_in.load(Relaxed).max(1))
+    fn of(&self, site: u32) -> FunctionRate {
+        let rate = self.by_site.get(site as usize);
+        let rate = rate.map_or(1, |rate| rate.load(Relaxed).max(1));
+        FunctionRate::Adaptive {
+            one_in: rate & !WITHOUT_QUERIES,
+            asks: rate & WITHOUT_QUERIES == 0,
+        }
     }
 
-    /// Takes note, in a session of automatic sampling, of a call that took `ns` between `pairs`
-    /// pairs of events on a device with this floor.
-    pub(crate) fn note(&self, site: u32, ns: u64, pairs: usize, floor_ns: u64) {
-        let Some(one_in) = self.one_in.get(site as usize) else {
+    /// Takes note of a timed call in a session of automatic sampling, at `now_ns` of some clock.
+    pub(crate) fn note(&self, call: &ObservedCall, now_ns: u64) {
+        let Some(rate) = self.by_site.get(call.site as usize) else {
             return;
         };
         if self.session.load(Relaxed) != 0 {
             return;
         }
-        let mut all = self.seen.lock();
-        let seen = all.entry(site).or_default();
-        seen.calls += 1;
-        seen.mean_ns += (ns as f64 - seen.mean_ns) / seen.calls.min(RECENT) as f64;
-        let stages = seen.calls.saturating_sub(ALL) / STAGE;
-        let most = 1_u32.checked_shl(u32::try_from(stages).unwrap_or(u32::MAX));
-        let events_ns = FLOORS * floor_ns as f64 * pairs as f64;
-        let wanted = (SHARE * events_ns / seen.mean_ns.max(1.0)).ceil();
-        one_in.store(
-            (wanted as u32).clamp(1, most.unwrap_or(MOST).min(MOST)),
-            Relaxed,
-        );
+        let share = f64::from(self.budget_ppm.load(Relaxed)) * 1e-6 * PAIRS_SHARE;
+        let mut seen = self.seen.lock();
+        let Seen { functions, costs } = &mut *seen;
+        let function = functions.entry(call.site).or_default();
+        function.add(call);
+        let gpu_cost_ns = OVERHEADS_PER_PAIR * (call.event_overhead_ns * call.pairs as u64) as f64;
+        let cpu_cost_ns = f64::from(call.costs.timed_ns);
+        let allowed_ns = share * function.mean_ns.max(1.0);
+        let wanted = (gpu_cost_ns.max(cpu_cost_ns) / allowed_ns).max(1.0);
+        // What it would cost without regard to other functions.
+        let unlimited = (f64::from(call.weight) / wanted).max(1.0);
+        costs.add(Payer::Device(call.device), gpu_cost_ns * unlimited);
+        costs.add(Payer::Thread(call.thread), cpu_cost_ns * unlimited);
+        let one_in = (wanted * costs.excess(now_ns, share)).ceil() as u32;
+        let one_in = one_in.clamp(1, function.max_one_in());
+        let left_out_ns = f64::from(call.costs.left_out_ns).max(QUERIES_NS);
+        let asks = one_in == 1
+            || left_out_ns <= share * function.mean_cpu_ns
+            || self.always_asks.load(Relaxed);
+        let without_queries = if asks { 0 } else { WITHOUT_QUERIES };
+        rate.store(one_in | without_queries, Relaxed);
+    }
+}
+
+impl SeenFunction {
+    fn add(&mut self, call: &ObservedCall) {
+        self.calls += 1;
+        let share = 1.0 / self.calls.min(RECENT) as f64;
+        self.mean_ns += (call.gpu_ns.max(call.cpu_ns) as f64 - self.mean_ns) * share;
+        self.mean_cpu_ns += (call.cpu_ns as f64 - self.mean_cpu_ns) * share;
+    }
+
+    /// The most calls that one may stand for by now.
+    fn max_one_in(&self) -> u32 {
+        let stages = self.calls.saturating_sub(FIRST_CALLS) / STAGE;
+        let stages = u32::try_from(stages).unwrap_or(u32::MAX);
+        1_u32
+            .checked_shl(stages)
+            .map_or(MAX_ONE_IN, |most| most.min(MAX_ONE_IN))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ALL, MOST, SITES, STAGE, SamplingRates};
+    use std::num::NonZeroU32;
+    use std::thread;
+
+    use super::{
+        CallCosts, FIRST_CALLS, FunctionRate, MAX_ONE_IN, MAX_SITES, ObservedCall, STAGE,
+        SamplingRates,
+    };
     use crate::settings::Sampling;
+
+    /// A session whose event pairs may take a two-thousandth.
+    fn rates() -> SamplingRates {
+        let rates = SamplingRates::new();
+        let budget_ppm = NonZeroU32::new(1_000).unwrap();
+        rates.begin(Sampling::Auto { budget_ppm }, false);
+        rates
+    }
+
+    /// A call of 10 µs on both sides, between events of which an empty pair measures 1 µs.
+    fn call() -> ObservedCall {
+        ObservedCall {
+            site: 3,
+            thread: thread::current().id(),
+            device: 0,
+            gpu_ns: 10_000,
+            cpu_ns: 10_000,
+            weight: 1,
+            pairs: 1,
+            event_overhead_ns: 1_000,
+            costs: CallCosts::default(),
+        }
+    }
+
+    fn one_in(rates: &SamplingRates, site: u32) -> u32 {
+        match rates.of_call(site, 0) {
+            (0, FunctionRate::Adaptive { one_in, .. }) => one_in,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn settled(rates: &SamplingRates, call: ObservedCall) -> u32 {
+        (0..10_000).for_each(|_| rates.note(&call, 0));
+        one_in(rates, call.site)
+    }
 
     #[test]
     fn the_first_calls_are_all_timed_then_fewer_by_stages() {
-        let rates = SamplingRates::new();
-        rates.begin(Sampling::Auto);
-        let note = |calls| (0..calls).for_each(|_| rates.note(3, 10_000, 1, 1_000));
-        assert_eq!(rates.of(3), 1);
-        note(ALL + STAGE - 1);
-        assert_eq!(rates.of(3), 1);
+        let rates = rates();
+        let note = |calls| (0..calls).for_each(|_| rates.note(&call(), 0));
+        assert_eq!(one_in(&rates, 3), 1);
+        note(FIRST_CALLS + STAGE - 1);
+        assert_eq!(one_in(&rates, 3), 1);
         note(1);
-        assert_eq!(rates.of(3), 2);
+        assert_eq!(one_in(&rates, 3), 2);
         note(STAGE);
-        assert_eq!(rates.of(3), 4);
+        assert_eq!(one_in(&rates, 3), 4);
         // 3 µs of events in 2000 × 10 µs.
         note(100 * STAGE);
-        assert_eq!(rates.of(3), 600);
-        assert_eq!(rates.of(4), 1, "another function");
+        assert_eq!(one_in(&rates, 3), 600);
+        assert_eq!(one_in(&rates, 4), 1, "another function");
     }
 
     #[test]
     fn calls_that_last_are_all_timed_and_none_stands_for_too_many() {
-        let rates = SamplingRates::new();
-        rates.begin(Sampling::Auto);
-        let settle = |site, ns, pairs| {
-            (0..10_000).for_each(|_| rates.note(site, ns, pairs, 1_000));
-            rates.of(site)
+        let rates = rates();
+        let of = |site, gpu_ns, pairs| ObservedCall {
+            site,
+            gpu_ns,
+            cpu_ns: 0,
+            pairs,
+            ..call()
         };
-        assert_eq!(settle(0, 6_000_000, 1), 1);
-        assert_eq!(settle(1, 6_000_000, 2), 2);
-        assert_eq!(settle(2, 0, 1), MOST);
+        assert_eq!(settled(&rates, of(0, 6_000_000, 1)), 1);
+        assert_eq!(settled(&rates, of(1, 6_000_000, 2)), 2);
+        assert_eq!(settled(&rates, of(2, 0, 1)), MAX_ONE_IN);
         // The function changes.
-        assert_eq!(settle(2, 7_000_000, 1), 1);
-        assert_eq!(settle(SITES as u32, 10, 1), 1, "one too many");
+        assert_eq!(settled(&rates, of(2, 7_000_000, 1)), 1);
+        assert_eq!(
+            settled(&rates, of(MAX_SITES as u32, 10, 1)),
+            1,
+            "one too many"
+        );
+    }
+
+    #[test]
+    fn the_larger_of_both_costs_counts_against_the_longer_of_both_times() {
+        let rates = rates();
+        let costs = CallCosts {
+            timed_ns: 6_000,
+            left_out_ns: 0,
+        };
+        let on_cpu = ObservedCall { costs, ..call() };
+        assert_eq!(settled(&rates, on_cpu), MAX_ONE_IN, "1,200 are too many");
+        let waits = ObservedCall {
+            site: 4,
+            cpu_ns: 120_000,
+            ..on_cpu
+        };
+        assert_eq!(settled(&rates, waits), 100);
+    }
+
+    #[test]
+    fn calls_too_short_for_the_drivers_queries_go_without() {
+        let rates = rates();
+        let asks = |cpu_ns, gpu_ns, left_out_ns| {
+            let costs = CallCosts {
+                timed_ns: 0,
+                left_out_ns,
+            };
+            settled(
+                &rates,
+                ObservedCall {
+                    cpu_ns,
+                    gpu_ns,
+                    costs,
+                    ..call()
+                },
+            );
+            matches!(
+                rates.of_call(3, 0).1,
+                FunctionRate::Adaptive { asks: true, .. }
+            )
+        };
+        // 100 ns of 2000 × 100 ns.
+        assert!(asks(201_000, 0, 0));
+        assert!(!asks(199_000, 0, 0));
+        assert!(!asks(201_000, 0, 110));
+        assert!(asks(10, 6_100_000, 500), "all are timed");
     }
 }

@@ -3,7 +3,10 @@
 /// Why a call that has a stream was not timed. Also an index into `OutcomeCounts::untimed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UntimedReason {
+    /// Left out by sampling. Its stream was not being captured.
     SampledOut,
+    /// Left out by sampling before the driver was asked whether its stream was being captured.
+    LeftOut,
     PoolExhausted,
     QueueFull,
     CudaError,
@@ -13,7 +16,7 @@ pub(crate) enum UntimedReason {
 }
 
 /// Number of [`UntimedReason`]s.
-pub(crate) const REASONS: usize = 7;
+pub(crate) const REASONS: usize = 8;
 
 /// What became of a call on the GPU side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +26,25 @@ pub(crate) enum GpuOutcome {
     /// Its event pair is submitted to the resolver.
     Submitted,
     /// Its stream was being captured.
-    Captured,
+    Captured {
+        /// How many calls it represents, with those that did not ask the driver.
+        stands_for: u32,
+    },
     Untimed(UntimedReason),
+}
+
+impl GpuOutcome {
+    /// Its stream was being captured, as each call asks.
+    pub(crate) const CAPTURED: Self = Self::Captured { stands_for: 1 };
+
+    /// The same for a call that represents so many if it is captured.
+    #[inline]
+    pub(crate) fn standing_for(self, stands_for: u32) -> Self {
+        match self {
+            Self::Captured { .. } => Self::Captured { stands_for },
+            other => other,
+        }
+    }
 }
 
 /// The stated work of one call or of many. `None`: it is not stated.

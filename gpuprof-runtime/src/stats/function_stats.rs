@@ -39,8 +39,10 @@ pub(super) fn function(
     let (mut outermost_cpu, mut outermost_wall) = (0, 0);
     let mut outermost_open = 0;
     let mut nested_ns = 0.0;
+    let mut captured_unasked = 0;
     for node in nodes {
         all.merge(&node.totals);
+        captured_unasked += node.totals.captured_unasked();
         if !node.path.recursive {
             outermost_cpu += node.totals.cpu.total;
             outermost_wall += node.totals.wall.total;
@@ -62,7 +64,7 @@ pub(super) fn function(
         .collect();
     let failed: u64 = gpu_totals().map(|(_, gpu)| gpu.failed).sum();
     let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
-    let untimed = untimed_reasons(&all, timed, failed);
+    let untimed = untimed_reasons(&all, timed, failed, captured_unasked);
     // Idle time needs a span for every busy time. One of two devices may be busy while the other
     // is idle, and a call that was to be timed and was not has busy time and no span.
     let has_idle = devices.len() == 1 && failed == 0 && untimed.unfinished == 0;
@@ -94,7 +96,8 @@ pub(super) fn function(
     function.gpu_nested_partial = nodes.iter().any(|node| node.nested_partial);
     function.gpu_nested_divided = nodes.iter().any(|node| node.nested_divided);
     function.gpu_nested_estimated = nodes.iter().any(|node| node.nested_estimated);
-    function.captured_calls = all.counts.captured;
+    function.captured_calls = all.counts.captured + captured_unasked;
+    function.captured_estimated = captured_unasked > 0;
     function.untimed_calls = untimed.sum();
     function.untimed = untimed;
     function.bytes = all.work.bytes;
@@ -133,21 +136,29 @@ fn gpu_activity(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuSpanStats
 }
 
 /// Calls by why they were not timed. A call with a stream that has no reason yet is unfinished.
-fn untimed_reasons(totals: &HostPathTotals<Ns>, timed: u64, failed: u64) -> UntimedReasons {
+fn untimed_reasons(
+    totals: &HostPathTotals<Ns>,
+    timed: u64,
+    failed: u64,
+    captured_unasked: u64,
+) -> UntimedReasons {
     let with_stream = totals.counts.with_stream();
     let mut untimed = UntimedReasons::default();
     untimed.no_stream = match with_stream {
         0 => 0,
         _ => totals.cpu.calls.saturating_sub(with_stream),
     };
-    untimed.sampled_out = totals.untimed(UntimedReason::SampledOut);
+    let left_out =
+        totals.untimed(UntimedReason::SampledOut) + totals.untimed(UntimedReason::LeftOut);
+    untimed.sampled_out = left_out.saturating_sub(captured_unasked);
     untimed.pool_exhausted = totals.untimed(UntimedReason::PoolExhausted);
     untimed.queue_full = totals.untimed(UntimedReason::QueueFull);
     untimed.cuda_error = totals.untimed(UntimedReason::CudaError) + failed;
     untimed.unavailable = totals.untimed(UntimedReason::Unavailable);
     untimed.stream_unsafe = totals.untimed(UntimedReason::StreamUnsafe);
     untimed.crossed_reset = totals.untimed(UntimedReason::CrossedReset);
-    let explained = timed + totals.counts.captured + untimed.sum();
+    let captured = totals.counts.captured + captured_unasked;
+    let explained = timed + captured + untimed.sum();
     untimed.unfinished = (with_stream + untimed.no_stream).saturating_sub(explained);
     untimed
 }

@@ -4,7 +4,6 @@
 use rustc_hash::FxHashMap;
 
 use super::durations::Ns;
-use super::ended_call::UntimedReason;
 use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
 use super::path_ids::{CallPath, ROOT};
@@ -50,17 +49,13 @@ impl CallTreeNode<'_> {
         self.gpu.iter().map(|(_, gpu)| gpu.calls).sum()
     }
 
-    fn sampled_out(&self) -> u64 {
-        self.totals.untimed(UntimedReason::SampledOut)
-    }
-
     /// Adds this path to the sample of its site.
     pub(super) fn add_to_sample(&self, sample: &mut SiteSample) {
         let sum = |field: fn(&GpuPathTotals) -> u64| -> u64 {
             self.gpu.iter().map(|(_, gpu)| field(gpu)).sum()
         };
-        sample.calls += self.timed_calls() + self.sampled_out();
-        sample.sampled_out += self.sampled_out();
+        sample.calls += self.timed_calls() + self.totals.sampled_out();
+        sample.sampled_out += self.totals.sampled_out();
         sample.weights += sum(|gpu| gpu.weights);
         sample.certain += sum(|gpu| gpu.certain);
     }
@@ -252,16 +247,17 @@ fn mark_incomplete(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
     let is_timed = |node: &CallTreeNode<'_>| sites.get(&node.path.site) == Some(&true);
     let partial = nodes_above(nodes, nested, |node| {
         let estimated = if is_timed(node) {
-            node.sampled_out()
+            node.totals.sampled_out()
         } else {
             0
         };
         // A captured call runs nothing.
         let counts = &node.totals.counts;
-        counts.with_stream() > node.timed_calls() + estimated + counts.captured
+        let captured = counts.captured + node.totals.captured_unasked();
+        counts.with_stream() > node.timed_calls() + estimated + captured
     });
     let estimated = nodes_above(nodes, nested, |node| {
-        is_timed(node) && node.sampled_out() > 0
+        is_timed(node) && node.totals.sampled_out() > 0
     });
     for ((node, partial), estimated) in nodes.iter_mut().zip(partial).zip(estimated) {
         (node.nested_partial, node.nested_estimated) = (partial, estimated);

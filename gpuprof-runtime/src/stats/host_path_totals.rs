@@ -10,6 +10,8 @@ use crate::clock::Scale;
 pub(crate) struct OutcomeCounts {
     pub(crate) submitted: u64,
     pub(crate) captured: u64,
+    /// Of the calls that were left out without asking the driver, an estimate of those captured.
+    pub(crate) captured_unasked: u64,
     pub(crate) untimed: [u64; REASONS],
 }
 
@@ -42,11 +44,24 @@ impl<Unit> HostPathTotals<Unit> {
         self.wall.merge(&other.wall);
         self.counts.submitted += other.counts.submitted;
         self.counts.captured += other.counts.captured;
+        self.counts.captured_unasked += other.counts.captured_unasked;
         for (into, more) in self.counts.untimed.iter_mut().zip(other.counts.untimed) {
             *into += more;
         }
         self.work.add(&other.work);
         self.open.add(&other.open);
+    }
+
+    /// Calls that sampling left out, less an estimate of those among them that were captured.
+    pub(super) fn sampled_out(&self) -> u64 {
+        let left_out = self.untimed(UntimedReason::LeftOut);
+        self.untimed(UntimedReason::SampledOut) + left_out - self.captured_unasked()
+    }
+
+    /// Of the calls that were left out without asking the driver, an estimate of those captured.
+    pub(super) fn captured_unasked(&self) -> u64 {
+        let left_out = self.untimed(UntimedReason::LeftOut);
+        self.counts.captured_unasked.min(left_out)
     }
 
     /// Calls that were not timed for this reason.
@@ -78,6 +93,10 @@ impl HostPathTotals<Ticks> {
             .submitted
             .saturating_sub(earlier.counts.submitted);
         self.counts.captured = self.counts.captured.saturating_sub(earlier.counts.captured);
+        self.counts.captured_unasked = self
+            .counts
+            .captured_unasked
+            .saturating_sub(earlier.counts.captured_unasked);
         for (into, gone) in self.counts.untimed.iter_mut().zip(earlier.counts.untimed) {
             *into = into.saturating_sub(gone);
         }

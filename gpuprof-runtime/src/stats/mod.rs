@@ -7,6 +7,7 @@ mod concurrent_histogram;
 mod crossed_calls;
 pub(crate) mod durations;
 pub(crate) mod ended_call;
+mod event_pair_costs;
 mod function_stats;
 mod gpu_time_rollup;
 pub(crate) mod gpu_totals;

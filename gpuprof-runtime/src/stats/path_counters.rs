@@ -52,6 +52,8 @@ pub(crate) struct PathCounters {
     wall: AtomicDurations,
     submitted: AtomicU64,
     captured: AtomicU64,
+    /// Captured calls that these represent beside themselves.
+    captured_unasked: AtomicU64,
     untimed: [AtomicU64; REASONS],
     work: [AtomicU64; 3],
     work_stated: AtomicU32,
@@ -71,6 +73,7 @@ impl PathCounters {
             wall: AtomicDurations::new(),
             submitted: AtomicU64::new(0),
             captured: AtomicU64::new(0),
+            captured_unasked: AtomicU64::new(0),
             untimed: array::from_fn(|_| AtomicU64::new(0)),
             work: array::from_fn(|_| AtomicU64::new(0)),
             work_stated: AtomicU32::new(0),
@@ -217,7 +220,12 @@ impl PathCounters {
         match outcome {
             GpuOutcome::NoStream => {}
             GpuOutcome::Submitted => bump(&self.submitted),
-            GpuOutcome::Captured => bump(&self.captured),
+            GpuOutcome::Captured { stands_for } => {
+                bump(&self.captured);
+                let unasked = u64::from(stands_for.saturating_sub(1));
+                let before = self.captured_unasked.load(Relaxed);
+                self.captured_unasked.store(before + unasked, Relaxed);
+            }
             GpuOutcome::Untimed(reason) => {
                 if let Some(cell) = self.untimed.get(reason as usize) {
                     bump(cell);
@@ -285,6 +293,7 @@ impl PathCounters {
             counts: OutcomeCounts {
                 submitted: self.submitted.load(Relaxed),
                 captured: self.captured.load(Relaxed),
+                captured_unasked: self.captured_unasked.load(Relaxed),
                 untimed,
             },
             work: StatedWork {

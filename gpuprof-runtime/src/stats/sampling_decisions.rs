@@ -3,19 +3,38 @@
 use super::sampling_estimates::SamplingDraw;
 
 /// How many calls of a function each timed one is to stand for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FunctionRate {
     /// By the function's own `sample`, of those that are timed around it; 0 or 1 for none.
     Stated(u32),
     /// With whatever was drawn around it.
-    Adaptive(u32),
+    Adaptive {
+        one_in: u32,
+        /// The driver is asked whether a call that is left out is captured.
+        asks: bool,
+    },
 }
 
 impl FunctionRate {
     #[inline]
     pub(crate) fn is_sampled(self) -> bool {
-        let (Self::Stated(n) | Self::Adaptive(n)) = self;
+        let (Self::Stated(n) | Self::Adaptive { one_in: n, .. }) = self;
         n > 1
+    }
+
+    /// Whether the driver is asked about a call that is left out.
+    #[inline]
+    pub(crate) fn asks(self) -> bool {
+        !matches!(self, Self::Adaptive { asks: false, .. })
+    }
+
+    /// One call in how many is drawn, where one in `weight` was drawn around it.
+    #[inline]
+    pub(crate) fn one_in_inside(self, weight: u32) -> u32 {
+        match self {
+            Self::Stated(n) => n,
+            Self::Adaptive { one_in, .. } => one_in.div_ceil(weight.max(1)),
+        }
     }
 }
 
@@ -25,6 +44,8 @@ pub(crate) struct Decision {
     pub(crate) is_timed: bool,
     /// How many calls each timed one stands for by its own draw.
     pub(crate) own_weight: u32,
+    /// The same by all draws of which those left out do not ask the driver.
+    pub(crate) weight_without_queries: u32,
     pub(crate) draw: SamplingDraw,
 }
 
@@ -33,48 +54,53 @@ impl Decision {
     pub(crate) const ALL: Self = Self {
         is_timed: true,
         own_weight: 1,
+        weight_without_queries: 1,
         draw: SamplingDraw::UNSAMPLED,
     };
 
     /// Decides on one call: at random for the outermost, as the enclosing one was for those inside,
-    /// and in any case as the function's own rate says.
+    /// and in any case as the function's own rate says. `is_drawn`: by that rate it was drawn
+    /// already.
     #[inline]
     pub(crate) fn make(
         random: &mut fastrand::Rng,
         outer: Option<Self>,
         global: u32,
         rate: FunctionRate,
+        is_drawn: bool,
     ) -> Self {
-        let outer = outer.unwrap_or_else(|| Self::draw(random, global));
+        let outer = outer.unwrap_or_else(|| Self::draw(random, global, false));
         let mut draw = outer.draw;
-        let again = Self::draw(
-            random,
-            match rate {
-                FunctionRate::Stated(n) => n,
-                FunctionRate::Adaptive(n) => n.div_ceil(draw.weight),
-            },
-        );
+        let again = Self::draw(random, rate.one_in_inside(draw.weight), is_drawn);
         if draw.weight == 1 {
             draw = again.draw;
         } else {
             draw.weight = draw.weight.saturating_mul(again.own_weight);
         }
+        let weight_without_queries = match rate.asks() {
+            true => outer.weight_without_queries,
+            false => outer
+                .weight_without_queries
+                .saturating_mul(again.own_weight),
+        };
         Self {
             is_timed: outer.is_timed && again.is_timed,
             own_weight: again.own_weight,
+            weight_without_queries,
             draw,
         }
     }
 
     /// Draws 1 in `n`; 0 is 1, of which nothing is drawn.
     #[inline]
-    fn draw(random: &mut fastrand::Rng, n: u32) -> Self {
+    fn draw(random: &mut fastrand::Rng, n: u32, is_drawn: bool) -> Self {
         if n <= 1 {
             return Self::ALL;
         }
         Self {
-            is_timed: random.u32(..n) == 0,
+            is_timed: is_drawn || random.u32(..n) == 0,
             own_weight: n,
+            weight_without_queries: 1,
             draw: SamplingDraw {
                 // 64 random bits: no other draw has them.
                 cluster: random.u64(..),

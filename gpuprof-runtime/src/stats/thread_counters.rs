@@ -31,6 +31,10 @@ pub(crate) struct ThreadCounters {
     pub(crate) setup_ticks: AtomicU64,
     /// The same for calls that waited for room in the stream's queue.
     pub(crate) stalled_ticks: AtomicU64,
+    /// Calls with a stream that went untimed on the GPU, and polls of such futures: those that
+    /// have begun, and those that have ended.
+    pub(crate) untimed_begun: AtomicU64,
+    pub(crate) untimed_ended: AtomicU64,
     pub(crate) misnested: AtomicU64,
     pub(crate) dropped: AtomicU64,
     pub(crate) invalid_amounts: AtomicU64,

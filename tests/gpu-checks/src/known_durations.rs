@@ -8,11 +8,12 @@ use std::time::Duration;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DriverError};
+use gpuprof::Profile;
 use gpuprof::profile::{Function, GpuSpanStats};
-use gpuprof::{Profile, Session};
 
 use crate::check::Row;
 use crate::device::{Gpu, failed_in};
+use crate::session::every_call;
 
 /// Duration of the blocking kernel at the first try; each further try doubles it.
 const FIRST_BLOCK: Duration = Duration::from_millis(50);
@@ -47,7 +48,7 @@ pub(super) fn measured(
 ) -> Result<Profile, String> {
     for doubled in 0..TRIES {
         let hold = FIRST_BLOCK.as_nanos() as u64 * (1 << doubled);
-        let session = Session::builder().start().map_err(failed_in("a session"))?;
+        let session = every_call().start().map_err(failed_in("a session"))?;
         let early = queue_behind_kernel(streams, hold, &mut queue)
             .map_err(failed_in("work behind a kernel"))?;
         let profile = session.finish();

@@ -14,6 +14,7 @@ mod machine;
 mod outcome;
 mod process;
 mod runner;
+mod session;
 mod statistics;
 mod table;
 

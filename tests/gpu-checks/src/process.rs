@@ -45,7 +45,8 @@ impl Finished {
     }
 }
 
-/// Removes from `command` all variables that could change what it measures.
+/// Removes from `command` all variables that could change what it measures, and has it time every
+/// call.
 pub(crate) fn clear_settings(command: &mut Command) {
     restore_default_signals();
     for (name, _) in std::env::vars_os() {
@@ -54,6 +55,7 @@ pub(crate) fn clear_settings(command: &mut Command) {
             command.env_remove(&name);
         }
     }
+    command.env("GPUPROF_SAMPLE", "1");
 }
 
 /// Restores the default signal actions. A shell that runs the pack in the background sets SIGINT to

@@ -50,6 +50,39 @@ impl Spread {
     }
 }
 
+/// A median with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MedianInterval {
+    pub(crate) median: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+}
+
+impl MedianInterval {
+    /// Measurements of which so many lie below and above the true median with 97.5 % probability:
+    /// the quantile of the binomial distribution, by its normal approximation. `None` for fewer
+    /// than 8.
+    pub(crate) fn of(measured: &[f64]) -> Option<Self> {
+        const FEWEST: usize = 8;
+        if measured.len() < FEWEST {
+            return None;
+        }
+        let mut sorted = measured.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len() as f64;
+        let rank = (count / 2.0 - 0.98 * count.sqrt()).floor().max(1.0) as usize;
+        Some(Self {
+            median: Spread::of(measured).median,
+            low: *sorted.get(rank - 1)?,
+            high: *sorted.get(sorted.len() - rank)?,
+        })
+    }
+
+    pub(crate) fn width(&self) -> f64 {
+        self.high - self.low
+    }
+}
+
 /// A duration in ns, with its unit.
 pub(crate) fn time(ns: f64) -> String {
     match ns.abs() {
@@ -109,6 +142,17 @@ fn no_measurement(run_mode: &RunMode) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::check::Verdict;
+
+    #[test]
+    fn a_medians_interval_narrows_with_more_measurements() {
+        let of = |count: u32| MedianInterval::of(&(1..=count).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(of(7), None);
+        // Exact are ranks 1 and 8, 6 and 15, 40 and 61: the approximation errs on the safe side.
+        let interval = |count| of(count).map(|found| (found.low, found.high));
+        assert_eq!(interval(8), Some((1.0, 8.0)));
+        assert_eq!(interval(20), Some((5.0, 16.0)));
+        assert_eq!(interval(100), Some((40.0, 61.0)));
+    }
 
     #[test]
     fn quartiles_lie_between_their_neighbours() {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use gpuprof::{Profile, Session};
+use gpuprof::{Profile, Sampling, Session};
 
 /// The header of the table.
 pub(crate) const HEADER: &str =
@@ -124,6 +124,7 @@ pub(crate) fn check_equal<T: PartialEq + Display>(
 /// A session that waits for all of its GPU work.
 pub(crate) fn session() -> Session {
     Session::builder()
+        .sampling(Sampling::EveryCall)
         .exit_wait(Duration::from_secs(60))
         .start()
         .expect("no other session is open")

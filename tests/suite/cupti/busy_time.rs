@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use gpuprof::{Sampling, gpu_profile};
+use gpuprof::gpu_profile;
 use support::cupti_world::{Tier, builder, busy, tier, work};
 use support::suite::Module;
 use support::tests;
@@ -16,7 +16,6 @@ pub(crate) const MODULE: Module = Module::new(
         kernels_that_run_beside_each_other_count_once,
         a_span_on_the_wrong_stream_is_named,
         a_span_that_waits_for_the_cpu_is_idle,
-        events_are_rare_on_short_calls_unless_every_call_is_asked_for,
         under_sampling_busy_time_is_exact_and_idle_time_an_estimate,
     ]],
 );
@@ -95,24 +94,6 @@ fn a_span_that_waits_for_the_cpu_is_idle() {
     assert_eq!(busy(&profile, "with_pauses"), (600, 1, 2, 2));
     assert_eq!(work(&profile, "with_pauses").idle_ns, Some(200));
     assert_eq!(work(&profile, "part").idle_ns, Some(0));
-}
-
-fn events_are_rare_on_short_calls_unless_every_call_is_asked_for() {
-    let t = tier();
-    t.cpu(1_000);
-    let session = builder().start().expect("no other session is open");
-    assert_eq!(session.snapshot().diagnostics.sampling, Sampling::Auto);
-    t.finish(session);
-    let session = builder()
-        .sampling(Sampling::EveryCall)
-        .start()
-        .expect("as before");
-    assert_eq!(session.snapshot().diagnostics.sampling, Sampling::EveryCall);
-    t.finish(session);
-    // Without CUPTI every call is timed by default.
-    let session = gpuprof::Session::builder().start().expect("as before");
-    assert_eq!(session.snapshot().diagnostics.sampling, Sampling::EveryCall);
-    t.w.finish(session);
 }
 
 fn under_sampling_busy_time_is_exact_and_idle_time_an_estimate() {

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use gpuprof::profile::{Cupti, GpuActivity};
-use gpuprof::{Profile, Session, SessionBuilder};
+use gpuprof::{Profile, Sampling, Session, SessionBuilder};
 use simcupti::Order;
 
 use crate::{World, assert_consistent, function, world_with};
@@ -43,9 +43,9 @@ pub fn tier_with(devices: u32) -> Tier {
     Tier { w, cupti }
 }
 
-/// The settings of a session with CUPTI.
+/// The settings of a session with CUPTI, in which every call is timed.
 pub fn builder() -> SessionBuilder {
-    Session::builder().cupti(true)
+    Session::builder().cupti(true).sampling(Sampling::EveryCall)
 }
 
 impl Tier {

@@ -8,7 +8,7 @@ use cudarc::driver::{
     CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr, LaunchConfig, PushKernelArg,
 };
 use cudarc::nvrtc::Ptx;
-use gpuprof::{Profile, Session};
+use gpuprof::{Profile, Sampling, Session};
 use simcuda::Sim;
 
 use crate::assert_consistent;
@@ -54,9 +54,10 @@ impl World {
         self.sim.advance(ns);
     }
 
-    /// A session with default settings.
+    /// A session with default settings, in which every call is timed.
     pub fn session(&self) -> Session {
         Session::builder()
+            .sampling(Sampling::EveryCall)
             .start()
             .expect("no other session is open")
     }

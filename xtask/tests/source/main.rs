@@ -30,7 +30,6 @@ const CIRCLES: [&[&str]; 1] = [&[
     "gpuprof-report/src/table/findings.rs",
     "gpuprof-report/src/table/functions.rs",
     "gpuprof-report/src/table/kernels.rs",
-    "gpuprof-report/src/table/legend.rs",
     "gpuprof-report/src/table/mod.rs",
 ]];
 

@@ -82,7 +82,7 @@ fn check_stream(driver: &Driver, stream: &ThreadStream) -> Result<(), GpuOutcome
     }
     match driver.is_capturing(stream.stream) {
         Ok(false) => Ok(()),
-        Ok(true) => Err(GpuOutcome::Captured),
+        Ok(true) => Err(GpuOutcome::CAPTURED),
         Err(failed) => {
             stream.context.note(failed);
             Err(GpuOutcome::Untimed(UntimedReason::CudaError))

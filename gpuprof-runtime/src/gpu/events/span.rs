@@ -2,6 +2,7 @@
 
 use crate::gpu::driver::handles::Event;
 use crate::gpu::events::pool::Pair;
+use crate::stats::adaptive_sampling::CallCosts;
 use crate::stats::ended_call::StatedWork;
 use crate::stats::sampling_estimates::SamplingDraw;
 
@@ -33,6 +34,8 @@ pub(in crate::gpu) struct SpanStart {
     pub(in crate::gpu) streams: u32,
     /// The call's span on the first of several streams.
     pub(in crate::gpu) first: Option<SpanKey>,
+    /// The resolver's look at which it came.
+    pub(in crate::gpu) came_at: u32,
 }
 
 /// A span when it ends.
@@ -43,6 +46,12 @@ pub(in crate::gpu) struct SpanEnd {
     pub(in crate::gpu) work: StatedWork,
     /// Host time between its two events, in clock ticks, of a span that inherited its stream.
     pub(in crate::gpu) inherited_host_ticks: Option<u64>,
+    /// CPU time of the call, in clock ticks.
+    pub(in crate::gpu) cpu_ticks: u64,
+    /// What timing calls has cost its thread lately.
+    pub(in crate::gpu) costs: CallCosts,
+    /// Untimed calls ran between the polls of its future.
+    pub(in crate::gpu) has_untimed_between: bool,
 }
 
 /// What has become of a span, as its thread tells the resolver.

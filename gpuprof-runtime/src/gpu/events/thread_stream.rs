@@ -4,6 +4,7 @@
 //! Threads share no reference count: incrementing one for each span, from every thread, would cost
 //! as much as recording an event.
 
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::{Arc, Weak};
 use std::thread::ThreadId;
 
@@ -17,6 +18,7 @@ use crate::gpu::events::pool::{Context, Pair};
 use crate::gpu::events::span::{SpanEnd, SpanKey, Step};
 use crate::gpu::resolver::handshake::{ContextLease, Progress};
 use crate::gpu::stream::context_guard::Kept;
+use crate::stats::thread_counters::ThreadCounters;
 
 /// One stream as used by one thread.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub(crate) struct ThreadStream {
     /// Of the spans that ended on the thread; of those that ended or were cancelled elsewhere.
     pub(in crate::gpu) progress: Progress,
     pub(in crate::gpu) progress_elsewhere: Progress,
+    /// The thread's counters.
+    counters: Option<&'static ThreadCounters>,
     lease: ContextLease,
     pub(in crate::gpu) returned: ReturnedPairs,
     /// Handed to the resolver.
@@ -63,6 +67,7 @@ impl ThreadStream {
         stream: Stream,
         context: Arc<Context>,
         owner: Option<Weak<CudaContext>>,
+        counters: Option<&'static ThreadCounters>,
     ) -> Self {
         Self {
             id,
@@ -72,6 +77,7 @@ impl ThreadStream {
             owner,
             progress: Progress::default(),
             progress_elsewhere: Progress::default(),
+            counters,
             lease: ContextLease::new(),
             returned: ReturnedPairs::new(),
             handed_over: Mutex::new(None),
@@ -89,6 +95,16 @@ impl ThreadStream {
     pub(in crate::gpu) fn is_same_use(&self, other: &Self) -> bool {
         let owner = |shared: &Self| shared.owner.as_ref().map(Weak::as_ptr);
         self.is_same_stream(other) && owner(self) == owner(other)
+    }
+
+    /// How many untimed calls of the thread have begun and ended.
+    pub(in crate::gpu) fn untimed_calls(&self) -> (u64, u64) {
+        self.counters.map_or((0, 0), |counters| {
+            // An end is read before the beginnings, so that a call may seem open and none is
+            // missed.
+            let ended = counters.untimed_ended.load(Acquire);
+            (counters.untimed_begun.load(Acquire), ended)
+        })
     }
 
     pub(in crate::gpu) fn owner(&self) -> Option<&Weak<CudaContext>> {

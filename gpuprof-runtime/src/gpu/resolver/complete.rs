@@ -17,6 +17,7 @@ use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::resolver::open_spans::Closed;
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::timing::Timing;
+use crate::stats::adaptive_sampling::ObservedCall;
 use crate::stats::gpu_totals::TimedCall;
 
 /// An event pair that is given back when nothing needs its events any more.
@@ -92,7 +93,7 @@ pub(super) fn book(timing: &Timing, driver: &Driver, shared: &ThreadStream, span
     let times = span.ns.map(|ns| smallvec![(span.call(), ns)]);
     book_all(timing, driver, span, times);
     if let Ok(ns) = span.ns {
-        tell_rates(timing, shared, span.start.site, ns, 1);
+        tell_rates(timing, shared, span, ns, 1);
     }
 }
 
@@ -134,10 +135,24 @@ fn book_all(timing: &Timing, driver: &Driver, span: &Span, times: Result<Times, 
 }
 
 /// How long the calls of a function are decides how many are timed.
-fn tell_rates(timing: &Timing, shared: &ThreadStream, site: u32, ns: u64, pairs: usize) {
-    if let Some(overhead_ns) = shared.context.event_overhead_ns() {
-        timing.sampling.note(site, ns, pairs, overhead_ns);
-    }
+fn tell_rates(timing: &Timing, shared: &ThreadStream, span: &Span, gpu_ns: u64, pairs: usize) {
+    let Some(event_overhead_ns) = shared.context.event_overhead_ns() else {
+        return;
+    };
+    let observed = ObservedCall {
+        site: span.start.site,
+        thread: shared.thread,
+        device: span.device,
+        gpu_ns,
+        cpu_ns: clock::rough_ns(span.end.cpu_ticks) as u64,
+        weight: span.start.draw.weight,
+        pairs,
+        event_overhead_ns,
+        costs: span.end.costs,
+    };
+    timing
+        .sampling
+        .note(&observed, clock::rough_ns(clock::now()) as u64);
 }
 
 /// Calls on several streams, of which not all spans have ended.
@@ -182,7 +197,13 @@ impl OpenCalls {
         if let Ok(times) = &times
             && let Some((_, ns)) = times.first()
         {
-            tell_rates(timing, &on_first.pair.shared, start.site, *ns, spans.len());
+            tell_rates(
+                timing,
+                &on_first.pair.shared,
+                &on_first.span,
+                *ns,
+                spans.len(),
+            );
         }
         book_all(timing, driver, &on_first.span, times);
     }

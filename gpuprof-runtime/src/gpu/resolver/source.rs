@@ -32,6 +32,10 @@ pub(super) struct Source {
     /// Ends resolved since those who wait were told.
     untold: u64,
     pub(super) untold_elsewhere: u64,
+    /// Its thread's untimed calls that have begun, at the latest look.
+    untimed_begun: u64,
+    /// The latest look since whose predecessor an untimed call of the thread ran; 0 for none.
+    pub(super) untimed_at: u32,
     /// Spans of calls on several streams that are not booked, and whether they ended elsewhere.
     of_calls: Vec<(Weak<PendingSpan>, bool)>,
 }
@@ -70,18 +74,24 @@ impl Source {
             held: None,
             untold: 0,
             untold_elsewhere: 0,
+            untimed_begun: 0,
+            untimed_at: 0,
             of_calls: Vec::new(),
         }
     }
 
-    /// Takes what has come. Returns how many ends.
-    pub(super) fn receive(&mut self) -> u64 {
+    /// Takes what has come at this look. Returns how many ends.
+    pub(super) fn receive(&mut self, look: u32) -> u64 {
         let before = self.received;
+        self.look_for_untimed(look);
         while let Ok(message) = self.ring.pop() {
             match message {
-                Message::Step(step) => {
-                    match step {
-                        Step::Start(_) => self.open += 1,
+                Message::Step(mut step) => {
+                    match &mut step {
+                        Step::Start(start) => {
+                            start.came_at = look;
+                            self.open += 1;
+                        }
                         Step::End(_) => self.received += 1,
                         Step::Cancel(_) => {}
                     }
@@ -94,6 +104,13 @@ impl Source {
             self.held = self.shared.take_handed_over();
         }
         self.received - before
+    }
+
+    fn look_for_untimed(&mut self, look: u32) {
+        let (begun, ended) = self.shared.untimed_calls();
+        if begun != std::mem::replace(&mut self.untimed_begun, begun) || begun != ended {
+            self.untimed_at = look;
+        }
     }
 
     pub(super) fn has_news(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::gpu::driver::current_context::within;
 use crate::gpu::driver::handles::{self, Event};
 use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
 use crate::gpu::events::pool::Pair;
-use crate::gpu::events::span::{SpanEnd, SpanKey, Step};
+use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, Step};
 use crate::gpu::events::thread_stream::StepElsewhere;
 use crate::gpu::resolver::complete::{self, HeldPair, OpenCalls, PendingSpan, Span, SpanOfCall};
 use crate::gpu::resolver::open_spans::OpenSpans;
@@ -42,6 +42,9 @@ pub(super) struct Timeline {
     latest: Option<Latest>,
     /// More than one thread has used the stream.
     has_several_threads: bool,
+    looks: u32,
+    /// [`Source::untimed_at`] of threads that use the stream no longer: the latest.
+    untimed_at: u32,
 }
 
 #[derive(Debug)]
@@ -65,6 +68,7 @@ impl Timeline {
     /// Takes what has come from each thread. Returns how many ends, and the most of one thread.
     pub(super) fn receive(&mut self) -> (u64, u64) {
         let (mut all, mut most) = (0, 0);
+        self.looks = self.looks.saturating_add(1);
         for source in &mut self.sources {
             // Before the ring, which then has the starts of these.
             while let Some(step) = source.shared.elsewhere.pop() {
@@ -81,7 +85,7 @@ impl Timeline {
                     }
                 }
             }
-            let received = source.receive();
+            let received = source.receive(self.looks);
             all += received;
             most = most.max(received);
         }
@@ -255,10 +259,12 @@ impl Timeline {
             let ns = since(child.pair.start).unwrap_or(0);
             self.open.leave_parent(child.key, ns);
         }
+        let overlaps_untimed = end.has_untimed_between || self.has_untimed_beside(next, &start);
         let looks_empty = ns.is_ok_and(|ns| complete::looks_empty(ns, &end, &stream.context));
-        let Some((start, closed)) = self.open.close(end.key, ns.ok(), looks_empty) else {
+        let Some((start, mut closed)) = self.open.close(end.key, ns.ok(), looks_empty) else {
             return Ok(());
         };
+        closed.is_undivided |= overlaps_untimed;
         let span = Span {
             start,
             end,
@@ -292,6 +298,16 @@ impl Timeline {
         }
         self.count_closed(next.source);
         Ok(())
+    }
+
+    /// Whether another thread of the stream had untimed calls while this span was open: since the
+    /// look before the one at which its start came. They have no events, so the span may have their
+    /// time.
+    fn has_untimed_beside(&self, next: Next, start: &SpanStart) -> bool {
+        let others = self.sources.iter().enumerate();
+        let others = others.filter(|(source, _)| *source != next.source);
+        let latest = others.map(|(_, source)| source.untimed_at).max();
+        latest.unwrap_or(0).max(self.untimed_at) >= start.came_at.max(1)
     }
 
     /// What is held for a span that ended elsewhere.
@@ -351,7 +367,13 @@ impl Timeline {
     /// Lets go of what is not needed any more, and tells those who wait what is resolved.
     pub(super) fn tell(&mut self) {
         self.sources.iter_mut().for_each(Source::tell);
-        self.sources.retain(|source| !source.is_over());
+        self.sources.retain(|source| {
+            let is_over = source.is_over();
+            if is_over {
+                self.untimed_at = self.untimed_at.max(source.untimed_at);
+            }
+            !is_over
+        });
     }
 
     /// Whether no thread uses the stream.

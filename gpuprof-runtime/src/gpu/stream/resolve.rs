@@ -145,7 +145,7 @@ impl Timing {
         owner: Option<Weak<cudarc::driver::CudaContext>>,
     ) -> Arc<ThreadStream> {
         thread.note_set_up(true);
-        let local = self.add_stream(thread.id, stream, context, owner);
+        let local = self.add_stream(thread.id, stream, context, owner, thread.counters);
         let shared = Arc::clone(&local.shared);
         thread.streams.insert(local);
         shared
@@ -174,7 +174,7 @@ impl Timing {
         if stream.raw_context() == handles::Context::NULL
             && driver.is_capturing(stream.handle()).map_err(unusable)?
         {
-            return Err(GpuOutcome::Captured);
+            return Err(GpuOutcome::CAPTURED);
         }
         // RELAXED: another stream of this thread may be captured, and which of these calls count as
         // unsafe is undocumented.

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use cudarc::driver::CudaStream;
 use gpuprof::profile::GpuSpanStats;
-use gpuprof::{Profile, Session, gpu_profile};
+use gpuprof::{Profile, gpu_profile};
 
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
 use crate::hand_timed::{self, Answer, Kernel, Pair};
+use crate::session::every_call;
 use crate::statistics::{Spread, figure, off, percent, performance, time};
 
 pub(crate) const PROGRAMS: &[TestProgram] = &[
@@ -180,7 +181,7 @@ fn measure(
     calls: usize,
     before: State<'_>,
 ) -> Result<Measured, String> {
-    let session = Session::builder().start().map_err(text)?;
+    let session = every_call().start().map_err(text)?;
     let pair = Pair::new().map_err(text)?;
     let mut measured = Measured::default();
     for round in 0..calls + 3 {

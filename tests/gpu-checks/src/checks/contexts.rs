@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 use gpuprof::profile::Function;
-use gpuprof::{Profile, Session, gpu_profile};
+use gpuprof::{Profile, gpu_profile};
 
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
@@ -19,6 +19,7 @@ use crate::device::{self, Gpu, failed_in};
 use crate::known_durations::{self, Wanted, as_spun, function, measured, row};
 use crate::process;
 use crate::runner::own_command;
+use crate::session::every_call;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -120,7 +121,7 @@ fn two_contexts(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 /// Spans of one context inside spans of the other, with either context or none current.
 fn nested(primary: &Gpu, other: &Gpu, calls: u64) -> Result<Vec<Row>, DriverError> {
     let (a, b) = (primary.context.new_stream()?, other.context.new_stream()?);
-    let session = Session::builder().start().expect("the only session");
+    let session = every_call().start().expect("the only session");
     let mut unchanged = 0;
     for call in 0..calls {
         let current = match call % 2 {

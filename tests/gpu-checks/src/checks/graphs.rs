@@ -16,6 +16,7 @@ use super::driver::measure_queue_room;
 use crate::check::{Check, Row, RunMode};
 use crate::device::{Gpu, failed_in};
 use crate::known_durations::{self, Wanted, function, measured, row};
+use crate::session::every_call;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -88,7 +89,7 @@ fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let stream = &gpu.context.new_stream().map_err(&failed)?;
     let launches = if run_mode.short { 5 } else { 80 };
     // Captured before the sessions of `measured`: an instantiation must not wait behind a kernel.
-    let session = gpuprof::Session::builder().start();
+    let session = every_call().start();
     let session = session.map_err(failed_in("a session"))?;
     let graph = captured(stream, || model(&gpu, stream)).map_err(&failed)?;
     let counted = counts(&session.finish());
@@ -138,7 +139,7 @@ fn queue(_: &RunMode) -> Result<Vec<Row>, String> {
     let failed = failed_in("launches of a graph");
     let gpu = Gpu::new().map_err(&failed)?;
     let stream = &gpu.context.new_stream().map_err(&failed)?;
-    let session = gpuprof::Session::builder().start();
+    let session = every_call().start();
     let session = session.map_err(failed_in("a session"))?;
     let annotated = captured(stream, || model(&gpu, stream)).map_err(&failed)?;
     let plain = captured(stream, || plain_model(&gpu, stream)).map_err(&failed)?;

@@ -3,6 +3,7 @@
 mod accuracy;
 mod amounts;
 mod blocking;
+mod budget;
 mod capture;
 mod contexts;
 mod cost;
@@ -28,7 +29,7 @@ pub(crate) type TestProgram = (&'static str, fn(&RunMode) -> Result<ExitCode, St
 
 /// Every check, in execution order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let files: [&'static [Check]; 18] = [
+    let files: [&'static [Check]; 19] = [
         blocking::CHECKS,
         capture::CHECKS,
         exit::CHECKS,
@@ -45,6 +46,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         sampling::CHECKS,
         cost::CHECKS,
         slowdown::CHECKS,
+        budget::CHECKS,
         transformer::CHECKS,
         cupti::CHECKS,
     ];
@@ -53,7 +55,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
 
 /// Every test program.
 pub(crate) fn test_programs() -> impl Iterator<Item = &'static TestProgram> {
-    let files: [&'static [TestProgram]; 10] = [
+    let files: [&'static [TestProgram]; 11] = [
         exit::PROGRAMS,
         termination::PROGRAMS,
         open_calls::PROGRAMS,
@@ -62,6 +64,7 @@ pub(crate) fn test_programs() -> impl Iterator<Item = &'static TestProgram> {
         driver::PROGRAMS,
         accuracy::PROGRAMS,
         slowdown::PROGRAMS,
+        budget::PROGRAMS,
         transformer::PROGRAMS,
         cupti::PROGRAMS,
     ];

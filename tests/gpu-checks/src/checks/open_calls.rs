@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{env, fs, future, thread};
 
 use cudarc::driver::{CudaStream, DriverError};
-use gpuprof::{Profile, Session, gpu_profile};
+use gpuprof::{Profile, gpu_profile};
 
 use super::TestProgram;
 use crate::check::{Check, Row, RunMode};
@@ -16,6 +16,7 @@ use crate::device::{self, Gpu, failed_in};
 use crate::known_durations::{SHORTER_NS, function};
 use crate::process;
 use crate::runner::own_command;
+use crate::session::every_call;
 use crate::statistics::time;
 
 pub(crate) const CHECKS: &[Check] = &[Check {
@@ -90,7 +91,7 @@ fn snapshots() -> Result<Vec<Row>, String> {
     let failed = failed_in("the calls");
     let gpu = Gpu::new().map_err(&failed)?;
     let stream = gpu.context.new_stream().map_err(&failed)?;
-    let session = Session::builder().start().map_err(failed_in("a session"))?;
+    let session = every_call().start().map_err(failed_in("a session"))?;
     // All requests have ended, and their times are waited for.
     let during = serve(&gpu, &stream, gpuprof::collect).map_err(&failed)?;
     let after = session.finish();

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::{CudaSlice, CudaStream, DriverError};
-use gpuprof::{Profile, Session, gpu_profile, with_stream};
+use gpuprof::{Profile, gpu_profile, with_stream};
 
 use crate::check::{Check, Row, RunMode};
 use crate::device::{Gpu, failed_in};
 use crate::known_durations::{Wanted, function, measured, row};
+use crate::session::every_call;
 
 pub(crate) const CHECKS: &[Check] = &[Check {
     name: "stream-choice",
@@ -130,7 +131,7 @@ fn helpers(run_mode: &RunMode, gpu: &Gpu, stream: Arc<CudaStream>) -> Result<Vec
     // The event overhead is measured at the first call, and read soon after it.
     with_stream(&stream.0, helper);
     let _ = gpuprof::collect();
-    let session = Session::builder().start().map_err(failed_in("a session"))?;
+    let session = every_call().start().map_err(failed_in("a session"))?;
     for _ in 0..calls {
         stream.0.synchronize().map_err(&failed)?;
         with_stream(&stream.0, helper);

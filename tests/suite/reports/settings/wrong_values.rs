@@ -54,12 +54,12 @@ fn a_wrong_value_is_one_line_and_the_default() {
         (
             "GPUPROF_SAMPLE",
             "0".as_ref(),
-            "it takes a whole number N from 1",
+            "or a whole number N from 1, for 1 call in N",
         ),
         (
             "GPUPROF_SAMPLE",
             long.as_ref(),
-            "it takes a whole number N from 1, for 1 call in N, or auto",
+            "it takes auto:P% with a budget of P percent of the program's time, auto for auto:1%",
         ),
         (
             "GPUPROF_EXIT_WAIT",

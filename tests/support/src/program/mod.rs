@@ -52,7 +52,8 @@ pub(crate) fn module() -> Option<String> {
     env::var(MODULE).ok()
 }
 
-/// A command without gpuprof's settings and other variables that would change a report.
+/// A command without gpuprof's settings and other variables that would change a report. Every call
+/// is timed, so that times have exact expected values.
 pub(crate) fn clean_command(path: &Path) -> Command {
     let mut command = Command::new(path);
     for (name, _) in env::vars_os() {
@@ -61,6 +62,7 @@ pub(crate) fn clean_command(path: &Path) -> Command {
             command.env_remove(&name);
         }
     }
+    command.env("GPUPROF_SAMPLE", "1");
     command
 }
 

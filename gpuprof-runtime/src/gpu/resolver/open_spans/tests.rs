@@ -29,6 +29,7 @@ fn open(spans: &mut OpenSpans, number: u32, site: u32, parent: Option<u32>) {
         draw: SamplingDraw::UNSAMPLED,
         streams: 1,
         first: None,
+        came_at: 0,
     });
 }
 

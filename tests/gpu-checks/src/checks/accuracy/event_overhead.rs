@@ -6,7 +6,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::CudaStream;
-use gpuprof::Session;
 
 use super::{RESOLUTION_NS, annotated, text};
 use crate::check::{Row, RunMode};
@@ -14,6 +13,7 @@ use crate::device;
 use crate::hand_timed::{self, Kernel, Pair};
 use crate::process;
 use crate::runner::own_command;
+use crate::session::every_call;
 use crate::statistics::{Spread, figure, performance, time};
 
 /// Programs under load, by whether the load begins before the first call.
@@ -28,7 +28,7 @@ const WANTED: f64 = 2.0;
 pub(super) fn run(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let stream = hand_timed::stream().map_err(text)?;
     let kernel = Kernel::spin(1_000).map_err(text)?;
-    let session = Session::builder().start().map_err(text)?;
+    let session = every_call().start().map_err(text)?;
     annotated(&stream, &kernel).map_err(text)?;
     let overhead = reported()?;
     let _ = session.finish();
@@ -111,7 +111,7 @@ fn loaded(run_mode: &RunMode, is_first: bool) -> Result<ExitCode, String> {
     let elements = if run_mode.simulated { 1 << 10 } else { 1 << 22 };
     let large = Kernel::saxpy(&stream, elements).map_err(text)?;
     stream.synchronize().map_err(text)?;
-    let session = Session::builder().start().map_err(text)?;
+    let session = every_call().start().map_err(text)?;
     let is_over = AtomicBool::new(false);
     let load = |kernel: &Kernel| {
         let beside = hand_timed::stream().map_err(text)?;

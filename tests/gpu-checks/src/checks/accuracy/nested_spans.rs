@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use gpuprof::{Session, gpu_profile};
+use gpuprof::gpu_profile;
 
 use super::{RESOLUTION_NS, gpu_times, marked, text};
 use crate::check::{Row, RunMode};
 use crate::hand_timed::{self, Answer, Kernel};
+use crate::session::every_call;
 use crate::statistics::{Spread, figure, time};
 
 /// Launches per run.
@@ -28,7 +29,7 @@ fn part(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
 pub(super) fn parts_and_whole(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let stream = hand_timed::stream().map_err(text)?;
     let kernel = Kernel::spin(20_000).map_err(text)?;
-    let session = Session::builder().start().map_err(text)?;
+    let session = every_call().start().map_err(text)?;
     let (mut rest, mut unequal) = (Vec::new(), 0);
     let runs = if run_mode.short { 2 } else { 50 };
     for _ in 0..=runs {

@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use gpuprof::Session;
-
 use super::{ANNOTATED, LONG_NS, WANTED, annotated, one_more, subjects, text};
 use crate::check::{Row, RunMode};
 use crate::checks::TestProgram;
 use crate::hand_timed::{self, Kernel};
+use crate::session::every_call;
 use crate::statistics::{Spread, figure, off, percent, performance, time};
 use crate::{device, process, runner};
 
@@ -60,7 +59,7 @@ fn durations(run_mode: &RunMode) -> Result<ExitCode, String> {
     device::open(run_mode)?;
     let stream = hand_timed::stream().map_err(text)?;
     let before = Kernel::spin(100_000).map_err(text)?;
-    let session = Session::builder().start().map_err(text)?;
+    let session = every_call().start().map_err(text)?;
     let mut found = Vec::new();
     for (name, kernel) in subjects(&stream, run_mode).map_err(text)? {
         gpuprof::reset();

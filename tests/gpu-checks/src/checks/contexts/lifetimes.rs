@@ -6,11 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError, sys};
-use gpuprof::{Session, gpu_profile};
+use gpuprof::gpu_profile;
 
 use super::{DEVICE, counts, not_primary};
 use crate::check::{Row, RunMode};
 use crate::known_durations::{self, function};
+use crate::session::every_call;
 
 /// Spans per context.
 const SPANS: u64 = 4;
@@ -88,7 +89,7 @@ fn check_kind(kind: &Kind, run_mode: &RunMode) -> Result<Vec<Row>, DriverError> 
     }
     drop(gpuprof::collect());
     let before = wait_for_free_memory(&keeper, usize::MAX)?;
-    let session = Session::builder().start().expect("the only session");
+    let session = every_call().start().expect("the only session");
     let mut ended = 0;
     for round in 0..rounds {
         one_lifetime(kind, run_mode, round)?;

@@ -5,10 +5,11 @@ use std::thread;
 use std::time::Instant;
 
 use cudarc::driver::{CudaContext, CudaStream};
-use gpuprof::{Profile, Session, gpu_profile};
+use gpuprof::{Profile, gpu_profile};
 
 use super::barrier::Gate;
 use crate::hand_timed::{self, Answer, Kernel, Pair};
+use crate::session::every_call;
 
 /// What each call of a block does.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -121,9 +122,7 @@ impl Plan {
         let streams = streams.map_err(text)?;
         // The shortest possible kernel: its duration must not matter.
         let kernel = Kernel::spin(0).map_err(text)?;
-        let session = Session::builder()
-            .start()
-            .map_err(|error| error.to_string())?;
+        let session = every_call().start().map_err(|error| error.to_string())?;
         let gate = Gate::new(self.threads);
         let ended: Vec<Answer<Vec<Vec<f64>>>> = thread::scope(|scope| {
             let spawned = |(index, stream)| {

@@ -148,7 +148,9 @@ fn compared(
 fn set(mut command: Command, method: Method, nsys: Option<&Path>) -> Command {
     command.env("GPUPROF_REPORT", "none");
     match (method, nsys) {
-        (Method::Cupti, _) => command.env("GPUPROF_CUPTI", "on"),
+        (Method::Cupti, _) => command
+            .env("GPUPROF_CUPTI", "on")
+            .env_remove("GPUPROF_SAMPLE"),
         (Method::On, _) => &mut command,
         (Method::Off | Method::Nsys, _) => command.env("GPUPROF", "off"),
     };

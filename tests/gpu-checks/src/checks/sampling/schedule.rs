@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use gpuprof::{Profile, Schedule, Session};
+use gpuprof::{Profile, Schedule};
 
 use super::varies;
 use crate::check::{Row, RunMode};
 use crate::device::{Gpu, failed_in};
 use crate::known_durations::{self, function};
+use crate::session::every_call;
 use crate::statistics::time;
 
 /// A cycle: waiting, warm-up and active steps.
@@ -43,7 +44,7 @@ pub(super) fn run(_: &RunMode) -> Result<Vec<Row>, String> {
         active,
         repeat: NonZeroU32::new(CYCLES),
     };
-    let session = Session::builder().schedule(schedule).start();
+    let session = every_call().schedule(schedule).start();
     let session = session.map_err(failed_in("a session"))?;
     let length = wait + warmup + active;
     // One more cycle, which does not count.

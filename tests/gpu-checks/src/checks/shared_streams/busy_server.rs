@@ -5,12 +5,13 @@ use std::thread;
 
 use cudarc::driver::{CudaStream, DriverError};
 use gpuprof::profile::GpuSpanStats;
-use gpuprof::{Profile, Session, gpu_profile};
+use gpuprof::{Profile, gpu_profile};
 
 use super::{Done, timed_event};
 use crate::check::{Row, RunMode};
 use crate::device::{Gpu, failed_in};
 use crate::known_durations::{SHORTER_NS, errors, function};
+use crate::session::every_call;
 use crate::statistics::time;
 
 const THREADS: u64 = 4;
@@ -63,7 +64,7 @@ pub(super) fn run(run_mode: &RunMode, gpu: &Gpu) -> Result<Vec<Row>, String> {
     let requests = if run_mode.short { 40 } else { 500 };
     let [a, b] = [(); 2].map(|()| gpu.context.new_stream());
     let streams = [a.map_err(&failed)?, b.map_err(&failed)?];
-    let session = Session::builder().start().map_err(failed_in("a session"))?;
+    let session = every_call().start().map_err(failed_in("a session"))?;
     let starts = [timed_event(&streams[0]), timed_event(&streams[1])];
     let spun_ns = serve(gpu, &streams, requests).map_err(&failed)?;
     let mut covered_ns = 0.0;
