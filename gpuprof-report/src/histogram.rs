@@ -50,6 +50,19 @@ impl Histogram {
         }
     }
 
+    /// Adds the counts of all buckets of an octave.
+    pub fn add_octave(&mut self, octave: usize, counts: [u64; BUCKETS_PER_OCTAVE]) {
+        let Some(last) = counts.iter().rposition(|count| *count > 0) else {
+            return;
+        };
+        let first = octave * BUCKETS_PER_OCTAVE;
+        if self.counts.len() <= first + last {
+            self.counts.resize(first + last + 1, 0);
+        }
+        let sums = self.counts.iter_mut().skip(first);
+        sums.zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (bucket, &count) in other.counts.iter().enumerate() {

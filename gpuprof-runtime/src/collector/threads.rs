@@ -63,9 +63,7 @@ impl Threads {
     pub(super) fn in_window(&self, limit: Duration) -> Option<(Totals, Totals)> {
         let base = self.base.try_lock_for(limit)?;
         let known = self.known.try_lock_for(limit)?.clone();
-        // Before the totals, so that no call is only in this part of them.
-        let crossed = known.crossed(false);
-        let mut totals = known.totals();
+        let (mut totals, crossed) = known.totals(false);
         totals.subtract(&base);
         Some((totals, crossed))
     }
@@ -75,8 +73,7 @@ impl Threads {
     pub(super) fn next_window(&self) -> (Totals, Totals) {
         let mut base = self.base.lock();
         let known = self.known.lock().clone();
-        let crossed = known.crossed(true);
-        let totals = known.totals();
+        let (totals, crossed) = known.totals(true);
         let mut in_window = totals.clone();
         in_window.subtract(&base);
         *base = totals;
@@ -85,23 +82,16 @@ impl Threads {
 }
 
 impl KnownThreads {
-    fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
-        self.all
-            .iter()
-            .for_each(|counters| counters.add_to(&mut totals));
+    /// Everything counted so far, and the part of it that calls made which ended in the current
+    /// window and began before it. With `takes` this part is forgotten.
+    fn totals(&self, takes: bool) -> (Totals, Totals) {
+        let (mut totals, mut crossed) = (Totals::default(), Totals::default());
+        for counters in &self.all {
+            counters.add_to(&mut totals, &mut crossed, takes);
+        }
         for (path, ended) in &self.ended_unrecorded {
             totals.add_open_calls(*path, ended);
         }
-        totals
-    }
-
-    /// The part of the current window's totals that calls made which began before the window. With
-    /// `takes` they are forgotten.
-    fn crossed(&self, takes: bool) -> Totals {
-        let mut crossed = Totals::default();
-        let each = self.all.iter();
-        each.for_each(|counters| counters.add_crossed_to(takes, &mut crossed));
-        crossed
+        (totals, crossed)
     }
 }

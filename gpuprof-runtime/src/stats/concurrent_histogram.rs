@@ -36,6 +36,8 @@ impl OctaveCell {
 #[derive(Debug)]
 pub(crate) struct AtomicHistogram {
     octaves: [OctaveCell; OCTAVES],
+    /// The octaves that are set, a bit each, so that a reader looks at no others.
+    filled: AtomicU64,
     /// Durations omitted because of the [memory limit](super::memory_limit).
     dropped: AtomicU64,
 }
@@ -45,6 +47,7 @@ impl AtomicHistogram {
     pub(super) fn new() -> Self {
         Self {
             octaves: array::from_fn(|_| OctaveCell::new()),
+            filled: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
         }
     }
@@ -56,7 +59,7 @@ impl AtomicHistogram {
         let Some(cell) = self.octaves.get(octave) else {
             return;
         };
-        let Some(counts) = cell.get().or_else(|| Self::grow(cell)) else {
+        let Some(counts) = cell.get().or_else(|| self.grow(octave)) else {
             bump(&self.dropped);
             return;
         };
@@ -66,21 +69,26 @@ impl AtomicHistogram {
     }
 
     #[cold]
-    fn grow(cell: &OctaveCell) -> Option<&'static Octave> {
+    fn grow(&self, octave: usize) -> Option<&'static Octave> {
+        let cell = self.octaves.get(octave)?;
         if !COUNTER_MEMORY.reserve(size_of::<Octave>()) {
             return None;
         }
-        let octave: &'static Octave = Box::leak(Box::new(array::from_fn(|_| AtomicU64::new(0))));
-        cell.set(octave);
-        Some(octave)
+        let counts: &'static Octave = Box::leak(Box::new(array::from_fn(|_| AtomicU64::new(0))));
+        cell.set(counts);
+        let filled = self.filled.load(Relaxed) | 1 << octave;
+        self.filled.store(filled, Release);
+        Some(counts)
     }
 
     /// Adds the current counts to `into`.
     pub(crate) fn add_to(&self, into: &mut Histogram) {
-        for (octave, cell) in self.octaves.iter().enumerate() {
-            let Some(counts) = cell.get() else { continue };
-            for (sub, count) in counts.iter().enumerate() {
-                into.add(octave * BUCKETS_PER_OCTAVE + sub, count.load(Relaxed));
+        let mut filled = self.filled.load(Acquire);
+        while filled != 0 {
+            let octave = filled.trailing_zeros() as usize;
+            filled &= filled - 1;
+            if let Some(counts) = self.octaves.get(octave).and_then(OctaveCell::get) {
+                into.add_octave(octave, counts.each_ref().map(|count| count.load(Relaxed)));
             }
         }
         into.dropped += self.dropped.load(Relaxed);

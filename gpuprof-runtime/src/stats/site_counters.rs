@@ -62,6 +62,15 @@ impl SiteCounters {
         }
     }
 
+    /// Adds the durations to `totals` as those of `site`, and its threads in window `epoch`.
+    pub(super) fn add_to(&self, site: u32, epoch: u32, totals: &mut Totals) {
+        self.cpu.add_to(totals.cpu.entry(site).or_default());
+        if let Some(wall) = &self.wall {
+            wall.add_to(totals.wall.entry(site).or_default());
+        }
+        *totals.threads.entry(site).or_default() += self.successive_writers(epoch);
+    }
+
     /// Counts the thread of `writer`, if it is new here.
     pub(super) fn count_thread(&self, writer: WriterEpoch) {
         let last = WriterEpoch::from_bits(self.last_writer.load(Relaxed));

@@ -20,7 +20,9 @@ use crate::sync::AtomicU64;
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadCounters {
-    nodes: Mutex<Vec<&'static PathCounters>>,
+    /// Everything below in the order in which it was made, which is that of memory; a site before
+    /// its nodes.
+    list: Mutex<Vec<Listed>>,
     /// By the site's id.
     sites: Mutex<FxHashMap<u32, &'static SiteCounters>>,
     /// Used by the owner alone. A lock only because one owner follows another.
@@ -40,12 +42,19 @@ pub(crate) struct ThreadCounters {
     pub(crate) invalid_amounts: AtomicU64,
 }
 
+/// Counters of a function, which has this id, or of one of its paths.
+#[derive(Clone, Copy, Debug)]
+enum Listed {
+    Site(u32, &'static SiteCounters),
+    Node(&'static PathCounters),
+}
+
 /// `None`: there is no room for a node.
 type KnownNodes = FxHashMap<PathKey, Option<&'static PathCounters>>;
 
 /// Bytes of an entry in a table and in a list, each half empty at worst.
 const ENTRY_BYTES: usize =
-    2 * (size_of::<(PathKey, Option<&PathCounters>)>() + size_of::<&PathCounters>());
+    2 * (size_of::<(PathKey, Option<&PathCounters>)>() + size_of::<Listed>());
 /// Bytes of a node. To align it costs twice its alignment (glibc 2.36).
 const NODE_BYTES: usize = size_of::<PathCounters>() + 2 * align_of::<PathCounters>() + ENTRY_BYTES;
 
@@ -93,40 +102,30 @@ impl ThreadCounters {
         let counters = known.unwrap_or_else(|| {
             let counters = SiteCounters::leaked(is_async);
             sites.insert(site, counters);
+            self.list.lock().push(Listed::Site(site, counters));
             counters
         });
         let node: &'static PathCounters = Box::leak(Box::new(PathCounters::new(path, counters)));
-        self.nodes.lock().push(node);
+        self.list.lock().push(Listed::Node(node));
         Some(node)
     }
 
-    /// Adds the calls that ended in this window and began in an earlier one to `totals`, and with
-    /// `takes` forgets them.
-    pub(crate) fn add_crossed_to(&self, takes: bool, totals: &mut Totals) {
-        for (site, counters) in self.copied_sites() {
-            counters.add_crossed_to(site, takes, totals);
-        }
-    }
-
-    fn copied_sites(&self) -> Vec<(u32, &'static SiteCounters)> {
-        let sites = self.sites.lock();
-        sites.iter().map(|(&site, &one)| (site, one)).collect()
-    }
-
-    /// Adds everything counted so far to `totals`.
-    pub(crate) fn add_to(&self, totals: &mut Totals) {
+    /// Adds everything counted so far to `totals`, and to `crossed` the part of it that calls made
+    /// which ended in this window and began in an earlier one. With `takes` these are forgotten.
+    pub(crate) fn add_to(&self, totals: &mut Totals, crossed: &mut Totals, takes: bool) {
         let epoch = window_epoch::current();
-        // Read from a copy: the thread's next first call of a function needs these locks.
-        let nodes = self.nodes.lock().clone();
-        for node in nodes {
-            totals.add_node(node.path, &node.read(epoch));
-        }
-        for (site, counters) in self.copied_sites() {
-            counters.cpu.add_to(totals.cpu.entry(site).or_default());
-            if let Some(wall) = &counters.wall {
-                wall.add_to(totals.wall.entry(site).or_default());
+        // Read from a copy: the thread's next first call of a function needs this lock.
+        let list = self.list.lock().clone();
+        for counters in list {
+            match counters {
+                // Before its nodes, so that no call is only in this part of them, and that the
+                // histogram of a window has every call that the nodes have counted in it.
+                Listed::Site(site, counters) => {
+                    counters.add_crossed_to(site, takes, crossed);
+                    counters.add_to(site, epoch, totals);
+                }
+                Listed::Node(node) => totals.add_node(node.path, &node.read(epoch)),
             }
-            *totals.threads.entry(site).or_default() += counters.successive_writers(epoch);
         }
         totals.overhead_ticks += self.overhead_ticks.load(Relaxed);
         totals.setup_ticks += self.setup_ticks.load(Relaxed);
