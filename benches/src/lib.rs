@@ -15,6 +15,8 @@ mod other_profilers;
 mod outcome;
 mod overhead;
 mod promises;
+#[cfg(feature = "enable")]
+mod report_time;
 mod row_runner;
 mod rows_with_launches;
 mod rows_without_cuda;

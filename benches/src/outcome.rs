@@ -15,6 +15,7 @@ pub(crate) struct Outcome {
     pub(crate) times: Vec<Time>,
     pub(crate) memory: Vec<Memory>,
     pub(crate) overhead: Vec<OverheadComparison>,
+    pub(crate) report: Option<ReportTime>,
     pub(crate) promises: Vec<Promise>,
     /// What could not be measured, with the reason.
     pub(crate) remarks: Vec<String>,
@@ -82,6 +83,25 @@ impl OverheadComparison {
     /// The medians of both: measured, reported.
     pub(crate) fn medians(&self) -> [f64; 2] {
         [&self.measured_ns, &self.reported_ns].map(|ns| Quartiles::of(ns).median)
+    }
+}
+
+/// The time of a report on many functions, each called on many threads, and what these keep.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ReportTime {
+    pub(crate) functions: u64,
+    pub(crate) threads: u64,
+    pub(crate) snapshot_ms: f64,
+    pub(crate) table_ms: f64,
+    pub(crate) json_ms: f64,
+    /// Resident memory of the counters.
+    pub(crate) counter_bytes: u64,
+    pub(crate) dropped_calls: u64,
+}
+
+impl ReportTime {
+    pub(crate) fn total_ms(&self) -> f64 {
+        self.snapshot_ms + self.table_ms + self.json_ms
     }
 }
 

@@ -33,7 +33,14 @@ pub(crate) fn compare(
     };
     for _ in 0..rounds {
         let without = run_and_measure(programs, &SWITCHED_OFF, row, calls, launches, None)?;
-        let with = run_and_measure(programs, &PLAIN, row, calls, launches, Some(&file))?;
+        let with = run_and_measure(
+            programs,
+            &case(name).map_or(PLAIN, |case| case.setting),
+            row,
+            calls,
+            launches,
+            Some(&file),
+        )?;
         let apart = with.as_secs_f64() - without.as_secs_f64();
         cost.measured_ns.push(apart * 1e9 / calls as f64);
         cost.reported_ns

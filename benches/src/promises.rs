@@ -3,7 +3,7 @@
 //! A broken time promise does not fail the program, because a busy machine is no defect. A broken
 //! memory promise does, because memory does not depend on the load.
 
-use crate::outcome::{Memory, Outcome, OverheadComparison, paired, ratio, time};
+use crate::outcome::{Memory, Outcome, OverheadComparison, ReportTime, paired, ratio, time};
 use crate::verdict::{Promise, Verdict};
 
 /// Octaves of a duration histogram. Each is allocated at the first call in its range, which depends
@@ -18,6 +18,12 @@ const GROWTH: i128 = 64 << 10;
 /// Above it the machine is too busy to judge scaling.
 const QUIET: f64 = 1.1;
 
+/// The longest time of the report on 10,000 functions on 64 threads, in ms.
+const REPORT_MS: f64 = 300.0;
+
+/// The most that the counters of all threads take.
+const COUNTERS: u64 = 1 << 30;
+
 /// The verdicts on all promises.
 pub(crate) fn judge(outcome: &Outcome) -> Vec<Promise> {
     let mut promises = times(outcome);
@@ -30,6 +36,8 @@ pub(crate) fn judge(outcome: &Outcome) -> Vec<Promise> {
             .iter()
             .map(|cost| overhead(cost, outcome.short)),
     );
+    let reports = outcome.report.iter();
+    promises.extend(reports.flat_map(|report| report_promises(report, outcome.short)));
     promises
 }
 
@@ -138,6 +146,37 @@ fn memory_promises(memory: &Memory) -> [Promise; 2] {
     ]
 }
 
+fn report_promises(report: &ReportTime, short: bool) -> [Promise; 3] {
+    let judged = |good| if good { Verdict::Pass } else { Verdict::Fail };
+    let what = |of: &str| format!("report: {of}");
+    [
+        Promise {
+            what: what("snapshot, table and JSON"),
+            measured: format!("{:.0} ms", report.total_ms()),
+            wanted: format!("≤ {REPORT_MS:.0} ms"),
+            verdict: match short {
+                true => Verdict::Info,
+                false => judged(report.total_ms() <= REPORT_MS),
+            },
+            strict: false,
+        },
+        Promise {
+            what: what("memory of the counters"),
+            measured: kib(report.counter_bytes.into()),
+            wanted: format!("≤ {}", kib(COUNTERS.into())),
+            verdict: judged(report.counter_bytes <= COUNTERS),
+            strict: true,
+        },
+        Promise {
+            what: what("dropped calls"),
+            measured: report.dropped_calls.to_string(),
+            wanted: "0".to_owned(),
+            verdict: judged(report.dropped_calls == 0),
+            strict: true,
+        },
+    ]
+}
+
 fn overhead(cost: &OverheadComparison, short: bool) -> Promise {
     let [measured, reported] = cost.medians();
     let off = (reported / measured - 1.0) * 100.0;
@@ -192,6 +231,25 @@ mod tests {
             verdicts(memory(OCTAVES * 4 + 1, 2 << 20)),
             [Verdict::Fail; 2]
         );
+    }
+
+    #[test]
+    fn a_slow_report_fails_and_a_short_run_is_not_judged_by_time() {
+        let report = |ms, dropped_calls| ReportTime {
+            functions: 1,
+            threads: 1,
+            snapshot_ms: ms,
+            table_ms: 1.0,
+            json_ms: 1.0,
+            counter_bytes: COUNTERS,
+            dropped_calls,
+        };
+        let verdicts =
+            |report, short| report_promises(&report, short).map(|promise| promise.verdict);
+        let [pass, fail, info] = [Verdict::Pass, Verdict::Fail, Verdict::Info];
+        assert_eq!(verdicts(report(298.0, 0), false), [pass; 3]);
+        assert_eq!(verdicts(report(299.0, 1), false), [fail, pass, fail]);
+        assert_eq!(verdicts(report(299.0, 0), true), [info, pass, pass]);
     }
 
     #[test]

@@ -2,28 +2,27 @@
 
 use std::time::{Duration, Instant};
 
+use crate::rows_with_launches::ThreadLaunches;
 use crate::{loop_under_test, other_profilers, rows_with_launches, rows_without_cuda};
 
 /// Makes this many calls and returns their time.
 pub(crate) type Runner = Box<dyn FnMut(u64) -> Result<Duration, String>>;
 
-/// The runner of `row` on the calling thread. GPU rows open a device, or the simulated one.
+/// The runner of `row` on the calling thread, one of `threads`. GPU rows open a device, or the
+/// simulated one.
 ///
 /// # Errors
 /// The row is unknown, or its device cannot be used.
-pub(crate) fn runner(row: &str) -> Result<Runner, String> {
+pub(crate) fn runner(row: &str, threads: u64) -> Result<Runner, String> {
     let failed = |error: cudarc::driver::DriverError| format!("{row}: {error}");
-    if let Some((_, call)) = rows_with_launches::ROWS
-        .iter()
-        .find(|(name, _)| *name == row)
-    {
+    let mut launches = rows_with_launches::ROWS.iter();
+    if let Some(launches) = launches.find(|known| known.name == row) {
         simcuda::real_or_simulated();
-        let stream = rows_with_launches::LaunchStream::new().map_err(failed)?;
+        let thread = ThreadLaunches::new(*launches, threads).map_err(failed)?;
         let row = row.to_owned();
         return Ok(Box::new(move |calls| {
-            stream
-                .run(*call, calls)
-                .map_err(|error| format!("{row}: {error}"))
+            let ran = thread.run(calls);
+            ran.map_err(|error| format!("{row}: {error}"))
         }));
     }
     if let Some((_, run)) = other_profilers::LOOPS.iter().find(|(name, _)| *name == row) {
@@ -56,6 +55,6 @@ fn names() -> Vec<&'static str> {
         .map(|(name, _)| *name)
         .collect();
     names.extend(other_profilers::LOOPS.iter().map(|(name, _)| *name));
-    names.extend(rows_with_launches::ROWS.iter().map(|(name, _)| *name));
+    names.extend(rows_with_launches::ROWS.iter().map(|row| row.name));
     names
 }

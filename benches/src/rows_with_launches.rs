@@ -5,32 +5,63 @@
 
 use std::ffi::{CString, c_void};
 use std::hint::black_box;
-use std::sync::Arc;
+use std::ops::DerefMut;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 use gpuprof::gpu_profile;
 
-/// Launches between two synchronizations: fewer than the queue depth at which a launch waits (about
-/// 1,024).
-pub(crate) const BLOCK: u64 = 200;
+/// Launches of a thread between two synchronizations, at most.
+const LONGEST_BLOCK: u64 = 200;
+
+/// Launches of all threads between two synchronizations, at most. With two events each they are
+/// fewer than the queue depth at which a launch waits (about 1,024), also if all threads share a
+/// stream.
+const LAUNCHES_AT_ONCE: u64 = 320;
 
 /// Elements per launch.
 const LEN: usize = 32;
 
 /// The rows by name.
-pub(crate) const ROWS: [(&str, Call); 4] = [
-    ("gpu-bare", bare),
-    ("gpu-hand", by_hand),
-    ("gpu-hand-checked", by_hand_checked),
-    ("gpu-span", span),
+pub(crate) const ROWS: [Row; 7] = [
+    row("gpu-bare", bare, Streams::OnePerThread),
+    row("gpu-hand", by_hand, Streams::OnePerThread),
+    row("gpu-hand-checked", by_hand_checked, Streams::OnePerThread),
+    row("gpu-span", span, Streams::OnePerThread),
+    row("gpu-bare-shared", bare, Streams::Shared),
+    row("gpu-hand-shared", by_hand, Streams::Shared),
+    row("gpu-span-shared", span, Streams::Shared),
 ];
 
+/// What is called, and on which streams.
+#[derive(Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    call: Call,
+    streams: Streams,
+}
+
+/// The streams that the threads of a row launch on.
+#[derive(Clone, Copy)]
+enum Streams {
+    OnePerThread,
+    Shared,
+}
+
+const fn row(name: &'static str, call: Call, streams: Streams) -> Row {
+    Row {
+        name,
+        call,
+        streams,
+    }
+}
+
 /// One call of a row. The number selects the event pair.
-pub(crate) type Call = fn(&LaunchStream, u64) -> Result<(), DriverError>;
+type Call = fn(&LaunchStream, u64) -> Result<(), DriverError>;
 
 /// The stream of one thread, and events for one block.
-pub(crate) struct LaunchStream {
+struct LaunchStream {
     stream: Arc<CudaStream>,
     function: sys::CUfunction,
     x: sys::CUdeviceptr,
@@ -38,29 +69,53 @@ pub(crate) struct LaunchStream {
     pairs: Vec<[sys::CUevent; 2]>,
 }
 
-impl LaunchStream {
-    /// Creates them on the first device. Nothing is destroyed, because the process ends.
+// SAFETY: the driver's functions, buffers and events belong to the context, not to a thread.
+unsafe impl Send for LaunchStream {}
+
+/// Those that no thread uses: `OnePerThread`, `Shared`. Each measurement has new threads, and their
+/// streams, modules and events must not become more with every round.
+static IDLE: [Mutex<Vec<LaunchStream>>; 2] = [const { Mutex::new(Vec::new()) }; 2];
+
+/// The stream of the rows with `Streams::Shared`.
+static SHARED: Mutex<Option<Arc<CudaStream>>> = Mutex::new(None);
+
+fn lock<T>(mutex: &Mutex<T>) -> impl DerefMut<Target = T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A row on one of several threads.
+pub(crate) struct ThreadLaunches {
+    row: Row,
+    /// `None` once it is returned.
+    stream: Option<LaunchStream>,
+    block: u64,
+}
+
+impl ThreadLaunches {
+    /// For the calling thread, one of `threads`, on the first device.
     ///
     /// # Errors
     /// A driver error.
-    pub(crate) fn new() -> Result<Self, DriverError> {
+    pub(crate) fn new(row: Row, threads: u64) -> Result<Self, DriverError> {
         let context = CudaContext::new(0)?;
         context.bind_to_thread()?;
-        let stream = context.new_stream()?;
-        let image = CString::new(kernels::SAXPY_PTX).unwrap_or_default();
-        // SAFETY: the image is PTX that ends in NUL.
-        let module = unsafe { result::module::load_data(image.as_ptr().cast()) }?;
-        let name = CString::new(kernels::SAXPY).unwrap_or_default();
-        // SAFETY: the module is loaded and never unloaded.
-        let function = unsafe { result::module::get_function(module, name) }?;
-        let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT);
-        let pairs = (0..BLOCK).map(|_| Ok([event()?, event()?]));
+        let idle = lock(&IDLE[row.streams as usize]).pop();
+        let stream = match (idle, row.streams) {
+            (Some(idle), _) => idle,
+            (None, Streams::OnePerThread) => LaunchStream::new(context.new_stream()?)?,
+            (None, Streams::Shared) => {
+                let mut shared = lock(&SHARED);
+                let stream = match shared.as_ref() {
+                    Some(stream) => stream.clone(),
+                    None => shared.insert(context.new_stream()?).clone(),
+                };
+                LaunchStream::new(stream)?
+            }
+        };
         Ok(Self {
-            stream,
-            function,
-            x: buffer()?,
-            y: buffer()?,
-            pairs: pairs.collect::<Result<_, _>>()?,
+            row,
+            stream: Some(stream),
+            block: LONGEST_BLOCK.min(LAUNCHES_AT_ONCE / threads).max(1),
         })
     }
 
@@ -68,20 +123,50 @@ impl LaunchStream {
     ///
     /// # Errors
     /// A driver error.
-    pub(crate) fn run(&self, call: Call, calls: u64) -> Result<Duration, DriverError> {
+    pub(crate) fn run(&self, calls: u64) -> Result<Duration, DriverError> {
         let mut took = Duration::ZERO;
+        let Some(stream) = &self.stream else {
+            return Ok(took);
+        };
         let mut left = calls;
         while left > 0 {
-            let block = left.min(BLOCK);
+            let block = left.min(self.block);
             let start = Instant::now();
             for index in 0..block {
-                call(self, black_box(index))?;
+                (self.row.call)(stream, black_box(index))?;
             }
             took += start.elapsed();
-            self.stream.synchronize()?;
+            stream.stream.synchronize()?;
             left -= block;
         }
         Ok(took)
+    }
+}
+
+impl Drop for ThreadLaunches {
+    /// Nothing is destroyed, because the process ends.
+    fn drop(&mut self) {
+        lock(&IDLE[self.row.streams as usize]).extend(self.stream.take());
+    }
+}
+
+impl LaunchStream {
+    fn new(stream: Arc<CudaStream>) -> Result<Self, DriverError> {
+        let image = CString::new(kernels::SAXPY_PTX).unwrap_or_default();
+        // SAFETY: the image is PTX that ends in NUL.
+        let module = unsafe { result::module::load_data(image.as_ptr().cast()) }?;
+        let name = CString::new(kernels::SAXPY).unwrap_or_default();
+        // SAFETY: the module is loaded and never unloaded.
+        let function = unsafe { result::module::get_function(module, name) }?;
+        let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT);
+        let pairs = (0..LONGEST_BLOCK).map(|_| Ok([event()?, event()?]));
+        Ok(Self {
+            stream,
+            function,
+            x: buffer()?,
+            y: buffer()?,
+            pairs: pairs.collect::<Result<_, _>>()?,
+        })
     }
 
     fn launch(&self) -> Result<(), DriverError> {

@@ -4,17 +4,19 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::machine::Machine;
-use crate::outcome::{Memory, Outcome, Quartiles, Time, ratio, time};
+use crate::outcome::{Memory, Outcome, Quartiles, ReportTime, Time, ratio, time};
 use crate::overhead;
 use crate::promises::judge;
-use crate::table_rows::{CASES, Case, GPU, MEMORY, MemoryCase, Setting, case};
+use crate::table_rows::{CASES, Case, GPU, MEMORY, MemoryCase, PLAIN, Setting, case};
 use crate::verdict::Verdict;
 use crate::worker_client::{Programs, Worker, numbers};
 
 mod print_table;
 
 /// The numbers of threads of each row.
-pub(crate) const THREADS: [u64; 3] = [1, 2, 4];
+pub(crate) const THREADS: [u64; 4] = [1, 2, 8, 16];
+/// From this number of threads on, only every third round is measured.
+const MANY_THREADS: u64 = 8;
 /// Calls of each thread before memory is measured.
 const WARM_UP: u64 = 10_000;
 
@@ -67,10 +69,11 @@ impl Options {
     }
 
     /// Calls per thread and round.
-    fn calls(&self, case: &Case) -> u64 {
+    fn calls(&self, case: &Case, threads: u64) -> u64 {
         match (self.short, case.gpu) {
-            (true, _) => 1_000,
-            (false, true) => 10_000,
+            (true, false) => 1_000,
+            (true, true) => 1_000 / threads,
+            (false, true) => (20_000 / threads).min(10_000),
             // At most a few milliseconds, so that a thread is rarely preempted.
             (false, false) => 50_000,
         }
@@ -96,6 +99,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
     run.measure_times();
     run.measure_memory();
     run.measure_overhead();
+    run.measure_report();
     let outcome = run.finish();
     print_table::show(&outcome, options.width());
     if let Some(path) = &options.json {
@@ -134,6 +138,7 @@ impl<'a> Run<'a> {
                 times: Vec::new(),
                 memory: Vec::new(),
                 overhead: Vec::new(),
+                report: None,
                 promises: Vec::new(),
                 remarks: Vec::new(),
             },
@@ -170,8 +175,12 @@ impl<'a> Run<'a> {
             for place in 0..CASES.len() {
                 // Each round starts at another row, so that no row always follows the same one.
                 let case = &CASES[(place + 5 * round) % CASES.len()];
-                for threads in THREADS {
-                    self.measure_case(case, threads);
+                let is_third = round % 3 == 0;
+                for threads in THREADS
+                    .iter()
+                    .filter(|&&threads| is_third || threads < MANY_THREADS)
+                {
+                    self.measure_case(case, *threads);
                 }
             }
         }
@@ -184,7 +193,7 @@ impl<'a> Run<'a> {
     }
 
     fn measure_case(&mut self, case: &Case, threads: u64) {
-        let calls = self.options.calls(case);
+        let calls = self.options.calls(case, threads);
         let request = format!("measure {} {threads} {calls}", case.row);
         let answer = self.ask(&case.setting, &request);
         let Ok([ns]) = answer.and_then(|answer| numbers(&answer)) else {
@@ -269,6 +278,28 @@ impl<'a> Run<'a> {
                     .remarks
                     .push(format!("overhead of {name}: {error}")),
             }
+        }
+    }
+
+    fn measure_report(&mut self) {
+        self.workers.clear();
+        let (functions, threads) = match self.options.short {
+            true => (500, 8),
+            false => (10_000, 64),
+        };
+        let answer = self.ask(&PLAIN, &format!("report {functions} {threads}"));
+        if let Ok([snapshot_ms, table_ms, json_ms, bytes, dropped]) =
+            answer.and_then(|answer| numbers(&answer))
+        {
+            self.outcome.report = Some(ReportTime {
+                functions,
+                threads,
+                snapshot_ms,
+                table_ms,
+                json_ms,
+                counter_bytes: bytes as u64,
+                dropped_calls: dropped as u64,
+            });
         }
     }
 

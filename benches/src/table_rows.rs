@@ -34,8 +34,16 @@ const fn setting(
 pub(crate) const PLAIN: Setting = setting("plain", Program::On, &[]);
 /// Without the feature `enable`.
 pub(crate) const SWITCHED_OFF: Setting = setting("switched off", Program::Off, &[]);
-/// The GPU rows, in a process of their own because CUDA starts threads.
-pub(crate) const GPU: Setting = setting("gpu", Program::On, &[]);
+/// The GPU rows, in a process of their own because CUDA starts threads, with every call timed.
+pub(crate) const GPU: Setting = setting("gpu", Program::On, &[("GPUPROF_SAMPLE", "1")]);
+/// The GPU rows under the default sampling.
+const GPU_DEFAULT: Setting = setting("gpu by default", Program::On, &[]);
+/// The GPU rows with hardly a call timed.
+const GPU_SAMPLED_OUT: Setting = setting(
+    "gpu, sampled out",
+    Program::On,
+    &[("GPUPROF_SAMPLE", "1000000")],
+);
 const HIT: Setting = setting("hit", Program::On, &[("GPUPROF_FILTER", "^bench/span$")]);
 const MISS: Setting = setting("miss", Program::On, &[("GPUPROF_FILTER", "^bench/cpu$")]);
 const OFF: Setting = setting("off", Program::On, &[("GPUPROF", "off")]);
@@ -86,8 +94,26 @@ const fn gpu(name: &'static str, label: &'static str) -> Case {
     }
 }
 
+/// A launch in an annotated function under a setting of sampling.
+const fn sampled(name: &'static str, label: &'static str, setting: Setting) -> Case {
+    Case {
+        row: "gpu-span",
+        setting,
+        bare: "gpu-bare",
+        ..gpu(name, label)
+    }
+}
+
+/// A row whose threads launch on one stream.
+const fn shared(name: &'static str, label: &'static str) -> Case {
+    Case {
+        bare: "gpu-hand-shared",
+        ..gpu(name, label)
+    }
+}
+
 /// Every row, in table order.
-pub(crate) const CASES: [Case; 17] = [
+pub(crate) const CASES: [Case; 22] = [
     cpu("nothing", "nothing", "nothing", PLAIN),
     cpu("raw-tsc", "two raw TSC reads", "raw-tsc", PLAIN),
     cpu("instant", "two Instant reads", "instant", PLAIN),
@@ -110,6 +136,11 @@ pub(crate) const CASES: [Case; 17] = [
     gpu("gpu-hand", "launch, 2 events"),
     gpu("gpu-hand-checked", "launch, events, checks"),
     gpu("gpu-span", "launch in gpuprof"),
+    sampled("gpu-default", "the same, by default", GPU_DEFAULT),
+    sampled("gpu-sampled-out", "the same, sampled out", GPU_SAMPLED_OUT),
+    shared("gpu-bare-shared", "one stream: launch"),
+    shared("gpu-hand-shared", "one stream: 2 events"),
+    shared("gpu-span-shared", "one stream: gpuprof"),
 ];
 
 /// A case whose memory is measured.

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `measure ROW THREADS CALLS` | `ok NS_PER_CALL` |
 //! | `memory ROW THREADS WARM CALLS` | `ok ALLOCATIONS BYTES RESIDENT_WARM RESIDENT_END` |
+//! | `report FUNCTIONS THREADS` | `ok SNAPSHOT_MS TABLE_MS JSON_MS COUNTER_BYTES DROPPED_CALLS` |
 //! | `device` | `ok real` or `ok simulated` |
 //! | `switched` | `ok on` or `ok off` |
 //!
@@ -15,10 +16,12 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
+#[cfg(feature = "enable")]
+use crate::report_time;
 use crate::row_runner::{Runner, runner};
 use crate::{host_memory, other_profilers};
 
-/// Warm-up calls of each thread before the clock starts.
+/// Warm-up calls of each thread before the clock starts, at most.
 const WARM_UP: u64 = 2_000;
 
 /// Answers requests until standard input ends.
@@ -48,7 +51,7 @@ pub(crate) fn serve() -> Result<(), String> {
 pub(crate) fn run_loop(row: &str, calls: &str) -> Result<(), String> {
     let calls = number(calls)?;
     let warm_up = WARM_UP.min(calls / 2);
-    warmed_loop(&mut warm(row, warm_up)?, calls - warm_up)
+    warmed_loop(&mut warm(row, 1, warm_up)?, calls - warm_up)
 }
 
 /// callgrind counts only inside this function, by its name.
@@ -70,6 +73,10 @@ fn answer(line: &str) -> Result<String, String> {
             let measured = measure_memory(row, number(threads)?, number(warm)?, number(calls)?);
             wait_until_idle(row);
             measured
+        }
+        #[cfg(feature = "enable")]
+        ["report", functions, threads] => {
+            report_time::measure(number(functions)?, number(threads)?)
         }
         ["device"] => Ok(match simcuda::real_or_simulated() {
             simcuda::Device::Real => "real".into(),
@@ -94,7 +101,7 @@ fn number(word: &str) -> Result<u64, String> {
 fn measure(row: &str, threads: u64, calls: u64) -> Result<Duration, String> {
     let start = Barrier::new(threads as usize);
     let run_thread = || {
-        let ready = warm(row, WARM_UP);
+        let ready = warm(row, threads, WARM_UP.min(calls));
         // Also after a failure, because the other threads wait here.
         start.wait();
         ready?(calls)
@@ -109,8 +116,8 @@ fn measure(row: &str, threads: u64, calls: u64) -> Result<Duration, String> {
     })
 }
 
-fn warm(row: &str, calls: u64) -> Result<Runner, String> {
-    let mut run = runner(row)?;
+fn warm(row: &str, threads: u64, calls: u64) -> Result<Runner, String> {
+    let mut run = runner(row, threads)?;
     run(calls)?;
     Ok(run)
 }
@@ -121,7 +128,7 @@ fn measure_memory(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<S
     let share = (calls / threads).saturating_sub(warm_up).max(1);
     let gate = Barrier::new(threads as usize + 1);
     let run_thread = || {
-        let ready = warm(row, warm_up);
+        let ready = warm(row, threads, warm_up);
         gate.wait();
         gate.wait();
         let done = ready.and_then(|mut run| run(share));
@@ -153,16 +160,17 @@ fn measure_memory(row: &str, threads: u64, warm_up: u64, calls: u64) -> Result<S
 /// of the next row in another process.
 fn wait_until_idle(row: &str) {
     const LONGEST: u32 = 100;
-    // Longer than the pauses of these threads: hotpath's collects every 50 ms.
-    const LOOK: Duration = Duration::from_millis(60);
     const IDLE: Duration = Duration::from_millis(1);
+    // Longer than the pauses of these threads: hotpath's collects every 50 ms, gpuprof's looks at
+    // its events every 8 ms.
+    let look = Duration::from_millis(if row.starts_with("gpu") { 10 } else { 60 });
     if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1) {
         return;
     }
     other_profilers::flush(row);
     for _ in 0..LONGEST {
         let before = cpu_time();
-        thread::sleep(LOOK);
+        thread::sleep(look);
         if cpu_time().saturating_sub(before) < IDLE {
             return;
         }

@@ -41,7 +41,11 @@ fn a_short_run_has_every_row_and_judges_no_time() {
         "hotpath #[measure]",
         "fastrace #[trace]",
         "tracing span",
-        "launch in gpuprof (simulated device)",
+        "ns per launch, simulated",
+        "launch in gpuprof",
+        "the same, by default",
+        "the same, sampled out",
+        "one stream: gpuprof",
     ] {
         assert!(table.contains(row), "no {row} in\n{table}");
     }
@@ -50,7 +54,7 @@ fn a_short_run_has_every_row_and_judges_no_time() {
     let times = outcome["times"].as_array().expect("times");
     // The program without gpuprof belongs to another build and may be missing.
     let here = |time: &&Value| time["name"] != "switched-off" && time["name"] != "nothing-there";
-    assert_eq!(times.iter().filter(here).count(), 3 * 15, "{text}");
+    assert_eq!(times.iter().filter(here).count(), 4 * 20, "{text}");
     for promise in outcome["promises"].as_array().expect("promises") {
         let judged = promise["verdict"] == "pass" || promise["verdict"] == "fail";
         assert!(!judged || promise["strict"] == true, "{promise}");

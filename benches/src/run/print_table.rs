@@ -1,10 +1,13 @@
 //! Prints the table of a run.
 
 use super::THREADS;
-use crate::outcome::{Outcome, time};
+use crate::outcome::{Outcome, Time, time};
 use crate::promises::kib;
 use crate::table::{Column, Table, wrapped};
 use crate::table_rows::{CASES, Case, case};
+
+/// The numbers of threads whose ratio to the bare calls is shown.
+const COMPARED: [u64; 2] = [1, 16];
 
 pub(super) fn show(outcome: &Outcome, width: Option<usize>) {
     let texts = |texts: Vec<String>| {
@@ -13,9 +16,11 @@ pub(super) fn show(outcome: &Outcome, width: Option<usize>) {
     };
     let mut lines: Vec<String> = texts(head(outcome)).collect();
     for table in [
-        times(outcome),
+        times(outcome, false),
+        times(outcome, true),
         memory(outcome),
         overhead(outcome),
+        report(outcome),
         promises(outcome),
     ] {
         if !table.rows.is_empty() {
@@ -60,43 +65,52 @@ fn label(case: &Case, simulated: bool) -> String {
     }
 }
 
-fn times(outcome: &Outcome) -> Table {
-    let mut columns = vec![column("ns per call", false)];
+/// The times of the rows with launches, or of those without.
+fn times(outcome: &Outcome, gpu: bool) -> Table {
+    let simulated = |time: &Time| gpu && time.simulated_device;
+    let simulated = match outcome.times.iter().any(simulated) {
+        true => ", simulated",
+        false => "",
+    };
+    let what = if gpu { "launch" } else { "call" };
+    let mut columns = vec![column(format!("ns per {what}{simulated}"), false)];
+    let mark = |threads| match threads > outcome.machine.cores {
+        true => "*",
+        false => "",
+    };
     for threads in THREADS {
-        let mark = if threads > outcome.machine.cores {
-            "*"
-        } else {
-            ""
-        };
         let head = if threads == 1 {
             "1 thread".to_owned()
         } else {
-            format!("{threads} thr{mark}")
+            format!("{threads} thr{}", mark(threads))
         };
         columns.push(column(head, false));
         columns.push(column("p25–p75", true));
     }
-    columns.push(column("× bare", false));
+    for threads in COMPARED {
+        columns.push(column(format!("× bare, {threads}"), threads > 1));
+    }
     let row = |case: &Case| {
-        let found = THREADS.map(|threads| time(&outcome.times, case.name, threads));
-        let simulated = found[0].is_some_and(|time| time.simulated_device);
-        let mut row = vec![label(case, simulated)];
-        for time in found {
+        let time = |threads| time(&outcome.times, case.name, threads);
+        let shown = |of: Option<f64>| of.map_or_else(|| "–".to_owned(), |ns| format!("{ns:.1}"));
+        let mut row = vec![case.label.to_owned()];
+        for time in THREADS.map(time) {
             let quartiles = time.map(|time| time.quartiles);
-            let shown =
-                |of: Option<f64>| of.map_or_else(|| "–".to_owned(), |ns| format!("{ns:.1}"));
             row.push(shown(quartiles.map(|of| of.median)));
             row.push(
                 quartiles.map_or_else(String::new, |of| format!("{:.1}–{:.1}", of.p25, of.p75)),
             );
         }
-        let to_bare = found[0].and_then(|time| time.to_bare);
-        row.push(to_bare.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}")));
+        for ratio in COMPARED.map(|threads| time(threads)?.to_bare) {
+            row.push(ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}")));
+        }
         row
     };
     Table {
         columns,
-        rows: CASES.iter().map(row).collect(),
+        rows: (CASES.iter().filter(|case| case.gpu == gpu))
+            .map(row)
+            .collect(),
     }
 }
 
@@ -144,6 +158,32 @@ fn overhead(outcome: &Outcome) -> Table {
     }
 }
 
+fn report(outcome: &Outcome) -> Table {
+    let columns = [
+        "report, ms",
+        "threads",
+        "snapshot",
+        "table",
+        "JSON",
+        "counters",
+    ];
+    let rows = outcome.report.iter().map(|report| {
+        let milliseconds = |time: f64| format!("{time:.1}");
+        vec![
+            format!("{} functions", calls(report.functions)),
+            report.threads.to_string(),
+            milliseconds(report.snapshot_ms),
+            milliseconds(report.table_ms),
+            milliseconds(report.json_ms),
+            kib(report.counter_bytes.into()),
+        ]
+    });
+    Table {
+        columns: columns.map(|head| column(head, false)).into(),
+        rows: rows.collect(),
+    }
+}
+
 fn promises(outcome: &Outcome) -> Table {
     let columns = ["promise", "measured", "wanted", "verdict"];
     let rows = outcome.promises.iter().map(|promise| {
@@ -163,11 +203,15 @@ fn promises(outcome: &Outcome) -> Table {
 fn notes(outcome: &Outcome) -> Vec<String> {
     let mut lines = vec![String::new()];
     lines.push(format!(
-        "medians of {} rounds of all rows in turn; figures include loop and call",
-        outcome.rounds
+        "medians of {} rounds of all rows in turn, {} on 8 and 16 threads; figures include loop \
+         and call",
+        outcome.rounds,
+        outcome.rounds.div_ceil(3)
     ));
     lines.push(
-        "× bare: relative to two raw TSC reads, launches to events by hand; on 1 thread".into(),
+        "× bare: relative to two raw TSC reads; launches to events by hand, sampled ones to \
+         launches; on 1 and on 16 threads"
+            .into(),
     );
     if THREADS
         .iter()
