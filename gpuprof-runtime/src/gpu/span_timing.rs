@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::clock;
 use crate::gpu::driver::table::Driver;
+use crate::gpu::events::local_streams::LocalStream;
 use crate::gpu::events::pool::Pair;
 use crate::gpu::events::record;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
@@ -27,17 +28,6 @@ pub(crate) struct Place {
     pub(crate) path: u32,
     /// The site's own `sample = N`; 0 for none.
     pub(crate) sample: u32,
-}
-
-/// A call that starts.
-#[derive(Clone, Copy)]
-struct StartedCall {
-    place: Place,
-    epoch: u32,
-    decision: Decision,
-    streams: u32,
-    /// The span on the first of several streams.
-    first: Option<SpanKey>,
 }
 
 const UNAVAILABLE: GpuOutcome = GpuOutcome::Untimed(UntimedReason::Unavailable);
@@ -112,16 +102,16 @@ impl Timing {
         let Some(decision) = open.decision.filter(|decision| decision.is_timed) else {
             return Err(leave_out(thread, open, rate));
         };
-        self.start(thread, open, place, decision)
+        self.start(thread, open, place, &decision)
     }
 
-    #[inline]
+    #[inline(always)]
     fn start(
         &'static self,
         thread: &mut GpuThread,
         open: &mut OpenSpan,
         place: Place,
-        decision: Decision,
+        decision: &Decision,
     ) -> Result<(), GpuOutcome> {
         let driver = Driver::get();
         if driver.lacks().is_some() || !self.has_resolver() {
@@ -137,18 +127,9 @@ impl Timing {
         if open.is_async {
             occupy_async_share(open)?;
         }
-        let call = StartedCall {
-            place,
-            epoch: open.epoch,
-            decision,
-            streams: open.streams.len() as u32,
-            first: None,
-        };
         let started = match &mut *open.streams {
-            [stream] => {
-                start_on(driver, thread, stream).map(|pair| send_start(thread, stream, pair, &call))
-            }
-            streams => start_on_several(driver, thread, streams, call),
+            [stream] => start_on_one(driver, thread, stream, (place, open.epoch, decision)),
+            streams => start_on_several(driver, thread, streams, (place, open.epoch, decision)),
         };
         match started {
             Ok(()) => {
@@ -200,16 +181,21 @@ impl Timing {
         // It is the resolver's from here on.
         open.state = State::None;
         open.end_async();
-        for stream in &open.streams {
-            let Some(timed) = stream.timed else { continue };
+        let (inherited_host_ticks, has_untimed_between) =
+            (open.host_ticks, open.has_untimed_between);
+        let costs = thread.costs.get();
+        for stream in &mut open.streams {
+            let Some(timed) = stream.timed.take() else {
+                continue;
+            };
             let end = SpanEnd {
                 key: timed.key,
                 event: timed.end,
                 work: *call.work,
-                inherited_host_ticks: open.host_ticks,
+                inherited_host_ticks,
                 cpu_ticks: call.cpu_ticks,
-                costs: thread.costs.get(),
-                has_untimed_between: open.has_untimed_between,
+                costs,
+                has_untimed_between,
             };
             match thread.streams.get_mut(&stream.shared) {
                 Some(local) => local.send_end(end),
@@ -271,24 +257,68 @@ fn occupy_async_share(open: &OpenSpan) -> Result<(), GpuOutcome> {
     check(&open.streams).and(Err(GpuOutcome::Untimed(UntimedReason::PoolExhausted)))
 }
 
+/// A call that starts: where, in which window, and what sampling decided.
+type StartedCall<'a> = (Place, u32, &'a Decision);
+
 /// Records the start event on one stream.
-#[inline]
-fn start_on(
+#[inline(always)]
+fn record_start(
     driver: &Driver,
-    thread: &mut GpuThread,
+    local: &mut LocalStream,
     stream: &mut SpanStream,
 ) -> Result<Pair, GpuOutcome> {
-    let local = thread.streams.get_mut(&stream.shared).ok_or(UNAVAILABLE)?;
     if !local.has_room() {
         // A captured call is counted as captured.
         let full = Err(GpuOutcome::Untimed(UntimedReason::QueueFull));
-        return record::check(driver, &stream.shared).and(full);
+        return record::check(driver, &local.shared).and(full);
     }
     let key = local.next_key();
     let stock = (&mut local.stock, key.number);
-    let pair = record::start(driver, &stream.shared, stock)?;
+    let pair = record::start(driver, &local.shared, stock)?;
     stream.timed = Some(TimedSpan { key, end: pair.end });
     Ok(pair)
+}
+
+/// What the resolver is told of a call that has started.
+#[inline(always)]
+fn span_start(
+    (key, pair): (SpanKey, Pair),
+    (parent, weight_between): (Option<SpanKey>, u32),
+    (place, epoch, decision): StartedCall<'_>,
+    (streams, first): (u32, Option<SpanKey>),
+) -> SpanStart {
+    SpanStart {
+        key,
+        pair,
+        path: place.path,
+        site: place.site,
+        epoch,
+        parent,
+        weight_in_parent: weight_between.saturating_mul(decision.own_weight),
+        draw: decision.draw,
+        streams,
+        first,
+        came_at: 0,
+    }
+}
+
+/// Starts a call on one stream.
+#[inline(always)]
+fn start_on_one(
+    driver: &Driver,
+    thread: &mut GpuThread,
+    stream: &mut SpanStream,
+    call: StartedCall<'_>,
+) -> Result<(), GpuOutcome> {
+    let around = match thread.has_open() {
+        true => thread.timed_around(&stream.shared),
+        false => (None, 1),
+    };
+    let local = thread.streams.get_mut(&stream.shared).ok_or(UNAVAILABLE)?;
+    let key = local.next_key();
+    let pair = record_start(driver, local, stream)?;
+    local.send_start(span_start((key, pair), around, call, (1, None)));
+    Ok(())
 }
 
 /// The same on several, or on none.
@@ -297,11 +327,15 @@ fn start_on_several(
     driver: &Driver,
     thread: &mut GpuThread,
     streams: &mut [SpanStream],
-    mut call: StartedCall,
+    call: StartedCall<'_>,
 ) -> Result<(), GpuOutcome> {
     let mut pairs = SmallVec::<[Pair; 4]>::new();
     for stream in &mut *streams {
-        match start_on(driver, thread, stream) {
+        let local = thread.streams.get_mut(&stream.shared);
+        let started = local
+            .ok_or(UNAVAILABLE)
+            .and_then(|local| record_start(driver, local, stream));
+        match started {
             Ok(pair) => pairs.push(pair),
             Err(outcome) => {
                 for (stream, pair) in streams.iter_mut().zip(pairs) {
@@ -313,35 +347,15 @@ fn start_on_several(
         }
     }
     let first = streams.first().and_then(|first| first.timed);
-    call.first = first.map(|first| first.key);
+    let of_call = (streams.len() as u32, first.map(|first| first.key));
     for (stream, pair) in streams.iter().zip(pairs) {
-        send_start(thread, stream, pair, &call);
+        let around = thread.timed_around(&stream.shared);
+        let local = thread.streams.get_mut(&stream.shared);
+        if let (Some(local), Some(timed)) = (local, stream.timed) {
+            local.send_start(span_start((timed.key, pair), around, call, of_call));
+        }
     }
     Ok(())
-}
-
-/// Tells the resolver that a call has started on one of its streams.
-#[inline]
-fn send_start(thread: &mut GpuThread, stream: &SpanStream, pair: Pair, call: &StartedCall) {
-    let (parent, weight_between) = match thread.has_open() {
-        true => thread.timed_around(&stream.shared),
-        false => (None, 1),
-    };
-    if let (Some(local), Some(timed)) = (thread.streams.get_mut(&stream.shared), stream.timed) {
-        local.send_start(SpanStart {
-            key: timed.key,
-            pair,
-            path: call.place.path,
-            site: call.place.site,
-            epoch: call.epoch,
-            parent,
-            weight_in_parent: weight_between.saturating_mul(call.decision.own_weight),
-            draw: call.decision.draw,
-            streams: call.streams,
-            first: call.first,
-            came_at: 0,
-        });
-    }
 }
 
 /// Records the end events of a call.

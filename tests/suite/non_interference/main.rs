@@ -2,6 +2,7 @@
 
 mod calls_and_results;
 mod context_resets;
+mod current_context;
 mod event_reuse;
 mod failing_resolver;
 mod faults;
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
     support::suite::run(&[
         calls_and_results::MODULE,
         context_resets::MODULE,
+        current_context::MODULE,
         event_reuse::MODULE,
         held_streams::MODULE,
         incomplete_drivers::MODULE,

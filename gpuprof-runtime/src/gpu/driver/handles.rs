@@ -31,6 +31,11 @@ impl Stream {
     /// `CU_STREAM_PER_THREAD`: a different stream on every OS thread.
     pub(crate) const PER_THREAD: Self = Self(2);
 
+    /// Whether it is another stream in each context.
+    pub(crate) fn is_of_current_context(self) -> bool {
+        matches!(self, Self::NULL | Self::LEGACY | Self::PER_THREAD)
+    }
+
     /// The one name of each stream.
     pub(crate) fn named_once(self) -> Self {
         match self {

@@ -41,6 +41,12 @@ impl Failed {
         self.0 == MISSING
     }
 
+    /// `CUDA_ERROR_INVALID_CONTEXT` and `CUDA_ERROR_INVALID_HANDLE`: the current context may be the
+    /// reason.
+    pub(crate) fn is_of_context(self) -> bool {
+        matches!(self.0, 201 | 400)
+    }
+
     /// After these the context answers every call with the same error (CUDA driver API, "Data
     /// types", CUresult).
     pub(crate) fn is_sticky(self) -> bool {
@@ -70,6 +76,8 @@ macro_rules! driver_table {
             missed: Mutex<Vec<&'static str>>,
             met: Mutex<Vec<Met>>,
             ended: AtomicBool,
+            /// Calls on a stream's own handle have failed without its context.
+            needs_current: AtomicBool,
             /// What popping a context answered when nothing could be done about it; 0 for never.
             stuck: AtomicI32,
         }
@@ -95,6 +103,7 @@ macro_rules! driver_table {
                     missed: Mutex::new(Vec::new()),
                     met: Mutex::new(Vec::new()),
                     ended: AtomicBool::new(false),
+                    needs_current: AtomicBool::new(false),
                     stuck: AtomicI32::new(SUCCESS),
                 }
             }
@@ -279,6 +288,18 @@ impl Driver {
         self.ended.load(Relaxed)
     }
 
+    /// Whether a stream's context must be current also for calls that name the stream. An H200
+    /// (driver 580) does not need that, and the documentation does not say.
+    #[inline]
+    pub(in crate::gpu) fn needs_current_context(&self) -> bool {
+        self.needs_current.load(Relaxed)
+    }
+
+    #[cold]
+    pub(in crate::gpu) fn note_needs_current_context(&self) {
+        self.needs_current.store(true, Relaxed);
+    }
+
     /// The error after which no context may be pushed any more, as none could be popped.
     pub(crate) fn is_stuck(&self) -> Option<Failed> {
         match self.stuck.load(Relaxed) {
@@ -293,9 +314,14 @@ impl Driver {
 
     #[inline]
     fn check(&self, call: &'static str, status: Status) -> Result<(), Failed> {
-        if status == SUCCESS {
-            return Ok(());
+        match status {
+            SUCCESS => Ok(()),
+            _ => Err(self.note(call, status)),
         }
+    }
+
+    #[cold]
+    fn note(&self, call: &'static str, status: Status) -> Failed {
         match status {
             // Answers, not failures.
             NOT_READY | CAPTURE_IMPLICIT => {}
@@ -303,7 +329,7 @@ impl Driver {
             DEINITIALIZED => self.ended.store(true, Relaxed),
             _ => self.count(call, status),
         }
-        Err(Failed(status))
+        Failed(status)
     }
 
     /// Counts that a context has ended before what was to be read there.

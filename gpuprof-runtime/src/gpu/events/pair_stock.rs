@@ -22,7 +22,7 @@ const KEPT: usize = 64;
 pub(in crate::gpu) struct PairStock(Vec<Pair>);
 
 impl PairStock {
-    /// A pair for the next span after `started` ones; the context is current.
+    /// A pair for the next span after `started` ones.
     #[inline]
     pub(in crate::gpu) fn take(
         &mut self,

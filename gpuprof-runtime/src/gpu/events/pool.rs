@@ -232,8 +232,7 @@ impl Context {
         self.made.load(Relaxed) == 0
     }
 
-    /// A pair for a span; the context is current. Makes a batch on the spot when the pool is empty
-    /// but not at its bound.
+    /// A pair for a span. Makes a batch on the spot when the pool is empty but not at its bound.
     #[inline]
     pub(crate) fn take(&self, driver: &Driver) -> Result<Pair, NoPair> {
         if let Some(pair) = self.free.pop() {
@@ -242,7 +241,7 @@ impl Context {
         if self.made.load(Relaxed) >= PAIRS_CEILING {
             return Err(NoPair::Exhausted);
         }
-        let made = driver.relaxed(|| {
+        let make = || {
             // This call's own: other threads may take all that go into the pool.
             let first = self.make_one(driver);
             if matches!(first, Ok(Some(_))) {
@@ -250,8 +249,9 @@ impl Context {
                 let _ = self.make(driver, BATCH - 1);
             }
             first
-        });
-        let made = made.flatten();
+        };
+        let made = within(driver, self.handle, || driver.relaxed(make));
+        let made = made.flatten().flatten();
         let lacking = made.map_or(NoPair::Failed, |_| NoPair::Exhausted);
         let first = made.ok().flatten();
         first.or_else(|| self.free.pop()).ok_or(lacking)

@@ -3,11 +3,21 @@
 
 use crate::gpu::driver::current_context::within;
 use crate::gpu::driver::handles::Event;
-use crate::gpu::driver::table::Driver;
+use crate::gpu::driver::table::{Driver, Failed};
 use crate::gpu::events::pair_stock::PairStock;
 use crate::gpu::events::pool::{NoPair, Pair};
 use crate::gpu::events::thread_stream::ThreadStream;
 use crate::stats::ended_call::{GpuOutcome, UntimedReason};
+
+/// Why no event is recorded.
+enum Unrecorded {
+    Untimed(GpuOutcome),
+    Failed(Failed),
+}
+
+const UNAVAILABLE: Unrecorded =
+    Unrecorded::Untimed(GpuOutcome::Untimed(UntimedReason::Unavailable));
+const CUDA_ERROR: GpuOutcome = GpuOutcome::Untimed(UntimedReason::CudaError);
 
 /// Whether an event can be recorded on the stream now.
 #[inline]
@@ -17,7 +27,7 @@ pub(in crate::gpu) fn check(driver: &Driver, stream: &ThreadStream) -> Result<()
 
 /// Records the start event of a span, with a pair of the thread's `stock` for the stream, on
 /// which it has `started` so many.
-#[inline]
+#[inline(always)]
 pub(in crate::gpu) fn start(
     driver: &Driver,
     stream: &ThreadStream,
@@ -26,18 +36,24 @@ pub(in crate::gpu) fn start(
     in_context_of(driver, stream, || {
         check_stream(driver, stream)?;
         let pair = stock.take(&stream.context, &stream.returned, started, driver);
-        let pair = pair.map_err(|no_pair| match no_pair {
-            NoPair::Exhausted => GpuOutcome::Untimed(UntimedReason::PoolExhausted),
-            NoPair::Failed => GpuOutcome::Untimed(UntimedReason::CudaError),
+        let pair = pair.map_err(|no_pair| {
+            Unrecorded::Untimed(match no_pair {
+                NoPair::Exhausted => GpuOutcome::Untimed(UntimedReason::PoolExhausted),
+                NoPair::Failed => CUDA_ERROR,
+            })
         })?;
-        record(driver, stream, pair.start)
-            .map(|()| pair)
-            .inspect_err(|_| stream.context.give(pair))
+        match driver.record(pair.start, stream.stream) {
+            Ok(()) => Ok(pair),
+            Err(failed) => {
+                stream.context.give(pair);
+                Err(Unrecorded::Failed(failed))
+            }
+        }
     })
 }
 
 /// Records the end event of a span.
-#[inline]
+#[inline(always)]
 pub(in crate::gpu) fn end(
     driver: &Driver,
     stream: &ThreadStream,
@@ -45,47 +61,64 @@ pub(in crate::gpu) fn end(
 ) -> Result<(), GpuOutcome> {
     in_context_of(driver, stream, || {
         check_stream(driver, stream)?;
-        record(driver, stream, event)
-    })
-}
-
-#[inline]
-fn record(driver: &Driver, stream: &ThreadStream, event: Event) -> Result<(), GpuOutcome> {
-    driver.record(event, stream.stream).map_err(|failed| {
-        stream.context.note(failed);
-        GpuOutcome::Untimed(UntimedReason::CudaError)
-    })
-}
-
-#[inline]
-fn in_context_of<R>(
-    driver: &Driver,
-    stream: &ThreadStream,
-    f: impl FnOnce() -> Result<R, GpuOutcome>,
-) -> Result<R, GpuOutcome> {
-    within(driver, stream.context.handle, f).unwrap_or_else(|failed| {
-        stream.context.note(failed);
-        // The driver's end is no error.
-        Err(GpuOutcome::Untimed(match driver.has_ended() {
-            true => UntimedReason::Unavailable,
-            false => UntimedReason::CudaError,
-        }))
+        let recorded = driver.record(event, stream.stream);
+        recorded.map_err(Unrecorded::Failed)
     })
 }
 
 /// Asked before any other call on the stream: an event recorded while it is captured would measure
 /// nothing.
-#[inline]
-fn check_stream(driver: &Driver, stream: &ThreadStream) -> Result<(), GpuOutcome> {
+#[inline(always)]
+fn check_stream(driver: &Driver, stream: &ThreadStream) -> Result<(), Unrecorded> {
     if stream.context.is_broken() || driver.has_ended() {
-        return Err(GpuOutcome::Untimed(UntimedReason::Unavailable));
+        return Err(UNAVAILABLE);
     }
     match driver.is_capturing(stream.stream) {
         Ok(false) => Ok(()),
-        Ok(true) => Err(GpuOutcome::CAPTURED),
-        Err(failed) => {
-            stream.context.note(failed);
-            Err(GpuOutcome::Untimed(UntimedReason::CudaError))
+        Ok(true) => Err(Unrecorded::Untimed(GpuOutcome::CAPTURED)),
+        Err(failed) => Err(Unrecorded::Failed(failed)),
+    }
+}
+
+/// Runs `f`, which may run twice, with the stream's context current where the driver needs that.
+#[inline(always)]
+fn in_context_of<R>(
+    driver: &Driver,
+    stream: &ThreadStream,
+    mut f: impl FnMut() -> Result<R, Unrecorded>,
+) -> Result<R, GpuOutcome> {
+    if stream.names_context && !driver.needs_current_context() {
+        match f() {
+            Err(Unrecorded::Failed(failed)) if failed.is_of_context() => {
+                driver.note_needs_current_context();
+            }
+            result => return result.map_err(|unrecorded| outcome(stream, unrecorded)),
         }
     }
+    within(driver, stream.context.handle, f).map_or_else(
+        |failed| Err(not_current(driver, stream, failed)),
+        |result| result.map_err(|unrecorded| outcome(stream, unrecorded)),
+    )
+}
+
+#[cold]
+fn outcome(stream: &ThreadStream, unrecorded: Unrecorded) -> GpuOutcome {
+    match unrecorded {
+        Unrecorded::Untimed(outcome) => outcome,
+        Unrecorded::Failed(failed) => {
+            stream.context.note(failed);
+            CUDA_ERROR
+        }
+    }
+}
+
+/// The stream's context could not be made current.
+#[cold]
+fn not_current(driver: &Driver, stream: &ThreadStream, failed: Failed) -> GpuOutcome {
+    stream.context.note(failed);
+    // The driver's end is no error.
+    GpuOutcome::Untimed(match driver.has_ended() {
+        true => UntimedReason::Unavailable,
+        false => UntimedReason::CudaError,
+    })
 }

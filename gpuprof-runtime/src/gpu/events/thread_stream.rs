@@ -31,6 +31,9 @@ pub(crate) struct ThreadStream {
     /// cudarc's owner of the context; `None` where it was met by raw handles. The `Weak` keeps its
     /// address from being used again.
     owner: Option<Weak<CudaContext>>,
+    /// The handle says which context it is of, and the context lives as long as the stream is lent
+    /// or held: so the driver need not be asked for the current one.
+    pub(in crate::gpu) names_context: bool,
     /// Of the spans that ended on the thread; of those that ended or were cancelled elsewhere.
     pub(in crate::gpu) progress: Progress,
     pub(in crate::gpu) progress_elsewhere: Progress,
@@ -74,6 +77,7 @@ impl ThreadStream {
             thread,
             stream,
             context,
+            names_context: owner.is_some() && !stream.is_of_current_context(),
             owner,
             progress: Progress::default(),
             progress_elsewhere: Progress::default(),

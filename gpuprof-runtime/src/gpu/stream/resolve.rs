@@ -108,8 +108,8 @@ impl Timing {
         later: bool,
     ) -> Result<Box<OpenSpan>, GpuOutcome> {
         let hold = hold(stream, later)?;
-        if let Some(owner) = stream.context() {
-            let (owner, handle) = (Arc::as_ptr(owner), stream.handle());
+        if let Some((handle, owner)) = stream.handle_and_owner() {
+            let owner = Arc::as_ptr(owner);
             let is_it = |known: &ThreadStream| known.stream == handle && known.is_of(owner);
             if let Some(local) = thread.streams.find_mut(is_it) {
                 return Ok(local.blank(hold));

@@ -145,6 +145,14 @@ impl StreamRef<'_> {
         self.handle() == other.handle() && may_be_one
     }
 
+    /// Both, if the stream is cudarc's.
+    #[inline]
+    pub(in crate::gpu) fn handle_and_owner(&self) -> Option<(handles::Stream, &Arc<CudaContext>)> {
+        let stream = self.cuda_stream()?;
+        let handle = handles::Stream(stream.cu_stream() as usize);
+        Some((handle.named_once(), stream.context()))
+    }
+
     /// cudarc's owner of the context, if the stream is cudarc's.
     pub(crate) fn context(&self) -> Option<&Arc<CudaContext>> {
         self.cuda_stream().map(CudaStream::context)

@@ -51,6 +51,7 @@ functions! {
     set_resolution_ns = b"simcuda_set_resolution_ns": extern "C" fn(u64),
     set_queue_depth = b"simcuda_set_queue_depth": extern "C" fn(u32),
     reuse_handles = b"simcuda_reuse_handles": extern "C" fn(bool),
+    require_context_for_records = b"simcuda_require_context_for_records": extern "C" fn(bool),
     forbid_during_capture = b"simcuda_forbid_during_capture":
         extern "C" fn(*const c_char, bool) -> bool,
     shut_down = b"simcuda_shut_down": extern "C" fn(),
@@ -228,6 +229,12 @@ impl Sim {
     /// default each handle is new, so that a test notices a use after the object's end.
     pub fn reuse_handles(self, reuse: bool) {
         (self.0.reuse_handles)(reuse);
+    }
+
+    /// Sets whether `cuEventRecord` returns INVALID_CONTEXT without a current context also for a
+    /// stream that is not a default one. By default it does not, as on an H200.
+    pub fn require_context_for_records(self, require: bool) {
+        (self.0.require_context_for_records)(require);
     }
 
     /// Sets whether a call of `symbol` is a *potentially unsafe API call* in the sense of

@@ -48,6 +48,8 @@ pub(crate) struct State {
     /// For the observer: the graph nodes that calls in progress made or changed, with the calling
     /// thread.
     pub(crate) node_changes: Vec<(u64, NodeChange)>,
+    /// Whether an event record needs a current context also for a stream of its own handle.
+    pub(crate) records_need_context: bool,
     /// The depth of a stream's queue, if it was set.
     pub(crate) stream_depth: Option<u32>,
     last_id: u64,
@@ -95,6 +97,7 @@ impl State {
             resources: BTreeMap::new(),
             activities: Vec::new(),
             node_changes: Vec::new(),
+            records_need_context: false,
             stream_depth: None,
             last_id: 0,
         }

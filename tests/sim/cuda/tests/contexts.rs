@@ -264,6 +264,39 @@ fn an_event_is_recorded_in_its_own_context_only() {
     }
 }
 
+/// Not documented; so on an H200 with driver 580.159, unless a test asks for the other way.
+#[test]
+fn a_record_on_a_stream_of_its_own_handle_needs_no_current_context() {
+    let (sim, _turn) = virtual_clock();
+    result::init().unwrap();
+    let context = create();
+    let (mine, my_stream) = (event(CU_EVENT_DEFAULT), stream());
+    let other = create();
+    // SAFETY: all of them live; so for all below.
+    let record = |stream| unsafe { result::event::record(mine, stream) }.map_err(|error| error.0);
+    assert_eq!(record(my_stream), Ok(()));
+    for _ in 0..2 {
+        let mut popped = std::ptr::null_mut();
+        // SAFETY: `popped` is writable.
+        unsafe { sys::cuCtxPopCurrent_v2(&mut popped) }
+            .result()
+            .unwrap();
+    }
+    assert_eq!(record(my_stream), Ok(()));
+    // SAFETY: it lives.
+    let is_capturing = unsafe { result::stream::is_capturing(my_stream) };
+    assert!(is_capturing.is_ok());
+    let refused = Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+    assert_eq!(record(std::ptr::null_mut()), refused);
+    sim.require_context_for_records(true);
+    assert_eq!(record(my_stream), refused);
+    sim.require_context_for_records(false);
+    for context in [other, context] {
+        // SAFETY: created above.
+        unsafe { sys::cuCtxDestroy_v2(context) }.result().unwrap();
+    }
+}
+
 /// Not documented, but usual for allocators: a new object may have the address of a destroyed one.
 /// cuCtxGetId is unique during the program.
 #[test]

@@ -102,6 +102,10 @@ control_functions! {
         crate::handle_table::reuse_handles(reuse);
     }
 
+    fn simcuda_require_context_for_records(require: bool) {
+        state::lock().records_need_context = require;
+    }
+
     fn simcuda_forbid_during_capture(symbol: CText, is_unsafe: bool) -> bool {
         find(symbol).map(|symbol| call_wrapper::forbid_during_capture(symbol, is_unsafe)).is_some()
     }

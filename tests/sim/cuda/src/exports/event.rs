@@ -87,13 +87,16 @@ driver_functions! {
     }
 }
 
-/// INVALID_HANDLE if event and stream are of different contexts. On a capturing stream a plain
+/// INVALID_HANDLE if event and stream are of different contexts. No context need be current unless
+/// the stream is a default one, as on an H200 with driver 580.159. On a capturing stream a plain
 /// record marks the event as captured, and an external one becomes a node. An external record on
 /// any other stream is an ILLEGAL_STATE, as on an H200 with driver 580.159.
 fn record(event: Handle, stream: Handle, flags: u32) -> Answer {
     let mut state = stream_queue::lock_with_room(stream)?;
     state.crash_if_orphaned(event);
-    state.current_context()?;
+    if state.records_need_context {
+        state.current_context()?;
+    }
     let context = state.event(event)?.context;
     let stream = state.resolve_stream(stream)?;
     if state.streams.get(stream)?.context != context {
