@@ -3,6 +3,7 @@
 mod call_tree;
 mod cpu;
 mod gpu;
+mod long_runs;
 mod scheduling;
 
 use crate::scenario::Scenario;
@@ -17,6 +18,16 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         name: "gpu-spans",
         title: "GPU spans in one run",
         run: gpu::spans,
+    },
+    Scenario {
+        name: "days",
+        title: "GPU spans over days of virtual time",
+        run: long_runs::days,
+    },
+    Scenario {
+        name: "returning-ids",
+        title: "CUPTI's ids of calls begin anew",
+        run: long_runs::returning_ids,
     },
     Scenario {
         name: "threads-at-once",

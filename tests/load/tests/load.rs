@@ -34,6 +34,8 @@ macro_rules! scenarios {
 scenarios! {
     cpu_spans: "cpu-spans",
     gpu_spans: "gpu-spans",
+    days_of_virtual_time: "days",
+    ids_of_calls_that_return: "returning-ids",
     threads_at_once: "threads-at-once",
     short_lived_threads: "short-lived-threads",
     functions_on_many_threads: "functions",

@@ -1,5 +1,7 @@
 //! Many calls without GPU work.
 
+use std::thread;
+
 use gpuprof::gpu_profile;
 
 use crate::memory::ResidentMemory;
@@ -16,12 +18,20 @@ fn outer(calls: u64) {
 #[gpu_profile(cpu)]
 fn inner() {}
 
-/// A loop of spans, every hundredth of which encloses the others.
+/// Loops of spans on two threads, in which every hundredth span encloses the others.
 pub(super) fn spans(size: Size) -> Result<Outcome, String> {
     const INSIDE: u64 = 99;
+    const THREADS: u64 = 2;
     let session = session();
-    let make = |calls: u64| (0..calls / (INSIDE + 1)).for_each(|_| outer(INSIDE));
-    let (warm_up, calls) = size.pick((10_000, 1_000_000), (1_000_000, 100_000_000));
+    let make = |calls: u64| {
+        let calls = calls / THREADS;
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| (0..calls / (INSIDE + 1)).for_each(|_| outer(INSIDE)));
+            }
+        });
+    };
+    let (warm_up, calls) = size.pick((10_000, 1_000_000), (1_000_000, 1_000_000_000));
     make(warm_up);
     report(&session)?;
     let since = ResidentMemory::now();

@@ -92,7 +92,7 @@ fn check_timed_share(timed: u64, calls: u64, percent: u64) -> Result<(), String>
 }
 
 /// Waits until every GPU time has been read; the limit is reached only if one is lost.
-fn wait_until_timed(session: &Session) -> Result<Profile, String> {
+pub(super) fn wait_until_timed(session: &Session) -> Result<Profile, String> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let profile = session.snapshot();
