@@ -1,5 +1,5 @@
-//! What the simulated driver reports to its observer: every API call after its end, with the
-//! activities that it caused on the device and the graph nodes that it made or changed. All types
+//! What the simulated driver reports to its observer: every API call when it begins, and when it
+//! ends with the activities that it caused on the device and the graph nodes that it made or changed. All types
 //! are C types, because they cross from one loaded library to another.
 
 use std::marker::PhantomData;
@@ -9,14 +9,16 @@ pub const SET_OBSERVER: &[u8] = b"simcuda_set_observer";
 /// The name of the driver's clock: `extern "C" fn() -> u64`, in ns.
 pub const CLOCK: &[u8] = b"simcuda_now";
 
-/// Receives each call. It runs on the calling thread, after the call's work and before its return,
+/// Receives each call twice. It runs on the calling thread, before the call's work and after it,
 /// and may run on several threads at once. It must not call the driver, except for the clock.
 pub type Observer = extern "C" fn(&Call<'_>);
 
-/// An API call that has ended.
+/// An API call that begins or has ended.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Call<'a> {
+    /// Whether the call has ended. When it begins, its result and end are unknown.
+    pub has_ended: bool,
     /// The function's [callback id](crate::cbid).
     pub cbid: u32,
     /// The `CUresult` that it returns.
@@ -35,6 +37,14 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
+    /// A call that begins at `start`.
+    pub fn beginning(cbid: u32, start: u64) -> Self {
+        Call {
+            has_ended: false,
+            ..Call::new(cbid, 0, (start, start), false, &[], &[])
+        }
+    }
+
     /// A call from `start` to `end` that caused `activities` and `node_changes`, in their order.
     pub fn new(
         cbid: u32,
@@ -45,6 +55,7 @@ impl<'a> Call<'a> {
         node_changes: &'a [NodeChange],
     ) -> Self {
         Call {
+            has_ended: true,
             cbid,
             result,
             start,

@@ -38,6 +38,9 @@ pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> i32) -> i32 {
     // A call that was in progress when the observer was set may have left activities.
     drop(state::lock().take_reports());
     let start = clock::now();
+    if let Some(observer) = observer() {
+        observer(&Call::beginning(symbol.cbid(), start));
+    }
     let result = body();
     let (mut activities, mut node_changes) = state::lock().take_reports();
     if result != 0 {
@@ -47,8 +50,7 @@ pub(crate) fn call(symbol: Symbol, body: impl FnOnce() -> i32) -> i32 {
     let name = NAMES[symbol.0];
     let is_asynchronous = name.contains("Async") || name == "cuGraphLaunch";
     let times = (start, clock::now());
-    let observer = *OBSERVER.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(observer) = observer {
+    if let Some(observer) = observer() {
         let call = Call::new(
             symbol.cbid(),
             result,
@@ -76,6 +78,10 @@ pub(crate) fn add_wait(kind: WaitKind, context: Handle, target: Option<Handle>, 
     };
     let kind = ActivityKind::Wait { kind, event };
     state.add_activity(context, stream, (start, clock::now()), 0, kind);
+}
+
+fn observer() -> Option<Observer> {
+    *OBSERVER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_observed() -> bool {

@@ -2,6 +2,8 @@
 //! activities that the call causes, the call itself. Never calls the client while the state is
 //! locked.
 
+use std::cell::RefCell;
+
 use simbase::activity::{Activity, ActivityKind, Call};
 use simbase::cbid;
 
@@ -14,28 +16,39 @@ use crate::{buffers, driver};
 /// The launch, for which programs that use the runtime call another function.
 const LAUNCH: u32 = cbid::driver("cuLaunchKernel");
 
+thread_local! {
+    /// The calls that this thread is in, the innermost last, each with the value that its callbacks
+    /// share.
+    static OPEN_CALLS: RefCell<Vec<(VisibleCall, u64)>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A call as the client sees it.
+#[derive(Clone, Copy)]
 struct VisibleCall {
     kind: u32,
     cbid: u32,
     correlation: u32,
 }
 
-/// Called by the driver after every call once anything is enabled.
+/// Called by the driver before and after every call once anything is enabled.
 pub(crate) extern "C" fn on_driver_call(call: &Call<'_>) {
     // A panic must not unwind into the driver. It loses the call's records, so the tests that
     // expect them fail.
     let _ = std::panic::catch_unwind(|| {
-        let (notification, records) = {
-            let mut state = state::lock();
-            state.correlation = next_correlation(state.correlation);
-            let visible = state.visible(call);
-            let notification = state.notification(&visible);
-            (notification, state.make_records(call, &visible))
+        let opened = match call.has_ended {
+            true => OPEN_CALLS.with_borrow_mut(Vec::pop),
+            false => None,
         };
+        let (visible, mut shared) = opened.unwrap_or_else(|| (state::lock().new_call(call), 0));
+        let notification = state::lock().notification(&visible);
         if let Some(notification) = notification {
-            notification.deliver(call);
+            notification.deliver(call, &mut shared);
         }
+        if !call.has_ended {
+            OPEN_CALLS.with_borrow_mut(|open| open.push((visible, shared)));
+            return;
+        }
+        let records = state::lock().make_records(call, &visible);
         buffers::store(records);
         if let Ok(now) = driver::now() {
             buffers::flush_if_due(now);
@@ -49,7 +62,8 @@ fn next_correlation(last: u32) -> u32 {
 }
 
 impl State {
-    fn visible(&self, call: &Call<'_>) -> VisibleCall {
+    fn new_call(&mut self, call: &Call<'_>) -> VisibleCall {
+        self.correlation = next_correlation(self.correlation);
         let (kind, cbid) = match call.cbid {
             LAUNCH if self.overrides.runtime_launches => (kinds::RUNTIME, cbid::CUDA_LAUNCH_KERNEL),
             LAUNCH if self.overrides.per_thread_launches => {

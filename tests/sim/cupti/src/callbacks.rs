@@ -1,6 +1,5 @@
 //! The subscriber's callbacks for API calls and graph nodes. A real library calls back at entry,
-//! when a node changes and at exit; here all callbacks are made after the call, on its thread, with
-//! the clock set to the time of each.
+//! when a node changes and at exit; here a changed node is reported after the call's work.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -8,7 +7,6 @@ use std::ffi::c_void;
 use simbase::activity::{Call, NodeChange};
 
 use crate::abi::{Callback, CallbackData, GraphData, ResourceData, User};
-use crate::driver;
 use crate::result_codes::{Answer, Code};
 
 /// `CUPTI_CB_DOMAIN_DRIVER_API`.
@@ -36,8 +34,6 @@ const NODE: usize = 0x10;
 const ORIGINAL_NODE: usize = 0x20;
 
 thread_local! {
-    /// The simulated time of the callback that runs on this thread.
-    static CALLBACK_TIME: Cell<Option<u64>> = const { Cell::new(None) };
     /// The numbers of the node and of its original, in the callback that runs on this thread.
     static CALLBACK_NODES: Cell<[Option<u64>; 2]> = const { Cell::new([None; 2]) };
 }
@@ -53,25 +49,28 @@ pub(crate) struct Notification {
 }
 
 impl Notification {
-    /// Makes the callbacks. Must be called without the state lock.
-    pub(crate) fn deliver(&self, call: &Call<'_>) {
-        let mut shared = 0;
-        self.deliver_api(call.start, None, &mut shared);
-        for change in call.node_changes() {
-            self.deliver_node(call.end, *change);
+    /// Makes the callbacks at the call's beginning or end, which share a value of the client. Must
+    /// be called without the state lock.
+    pub(crate) fn deliver(&self, call: &Call<'_>, shared: &mut u64) {
+        if !call.has_ended {
+            self.deliver_api(None, shared);
+            return;
         }
-        self.deliver_api(call.end, Some(&call.result), &mut shared);
+        for change in call.node_changes() {
+            self.deliver_node(*change);
+        }
+        self.deliver_api(Some(&call.result), shared);
     }
 
-    fn deliver_api(&self, time: u64, result: Option<&i32>, shared: &mut u64) {
+    fn deliver_api(&self, result: Option<&i32>, shared: &mut u64) {
         if let Some((domain, cbid, correlation)) = self.api {
             let data = CallbackData::new(correlation, result, shared);
             let data = std::ptr::from_ref(&data).cast();
-            self.call_back(time, domain, cbid, data);
+            self.call_back(domain, cbid, data);
         }
     }
 
-    fn deliver_node(&self, time: u64, change: NodeChange) {
+    fn deliver_node(&self, change: NodeChange) {
         let (cbid, node, original) = match change {
             NodeChange::Created { node } => (NODE_CREATED, node, None),
             NodeChange::Cloned { node, original } => (NODE_CLONED, node, Some(original)),
@@ -84,22 +83,12 @@ impl Notification {
         let graph = GraphData::new(NODE, original.map_or(0, |_| ORIGINAL_NODE));
         let data = ResourceData::new(&graph);
         CALLBACK_NODES.set([Some(node), original]);
-        self.call_back(time, RESOURCE, cbid, std::ptr::from_ref(&data).cast());
+        self.call_back(RESOURCE, cbid, std::ptr::from_ref(&data).cast());
         CALLBACK_NODES.set([None; 2]);
     }
 
-    fn call_back(&self, time: u64, domain: u32, cbid: u32, data: *const c_void) {
-        CALLBACK_TIME.set(Some(time));
+    fn call_back(&self, domain: u32, cbid: u32, data: *const c_void) {
         (self.callback)(self.user, domain, cbid, data);
-        CALLBACK_TIME.set(None);
-    }
-}
-
-/// The present time in ns of the driver's clock; inside a callback, its simulated time.
-pub(crate) fn now() -> Answer<u64> {
-    match CALLBACK_TIME.try_with(Cell::get).ok().flatten() {
-        Some(time) => Ok(time),
-        None => driver::now(),
     }
 }
 

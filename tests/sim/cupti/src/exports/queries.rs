@@ -6,7 +6,8 @@ use simbase::cbid;
 
 use super::cupti_functions;
 use crate::abi::Out;
-use crate::callbacks::{self, DRIVER_API, RUNTIME_API};
+use crate::callbacks::{DRIVER_API, RUNTIME_API};
+use crate::driver;
 use crate::result_codes::{self, Code};
 use crate::state;
 
@@ -18,7 +19,7 @@ cupti_functions! {
 
     /// NOT_INITIALIZED without a simulated driver.
     fn cuptiGetTimestamp(timestamp: Out<u64>) {
-        timestamp.write(callbacks::now()?)
+        timestamp.write(driver::now()?)
     }
 
     fn cuptiGetResultString(result: u32, text: Out<*const c_char>) {
