@@ -3,7 +3,7 @@
 
 use gpuprof_report::profile::Profile;
 use gpuprof_report::schedule::Schedule;
-use gpuprof_report::settings::{Mode, Output, Sampling, SessionError, Sort};
+use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
 use std::cell::{Ref, RefMut};
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -172,8 +172,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Whether kernels are recorded.
-    pub fn cupti(self, _on: bool) -> Self {
+    /// What is recorded through CUPTI.
+    pub fn cupti(self, _mode: CuptiMode) -> Self {
         self
     }
 

@@ -122,7 +122,8 @@
 //!   or on; default: `off`.
 //! - `GPUPROF_CHECKPOINT`: the interval at which the JSON files are rewritten. Takes a number of
 //!   seconds from 0.01, such as 10, or off; default: `off`.
-//! - `GPUPROF_CUPTI`: record kernels inside functions. Takes off or on; default: `off`.
+//! - `GPUPROF_CUPTI`: record kernels inside functions; full adds allocations, frees and look-ups of
+//!   kernels to the API calls. Takes off, on or full; default: `off`.
 //! - `GPUPROF_CUPTI_LIBRARY`: which libcupti to open. Takes a path; default: a search in the usual
 //!   places.
 
@@ -138,7 +139,7 @@ use gpuprof_runtime as implementation;
 pub use gpuprof_report::json;
 pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::schedule::Schedule;
-pub use gpuprof_report::settings::{Mode, Output, Sampling, SessionError, Sort};
+pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
 pub use implementation::{
     HasStream, Session, SessionBuilder, StreamRef, collect, on_profile_ready, reset,
     set_default_stream, snapshot, step, with_stream,

@@ -116,6 +116,21 @@ impl Error for SessionError {
     }
 }
 
+/// What is recorded through CUPTI.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CuptiMode {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Kernels, copies and memsets, and the CUDA calls that cause them, that wait for the GPU, or
+    /// that load modules.
+    On,
+    /// Also allocations, frees and look-ups of kernels, for the table of API calls. Each of these
+    /// calls then takes longer.
+    Full,
+}
+
 /// The order of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -129,8 +129,9 @@ pub const VARIABLES: [Variable; 12] = [
         setting: Setting::Cupti,
         name: "GPUPROF_CUPTI",
         default: "off",
-        accepts: "off or on",
-        meaning: "record kernels inside functions",
+        accepts: "off, on or full",
+        meaning: "record kernels inside functions; full adds allocations, frees and look-ups of \
+                  kernels to the API calls",
         builder: Some("cupti"),
     },
     Variable {

@@ -152,6 +152,12 @@ fn first_or_other_now() -> u64 {
     }
 }
 
+/// Whether [`now`] reads the processor's tick counter.
+pub(crate) fn is_tick_counter() -> bool {
+    let _ = now();
+    IS_COUNTER.load(Acquire)
+}
+
 /// A difference of two results of [`now`] in nanoseconds, right to about 300 ppm.
 #[inline]
 pub(crate) fn rough_ns(ticks: u64) -> f64 {

@@ -20,7 +20,7 @@
 
 pub use gpuprof_report::profile;
 pub use gpuprof_report::schedule::Schedule;
-pub use gpuprof_report::settings::{Mode, Output, Sampling, SessionError, Sort};
+pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
 
 mod clock;
 mod collector;

@@ -109,7 +109,8 @@ pub(super) static FIRST_CALL: Rule = Rule {
     id: FindingRule::FirstCall,
     title: "Slow first call",
     when: "The first call of a function that makes CUDA calls took far longer on the CPU than the \
-           median. The weight is its time beyond the median.",
+           median. The weight is its time beyond the median. Without `GPUPROF_CUPTI=full`, a \
+           function that only allocates, frees or looks up kernels is not seen to make any.",
     advice: "If it loads modules or compiles PTX: ship a cubin for the device, keep the driver's \
              cache (CUDA_CACHE_PATH), or make one call before time matters \
              (CUDA_MODULE_LOADING=EAGER loads kernels with their module).",
@@ -164,7 +165,7 @@ fn first_call_of(
                 wording::ns(ns),
             )
         } else {
-            "None of its CUDA calls that were seen loads a module: the profile does not say why."
+            "None of its recorded CUDA calls loads a module: the profile does not say why."
                 .to_owned()
         };
         let evidence = format!(

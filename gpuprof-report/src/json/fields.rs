@@ -114,8 +114,8 @@ objects! {
     }
 
     Cupti {
-        version, library, records, dropped_records, invalid_records, unfinished, late_records,
-        records_without_call, dropped_calls, unattributed, unattributed_ns,
+        version, library, all_calls, records, dropped_records, invalid_records, unfinished,
+        late_records, records_without_call, dropped_calls, unattributed, unattributed_ns,
         unattributed_graph_nodes,
     }
 

@@ -19,6 +19,9 @@ pub struct Cupti {
     pub version: u32,
     /// Path or name that the library was loaded by.
     pub library: String,
+    /// Whether allocations, frees and look-ups of kernels were recorded too, as
+    /// `GPUPROF_CUPTI=full` asks. Otherwise these calls are in no table of API calls.
+    pub all_calls: bool,
     /// Records read.
     pub records: u64,
     /// Records for which there was no room: those that CUPTI counts as dropped, and API calls that

@@ -10,7 +10,7 @@ use super::function_name::others;
 use super::functions::hints;
 use super::grid::{Column, Grid, Label};
 use super::number::{self, Number};
-use super::words::{BOLD, LOUD, Words};
+use super::words::{BOLD, DIM, LOUD, Words};
 use crate::profile::{ApiStats, CopyKind, CopyStats, DurationStats, KernelStats, Profile};
 use crate::sanitize;
 
@@ -47,10 +47,26 @@ impl LeftOut {
 
 /// A heading over a table, with the words that stand over everything of a simulated device.
 pub(super) fn heading(title: &str, profile: &Profile, options: &TableOptions, out: &mut String) {
+    title_words(title, profile).write(out, options.color, options.width, 2);
+}
+
+fn title_words(title: &str, profile: &Profile) -> Words {
     let mut words = Words::default();
     words.add(BOLD, title);
     if profile.devices.iter().any(|device| device.simulated) {
         words.then(" ·").add_one(LOUD, "simulated device");
+    }
+    words
+}
+
+/// The heading over the API calls, with what is not among them.
+fn api_heading(profile: &Profile, options: &TableOptions, out: &mut String) {
+    let mut words = title_words("API calls", profile);
+    if profile.cupti.as_ref().is_some_and(|cupti| !cupti.all_calls) {
+        words.then(" ·").add(
+            DIM,
+            "GPUPROF_CUPTI=full adds allocations, frees and look-ups of kernels",
+        );
     }
     words.write(out, options.color, options.width, 2);
 }
@@ -215,7 +231,7 @@ pub(super) fn write(
         failed.push(total(cut.iter().map(|call| call.failed)));
     }
     if !rows.is_empty() {
-        heading("API calls", profile, options, out);
+        api_heading(profile, options, out);
         let failed = failed
             .into_iter()
             .map(|failed| (failed > 0).then(|| number::count(failed)));

@@ -250,6 +250,7 @@ pub(crate) fn digits() -> Profile {
     let functions = vec![update, forward, epoch, load];
     let mut calls = vec![
         api("cudaLaunchKernel_v7000", "launch", 129_600, 4_400),
+        api("cuMemAllocAsync", "alloc", 129_600, 650),
         api("cuStreamSynchronize", "sync", 1_440, 187 * US),
         api("cuMemcpyHtoDAsync_v2", "copy", 6, 240 * US),
     ];
@@ -261,6 +262,7 @@ pub(crate) fn digits() -> Profile {
         calls,
     );
     if let Some(cupti) = &mut profile.cupti {
+        cupti.all_calls = true;
         (
             cupti.dropped_records,
             cupti.invalid_records,

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::cupti;
 use crate::gpu::{self, Driver};
 use crate::nvml;
-use crate::settings::{Mode, Sampling, Settings};
+use crate::settings::{CuptiMode, Mode, Sampling, Settings};
 use crate::site::Entry;
 use crate::stats::build_profile;
 use crate::stats::host_totals::Totals;
@@ -163,10 +163,14 @@ impl Collector {
         diagnostics.stalled_ns = inputs.scale.ns(inputs.totals.stalled_ticks);
         diagnostics.dropped += self.calls_after_thread_exit.load(Relaxed);
         self.add_gpu_diagnostics(&mut profile, limit);
-        if settings.is_some_and(|settings| settings.cupti) && measures {
+        let settings = settings.filter(|settings| settings.asks_for_cupti() && measures);
+        if let Some(settings) = settings {
             profile.diagnostics.notes.extend(cupti::notes());
             profile.diagnostics.notes.extend(self.cupti.note());
             profile.cupti = cupti::counts().map(|counts| counts.since(&since));
+            if let Some(cupti) = &mut profile.cupti {
+                cupti.all_calls = settings.cupti == CuptiMode::Full;
+            }
             cupti::write_to_profile(&mut profile, &tables, &symbols);
         }
         if profile.cupti.is_some() {

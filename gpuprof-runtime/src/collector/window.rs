@@ -77,7 +77,9 @@ impl Window {
 
     /// Whether CUPTI is asked for and running.
     pub(super) fn runs_cupti(&self) -> bool {
-        self.settings().is_some_and(|settings| settings.cupti) && cupti::is_running()
+        self.settings()
+            .is_some_and(|settings| settings.asks_for_cupti())
+            && cupti::is_running()
     }
 
     /// How long the window has been open.

@@ -13,7 +13,7 @@ pub(crate) use {
     attribution::symbol_table::SymbolTable,
     attribution::to_profile::{activity_by_site, write_to_profile},
     attribution::window_tables::WindowTables,
-    collect::collection::{CollectionCounts, counts, drain, drain_last, notes},
+    collect::collection::{CollectionCounts, counts, drain, drain_last, notes, record_all_calls},
     collect::lifecycle::is_running,
 };
 

@@ -11,7 +11,7 @@ use crate::collector::{self, collector};
 use crate::cupti;
 use crate::nvml;
 use crate::os::{fd, fork};
-use crate::settings::{self, Mode, Settings};
+use crate::settings::{self, CuptiMode, Mode, Settings};
 use crate::span::overhead;
 use gpuprof_report::profile::Profile;
 
@@ -41,8 +41,11 @@ pub(crate) fn start_from_environment() {
 pub(super) fn start(settings: Arc<Settings>) {
     if settings.mode == Mode::On {
         overhead::calibrate();
-        if settings.cupti && cupti::start(&collector().cupti, poll_clocks) {
-            exit::register_after_cupti();
+        if settings.asks_for_cupti() {
+            if cupti::start(&collector().cupti, poll_clocks) {
+                exit::register_after_cupti();
+            }
+            cupti::record_all_calls(settings.cupti == CuptiMode::Full);
         }
     }
     collector::set_on_first_stream(exit::register_after_cuda);

@@ -9,7 +9,7 @@ use regex_lite::Regex;
 use super::api::{self, collect, snapshot};
 use super::open_windows;
 use crate::os::fork;
-use crate::settings::{Mode, Output, Sampling, Settings};
+use crate::settings::{CuptiMode, Mode, Output, Sampling, Settings};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::schedule::Schedule;
 use gpuprof_report::settings::{SessionError, Sort};
@@ -116,11 +116,11 @@ impl SessionBuilder {
         self
     }
 
-    /// Records kernels, copies and CUDA calls through CUPTI, as `GPUPROF_CUPTI=on` does. CUPTI
-    /// starts with the first session that asks for it and then runs for the rest of the process. If
-    /// it is unavailable, a note in the profile's diagnostics says why.
-    pub fn cupti(mut self, on: bool) -> Self {
-        self.settings.cupti = on;
+    /// What is recorded through CUPTI; default [`CuptiMode::Off`]. CUPTI starts with the first
+    /// session that asks for it and then runs for the rest of the process. If it is unavailable, a
+    /// note in the profile's diagnostics says why.
+    pub fn cupti(mut self, mode: CuptiMode) -> Self {
+        self.settings.cupti = mode;
         self
     }
 

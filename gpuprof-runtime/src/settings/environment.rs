@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 
-use super::{Mode, Output, Sampling, Schedule, Settings};
+use super::{CuptiMode, Mode, Output, Sampling, Schedule, Settings};
 use gpuprof_report::sanitize;
 use gpuprof_report::variables::{Setting, VARIABLES, Variable};
 
@@ -102,7 +102,7 @@ impl Settings {
                     _ => Some(interval(value).ok_or_else(wrong)?),
                 };
             }
-            Setting::Cupti => self.cupti = switch(value).ok_or_else(wrong)?,
+            Setting::Cupti => self.cupti = cupti(value).ok_or_else(wrong)?,
             // Read when CUPTI starts, for sessions of the program as well.
             Setting::CuptiLibrary => {}
         }
@@ -123,6 +123,15 @@ fn mode(value: &str) -> Option<Mode> {
         "on" | "1" => Some(Mode::On),
         "nvtx" => Some(Mode::Nvtx),
         "off" | "0" => Some(Mode::Off),
+        _ => None,
+    }
+}
+
+fn cupti(value: &str) -> Option<CuptiMode> {
+    match value {
+        "full" => Some(CuptiMode::Full),
+        "on" | "1" => Some(CuptiMode::On),
+        "off" | "0" => Some(CuptiMode::Off),
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use regex_lite::Regex;
 
 pub(crate) use self::environment::from_env;
 pub(crate) use gpuprof_report::schedule::Schedule;
-pub(crate) use gpuprof_report::settings::{Mode, Output, Sampling, Sort};
+pub(crate) use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, Sort};
 
 /// The settings of one measuring window.
 #[derive(Clone, Debug)]
@@ -31,8 +31,7 @@ pub(crate) struct Settings {
     pub(crate) signals: bool,
     /// Time between rewrites of the JSON files.
     pub(crate) checkpoint: Option<Duration>,
-    /// Whether CUPTI records kernels.
-    pub(crate) cupti: bool,
+    pub(crate) cupti: CuptiMode,
 }
 
 impl Default for Settings {
@@ -48,12 +47,16 @@ impl Default for Settings {
             schedule: None,
             signals: false,
             checkpoint: None,
-            cupti: false,
+            cupti: CuptiMode::Off,
         }
     }
 }
 
 impl Settings {
+    pub(crate) fn asks_for_cupti(&self) -> bool {
+        self.cupti != CuptiMode::Off
+    }
+
     /// Whether a function with this reported name is measured.
     pub(crate) fn measures(&self, name: &str) -> bool {
         self.mode != Mode::Off

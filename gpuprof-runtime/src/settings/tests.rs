@@ -1,6 +1,6 @@
 //! Reading each setting, and the message for a value that is not understood.
 
-use super::{Mode, Output, Sampling, from_env};
+use super::{CuptiMode, Mode, Output, Sampling, from_env};
 use gpuprof_report::schedule::Schedule;
 use gpuprof_report::settings::Sort;
 use gpuprof_report::variables::VARIABLES;
@@ -28,7 +28,7 @@ fn every_setting_is_read() {
         ("GPUPROF_SCHEDULE", "1,2,3,4"),
         ("GPUPROF_SIGNALS", "on"),
         ("GPUPROF_CHECKPOINT", "1.5"),
-        ("GPUPROF_CUPTI", "off"),
+        ("GPUPROF_CUPTI", "full"),
         ("GPUPROF_CUPTI_LIBRARY", "/opt/libcupti.so.13"),
         ("GPUPROF_SIM_KERNEL_NS", "5"),
         ("PATH", "/bin"),
@@ -53,6 +53,7 @@ fn every_setting_is_read() {
     );
     assert_eq!(settings.exit_wait, Duration::from_millis(250));
     assert!(settings.signals);
+    assert_eq!(settings.cupti, CuptiMode::Full);
     assert_eq!(settings.checkpoint, Some(Duration::from_millis(1_500)));
     assert_eq!(settings.schedule, Schedule::parse("1,2,3,4"));
     assert!(settings.measures("conv::forward") && !settings.measures("deconv"));
@@ -89,7 +90,7 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         ("GPUPROF_SAMPLE", "auto:1", "auto:P%"),
         ("GPUPROF_EXIT_WAIT", "soon", "500ms or 2s"),
         ("GPUPROF_SIGNALS", "SIGINT", "off or on"),
-        ("GPUPROF_CUPTI", "yes", "off or on"),
+        ("GPUPROF_CUPTI", "yes", "it takes off, on or full"),
         ("GPUPROF_CHECKPOINT", "0", "number of seconds from 0.01"),
         ("GPUPROF_CHECKPOINT", "inf", "number of seconds from 0.01"),
         ("GPUPROF_SAMPEL", "4", "no setting of gpuprof"),
@@ -123,7 +124,7 @@ fn a_checkpoint_may_be_a_duration_and_a_path_counts_from_here() {
 #[test]
 fn cupti_is_on_in_every_feature_set() {
     let (settings, problems) = read(&[("GPUPROF_CUPTI", "on")]);
-    assert_eq!((settings.cupti, problems), (true, vec![]));
+    assert_eq!((settings.cupti, problems), (CuptiMode::On, vec![]));
 }
 
 #[test]

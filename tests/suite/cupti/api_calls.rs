@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use gpuprof::gpu_profile;
 use gpuprof::profile::{ApiKind, ApiStats, CopyStats};
-use support::cupti_world::{Tier, cupti, tier, work};
+use gpuprof::{CuptiMode, Profile, gpu_profile};
+use support::cupti_world::{Tier, builder, cupti, tier, work};
 use support::suite::Module;
 use support::tests;
 
@@ -15,6 +15,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         a_wait_inside_a_span_is_told_with_what_it_took,
         a_call_that_fails_is_counted_and_runs_nothing,
+        frequent_calls_that_cause_no_work_are_recorded_on_request,
         variants_of_a_function_are_one_row,
         launch_latency_is_from_the_call_to_the_kernel,
         copies_have_a_direction_bytes_and_kind_of_memory,
@@ -83,6 +84,50 @@ fn a_call_that_fails_is_counted_and_runs_nothing() {
     let launch = call(&work(&profile, "queued").api, "cuLaunchKernel");
     assert_eq!((launch.times.calls, launch.failed), (2, 1));
     assert_eq!(work(&profile, "queued").launches, 1);
+}
+
+fn frequent_calls_that_cause_no_work_are_recorded_on_request() {
+    let t = tier();
+    let host = vec![1.0_f32; 1_000];
+    let run = |mode| {
+        t.cpu(1_000);
+        let session = builder().cupti(mode).start().expect("no other session");
+        copies(&t.gpu.stream, &host);
+        let module = cudarc::nvrtc::Ptx::from_src(kernels::SPIN_PTX);
+        let module = t.gpu.context.load_module(module).expect("a module");
+        module.load_function(kernels::SPIN).expect("a kernel");
+        t.finish(session)
+    };
+    let count = |profile: &Profile, name: &str| {
+        let calls = profile.api.iter().filter(|call| call.name == name);
+        calls.map(|call| call.times.calls).sum::<u64>()
+    };
+    let all = run(CuptiMode::Full);
+    let optional = ["cuMemAllocAsync", "cuMemFreeAsync", "cuModuleGetFunction"];
+    assert_eq!(optional.map(|name| count(&all, name)), [3, 3, 1]);
+    let always = [
+        "cuMemcpyHtoDAsync",
+        "cuMemcpyDtoDAsync",
+        "cuMemsetD8Async",
+        "cuMemcpyDtoHAsync",
+        "cuModuleLoadData",
+    ];
+    let expected = always.map(|name| count(&all, name));
+    assert_eq!(expected, [1; 5], "{:?}", all.api);
+    // The sessions after it are without them again.
+    let some = run(CuptiMode::On);
+    assert_eq!(optional.map(|name| count(&some, name)), [0; 3]);
+    assert_eq!(always.map(|name| count(&some, name)), expected);
+    assert_eq!(some.copies.len(), all.copies.len());
+    for (profile, has_all) in [(all, true), (some, false)] {
+        assert_eq!(cupti(&profile).all_calls, has_all);
+        let table = profile.to_string();
+        assert_eq!(
+            table.contains("GPUPROF_CUPTI=full adds"),
+            !has_all,
+            "{table}"
+        );
+    }
 }
 
 /// As in a program that links libraries with and without per-thread default streams.

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use gpuprof::profile::{Cupti, GpuActivity};
-use gpuprof::{Profile, Sampling, Session, SessionBuilder};
+use gpuprof::{CuptiMode, Profile, Sampling, Session, SessionBuilder};
 use simcupti::Order;
 
 use crate::{World, assert_consistent, function, world_with};
@@ -45,7 +45,9 @@ pub fn tier_with(devices: u32) -> Tier {
 
 /// The settings of a session with CUPTI, in which every call is timed.
 pub fn builder() -> SessionBuilder {
-    Session::builder().cupti(true).sampling(Sampling::EveryCall)
+    Session::builder()
+        .cupti(CuptiMode::On)
+        .sampling(Sampling::EveryCall)
 }
 
 impl Tier {

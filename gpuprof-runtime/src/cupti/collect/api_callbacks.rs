@@ -8,23 +8,27 @@
 //! a span to CUPTI takes 0.25 µs (H200, CUDA 13.0). A callback slows only the recorded calls.
 //!
 //! This code runs inside the program's CUDA calls: it never waits, never panics, calls nothing of
-//! CUDA, and of CUPTI only the clock.
+//! CUDA, and of CUPTI at most the clock.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 
 use super::bindings::{API_ENTER, CallbackData, DOMAIN_RUNTIME};
-use super::lifecycle;
+use super::callback_clock::Stamp;
+use super::callback_events::{CallbackEvent, ReturnedCall};
+use super::callback_ids::Purpose;
 use super::reader_queue::CALLBACK_EVENTS;
-use super::record::{ApiEvent, ApiFunction, ApiRecord, CallbackEvent};
+use super::record::ApiFunction;
+use super::{call_rings, lifecycle};
 use crate::cupti::call_stack;
 
 thread_local! {
-    static OPEN_API_CALLS: Cell<ApiCallStack> = const { Cell::new(ApiCallStack::EMPTY) };
+    /// Without a destructor, so that calls made while the thread ends are recorded too.
+    static OPEN_API_CALLS: RefCell<ApiCallStack> = const { RefCell::new(ApiCallStack::EMPTY) };
 }
 
 /// The recorded CUDA calls that a thread is in, the innermost last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct ApiCallStack {
     calls: [OpenApiCall; MAX_NESTED_API_CALLS],
     depth: usize,
@@ -38,7 +42,7 @@ const MAX_NESTED_API_CALLS: usize = 4;
 struct OpenApiCall {
     function: ApiFunction,
     correlation: u32,
-    start: u64,
+    start: Stamp,
 }
 
 impl ApiCallStack {
@@ -49,7 +53,7 @@ impl ApiCallStack {
                 cbid: 0,
             },
             correlation: 0,
-            start: 0,
+            start: Stamp::START,
         }; MAX_NESTED_API_CALLS],
         depth: 0,
     };
@@ -102,54 +106,65 @@ pub(super) unsafe fn on_api_call(domain: u32, cbid: u32, data: *const c_void) {
         cbid,
     };
     // Fails if the thread is ending; the call is then not recorded.
-    let _ = OPEN_API_CALLS.try_with(|open| match data.callback_site {
-        API_ENTER => enter(open, function, data.correlation),
-        _ => leave(open, function, data),
+    let _ = OPEN_API_CALLS.try_with(|open| {
+        let Ok(mut open) = open.try_borrow_mut() else {
+            return;
+        };
+        match data.callback_site {
+            API_ENTER => enter(&mut open, function, data.correlation),
+            _ => leave(&mut open, function, data),
+        }
     });
 }
 
-fn enter(open: &Cell<ApiCallStack>, function: ApiFunction, correlation: u32) {
+fn enter(open: &mut ApiCallStack, function: ApiFunction, correlation: u32) {
     // `None` in a forked child and during shutdown.
-    let Some(start) = lifecycle::now() else {
+    let Some(start) = lifecycle::stamp() else {
         return;
     };
-    let mut calls = open.get();
     let call = OpenApiCall {
         function,
         correlation,
         start,
     };
-    if !calls.enter(call) {
+    if !open.enter(call) {
         CALLBACK_EVENTS.count_dropped();
     }
-    open.set(calls);
 }
 
-fn leave(open: &Cell<ApiCallStack>, function: ApiFunction, data: &CallbackData) {
-    let mut calls = open.get();
-    let call = calls.leave(function, data.correlation);
-    open.set(calls);
-    let (Some(call), Some(end)) = (call, lifecycle::now()) else {
+fn leave(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
+    let call = open.leave(function, data.correlation);
+    let (Some(call), Some(end)) = (call, lifecycle::stamp()) else {
         return;
     };
     // SAFETY: on exit this points to the call's CUresult or cudaError_t, or is null.
     let status = unsafe { data.return_value.cast::<c_int>().as_ref() };
-    let event = ApiEvent {
-        api: ApiRecord {
-            function,
-            start: call.start,
-            end,
-            correlation: call.correlation,
-            failed: status.is_some_and(|status| *status != 0),
-        },
+    let call = ReturnedCall {
+        function,
+        start: call.start,
+        end,
+        correlation: call.correlation,
+        failed: status.is_some_and(|status| *status != 0),
         call: call_stack::innermost(),
     };
-    CALLBACK_EVENTS.push(CallbackEvent::Api(event));
+    // A call inside another may have its correlation id and must come before it. What a graph
+    // launch runs depends on the changes of nodes before it, and whether a launch runs at all on
+    // the captures that began before it.
+    let is_ordered = open.depth > 0
+        || matches!(
+            function.purpose(),
+            Some(Purpose::Graph | Purpose::BeginCapture | Purpose::EndCapture)
+        );
+    match is_ordered {
+        true => CALLBACK_EVENTS.push(CallbackEvent::Call(call)),
+        false => call_rings::send(call, &CALLBACK_EVENTS),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{ApiCallStack, MAX_NESTED_API_CALLS, OpenApiCall};
+    use crate::cupti::collect::callback_clock::Stamp;
     use crate::cupti::collect::callback_ids::{DRIVER_LAUNCH, RUNTIME_LAUNCH};
     use crate::cupti::collect::record::ApiFunction;
 
@@ -157,7 +172,7 @@ mod tests {
         OpenApiCall {
             function: ApiFunction { is_runtime, cbid },
             correlation,
-            start: 10 * u64::from(correlation),
+            start: Stamp::START,
         }
     }
 

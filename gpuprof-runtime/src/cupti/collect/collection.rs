@@ -5,13 +5,17 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use super::bindings::{
     ATTR_ZEROED_BUFFERS, DOMAIN_DRIVER, DOMAIN_RESOURCE, DOMAIN_RUNTIME, Subscriber, kind,
     node_callback,
 };
+use super::callback_clock::CallbackClock;
 use super::callback_ids::{self, DRIVER_LAUNCH, RUNTIME_LAUNCH};
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
+use super::optional_calls::OptionalCalls;
 use super::reader::{DrainRequests, Reader, RecordCounters, Sink};
 use super::record::ApiFunction;
 use super::unavailable_reason::Unavailable;
@@ -73,6 +77,16 @@ pub(crate) fn start(sink: Box<dyn Sink>, poll_clocks: fn()) -> bool {
         Ok(())
     });
     has_started
+}
+
+/// Records the optional CUDA calls too, or no longer.
+pub(crate) fn record_all_calls(all: bool) {
+    if let Some(subscription) = lifecycle::subscription() {
+        subscription
+            .optional_calls
+            .lock()
+            .record(all, subscription.library);
+    }
 }
 
 /// Waits at most `limit` until everything that CUPTI has finished was passed to the sink; returns
@@ -153,6 +167,8 @@ fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Una
         }
         let _ = library.unsubscribe(subscriber);
     };
+    let clock: &'static CallbackClock = Box::leak(Box::new(CallbackClock::new()));
+    let _ = clock.set_anchor(library);
     let mut enabled = 0;
     let result = enable_callbacks(library, subscriber);
     let reports_graph_nodes = enable_node_callbacks(library, subscriber);
@@ -162,7 +178,7 @@ fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Una
     }
     let requests = REQUESTS.get_or_init(DrainRequests::default);
     let counters = COUNTERS.get_or_init(RecordCounters::default);
-    let reader = Reader::new(library, requests, counters, sink, poll_clocks);
+    let reader = Reader::new(library, clock, requests, counters, sink, poll_clocks);
     let thread = match os::thread_signals::spawn("gpuprof-cupti", move || reader.run()) {
         Ok(thread) => thread,
         Err(error) => {
@@ -174,8 +190,10 @@ fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Una
     pool.set_reader(reader.clone());
     Ok(Subscription {
         library,
+        clock,
         reader,
         reports_graph_nodes,
+        optional_calls: Mutex::new(OptionalCalls::new(subscriber)),
     })
 }
 
@@ -194,13 +212,13 @@ fn enable_activities(library: &CuptiLibrary, enabled: &mut usize) -> Result<(), 
     Ok(())
 }
 
-/// Enables the callback for every recorded CUDA call.
+/// Enables the callback for every CUDA call that is always recorded.
 fn enable_callbacks(library: &CuptiLibrary, subscriber: Subscriber) -> Result<(), CallError> {
     for (is_runtime, domain, launch) in [
         (false, DOMAIN_DRIVER, DRIVER_LAUNCH),
         (true, DOMAIN_RUNTIME, RUNTIME_LAUNCH),
     ] {
-        for cbid in callback_ids::recorded(is_runtime) {
+        for cbid in callback_ids::recorded(is_runtime, false) {
             let result = library.enable_callback(1, subscriber, domain, cbid);
             // A version may lack newer calls, but every version has launches.
             if cbid == launch {

@@ -17,9 +17,10 @@ use std::cell::Cell;
 use std::ffi::c_void;
 
 use super::bindings::{GraphNode, ResourceData, node_callback};
+use super::callback_events::CallbackEvent;
 use super::lifecycle;
 use super::reader_queue::{BoundedQueue, CALLBACK_EVENTS};
-use super::record::{CallbackEvent, CapturedCall, NodeEvent};
+use super::record::{CapturedCall, NodeEvent};
 use crate::cupti::call_stack;
 
 type Queue = BoundedQueue<CallbackEvent>;

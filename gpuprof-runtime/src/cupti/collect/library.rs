@@ -211,8 +211,11 @@ impl CuptiLibrary {
     #[cold]
     fn count_failure(&self, error: CallError) {
         // Failed name lookups are not counted: names are needed only for display or after a failure
-        // already counted.
-        if matches!(error.call, "cuptiGetResultString" | "cuptiGetCallbackName") {
+        // already counted. Nor are callbacks: a version may lack newer calls.
+        if matches!(
+            error.call,
+            "cuptiGetResultString" | "cuptiGetCallbackName" | "cuptiEnableCallback"
+        ) {
             return;
         }
         let mut failures = self.failures.lock();

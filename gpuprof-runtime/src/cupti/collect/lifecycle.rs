@@ -7,7 +7,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::Thread;
 
+use parking_lot::Mutex;
+
+use super::callback_clock::{CallbackClock, Stamp};
 use super::library::CuptiLibrary;
+use super::optional_calls::OptionalCalls;
 
 /// CUPTI was started, and this is not a forked child.
 static RUNNING: AtomicBool = AtomicBool::new(false);
@@ -18,9 +22,11 @@ static SUBSCRIPTION: OnceLock<Subscription> = OnceLock::new();
 /// A subscribed libcupti and the thread that reads its records.
 pub(crate) struct Subscription {
     pub(crate) library: &'static CuptiLibrary,
+    pub(crate) clock: &'static CallbackClock,
     pub(crate) reader: Thread,
     /// Whether callbacks report the nodes of graphs.
     pub(crate) reports_graph_nodes: bool,
+    pub(crate) optional_calls: Mutex<OptionalCalls>,
 }
 
 /// Publishes a subscription, once per process.
@@ -42,21 +48,33 @@ pub(crate) fn is_running() -> bool {
 }
 
 /// The subscription, while CUPTI runs.
+#[inline]
 pub(crate) fn subscription() -> Option<&'static Subscription> {
     SUBSCRIPTION.get().filter(|_| is_running())
 }
 
+/// The subscription, unless libcupti may be shutting down.
+#[inline]
+fn callable() -> Option<&'static Subscription> {
+    subscription().filter(|_| !SHUTTING_DOWN.load(Relaxed))
+}
+
+/// The present moment for a callback; `None` if CUPTI does not run or is shutting down.
+#[inline]
+pub(crate) fn stamp() -> Option<Stamp> {
+    let Subscription { clock, library, .. } = callable()?;
+    clock.now(library)
+}
+
 /// The present time of CUPTI's clock in ns; `None` if CUPTI does not run or is shutting down.
 pub(crate) fn now() -> Option<u64> {
-    let mut now = 0;
-    let result = callable_library()?.get_timestamp(&raw mut now);
-    result.ok().map(|()| now)
+    let Subscription { clock, library, .. } = callable()?;
+    clock.set_anchor(library)
 }
 
 /// The library, unless it may be shutting down.
 pub(crate) fn callable_library() -> Option<&'static CuptiLibrary> {
-    let subscription = subscription().filter(|_| !SHUTTING_DOWN.load(Relaxed))?;
-    Some(subscription.library)
+    Some(callable()?.library)
 }
 
 /// Wakes the reader before its time.

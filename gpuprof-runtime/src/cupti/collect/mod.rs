@@ -4,6 +4,9 @@
 mod api_callbacks;
 mod bindings;
 mod buffers;
+mod call_rings;
+pub(crate) mod callback_clock;
+mod callback_events;
 pub(crate) mod callback_ids;
 mod callbacks;
 pub(crate) mod collection;
@@ -12,6 +15,7 @@ mod kernel_names;
 mod libcupti_paths;
 mod library;
 pub(crate) mod lifecycle;
+mod optional_calls;
 mod parse_record;
 pub(crate) mod reader;
 pub(crate) mod reader_queue;

@@ -12,11 +12,14 @@ use parking_lot::{Condvar, Mutex};
 
 use super::bindings::FLUSH_FORCED;
 use super::buffers::{self, BufferPool, FilledBuffer};
+use super::call_rings::CallRings;
+use super::callback_clock::CallbackClock;
+use super::callback_events::{CallbackEvent, ReturnedCall};
 use super::kernel_names::KernelNames;
 use super::library::CuptiLibrary;
 use super::parse_record::{Parsed, parse};
 use super::reader_queue::CALLBACK_EVENTS;
-use super::record::{Activity, ApiEvent, CallbackEvent, CapturedCall, NodeEvent};
+use super::record::{Activity, ApiEvent, CapturedCall, NodeEvent};
 use crate::gpu::Driver;
 
 /// How often CUPTI is asked for finished records if nobody waits for them. It returns full buffers
@@ -100,10 +103,12 @@ impl DrainRequests {
 
 pub(crate) struct Reader {
     library: &'static CuptiLibrary,
+    clock: &'static CallbackClock,
     requests: &'static DrainRequests,
     counters: &'static RecordCounters,
     sink: Box<dyn Sink>,
     names: KernelNames,
+    rings: CallRings,
     /// Takes a while, but here it delays only threads that wait for a report.
     poll_clocks: fn(),
     last_clock_poll: Option<Instant>,
@@ -114,6 +119,7 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn new(
         library: &'static CuptiLibrary,
+        clock: &'static CallbackClock,
         requests: &'static DrainRequests,
         counters: &'static RecordCounters,
         sink: Box<dyn Sink>,
@@ -122,10 +128,12 @@ impl Reader {
         let now = Instant::now();
         Self {
             library,
+            clock,
             requests,
             counters,
             sink,
             names: KernelNames::default(),
+            rings: CallRings::default(),
             poll_clocks,
             last_clock_poll: None,
             last_read: now,
@@ -225,27 +233,50 @@ impl Reader {
 
     /// Reads the CUDA calls so far and the buffers that CUPTI has returned.
     fn read_filled(&mut self, is_forced: bool) {
-        // Calls first, so that most activities find theirs.
-        let dropped = CALLBACK_EVENTS.drain(|event| match event {
-            CallbackEvent::Api(event) if event.api.is_plausible() => {
-                self.counters.records.fetch_add(1, Relaxed);
-                self.sink.on_api_event(event);
-            }
-            CallbackEvent::Api(_) => {
-                self.counters.invalid.fetch_add(1, Relaxed);
-            }
-            CallbackEvent::Node(event) => self.sink.on_node_event(event),
-            CallbackEvent::Captured(call) => self.sink.on_captured_call(call),
-        });
-        self.counters.dropped.fetch_add(dropped, Relaxed);
+        self.read_calls();
         let pool = buffers::pool();
         while let Some(filled) = pool.next_filled() {
+            // Calls first, before every buffer, so that most activities find theirs: many more may
+            // have come while the last buffer was read.
+            self.read_calls();
             match filled.valid_bytes() {
                 0 => pool.recycle(filled),
                 _ => self.read_buffer(pool, filled, is_forced),
             }
         }
         pool.prepare();
+    }
+
+    /// Reads the CUDA calls and changes of graph nodes so far.
+    fn read_calls(&mut self) {
+        // Without an anchor, stamps since the previous one are converted by the rate of all.
+        let _ = self.clock.set_anchor(self.library);
+        let Self {
+            clock,
+            counters,
+            sink,
+            rings,
+            ..
+        } = self;
+        let on_call = |sink: &mut dyn Sink, call: ReturnedCall| {
+            let event = call.event(clock);
+            if event.api.is_plausible() {
+                counters.records.fetch_add(1, Relaxed);
+                sink.on_api_event(event);
+            } else {
+                counters.invalid.fetch_add(1, Relaxed);
+            }
+        };
+        // In this order, what a thread put into the shared queue before a call of its ring comes
+        // before it.
+        let waiting = rings.waiting();
+        let dropped = CALLBACK_EVENTS.drain(|event| match event {
+            CallbackEvent::Call(call) => on_call(&mut **sink, call),
+            CallbackEvent::Node(event) => sink.on_node_event(event),
+            CallbackEvent::Captured(call) => sink.on_captured_call(call),
+        });
+        counters.dropped.fetch_add(dropped, Relaxed);
+        rings.take(waiting, |call| on_call(&mut **sink, call));
     }
 
     /// Reads one buffer, up to the end that CUPTI reports or the first error, which the library

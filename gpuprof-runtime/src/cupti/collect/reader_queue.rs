@@ -1,18 +1,18 @@
-//! From the program's threads to the reader: a queue that never makes a thread wait.
-//!
-//! Its capacity bounds the memory if the reader falls behind.
+//! From the program's threads to the reader: a queue that all threads share and that never makes
+//! one wait. Its capacity bounds the memory if the reader falls behind.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crossbeam_queue::SegQueue;
 
+use super::callback_events::CallbackEvent;
 use super::lifecycle;
-use super::record::CallbackEvent;
 
 /// Items beyond it are dropped and counted. From half of it on, each push wakes the reader.
 pub(crate) const CAPACITY: usize = 1 << 18;
 
-/// CUDA calls that have returned, and changes of graph nodes, for the reader.
+/// For the reader, what must be in order across threads: changes of graph nodes, and the CUDA calls
+/// whose order among those matters. Other CUDA calls have their [rings](super::call_rings).
 pub(crate) static CALLBACK_EVENTS: BoundedQueue<CallbackEvent> = BoundedQueue::new();
 
 #[derive(Debug)]

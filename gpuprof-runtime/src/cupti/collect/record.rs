@@ -85,14 +85,6 @@ pub(crate) struct CallPosition {
     pub(crate) path: u32,
 }
 
-/// What is reported on the program's threads, in the order in which it happened there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CallbackEvent {
-    Api(ApiEvent),
-    Node(NodeEvent),
-    Captured(CapturedCall),
-}
-
 /// A CUDA call, and the profiled call that it was made in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ApiEvent {

@@ -5,7 +5,7 @@ use std::thread;
 
 use cudarc::driver::CudaStream;
 use gpuprof::profile::Function;
-use gpuprof::{Profile, Sampling, Session, gpu_profile};
+use gpuprof::{CuptiMode, Profile, Sampling, Session, gpu_profile};
 
 use super::gpu::wait_until_timed;
 use crate::memory::ResidentMemory;
@@ -119,7 +119,7 @@ pub(super) fn returning_ids(size: Size) -> Result<Outcome, String> {
     // A launch at the time at which the window begins would belong to it.
     t.cpu(1_000);
     let session = Session::builder()
-        .cupti(true)
+        .cupti(CuptiMode::On)
         .sampling(Sampling::EveryCall)
         .start()
         .expect("no other session is open");

@@ -1,5 +1,6 @@
 //! What the simulated driver reports to its observer: every API call when it begins, and when it
-//! ends with the activities that it caused on the device and the graph nodes that it made or changed. All types
+//! ends with the activities that it caused on the device and the graph nodes that it made or
+//! changed. All types
 //! are C types, because they cross from one loaded library to another.
 
 use std::marker::PhantomData;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use gpuprof::{Session, gpu_profile};
+use gpuprof::{CuptiMode, Session, gpu_profile};
 use support::{World, world};
 
 pub(super) const COUNT: &str = "GPUPROF_TEST_COUNT";
@@ -83,7 +83,7 @@ extern "C" fn after_the_end() {
 
 /// No window is open when the process ends.
 fn finished(w: &World) {
-    let session = Session::builder().cupti(true).start();
+    let session = Session::builder().cupti(CuptiMode::On).start();
     let session = session.expect("no other session is open");
     launch(w);
     let profile = w.finish(session);

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use gpuprof::{Session, gpu_profile};
+use gpuprof::{CuptiMode, Session, gpu_profile};
 use support::{World, world};
 
 #[gpu_profile(stream = w.gpu.stream)]
@@ -22,7 +22,7 @@ pub(super) fn run(scenario: &str) -> ExitCode {
     let cupti = (scenario != "without libcupti").then(support::cupti_from_environment::install);
     match scenario {
         "session" => {
-            let session = Session::builder().cupti(true).start();
+            let session = Session::builder().cupti(CuptiMode::On).start();
             let session = session.expect("no other session is open");
             outer(&w);
             let profile = w.finish(session);

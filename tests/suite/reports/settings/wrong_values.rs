@@ -72,7 +72,7 @@ fn a_wrong_value_is_one_line_and_the_default() {
             "-1".as_ref(),
             "it takes a number of seconds from 0.01, such as 10, or off",
         ),
-        ("GPUPROF_CUPTI", "yes".as_ref(), "it takes off or on"),
+        ("GPUPROF_CUPTI", "yes".as_ref(), "it takes off, on or full"),
         ("GPUPROF_LIMIT", not_utf8, "is not valid UTF-8"),
         ("GPUPROF_SAMPEL", "4".as_ref(), "is no setting of gpuprof"),
     ];

@@ -1,0 +1,147 @@
+//! CUDA calls that have returned, from the program's threads to the reader: a ring for each thread,
+//! so that threads share nothing.
+
+use std::cell::RefCell;
+
+use crossbeam_queue::SegQueue;
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
+
+use super::callback_events::{CallbackEvent, ReturnedCall};
+use super::lifecycle;
+use super::reader_queue::BoundedQueue;
+
+/// Calls that a ring has room for: 192 KiB. Calls beyond it go through the shared queue.
+const CAPACITY: usize = 4_096;
+/// Calls of a thread after which it wakes the reader.
+const WAKE_EVERY: usize = CAPACITY / 2;
+
+/// The rings of threads that have made their first call, for the reader.
+static NEW_RINGS: SegQueue<Consumer<ReturnedCall>> = SegQueue::new();
+
+thread_local! {
+    static SENDER: RefCell<Option<Sender>> = const { RefCell::new(None) };
+}
+
+struct Sender {
+    ring: Producer<ReturnedCall>,
+    sent: usize,
+}
+
+/// Passes a call of this thread to the reader, by `shared` if there is no other way.
+pub(super) fn send(call: ReturnedCall, shared: &BoundedQueue<CallbackEvent>) {
+    // Fails if the thread is ending.
+    let sent = SENDER.try_with(|sender| {
+        let mut sender = sender.try_borrow_mut().ok()?;
+        sender.get_or_insert_with(Sender::new).send(call)
+    });
+    if sent.ok().flatten().is_none() {
+        shared.push(CallbackEvent::Call(call));
+    }
+}
+
+impl Sender {
+    fn new() -> Self {
+        let (ring, consumer) = RingBuffer::new(CAPACITY);
+        NEW_RINGS.push(consumer);
+        Self { ring, sent: 0 }
+    }
+
+    /// `None` if the ring is full.
+    fn send(&mut self, call: ReturnedCall) -> Option<()> {
+        self.sent += 1;
+        if self.sent.is_multiple_of(WAKE_EVERY) {
+            lifecycle::wake_reader();
+        }
+        match self.ring.push(call) {
+            Ok(()) => Some(()),
+            Err(PushError::Full(_)) => None,
+        }
+    }
+}
+
+/// The reader's ends of all rings.
+#[derive(Default)]
+pub(super) struct CallRings {
+    rings: Vec<Consumer<ReturnedCall>>,
+}
+
+/// How many calls each ring had at one moment.
+pub(super) struct Waiting(Vec<usize>);
+
+impl CallRings {
+    pub(super) fn waiting(&mut self) -> Waiting {
+        while let Some(ring) = NEW_RINGS.pop() {
+            self.rings.push(ring);
+        }
+        Waiting(self.rings.iter().map(Consumer::slots).collect())
+    }
+
+    /// Passes the calls that were `waiting` to `each`.
+    pub(super) fn take(&mut self, Waiting(counts): Waiting, mut each: impl FnMut(ReturnedCall)) {
+        for (ring, count) in self.rings.iter_mut().zip(counts) {
+            if let Ok(calls) = ring.read_chunk(count) {
+                calls.into_iter().for_each(&mut each);
+            }
+        }
+        self.rings
+            .retain(|ring| !(ring.is_abandoned() && ring.is_empty()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::{CAPACITY, CallRings, send};
+    use crate::cupti::collect::callback_clock::Stamp;
+    use crate::cupti::collect::callback_events::ReturnedCall;
+    use crate::cupti::collect::reader_queue::BoundedQueue;
+    use crate::cupti::collect::record::{ApiFunction, CallPosition};
+
+    fn call(correlation: u32) -> ReturnedCall {
+        ReturnedCall {
+            function: ApiFunction {
+                is_runtime: false,
+                cbid: 1,
+            },
+            start: Stamp::START,
+            end: Stamp::START,
+            correlation,
+            failed: false,
+            call: CallPosition::default(),
+        }
+    }
+
+    #[test]
+    fn every_call_of_every_thread_arrives_whether_its_ring_is_full_or_its_thread_over() {
+        const THREADS: u32 = 3;
+        const CALLS: u32 = CAPACITY as u32 + 10;
+        let shared = BoundedQueue::new();
+        thread::scope(|scope| {
+            let threads = (0..THREADS).map(|thread| {
+                let shared = &shared;
+                scope.spawn(move || {
+                    (0..CALLS).for_each(|index| send(call(thread * CALLS + index), shared));
+                })
+            });
+            let threads: Vec<_> = threads.collect();
+            // Also waits for the destructors of the threads' variables.
+            threads
+                .into_iter()
+                .for_each(|thread| thread.join().expect("it ends"));
+        });
+        let (mut rings, mut arrived) = (CallRings::default(), Vec::new());
+        let waiting = rings.waiting();
+        rings.take(waiting, |call| arrived.push(call.correlation));
+        assert_eq!((shared.len(), arrived.len()), (3 * 10, 3 * CAPACITY));
+        // The calls of a thread stay in order.
+        for thread in 0..THREADS {
+            let first = thread * CALLS;
+            let of_thread = arrived
+                .iter()
+                .filter(|at| (first..first + CALLS).contains(at));
+            assert!(of_thread.copied().eq(first..first + CAPACITY as u32));
+        }
+        assert!(rings.rings.is_empty(), "the threads have ended");
+    }
+}
