@@ -7,6 +7,8 @@
 //!
 //! It is a library only because `cost` and `cost-off` share their source.
 
+mod callgrind;
+mod driver_calls;
 mod host_memory;
 mod instructions;
 mod loop_under_test;
@@ -34,7 +36,7 @@ cost [--short] [--json FILE] [--off PROGRAM] [--width COLUMNS]
     measure everything and print one table; --short runs one round, whose times mean nothing;
     PROGRAM is cost-off, built with gpuprof switched off; the default is beside this program
 cost count [--off PROGRAM] [--width COLUMNS]
-    instructions per call, counted by valgrind
+    instructions per call, counted by valgrind, and driver calls
 cost loop ROW CALLS
     only call one row CALLS times, for valgrind, perf or a stop watch
 cost worker

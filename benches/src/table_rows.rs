@@ -56,6 +56,13 @@ const HOTPATH: Setting = setting(
 const FASTRACE: Setting = setting("fastrace", Program::On, &[]);
 const TRACING: Setting = setting("tracing", Program::On, &[]);
 
+/// The GPU rows with CUPTI's records, and hardly a call timed by events.
+const GPU_CUPTI: Setting = setting(
+    "gpu with CUPTI",
+    Program::On,
+    &[("GPUPROF_CUPTI", "on"), ("GPUPROF_SAMPLE", "1000000")],
+);
+
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
@@ -142,6 +149,10 @@ pub(crate) const CASES: [Case; 22] = [
     shared("gpu-hand-shared", "one stream: 2 events"),
     shared("gpu-span-shared", "one stream: gpuprof"),
 ];
+
+/// A case for the simulated device alone: its libcupti is at hand.
+pub(crate) const CUPTI_LAUNCH: Case =
+    sampled("gpu-cupti", "the same, sampled out, with CUPTI", GPU_CUPTI);
 
 /// A case whose memory is measured.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@
 //! | `measure ROW THREADS CALLS` | `ok NS_PER_CALL` |
 //! | `memory ROW THREADS WARM CALLS` | `ok ALLOCATIONS BYTES RESIDENT_WARM RESIDENT_END` |
 //! | `report FUNCTIONS THREADS` | `ok SNAPSHOT_MS TABLE_MS JSON_MS COUNTER_BYTES DROPPED_CALLS` |
+//! | `driver-calls ROW CALLS` | `ok HERE ELSEWHERE`: per call, on its thread and on others |
 //! | `device` | `ok real` or `ok simulated` |
 //! | `switched` | `ok on` or `ok off` |
 //!
@@ -19,7 +20,7 @@ use std::time::Duration;
 #[cfg(feature = "enable")]
 use crate::report_time;
 use crate::row_runner::{Runner, runner};
-use crate::{host_memory, other_profilers};
+use crate::{driver_calls, host_memory, other_profilers};
 
 /// Warm-up calls of each thread before the clock starts, at most.
 const WARM_UP: u64 = 2_000;
@@ -77,6 +78,16 @@ fn answer(line: &str) -> Result<String, String> {
         #[cfg(feature = "enable")]
         ["report", functions, threads] => {
             report_time::measure(number(functions)?, number(threads)?)
+        }
+        ["driver-calls", row, calls] => {
+            let calls = number(calls)?;
+            let mut run = warm(row, 1, WARM_UP.min(calls))?;
+            let before = driver_calls::so_far()?;
+            run(calls)?;
+            wait_until_idle(row);
+            let [here, elsewhere] = driver_calls::so_far()?.since(before);
+            let per_call = |count: u64| count as f64 / calls as f64;
+            Ok(format!("{} {}", per_call(here), per_call(elsewhere)))
         }
         ["device"] => Ok(match simcuda::real_or_simulated() {
             simcuda::Device::Real => "real".into(),

@@ -66,8 +66,15 @@ impl Worker {
     /// # Errors
     /// It cannot be started, or `cost-off` was built with gpuprof enabled.
     pub(crate) fn start(programs: &Programs, setting: &Setting) -> Result<Self, String> {
-        let mut child = programs
-            .command(setting)?
+        Self::from_command(programs.command(setting)?, setting.program)
+    }
+
+    /// The same, by a command for `program`.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub(crate) fn from_command(mut command: Command, program: Program) -> Result<Self, String> {
+        let mut child = command
             .arg("worker")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -80,7 +87,7 @@ impl Worker {
             requests,
             answers: BufReader::new(answers),
         };
-        let expected = match setting.program {
+        let expected = match program {
             Program::On => "on",
             Program::Off => "off",
         };
