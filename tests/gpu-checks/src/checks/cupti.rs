@@ -4,6 +4,7 @@
 //! The program under test is its own process, because CUPTI cannot be unloaded, and because other
 //! tools run it as well.
 
+mod bare_cupti;
 mod exit_and_other_tools;
 mod graph_costs;
 mod graph_nodes;
@@ -14,6 +15,7 @@ mod occupancy;
 mod overhead;
 mod test_program;
 mod timed_streams;
+mod token_costs;
 
 use std::time::Duration;
 
@@ -74,6 +76,12 @@ pub(crate) const CHECKS: &[Check] = &[
         limit: Duration::from_secs(300),
         run: overhead::run,
     },
+    Check {
+        name: "kernels-token-cost",
+        promise: "gpuprof adds little to what CUPTI's own records cost.",
+        limit: Duration::from_secs(180),
+        run: token_costs::rows,
+    },
 ];
 
 pub(crate) const PROGRAMS: &[TestProgram] = &[
@@ -87,6 +95,7 @@ pub(crate) const PROGRAMS: &[TestProgram] = &[
     (timed_streams::NAME, timed_streams::run_program),
     (late_records::NAME, late_records::run_program),
     (graph_costs::NAME, graph_costs::run_program),
+    (token_costs::NAME, token_costs::run_program),
 ];
 
 /// Time limit per process.
@@ -151,5 +160,6 @@ fn counted(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     rows.extend(test_program::check_products(&profile));
     rows.extend(test_program::check_times(run_mode, &profile));
     rows.push(test_program::check_completeness(&profile));
+    rows.push(test_program::check_clock(run_mode, &profile));
     Ok(rows)
 }
