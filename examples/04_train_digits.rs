@@ -14,6 +14,7 @@ mod gpu;
 mod samples;
 
 use std::error::Error;
+use std::time::Instant;
 
 use cudarc::driver::{CudaSlice, DriverError};
 use gpu::{Gpu, Matrix, Parameter};
@@ -39,10 +40,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let gpu = Gpu::new()?;
     let mut network = Network::new(&gpu, &mut random)?;
+    let began = Instant::now();
     for epoch in 1..=EPOCHS {
         random.shuffle(training);
         let losses = train(&gpu, &mut network, training)?;
         println!("epoch {epoch:2}: loss {losses:.4}");
+    }
+    if std::env::args().nth(1).as_deref() == Some("time") {
+        eprintln!("trained in {} s", began.elapsed().as_secs_f64());
     }
     let logits = test
         .chunks(BATCH)

@@ -63,15 +63,17 @@ impl GpuThread {
         self.costs.count(ticks, is_unusual);
     }
 
-    /// How many calls the innermost one represents by sampling.
+    /// How many calls the innermost one represents by sampling; 0 if it is left out.
     #[inline]
     pub(crate) fn weight_around(&self) -> u32 {
-        match self.has_open() {
-            true => self
-                .decision_around()
-                .map_or(1, |decision| decision.draw.weight),
-            false => 1,
-        }
+        let around = match self.has_open() {
+            true => self.decision_around(),
+            false => None,
+        };
+        around.map_or(1, |decision| match decision.is_timed {
+            true => decision.draw.weight,
+            false => 0,
+        })
     }
 
     fn decision_around(&self) -> Option<Decision> {

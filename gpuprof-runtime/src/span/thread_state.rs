@@ -48,7 +48,7 @@ pub(crate) struct ThreadState {
     nested_ticks: Cell<u64>,
     /// Whether a frame is open that a span could inherit a stream from.
     has_gpu: Cell<bool>,
-    /// How many calls the innermost frame's represents by sampling.
+    /// How many calls the innermost frame's represents by sampling; 0 if it is left out.
     weight: Cell<u32>,
     /// State of the generator of random numbers; 0 before the first.
     random: Cell<u64>,
@@ -226,8 +226,9 @@ impl ThreadState {
         if rate.asks() {
             return Draw::None;
         }
-        let one_in = rate.one_in_inside(self.weight.get());
-        match one_in <= 1 || self.is_drawn(one_in) {
+        let weight = self.weight.get();
+        let one_in = rate.one_in_inside(weight);
+        match weight > 0 && (one_in <= 1 || self.is_drawn(one_in)) {
             true => Draw::Drawn(rate),
             false => Draw::LeftOut,
         }

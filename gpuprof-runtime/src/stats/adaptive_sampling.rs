@@ -18,6 +18,9 @@ use crate::settings::Sampling;
 
 /// The share of the budget that is for event pairs.
 const PAIRS_SHARE: f64 = 0.5;
+/// The share of that which asking the driver about calls that are left out may take of a
+/// function's CPU time.
+const QUERIES_SHARE: f64 = 0.2;
 /// What a pair of events takes from work that is queued back to back, in event overheads. On an
 /// H200, where it is 1.25 µs, launches of 5 µs come 3.4 µs apart further with a pair around each
 /// (docs/cost.md).
@@ -181,11 +184,12 @@ impl SamplingRates {
         let unlimited = (f64::from(call.weight) / wanted).max(1.0);
         costs.add(Payer::Device(call.device), gpu_cost_ns * unlimited);
         costs.add(Payer::Thread(call.thread), cpu_cost_ns * unlimited);
-        let one_in = (wanted * costs.excess(now_ns, share)).ceil() as u32;
-        let one_in = one_in.clamp(1, function.max_one_in());
+        let excess = costs.excess(now_ns, share);
+        let one_in = (wanted * excess).ceil() as u32;
+        let one_in = one_in.clamp(1, function.max_one_in(excess));
         let left_out_ns = f64::from(call.costs.left_out_ns).max(QUERIES_NS);
         let asks = one_in == 1
-            || left_out_ns <= share * function.mean_cpu_ns
+            || left_out_ns <= QUERIES_SHARE * share * function.mean_cpu_ns
             || self.always_asks.load(Relaxed);
         let without_queries = if asks { 0 } else { WITHOUT_QUERIES };
         rate.store(one_in | without_queries, Relaxed);
@@ -200,9 +204,11 @@ impl SeenFunction {
         self.mean_cpu_ns += (call.cpu_ns as f64 - self.mean_cpu_ns) * share;
     }
 
-    /// The most calls that one may stand for by now.
-    fn max_one_in(&self) -> u32 {
-        let stages = self.calls.saturating_sub(FIRST_CALLS) / STAGE;
+    /// The most calls that one may stand for by now. Stages are shorter while the budget is
+    /// exceeded.
+    fn max_one_in(&self, excess: f64) -> u32 {
+        let stage = ((STAGE as f64 / excess) as u64).max(1);
+        let stages = self.calls.saturating_sub(FIRST_CALLS) / stage;
         let stages = u32::try_from(stages).unwrap_or(u32::MAX);
         1_u32
             .checked_shl(stages)
@@ -334,10 +340,10 @@ mod tests {
                 FunctionRate::Adaptive { asks: true, .. }
             )
         };
-        // 100 ns of 2000 × 100 ns.
-        assert!(asks(201_000, 0, 0));
-        assert!(!asks(199_000, 0, 0));
-        assert!(!asks(201_000, 0, 110));
+        // 100 ns of 10,000 × 100 ns.
+        assert!(asks(1_010_000, 0, 0));
+        assert!(!asks(990_000, 0, 0));
+        assert!(!asks(1_010_000, 0, 110));
         assert!(asks(10, 6_100_000, 500), "all are timed");
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Decision {
     pub(crate) is_timed: bool,
     /// How many calls each timed one stands for by its own draw.
     pub(crate) own_weight: u32,
-    /// The same by all draws of which those left out do not ask the driver.
+    /// How many calls it represents, of those that were left out without asking the driver.
     pub(crate) weight_without_queries: u32,
     pub(crate) draw: SamplingDraw,
 }
@@ -79,9 +79,7 @@ impl Decision {
         }
         let weight_without_queries = match rate.asks() {
             true => outer.weight_without_queries,
-            false => outer
-                .weight_without_queries
-                .saturating_mul(again.own_weight),
+            false => draw.weight,
         };
         Self {
             is_timed: outer.is_timed && again.is_timed,

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::CudaStream;
-use gpuprof::gpu_profile;
 
 use super::{TestProgram, slowdown};
 use crate::check::{Check, Row, RunMode};
@@ -35,36 +34,28 @@ const MOST_PAIRS: usize = 120;
 /// How wide the 95 % interval of the median may be.
 const WIDTH: f64 = 0.005;
 
-/// How long a process took, from what it printed and from start to end.
-type Took = fn(&str, Duration) -> Result<f64, String>;
+/// How long a program took by what it printed, in any unit.
+type Took = fn(&process::Finished) -> Result<f64, String>;
 
 fn budget(run_mode: &RunMode) -> Result<Vec<Row>, String> {
     let own = |program| runner::own_command(&["program", program], run_mode);
     let launches = || own(slowdown::ANNOTATED);
-    let tokens = || own(TOKENS);
-    let inside: Took = |printed, _| slowdown::wall_of(printed);
-    let whole: Took = |_, elapsed| Ok(elapsed.as_nanos() as f64);
+    let wall: Took = |ended| slowdown::wall_of(&ended.stdout);
     let mut rows = vec![
         compared(
             run_mode,
             "launches of 5 µs back to back",
             &launches,
-            inside,
+            wall,
             1.01,
         )?,
-        compared(
-            run_mode,
-            "a loop of 200 launches a token, in 37 functions",
-            &tokens,
-            inside,
-            1.01,
-        )?,
+        tokens(run_mode)?,
     ];
-    let name = format!("{}, the whole process", slowdown::EXAMPLE);
+    let name = format!("{}, its training", slowdown::EXAMPLE);
     rows.push(match slowdown::example() {
         Some(path) => {
             let example = || Ok(example_command(&path, run_mode));
-            compared(run_mode, &name, &example, whole, 1.02)?
+            compared(run_mode, &name, &example, trained_in, 1.02)?
         }
         None => Row::unavailable(name, "it is not beside this program"),
     });
@@ -74,10 +65,19 @@ fn budget(run_mode: &RunMode) -> Result<Vec<Row>, String> {
 fn example_command(path: &PathBuf, run_mode: &RunMode) -> Command {
     let mut command = Command::new(path);
     process::clear_settings(&mut command);
+    command.arg("time");
     if run_mode.simulated {
         command.env("GPUPROF_SIM", "1");
     }
     command
+}
+
+/// The time that the example prints on standard error, s.
+fn trained_in(ended: &process::Finished) -> Result<f64, String> {
+    let mut lines = ended.stderr.lines();
+    let found = lines.find_map(|line| line.strip_prefix("trained in ")?.strip_suffix(" s"));
+    let seconds = found.and_then(|seconds| seconds.parse().ok());
+    seconds.ok_or_else(|| format!("no time in `{}`", ended.stderr))
 }
 
 /// Pairs of runs of one program.
@@ -97,12 +97,12 @@ fn compared(
         let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
         match ended.failure() {
             Some(trouble) => Err(format!("{what}: {trouble}\n{}", ended.tail())),
-            None => took(&ended.stdout, ended.elapsed),
+            None => took(&ended),
         }
     };
     let began = Instant::now();
     let mut ratios = Vec::new();
-    let interval = loop {
+    loop {
         // Either comes first in turn, in case the first of two is slower.
         let (on, off) = match ratios.len() % 2 {
             0 => {
@@ -116,16 +116,20 @@ fn compared(
         let is_known = interval.is_some_and(|interval| interval.width() < WIDTH);
         let is_over = began.elapsed() > TIME_PER_PROGRAM || ratios.len() >= MOST_PAIRS;
         if is_known || is_over || run_mode.short {
-            break interval;
+            break;
         }
-    };
+    }
     let what = format!("{what}: default settings against off");
-    let Some(interval) = interval else {
-        return Ok(figure(
+    Ok(judged(run_mode, what, &ratios, wanted))
+}
+
+fn judged(run_mode: &RunMode, what: String, ratios: &[f64], wanted: f64) -> Row {
+    let Some(interval) = MedianInterval::of(ratios) else {
+        return figure(
             run_mode,
             what,
-            format!("{:.4}, one pair", ratios[0]),
-        ));
+            format!("{ratios:.4?}, too few pairs to judge"),
+        );
     };
     let shown = format!(
         "{:.4} (95 %: {:.4} to {:.4}), {} pairs",
@@ -135,43 +139,71 @@ fn compared(
         ratios.len()
     );
     let good = interval.median <= wanted;
-    Ok(performance(
-        run_mode,
-        what,
-        shown,
-        format!("at most {wanted}"),
-        good,
-    ))
+    performance(run_mode, what, shown, format!("at most {wanted}"), good)
+}
+
+/// A loop like that of a language model. Its runs differ by several percent, far more than gpuprof
+/// costs, so both sides of a pair are in one process.
+fn tokens(run_mode: &RunMode) -> Result<Row, String> {
+    let mut command = runner::own_command(&["program", TOKENS], run_mode)?;
+    command
+        .env("GPUPROF_REPORT", "none")
+        .env_remove("GPUPROF_SAMPLE");
+    let ended = process::run(command, LIMIT).map_err(|error| error.to_string())?;
+    if let Some(trouble) = ended.failure() {
+        return Err(format!("{TOKENS}: {trouble}\n{}", ended.tail()));
+    }
+    let ratios: Vec<f64> =
+        serde_json::from_str(&ended.stdout).map_err(|error| error.to_string())?;
+    let what = "200 launches a token in 37 spans: annotated functions against plain ones";
+    Ok(judged(run_mode, what.to_owned(), &ratios, 1.01))
 }
 
 /// The layers of the loop's model, and the launches in each half of a layer.
 const LAYERS: u64 = 12;
 const LAUNCHES: u64 = 8;
 const KERNEL_NS: u64 = 2_000;
+const TOKENS_PER_BLOCK: u32 = 10;
 /// Elements of the result that each launch allocates and frees.
 const RESULT: usize = 4_096;
 
-#[gpu_profile]
-fn token(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
-    (0..LAYERS).try_for_each(|_| layer(stream, kernel))?;
-    operations(stream, kernel, LAUNCHES)
+/// The functions of the model, with an attribute or without.
+macro_rules! model {
+    ($name:ident, $(#[$attribute:meta])?) => {
+        mod $name {
+            use std::sync::Arc;
+
+            use cudarc::driver::CudaStream;
+
+            use super::{Answer, Kernel, LAUNCHES, LAYERS, operations};
+
+            $(#[$attribute])?
+            pub(super) fn token(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
+                (0..LAYERS).try_for_each(|_| layer(stream, kernel))?;
+                operations(stream, kernel, LAUNCHES)
+            }
+
+            $(#[$attribute])?
+            fn layer(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
+                attention(stream, kernel)?;
+                mlp(stream, kernel)
+            }
+
+            $(#[$attribute])?
+            fn attention(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
+                operations(stream, kernel, LAUNCHES)
+            }
+
+            $(#[$attribute])?
+            fn mlp(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
+                operations(stream, kernel, LAUNCHES)
+            }
+        }
+    };
 }
 
-#[gpu_profile]
-fn layer(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
-    attention(stream, kernel)?;
-    mlp(stream, kernel)
-}
-
-#[gpu_profile]
-fn attention(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
-    operations(stream, kernel, LAUNCHES)
-}
-
-#[gpu_profile]
-fn mlp(stream: &Arc<CudaStream>, kernel: &Kernel) -> Answer {
-    operations(stream, kernel, LAUNCHES)
-}
+model!(annotated, #[gpuprof::gpu_profile]);
+model!(plain,);
 
 /// What frameworks do for each operation: allocate the result, launch, free.
 fn operations(stream: &Arc<CudaStream>, kernel: &Kernel, count: u64) -> Answer {
@@ -184,24 +216,34 @@ fn operations(stream: &Arc<CudaStream>, kernel: &Kernel, count: u64) -> Answer {
     Ok(())
 }
 
-/// The test program: reads tokens, with a wait after each as for its result, and prints the time.
+/// The test program: reads tokens, with a wait after each as for its result. Prints how much longer
+/// blocks of them took in annotated functions than in plain ones, measured in turn.
 fn token_loop(run_mode: &RunMode) -> Result<ExitCode, String> {
     device::open(run_mode)?;
     let text = |error| format!("launching: {error}");
     let stream = hand_timed::stream().map_err(text)?;
     let kernel = Kernel::spin(KERNEL_NS).map_err(text)?;
-    let tokens = |count: u64| {
-        (0..count).try_for_each(|_| {
-            token(&stream, &kernel)?;
-            stream.synchronize()
-        })
+    let block = |token: fn(&Arc<CudaStream>, &Kernel) -> Answer| {
+        let began = Instant::now();
+        for _ in 0..TOKENS_PER_BLOCK {
+            token(&stream, &kernel).map_err(text)?;
+            stream.synchronize().map_err(text)?;
+        }
+        Ok::<_, String>(began.elapsed().as_secs_f64())
     };
-    let count = if run_mode.short { 5 } else { 600 };
-    tokens(count / 10 + 1).map_err(text)?;
-    let _ = gpuprof::collect();
-    gpuprof::reset();
-    let began = Instant::now();
-    tokens(count).map_err(text)?;
-    slowdown::print(began.elapsed(), began.elapsed())?;
+    let blocks = if run_mode.short { 2 } else { 400 };
+    let mut ratios = Vec::new();
+    for at in 0..blocks {
+        let (with, without) = match at % 2 {
+            0 => (block(annotated::token)?, block(plain::token)?),
+            _ => {
+                let without = block(plain::token)?;
+                (block(annotated::token)?, without)
+            }
+        };
+        ratios.push(with / without);
+    }
+    let ratios = serde_json::to_string(&ratios).map_err(|error| error.to_string())?;
+    println!("{ratios}");
     Ok(ExitCode::SUCCESS)
 }

@@ -101,22 +101,20 @@ fn back_to_back(
     (0..launches(run_mode))
         .try_for_each(|_| launch(&stream, &kernel))
         .map_err(text)?;
-    let host = began.elapsed();
+    let host_ns = began.elapsed().as_nanos() as f64;
     stream.synchronize().map_err(text)?;
-    print(began.elapsed(), host)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Prints how long the loop took: until the GPU was idle, and until all was launched.
-pub(super) fn print(wall: Duration, host: Duration) -> Result<(), String> {
+    let wall_ns = began.elapsed().as_nanos() as f64;
+    let diagnostics = gpuprof::collect().diagnostics;
     let found = Looped {
-        wall_ns: wall.as_nanos() as f64,
-        host_ns: host.as_nanos() as f64,
-        diagnostics: gpuprof::collect().diagnostics,
+        wall_ns,
+        host_ns,
+        diagnostics,
     };
-    let found = serde_json::to_string(&found).map_err(|error| error.to_string())?;
-    println!("{found}");
-    Ok(())
+    println!(
+        "{}",
+        serde_json::to_string(&found).map_err(|error| error.to_string())?
+    );
+    Ok(ExitCode::SUCCESS)
 }
 
 /// One method of running a program, and its settings.
