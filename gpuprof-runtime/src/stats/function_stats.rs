@@ -263,7 +263,9 @@ fn estimate(
         let uncertain = sample.calls.saturating_sub(sample.certain) as f64 / sample.calls as f64;
         // The interval of a total that was clamped to its parent's still includes the unclamped
         // one.
-        half.unwrap_or(unclamped * uncertain) + (unclamped - clamped)
+        let half = half.unwrap_or(unclamped * uncertain);
+        // The number of calls and their mean are estimated independently.
+        half.hypot(ratio * sample.calls_half_width()) + (unclamped - clamped)
     };
     let half: f64 = totals.iter().map(half_width).sum();
     let mut estimate = Estimate::default();

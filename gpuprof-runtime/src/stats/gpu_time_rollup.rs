@@ -56,6 +56,7 @@ impl CallTreeNode<'_> {
         };
         sample.calls += self.timed_calls() + self.totals.sampled_out();
         sample.sampled_out += self.totals.sampled_out();
+        sample.calls_variance += self.totals.counts.captured_variance;
         sample.weights += sum(|gpu| gpu.weights);
         sample.certain += sum(|gpu| gpu.certain);
     }

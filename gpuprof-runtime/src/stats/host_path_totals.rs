@@ -12,6 +12,8 @@ pub(crate) struct OutcomeCounts {
     pub(crate) captured: u64,
     /// Of the calls that were left out without asking the driver, an estimate of those captured.
     pub(crate) captured_unasked: u64,
+    /// The variance of that estimate, calls².
+    pub(crate) captured_variance: u64,
     pub(crate) untimed: [u64; REASONS],
 }
 
@@ -45,6 +47,7 @@ impl<Unit> HostPathTotals<Unit> {
         self.counts.submitted += other.counts.submitted;
         self.counts.captured += other.counts.captured;
         self.counts.captured_unasked += other.counts.captured_unasked;
+        self.counts.captured_variance += other.counts.captured_variance;
         for (into, more) in self.counts.untimed.iter_mut().zip(other.counts.untimed) {
             *into += more;
         }
@@ -97,6 +100,10 @@ impl HostPathTotals<Ticks> {
             .counts
             .captured_unasked
             .saturating_sub(earlier.counts.captured_unasked);
+        self.counts.captured_variance = self
+            .counts
+            .captured_variance
+            .saturating_sub(earlier.counts.captured_variance);
         for (into, gone) in self.counts.untimed.iter_mut().zip(earlier.counts.untimed) {
             *into = into.saturating_sub(gone);
         }

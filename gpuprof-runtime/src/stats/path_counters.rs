@@ -23,7 +23,12 @@ const READ_TRIES: u32 = 10_000;
 
 #[inline]
 fn bump(cell: &AtomicU64) {
-    cell.store(cell.load(Relaxed) + 1, Relaxed);
+    add(cell, 1);
+}
+
+#[inline]
+fn add(cell: &AtomicU64, more: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(more), Relaxed);
 }
 
 /// [`PathCounters::current`] without a call in progress.
@@ -52,8 +57,9 @@ pub(crate) struct PathCounters {
     wall: AtomicDurations,
     submitted: AtomicU64,
     captured: AtomicU64,
-    /// Captured calls that these represent beside themselves.
+    /// Captured calls that these represent beside themselves, and the variance of that estimate.
     captured_unasked: AtomicU64,
+    captured_variance: AtomicU64,
     untimed: [AtomicU64; REASONS],
     work: [AtomicU64; 3],
     work_stated: AtomicU32,
@@ -74,6 +80,7 @@ impl PathCounters {
             submitted: AtomicU64::new(0),
             captured: AtomicU64::new(0),
             captured_unasked: AtomicU64::new(0),
+            captured_variance: AtomicU64::new(0),
             untimed: array::from_fn(|_| AtomicU64::new(0)),
             work: array::from_fn(|_| AtomicU64::new(0)),
             work_stated: AtomicU32::new(0),
@@ -223,8 +230,9 @@ impl PathCounters {
             GpuOutcome::Captured { stands_for } => {
                 bump(&self.captured);
                 let unasked = u64::from(stands_for.saturating_sub(1));
-                let before = self.captured_unasked.load(Relaxed);
-                self.captured_unasked.store(before + unasked, Relaxed);
+                add(&self.captured_unasked, unasked);
+                // Each call is seen with the probability 1 ⁄ stands_for.
+                add(&self.captured_variance, unasked * u64::from(stands_for));
             }
             GpuOutcome::Untimed(reason) => {
                 if let Some(cell) = self.untimed.get(reason as usize) {
@@ -294,6 +302,7 @@ impl PathCounters {
                 submitted: self.submitted.load(Relaxed),
                 captured: self.captured.load(Relaxed),
                 captured_unasked: self.captured_unasked.load(Relaxed),
+                captured_variance: self.captured_variance.load(Relaxed),
                 untimed,
             },
             work: StatedWork {

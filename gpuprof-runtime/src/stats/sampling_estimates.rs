@@ -191,6 +191,9 @@ impl SiteSums {
 pub(super) struct SiteSample {
     /// Calls that could have been timed.
     pub(super) calls: u64,
+    /// The variance of `calls`, which is an estimate where not every call asks the driver whether
+    /// it is captured.
+    pub(super) calls_variance: u64,
     /// Of these, the calls that were sampled out.
     pub(super) sampled_out: u64,
     /// The weights of the timed calls.
@@ -204,6 +207,11 @@ impl SiteSample {
     /// carry their weights. `None`: no call was timed.
     pub(super) fn calls_per_weight(&self) -> Option<f64> {
         (self.weights > 0).then(|| self.calls as f64 / self.weights as f64)
+    }
+
+    /// Half the width of the 95 % interval of `calls`.
+    pub(super) fn calls_half_width(&self) -> f64 {
+        Z975 * (self.calls_variance as f64).sqrt()
     }
 }
 
