@@ -26,7 +26,7 @@ fn with_text_everywhere(profile: &Profile, text: &str) -> Profile {
     let mut document = serde_json::to_value(profile).unwrap();
     replace(&mut document, text);
     // A choice among fixed words: any other text is refused.
-    document["diagnostics"]["sampling"] = json!("auto");
+    document["diagnostics"]["sampling"] = json!("every_call");
     serde_json::from_value(document).unwrap()
 }
 
