@@ -144,6 +144,21 @@ pub fn octave_and_step(ns: u64) -> (usize, usize) {
     (octave, step)
 }
 
+/// The same in fewer steps, of a duration of 0 or more with a fraction. `None`: it is in the first
+/// octave, or exceeds the last.
+#[inline]
+#[must_use]
+pub fn inner_octave_and_step(ns: f64) -> Option<(usize, usize)> {
+    /// Bits of the mantissa below the step.
+    const BELOW_STEP: u32 = f64::MANTISSA_DIGITS - 1 - STEP_BITS;
+    /// Exponent and step of the first duration of octave 1.
+    const OCTAVE_1: u64 = (BUCKETS_PER_OCTAVE as f64).to_bits() >> BELOW_STEP;
+    // From octave 1 on the exponent is the octave's number, and the mantissa begins with the step.
+    let bucket = (ns.to_bits() >> BELOW_STEP).wrapping_sub(OCTAVE_1) as usize;
+    let (octave, step) = (bucket / BUCKETS_PER_OCTAVE + 1, bucket % BUCKETS_PER_OCTAVE);
+    (octave < OCTAVES).then_some((octave, step))
+}
+
 fn bucket_index(ns: u64) -> usize {
     let (octave, step) = octave_and_step(ns);
     octave * BUCKETS_PER_OCTAVE + step
@@ -151,7 +166,7 @@ fn bucket_index(ns: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Histogram, bucket_index};
+    use super::{Histogram, bucket_index, inner_octave_and_step, octave_and_step};
     use crate::profile::Bucket;
 
     fn bucket(index: usize) -> Bucket {
@@ -173,6 +188,20 @@ mod tests {
                     middle.abs_diff(ns) as f64 <= ns as f64 / 32.0,
                     "{ns} reads {middle}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn a_fraction_does_not_change_the_bucket() {
+        let around = |power: u64| [power - 1, power, power + 1];
+        let powers = (0..50).flat_map(|shift| around(1 << shift));
+        for ns in (0..100).chain(powers) {
+            for fraction in [0.0, 0.25] {
+                let found = inner_octave_and_step(ns as f64 + fraction);
+                let is_inner = (16..1 << 43).contains(&ns);
+                let expected = is_inner.then(|| octave_and_step(ns));
+                assert_eq!(found, expected, "{ns} + {fraction}");
             }
         }
     }

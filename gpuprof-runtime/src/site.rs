@@ -123,10 +123,11 @@ impl Interest {
 
     #[inline]
     const fn from_bits(bits: u8) -> Self {
-        match bits {
-            Self::UNDECIDED => Self::Undecided,
-            Self::NEVER => Self::Never,
-            flags => Self::Always(SiteFlags(flags)),
+        // The sign tells them apart, with one branch for a span that measures.
+        match bits.cast_signed() {
+            1.. => Self::Always(SiteFlags(bits)),
+            0 => Self::Undecided,
+            _ => Self::Never,
         }
     }
 

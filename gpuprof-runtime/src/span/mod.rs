@@ -6,6 +6,7 @@ pub(crate) mod default_stream;
 mod deferred_streams;
 pub(crate) mod future;
 pub(crate) mod instrumented;
+mod node_cache;
 pub(crate) mod overhead;
 mod position;
 mod recording;
@@ -51,14 +52,28 @@ struct CallTimer {
     node: &'static PathCounters,
     parent: ParentPosition,
     started: u64,
+    /// `None`: only its CPU time is to be recorded.
+    details: Option<CallDetails>,
+}
+
+#[derive(Debug)]
+struct CallDetails {
     /// `None`: it has no stream, and CUPTI is off.
     frame: Option<FrameToken>,
-    /// `None`: no work is stated.
-    work: Option<StatedWork>,
+    work: StatedWork,
     /// Sampling left it out before its stream was looked at.
     is_left_out: bool,
     /// It has a stream and is not timed.
     is_untimed: bool,
+}
+
+impl CallDetails {
+    const NONE: Self = Self {
+        frame: None,
+        work: StatedWork::NONE,
+        is_left_out: false,
+        is_untimed: false,
+    };
 }
 
 impl Span {
@@ -103,25 +118,7 @@ impl Span {
             active.range = site.push_range(label, payload);
         }
         if measures {
-            with_thread(|thread| {
-                let has_stream = match &streams {
-                    Streams::Untimed => false,
-                    Streams::Inherit => thread.has_gpu() || collector::has_default_stream(),
-                    Streams::One(_) | Streams::Many(_) => true,
-                };
-                let correlates = flags.contains(SiteFlags::CORRELATE);
-                let draw = match has_stream && !correlates {
-                    true => thread.draw(site),
-                    false => Draw::None,
-                };
-                if draw == Draw::LeftOut {
-                    active.open_left_out(thread, site, label, work);
-                } else if has_stream || correlates {
-                    active.open_with_frame(thread, site, label, (&mut streams, draw), work);
-                } else {
-                    active.open(thread, site, label, work);
-                }
-            });
+            with_thread(|thread| active.open(thread, site, label, &mut streams, work));
         }
         // They own nothing here. Code that drops them would be in every annotated function.
         std::mem::forget(streams);
@@ -130,22 +127,54 @@ impl Span {
 
 // Not inlined: these would be repeated in every annotated function.
 impl ActiveSpan {
+    /// Begins a call. Takes the streams out if it may be timed.
     #[inline(never)]
     fn open(
         &mut self,
         thread: &ThreadState,
         site: &'static Site,
         label: LabelNumber,
+        streams: &mut Streams<'_>,
         work: Option<&StatedWork>,
     ) {
-        if let Some(call) = self.enter_node(thread, site, label, work) {
+        let has_stream = match streams {
+            Streams::Untimed => false,
+            Streams::Inherit => thread.has_gpu() || collector::has_default_stream(),
+            Streams::One(_) | Streams::Many(_) => true,
+        };
+        if has_stream || site.flags().contains(SiteFlags::CORRELATE) {
+            self.open_on_gpu(thread, site, label, streams, work);
+        } else if let Some(call) = self.enter_node(thread, site, label, work) {
             call.started = clock::now();
             call.node.begin(call.started);
         }
     }
 
-    /// Begins a call that sampling leaves out, with all calls inside it.
+    /// Begins a call that has a stream, or that CUPTI's records are attributed to.
     #[inline(never)]
+    fn open_on_gpu(
+        &mut self,
+        thread: &ThreadState,
+        site: &'static Site,
+        label: LabelNumber,
+        streams: &mut Streams<'_>,
+        work: Option<&StatedWork>,
+    ) {
+        let draw = match site.flags().contains(SiteFlags::CORRELATE) {
+            true => Draw::None,
+            false => thread.draw(site),
+        };
+        match draw {
+            Draw::LeftOut => self.open_left_out(thread, site, label, work),
+            draw => {
+                let streams = std::mem::replace(streams, Streams::Untimed);
+                self.open_with_frame(thread, site, label, (streams, draw), work);
+            }
+        }
+    }
+
+    /// Begins a call that sampling leaves out, with all calls inside it.
+    #[inline]
     fn open_left_out(
         &mut self,
         thread: &ThreadState,
@@ -154,7 +183,8 @@ impl ActiveSpan {
         work: Option<&StatedWork>,
     ) {
         if let Some(call) = self.enter_node(thread, site, label, work) {
-            (call.is_left_out, call.is_untimed) = (true, true);
+            let details = call.details.get_or_insert(CallDetails::NONE);
+            (details.is_left_out, details.is_untimed) = (true, true);
             thread.set_left_out(true);
             thread.begin_untimed();
             call.started = clock::now();
@@ -162,23 +192,21 @@ impl ActiveSpan {
         }
     }
 
-    /// Begins a call that may have a stream, or that CUPTI's records are attributed to. Takes the
-    /// streams out.
+    /// Begins a call that may be timed on the GPU, or that CUPTI's records are attributed to.
     #[inline(never)]
     fn open_with_frame(
         &mut self,
         thread: &ThreadState,
         site: &'static Site,
         label: LabelNumber,
-        (streams, draw): (&mut Streams<'_>, Draw),
+        (streams, draw): (Streams<'_>, Draw),
         work: Option<&StatedWork>,
     ) {
-        let streams = std::mem::replace(streams, Streams::Untimed);
         let Some(call) = self.enter_node(thread, site, label, work) else {
             return;
         };
         let before = clock::now();
-        let is_untimed = &mut call.is_untimed;
+        let mut is_untimed = false;
         let pushed = measure_overhead(thread, before, |gpu| {
             let open = match &streams {
                 Streams::Untimed => None,
@@ -189,7 +217,7 @@ impl ActiveSpan {
                 }
             };
             if open.as_ref().is_some_and(|open| open.is_untimed()) {
-                *is_untimed = true;
+                is_untimed = true;
                 thread.begin_untimed();
             }
             let correlates = site.flags().contains(SiteFlags::CORRELATE);
@@ -199,20 +227,33 @@ impl ActiveSpan {
             let is_needed = open.is_some() || profiled.is_some();
             is_needed.then(|| gpu.push(open, profiled))
         });
-        (call.frame, call.started) = pushed.unwrap_or((None, before));
-        call.node.begin(call.started);
+        let (frame, started) = pushed.unwrap_or((None, before));
+        if frame.is_some() {
+            let details = call.details.get_or_insert(CallDetails::NONE);
+            (details.frame, details.is_untimed) = (frame, is_untimed);
+        }
+        call.started = started;
+        call.node.begin(started);
     }
 
     #[inline(never)]
-    fn close(&self) {
+    fn close(&self, thread: &ThreadState) {
+        match &self.call {
+            Some(call) if self.range.is_none() => call.close(thread),
+            _ => self.close_with_range(thread),
+        }
+    }
+
+    #[inline(never)]
+    fn close_with_range(&self, thread: &ThreadState) {
         if let Some(call) = &self.call {
-            with_thread(|thread| call.close(thread));
+            call.close(thread);
         }
         self.range.close();
     }
 
     /// Enters the call's node of the call tree. `None`: the call is counted as dropped.
-    #[inline]
+    #[inline(always)]
     fn enter_node(
         &mut self,
         thread: &ThreadState,
@@ -221,15 +262,18 @@ impl ActiveSpan {
         work: Option<&StatedWork>,
     ) -> Option<&mut CallTimer> {
         match thread.node(thread.path(), site, label) {
-            Ok(node) => Some(self.call.insert(CallTimer {
-                node,
-                parent: thread.enter(node.path),
-                started: 0,
-                frame: None,
-                work: work.map(|work| valid_work(thread, work)),
-                is_left_out: false,
-                is_untimed: false,
-            })),
+            Ok(node) => {
+                let call = self.call.insert(CallTimer {
+                    node,
+                    parent: thread.enter(node.path),
+                    started: 0,
+                    details: None,
+                });
+                if let Some(work) = work {
+                    call.set_work(thread, work);
+                }
+                Some(call)
+            }
             Err(error) => {
                 count_dropped(thread, error);
                 None
@@ -239,50 +283,84 @@ impl ActiveSpan {
 }
 
 impl CallTimer {
-    // Inlined, it would be too much for `with_thread` to be.
+    // Not inlined: most calls state none.
     #[inline(never)]
+    fn set_work(&mut self, thread: &ThreadState, work: &StatedWork) {
+        let details = self.details.get_or_insert(CallDetails::NONE);
+        details.work = valid_work(thread, work);
+    }
+
+    /// What the calls without details need, and nothing that is to be saved across another call.
+    #[inline(always)]
     fn close(&self, thread: &ThreadState) {
         let ended = clock::now();
+        match thread.leave_in_order(self.parent, self.ticks_until(ended)) {
+            Some(nested_ticks) => self.record(thread, ended, nested_ticks),
+            None => self.close_out_of_order(thread, ended),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn close_out_of_order(&self, thread: &ThreadState, ended: u64) {
+        let nested_ticks = thread.leave_out_of_order(self.parent, self.ticks_until(ended));
+        self.record(thread, ended, nested_ticks);
+    }
+
+    #[inline]
+    fn ticks_until(&self, ended: u64) -> u64 {
         // The clocks of two processors may differ.
-        let cpu_ticks = ended.saturating_sub(self.started);
-        let nested_ticks = thread.leave(self.parent, cpu_ticks);
-        let recorded = if self.frame.is_none() && self.work.is_none() && !self.is_left_out {
-            self.node
-                .record_time(cpu_ticks, nested_ticks, thread.writer())
-        } else {
-            self.record_all(thread, ended, cpu_ticks, nested_ticks)
+        ended.saturating_sub(self.started)
+    }
+
+    #[inline(always)]
+    fn record(&self, thread: &ThreadState, ended: u64, nested_ticks: u64) {
+        let cpu_ticks = self.ticks_until(ended);
+        if let Some(details) = &self.details {
+            self.record_details(thread, details, ended, nested_ticks);
+        } else if !(self.node).record_next_time(cpu_ticks, nested_ticks, thread.writer()) {
+            record_time(self.node, thread, cpu_ticks, nested_ticks);
+        }
+    }
+
+    #[inline(never)]
+    fn record_details(
+        &self,
+        thread: &ThreadState,
+        details: &CallDetails,
+        ended: u64,
+        nested_ticks: u64,
+    ) {
+        if details.is_untimed {
+            thread.end_untimed();
+        }
+        let call = CallRecord {
+            started: self.started,
+            cpu_ticks: self.ticks_until(ended),
+            nested_ticks,
+            wall_ticks: None,
+            outcome: match details.is_left_out {
+                true => GpuOutcome::Untimed(UntimedReason::LeftOut),
+                false => GpuOutcome::NoStream,
+            },
+            work: &details.work,
+        };
+        let recorded = match details.frame {
+            Some(frame) => record_with_frame(thread, self.node, call, ended, |gpu| gpu.take(frame)),
+            None => self.node.record(&call, thread.writer()),
         };
         if !recorded {
             count_dropped(thread, NodeError::ThreadEnded);
         }
     }
+}
 
-    #[inline(never)]
-    fn record_all(
-        &self,
-        thread: &ThreadState,
-        ended: u64,
-        cpu_ticks: u64,
-        nested_ticks: u64,
-    ) -> bool {
-        if self.is_untimed {
-            thread.end_untimed();
-        }
-        let call = CallRecord {
-            started: self.started,
-            cpu_ticks,
-            nested_ticks,
-            wall_ticks: None,
-            outcome: match self.is_left_out {
-                true => GpuOutcome::Untimed(UntimedReason::LeftOut),
-                false => GpuOutcome::NoStream,
-            },
-            work: self.work.as_ref().unwrap_or(&StatedWork::NONE),
-        };
-        match self.frame {
-            Some(frame) => record_with_frame(thread, self.node, call, ended, |gpu| gpu.take(frame)),
-            None => self.node.record(&call, thread.writer()),
-        }
+/// Records a call of which only the CPU time is known.
+#[cold]
+#[inline(never)]
+fn record_time(node: &PathCounters, thread: &ThreadState, cpu_ticks: u64, nested_ticks: u64) {
+    if !node.record_time(cpu_ticks, nested_ticks, thread.writer()) {
+        count_dropped(thread, NodeError::ThreadEnded);
     }
 }
 
@@ -290,7 +368,7 @@ impl Drop for Span {
     #[inline]
     fn drop(&mut self) {
         if let Some(active) = &self.active {
-            active.close();
+            with_thread(|thread| active.close(thread));
         }
     }
 }

@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::deferred_streams::DeferredStreams;
+use super::node_cache::NodeCache;
 use super::position::{ParentPosition, Position};
 use crate::collector::collector;
 use crate::gpu::frame_stack::FrameToken;
@@ -32,10 +33,6 @@ thread_local! {
     };
 }
 
-/// Entries of the cache of nodes: one for each slot that a path's key hashes to, the key used
-/// last. A program spends its time in far fewer.
-const CACHE_SLOTS: usize = 64;
-
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct ThreadState {
@@ -52,21 +49,7 @@ pub(crate) struct ThreadState {
     weight: Cell<u32>,
     /// State of the generator of random numbers; 0 before the first.
     random: Cell<u64>,
-    cache: [Cell<CachedNode>; CACHE_SLOTS],
-}
-
-/// A node of the call tree with the key that it is found by.
-#[derive(Clone, Copy, Debug)]
-struct CachedNode {
-    key: PathKey,
-    node: Option<&'static PathCounters>,
-}
-
-impl CachedNode {
-    const EMPTY: Self = Self {
-        key: PathKey::NO_PATH,
-        node: None,
-    };
+    nodes: NodeCache,
 }
 
 /// Whether sampling leaves out a call, as far as that is known before its stream is looked at.
@@ -100,10 +83,7 @@ impl Drop for ThreadExitGuard {
         THREAD.with(|thread| {
             thread.owner.set(0);
             // The next owner writes the nodes: no span may find one here any more.
-            thread
-                .cache
-                .iter()
-                .for_each(|cell| cell.set(CachedNode::EMPTY));
+            thread.nodes.clear();
             if let Some(counters) = thread.counters.take() {
                 collector().detach_thread(counters);
             }
@@ -120,8 +100,7 @@ pub(crate) fn forget_in_forked_child() {
         thread.owner.set(0);
         thread.counters.set(None);
         thread.has_gpu.set(false);
-        let empty = |cell: &Cell<CachedNode>| cell.set(CachedNode::EMPTY);
-        thread.cache.iter().for_each(empty);
+        thread.nodes.clear();
         is_unused
     });
     // To ask for state that the thread does not have would make it, which allocates.
@@ -157,7 +136,7 @@ impl ThreadState {
             has_gpu: Cell::new(false),
             weight: Cell::new(1),
             random: Cell::new(0),
-            cache: [const { Cell::new(CachedNode::EMPTY) }; CACHE_SLOTS],
+            nodes: NodeCache::new(),
         }
     }
 
@@ -179,16 +158,31 @@ impl ThreadState {
     }
 
     /// Moves back after `took_ticks`. Returns the part of it that nested spans took.
-    #[inline]
     pub(super) fn leave(&self, to: ParentPosition, took_ticks: u64) -> u64 {
-        let (depth, parent) = (self.position.get().depth(), to.position.depth());
-        if depth != parent.wrapping_add(1) {
-            self.count(|counters| &counters.misnested, 1);
-            // An enclosing span has already ended and left to a position further out than this one.
-            if depth <= parent {
-                return 0;
-            }
+        self.leave_in_order(to, took_ticks)
+            .unwrap_or_else(|| self.leave_out_of_order(to, took_ticks))
+    }
+
+    /// The same if the innermost span ends. `None`: another one does, and nothing has changed.
+    #[inline]
+    pub(super) fn leave_in_order(&self, to: ParentPosition, took_ticks: u64) -> Option<u64> {
+        let is_innermost = self.position.get().is_right_inside(to.position);
+        is_innermost.then(|| self.set_left(to, took_ticks))
+    }
+
+    /// The same if another span than the innermost ends.
+    #[cold]
+    pub(super) fn leave_out_of_order(&self, to: ParentPosition, took_ticks: u64) -> u64 {
+        self.count(|counters| &counters.misnested, 1);
+        // An enclosing span has already ended and left to a position further out than this one.
+        if self.position.get().depth() <= to.position.depth() {
+            return 0;
         }
+        self.set_left(to, took_ticks)
+    }
+
+    #[inline]
+    fn set_left(&self, to: ParentPosition, took_ticks: u64) -> u64 {
         self.position.set(to.position);
         let nested_ticks = self.nested_ticks.replace(to.nested_ticks + took_ticks);
         nested_ticks.min(took_ticks)
@@ -320,37 +314,29 @@ impl ThreadState {
         label: LabelNumber,
     ) -> Result<&'static PathCounters, NodeError> {
         let key = PathKey::new(parent, site.number(), label);
-        if let Some(cell) = self.cache.get(key.hash() % CACHE_SLOTS) {
-            let cached = cell.get();
-            if cached.key == key
-                && let Some(node) = cached.node
-            {
-                return Ok(node);
-            }
-            return self.find_node(cell, key, site);
+        match self.nodes.get(key) {
+            Some(node) => Ok(node),
+            None => self.find_node(key, site).ok_or_else(|| self.node_error()),
         }
-        Err(NodeError::LimitReached)
+    }
+
+    #[cold]
+    fn node_error(&self) -> NodeError {
+        match self.counters.get() {
+            Some(_) => NodeError::LimitReached,
+            None => NodeError::ThreadEnded,
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn find_node(
-        &self,
-        cell: &Cell<CachedNode>,
-        key: PathKey,
-        site: &Site,
-    ) -> Result<&'static PathCounters, NodeError> {
-        site.id().ok_or(NodeError::LimitReached)?;
-        let counters = self.counters().ok_or(NodeError::ThreadEnded)?;
+    fn find_node(&self, key: PathKey, site: &Site) -> Option<&'static PathCounters> {
+        let counters = self.counters()?;
+        site.id()?;
         let (paths, is_async) = (&collector().paths, site.meta.is_async);
-        let node = counters
-            .node(paths, &COUNTER_MEMORY, key, is_async)
-            .ok_or(NodeError::LimitReached)?;
-        cell.set(CachedNode {
-            key,
-            node: Some(node),
-        });
-        Ok(node)
+        let node = counters.node(paths, &COUNTER_MEMORY, key, is_async)?;
+        self.nodes.insert(key, node);
+        Some(node)
     }
 
     /// The thread's counters, attached now if this is its first span. `None`: the thread is ending.

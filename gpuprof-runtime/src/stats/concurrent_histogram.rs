@@ -6,7 +6,9 @@ use std::ptr;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use gpuprof_report::histogram::{BUCKETS_PER_OCTAVE, Histogram, OCTAVES, octave_and_step};
+use gpuprof_report::histogram::{
+    BUCKETS_PER_OCTAVE, Histogram, OCTAVES, inner_octave_and_step, octave_and_step,
+};
 
 use super::memory_limit::COUNTER_MEMORY;
 use crate::sync::AtomicU64;
@@ -52,6 +54,14 @@ impl AtomicHistogram {
         }
     }
 
+    /// The count of a duration's bucket, for the owning thread to increase. `None`: it has to be
+    /// [recorded](Self::record), because its octave is new, or the first, or it exceeds the last.
+    #[inline]
+    pub(super) fn known_bucket(&self, ns: f64) -> Option<&'static AtomicU64> {
+        let (octave, step) = inner_octave_and_step(ns)?;
+        self.octaves.get(octave)?.get()?.get(step)
+    }
+
     /// Counts one duration. Only the owning thread may call this.
     #[inline]
     pub(crate) fn record(&self, ns: f64) {
@@ -69,6 +79,7 @@ impl AtomicHistogram {
     }
 
     #[cold]
+    #[inline(never)]
     fn grow(&self, octave: usize) -> Option<&'static Octave> {
         let cell = self.octaves.get(octave)?;
         if !COUNTER_MEMORY.reserve(size_of::<Octave>()) {
@@ -96,7 +107,8 @@ impl AtomicHistogram {
 }
 
 // One writer: a plain load and store, not a locked instruction.
-fn bump(count: &AtomicU64) {
+#[inline]
+pub(super) fn bump(count: &AtomicU64) {
     count.store(count.load(Relaxed) + 1, Relaxed);
 }
 

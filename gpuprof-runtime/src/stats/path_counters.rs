@@ -8,6 +8,7 @@
 use std::array;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
 
+use super::concurrent_histogram::bump;
 use super::durations::{AtomicDurations, Durations, add_f64};
 use super::ended_call::{CallRecord, GpuOutcome, REASONS, StatedWork};
 use super::host_path_totals::{HostPathTotals, OutcomeCounts};
@@ -20,11 +21,6 @@ use crate::sync::{AtomicU32, AtomicU64, fence, hint};
 /// How often a reader tries to get one consistent moment before it takes what it sees. A writer is
 /// inside for nanoseconds, unless it was preempted there.
 const READ_TRIES: u32 = 10_000;
-
-#[inline]
-fn bump(cell: &AtomicU64) {
-    add(cell, 1);
-}
 
 #[inline]
 fn add(cell: &AtomicU64, more: u64) {
@@ -104,18 +100,39 @@ impl PathCounters {
     /// this.
     ///
     /// Returns whether it was recorded: a thread that has detached from its counters may not.
-    #[inline]
     pub(crate) fn record_time(
         &self,
         cpu_ticks: u64,
         nested_ticks: u64,
         writer: WriterEpoch,
     ) -> bool {
-        // By value, so that nothing is stored in memory for `change_first`.
-        self.change(writer, move || {
+        self.change(writer, || {
             self.add_time(cpu_ticks, nested_ticks);
             self.current.store(NO_CALL, Relaxed);
         })
+    }
+
+    /// The same in fewer steps, unless it is the first record of the thread, of the window, or in
+    /// an octave of the histogram. Returns whether it was recorded.
+    #[inline]
+    pub(crate) fn record_next_time(
+        &self,
+        cpu_ticks: u64,
+        nested_ticks: u64,
+        writer: WriterEpoch,
+    ) -> bool {
+        match self.site.cpu.known_bucket(clock::rough_ns(cpu_ticks)) {
+            Some(bucket) if self.last_writer.load(Relaxed) == writer.bits() => {
+                self.write(|| {
+                    bump(&self.calls);
+                    self.cpu.add(cpu_ticks, nested_ticks);
+                    bump(bucket);
+                    self.current.store(NO_CALL, Relaxed);
+                });
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Records an ended call, as [`record_time`](Self::record_time) does, with everything known of

@@ -105,17 +105,23 @@ impl<'a> Carried<'a> {
 
     /// With the stream of the next parameter. The first one counts; others that differ from it are
     /// noted.
-    #[inline]
+    // Inlined, nothing is left of it for a parameter that is no stream.
+    #[inline(always)]
     #[must_use]
     pub fn and(mut self, next: Option<StreamRef<'a>>) -> Self {
         match (&self.first, next) {
             (None, next) => self.first = next,
-            (Some(first), Some(next)) if !first.is_same_stream(&next) => {
-                self.site.note_streams_differ();
-            }
-            (Some(_), _) => {}
+            (Some(first), Some(next)) => self.compare(first, &next),
+            (Some(_), None) => {}
         }
         self
+    }
+
+    #[inline(never)]
+    fn compare(&self, first: &StreamRef<'_>, next: &StreamRef<'_>) {
+        if !first.is_same_stream(next) {
+            self.site.note_streams_differ();
+        }
     }
 
     /// The stream of the call, or that of the enclosing span.
