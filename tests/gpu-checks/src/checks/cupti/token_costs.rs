@@ -16,7 +16,7 @@ use crate::hand_timed::{Answer, Kernel};
 use crate::statistics::{Spread, figure, performance, time};
 use crate::{process, runner};
 
-pub(super) const NAME: &str = "tokens";
+pub(super) const NAME: &str = "tokens-with-cupti";
 
 /// Which part of CUPTI the program starts by itself.
 const BARE: &str = "GPU_CHECKS_BARE_CUPTI";
