@@ -22,6 +22,8 @@ const USAGE: &str = "usage: cargo xtask gpu-pack
 /// The script that starts everything; [`GLIBC`] in it is replaced by the version that the pack
 /// needs.
 const RUN: &str = include_str!("run.sh");
+/// The name and text of the program that measures torch.profiler.
+const TORCH: (&str, &str) = ("torch_profiler.py", include_str!("torch_profiler.py"));
 const GLIBC: &str = "@GLIBC@";
 /// The largest allowed size of the pack, in bytes.
 const LIMIT: u64 = 48 << 20;
@@ -146,6 +148,9 @@ fn fill(pack: &Path, files: &[PathBuf]) -> Result<Vec<(String, u64)>, String> {
     fs::write(&path, &script).map_err(failed)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(failed)?;
     sizes.push(("run.sh".into(), script.len() as u64));
+    let (name, text) = TORCH;
+    fs::write(pack.join(name), text).map_err(failed)?;
+    sizes.push((name.into(), text.len() as u64));
     println!("needs glibc {}.{} or newer where it runs", glibc.0, glibc.1);
     Ok(sizes)
 }
@@ -200,6 +205,8 @@ mod tests {
         assert!(!pack.join("old").exists());
         let script = fs::read_to_string(pack.join("run.sh")).expect("packed");
         assert!(script.contains("glibc 2.34") && !script.contains(GLIBC));
+        let python = fs::read_to_string(pack.join(TORCH.0)).expect("packed");
+        assert_eq!(python, TORCH.1);
         let help = std::process::Command::new(pack.join("run.sh"))
             .arg("--help")
             .output()

@@ -12,6 +12,7 @@ Makes every check of gpuprof on this machine's GPU, runs the examples and the be
   gpu-pack.json, gpu-pack.md   the table, with device, driver, date and command line
   examples.txt                 what the examples printed
   bench.json, bench.txt        the benchmark
+  torch.json, torch.txt        the same for torch.profiler, if python3 has PyTorch
 
   --short       as little as shows that everything works; nothing of it is a measurement
   --simulated   on the simulated device, to try the pack itself
@@ -107,5 +108,13 @@ if [ $bench = yes ]; then
     esac
     "$here/cost" $short --off "$here/cost-off" --json "$out/bench.json" >"$out/bench.txt" || status=1
     cat "$out/bench.txt"
+    if [ -n "$simulated" ]; then
+        echo "run.sh: torch.profiler is not measured: no GPU"
+    elif ! python3 -c "import torch" 2>/dev/null; then
+        echo "run.sh: torch.profiler is NOT MEASURED: python3 has no PyTorch here"
+    else
+        python3 "$here/torch_profiler.py" "$out/torch.json" >"$out/torch.txt" || status=1
+        cat "$out/torch.txt"
+    fi
 fi
 exit $status
