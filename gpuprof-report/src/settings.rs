@@ -50,7 +50,7 @@ pub enum Sampling {
     EveryCall,
     /// One call in N, chosen at random.
     OneIn(NonZeroU32),
-    /// As many calls of each function as the budget pays for, chosen at random, and its first 16
+    /// As many calls of each function as the budget pays for, chosen at random, and its first 8
     /// calls.
     Auto {
         /// What gpuprof may cost, in millionths of the program's time: 10,000 is 1 %. Half of it is

@@ -26,7 +26,7 @@ const QUERIES_SHARE: f64 = 0.2;
 /// (docs/cost.md).
 const OVERHEADS_PER_PAIR: f64 = 3.0;
 /// Calls of a function that are timed before any is left out.
-const FIRST_CALLS: u64 = 16;
+const FIRST_CALLS: u64 = 8;
 /// Timed calls after which one may stand for twice as many: what comes first is often slow, and
 /// each stage has its share of the sample.
 const STAGE: u64 = 8;

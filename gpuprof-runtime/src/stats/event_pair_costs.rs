@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 
 /// Costs and time count for about so long, ns.
 const MEMORY_NS: f64 = 1e9;
-/// Time between two looks, ns.
-const PERIOD_NS: u64 = 10_000_000;
+/// The least time between two looks, ns. In a short program the first calls of all functions come
+/// within milliseconds.
+const MIN_PERIOD_NS: u64 = 100_000;
 
 /// Whose time event pairs take. Threads and devices work at once, so each is looked at alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +37,7 @@ impl EventPairCosts {
     /// none has.
     pub(super) fn excess(&mut self, now_ns: u64, share: f64) -> f64 {
         let since_ns = now_ns.saturating_sub(*self.looked_ns.get_or_insert(now_ns));
-        if since_ns >= PERIOD_NS {
+        if since_ns >= MIN_PERIOD_NS {
             self.looked_ns = Some(now_ns);
             self.elapsed_ns += since_ns as f64;
             let most = self.spent_ns.values().copied().fold(0.0, f64::max);
@@ -54,26 +55,28 @@ impl EventPairCosts {
 
 #[cfg(test)]
 mod tests {
-    use super::{EventPairCosts, PERIOD_NS, Payer};
+    use super::{EventPairCosts, Payer};
 
     const SHARE: f64 = 0.005;
+    /// Time between two looks, ns.
+    const APART_NS: u64 = 10_000_000;
 
-    /// What `excess` answers after so many periods, in each of which both devices cost so much.
-    fn after(periods: u64, costs_ns: [f64; 2]) -> f64 {
+    /// What `excess` answers after so many looks, before each of which both devices cost so much.
+    fn after(looks: u64, costs_ns: [f64; 2]) -> f64 {
         let mut costs = EventPairCosts::default();
         let mut excess = costs.excess(0, SHARE);
-        for period in 1..=periods {
+        for look in 1..=looks {
             for (device, ns) in (0..).zip(costs_ns) {
                 costs.add(Payer::Device(device), ns);
             }
-            excess = costs.excess(period * PERIOD_NS, SHARE);
+            excess = costs.excess(look * APART_NS, SHARE);
         }
         excess
     }
 
     #[test]
     fn the_excess_is_that_of_whoever_pays_most() {
-        // 50 µs are allowed in each period.
+        // 50 µs are allowed between two looks.
         assert_eq!(after(100, [49_000.0, 0.0]), 1.0);
         assert!((after(100, [100_000.0, 150_000.0]) - 3.0).abs() < 0.01);
         assert_eq!(after(0, [1e9, 1e9]), 1.0, "no time has passed");
@@ -84,11 +87,11 @@ mod tests {
         let mut costs = EventPairCosts::default();
         costs.excess(0, SHARE);
         costs.add(Payer::Device(0), 1e9);
-        assert!(costs.excess(PERIOD_NS, SHARE) > 1_000.0);
-        for period in 2..1_000 {
-            costs.excess(period * PERIOD_NS, SHARE);
+        assert!(costs.excess(APART_NS, SHARE) > 1_000.0);
+        for look in 2..1_000 {
+            costs.excess(look * APART_NS, SHARE);
         }
-        assert_eq!(costs.excess(1_000 * PERIOD_NS, SHARE), 1.0);
+        assert_eq!(costs.excess(1_000 * APART_NS, SHARE), 1.0);
         assert!(costs.spent_ns.len() <= 1);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) const MODULE: Module = Module::new(
 const EVENT_OVERHEAD: u64 = 1_000;
 
 /// Calls of a function that are all timed before sampling starts.
-const ALL: u64 = 16;
+const ALL: u64 = 8;
 /// Timed calls per stage; each stage doubles the weight of a timed call.
 const STAGE: u64 = 8;
 
