@@ -78,16 +78,15 @@ fn whoever_waits_finds_every_sample_that_was_sent_before_booked() {
     });
 }
 
-/// The thread's way is `LocalStream::send_end`'s, the resolver's that of `Source::tell`. What is
-/// held is a number here: how many times it was handed over and not let go.
+/// The thread's way is `record::start`'s, the resolver's that of `Source::tell`. What is held is a
+/// number here: how many times it was handed over and not let go.
 #[test]
 fn no_sample_comes_to_the_resolver_without_what_it_needs() {
     in_every_order(|| {
         let lease = Arc::new(ContextLease::new());
-        let progress = Arc::new(Progress::default());
         let ring = Arc::new(Mutex::new(VecDeque::new()));
         let resolver = thread::spawn({
-            let (lease, progress, ring) = (lease.clone(), progress.clone(), ring.clone());
+            let (lease, ring) = (lease.clone(), ring.clone());
             move || {
                 let (mut held, mut received) = (0, 0);
                 for _ in 0..2 {
@@ -100,16 +99,15 @@ fn no_sample_comes_to_the_resolver_without_what_it_needs() {
                             }
                         }
                     }
-                    if held > 0 && lease.try_release(|| progress.submitted() == received) {
+                    if held > 0 && lease.try_release(received) {
                         held -= 1;
                     }
                 }
                 (held, received)
             }
         });
-        for _ in 0..2 {
-            progress.submit();
-            if lease.claim() {
+        for span in 1..=2 {
+            if lease.claim(span) {
                 ring.lock().unwrap().push_back(Sent::Hold);
             }
             ring.lock().unwrap().push_back(Sent::Sample);
@@ -125,10 +123,7 @@ fn no_sample_comes_to_the_resolver_without_what_it_needs() {
             }
         }
         // It can let go of what it has, once it has everything.
-        assert_eq!(
-            lease.try_release(|| progress.submitted() == received),
-            held == 1
-        );
+        assert_eq!(lease.try_release(received), held == 1);
         assert_eq!(received, 2);
     });
 }

@@ -10,6 +10,7 @@ mod loom_tests;
 mod recent_costs;
 mod resolver;
 mod span_timing;
+mod start_events;
 mod stream;
 mod timing;
 
@@ -19,7 +20,7 @@ pub(crate) use driver::table::Driver;
 pub use driver::table::replace as replace_functions;
 pub(crate) use frame::OpenSpan;
 pub(crate) use gpu_thread::GpuThread;
-pub(crate) use span_timing::Place;
+pub(crate) use start_events::Place;
 pub(crate) use stream::call_streams::CallStreams;
 pub use stream::parameter_search::{
     Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamYes,

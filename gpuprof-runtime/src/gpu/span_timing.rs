@@ -3,34 +3,21 @@
 //!
 //! Runs on the program's threads: nothing here waits for the GPU or for the resolver.
 
-use smallvec::SmallVec;
-
 use crate::clock;
 use crate::gpu::driver::table::Driver;
-use crate::gpu::events::local_streams::LocalStream;
-use crate::gpu::events::pool::Pair;
 use crate::gpu::events::record;
-use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
+use crate::gpu::events::span::SpanEnd;
 use crate::gpu::frame::{OpenSpan, State};
 use crate::gpu::gpu_thread::GpuThread;
 use crate::gpu::recent_costs::Doing;
+use crate::gpu::start_events::{Place, UNAVAILABLE, start_on_one, start_on_several};
 use crate::gpu::stream::call_streams::CallStreams;
 use crate::gpu::stream::span_streams::{SpanStream, TimedSpan};
 use crate::gpu::timing::Timing;
+use crate::stats::adaptive_sampling::CallCosts;
 use crate::stats::ended_call::{CallRecord, GpuOutcome, UntimedReason};
 use crate::stats::sampling_decisions::{Decision, FunctionRate};
 use crate::stats::window_epoch;
-
-/// Where in the call tree a span is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) site: u32,
-    pub(crate) path: u32,
-    /// The site's own `sample = N`; 0 for none.
-    pub(crate) sample: u32,
-}
-
-const UNAVAILABLE: GpuOutcome = GpuOutcome::Untimed(UntimedReason::Unavailable);
 
 impl Timing {
     /// Records the start event of a call. `None`: it has no stream.
@@ -178,34 +165,56 @@ impl Timing {
         mut open: Box<OpenSpan>,
         call: &CallRecord<'_>,
     ) {
-        // It is the resolver's from here on.
-        open.state = State::None;
         open.end_async();
-        let (inherited_host_ticks, has_untimed_between) =
-            (open.host_ticks, open.has_untimed_between);
         let costs = thread.costs.get();
-        for stream in &mut open.streams {
-            let Some(timed) = stream.timed.take() else {
-                continue;
-            };
-            let end = SpanEnd {
-                key: timed.key,
-                event: timed.end,
-                work: *call.work,
-                inherited_host_ticks,
-                cpu_ticks: call.cpu_ticks,
-                costs,
-                has_untimed_between,
-            };
-            match thread.streams.get_mut(&stream.shared) {
-                Some(local) => local.send_end(end),
-                // Only a future may have begun on another thread.
-                None => stream.shared.end_elsewhere(end),
-            }
+        if let [stream] = &*open.streams
+            && let Some(timed) = stream.timed
+            && let Some(local) = thread.streams.get_mut(&stream.shared)
+        {
+            local.send_end(span_end(timed, &open, call, costs));
+            open.reset();
+            local.keep(open);
+        } else {
+            submit_several(thread, open, call, costs);
         }
-        thread.keep(open);
         self.sleep_flag.wake_if_asleep(|| self.wake());
     }
+}
+
+/// What the resolver is told of a call that has ended.
+#[inline(always)]
+fn span_end(timed: TimedSpan, open: &OpenSpan, call: &CallRecord<'_>, costs: CallCosts) -> SpanEnd {
+    SpanEnd {
+        key: timed.key,
+        event: timed.end,
+        work: *call.work,
+        inherited_host_ticks: open.host_ticks,
+        cpu_ticks: call.cpu_ticks,
+        costs,
+        has_untimed_between: open.has_untimed_between,
+    }
+}
+
+/// Sends a call on several streams, or one that began on another thread.
+#[cold]
+fn submit_several(
+    thread: &mut GpuThread,
+    mut open: Box<OpenSpan>,
+    call: &CallRecord<'_>,
+    costs: CallCosts,
+) {
+    // It is the resolver's from here on.
+    open.state = State::None;
+    for stream in &open.streams {
+        let Some(timed) = stream.timed else { continue };
+        let end = span_end(timed, &open, call, costs);
+        match thread.streams.get_mut(&stream.shared) {
+            Some(local) => local.send_end(end),
+            // Only a future may have begun on another thread.
+            None => stream.shared.end_elsewhere(end),
+        }
+    }
+    thread.keep(open);
 }
 
 /// An entry for a call that inherits a stream, if there is one.
@@ -255,107 +264,6 @@ fn occupy_async_share(open: &OpenSpan) -> Result<(), GpuOutcome> {
     occupied.for_each(|stream| stream.shared.context.async_share.release());
     // A captured call is counted as captured.
     check(&open.streams).and(Err(GpuOutcome::Untimed(UntimedReason::PoolExhausted)))
-}
-
-/// A call that starts: where, in which window, and what sampling decided.
-type StartedCall<'a> = (Place, u32, &'a Decision);
-
-/// Records the start event on one stream.
-#[inline(always)]
-fn record_start(
-    driver: &Driver,
-    local: &mut LocalStream,
-    stream: &mut SpanStream,
-) -> Result<Pair, GpuOutcome> {
-    if !local.has_room() {
-        // A captured call is counted as captured.
-        let full = Err(GpuOutcome::Untimed(UntimedReason::QueueFull));
-        return record::check(driver, &local.shared).and(full);
-    }
-    let key = local.next_key();
-    let stock = (&mut local.stock, key.number);
-    let pair = record::start(driver, &local.shared, stock)?;
-    stream.timed = Some(TimedSpan { key, end: pair.end });
-    Ok(pair)
-}
-
-/// What the resolver is told of a call that has started.
-#[inline(always)]
-fn span_start(
-    (key, pair): (SpanKey, Pair),
-    (parent, weight_between): (Option<SpanKey>, u32),
-    (place, epoch, decision): StartedCall<'_>,
-    (streams, first): (u32, Option<SpanKey>),
-) -> SpanStart {
-    SpanStart {
-        key,
-        pair,
-        path: place.path,
-        site: place.site,
-        epoch,
-        parent,
-        weight_in_parent: weight_between.saturating_mul(decision.own_weight),
-        draw: decision.draw,
-        streams,
-        first,
-        came_at: 0,
-    }
-}
-
-/// Starts a call on one stream.
-#[inline(always)]
-fn start_on_one(
-    driver: &Driver,
-    thread: &mut GpuThread,
-    stream: &mut SpanStream,
-    call: StartedCall<'_>,
-) -> Result<(), GpuOutcome> {
-    let around = match thread.has_open() {
-        true => thread.timed_around(&stream.shared),
-        false => (None, 1),
-    };
-    let local = thread.streams.get_mut(&stream.shared).ok_or(UNAVAILABLE)?;
-    let key = local.next_key();
-    let pair = record_start(driver, local, stream)?;
-    local.send_start(span_start((key, pair), around, call, (1, None)));
-    Ok(())
-}
-
-/// The same on several, or on none.
-#[cold]
-fn start_on_several(
-    driver: &Driver,
-    thread: &mut GpuThread,
-    streams: &mut [SpanStream],
-    call: StartedCall<'_>,
-) -> Result<(), GpuOutcome> {
-    let mut pairs = SmallVec::<[Pair; 4]>::new();
-    for stream in &mut *streams {
-        let local = thread.streams.get_mut(&stream.shared);
-        let started = local
-            .ok_or(UNAVAILABLE)
-            .and_then(|local| record_start(driver, local, stream));
-        match started {
-            Ok(pair) => pairs.push(pair),
-            Err(outcome) => {
-                for (stream, pair) in streams.iter_mut().zip(pairs) {
-                    stream.shared.context.give(pair);
-                    stream.timed = None;
-                }
-                return Err(outcome);
-            }
-        }
-    }
-    let first = streams.first().and_then(|first| first.timed);
-    let of_call = (streams.len() as u32, first.map(|first| first.key));
-    for (stream, pair) in streams.iter().zip(pairs) {
-        let around = thread.timed_around(&stream.shared);
-        let local = thread.streams.get_mut(&stream.shared);
-        if let (Some(local), Some(timed)) = (local, stream.timed) {
-            local.send_start(span_start((timed.key, pair), around, call, of_call));
-        }
-    }
-    Ok(())
 }
 
 /// Records the end events of a call.

@@ -307,7 +307,7 @@ impl Drop for AsyncSpan {
 
 fn close(open: OpenCall) {
     let ended = clock::now();
-    let call = CallRecord {
+    let mut call = CallRecord {
         started: open.started,
         cpu_ticks: open.busy_ticks,
         nested_ticks: open.nested_ticks,
@@ -328,7 +328,7 @@ fn close(open: OpenCall) {
         let recorded = node.and_then(|node| {
             let recorded = match (&frame.gpu, &frame.call) {
                 (None, None) => node.record(&call, thread.writer()),
-                _ => record_with_frame(thread, node, call, ended, |_| Some(frame)),
+                _ => record_with_frame(thread, node, &mut call, ended, |_| Some(frame)),
             };
             recorded.then_some(()).ok_or(NodeError::ThreadEnded)
         });

@@ -334,7 +334,7 @@ impl CallTimer {
         if details.is_untimed {
             thread.end_untimed();
         }
-        let call = CallRecord {
+        let mut call = CallRecord {
             started: self.started,
             cpu_ticks: self.ticks_until(ended),
             nested_ticks,
@@ -346,7 +346,9 @@ impl CallTimer {
             work: &details.work,
         };
         let recorded = match details.frame {
-            Some(frame) => record_with_frame(thread, self.node, call, ended, |gpu| gpu.take(frame)),
+            Some(frame) => {
+                record_with_frame(thread, self.node, &mut call, ended, |gpu| gpu.take(frame))
+            }
             None => self.node.record(&call, thread.writer()),
         };
         if !recorded {

@@ -104,7 +104,7 @@ pub(super) fn begin_gpu_timing(
 pub(super) fn record_with_frame(
     thread: &ThreadState,
     node: &PathCounters,
-    mut call: CallRecord<'_>,
+    call: &mut CallRecord<'_>,
     ended: u64,
     take: impl FnOnce(&mut GpuThread) -> Option<Frame<Box<OpenSpan>>>,
 ) -> bool {
@@ -122,9 +122,9 @@ pub(super) fn record_with_frame(
         };
         // The call is recorded before its sample is submitted, so that no profile has a GPU time
         // without its call.
-        let recorded = node.record(&call, writer);
+        let recorded = node.record(call, writer);
         if let Ok(open) = ended {
-            timing.submit(gpu, open, &call);
+            timing.submit(gpu, open, call);
         }
         if let Some(profiled) = profiled.filter(|_| recorded) {
             let ended = EndedCall::new(profiled, call.outcome, call.cpu_ticks, writer.epoch());
@@ -134,6 +134,6 @@ pub(super) fn record_with_frame(
     });
     match recorded {
         Some((recorded, _)) => recorded,
-        None => node.record(&call, thread.writer()),
+        None => node.record(call, thread.writer()),
     }
 }

@@ -12,6 +12,7 @@ mod held_streams;
 mod incomplete_drivers;
 mod lifetimes;
 mod memory;
+mod refused_starts;
 
 use std::process::ExitCode;
 
@@ -29,5 +30,6 @@ fn main() -> ExitCode {
         full_queue::MODULE,
         lifetimes::MODULE,
         memory::MODULE,
+        refused_starts::MODULE,
     ])
 }

@@ -81,7 +81,9 @@ impl LocalStream {
         if self.spare.len() < SPARE_KEPT
             && let [stream] = &mut *open.streams
         {
-            stream.hold = Hold::Nothing;
+            if stream.hold.is_owned() {
+                stream.hold = Hold::Nothing;
+            }
             stream.timed = None;
             self.spare.push(open);
         }
@@ -134,7 +136,6 @@ impl LocalStream {
     pub(in crate::gpu) fn send_end(&mut self, end: SpanEnd) {
         self.ended = self.ended.wrapping_add(1);
         self.shared.progress.submit();
-        self.shared.hand_over();
         self.send(Message::Step(Step::End(end)));
     }
 

@@ -15,7 +15,7 @@ use crate::gpu::events::pool::{Context, NoPair, Pair};
 /// Pairs that a thread takes from the pool at once.
 const HANDFUL: usize = 8;
 /// Pairs that wait for one thread; past these they go to the pool of the context.
-const KEPT: usize = 64;
+const KEPT: usize = 256;
 
 /// Event pairs for the next spans of a thread on a stream.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! One CUDA context: its pool of events, its device, and whether it still exists.
 //!
-//! gpuprof owns a context only while spans or measurements on it are pending. Otherwise it has
-//! `Weak` references to cudarc's owners of the context.
+//! gpuprof owns a context only while spans on it are open, or they or measurements are pending.
+//! Otherwise it has `Weak` references to cudarc's owners of the context.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};

@@ -25,6 +25,14 @@ pub(in crate::gpu) fn check(driver: &Driver, stream: &ThreadStream) -> Result<()
     in_context_of(driver, stream, || check_stream(driver, stream))
 }
 
+/// A span whose start event is recorded.
+#[derive(Clone, Copy)]
+pub(in crate::gpu) struct Started {
+    pub(in crate::gpu) pair: Pair,
+    /// The context was handed over for it.
+    pub(in crate::gpu) was_handed_over: bool,
+}
+
 /// Records the start event of a span, with a pair of the thread's `stock` for the stream, on
 /// which it has `started` so many.
 #[inline(always)]
@@ -32,7 +40,7 @@ pub(in crate::gpu) fn start(
     driver: &Driver,
     stream: &ThreadStream,
     (stock, started): (&mut PairStock, u32),
-) -> Result<Pair, GpuOutcome> {
+) -> Result<Started, GpuOutcome> {
     in_context_of(driver, stream, || {
         check_stream(driver, stream)?;
         let pair = stock.take(&stream.context, &stream.returned, started, driver);
@@ -42,14 +50,25 @@ pub(in crate::gpu) fn start(
                 NoPair::Failed => CUDA_ERROR,
             })
         })?;
+        let announced = Started {
+            pair,
+            was_handed_over: stream.announce(started.wrapping_add(1)),
+        };
         match driver.record(pair.start, stream.stream) {
-            Ok(()) => Ok(pair),
+            Ok(()) => Ok(announced),
             Err(failed) => {
-                stream.context.give(pair);
+                take_back(stream, announced, started);
                 Err(Unrecorded::Failed(failed))
             }
         }
     })
+}
+
+/// Undoes what [`start`] did for a span that is not to start, after `started` ones.
+#[cold]
+pub(in crate::gpu) fn take_back(stream: &ThreadStream, span: Started, started: u32) {
+    stream.retract(started, span.was_handed_over);
+    stream.context.give(span.pair);
 }
 
 /// Records the end event of a span.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use std::thread::ThreadId;
 
 use crossbeam_queue::SegQueue;
+use crossbeam_utils::CachePadded;
 use cudarc::driver::CudaContext;
 use parking_lot::Mutex;
 
@@ -39,7 +40,9 @@ pub(crate) struct ThreadStream {
     pub(in crate::gpu) progress_elsewhere: Progress,
     /// The thread's counters.
     counters: Option<&'static ThreadCounters>,
-    lease: ContextLease,
+    /// On a cache line of its own: each span writes it, and the resolver reads the fields around it
+    /// for each span.
+    lease: CachePadded<ContextLease>,
     pub(in crate::gpu) returned: ReturnedPairs,
     /// Handed to the resolver.
     handed_over: Mutex<Option<Kept<CudaContext>>>,
@@ -82,7 +85,7 @@ impl ThreadStream {
             progress: Progress::default(),
             progress_elsewhere: Progress::default(),
             counters,
-            lease: ContextLease::new(),
+            lease: CachePadded::new(ContextLease::new()),
             returned: ReturnedPairs::new(),
             handed_over: Mutex::new(None),
             elsewhere: SegQueue::new(),
@@ -130,17 +133,35 @@ impl ThreadStream {
         }
     }
 
-    /// Leaves the context to the resolver, unless it holds it already. Only for the thread whose
-    /// this is, after a span is [submitted](Progress::submit) and before it is sent.
+    /// Announces the thread's span of this number, from 1, and leaves the context to the resolver
+    /// unless it holds it already. Only for the thread whose this is, before the start event is
+    /// recorded. Returns whether the context was handed over for this span.
     #[inline]
-    pub(in crate::gpu) fn hand_over(&self) {
-        if let Some(owner) = &self.owner
-            && self.lease.claim()
-        {
-            match owner.upgrade() {
-                Some(owner) => *self.handed_over.lock() = Some(Kept::new(owner)),
-                None => self.lease.withdraw(),
-            }
+    pub(in crate::gpu) fn announce(&self, span: u32) -> bool {
+        match &self.owner {
+            Some(owner) if self.lease.claim(span) => self.hand_over(owner),
+            _ => false,
+        }
+    }
+
+    #[cold]
+    fn hand_over(&self, owner: &Weak<CudaContext>) -> bool {
+        match owner.upgrade() {
+            Some(owner) => *self.handed_over.lock() = Some(Kept::new(owner)),
+            None => self.lease.withdraw(),
+        }
+        true
+    }
+
+    /// A span that was announced after so many does not start.
+    #[cold]
+    pub(in crate::gpu) fn retract(&self, spans: u32, was_handed_over: bool) {
+        self.lease.retract(spans);
+        if was_handed_over {
+            // Nothing else needs it: the resolver held nothing, so it had everything.
+            let unneeded = self.handed_over.lock().take();
+            self.lease.withdraw();
+            drop(unneeded);
         }
     }
 
@@ -149,11 +170,10 @@ impl ThreadStream {
         self.handed_over.lock().take()
     }
 
-    /// Whether the resolver, which has nothing pending and holds the context, may let go of it.
-    /// `received`: the ends that have come to it.
-    pub(in crate::gpu) fn may_let_go(&self, received: u64) -> bool {
-        self.lease
-            .try_release(|| self.progress.submitted() == received)
+    /// Whether the resolver, which has nothing open or pending and holds the context, may let go of
+    /// it. `received`: the spans that have come to it.
+    pub(in crate::gpu) fn may_let_go(&self, received: u32) -> bool {
+        self.lease.try_release(received)
     }
 
     /// Gives a pair back whose events are not needed any more: to the thread, unless pairs are

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicBool, AtomicU8, AtomicU64};
+use crate::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 /// Whether the resolver has nothing to do and may be asleep.
 ///
@@ -51,36 +51,56 @@ const CLAIMED: u8 = 2;
 
 /// Whether the resolver holds the context that a thread's spans need.
 ///
-/// The thread announces the end of a span, claims the hold, sends the context if the claim asks for
-/// it, then sends the end. The resolver offers the hold back, checks that it has received all that
-/// was announced, and releases the context only if no claim has come since.
+/// Before a span's start event is recorded, the thread announces the span, claims the hold, and
+/// sends the context if the claim asks for it. The resolver offers the hold back, checks that it
+/// has received all that was announced, and releases the context only if no claim has come since.
+///
+/// The claim is a locked instruction, which waits until the processor has delivered what the driver
+/// last wrote to the device. Just before the driver's own locks that wait costs nothing; at a
+/// span's end everything after it would come later.
 #[derive(Debug)]
-pub(in crate::gpu) struct ContextLease(AtomicU8);
+pub(in crate::gpu) struct ContextLease {
+    state: AtomicU8,
+    /// The number of spans announced so far.
+    announced: AtomicU32,
+}
 
 impl ContextLease {
     pub(in crate::gpu) fn new() -> Self {
-        Self(AtomicU8::new(WITHOUT))
+        Self {
+            state: AtomicU8::new(WITHOUT),
+            announced: AtomicU32::new(0),
+        }
     }
 
-    /// On the thread, after a span is submitted: whether the context has to go before it.
+    /// On the thread, before its span of this number, from 1, starts: whether the context has to go
+    /// before it.
     #[inline]
-    pub(in crate::gpu) fn claim(&self) -> bool {
-        self.0.swap(CLAIMED, AcqRel) == WITHOUT
+    pub(in crate::gpu) fn claim(&self, span: u32) -> bool {
+        self.announced.store(span, Relaxed);
+        self.state.swap(CLAIMED, AcqRel) == WITHOUT
     }
 
-    /// On the thread: there was nothing to hold.
+    /// On the thread: the span after so many does not start.
+    pub(in crate::gpu) fn retract(&self, spans: u32) {
+        self.announced.store(spans, Relaxed);
+    }
+
+    /// On the thread: there was nothing to hold, or no span that needs it.
     pub(in crate::gpu) fn withdraw(&self) {
-        self.0.store(WITHOUT, Release);
+        self.state.store(WITHOUT, Release);
     }
 
-    /// On the resolver, which holds it and has nothing pending: whether it may let go. `has_all`:
-    /// everything announced so far has come.
-    pub(in crate::gpu) fn try_release(&self, has_all: impl FnOnce() -> bool) -> bool {
+    /// On the resolver, which holds it and has nothing open or pending: whether it may let go.
+    /// `received`: the spans that have come so far.
+    pub(in crate::gpu) fn try_release(&self, received: u32) -> bool {
         // Where it fails it has been offered before, and nobody has claimed it since.
-        let _ = self.0.compare_exchange(CLAIMED, OFFERED, AcqRel, Acquire);
-        has_all()
+        let _ = self
+            .state
+            .compare_exchange(CLAIMED, OFFERED, AcqRel, Acquire);
+        self.announced.load(Relaxed) == received
             && self
-                .0
+                .state
                 .compare_exchange(OFFERED, WITHOUT, AcqRel, Acquire)
                 .is_ok()
     }

@@ -25,9 +25,10 @@ pub(super) struct Source {
     /// Ends that have come, and those of them that are resolved.
     received: u64,
     resolved: u64,
-    /// Spans that have come and have not ended.
+    /// Spans that have come, and those of them that have not ended.
+    started: u32,
     open: u32,
-    /// Held while ends are not resolved.
+    /// Held while spans are open or not resolved.
     held: Option<Kept<CudaContext>>,
     /// Ends resolved since those who wait were told.
     untold: u64,
@@ -70,6 +71,7 @@ impl Source {
             older: 0,
             received: 0,
             resolved: 0,
+            started: 0,
             open: 0,
             held: None,
             untold: 0,
@@ -82,7 +84,7 @@ impl Source {
 
     /// Takes what has come at this look. Returns how many ends.
     pub(super) fn receive(&mut self, look: u32) -> u64 {
-        let before = self.received;
+        let (started, before) = (self.started, self.received);
         self.look_for_untimed(look);
         while let Ok(message) = self.ring.pop() {
             match message {
@@ -90,6 +92,7 @@ impl Source {
                     match &mut step {
                         Step::Start(start) => {
                             start.came_at = look;
+                            self.started = self.started.wrapping_add(1);
                             self.open += 1;
                         }
                         Step::End(_) => self.received += 1,
@@ -100,7 +103,7 @@ impl Source {
                 Message::LargerRing(ring) => self.ring = ring,
             }
         }
-        if self.received > before && self.held.is_none() {
+        if self.started != started && self.held.is_none() {
             self.held = self.shared.take_handed_over();
         }
         self.received - before
@@ -164,7 +167,8 @@ impl Source {
     /// then gpuprof is nobody's last owner.
     pub(super) fn tell(&mut self) {
         self.count_booked();
-        if self.held.is_some() && !self.has_pending() && self.shared.may_let_go(self.received) {
+        let is_idle = self.open == 0 && !self.has_pending();
+        if self.held.is_some() && is_idle && self.shared.may_let_go(self.started) {
             self.held = None;
         }
         if self.untold > 0 {

@@ -2,7 +2,8 @@
 //! to the pool.
 //!
 //! It runs in RELAXED capture mode, so that its queries never disturb a capture. It holds no lock
-//! that a span needs, and it owns a context only while spans or measurements are pending on it.
+//! that a span needs, and it owns a context only while spans on it are open, or they or
+//! measurements are pending.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
