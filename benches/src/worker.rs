@@ -112,7 +112,7 @@ fn number(word: &str) -> Result<u64, String> {
 fn measure(row: &str, threads: u64, calls: u64) -> Result<Duration, String> {
     let start = Barrier::new(threads as usize);
     let run_thread = || {
-        let ready = warm(row, threads, WARM_UP.min(calls));
+        let ready = warm(row, threads, WARM_UP.min(calls / 4));
         // Also after a failure, because the other threads wait here.
         start.wait();
         ready?(calls)
