@@ -42,25 +42,30 @@ impl Histogram {
         if count == 0 {
             return;
         }
-        if self.counts.len() <= bucket {
-            self.counts.resize(bucket + 1, 0);
-        }
+        self.reach(bucket / BUCKETS_PER_OCTAVE);
         if let Some(sum) = self.counts.get_mut(bucket) {
             *sum += count;
         }
     }
 
     /// Adds the counts of all buckets of an octave.
-    pub fn add_octave(&mut self, octave: usize, counts: [u64; BUCKETS_PER_OCTAVE]) {
-        let Some(last) = counts.iter().rposition(|count| *count > 0) else {
-            return;
-        };
+    #[inline]
+    pub fn add_octave(&mut self, octave: usize, counts: &[u64; BUCKETS_PER_OCTAVE]) {
+        self.reach(octave);
         let first = octave * BUCKETS_PER_OCTAVE;
-        if self.counts.len() <= first + last {
-            self.counts.resize(first + last + 1, 0);
+        let sums = self.counts.get_mut(first..first + BUCKETS_PER_OCTAVE);
+        for (sum, count) in sums.into_iter().flatten().zip(counts) {
+            *sum += count;
         }
-        let sums = self.counts.iter_mut().skip(first);
-        sums.zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// Makes room for the buckets of an octave.
+    #[inline]
+    fn reach(&mut self, octave: usize) {
+        let length = (octave + 1) * BUCKETS_PER_OCTAVE;
+        if self.counts.len() < length {
+            self.counts.resize(length, 0);
+        }
     }
 
     /// Adds the counts of `other`.

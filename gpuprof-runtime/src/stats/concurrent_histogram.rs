@@ -99,7 +99,11 @@ impl AtomicHistogram {
             let octave = filled.trailing_zeros() as usize;
             filled &= filled - 1;
             if let Some(counts) = self.octaves.get(octave).and_then(OctaveCell::get) {
-                into.add_octave(octave, counts.each_ref().map(|count| count.load(Relaxed)));
+                let mut read = [0; BUCKETS_PER_OCTAVE];
+                for (into, count) in read.iter_mut().zip(counts) {
+                    *into = count.load(Relaxed);
+                }
+                into.add_octave(octave, &read);
             }
         }
         into.dropped += self.dropped.load(Relaxed);
