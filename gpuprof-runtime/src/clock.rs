@@ -41,8 +41,8 @@ enum Source {
 static SOURCE: OnceLock<Source> = OnceLock::new();
 /// Whether the source is the counter: the one check of each read.
 static IS_COUNTER: AtomicBool = AtomicBool::new(false);
-/// Nanoseconds of a tick, as the bits of an `f64`, by [`ROUGH_CALIBRATION`].
-static ROUGH_TICK_NS: AtomicU64 = AtomicU64::new(1_f64.to_bits());
+/// The [`Scale`] by [`ROUGH_CALIBRATION`].
+static ROUGH_SCALE: AtomicU64 = AtomicU64::new(Scale::ONE.0);
 /// [`LONG_NS`] in ticks.
 static LONG_TICKS: AtomicU64 = AtomicU64::new(LONG_NS);
 /// The [`Scale`] of all reports; 0 until the first one.
@@ -57,6 +57,7 @@ impl Scale {
     const ONE: Self = Self(1 << 32);
 
     /// Ticks in nanoseconds, rounded down: the parts of a time are never more than the whole.
+    #[inline]
     pub(crate) fn ns(self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.0)) >> 32) as u64
     }
@@ -124,7 +125,7 @@ fn calibrate_roughly() -> Source {
     let Some(scale) = start.scale_until(Moment::now()) else {
         return Source::System(start.at);
     };
-    ROUGH_TICK_NS.store(scale.tick_ns().to_bits(), Relaxed);
+    ROUGH_SCALE.store(scale.0, Relaxed);
     LONG_TICKS.store((LONG_NS as f64 / scale.tick_ns()) as u64, Relaxed);
     Source::Counter(start)
 }
@@ -160,10 +161,10 @@ pub(crate) fn is_tick_counter() -> bool {
 
 /// A difference of two results of [`now`] in nanoseconds, right to about 300 ppm.
 #[inline]
-pub(crate) fn rough_ns(ticks: u64) -> f64 {
-    // From a signed integer this is one instruction, from an unsigned one eight; no duration has
-    // the highest bit.
-    ticks as i64 as f64 * f64::from_bits(ROUGH_TICK_NS.load(Relaxed))
+pub(crate) fn rough_ns(ticks: u64) -> u64 {
+    // In integers: on some processors a span's next read of the clock waits for this, and a float
+    // takes longer.
+    Scale(ROUGH_SCALE.load(Relaxed)).ns(ticks)
 }
 
 /// Whether a difference of two results of [`now`] exceeds [`LONG_NS`], without converting it.
@@ -197,8 +198,7 @@ fn first_scale() -> Scale {
 
 /// The scale since `start`, or over the next few milliseconds if that is far from the rough one.
 fn plausible_scale(start: Moment) -> Scale {
-    let rough = f64::from_bits(ROUGH_TICK_NS.load(Relaxed)) * Scale::ONE.0 as f64;
-    let rough = Scale(rough as u64);
+    let rough = Scale(ROUGH_SCALE.load(Relaxed));
     let since_start = start.scale_until(Moment::now());
     if let Some(scale) = since_start.filter(|scale| scale.is_close_to(rough)) {
         return scale;
@@ -227,7 +227,10 @@ mod tests {
         std::thread::sleep(Duration::from_millis(20));
         let (ticks, took) = (now() - start, began.elapsed().as_nanos() as f64);
         let error = |ns: f64| (ns / took - 1.0).abs();
-        (error(scale().ns(ticks) as f64), error(rough_ns(ticks)))
+        (
+            error(scale().ns(ticks) as f64),
+            error(rough_ns(ticks) as f64),
+        )
     }
 
     #[test]

@@ -6,9 +6,7 @@ use std::ptr;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use gpuprof_report::histogram::{
-    BUCKETS_PER_OCTAVE, Histogram, OCTAVES, inner_octave_and_step, octave_and_step,
-};
+use gpuprof_report::histogram::{BUCKETS_PER_OCTAVE, Histogram, OCTAVES, octave_and_step};
 
 use super::memory_limit::COUNTER_MEMORY;
 use crate::sync::AtomicU64;
@@ -55,17 +53,17 @@ impl AtomicHistogram {
     }
 
     /// The count of a duration's bucket, for the owning thread to increase. `None`: it has to be
-    /// [recorded](Self::record), because its octave is new, or the first, or it exceeds the last.
+    /// [recorded](Self::record), because its octave is new.
     #[inline]
-    pub(super) fn known_bucket(&self, ns: f64) -> Option<&'static AtomicU64> {
-        let (octave, step) = inner_octave_and_step(ns)?;
+    pub(super) fn known_bucket(&self, ns: u64) -> Option<&'static AtomicU64> {
+        let (octave, step) = octave_and_step(ns);
         self.octaves.get(octave)?.get()?.get(step)
     }
 
     /// Counts one duration. Only the owning thread may call this.
     #[inline]
-    pub(crate) fn record(&self, ns: f64) {
-        let (octave, sub) = octave_and_step(ns as u64);
+    pub(crate) fn record(&self, ns: u64) {
+        let (octave, sub) = octave_and_step(ns);
         let Some(cell) = self.octaves.get(octave) else {
             return;
         };
@@ -125,7 +123,7 @@ mod tests {
         let shared = AtomicHistogram::new();
         let mut plain = Histogram::default();
         for ns in [0, 15, 16, 17, 1_000, 1_000_000, u64::MAX] {
-            shared.record(ns as f64);
+            shared.record(ns);
             plain.record(ns);
         }
         let mut read = Histogram::default();

@@ -24,8 +24,8 @@ impl CrossedCalls {
         for durations in [&mut call.cpu, &mut call.wall] {
             (durations.min, durations.max) = (durations.total, durations.total);
         }
-        self.cpu.record(clock::rough_ns(call.cpu.total) as u64);
-        self.wall.record(clock::rough_ns(call.wall.total) as u64);
+        self.cpu.record(clock::rough_ns(call.cpu.total));
+        self.wall.record(clock::rough_ns(call.wall.total));
         match self.nodes.iter_mut().find(|(known, _)| *known == path) {
             Some((_, sum)) => sum.merge(&call),
             None => self.nodes.push((path, call)),

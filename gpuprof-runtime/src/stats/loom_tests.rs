@@ -142,7 +142,7 @@ fn a_histogram_only_ever_grows_for_a_reader() {
                 assert!((read..=2).contains(&count(&node)));
             }
         });
-        node.site.cpu.record(NS as f64);
+        node.site.cpu.record(NS);
         recorded.store(1, Release);
         reader.join().unwrap();
         assert_eq!(count(&node), 2);

@@ -111,7 +111,7 @@ pub(super) fn looks_empty(ns: u64, end: &SpanEnd, context: &Context) -> bool {
     let Some(host_ticks) = end.inherited_host_ticks else {
         return false;
     };
-    let host_ns = clock::rough_ns(host_ticks) as u64;
+    let host_ns = clock::rough_ns(host_ticks);
     let overhead_ns = context.event_overhead_ns();
     let is_empty = overhead_ns.is_some_and(|overhead_ns| ns <= EMPTY_PAIRS * overhead_ns);
     is_empty || ns.abs_diff(host_ns) <= HOST_TIME_MARGIN_NS + host_ns / HOST_TIME_MARGIN
@@ -144,7 +144,7 @@ fn tell_rates(timing: &Timing, shared: &ThreadStream, span: &Span, gpu_ns: u64, 
         thread: shared.thread,
         device: span.device,
         gpu_ns,
-        cpu_ns: clock::rough_ns(span.end.cpu_ticks) as u64,
+        cpu_ns: clock::rough_ns(span.end.cpu_ticks),
         weight: span.start.draw.weight,
         pairs,
         event_overhead_ns,
@@ -152,7 +152,7 @@ fn tell_rates(timing: &Timing, shared: &ThreadStream, span: &Span, gpu_ns: u64, 
     };
     timing
         .sampling
-        .note(&observed, clock::rough_ns(clock::now()) as u64);
+        .note(&observed, clock::rough_ns(clock::now()));
 }
 
 /// Calls on several streams, of which not all spans have ended.

@@ -239,7 +239,7 @@ impl EventOverheads {
 
 impl Measured {
     fn is_due(&self, now: u64, is_idle: bool) -> bool {
-        let waited = clock::rough_ns(now.saturating_sub(self.at)) as u64;
+        let waited = clock::rough_ns(now.saturating_sub(self.at));
         WAITS_NS.get(self.waits).is_some_and(|wait| {
             !self.context.is_broken() && waited >= wait * if is_idle { 1 } else { LONGEST_WAITS }
         })
