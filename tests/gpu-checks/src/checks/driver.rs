@@ -31,7 +31,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         name: "events",
         promise: "Status codes for events recorded in a capture, never recorded, or created \
-                  without timing.",
+                  without timing; a stream's own handle needs no current context.",
         limit: Duration::from_secs(60),
         run: event_states::run,
     },

@@ -1,5 +1,6 @@
 //! Results for events that were recorded on a capturing stream, never recorded, or created without
-//! timing. None of this is documented; gpuprof avoids each case.
+//! timing. None of this is documented; gpuprof avoids each case. It relies on the last rows: which
+//! context is current does not matter for a stream's own handle.
 
 use super::function_table::{CuResult, Driver, Handle, open};
 use super::handle;
@@ -44,7 +45,36 @@ pub(super) fn run(_: &RunMode) -> Result<Vec<Row>, String> {
     for ask in [Ask::Nothing, Ask::Query, Ask::Elapsed] {
         rows.push(on_a_capturing_stream(driver, on, recorded, ask));
     }
+    rows.extend(beside_other_contexts(driver, on, recorded));
+    stream.synchronize().map_err(&failed)?;
     Ok(rows)
+}
+
+/// The calls of a span's events on a stream that is not a default one, while its context is not
+/// current. gpuprof makes it current only if a driver refuses.
+fn beside_other_contexts(driver: &Driver, stream: Handle, event: Handle) -> [Row; 2] {
+    let mut other = 0;
+    let created = driver.ctx_create(&raw mut other, 0, 0, 0);
+    let record = || {
+        let mut status = 0;
+        let asked = driver.stream_is_capturing(stream, &raw mut status);
+        asked.then(|| driver.event_record(event, stream))
+    };
+    // It is current from its creation to its end.
+    let another = created.then(record);
+    driver.ctx_destroy(other);
+    let mut mine = 0;
+    let popped = driver.ctx_pop(&raw mut mine);
+    let none = popped.then(record);
+    driver.ctx_push(mine);
+    [("another context", another), ("no context", none)].map(|(current, result)| {
+        Row::judged(
+            format!("cuStreamIsCapturing and cuEventRecord with {current} current"),
+            result.to_string(),
+            "ok: gpuprof need not ask",
+            result == CuResult::OK,
+        )
+    })
 }
 
 fn elapsed(driver: &Driver, start: Handle, end: Handle) -> String {
