@@ -196,8 +196,7 @@ pub(super) fn threads_at_once(size: Size) -> Result<Outcome, String> {
     let gpu = device();
     let session = session();
     let warm_up = warm_up(&gpu, &session)?;
-    // A thread's queue allocates its memory on its first pass, at 4,096 timed calls. So the warm-up
-    // runs one thread after another, in bursts that leave no call untimed.
+    // The warm-up runs one thread after another, in bursts that leave no call untimed.
     const BURST: u64 = 20;
     let (before, calls) = size.pick((BURST, 20), (5_000, 40_000));
     let turn = Mutex::new(());
@@ -249,10 +248,10 @@ pub(super) fn threads_at_once(size: Size) -> Result<Outcome, String> {
     Ok(Outcome {
         calls: gpu_calls + each,
         what: format!("{what}; report in {elapsed:.1?}"),
-        // Pending calls are in a store that the warm-up has filled. The resolver's index of them is
-        // per thread: 4 bytes for each of 16,384 event pairs, if one thread has them all.
+        // A ring of 16,384 messages for each thread that is far ahead of the resolver, and what
+        // that has taken from them: docs/limits.md.
         memory: Memory {
-            allowed: THREADS * (64 << 10),
+            allowed: THREADS * (2 << 20) + (16 << 20),
             ..Memory::flat(growth)
         },
     })
