@@ -41,6 +41,24 @@ impl Stamp {
     pub(crate) const START: Self = Self(0);
 }
 
+#[cfg(test)]
+impl Stamp {
+    pub(crate) fn from_ns(ns: u64) -> Self {
+        Self(ns)
+    }
+}
+
+#[cfg(test)]
+impl CallbackClock {
+    /// A clock whose stamps are ns.
+    pub(crate) fn in_ns() -> Self {
+        Self {
+            counts_ticks: false,
+            anchors: Mutex::default(),
+        }
+    }
+}
+
 impl CallbackClock {
     pub(crate) fn new() -> Self {
         Self {

@@ -26,10 +26,12 @@ pub(crate) struct ReturnedCall {
 
 impl ReturnedCall {
     pub(crate) fn event(self, clock: &CallbackClock) -> ApiEvent {
+        let start = clock.ns(self.start);
         let api = ApiRecord {
             function: self.function,
-            start: clock.ns(self.start),
-            end: clock.ns(self.end),
+            start,
+            // The counters of two processors may differ, and the system's clock may be set back.
+            end: clock.ns(self.end).max(start),
             correlation: self.correlation,
             failed: self.failed,
         };
@@ -37,5 +39,31 @@ impl ReturnedCall {
             api,
             call: self.call,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ApiFunction, CallPosition, CallbackClock, ReturnedCall, Stamp};
+
+    #[test]
+    fn a_call_ends_no_earlier_than_it_begins() {
+        let times = |start, end| {
+            let call = ReturnedCall {
+                function: ApiFunction {
+                    is_runtime: false,
+                    cbid: 1,
+                },
+                start: Stamp::from_ns(start),
+                end: Stamp::from_ns(end),
+                correlation: 1,
+                failed: false,
+                call: CallPosition::default(),
+            };
+            let event = call.event(&CallbackClock::in_ns());
+            assert!(event.api.is_plausible());
+            (event.api.start, event.api.end)
+        };
+        assert_eq!([times(5, 9), times(5, 3)], [(5, 9), (5, 5)]);
     }
 }
