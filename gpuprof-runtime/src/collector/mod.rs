@@ -94,7 +94,8 @@ impl Collector {
     pub(crate) fn start(&self, settings: Arc<Settings>) {
         let mut window = self.window.lock();
         let sampling = &self.gpu.sampling;
-        sampling.begin(settings.sampling, cupti::is_running());
+        let next_epoch = window_epoch::current().wrapping_add(1);
+        sampling.begin(settings.sampling, cupti::is_running(), next_epoch);
         window.schedule = settings.schedule.map(SchedulePosition::new);
         window.state = WindowState::Open(settings);
         self.begin_window(&mut window);

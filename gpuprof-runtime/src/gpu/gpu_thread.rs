@@ -9,6 +9,7 @@ use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::frame::OpenSpan;
 use crate::gpu::frame_stack::{Frame, FrameStack, FrameToken};
 use crate::gpu::recent_costs::RecentCosts;
+use crate::gpu::stream::call_streams::CallStreams;
 use crate::site::Site;
 use crate::stats::sampling_decisions::{Decision, FunctionRate};
 use crate::stats::thread_counters::ThreadCounters;
@@ -141,6 +142,13 @@ impl GpuThread {
     #[inline]
     pub(super) fn blank(&mut self) -> Box<OpenSpan> {
         self.spare.pop().unwrap_or_else(OpenSpan::boxed)
+    }
+
+    /// Takes back what a call that is not timed would have used.
+    pub(crate) fn give_back(&mut self, streams: CallStreams) {
+        if let CallStreams::Own(open) | CallStreams::Default(open) = streams {
+            self.recycle(open);
+        }
     }
 
     /// Takes an entry for another call.

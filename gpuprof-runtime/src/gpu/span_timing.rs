@@ -41,9 +41,14 @@ impl Timing {
         };
         open.path = place.path;
         open.epoch = window_epoch::current();
+        let (sample, rate) = match drawn {
+            Some(rate) => (0, rate),
+            None => self.sampling.of_call(place.site, place.sample),
+        };
         if let State::Unusable(outcome) = open.state {
-            let stands_for = drawn.map_or(1, |rate| rate.one_in_inside(thread.weight_around()));
-            open.state = State::Unusable(outcome.standing_for(stands_for.max(1)));
+            let decision = thread.decide(sample, rate, drawn.is_some());
+            open.decision = Some(decision);
+            open.state = State::Unusable(outcome.standing_for(decision.stands_for));
         }
         if !matches!(open.state, State::None) {
             return Some(open);
@@ -61,16 +66,12 @@ impl Timing {
             return None;
         };
         thread.note_set_up(first.shared.context.is_fresh());
-        let (sample, rate) = match drawn {
-            Some(rate) => (0, rate),
-            None => self.sampling.of_call(place.site, place.sample),
-        };
         let decision = thread.decide(sample, rate, drawn.is_some());
         open.decision = Some(decision);
         open.is_async = is_async;
         open.state = match self.start_or_leave_out(thread, &mut open, place, rate) {
             Ok(()) => State::Started,
-            Err(outcome) => State::Untimed(outcome.standing_for(decision.weight_without_queries)),
+            Err(outcome) => State::Untimed(outcome.standing_for(decision.stands_for)),
         };
         if inherits {
             open.inherited_at = Some(clock::now());
@@ -146,7 +147,7 @@ impl Timing {
                 Ok(open)
             }
             Err(outcome) => {
-                let weight = open.decision.map_or(1, |made| made.weight_without_queries);
+                let weight = open.decision.map_or(1, |made| made.stands_for);
                 let was_started = matches!(open.state, State::Started);
                 thread.recycle(open);
                 Err(match was_started {

@@ -25,7 +25,11 @@ impl DefaultStream {
     pub(crate) fn set(stream: StreamRef<'_>) -> Self {
         let stream = stream.outliving_call();
         let kind = with_thread(|thread| match collector::times_gpu() {
-            true => Kind::Set(thread.with_gpu(|gpu| push(gpu, &stream)).flatten()),
+            true => {
+                // Its first stream is to know them.
+                thread.counters();
+                Kind::Set(thread.with_gpu(|gpu| push(gpu, &stream)).flatten())
+            }
             false => match thread.defer(&stream) {
                 Some(number) => Kind::Deferred(number),
                 None => Kind::Set(None),

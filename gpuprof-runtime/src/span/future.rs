@@ -264,7 +264,10 @@ fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Opti
             .ok()?;
         let is_inside_left_out = thread.is_left_out() && !measured.correlates;
         let is_left_out = is_inside_left_out && measured.streams.is_some();
-        let streams = measured.streams.filter(|_| !is_left_out);
+        let mut streams = measured.streams;
+        if is_left_out && let Some(unused) = streams.take() {
+            thread.with_gpu(|gpu| gpu.give_back(unused));
+        }
         let gpu = streams.and_then(|streams| {
             let begin = |gpu: &mut gpu::GpuThread| {
                 let streams = (streams, Draw::None);

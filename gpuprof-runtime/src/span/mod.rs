@@ -165,7 +165,7 @@ impl ActiveSpan {
             false => thread.draw(site),
         };
         match draw {
-            Draw::LeftOut => self.open_left_out(thread, site, label, work),
+            Draw::LeftOut => self.open_left_out(thread, site, label, streams, work),
             draw => {
                 let streams = std::mem::replace(streams, Streams::Untimed);
                 self.open_with_frame(thread, site, label, (streams, draw), work);
@@ -180,9 +180,13 @@ impl ActiveSpan {
         thread: &ThreadState,
         site: &'static Site,
         label: LabelNumber,
+        streams: &mut Streams<'_>,
         work: Option<&StatedWork>,
     ) {
         if let Some(call) = self.enter_node(thread, site, label, work) {
+            if call.node.is_unused() {
+                announce_streams(thread, streams);
+            }
             let details = call.details.get_or_insert(CallDetails::NONE);
             (details.is_left_out, details.is_untimed) = (true, true);
             thread.set_left_out(true);
@@ -279,6 +283,19 @@ impl ActiveSpan {
                 None
             }
         }
+    }
+}
+
+/// Has the resolver know that the thread uses the streams, as calls on them may be timed on other
+/// threads. Takes them out.
+#[cold]
+fn announce_streams(thread: &ThreadState, streams: &mut Streams<'_>) {
+    let streams = std::mem::replace(streams, Streams::Untimed);
+    if matches!(streams, Streams::One(_) | Streams::Many(_)) {
+        measure_overhead(thread, clock::now(), |gpu| {
+            let held = collector().gpu.hold(gpu, &streams, false);
+            gpu.give_back(held);
+        });
     }
 }
 

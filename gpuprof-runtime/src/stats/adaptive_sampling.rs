@@ -34,6 +34,8 @@ const STAGE: u64 = 8;
 const MAX_ONE_IN: u32 = 1_024;
 /// A function's durations are means over about so many of its latest timed calls.
 const RECENT: u64 = 64;
+/// A function of which no call was timed for so long, ns, is timed twice as often.
+const UNSEEN_NS: u64 = 200_000_000;
 /// Functions beyond so many are timed at every call.
 const MAX_SITES: usize = 4_096;
 /// The least that asking the driver for the current context and for a capture takes, ns (H200,
@@ -52,6 +54,8 @@ pub(crate) struct SamplingRates {
     budget_ppm: AtomicU32,
     /// Every call asks the driver whether it is captured.
     always_asks: AtomicBool,
+    /// The first window of the session.
+    first_epoch: AtomicU32,
     /// By site, with [`WITHOUT_QUERIES`]; 0 for 1.
     by_site: Box<[AtomicU32]>,
     seen: Mutex<Seen>,
@@ -62,6 +66,8 @@ pub(crate) struct SamplingRates {
 struct Seen {
     functions: FxHashMap<u32, SeenFunction>,
     costs: EventPairCosts,
+    /// [`CallCosts::timed_ns`] of the latest call that has one.
+    timed_ns: f64,
 }
 
 /// What is known of a function's timed calls.
@@ -72,12 +78,16 @@ struct SeenFunction {
     /// time.
     mean_ns: f64,
     mean_cpu_ns: f64,
+    /// When its rate was last set.
+    noted_at_ns: u64,
 }
 
 /// A timed call, and what timing it cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObservedCall {
     pub(crate) site: u32,
+    /// The window that it began in.
+    pub(crate) epoch: u32,
     pub(crate) thread: ThreadId,
     pub(crate) device: u32,
     pub(crate) gpu_ns: u64,
@@ -105,6 +115,7 @@ impl SamplingRates {
             session: AtomicU32::new(1),
             budget_ppm: AtomicU32::new(0),
             always_asks: AtomicBool::new(false),
+            first_epoch: AtomicU32::new(0),
             by_site: (0..MAX_SITES).map(|_| AtomicU32::new(0)).collect(),
             seen: Mutex::default(),
         }
@@ -112,8 +123,8 @@ impl SamplingRates {
 
     /// Begins a session's sampling. If it is automatic, every call is timed until enough of the
     /// function's calls are known. `always_asks`: the attribution of CUPTI's records needs to know
-    /// of each call whether it is captured.
-    pub(crate) fn begin(&self, sampling: Sampling, always_asks: bool) {
+    /// of each call whether it is captured. Calls of windows before `first_epoch` do not count.
+    pub(crate) fn begin(&self, sampling: Sampling, always_asks: bool, first_epoch: u32) {
         // The lock is held until all is reset, so that no rate of before is stored in between.
         let mut seen = self.seen.lock();
         *seen = Seen::default();
@@ -127,6 +138,7 @@ impl SamplingRates {
             _ => 1,
         };
         self.always_asks.store(always_asks, Relaxed);
+        self.first_epoch.store(first_epoch, Relaxed);
         self.session.store(session, Relaxed);
     }
 
@@ -163,6 +175,30 @@ impl SamplingRates {
         }
     }
 
+    /// Halves the rates of functions of which no call was timed lately, at `now_ns` of the clock of
+    /// [`note`](Self::note): their calls may have become longer.
+    pub(crate) fn relax(&self, now_ns: u64) {
+        if self.session.load(Relaxed) != 0 {
+            return;
+        }
+        for (site, function) in &mut self.seen.lock().functions {
+            let Some(rate) = self.by_site.get(*site as usize) else {
+                continue;
+            };
+            let known = rate.load(Relaxed);
+            let one_in = known & !WITHOUT_QUERIES;
+            if one_in > 1 && now_ns.saturating_sub(function.noted_at_ns) > UNSEEN_NS {
+                function.noted_at_ns = now_ns;
+                let without_queries = if one_in > 2 {
+                    known & WITHOUT_QUERIES
+                } else {
+                    0
+                };
+                rate.store(one_in / 2 | without_queries, Relaxed);
+            }
+        }
+    }
+
     /// Takes note of a timed call in a session of automatic sampling, at `now_ns` of some clock.
     pub(crate) fn note(&self, call: &ObservedCall, now_ns: u64) {
         let Some(rate) = self.by_site.get(call.site as usize) else {
@@ -171,20 +207,38 @@ impl SamplingRates {
         if self.session.load(Relaxed) != 0 {
             return;
         }
-        let share = f64::from(self.budget_ppm.load(Relaxed)) * 1e-6 * PAIRS_SHARE;
+        // Under the lock, so that the session is that of the rates.
         let mut seen = self.seen.lock();
-        let Seen { functions, costs } = &mut *seen;
+        if self
+            .first_epoch
+            .load(Relaxed)
+            .wrapping_sub(call.epoch)
+            .cast_signed()
+            > 0
+        {
+            return;
+        }
+        let share = f64::from(self.budget_ppm.load(Relaxed)) * 1e-6 * PAIRS_SHARE;
+        let Seen {
+            functions,
+            costs,
+            timed_ns,
+        } = &mut *seen;
         let function = functions.entry(call.site).or_default();
         function.add(call);
+        function.noted_at_ns = now_ns;
+        if call.costs.timed_ns > 0 {
+            *timed_ns = f64::from(call.costs.timed_ns);
+        }
         let gpu_cost_ns = OVERHEADS_PER_PAIR * (call.event_overhead_ns * call.pairs as u64) as f64;
-        let cpu_cost_ns = f64::from(call.costs.timed_ns);
-        let allowed_ns = share * function.mean_ns.max(1.0);
-        let wanted = (gpu_cost_ns.max(cpu_cost_ns) / allowed_ns).max(1.0);
+        let cpu_cost_ns = *timed_ns;
+        let wanted = gpu_cost_ns.max(cpu_cost_ns) / (share * function.mean_ns.max(1.0));
         // What it would cost without regard to other functions.
-        let unlimited = (f64::from(call.weight) / wanted).max(1.0);
+        let unlimited = (f64::from(call.weight) / wanted.max(1.0)).max(1.0);
+        costs.pass(now_ns);
         costs.add(Payer::Device(call.device), gpu_cost_ns * unlimited);
         costs.add(Payer::Thread(call.thread), cpu_cost_ns * unlimited);
-        let excess = costs.excess(now_ns, share);
+        let excess = costs.excess(share);
         let one_in = (wanted * excess).ceil() as u32;
         let one_in = one_in.clamp(1, function.max_one_in(excess));
         let left_out_ns = f64::from(call.costs.left_out_ns).max(QUERIES_NS);
@@ -223,7 +277,7 @@ mod tests {
 
     use super::{
         CallCosts, FIRST_CALLS, FunctionRate, MAX_ONE_IN, MAX_SITES, ObservedCall, STAGE,
-        SamplingRates,
+        SamplingRates, UNSEEN_NS,
     };
     use crate::settings::Sampling;
 
@@ -231,7 +285,7 @@ mod tests {
     fn rates() -> SamplingRates {
         let rates = SamplingRates::new();
         let budget_ppm = NonZeroU32::new(1_000).unwrap();
-        rates.begin(Sampling::Auto { budget_ppm }, false);
+        rates.begin(Sampling::Auto { budget_ppm }, false, 7);
         rates
     }
 
@@ -239,6 +293,7 @@ mod tests {
     fn call() -> ObservedCall {
         ObservedCall {
             site: 3,
+            epoch: 7,
             thread: thread::current().id(),
             device: 0,
             gpu_ns: 10_000,
@@ -316,6 +371,44 @@ mod tests {
             ..on_cpu
         };
         assert_eq!(settled(&rates, waits), 100);
+    }
+
+    #[test]
+    fn a_function_that_goes_unseen_is_timed_more_and_more_often() {
+        let rates = rates();
+        assert_eq!(settled(&rates, call()), 600);
+        rates.relax(UNSEEN_NS);
+        assert_eq!(one_in(&rates, 3), 600);
+        for (time, wanted) in (1..).zip([300, 150, 75, 37, 18, 9, 4, 2, 1, 1]) {
+            rates.relax(time * (UNSEEN_NS + 1));
+            assert_eq!(one_in(&rates, 3), wanted);
+        }
+        assert!(rates.of_call(3, 0).1.asks());
+    }
+
+    #[test]
+    fn calls_of_an_earlier_session_do_not_count() {
+        let rates = rates();
+        let earlier = ObservedCall { epoch: 6, ..call() };
+        assert_eq!(settled(&rates, earlier), 1);
+        assert_eq!(settled(&rates, call()), 600);
+    }
+
+    #[test]
+    fn long_calls_are_timed_although_short_ones_have_spent_too_much() {
+        let rates = rates();
+        // Of 1 ms, both together spend 6 µs instead of 500 ns: a rate is twelve times as high.
+        let long = ObservedCall {
+            site: 4,
+            gpu_ns: 100_000_000,
+            ..call()
+        };
+        for at in 0..20_000 {
+            rates.note(&call(), at * 1_000_000);
+            rates.note(&long, at * 1_000_000);
+        }
+        assert_eq!(one_in(&rates, 3), MAX_ONE_IN);
+        assert_eq!(one_in(&rates, 4), 1);
     }
 
     #[test]

@@ -7,9 +7,10 @@ use rustc_hash::FxHashMap;
 
 /// Costs and time count for about so long, ns.
 const MEMORY_NS: f64 = 1e9;
-/// The least time between two looks, ns. In a short program the first calls of all functions come
-/// within milliseconds.
+/// The least time after which costs are reduced, ns.
 const MIN_PERIOD_NS: u64 = 100_000;
+/// Who has spent less than this share of the largest payer is forgotten.
+const MATTERS: f64 = 0.01;
 
 /// Whose time event pairs take. Threads and devices work at once, so each is looked at alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,34 +23,44 @@ pub(super) enum Payer {
 #[derive(Debug, Default)]
 pub(super) struct EventPairCosts {
     spent_ns: FxHashMap<Payer, f64>,
+    /// The largest of them.
+    most_ns: f64,
     elapsed_ns: f64,
-    /// The time of the last look; `None` before the first.
-    looked_ns: Option<u64>,
-    excess: Option<f64>,
+    /// When both were last reduced; `None` at first.
+    reduced_at_ns: Option<u64>,
 }
 
 impl EventPairCosts {
-    pub(super) fn add(&mut self, payer: Payer, ns: f64) {
-        *self.spent_ns.entry(payer).or_default() += ns;
+    /// It is `now_ns` of some clock.
+    pub(super) fn pass(&mut self, now_ns: u64) {
+        let since_ns = now_ns.saturating_sub(*self.reduced_at_ns.get_or_insert(now_ns));
+        if since_ns < MIN_PERIOD_NS {
+            return;
+        }
+        self.reduced_at_ns = Some(now_ns);
+        let keeps = (-(since_ns as f64) / MEMORY_NS).exp();
+        self.elapsed_ns = self.elapsed_ns * keeps + MEMORY_NS * (1.0 - keeps);
+        // Threads that have ended are forgotten once they matter no more.
+        let least_ns = self.most_ns * keeps * MATTERS;
+        self.spent_ns.retain(|_, spent_ns| {
+            *spent_ns *= keeps;
+            *spent_ns >= least_ns
+        });
+        self.most_ns = self.spent_ns.values().copied().fold(0.0, f64::max);
     }
 
-    /// By how much the payer who pays most has exceeded `share` of the time until `now_ns`; 1 if
-    /// none has.
-    pub(super) fn excess(&mut self, now_ns: u64, share: f64) -> f64 {
-        let since_ns = now_ns.saturating_sub(*self.looked_ns.get_or_insert(now_ns));
-        if since_ns >= MIN_PERIOD_NS {
-            self.looked_ns = Some(now_ns);
-            self.elapsed_ns += since_ns as f64;
-            let most = self.spent_ns.values().copied().fold(0.0, f64::max);
-            self.excess = Some(most / (share * self.elapsed_ns));
-            let keeps = (-(since_ns as f64) / MEMORY_NS).exp();
-            self.elapsed_ns *= keeps;
-            self.spent_ns.retain(|_, spent_ns| {
-                *spent_ns *= keeps;
-                *spent_ns >= 1.0
-            });
+    pub(super) fn add(&mut self, payer: Payer, ns: f64) {
+        let spent_ns = self.spent_ns.entry(payer).or_default();
+        *spent_ns += ns;
+        self.most_ns = self.most_ns.max(*spent_ns);
+    }
+
+    /// By how much the payer who pays most exceeds `share` of the time; 1 if none does.
+    pub(super) fn excess(&self, share: f64) -> f64 {
+        match self.elapsed_ns > 0.0 {
+            true => (self.most_ns / (share * self.elapsed_ns)).max(1.0),
+            false => 1.0,
         }
-        self.excess.map_or(1.0, |excess| excess.max(1.0))
     }
 }
 
@@ -58,40 +69,57 @@ mod tests {
     use super::{EventPairCosts, Payer};
 
     const SHARE: f64 = 0.005;
-    /// Time between two looks, ns.
+    /// Time between two calls, ns.
     const APART_NS: u64 = 10_000_000;
 
-    /// What `excess` answers after so many looks, before each of which both devices cost so much.
-    fn after(looks: u64, costs_ns: [f64; 2]) -> f64 {
+    /// The excess after so many calls, each of which costs both devices so much.
+    fn after(calls: u64, costs_ns: [f64; 2]) -> f64 {
         let mut costs = EventPairCosts::default();
-        let mut excess = costs.excess(0, SHARE);
-        for look in 1..=looks {
+        for call in 0..calls {
+            costs.pass(call * APART_NS);
             for (device, ns) in (0..).zip(costs_ns) {
                 costs.add(Payer::Device(device), ns);
             }
-            excess = costs.excess(look * APART_NS, SHARE);
         }
-        excess
+        costs.excess(SHARE)
     }
 
     #[test]
     fn the_excess_is_that_of_whoever_pays_most() {
-        // 50 µs are allowed between two looks.
-        assert_eq!(after(100, [49_000.0, 0.0]), 1.0);
-        assert!((after(100, [100_000.0, 150_000.0]) - 3.0).abs() < 0.01);
-        assert_eq!(after(0, [1e9, 1e9]), 1.0, "no time has passed");
+        // 50 µs are allowed between two calls.
+        assert_eq!(after(1_000, [49_000.0, 0.0]), 1.0);
+        let excess = after(1_000, [100_000.0, 150_000.0]);
+        assert!((excess - 3.0).abs() < 0.05, "{excess}");
+        assert_eq!(after(1, [1e9, 1e9]), 1.0, "no time has passed");
     }
 
     #[test]
-    fn what_was_spent_long_ago_no_longer_counts() {
+    fn the_last_second_counts_also_after_an_idle_time() {
         let mut costs = EventPairCosts::default();
-        costs.excess(0, SHARE);
+        costs.pass(0);
         costs.add(Payer::Device(0), 1e9);
-        assert!(costs.excess(APART_NS, SHARE) > 1_000.0);
-        for look in 2..1_000 {
-            costs.excess(look * APART_NS, SHARE);
+        costs.pass(APART_NS);
+        assert!(costs.excess(SHARE) > 1_000.0);
+        let idle_until = 60_000_000_000;
+        costs.pass(idle_until);
+        assert_eq!(costs.excess(SHARE), 1.0, "it is long ago");
+        // A burst: 5 ms are allowed in a second.
+        costs.add(Payer::Device(0), 4.9e6);
+        assert_eq!(costs.excess(SHARE), 1.0);
+        costs.add(Payer::Device(0), 5.1e6);
+        let excess = costs.excess(SHARE);
+        assert!((excess - 2.0).abs() < 0.01, "{excess}");
+    }
+
+    #[test]
+    fn payers_that_pay_no_more_are_forgotten() {
+        let mut costs = EventPairCosts::default();
+        for device in 0..10_000 {
+            costs.pass(u64::from(device) * APART_NS);
+            costs.add(Payer::Device(device), 1_000.0);
         }
-        assert_eq!(costs.excess(1_000 * APART_NS, SHARE), 1.0);
-        assert!(costs.spent_ns.len() <= 1);
+        // ln 100 seconds.
+        let known = costs.spent_ns.len();
+        assert!((400..500).contains(&known), "{known}");
     }
 }

@@ -39,10 +39,10 @@ pub(super) fn function(
     let (mut outermost_cpu, mut outermost_wall) = (0, 0);
     let mut outermost_open = 0;
     let mut nested_ns = 0.0;
-    let mut captured_unasked = 0;
+    let mut sample = SiteSample::default();
     for node in nodes {
         all.merge(&node.totals);
-        captured_unasked += node.totals.captured_unasked();
+        node.add_to_sample(&mut sample);
         if !node.path.recursive {
             outermost_cpu += node.totals.cpu.total;
             outermost_wall += node.totals.wall.total;
@@ -64,7 +64,7 @@ pub(super) fn function(
         .collect();
     let failed: u64 = gpu_totals().map(|(_, gpu)| gpu.failed).sum();
     let timed = gpu.as_ref().map_or(0, |gpu| gpu.timed_calls);
-    let untimed = untimed_reasons(&all, timed, failed, captured_unasked);
+    let untimed = untimed_reasons(&all, timed, failed, &sample);
     // Idle time needs a span for every busy time. One of two devices may be busy while the other
     // is idle, and a call that was to be timed and was not has busy time and no span.
     let has_idle = devices.len() == 1 && failed == 0 && untimed.unfinished == 0;
@@ -96,8 +96,8 @@ pub(super) fn function(
     function.gpu_nested_partial = nodes.iter().any(|node| node.nested_partial);
     function.gpu_nested_divided = nodes.iter().any(|node| node.nested_divided);
     function.gpu_nested_estimated = nodes.iter().any(|node| node.nested_estimated);
-    function.captured_calls = all.counts.captured + captured_unasked;
-    function.captured_estimated = captured_unasked > 0;
+    function.captured_calls = all.counts.captured + sample.captured_unasked();
+    function.captured_estimated = function.captured_calls > 0 && sample.unasked > 0;
     function.untimed_calls = untimed.sum();
     function.untimed = untimed;
     function.bytes = all.work.bytes;
@@ -140,7 +140,7 @@ fn untimed_reasons(
     totals: &HostPathTotals<Ns>,
     timed: u64,
     failed: u64,
-    captured_unasked: u64,
+    sample: &SiteSample,
 ) -> UntimedReasons {
     let with_stream = totals.counts.with_stream();
     let mut untimed = UntimedReasons::default();
@@ -148,16 +148,14 @@ fn untimed_reasons(
         0 => 0,
         _ => totals.cpu.calls.saturating_sub(with_stream),
     };
-    let left_out =
-        totals.untimed(UntimedReason::SampledOut) + totals.untimed(UntimedReason::LeftOut);
-    untimed.sampled_out = left_out.saturating_sub(captured_unasked);
+    untimed.sampled_out = sample.sampled_out();
     untimed.pool_exhausted = totals.untimed(UntimedReason::PoolExhausted);
     untimed.queue_full = totals.untimed(UntimedReason::QueueFull);
     untimed.cuda_error = totals.untimed(UntimedReason::CudaError) + failed;
     untimed.unavailable = totals.untimed(UntimedReason::Unavailable);
     untimed.stream_unsafe = totals.untimed(UntimedReason::StreamUnsafe);
     untimed.crossed_reset = totals.untimed(UntimedReason::CrossedReset);
-    let captured = totals.counts.captured + captured_unasked;
+    let captured = totals.counts.captured + sample.captured_unasked();
     let explained = timed + captured + untimed.sum();
     untimed.unfinished = (with_stream + untimed.no_stream).saturating_sub(explained);
     untimed
@@ -238,7 +236,7 @@ fn estimate(
         .for_each(|node| node.add_to_sample(&mut sample));
     let calls_per_weight = sample
         .calls_per_weight()
-        .filter(|_| sample.sampled_out > 0)?;
+        .filter(|_| sample.sampled_out() > 0)?;
     let mut totals: FxHashMap<u32, (f64, f64)> = FxHashMap::default();
     for node in nodes {
         for (ordinal, gpu) in &node.gpu {
@@ -250,7 +248,7 @@ fn estimate(
         }
     }
     let half_width = |(&ordinal, &(unclamped, clamped)): (&u32, &(f64, f64))| {
-        let ratio = unclamped / sample.calls as f64;
+        let ratio = unclamped / sample.calls() as f64;
         let clusters = &inputs.gpu.clusters;
         let half = clusters.half_width(
             site,
@@ -260,7 +258,8 @@ fn estimate(
                 ratio,
             },
         );
-        let uncertain = sample.calls.saturating_sub(sample.certain) as f64 / sample.calls as f64;
+        let uncertain =
+            sample.calls().saturating_sub(sample.certain) as f64 / sample.calls() as f64;
         // The interval of a total that was clamped to its parent's still includes the unclamped
         // one.
         let half = half.unwrap_or(unclamped * uncertain);

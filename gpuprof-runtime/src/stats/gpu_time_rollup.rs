@@ -4,6 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::durations::Ns;
+use super::ended_call::UntimedReason;
 use super::gpu_totals::GpuPathTotals;
 use super::host_path_totals::HostPathTotals;
 use super::path_ids::{CallPath, ROOT};
@@ -54,8 +55,10 @@ impl CallTreeNode<'_> {
         let sum = |field: fn(&GpuPathTotals) -> u64| -> u64 {
             self.gpu.iter().map(|(_, gpu)| field(gpu)).sum()
         };
-        sample.calls += self.timed_calls() + self.totals.sampled_out();
-        sample.sampled_out += self.totals.sampled_out();
+        sample.timed_calls += self.timed_calls();
+        sample.left_out += self.totals.left_out();
+        sample.unasked += self.totals.untimed(UntimedReason::LeftOut);
+        sample.captured_unasked += self.totals.counts.captured_unasked;
         sample.calls_variance += self.totals.counts.captured_variance;
         sample.weights += sum(|gpu| gpu.weights);
         sample.certain += sum(|gpu| gpu.certain);
@@ -248,17 +251,16 @@ fn mark_incomplete(nodes: &mut [CallTreeNode<'_>], nested: &[NestedPath]) {
     let is_timed = |node: &CallTreeNode<'_>| sites.get(&node.path.site) == Some(&true);
     let partial = nodes_above(nodes, nested, |node| {
         let estimated = if is_timed(node) {
-            node.totals.sampled_out()
+            node.totals.left_out()
         } else {
             0
         };
         // A captured call runs nothing.
         let counts = &node.totals.counts;
-        let captured = counts.captured + node.totals.captured_unasked();
-        counts.with_stream() > node.timed_calls() + estimated + captured
+        counts.with_stream() > node.timed_calls() + estimated + counts.captured
     });
     let estimated = nodes_above(nodes, nested, |node| {
-        is_timed(node) && node.totals.sampled_out() > 0
+        is_timed(node) && node.totals.left_out() > 0
     });
     for ((node, partial), estimated) in nodes.iter_mut().zip(partial).zip(estimated) {
         (node.nested_partial, node.nested_estimated) = (partial, estimated);

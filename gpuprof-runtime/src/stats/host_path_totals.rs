@@ -55,16 +55,9 @@ impl<Unit> HostPathTotals<Unit> {
         self.open.add(&other.open);
     }
 
-    /// Calls that sampling left out, less an estimate of those among them that were captured.
-    pub(super) fn sampled_out(&self) -> u64 {
-        let left_out = self.untimed(UntimedReason::LeftOut);
-        self.untimed(UntimedReason::SampledOut) + left_out - self.captured_unasked()
-    }
-
-    /// Of the calls that were left out without asking the driver, an estimate of those captured.
-    pub(super) fn captured_unasked(&self) -> u64 {
-        let left_out = self.untimed(UntimedReason::LeftOut);
-        self.counts.captured_unasked.min(left_out)
+    /// Calls that sampling left out, captured ones among them.
+    pub(super) fn left_out(&self) -> u64 {
+        self.untimed(UntimedReason::SampledOut) + self.untimed(UntimedReason::LeftOut)
     }
 
     /// Calls that were not timed for this reason.

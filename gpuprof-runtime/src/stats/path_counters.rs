@@ -83,6 +83,11 @@ impl PathCounters {
         }
     }
 
+    /// Whether no call was ever recorded here.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.last_writer.load(Relaxed) == 0
+    }
+
     /// A call of a function that is not async begins at `started` clock ticks. Only the owning
     /// thread may call this.
     #[inline]

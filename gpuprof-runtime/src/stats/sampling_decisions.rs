@@ -44,8 +44,10 @@ pub(crate) struct Decision {
     pub(crate) is_timed: bool,
     /// How many calls each timed one stands for by its own draw.
     pub(crate) own_weight: u32,
-    /// How many calls it represents, of those that were left out without asking the driver.
-    pub(crate) weight_without_queries: u32,
+    /// How many calls it represents if it is captured: those that did not ask the driver.
+    pub(crate) stands_for: u32,
+    /// The same for a call inside it that asks.
+    stands_for_inside: u32,
     pub(crate) draw: SamplingDraw,
 }
 
@@ -54,7 +56,8 @@ impl Decision {
     pub(crate) const ALL: Self = Self {
         is_timed: true,
         own_weight: 1,
-        weight_without_queries: 1,
+        stands_for: 1,
+        stands_for_inside: 1,
         draw: SamplingDraw::UNSAMPLED,
     };
 
@@ -77,14 +80,20 @@ impl Decision {
         } else {
             draw.weight = draw.weight.saturating_mul(again.own_weight);
         }
-        let weight_without_queries = match rate.asks() {
-            true => outer.weight_without_queries,
+        let stands_for = match rate.asks() {
+            true => outer.stands_for_inside,
             false => draw.weight,
+        };
+        // What is inside a call that is left out before anything is asked does not ask either.
+        let stands_for_inside = match is_drawn {
+            true => stands_for,
+            false => outer.stands_for_inside,
         };
         Self {
             is_timed: outer.is_timed && again.is_timed,
             own_weight: again.own_weight,
-            weight_without_queries,
+            stands_for,
+            stands_for_inside,
             draw,
         }
     }
@@ -98,7 +107,8 @@ impl Decision {
         Self {
             is_timed: is_drawn || random.u32(..n) == 0,
             own_weight: n,
-            weight_without_queries: 1,
+            stands_for: 1,
+            stands_for_inside: 1,
             draw: SamplingDraw {
                 // 64 random bits: no other draw has them.
                 cluster: random.u64(..),

@@ -189,13 +189,15 @@ impl SiteSums {
 /// function and not by path: a path that was never drawn is then represented by the others.
 #[derive(Default)]
 pub(super) struct SiteSample {
-    /// Calls that could have been timed.
-    pub(super) calls: u64,
-    /// The variance of `calls`, which is an estimate where not every call asks the driver whether
-    /// it is captured.
+    /// Timed calls, unweighted.
+    pub(super) timed_calls: u64,
+    /// Calls that were left out, captured ones among them.
+    pub(super) left_out: u64,
+    /// Of these, the calls that did not ask the driver whether they were captured.
+    pub(super) unasked: u64,
+    /// An estimate of how many of those were captured, and its variance.
+    pub(super) captured_unasked: u64,
     pub(super) calls_variance: u64,
-    /// Of these, the calls that were sampled out.
-    pub(super) sampled_out: u64,
     /// The weights of the timed calls.
     pub(super) weights: u64,
     /// Timed calls of weight 1.
@@ -203,10 +205,25 @@ pub(super) struct SiteSample {
 }
 
 impl SiteSample {
+    /// Calls that were left out before the driver was asked, and were captured: an estimate.
+    pub(super) fn captured_unasked(&self) -> u64 {
+        self.captured_unasked.min(self.unasked)
+    }
+
+    /// Calls that were left out and could have been timed.
+    pub(super) fn sampled_out(&self) -> u64 {
+        self.left_out.saturating_sub(self.captured_unasked())
+    }
+
+    /// Calls that could have been timed.
+    pub(super) fn calls(&self) -> u64 {
+        self.timed_calls + self.sampled_out()
+    }
+
     /// All calls divided by the weights of the timed ones, near 1: corrects times that already
     /// carry their weights. `None`: no call was timed.
     pub(super) fn calls_per_weight(&self) -> Option<f64> {
-        (self.weights > 0).then(|| self.calls as f64 / self.weights as f64)
+        (self.weights > 0).then(|| self.calls() as f64 / self.weights as f64)
     }
 
     /// Half the width of the 95 % interval of `calls`.

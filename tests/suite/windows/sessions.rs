@@ -66,7 +66,7 @@ fn sessions_one_after_another_are_apart() {
 
     assert_eq!(cpu_times(&first, "step"), (1, 100, 100));
     assert_eq!(first.functions.len(), 1);
-    assert_eq!(first.diagnostics.sampling, Sampling::EveryCall);
+    assert_eq!(first.diagnostics.sampling, Sampling::AUTO);
 
     // 1,000 + 30: a filtered-out callee is not subtracted from its caller's self time.
     assert_eq!(cpu_times(&second, "around"), (1, 1_030, 1_030));
@@ -78,7 +78,7 @@ fn sessions_one_after_another_are_apart() {
 
     assert_eq!(cpu_times(&third, "step"), (1, 400, 400));
     assert_eq!(cpu_times(&third, "around"), (0, 0, 0));
-    assert_eq!(third.diagnostics.sampling, Sampling::EveryCall);
+    assert_eq!(third.diagnostics.sampling, Sampling::AUTO);
     assert_eq!(third.tree.len(), 1);
 }
 

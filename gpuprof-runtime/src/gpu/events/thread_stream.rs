@@ -4,7 +4,7 @@
 //! Threads share no reference count: incrementing one for each span, from every thread, would cost
 //! as much as recording an event.
 
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Arc, Weak};
 use std::thread::ThreadId;
 
@@ -40,6 +40,8 @@ pub(crate) struct ThreadStream {
     pub(in crate::gpu) progress_elsewhere: Progress,
     /// The thread's counters.
     counters: Option<&'static ThreadCounters>,
+    /// Untimed calls of the thread that had begun before it used the stream.
+    pub(in crate::gpu) untimed_before: u64,
     /// On a cache line of its own: each span writes it, and the resolver reads the fields around it
     /// for each span.
     lease: CachePadded<ContextLease>,
@@ -85,6 +87,7 @@ impl ThreadStream {
             progress: Progress::default(),
             progress_elsewhere: Progress::default(),
             counters,
+            untimed_before: counters.map_or(0, |known| known.untimed_begun.load(Relaxed)),
             lease: CachePadded::new(ContextLease::new()),
             returned: ReturnedPairs::new(),
             handed_over: Mutex::new(None),

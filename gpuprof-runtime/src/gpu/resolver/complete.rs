@@ -141,6 +141,7 @@ fn tell_rates(timing: &Timing, shared: &ThreadStream, span: &Span, gpu_ns: u64, 
     };
     let observed = ObservedCall {
         site: span.start.site,
+        epoch: span.start.epoch,
         thread: shared.thread,
         device: span.device,
         gpu_ns,

@@ -64,6 +64,7 @@ impl EndElsewhere {
 
 impl Source {
     pub(super) fn new(new: NewStream) -> Self {
+        let untimed_begun = new.shared.untimed_before;
         Self {
             shared: new.shared,
             ring: new.ring,
@@ -76,7 +77,7 @@ impl Source {
             held: None,
             untold: 0,
             untold_elsewhere: 0,
-            untimed_begun: 0,
+            untimed_begun,
             untimed_at: 0,
             of_calls: Vec::new(),
         }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use crate::clock;
 use crate::gpu::driver::device;
 use crate::gpu::driver::handles::Stream;
 use crate::gpu::driver::table::Driver;
@@ -118,6 +119,8 @@ impl Resolver {
         // Before the first calls are booked, for which it says whether they are empty.
         self.overheads.read(&self.timing.probes, self.driver);
         let resolved = self.advance();
+        let now_ns = clock::rough_ns(clock::now()) as u64;
+        self.timing.sampling.relax(now_ns);
         self.tell();
         let is_idle = !self.has_pending_calls();
         self.overheads
