@@ -68,6 +68,8 @@ struct Seen {
     costs: EventPairCosts,
     /// [`CallCosts::timed_ns`] of the latest call that has one.
     timed_ns: f64,
+    /// When rates of functions that go unseen were last looked for.
+    relaxed_at_ns: u64,
 }
 
 /// What is known of a function's timed calls.
@@ -181,7 +183,12 @@ impl SamplingRates {
         if self.session.load(Relaxed) != 0 {
             return;
         }
-        for (site, function) in &mut self.seen.lock().functions {
+        let mut seen = self.seen.lock();
+        if now_ns.saturating_sub(seen.relaxed_at_ns) < UNSEEN_NS / 4 {
+            return;
+        }
+        seen.relaxed_at_ns = now_ns;
+        for (site, function) in &mut seen.functions {
             let Some(rate) = self.by_site.get(*site as usize) else {
                 continue;
             };
@@ -223,6 +230,7 @@ impl SamplingRates {
             functions,
             costs,
             timed_ns,
+            ..
         } = &mut *seen;
         let function = functions.entry(call.site).or_default();
         function.add(call);

@@ -78,7 +78,7 @@ fn sessions_one_after_another_are_apart() {
 
     assert_eq!(cpu_times(&third, "step"), (1, 400, 400));
     assert_eq!(cpu_times(&third, "around"), (0, 0, 0));
-    assert_eq!(third.diagnostics.sampling, Sampling::AUTO);
+    assert_eq!(third.diagnostics.sampling, Sampling::EveryCall);
     assert_eq!(third.tree.len(), 1);
 }
 

@@ -29,7 +29,7 @@ const TOKENS: &str = "tokens";
 /// Time limit of a process.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Time for the pairs of one program.
-const TIME_PER_PROGRAM: Duration = Duration::from_secs(75);
+const TIME_PER_PROGRAM: Duration = Duration::from_secs(45);
 const MOST_PAIRS: usize = 120;
 /// How wide the 95 % interval of the median may be.
 const WIDTH: f64 = 0.005;
