@@ -35,6 +35,8 @@ pub(super) struct Source {
     pub(super) untold_elsewhere: u64,
     /// Its thread's untimed calls that have begun, at the latest look.
     untimed_begun: u64,
+    /// One of them had not ended then.
+    is_untimed_open: bool,
     /// The latest look since whose predecessor an untimed call of the thread ran; 0 for none.
     pub(super) untimed_at: u32,
     /// Spans of calls on several streams that are not booked, and whether they ended elsewhere.
@@ -78,6 +80,7 @@ impl Source {
             untold: 0,
             untold_elsewhere: 0,
             untimed_begun,
+            is_untimed_open: false,
             untimed_at: 0,
             of_calls: Vec::new(),
         }
@@ -112,7 +115,9 @@ impl Source {
 
     fn look_for_untimed(&mut self, look: u32) {
         let (begun, ended) = self.shared.untimed_calls();
-        if begun != std::mem::replace(&mut self.untimed_begun, begun) || begun != ended {
+        let was_open = std::mem::replace(&mut self.is_untimed_open, begun != ended);
+        let has_begun = begun != std::mem::replace(&mut self.untimed_begun, begun);
+        if was_open || has_begun {
             self.untimed_at = look;
         }
     }
