@@ -201,7 +201,7 @@ impl SamplingRates {
                 } else {
                     0
                 };
-                rate.store(one_in / 2 | without_queries, Relaxed);
+                rate.store((one_in / 2) | without_queries, Relaxed);
             }
         }
     }

@@ -119,7 +119,7 @@ impl Resolver {
         // Before the first calls are booked, for which it says whether they are empty.
         self.overheads.read(&self.timing.probes, self.driver);
         let resolved = self.advance();
-        let now_ns = clock::rough_ns(clock::now()) as u64;
+        let now_ns = clock::rough_ns(clock::now());
         self.timing.sampling.relax(now_ns);
         self.tell();
         let is_idle = !self.has_pending_calls();
