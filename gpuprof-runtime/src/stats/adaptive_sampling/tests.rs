@@ -103,7 +103,7 @@ fn the_larger_of_both_costs_counts_against_the_longer_of_both_times() {
 fn a_function_that_goes_unseen_is_timed_more_and_more_often() {
     let rates = rates();
     assert_eq!(settled(&rates, call()), 600);
-    rates.relax(UNSEEN_NS);
+    rates.relax(UNSEEN_NS / 4 * 3);
     assert_eq!(one_in(&rates, 3), 600);
     for (time, wanted) in (1..).zip([300, 150, 75, 37, 18, 9, 4, 2, 1, 1]) {
         rates.relax(time * (UNSEEN_NS + 1));
