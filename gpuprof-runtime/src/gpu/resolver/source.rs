@@ -89,7 +89,6 @@ impl Source {
     /// Takes what has come at this look. Returns how many ends.
     pub(super) fn receive(&mut self, look: u32) -> u64 {
         let (started, before) = (self.started, self.received);
-        self.look_for_untimed(look);
         while let Ok(message) = self.ring.pop() {
             match message {
                 Message::Step(mut step) => {
@@ -113,7 +112,7 @@ impl Source {
         self.received - before
     }
 
-    fn look_for_untimed(&mut self, look: u32) {
+    pub(super) fn look_for_untimed(&mut self, look: u32) {
         let (begun, ended) = self.shared.untimed_calls();
         let was_open = std::mem::replace(&mut self.is_untimed_open, begun != ended);
         let has_begun = begun != std::mem::replace(&mut self.untimed_begun, begun);

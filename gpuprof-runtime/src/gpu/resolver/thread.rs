@@ -179,6 +179,24 @@ impl Resolver {
 
     /// Takes what has come; returns how many ends.
     fn receive(&mut self) -> u64 {
+        for stream in self.streams.values_mut() {
+            stream.look_for_untimed();
+        }
+        self.receive_streams();
+        let (mut received, mut most) = (0, 0);
+        for stream in self.streams.values_mut() {
+            let (all, most_of_one) = stream.receive();
+            received += all;
+            most = most.max(most_of_one);
+        }
+        self.crowded = most > CROWDED;
+        // An end that was taken is not resolved before all threads are known that used its stream.
+        self.receive_streams();
+        received
+    }
+
+    /// Takes the streams that threads use for the first time.
+    fn receive_streams(&mut self) {
         while let Some(new) = self.timing.new_streams.pop() {
             let shared = Arc::clone(&new.shared);
             self.meet(&shared.context);
@@ -192,14 +210,6 @@ impl Resolver {
             self.streams.entry(key).or_default().add(new);
             self.timing.met_streams.fetch_add(1, Relaxed);
         }
-        let (mut received, mut most) = (0, 0);
-        for stream in self.streams.values_mut() {
-            let (all, most_of_one) = stream.receive();
-            received += all;
-            most = most.max(most_of_one);
-        }
-        self.crowded = most > CROWDED;
-        received
     }
 
     /// Resolves what the GPU has passed; returns how many ends.

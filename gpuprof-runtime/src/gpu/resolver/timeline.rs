@@ -65,10 +65,18 @@ impl Timeline {
         self.sources.push(Source::new(new));
     }
 
+    /// Begins a look with each thread's untimed calls, before anything that has come is taken:
+    /// starts that come at the next look were recorded after this.
+    pub(super) fn look_for_untimed(&mut self) {
+        self.looks = self.looks.saturating_add(1);
+        for source in &mut self.sources {
+            source.look_for_untimed(self.looks);
+        }
+    }
+
     /// Takes what has come from each thread. Returns how many ends, and the most of one thread.
     pub(super) fn receive(&mut self) -> (u64, u64) {
         let (mut all, mut most) = (0, 0);
-        self.looks = self.looks.saturating_add(1);
         for source in &mut self.sources {
             // Before the ring, which then has the starts of these.
             while let Some(step) = source.shared.elsewhere.pop() {
@@ -367,18 +375,20 @@ impl Timeline {
     /// Lets go of what is not needed any more, and tells those who wait what is resolved.
     pub(super) fn tell(&mut self) {
         self.sources.iter_mut().for_each(Source::tell);
-        self.sources.retain(|source| {
+        self.sources.retain_mut(|source| {
             let is_over = source.is_over();
             if is_over {
+                // Untimed calls since the latest look are those of the next.
+                source.look_for_untimed(self.looks.saturating_add(1));
                 self.untimed_at = self.untimed_at.max(source.untimed_at);
             }
             !is_over
         });
     }
 
-    /// Whether no thread uses the stream.
+    /// Whether no thread uses the stream, and none can come that used it beside untimed calls.
     pub(super) fn is_over(&self) -> bool {
-        self.sources.is_empty()
+        self.sources.is_empty() && self.untimed_at <= self.looks
     }
 }
 
