@@ -4,6 +4,8 @@ mod automatic_rate;
 mod calls_left_out;
 mod confidence_intervals;
 mod fixed_rate;
+mod rates_over_time;
+mod untimed_neighbours;
 
 use std::process::ExitCode;
 
@@ -11,6 +13,8 @@ fn main() -> ExitCode {
     support::suite::run(&[
         automatic_rate::MODULE,
         calls_left_out::MODULE,
+        untimed_neighbours::MODULE,
+        rates_over_time::MODULE,
         fixed_rate::MODULE,
         confidence_intervals::MODULE,
     ])
