@@ -164,12 +164,10 @@ impl ActiveSpan {
             true => Draw::None,
             false => thread.draw(site),
         };
+        let streams = std::mem::replace(streams, Streams::Untimed);
         match draw {
-            Draw::LeftOut => self.open_left_out(thread, site, label, streams, work),
-            draw => {
-                let streams = std::mem::replace(streams, Streams::Untimed);
-                self.open_with_frame(thread, site, label, (streams, draw), work);
-            }
+            Draw::LeftOut => self.open_left_out(thread, site, label, &streams, work),
+            draw => self.open_with_frame(thread, site, label, (streams, draw), work),
         }
     }
 
@@ -180,11 +178,11 @@ impl ActiveSpan {
         thread: &ThreadState,
         site: &'static Site,
         label: LabelNumber,
-        streams: &mut Streams<'_>,
+        streams: &Streams<'_>,
         work: Option<&StatedWork>,
     ) {
         if let Some(call) = self.enter_node(thread, site, label, work) {
-            if call.node.is_unused() {
+            if call.node.is_first_of(thread.writer()) {
                 announce_streams(thread, streams);
             }
             let details = call.details.get_or_insert(CallDetails::NONE);
@@ -287,13 +285,12 @@ impl ActiveSpan {
 }
 
 /// Has the resolver know that the thread uses the streams, as calls on them may be timed on other
-/// threads. Takes them out.
+/// threads.
 #[cold]
-fn announce_streams(thread: &ThreadState, streams: &mut Streams<'_>) {
-    let streams = std::mem::replace(streams, Streams::Untimed);
+fn announce_streams(thread: &ThreadState, streams: &Streams<'_>) {
     if matches!(streams, Streams::One(_) | Streams::Many(_)) {
         measure_overhead(thread, clock::now(), |gpu| {
-            let held = collector().gpu.hold(gpu, &streams, false);
+            let held = collector().gpu.hold(gpu, streams, false);
             gpu.give_back(held);
         });
     }

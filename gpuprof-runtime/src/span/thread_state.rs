@@ -85,6 +85,9 @@ impl Drop for ThreadExitGuard {
             // The next owner writes the nodes: no span may find one here any more.
             thread.nodes.clear();
             if let Some(counters) = thread.counters.take() {
+                // A span that is still open does not count its end.
+                let begun = counters.untimed_begun.load(Relaxed);
+                counters.untimed_ended.store(begun, Relaxed);
                 collector().detach_thread(counters);
             }
         });

@@ -83,9 +83,9 @@ impl PathCounters {
         }
     }
 
-    /// Whether no call was ever recorded here.
-    pub(crate) fn is_unused(&self) -> bool {
-        self.last_writer.load(Relaxed) == 0
+    /// Whether the next record is the first of this thread and window.
+    pub(crate) fn is_first_of(&self, writer: WriterEpoch) -> bool {
+        self.last_writer.load(Relaxed) != writer.bits()
     }
 
     /// A call of a function that is not async begins at `started` clock ticks. Only the owning

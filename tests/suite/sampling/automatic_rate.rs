@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use fastrand::Rng;
-use gpuprof::{Profile, Sampling, Session, gpu_profile};
+use gpuprof::{Profile, Sampling, Session, StreamRef, gpu_profile};
 use support::suite::Module;
 use support::tests;
 use support::{World, assert_consistent, cpu_times, function, gpu, gpu_times, until, world};
@@ -20,6 +20,7 @@ pub(crate) const MODULE: Module = Module::new(
         calls_timed_before_sampling_add_no_sampling_error,
         what_is_stated_holds,
         of_many_short_calls_few_are_timed_and_totals_stand_for_all,
+        calls_that_are_left_out_release_their_streams,
         inside_a_sampled_call_no_more_are_left_out_than_have_to_be,
         the_intervals_hold_what_they_say_while_rates_change,
     ]],
@@ -47,6 +48,12 @@ fn long(w: &World, stream: &Arc<CudaStream>) {
 #[gpu_profile(bytes = 100)]
 fn short(w: &World, stream: &Arc<CudaStream>, ns: u64) {
     w.gpu.kernel_on(stream, ns);
+}
+
+/// Its span owns the stream.
+#[gpu_profile(stream = StreamRef::from(Arc::clone(stream)))]
+fn owns(w: &World, stream: &Arc<CudaStream>) {
+    w.gpu.kernel_on(stream, 5_000);
 }
 
 #[gpu_profile]
@@ -244,6 +251,17 @@ fn of_many_short_calls_few_are_timed_and_totals_stand_for_all() {
     let per_ns = gpu.timed_bytes.expect("stated") / gpu.timed_ns as f64;
     let wanted = (100 * calls) as f64 / truth as f64;
     assert!((per_ns / wanted - 1.0).abs() < 0.005, "{per_ns}, {wanted}");
+}
+
+fn calls_that_are_left_out_release_their_streams() {
+    let w = with_event_overhead();
+    let session = session();
+    let before = Arc::strong_count(&w.gpu.stream);
+    make(&w, &session, 20_000, |_| owns(&w, &w.gpu.stream));
+    settle(&w, &session);
+    until(|| Arc::strong_count(&w.gpu.stream) == before);
+    let profile = w.finish(session);
+    assert!(function(&profile, "owns").untimed.sampled_out > 10_000);
 }
 
 fn inside_a_sampled_call_no_more_are_left_out_than_have_to_be() {

@@ -38,7 +38,8 @@ pub(crate) struct Attributed {
 impl Correlator {
     pub(crate) fn add_api_record(&mut self, event: ApiEvent) {
         let ApiEvent { api, call } = event;
-        let outdated = self.orphans.take_outdated(api.correlation);
+        let newest = self.calls.newest(api.correlation);
+        let outdated = self.orphans.take_outdated(newest);
         self.record_unattributed(outdated);
         self.captures.add_call(&api);
         let is_capture_open = self.captures.is_any_open_at(api.start);

@@ -14,8 +14,9 @@ pub(crate) struct CudaCalls {
     recent: VecDeque<u32>,
     /// Older calls whose first record is awaited, oldest first.
     awaited: VecDeque<u32>,
-    /// The correlation id of the call that was added last.
-    latest: u32,
+    /// The newest correlation id; `None` before the first call. A call that others overtook while
+    /// it blocked comes with an older one.
+    latest: Option<u32>,
 }
 
 impl CudaCalls {
@@ -26,7 +27,7 @@ impl CudaCalls {
         correlation: u32,
         call: CorrelatedCall,
     ) -> Option<CorrelatedCall> {
-        self.latest = correlation;
+        self.latest = Some(self.newest(correlation));
         let replaced = self.by_correlation.insert(correlation, call);
         if replaced.is_none() {
             self.recent.push_back(correlation);
@@ -54,6 +55,12 @@ impl CudaCalls {
         self.by_correlation.values_mut()
     }
 
+    /// The newest correlation id of all calls and of one that returns with `correlation`.
+    pub(crate) fn newest(&self, correlation: u32) -> u32 {
+        let is_older = |latest: &u32| correlation.wrapping_sub(*latest) >= 1 << 31;
+        self.latest.filter(is_older).unwrap_or(correlation)
+    }
+
     /// The correlation ids of all calls, oldest first.
     pub(crate) fn correlations(&self) -> Vec<u32> {
         self.awaited.iter().chain(&self.recent).copied().collect()
@@ -61,7 +68,7 @@ impl CudaCalls {
 
     /// The call that is to be removed, if there are too many, or if a call of the same id may come.
     pub(crate) fn next_to_forget(&mut self) -> Option<u32> {
-        let latest = self.latest;
+        let latest = self.latest?;
         for queue in [&mut self.awaited, &mut self.recent] {
             if let Some(oldest) = queue.pop_front_if(|oldest| is_long_before(*oldest, latest)) {
                 return Some(oldest);

@@ -126,7 +126,8 @@ impl Anchors {
         }
         self.0.push_back(anchor);
         if self.0.len() > MAX_ANCHORS {
-            let mut is_kept = true;
+            // Their number is odd: the first and the last are kept.
+            let mut is_kept = false;
             self.0.retain(|_| {
                 is_kept = !is_kept;
                 is_kept

@@ -35,7 +35,7 @@ pub(in crate::gpu) struct SpanStart {
     /// The call's span on the first of several streams.
     pub(in crate::gpu) first: Option<SpanKey>,
     /// The resolver's look at which it came.
-    pub(in crate::gpu) came_at: u32,
+    pub(in crate::gpu) came_at: u64,
 }
 
 /// A span when it ends.

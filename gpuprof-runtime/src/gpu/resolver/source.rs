@@ -38,7 +38,7 @@ pub(super) struct Source {
     /// One of them had not ended then.
     is_untimed_open: bool,
     /// The latest look since whose predecessor an untimed call of the thread ran; 0 for none.
-    pub(super) untimed_at: u32,
+    pub(super) untimed_at: u64,
     /// Spans of calls on several streams that are not booked, and whether they ended elsewhere.
     of_calls: Vec<(Weak<PendingSpan>, bool)>,
 }
@@ -87,7 +87,7 @@ impl Source {
     }
 
     /// Takes what has come at this look. Returns how many ends.
-    pub(super) fn receive(&mut self, look: u32) -> u64 {
+    pub(super) fn receive(&mut self, look: u64) -> u64 {
         let (started, before) = (self.started, self.received);
         while let Ok(message) = self.ring.pop() {
             match message {
@@ -112,7 +112,7 @@ impl Source {
         self.received - before
     }
 
-    pub(super) fn look_for_untimed(&mut self, look: u32) {
+    pub(super) fn look_for_untimed(&mut self, look: u64) {
         let (begun, ended) = self.shared.untimed_calls();
         let was_open = std::mem::replace(&mut self.is_untimed_open, begun != ended);
         let has_begun = begun != std::mem::replace(&mut self.untimed_begun, begun);

@@ -42,9 +42,9 @@ pub(super) struct Timeline {
     latest: Option<Latest>,
     /// More than one thread has used the stream.
     has_several_threads: bool,
-    looks: u32,
+    looks: u64,
     /// [`Source::untimed_at`] of threads that use the stream no longer: the latest.
-    untimed_at: u32,
+    untimed_at: u64,
 }
 
 #[derive(Debug)]
