@@ -142,3 +142,20 @@ fn records_of_several_threads_around_the_wrap_are_kept() {
     ids.for_each(|id| correlator.add_activity(copy(id)));
     assert_eq!(correlator.attributed().current.unfinished, 1);
 }
+
+#[test]
+fn a_call_that_others_overtook_takes_no_newer_ones_along() {
+    let mut correlator = with_window();
+    // It began before the others and blocked.
+    let overtaken = 10;
+    let others = 2_000_000..2_001_000;
+    correlator.add_activity(copy(1_999_999));
+    let add = |correlator: &mut Correlator, id| correlator.add_api_record(profiled_launch(id));
+    others.clone().for_each(|id| add(&mut correlator, id));
+    add(&mut correlator, overtaken);
+    add(&mut correlator, 1_999_999);
+    assert_eq!(correlator.calls.values().count(), 1_002);
+    others.for_each(|id| correlator.add_activity(copy(id)));
+    let attributed = correlator.attributed().current;
+    assert_eq!((attributed.unattributed, attributed.unfinished), (0, 1));
+}
