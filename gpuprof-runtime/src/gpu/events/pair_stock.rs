@@ -47,8 +47,13 @@ impl PairStock {
     ) -> Result<Pair, NoPair> {
         returned.take_all(&mut self.0);
         if self.0.is_empty() {
-            // Several, so that threads seldom meet at the pool, but none before they are of use.
-            context.take_free(&mut self.0, HANDFUL.min(started as usize));
+            // Several, so that threads seldom meet at the pool, but none before they are of use,
+            // and none that other threads lack.
+            let handful = match context.is_short_of_pairs() {
+                true => 1,
+                false => HANDFUL.min(started as usize),
+            };
+            context.take_free(&mut self.0, handful);
         }
         self.0.pop().map_or_else(|| context.take(driver), Ok)
     }
