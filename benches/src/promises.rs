@@ -70,7 +70,7 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
         at_most(
             "gpuprof / two raw TSC reads",
             ratio_of("span", "raw-tsc"),
-            1.8,
+            1.5,
             &times,
         ),
         at_most(
