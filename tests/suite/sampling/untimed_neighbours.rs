@@ -1,14 +1,14 @@
 //! Promise: what may have had the time of an untimed call on its stream is marked, and only that.
 
-use std::sync::{Arc, Barrier};
-use std::thread;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Session, gpu_profile};
-use support::executor::{pause, run};
+use support::executor::{join, pause, run};
 use support::suite::Module;
 use support::tests;
-use support::{World, function, gpu, until, world};
+use support::{World, function, gpu, on_two_threads, until, world};
 
 use crate::automatic_rate::{session, with_event_overhead};
 use crate::calls_left_out::warm_up;
@@ -73,17 +73,11 @@ fn untimed(_stream: &Arc<CudaStream>, inside: impl FnOnce()) {
     inside();
 }
 
-/// Runs `here`, and `there` on another thread. Both are given a function that waits for the other
-/// to call it as often.
-fn on_two_threads(here: impl FnOnce(&dyn Fn()), there: impl FnOnce(&dyn Fn()) + Send) {
-    let barrier = Barrier::new(2);
-    let meet = || {
-        barrier.wait();
-    };
-    thread::scope(|scope| {
-        scope.spawn(|| there(&meet));
-        here(&meet);
-    });
+/// Launches a kernel while the other thread is where it meets this one twice.
+fn kernel_between(w: &World, stream: &Arc<CudaStream>, meet: &dyn Fn()) {
+    meet();
+    w.gpu.kernel_on(stream, 10 * MS);
+    meet();
 }
 
 /// Waits until so many calls have their time.
@@ -98,20 +92,12 @@ fn a_call_beside_an_untimed_one_is_marked() {
     on_two_threads(
         |meet| {
             meet();
-            timed(s, || {
-                meet();
-                w.gpu.kernel_on(s, 10 * MS);
-                meet();
-            });
+            timed(s, || kernel_between(&w, s, meet));
         },
         |meet| {
             around(s, || w.gpu.kernel_on(s, MS));
             meet();
-            untimed(s, || {
-                meet();
-                w.gpu.kernel_on(s, 10 * MS);
-                meet();
-            });
+            untimed(s, || kernel_between(&w, s, meet));
         },
     );
     let profile = w.finish(session);
@@ -129,22 +115,14 @@ fn a_call_beside_one_that_automatic_sampling_leaves_out_is_marked() {
     on_two_threads(
         |meet| {
             meet();
-            timed(s, || {
-                meet();
-                w.gpu.kernel_on(s, 10 * MS);
-                meet();
-            });
+            timed(s, || kernel_between(&w, s, meet));
         },
         |meet| {
             // The seed of the thread's draws: the first is none of a timed call.
             fastrand::seed(1);
             meet();
             // The thread's only call.
-            tiny(s, || {
-                meet();
-                w.gpu.kernel_on(s, 10 * MS);
-                meet();
-            });
+            tiny(s, || kernel_between(&w, s, meet));
         },
     );
     let profile = w.finish(session);
@@ -160,21 +138,13 @@ fn a_call_beside_an_untimed_one_is_marked_if_that_thread_began_with_a_default_st
     on_two_threads(
         |meet| {
             meet();
-            timed(s, || {
-                meet();
-                w.gpu.kernel_on(s, 10 * MS);
-                meet();
-            });
+            timed(s, || kernel_between(&w, s, meet));
         },
         |meet| {
             gpuprof::with_stream(s, || {
                 around(s, || w.gpu.kernel_on(s, MS));
                 meet();
-                untimed(s, || {
-                    meet();
-                    w.gpu.kernel_on(s, 10 * MS);
-                    meet();
-                });
+                untimed(s, || kernel_between(&w, s, meet));
             });
         },
     );
@@ -253,20 +223,12 @@ fn a_call_beside_an_untimed_one_on_another_stream_is_not_marked() {
     on_two_threads(
         |meet| {
             meet();
-            timed(s, || {
-                meet();
-                w.gpu.kernel_on(s, 10 * MS);
-                meet();
-            });
+            timed(s, || kernel_between(&w, s, meet));
         },
         |meet| {
             around(other, || w.gpu.kernel_on(other, MS));
             meet();
-            untimed(other, || {
-                meet();
-                w.gpu.kernel_on(other, 10 * MS);
-                meet();
-            });
+            untimed(other, || kernel_between(&w, other, meet));
         },
     );
     let profile = w.finish(session);
@@ -293,33 +255,15 @@ fn a_call_around_an_untimed_one_is_not_marked() {
     assert!(!function(&profile, "timed").gpu_overlaps);
 }
 
-/// Polls both in turn until they are ready, as `join!` does.
-async fn join(a: impl Future<Output = ()>, b: impl Future<Output = ()>) {
-    let (mut a, mut b) = (Some(Box::pin(a)), Some(Box::pin(b)));
-    std::future::poll_fn(move |context| {
-        if a.as_mut()
-            .is_some_and(|a| a.as_mut().poll(context).is_ready())
-        {
-            a = None;
-        }
-        if b.as_mut()
-            .is_some_and(|b| b.as_mut().poll(context).is_ready())
-        {
-            b = None;
-        }
-        match a.is_none() && b.is_none() {
-            true => std::task::Poll::Ready(()),
-            false => std::task::Poll::Pending,
-        }
-    })
-    .await;
-}
-
 fn a_future_beside_an_untimed_one_is_marked() {
     let w = world();
     let s = &w.gpu.stream;
     let session = w.session();
-    let both = join(request(&w, s, MS), untimed_request(&w, s, MS));
+    let both: [Pin<Box<dyn Future<Output = ()> + '_>>; 2] = [
+        Box::pin(request(&w, s, MS)),
+        Box::pin(untimed_request(&w, s, MS)),
+    ];
+    let both = join(both.into());
     run(&w, both, 0);
     let profile = w.finish(session);
     assert!(function(&profile, "request").gpu_overlaps);

@@ -2,16 +2,16 @@
 //! neighbouring events each call has an equal part that is open and has no open call nested in it,
 //! so that exclusive times add up to the time for which the stream was covered.
 
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use cudarc::driver::CudaStream;
 use gpuprof::{Profile, gpu_profile};
-use support::executor::{pause, poll};
+use support::executor::{join, pause, poll};
 use support::suite::Module;
 use support::tests;
-use support::{World, function, gpu, world};
+use support::{World, function, gpu, on_two_threads, world};
 
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
@@ -66,26 +66,6 @@ async fn request(w: &World, stream: &Arc<CudaStream>, ns: u64) {
     pause().await;
 }
 
-/// Polls all in turn until they are ready, as `join!` does.
-async fn join<F: Future<Output = ()>>(futures: Vec<F>) {
-    let mut futures: Vec<_> = futures.into_iter().map(|one| Some(Box::pin(one))).collect();
-    std::future::poll_fn(move |context| {
-        for slot in &mut futures {
-            if slot
-                .as_mut()
-                .is_some_and(|one| one.as_mut().poll(context).is_ready())
-            {
-                *slot = None;
-            }
-        }
-        match futures.iter().all(Option::is_none) {
-            true => std::task::Poll::Ready(()),
-            false => std::task::Poll::Pending,
-        }
-    })
-    .await;
-}
-
 #[gpu_profile]
 async fn handler(w: &World, stream: &Arc<CudaStream>) {
     w.gpu.kernel_on(stream, MS);
@@ -105,19 +85,6 @@ fn exclusive<const N: usize>(profile: &Profile, names: [&str; N]) -> [(u64, u64)
 fn durations(profile: &Profile, name: &str) -> (u64, u64) {
     let times = &gpu(profile, name).times;
     (times.min_ns, times.max_ns)
-}
-
-/// Runs `here`, and `there` on another thread. Both are given a function that waits for the other
-/// to call it as often.
-fn on_two_threads(here: impl FnOnce(&dyn Fn()), there: impl FnOnce(&dyn Fn()) + Send) {
-    let barrier = Barrier::new(2);
-    let meet = || {
-        barrier.wait();
-    };
-    thread::scope(|scope| {
-        scope.spawn(|| there(&meet));
-        here(&meet);
-    });
 }
 
 fn two_threads_on_one_stream_have_half_of_its_time_each() {

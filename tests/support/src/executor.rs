@@ -30,3 +30,23 @@ pub fn pause() -> impl Future<Output = ()> {
         false => Poll::Pending,
     })
 }
+
+/// Polls all in turn until they are ready, as `join!` does.
+pub async fn join<F: Future<Output = ()>>(futures: Vec<F>) {
+    let mut futures: Vec<_> = futures.into_iter().map(|one| Some(Box::pin(one))).collect();
+    poll_fn(move |context| {
+        for slot in &mut futures {
+            if slot
+                .as_mut()
+                .is_some_and(|one| one.as_mut().poll(context).is_ready())
+            {
+                *slot = None;
+            }
+        }
+        match futures.iter().all(Option::is_none) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+}

@@ -22,7 +22,9 @@ pub mod profile_lookups;
 pub mod program;
 mod simulated_world;
 pub mod suite;
+mod two_threads;
 
 pub use profile_consistency::assert_consistent;
 pub use profile_lookups::{cpu_times, function, gpu, gpu_times, node, one_in};
 pub use simulated_world::{Gpu, World, until, world, world_with};
+pub use two_threads::on_two_threads;

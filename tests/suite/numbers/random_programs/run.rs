@@ -11,6 +11,7 @@ use std::thread;
 use cudarc::driver::CudaStream;
 use gpuprof::Schedule;
 use support::World;
+use support::executor::join;
 
 use super::enclosing::{self, Enclosing, Inside};
 use super::program::{Function, Lane, Program, SLOTS, STREAMS, Step};
@@ -339,25 +340,6 @@ impl Run {
 
 fn poll(future: Pin<&mut (dyn Future<Output = ()> + Send)>) -> Poll<()> {
     future.poll(&mut Context::from_waker(Waker::noop()))
-}
-
-/// Polls all in turn until the last is ready.
-async fn join(futures: Vec<Task>) {
-    let mut futures: Vec<Option<Task>> = futures.into_iter().map(Some).collect();
-    poll_fn(|context| {
-        for slot in &mut futures {
-            if let Some(future) = slot
-                && future.as_mut().poll(context).is_ready()
-            {
-                *slot = None;
-            }
-        }
-        match futures.iter().all(Option::is_none) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    })
-    .await;
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
