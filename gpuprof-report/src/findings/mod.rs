@@ -43,6 +43,6 @@ pub fn findings(profile: &Profile) -> Vec<Finding> {
         .flat_map(|rule| (rule.find)(rule, &facts))
         .collect();
     // A stable sort: equal weights keep the order of the rules.
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight_ns));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.gain_ns));
     found
 }

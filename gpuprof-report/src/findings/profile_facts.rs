@@ -98,7 +98,7 @@ impl<'a> Facts<'a> {
         let covered = |outer: &Candidate, all: &[Candidate]| {
             all.iter().any(|inner| {
                 self.is_inside(outer.function, inner.function)
-                    && NESTED_SHARE.reached_by(inner.finding.weight_ns, outer.finding.weight_ns)
+                    && NESTED_SHARE.reached_by(inner.finding.gain_ns, outer.finding.gain_ns)
             })
         };
         let keep: Vec<bool> = candidates

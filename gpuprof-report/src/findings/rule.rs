@@ -26,13 +26,13 @@ impl Rule {
     pub(super) fn finding(
         &self,
         function: Option<&str>,
-        weight_ns: u64,
+        gain_ns: u64,
         evidence: String,
     ) -> Finding {
         Finding {
             rule: self.id,
             function: function.map(str::to_owned),
-            weight_ns,
+            gain_ns,
             evidence,
             advice: self.advice.to_owned(),
         }

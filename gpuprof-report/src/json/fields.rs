@@ -3,10 +3,10 @@
 
 use super::writer::{Fields, Object, Value, Writer};
 use crate::profile::{
-    ApiKind, ApiStats, Bucket, CapturedRuns, Command, CopyKind, CopyStats, CudaError, Cupti,
-    Device, Diagnostics, DurationStats, Estimate, Finding, FindingRule, Function, GpuActivity,
-    GpuSpanStats, KernelStats, LabelGpuStats, LabelStats, Profile, ScheduleSteps, SpanStats,
-    Throttle, ThrottleReason, TreeNode, UntimedReasons,
+    ApiKind, ApiStats, Bucket, BusyRecords, CapturedRuns, Command, CopyKind, CopyStats, CudaError,
+    Cupti, Device, Diagnostics, DurationStats, Estimate, Finding, FindingRule, Function,
+    GpuActivity, GpuBusy, GpuSpanStats, KernelStats, LabelGpuStats, LabelStats, NodeActivity,
+    Profile, ScheduleSteps, SpanStats, Throttle, ThrottleReason, TreeNode, UntimedReasons,
 };
 use crate::schedule::Schedule;
 use crate::settings::Sampling;
@@ -49,7 +49,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 objects! {
     Profile {
         schema, program, pid, host, rank, started_at, wall_ns, at_exit, schedule, devices,
-        functions, tree, cupti, kernels, copies, api, throttled, findings, commands, diagnostics,
+        gpu_busy, functions, tree, cupti, kernels, copies, api, throttled, findings, commands, diagnostics,
     }
 
     ScheduleSteps {
@@ -82,7 +82,20 @@ objects! {
     TreeNode {
         id, parent, name, label: unless_default, function, calls, open_calls: unless_default,
         open_ns: unless_default, cpu_total_ns, cpu_self_ns, gpu_total_ns, gpu_self_ns,
-        gpu_nested_ns, captured,
+        gpu_nested_ns, busy_ns: unless_default, idle_ns: unless_default,
+        activities: unless_default, captured,
+    }
+
+    NodeActivity {
+        kernel, copies, calls, total_ns,
+    }
+
+    GpuBusy {
+        device, busy_ns, busy_ci95_ns, is_upper_bound, records,
+    }
+
+    BusyRecords {
+        kernel_ns, copy_only_ns, gaps, idle_host_ns, idle_launch_ns, idle_queued_ns,
     }
 
     LabelStats {
@@ -125,7 +138,8 @@ objects! {
 
     KernelStats {
         name, full_name, symbol, device, times: flatten, graph_calls, launch_latency, grid, block,
-        shapes, registers, static_shared_bytes, dynamic_shared_bytes, occupancy, streams,
+        shapes, registers, static_shared_bytes, dynamic_shared_bytes, local_bytes_per_thread,
+        occupancy, streams, concurrent_ns,
     }
 
     CopyStats {
@@ -143,7 +157,7 @@ objects! {
     }
 
     Finding {
-        rule, function, weight_ns, evidence, advice,
+        rule, function, gain_ns, evidence, advice,
     }
 
     Command {

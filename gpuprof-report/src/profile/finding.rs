@@ -15,8 +15,9 @@ pub struct Finding {
     pub rule: FindingRule,
     /// Name of the function it is about; `None` for the whole program.
     pub function: Option<String>,
-    /// The most time that it can cost, ns. Findings are sorted by it.
-    pub weight_ns: u64,
+    /// The most wall time that following the advice can save, ns, by the model that the rule states.
+    /// Findings are sorted by it.
+    pub gain_ns: u64,
     /// What the profile shows, with numbers.
     pub evidence: String,
     /// What to try.

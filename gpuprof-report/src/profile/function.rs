@@ -164,9 +164,37 @@ pub struct TreeNode {
     /// GPU time of the outermost nested spans of each stream, ns: what the tree shows for a node
     /// without a stream.
     pub gpu_nested_ns: u64,
+    /// GPU busy time of these calls and their nested spans by CUPTI's records, as in
+    /// [`GpuActivity::busy_ns`]; `None` without CUPTI. JSON omits this and the next two fields
+    /// without CUPTI.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub busy_ns: Option<u64>,
+    /// Idle time within the GPU spans of these calls, as in [`GpuActivity::idle_ns`].
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub idle_ns: Option<u64>,
+    /// The kernels, copies and memsets that these calls launched themselves, longest total time
+    /// first.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub activities: Vec<NodeActivity>,
     /// What CUPTI recorded of a function that a graph captured, where the graph was replayed;
     /// `None` for calls.
     pub captured: Option<CapturedRuns>,
+}
+
+/// A kernel, or the copies of one direction, that the calls of a [`TreeNode`] launched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct NodeActivity {
+    /// Index into [`Profile::kernels`](super::Profile::kernels); `None` for copies and memsets.
+    pub kernel: Option<u32>,
+    /// Index into [`Profile::copies`](super::Profile::copies); `None` for a kernel.
+    pub copies: Option<u32>,
+    /// How often it ran.
+    pub calls: u64,
+    /// Its GPU time, ns.
+    pub total_ns: u64,
 }
 
 /// Replays of work that was captured into a graph.

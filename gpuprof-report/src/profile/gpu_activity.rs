@@ -108,12 +108,17 @@ pub struct KernelStats {
     pub static_shared_bytes: u32,
     /// Dynamic shared memory per block of that launch shape, bytes.
     pub dynamic_shared_bytes: u32,
+    /// Local memory per thread of that launch shape, bytes: spilled registers and local arrays.
+    pub local_bytes_per_thread: u32,
     /// Theoretical occupancy of that launch shape, 0 to 1: resident warps over the warps that a
     /// multiprocessor can hold. `None` if the limits of the device are unknown.
     #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     pub occupancy: Option<f64>,
     /// Streams that it ran on.
     pub streams: u32,
+    /// Part of its GPU time during which another kernel ran on the device as well, ns. `None` if it
+    /// was not computed.
+    pub concurrent_ns: Option<u64>,
 }
 
 /// The copies of one direction, or the memsets, on one device.

@@ -3,6 +3,7 @@
 //! ```text
 //! Profile                      one process, one measuring window
 //! ├─ devices                   Device: its name, limits and peaks
+//! ├─ gpu_busy                  GpuBusy: how busy each device was
 //! ├─ functions                 Function: one per annotated function, over all call paths
 //! │  ├─ cpu, wall              SpanStats: statistics of durations, with a histogram
 //! │  ├─ gpu, gpu_by_device     GpuSpanStats: event-to-event times on the function's stream
@@ -74,6 +75,7 @@ mod diagnostics;
 mod finding;
 mod function;
 mod gpu_activity;
+mod gpu_busy;
 mod label_stats;
 mod span_stats;
 mod word_enums;
@@ -86,8 +88,9 @@ use crate::schedule::Schedule;
 pub use device::{Device, Throttle};
 pub use diagnostics::{CudaError, Diagnostics, UntimedReasons};
 pub use finding::{Command, Finding};
-pub use function::{CapturedRuns, Function, TreeNode};
+pub use function::{CapturedRuns, Function, NodeActivity, TreeNode};
 pub use gpu_activity::{ApiStats, CopyStats, Cupti, DurationStats, GpuActivity, KernelStats};
+pub use gpu_busy::{BusyRecords, GpuBusy};
 pub use label_stats::{LabelGpuStats, LabelStats, OTHER_LABELS, labelled};
 pub use span_stats::{Bucket, Estimate, GpuSpanStats, SpanStats};
 pub use word_enums::{ApiKind, CopyKind, FindingRule, ThrottleReason};
@@ -132,6 +135,9 @@ pub struct Profile {
     pub schedule: Option<ScheduleSteps>,
     /// The devices on which anything was timed, by ordinal.
     pub devices: Vec<Device>,
+    /// How busy each of these devices was, by ordinal; a device without a GPU span or a record is
+    /// omitted.
+    pub gpu_busy: Vec<GpuBusy>,
     /// The annotated functions by name, including those that were never called.
     pub functions: Vec<Function>,
     /// The call tree, merged over all threads; parents come before their children.
@@ -147,7 +153,7 @@ pub struct Profile {
     pub api: Vec<ApiStats>,
     /// The devices that ran below their maximum clock.
     pub throttled: Vec<Throttle>,
-    /// What to improve, largest weight first.
+    /// What to improve, largest gain first.
     pub findings: Vec<Finding>,
     /// Command lines of other tools for a closer look; empty without CUPTI.
     pub commands: Vec<Command>,

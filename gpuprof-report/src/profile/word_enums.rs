@@ -137,6 +137,28 @@ words! {
 words! {
     /// The rule that made a finding; docs/findings.md describes each.
     FindingRule {
+        /// The device was idle for most of the run.
+        GpuIdle = "gpu-idle",
+        /// The host computes between launches for longer than the GPU works.
+        HostBound = "host-bound",
+        /// Kernels that are shorter than their launches.
+        ShortKernels = "short-kernels",
+        /// Memsets that take as long as the kernels after them.
+        Memsets = "memsets",
+        /// Many copies of a few bytes, each with a call of its own.
+        SmallCopies = "small-copies",
+        /// Memory that is allocated and freed all the time.
+        AllocationChurn = "allocation-churn",
+        /// Modules that are loaded again and again.
+        ModuleLoads = "module-loads",
+        /// Small kernels that run one after another and could run at once.
+        SerialKernels = "serial-kernels",
+        /// Matrix products that use no tensor cores.
+        NoTensorCores = "no-tensor-cores",
+        /// Kernels that use local memory.
+        LocalMemory = "local-memory",
+        /// A last wave of blocks that leaves most of the device idle.
+        TailWave = "tail-wave",
         /// Double precision, perhaps by mistake.
         DoublePrecisionSuspect = "double-precision-suspect",
         /// Many short kernels with idle time between them.

@@ -69,6 +69,8 @@ pub struct TableOptions {
     pub sort: Sort,
     /// The most rows to show; the others are summed in one row. `None` shows all.
     pub limit: Option<NonZeroUsize>,
+    /// Whether to show everything: every row, column and line.
+    pub full: bool,
 }
 
 impl TableOptions {

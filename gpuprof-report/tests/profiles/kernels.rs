@@ -59,7 +59,7 @@ fn finding(rule: &str, function: Option<&str>, evidence: &str, advice: &str) -> 
     let mut finding = Finding::default();
     finding.rule = rule.into();
     finding.function = function.map(Into::into);
-    finding.weight_ns = MS;
+    finding.gain_ns = MS;
     finding.evidence = evidence.into();
     finding.advice = advice.into();
     finding

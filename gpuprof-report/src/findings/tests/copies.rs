@@ -76,7 +76,7 @@ fn copies_and_kernels_in_pieces_on_one_stream_are_told() {
         })
     };
     let partly = the("one-stream", &alone(100 * US, Some(700 * US)));
-    assert_eq!(partly.weight_ns, 700 * US);
+    assert_eq!(partly.gain_ns, 700 * US);
     assert!(
         !speaks("one-stream", &alone(100 * US, Some(690 * US))),
         "little to win"

@@ -97,7 +97,7 @@ fn a_grid_that_leaves_multiprocessors_empty_is_reported() {
          GPU's kernel and copy time."
     );
     assert_eq!(
-        the("underused-gpu", &small(|_| ())).weight_ns,
+        the("underused-gpu", &small(|_| ())).gain_ns,
         MS,
         "a quarter of 4 ms"
     );

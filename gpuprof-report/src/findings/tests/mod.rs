@@ -365,7 +365,7 @@ fn every_finding_is_returned_the_largest_weight_first() {
     assert_eq!(everything.len(), 9);
     let weights: Vec<u64> = findings(&profile)
         .iter()
-        .map(|finding| finding.weight_ns)
+        .map(|finding| finding.gain_ns)
         .collect();
     assert!(weights.is_sorted_by(|a, b| a >= b), "{weights:?}");
     assert_eq!(everything[0].1, "upload 9");

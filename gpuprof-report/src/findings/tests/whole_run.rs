@@ -69,16 +69,13 @@ fn clocks_that_are_held_down_are_told() {
          thermal slowdown)."
     );
     let finding = the("clocks-throttled", &profile);
-    assert_eq!(finding.weight_ns, 5 * MS, "half of 10 ms");
+    assert_eq!(finding.gain_ns, 5 * MS, "half of 10 ms");
     let mut shorter = throttled(Some(990), &["power cap"]);
     let throttle = &mut shorter.throttled[0];
     throttle.mean_sm_clock_mhz = Some(1_485);
     (throttle.throttled_ns, throttle.sampled_ns) = (MS, 2 * MS);
     let finding = the("clocks-throttled", &shorter);
-    assert_eq!(
-        finding.weight_ns, 1_250_000,
-        "a quarter, in half of the time"
-    );
+    assert_eq!(finding.gain_ns, 1_250_000, "a quarter, in half of the time");
     shorter.throttled[0].sampled_ns = 6 * MS;
     assert!(!speaks("clocks-throttled", &shorter), "a moment");
     assert!(

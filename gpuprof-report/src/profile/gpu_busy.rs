@@ -1,0 +1,53 @@
+//! How busy each device was during the whole window.
+
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
+
+/// How busy one device was, by CUPTI's records or, without them, by the GPU spans.
+///
+/// Time is counted once however many streams were busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct GpuBusy {
+    /// CUDA ordinal.
+    pub device: u32,
+    /// With CUPTI: time during which at least one kernel, copy or memset ran, ns. Without: time
+    /// during which at least one GPU span was open, ns.
+    pub busy_ns: u64,
+    /// Half the width of the 95 % confidence interval of `busy_ns`, ns; `None` if it is exact.
+    pub busy_ci95_ns: Option<u64>,
+    /// Whether `busy_ns` is at most this, because spans of several streams that are not all timed
+    /// could not be told apart.
+    pub is_upper_bound: bool,
+    /// The part that CUPTI's records show; `None` without CUPTI, or if too many records of a device
+    /// arrived too late for it.
+    pub records: Option<BusyRecords>,
+}
+
+/// What CUPTI's records show of a device's busy and idle time.
+///
+/// Idle time is the time between two activities in which nothing ran on the device; the time
+/// before the first and after the last one is not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct BusyRecords {
+    /// Time during which at least one kernel ran, ns.
+    pub kernel_ns: u64,
+    /// Time during which only copies or memsets ran, ns.
+    pub copy_only_ns: u64,
+    /// Idle periods.
+    pub gaps: u64,
+    /// Idle time before the host began the CUDA call that ended the period, ns: the device waited
+    /// for the host.
+    pub idle_host_ns: u64,
+    /// Idle time from the beginning of that call to the start of its activity, ns, if the call
+    /// began in the idle period: the launch itself.
+    pub idle_launch_ns: u64,
+    /// Idle time while the activity that ended the period was already queued, ns: it waited for
+    /// an event or for the device to start it.
+    pub idle_queued_ns: u64,
+}
