@@ -49,7 +49,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 objects! {
     Profile {
         schema, program, pid, host, rank, started_at, wall_ns, at_exit, schedule, devices,
-        gpu_busy, functions, tree, cupti, kernels, copies, api, throttled, findings, commands, diagnostics,
+        gpu_busy, functions, tree, cupti, kernels, copies, api, throttled, findings, commands,
+        diagnostics,
     }
 
     ScheduleSteps {

@@ -15,8 +15,8 @@ pub struct Finding {
     pub rule: FindingRule,
     /// Name of the function it is about; `None` for the whole program.
     pub function: Option<String>,
-    /// The most wall time that following the advice can save, ns, by the model that the rule states.
-    /// Findings are sorted by it.
+    /// The most wall time that following the advice can save, ns, by the model that the rule
+    /// states. Findings are sorted by it.
     pub gain_ns: u64,
     /// What the profile shows, with numbers.
     pub evidence: String,
