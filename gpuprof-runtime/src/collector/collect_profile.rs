@@ -145,11 +145,7 @@ impl Collector {
             totals: counters,
             scale: clock::scale(),
             gpu,
-            cupti: runs_cupti.then(|| cupti::activity_by_site(&tables, &symbols, &paths)),
-            replayed: match runs_cupti {
-                true => cupti::replayed_paths(&tables),
-                false => Vec::new(),
-            },
+            cupti: runs_cupti.then(|| cupti::recorded_activity(&tables, &symbols, &paths)),
         };
         let mut profile = build_profile::profile(&inputs);
         profile.wall_ns = inputs.scale.ns(wall_ticks);
@@ -171,7 +167,7 @@ impl Collector {
             if let Some(cupti) = &mut profile.cupti {
                 cupti.all_calls = settings.cupti == CuptiMode::Full;
             }
-            cupti::write_to_profile(&mut profile, &tables, &symbols);
+            cupti::write_to_profile(&mut profile, &tables, &symbols, &paths);
         }
         if profile.cupti.is_some() {
             profile.throttled = nvml::throttled(limit);

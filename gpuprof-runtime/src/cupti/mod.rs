@@ -8,10 +8,9 @@ pub(crate) mod call_stack;
 mod collect;
 
 pub(crate) use {
-    attribution::replay_rows::replayed_paths,
     attribution::shared_attribution::Attribution,
     attribution::symbol_table::SymbolTable,
-    attribution::to_profile::{activity_by_site, write_to_profile},
+    attribution::to_profile::{recorded_activity, write_to_profile},
     attribution::window_tables::WindowTables,
     collect::collection::{CollectionCounts, counts, drain, drain_last, notes, record_all_calls},
     collect::lifecycle::is_running,

@@ -10,7 +10,7 @@ use super::gpu_time_rollup::{self, CallTreeNode};
 use super::gpu_totals::GpuPathTotals;
 use super::label_stats::labels;
 use super::path_ids::ROOT;
-use super::profile_inputs::ProfileInputs;
+use super::profile_inputs::{PathActivity, ProfileInputs};
 use super::replayed_nodes;
 use crate::site::labels::Label;
 use gpuprof_report::profile::{Diagnostics, Function, Profile, SCHEMA, TreeNode, UntimedReasons};
@@ -27,7 +27,7 @@ pub(crate) fn profile(inputs: &ProfileInputs<'_>) -> Profile {
         .enumerate()
         .filter_map(|(index, (site, _))| Some(((*site)?, index as u32)))
         .collect();
-    let mut tree = tree(inputs, &nodes, &indices);
+    let mut tree = tree(inputs, &nodes, &functions, &indices);
     tree.extend(replayed_nodes::nodes(inputs, &indices));
     let of_foreign: Vec<String> = functions
         .iter()
@@ -121,17 +121,22 @@ fn functions(
     functions
 }
 
-/// Nodes that were called in this window or are open, and those above them and around launched
-/// graphs.
+/// Nodes that were called in this window, are open or launched anything, and those above them and
+/// around launched graphs.
 fn tree(
     inputs: &ProfileInputs<'_>,
     nodes: &[CallTreeNode<'_>],
-    functions: &FxHashMap<u32, u32>,
+    functions: &[(Option<u32>, Function)],
+    indices: &FxHashMap<u32, u32>,
 ) -> Vec<TreeNode> {
     let mut wanted = vec![false; nodes.len()];
-    for replayed in &inputs.replayed {
-        if let Some(mark) = wanted.get_mut(replayed.launch as usize) {
-            *mark = true;
+    if let Some(cupti) = &inputs.cupti {
+        let replaying = cupti.replayed.iter().map(|replayed| replayed.launch);
+        let launching = cupti.paths.iter().filter(|(_, path)| path.has_own);
+        for path in replaying.chain(launching.map(|(path, _)| *path)) {
+            if let Some(mark) = wanted.get_mut(path as usize) {
+                *mark = true;
+            }
         }
     }
     for (index, node) in nodes.iter().enumerate().skip(1).rev() {
@@ -160,7 +165,8 @@ fn tree(
         let site = inputs.sites.get(node.path.site as usize)?;
         row.name = site.name().to_owned();
         row.label = site.label_of(node.path.label).map(Label::to_string);
-        row.function = Some(*functions.get(&node.path.site)?);
+        let function = *indices.get(&node.path.site)?;
+        row.function = Some(function);
         row.calls = cpu.calls;
         row.open_calls = node.totals.open.count();
         row.open_ns = inputs.scale.ns(node.totals.open.ticks(inputs.now));
@@ -169,9 +175,26 @@ fn tree(
         row.gpu_total_ns = timed.then(|| sum(|gpu| gpu.times.total as f64).round() as u64);
         row.gpu_self_ns = timed.then(|| sum(|gpu| gpu.self_ns as f64).max(0.0).round() as u64);
         row.gpu_nested_ns = node.nested_ns.round() as u64;
+        if let Some(cupti) = &inputs.cupti {
+            let of_path = cupti.paths.get(&row.id).copied().unwrap_or_default();
+            let (_, function) = functions.get(function as usize)?;
+            row.busy_ns = Some(of_path.busy_ns);
+            row.idle_ns = idle_ns(function, row.gpu_total_ns, &of_path);
+        }
         Some(row)
     })
     .collect()
+}
+
+/// The part of a path's GPU spans that its activity leaves, where its function has such a time.
+fn idle_ns(function: &Function, span_ns: Option<u64>, path: &PathActivity) -> Option<u64> {
+    function.activity.idle_ns?;
+    // An estimated span covers all calls, and so does the busy time.
+    let busy_ns = match function.gpu.as_ref()?.estimate {
+        Some(_) => path.busy_ns,
+        None => path.timed_busy_ns,
+    };
+    span_ns?.checked_sub(busy_ns)
 }
 
 fn diagnostics(inputs: &ProfileInputs<'_>, functions: &[Function]) -> Diagnostics {

@@ -119,7 +119,7 @@ fn gpu_activity(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuSpanStats
         busy_ns_by_label: _,
         timed_busy_ns,
         devices,
-    } = cupti.get(&site).cloned().unwrap_or_default();
+    } = cupti.functions.get(&site).cloned().unwrap_or_default();
     let busy_ns = activity.busy_ns.unwrap_or(0);
     activity.busy_ns = Some(busy_ns);
     if let Some(gpu) = gpu.filter(|_| devices <= 1) {

@@ -26,7 +26,7 @@ pub(super) fn labels(
         }
     }
     let cupti = inputs.cupti.as_ref();
-    let busy = cupti.and_then(|all| Some(&all.get(&id)?.busy_ns_by_label));
+    let busy = cupti.and_then(|all| Some(&all.functions.get(&id)?.busy_ns_by_label));
     let stats = |((label, number), nodes): ((&Label, LabelNumber), Vec<&CallTreeNode<'_>>)| {
         let busy_ns = busy.and_then(|all| all.get(&number)).copied().unwrap_or(0);
         // A call that a graph captured may be replayed in a later window.

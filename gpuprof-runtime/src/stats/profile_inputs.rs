@@ -25,15 +25,36 @@ pub(crate) struct ProfileInputs<'a> {
     /// The clock after `totals` was read, in ticks: calls in progress are reported up to it.
     pub(crate) now: u64,
     pub(crate) gpu: GpuTotals,
-    /// By site. `None`: CUPTI did not run.
-    pub(crate) cupti: Option<FxHashMap<u32, CuptiActivity>>,
+    /// `None`: CUPTI did not run.
+    pub(crate) cupti: Option<RecordedActivity>,
+}
+
+/// The activity by CUPTI's records.
+#[derive(Debug)]
+pub(crate) struct RecordedActivity {
+    /// By site.
+    pub(crate) functions: FxHashMap<u32, CuptiActivity>,
+    pub(crate) paths: FxHashMap<u32, PathActivity>,
     /// What graphs replayed; an enclosing captured path comes before the nested ones.
     pub(crate) replayed: Vec<ReplayedPath>,
+}
+
+/// The activity of the calls on one path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathActivity {
+    /// Nested calls included.
+    pub(crate) busy_ns: u64,
+    /// The part of `busy_ns` from calls that were timed by events.
+    pub(crate) timed_busy_ns: u64,
+    /// The calls launched something themselves.
+    pub(crate) has_own: bool,
 }
 
 /// What launches of graphs on one call path replayed of a captured call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReplayedPath {
+    /// The id of its node in the call tree.
+    pub(crate) node: u32,
     pub(crate) launch: u32,
     /// How many captured calls enclose each other there; 0 for all that a launch replayed.
     pub(crate) depth: u32,

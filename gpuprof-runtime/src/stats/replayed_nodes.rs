@@ -15,9 +15,10 @@ const CAPTURED: &str = "captured";
 pub(super) fn nodes(inputs: &ProfileInputs<'_>, functions: &FxHashMap<u32, u32>) -> Vec<TreeNode> {
     let mut ids: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
     let mut nodes = Vec::new();
-    // Call paths have the numbers below.
-    for (replayed, id) in inputs.replayed.iter().zip(inputs.paths.len() as u32..) {
+    let replayed = inputs.cupti.iter().flat_map(|cupti| &cupti.replayed);
+    for replayed in replayed {
         let ReplayedPath {
+            node: id,
             launch,
             depth,
             captured,
@@ -28,6 +29,7 @@ pub(super) fn nodes(inputs: &ProfileInputs<'_>, functions: &FxHashMap<u32, u32>)
         let mut runs = CapturedRuns::default();
         (runs.replays, runs.busy_ns) = (replayed.replays, replayed.busy_ns);
         node.captured = Some(runs);
+        node.busy_ns = Some(replayed.busy_ns);
         if depth == 0 {
             CAPTURED.clone_into(&mut node.name);
             node.parent = (launch != ROOT).then_some(launch);

@@ -4,6 +4,7 @@ mod api_calls;
 mod async_calls;
 mod attribution;
 mod busy_time;
+mod call_paths;
 mod correlation_ids;
 mod counted_losses;
 mod devices;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         async_calls::MODULE,
         attribution::MODULE,
         busy_time::MODULE,
+        call_paths::MODULE,
         record_collection::MODULE,
         devices::MODULE,
         graph_objects::MODULE,

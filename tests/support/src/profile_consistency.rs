@@ -1,6 +1,8 @@
 //! What is true of every profile.
 
-use gpuprof::profile::{Function, GpuSpanStats, LabelStats, SpanStats, UntimedReasons};
+use gpuprof::profile::{
+    Function, GpuSpanStats, KernelStats, LabelStats, SpanStats, UntimedReasons,
+};
 use gpuprof::{Profile, Sampling};
 
 /// Panics if `profile` contradicts itself.
@@ -9,6 +11,7 @@ pub fn assert_consistent(profile: &Profile) {
         functions_add_up(profile, function);
     }
     tree_adds_up(profile);
+    activities_add_up(profile);
     diagnostics_add_up(profile);
 }
 
@@ -181,6 +184,44 @@ fn tree_adds_up(profile: &Profile) {
             );
             let total: u64 = nodes().filter_map(|node| node.gpu_total_ns).sum();
             assert_eq!(total, gpu.timed_ns, "{name}: GPU times in the tree");
+        }
+    }
+}
+
+/// Each activity is at one node of the tree, or unattributed.
+fn activities_add_up(profile: &Profile) {
+    let mut of_nodes = (0, 0);
+    for node in &profile.tree {
+        assert!(
+            node.activities
+                .is_sorted_by(|a, b| a.total_ns >= b.total_ns)
+        );
+        for activity in &node.activities {
+            of_nodes = (of_nodes.0 + activity.calls, of_nodes.1 + activity.total_ns);
+            assert!(activity.kernel.is_some() != activity.copies.is_some());
+        }
+    }
+    let kernels = profile.kernels.iter().map(|kernel| &kernel.times);
+    let times = kernels.chain(profile.copies.iter().map(|copies| &copies.times));
+    let all = times.fold((0, 0), |(calls, ns), times| {
+        (calls + times.calls, ns + times.total_ns)
+    });
+    let unattributed = profile.cupti.as_ref();
+    let unattributed = unattributed.map_or((0, 0), |all| (all.unattributed, all.unattributed_ns));
+    let sum = (of_nodes.0 + unattributed.0, of_nodes.1 + unattributed.1);
+    assert_eq!(sum, all, "activities in the tree");
+    for (index, kernel) in profile.kernels.iter().enumerate() {
+        for (number, function) in profile.functions.iter().enumerate() {
+            let nodes = profile.tree.iter();
+            let nodes = nodes.filter(|node| node.function == Some(number as u32));
+            let activities = nodes.flat_map(|node| &node.activities);
+            let here = activities.filter(|activity| activity.kernel == Some(index as u32));
+            let calls: u64 = here.map(|activity| activity.calls).sum();
+            let kernels = function.activity.kernels.iter();
+            let same =
+                |of: &&KernelStats| (&of.symbol, of.device) == (&kernel.symbol, kernel.device);
+            let expected: u64 = kernels.filter(same).map(|of| of.times.calls).sum();
+            assert_eq!(calls, expected, "{} in {}", kernel.name, function.name);
         }
     }
 }

@@ -4,11 +4,13 @@
 //! Records arrive in any order and at any time, so CUDA calls and activities are remembered by
 //! correlation id, within the bounds of `limits`.
 
+use super::activity_path::{ActivityPath, Cause};
 use super::capture_intervals::Captures;
 use super::correlated_call::CorrelatedCall;
 use super::cuda_calls::CudaCalls;
 use super::graph_replays::{self, GraphReplays};
 use super::orphans::Orphans;
+use super::row_totals::ReplayKey;
 use super::symbol_table::SymbolTable;
 use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
 use super::window_tables::{KernelKey, WindowTables};
@@ -99,13 +101,17 @@ impl Correlator {
         let Some(known) = self.calls.get_mut(correlation) else {
             return;
         };
-        let (launched_at, call) = (known.launched_at, known.call.id);
+        let (launched_at, call) = (known.launched_at, known.call);
         let was_awaited = known.is_awaited();
         let was_counted = std::mem::take(&mut known.is_counted_unfinished);
         known.has_activity = true;
         let is_graph = known.graph.is_some();
-        let owner = self.capturing_call(correlation, activity, launched_at);
-        let key = self.record_activity(activity, launched_at, call, owner.unwrap_or(call));
+        let replayed = self.replayed_path(correlation, activity, launched_at);
+        let cause = Cause {
+            call: call.id,
+            path: replayed.unwrap_or(ActivityPath::Called(call.path)),
+        };
+        let key = self.record_activity(activity, launched_at, cause);
         let start = activity.span().start;
         match (is_graph, key) {
             (true, _) => self.add_graph_node(correlation, start, key),
@@ -113,31 +119,40 @@ impl Correlator {
             (false, None) => {}
         }
         if was_awaited {
-            self.recorded.calls.stop_awaiting(call);
+            self.recorded.calls.stop_awaiting(call.id);
         }
         if was_counted && let Some(tables) = self.tables_at(launched_at) {
             tables.finished_late += 1;
         }
     }
 
-    /// The call that captured an activity of a graph launch, to which the activity is added.
-    fn capturing_call(
+    /// Where an activity of a graph launch counts if the call that captured it is known. The
+    /// activity is added to the launch.
+    fn replayed_path(
         &mut self,
         correlation: u32,
         activity: &Activity,
         launched_at: u64,
-    ) -> Option<u64> {
-        let launch = self.calls.get_mut(correlation)?.graph.as_deref_mut()?;
+    ) -> Option<ActivityPath> {
+        let known = self.calls.get_mut(correlation)?;
+        let (launch_path, launch) = (known.call.path, known.graph.as_deref_mut()?);
         let epoch = self.windows.at(launched_at)?;
         if activity.span().graph_node == 0 {
             return None;
         }
         let owner = self.graphs.owner(launch, activity);
-        let is_exact = owner.is_none_or(|owner| self.graphs.add(launch, owner, activity));
+        let added = owner.map(|owner| (owner, self.graphs.add(launch, owner, activity)));
         let tables = self.recorded.tables(epoch)?;
-        tables.unattributed_graph_nodes += u64::from(owner.is_none());
+        let Some((owner, (depth, is_exact))) = added else {
+            tables.unattributed_graph_nodes += 1;
+            return None;
+        };
         tables.late_records += u64::from(!is_exact);
-        owner.map(|owner| owner.id)
+        Some(ActivityPath::Replayed(ReplayKey {
+            launch: launch_path,
+            depth,
+            captured: owner.path,
+        }))
     }
 
     /// Adds what a graph launch ran so far to its window.
@@ -175,12 +190,11 @@ impl Correlator {
         &mut self,
         activity: &Activity,
         launched_at: u64,
-        call: u64,
-        owner: u64,
+        cause: Cause,
     ) -> Option<KernelKey> {
         let epoch = self.windows.at(launched_at)?;
         let symbol = self.symbols.intern(activity);
-        self.recorded.add(epoch, call, owner, activity, symbol)
+        self.recorded.add(epoch, cause, activity, symbol)
     }
 
     pub(crate) fn end_call(&mut self, ended: EndedCall) {
@@ -213,7 +227,7 @@ impl Correlator {
     /// Records activities without a CUDA call, in the window they started in.
     fn record_unattributed(&mut self, activities: impl IntoIterator<Item = Activity>) {
         for activity in activities {
-            self.record_activity(&activity, activity.span().start, 0, 0);
+            self.record_activity(&activity, activity.span().start, Cause::UNATTRIBUTED);
         }
     }
 
@@ -313,7 +327,7 @@ impl Correlator {
         for activity in self.orphans.all() {
             let symbol = symbols.intern(activity);
             if let Some(epoch) = self.windows.at(activity.span().start) {
-                recorded.add(epoch, 0, 0, activity, symbol);
+                recorded.add(epoch, Cause::UNATTRIBUTED, activity, symbol);
             }
         }
         let (current, late) = recorded.into_tables();

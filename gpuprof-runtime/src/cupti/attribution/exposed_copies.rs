@@ -2,6 +2,7 @@
 //!
 //! Records arrive in any order, so copies wait until their window ends or there are too many.
 
+use super::activity_path::ActivityPath;
 use super::interval_union::IntervalUnion;
 use crate::cupti::collect::record::CopyKind;
 
@@ -19,7 +20,7 @@ pub(crate) struct ExposedCopies {
 
 #[derive(Clone, Copy, Debug)]
 struct PendingCopy {
-    site: Option<u32>,
+    path: ActivityPath,
     kind: CopyKind,
     start: u64,
     end: u64,
@@ -28,7 +29,7 @@ struct PendingCopy {
 /// A finished copy or memset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExposedCopy {
-    pub(crate) site: Option<u32>,
+    pub(crate) path: ActivityPath,
     pub(crate) kind: CopyKind,
     pub(crate) exposed_ns: u64,
 }
@@ -54,14 +55,14 @@ impl ExposedCopies {
     #[must_use]
     pub(crate) fn add_copy(
         &mut self,
-        site: Option<u32>,
+        path: ActivityPath,
         kind: CopyKind,
         start: u64,
         end: u64,
     ) -> Vec<ExposedCopy> {
         self.is_incomplete |= start < self.kernels.compacted_until();
         self.pending.push(PendingCopy {
-            site,
+            path,
             kind,
             start,
             end,
@@ -79,7 +80,7 @@ impl ExposedCopies {
         let finished = self.pending.drain(..).map(|copy| {
             let hidden = kernels.overlap_ns(copy.start, copy.end);
             ExposedCopy {
-                site: copy.site,
+                path: copy.path,
                 kind: copy.kind,
                 exposed_ns: (copy.end - copy.start).saturating_sub(hidden),
             }
@@ -99,11 +100,11 @@ impl ExposedCopies {
 
 #[cfg(test)]
 mod tests {
-    use super::{CopyKind, ExposedCopies, ExposedCopy, MAX_PENDING};
+    use super::{ActivityPath, CopyKind, ExposedCopies, ExposedCopy, MAX_PENDING};
 
-    fn exposed(site: u32, kind: CopyKind, exposed_ns: u64) -> ExposedCopy {
+    fn exposed(path: u32, kind: CopyKind, exposed_ns: u64) -> ExposedCopy {
         ExposedCopy {
-            site: Some(site),
+            path: ActivityPath::Called(path),
             kind,
             exposed_ns,
         }
@@ -113,8 +114,16 @@ mod tests {
     fn a_copy_is_exposed_while_no_kernel_runs_in_whatever_order_they_arrive() {
         let mut copies = ExposedCopies::default();
         let (in_, out) = (CopyKind::HtoD, CopyKind::DtoH);
-        assert!(copies.add_copy(Some(1), in_, 100, 200).is_empty());
-        assert!(copies.add_copy(Some(2), out, 500, 600).is_empty());
+        assert!(
+            copies
+                .add_copy(ActivityPath::Called(1), in_, 100, 200)
+                .is_empty()
+        );
+        assert!(
+            copies
+                .add_copy(ActivityPath::Called(2), out, 500, 600)
+                .is_empty()
+        );
         for (start, end) in [(180, 220), (50, 110), (105, 120), (300, 400)] {
             assert!(copies.add_kernel(start, end).is_empty());
         }
@@ -131,7 +140,7 @@ mod tests {
             let at = index * 100;
             let finished = [
                 copies.add_kernel(at, at + 40),
-                copies.add_copy(Some(1), CopyKind::HtoD, at + 30, at + 60),
+                copies.add_copy(ActivityPath::Called(1), CopyKind::HtoD, at + 30, at + 60),
             ];
             let times = finished.iter().flatten().map(|copy| copy.exposed_ns);
             sum += times.sum::<u64>();
@@ -142,7 +151,7 @@ mod tests {
             (sum, copies.is_incomplete()),
             (20 * 3 * MAX_PENDING as u64, false)
         );
-        let _ = copies.add_copy(Some(1), CopyKind::HtoD, 5, 6);
+        let _ = copies.add_copy(ActivityPath::Called(1), CopyKind::HtoD, 5, 6);
         assert!(copies.is_incomplete());
     }
 }

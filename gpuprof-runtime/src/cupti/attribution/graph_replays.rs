@@ -46,19 +46,19 @@ impl GraphReplays {
         self.owners.owner(node, launch.node_updates)
     }
 
-    /// Adds an activity that `owner` captured to the launch that ran it. Returns whether the busy
-    /// times of the launch are exact.
+    /// Adds an activity that `owner` captured to the launch that ran it. Returns how many captured
+    /// calls are around it, `owner` included, and whether the busy times of the launch are exact.
     pub(crate) fn add(
         &mut self,
         launch: &mut GraphLaunch,
         owner: CallPosition,
         activity: &Activity,
-    ) -> bool {
+    ) -> (u32, bool) {
         let chain = self.captured.chain(owner);
         let before = launch.replay.size();
         let is_exact = launch.replay.add(&chain, &ActivityInterval::from(activity));
         self.size = (self.size + launch.replay.size()).saturating_sub(before);
-        is_exact
+        (chain.len() as u32, is_exact)
     }
 
     /// Whether there are too many intervals and captured calls.

@@ -34,8 +34,11 @@ pub(crate) const MAX_REPLAY_SIZE: usize = 1 << 18;
 /// Finished captured calls that are remembered for late records: 4 MiB.
 pub(crate) const MAX_COUNTED_REPLAYS: usize = 1 << 19;
 
-/// Rows of kernels. Beyond it, further kernels of a function are one row per device.
+/// Rows of kernels. Beyond it, further kernels of a call path are one row per device.
 pub(crate) const MAX_KERNEL_ROWS: usize = 1 << 16;
+
+/// Rows of copies. Beyond it, further ones of a replay count in the rows of the captured call path.
+pub(crate) const MAX_COPY_ROWS: usize = 1 << 16;
 
 /// Pairs of a captured call path and a launching one.
 pub(crate) const MAX_REPLAY_ROWS: usize = 1 << 16;

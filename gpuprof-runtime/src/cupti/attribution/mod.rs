@@ -1,6 +1,7 @@
 //! Attributes CUPTI records: finds the CUDA API call that caused each activity and the profiled
 //! call that made it, and sums totals per function and window.
 
+mod activity_path;
 mod api_rows;
 mod call_activity;
 mod capture_intervals;
@@ -15,12 +16,13 @@ mod limits;
 mod node_owners;
 mod open_calls;
 mod orphans;
-pub(crate) mod replay_rows;
+mod replay_rows;
 mod replays;
 mod row_totals;
 pub(crate) mod shared_attribution;
 pub(crate) mod symbol_table;
 pub(crate) mod to_profile;
+mod tree_rows;
 mod window_history;
 pub(crate) mod window_tables;
 mod wrong_streams;

@@ -41,16 +41,16 @@ fn upward(paths: &[CallPath], path: u32) -> impl Iterator<Item = u32> {
 }
 
 /// The replays of each captured path by each launching path; an enclosing one comes first.
-pub(crate) fn replayed_paths(tables: &WindowTables) -> Vec<ReplayedPath> {
-    let mut replayed: Vec<_> = tables.replays.iter().collect();
-    replayed.sort_unstable_by_key(|(key, _)| **key);
-    let replayed = replayed.into_iter().map(|(key, totals)| {
+pub(super) fn replayed_paths(tables: &WindowTables, paths: &[CallPath]) -> Vec<ReplayedPath> {
+    let replayed = numbered(tables, paths).map(|(node, key)| {
         let ReplayKey {
             launch,
             depth,
             captured,
-        } = *key;
+        } = key;
+        let totals = tables.replays.get(&key).copied().unwrap_or_default();
         ReplayedPath {
+            node,
             launch,
             depth,
             captured,
@@ -59,4 +59,24 @@ pub(crate) fn replayed_paths(tables: &WindowTables) -> Vec<ReplayedPath> {
         }
     });
     replayed.collect()
+}
+
+/// The ids of the nodes of [`replayed_paths`].
+pub(super) fn replayed_nodes(
+    tables: &WindowTables,
+    paths: &[CallPath],
+) -> FxHashMap<ReplayKey, u32> {
+    numbered(tables, paths)
+        .map(|(node, key)| (key, node))
+        .collect()
+}
+
+/// In order. The nodes of call paths have the numbers below.
+fn numbered(
+    tables: &WindowTables,
+    paths: &[CallPath],
+) -> impl Iterator<Item = (u32, ReplayKey)> + use<> {
+    let mut keys: Vec<ReplayKey> = tables.replays.keys().copied().collect();
+    keys.sort_unstable();
+    (paths.len() as u32..).zip(keys)
 }

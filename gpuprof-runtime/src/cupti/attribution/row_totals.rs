@@ -80,7 +80,7 @@ pub(crate) struct LaunchShape {
     pub(crate) registers: u32,
 }
 
-/// One kernel of one function on one device.
+/// One kernel of one call path on one device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KernelTotals {
     pub(crate) times: DurationTotals,
@@ -111,7 +111,7 @@ impl KernelTotals {
     }
 }
 
-/// Copies of one direction, or memsets, of one function on one device.
+/// Copies of one direction, or memsets, of one call path on one device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CopyTotals {
     pub(crate) times: DurationTotals,
@@ -201,7 +201,7 @@ impl ReplayTotals {
     }
 }
 
-/// The activities of one function's closed calls.
+/// The activities of the closed calls on one path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallTotals {
     pub(crate) busy_ns: u64,
@@ -214,6 +214,10 @@ pub(crate) struct CallTotals {
     pub(crate) streams: u32,
     /// One bit per device.
     pub(crate) devices: u64,
+    /// Busy time of calls inside another call of their function, which none of the above covers.
+    pub(crate) inner_busy_ns: u64,
+    /// The part of `inner_busy_ns` from calls that events timed.
+    pub(crate) inner_timed_busy_ns: u64,
     /// CPU time of the function's first call.
     pub(crate) first_call_ticks: Option<u64>,
 }
@@ -227,6 +231,14 @@ impl CallTotals {
         self.launches += other.launches;
         self.streams = self.streams.max(other.streams);
         self.devices |= other.devices;
+        self.inner_busy_ns += other.inner_busy_ns;
+        self.inner_timed_busy_ns += other.inner_timed_busy_ns;
         self.first_call_ticks = self.first_call_ticks.or(other.first_call_ticks);
+    }
+
+    /// Adds busy time of a call inside another call of its function.
+    pub(crate) fn add_inner(&mut self, busy_ns: u64, is_timed: bool) {
+        self.inner_busy_ns += busy_ns;
+        self.inner_timed_busy_ns += if is_timed { busy_ns } else { 0 };
     }
 }

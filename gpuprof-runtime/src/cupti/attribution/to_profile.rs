@@ -1,11 +1,12 @@
 //! Converts attribution tables into profile rows (names, quantiles, sort order), per function and
 //! for the whole program.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
+use super::activity_path::ActivityPath;
 use super::api_rows::api_rows;
 use super::limits::{MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::replay_rows;
@@ -13,20 +14,34 @@ use super::row_totals::{
     ApiTotals, CallTotals, CopyTotals, DurationTotals, KernelTotals, duration_stats,
 };
 use super::symbol_table::SymbolTable;
-use super::window_tables::{KernelKey, WindowTables};
+use super::tree_rows;
+use super::window_tables::{CopyRow, KernelRow, WindowTables};
 use super::wrong_streams;
 use crate::clock;
 use crate::cupti::collect::record::{ApiFunction, CopyKind};
 use crate::stats::path_ids::CallPath;
-use crate::stats::profile_inputs::CuptiActivity;
+use crate::stats::profile_inputs::{CuptiActivity, RecordedActivity};
 use gpuprof_report::occupancy;
 use gpuprof_report::profile::{self, ApiStats, CopyStats, KernelStats, Profile};
 
 /// The name of all kernels beyond [`MAX_KERNEL_ROWS`].
 const OTHER_KERNELS: &str = "(other kernels)";
 
+/// What functions and call paths ran.
+pub(crate) fn recorded_activity(
+    tables: &WindowTables,
+    symbols: &SymbolTable,
+    paths: &[CallPath],
+) -> RecordedActivity {
+    RecordedActivity {
+        functions: activity_by_site(tables, symbols, paths),
+        paths: tree_rows::activity_by_path(tables),
+        replayed: replay_rows::replayed_paths(tables, paths),
+    }
+}
+
 /// The activities of each function, calls and replays together.
-pub(crate) fn activity_by_site(
+fn activity_by_site(
     tables: &WindowTables,
     symbols: &SymbolTable,
     paths: &[CallPath],
@@ -59,18 +74,32 @@ pub(crate) fn activity_by_site(
             .first_call_ticks
             .map(|ticks| clock::scale().ns(ticks));
     }
+    let site = |path: ActivityPath| {
+        let path = paths.get(path.of_calls() as usize);
+        path.map(|path| path.site)
+    };
+    let kernels = tables.kernels.iter();
+    let kernels = kernels.filter(|(key, _)| key.path.is_attributed());
+    let kernels = kernels.filter_map(|(key, totals)| {
+        let row: KernelRow = (key.symbol, key.device);
+        Some(((site(key.path)?, row), totals))
+    });
     let mut latency: FxHashMap<u32, DurationTotals> = FxHashMap::default();
-    for (key, totals) in &tables.kernels {
-        let Some(site) = key.site else { continue };
+    for ((site, row), totals) in merged(kernels, KernelTotals::merge) {
         let entry = sites.entry(site).or_default();
-        let kernel = kernel_stats(symbols, *key, totals);
+        let kernel = kernel_stats(symbols, row, &totals);
         entry.activity.kernels.push(kernel);
         latency.entry(site).or_default().merge(&totals.latency);
     }
-    for (key, totals) in &tables.copies {
-        let Some(site) = key.site else { continue };
+    let copies = tables.copies.iter();
+    let copies = copies.filter(|(key, _)| key.path.is_attributed());
+    let copies = copies.filter_map(|(key, totals)| {
+        let row: CopyRow = (key.kind, key.device);
+        Some(((site(key.path)?, row), totals))
+    });
+    for ((site, row), totals) in merged(copies, CopyTotals::merge) {
         let entry = sites.entry(site).or_default();
-        let copies = copy_stats(key.kind, key.device, totals, tables);
+        let copies = copy_stats(row, &totals, tables);
         entry.activity.copies.push(copies);
     }
     let mut api: FxHashMap<u32, Vec<(ApiFunction, &ApiTotals)>> = FxHashMap::default();
@@ -86,39 +115,42 @@ pub(crate) fn activity_by_site(
         activity.busy_ns = activity.busy_ns.or(Some(0));
         let latency = latency.get(site).map(duration_stats);
         activity.launch_latency = latency.filter(|latency| latency.calls > 0);
-        sort(
-            &mut activity.kernels,
-            &mut activity.copies,
-            &mut activity.api,
-        );
+        activity.kernels.sort_by(kernel_order);
+        activity.copies.sort_by(copy_order);
+        activity.api.sort_by(api_order);
     }
     sites
 }
 
-/// Fills in the activities of the whole program, and the occupancy of all kernels.
+/// Fills in the activities of the whole program and of the call tree, and the occupancy of all
+/// kernels.
 pub(crate) fn write_to_profile(
     profile: &mut Profile,
     tables: &WindowTables,
     symbols: &SymbolTable,
+    paths: &[CallPath],
 ) {
-    let without_site = |key: &KernelKey| KernelKey { site: None, ..*key };
-    let kernels = merge_by(&tables.kernels, without_site, KernelTotals::merge);
-    let copies = merge_by(
-        &tables.copies,
-        |key| (key.kind, key.device),
-        CopyTotals::merge,
-    );
-    profile.kernels = kernels
-        .iter()
-        .map(|(key, totals)| kernel_stats(symbols, *key, totals))
+    let kernels = tables.kernels.iter();
+    let kernels = kernels.map(|(key, totals)| ((key.symbol, key.device), totals));
+    let kernels = merged(kernels, KernelTotals::merge).into_iter();
+    let mut kernels: Vec<(KernelRow, KernelStats)> = kernels
+        .map(|(row, totals)| (row, kernel_stats(symbols, row, &totals)))
         .collect();
-    profile.copies = copies
-        .iter()
-        .map(|((kind, device), totals)| copy_stats(*kind, *device, totals, tables))
+    kernels.sort_by(|(_, a), (_, b)| kernel_order(a, b));
+    let copies = tables.copies.iter();
+    let copies = copies.map(|(key, totals)| ((key.kind, key.device), totals));
+    let copies = merged(copies, CopyTotals::merge).into_iter();
+    let mut copies: Vec<(CopyRow, CopyStats)> = copies
+        .map(|(row, totals)| (row, copy_stats(row, &totals, tables)))
         .collect();
+    copies.sort_by(|(_, a), (_, b)| copy_order(a, b));
+    let (kernel_rows, kernels): (Vec<KernelRow>, _) = kernels.into_iter().unzip();
+    let (copy_rows, copies): (Vec<CopyRow>, _) = copies.into_iter().unzip();
+    (profile.kernels, profile.copies) = (kernels, copies);
+    tree_rows::write_activities(profile, tables, paths, (&kernel_rows, &copy_rows));
     let api = tables.api.iter();
     profile.api = api_rows(api.map(|((_, function), totals)| (*function, totals)));
-    sort(&mut profile.kernels, &mut profile.copies, &mut profile.api);
+    profile.api.sort_by(api_order);
     if let Some(cupti) = &mut profile.cupti {
         cupti.unfinished = tables.unfinished;
         cupti.late_records = tables.late_records;
@@ -154,27 +186,28 @@ pub(crate) fn write_to_profile(
     }
     if tables.kernels.keys().any(|key| key.symbol.is_none()) {
         profile.diagnostics.notes.push(format!(
-            "more than {MAX_KERNEL_ROWS} kernel rows (function and kernel name): the rest are \
+            "more than {MAX_KERNEL_ROWS} kernel rows (call path and kernel name): the rest are \
              merged into {OTHER_KERNELS}"
         ));
     }
 }
 
-/// Merges the rows whose keys differ only in the function.
-fn merge_by<K, L: Hash + Eq, T: Default>(
-    rows: &FxHashMap<K, T>,
-    without_site: impl Fn(&K) -> L,
+/// Merges the rows of the same key.
+fn merged<'a, K: Hash + Eq, T: Default + 'a>(
+    rows: impl Iterator<Item = (K, &'a T)>,
     merge: impl Fn(&mut T, &T),
-) -> FxHashMap<L, T> {
-    let mut merged: FxHashMap<L, T> = FxHashMap::default();
-    for (key, totals) in rows {
-        merge(merged.entry(without_site(key)).or_default(), totals);
-    }
+) -> FxHashMap<K, T> {
+    let mut merged: FxHashMap<K, T> = FxHashMap::default();
+    rows.for_each(|(key, totals)| merge(merged.entry(key).or_default(), totals));
     merged
 }
 
-fn kernel_stats(symbols: &SymbolTable, key: KernelKey, totals: &KernelTotals) -> KernelStats {
-    let symbol = key.symbol.and_then(|number| symbols.symbol(number));
+fn kernel_stats(
+    symbols: &SymbolTable,
+    (symbol, device): KernelRow,
+    totals: &KernelTotals,
+) -> KernelStats {
+    let symbol = symbol.and_then(|number| symbols.symbol(number));
     let symbol = symbol.unwrap_or(OTHER_KERNELS);
     let (name, full_name) = readable_names(symbol);
     // The launch configuration with the largest total time; ties are broken deterministically.
@@ -187,7 +220,7 @@ fn kernel_stats(symbols: &SymbolTable, key: KernelKey, totals: &KernelTotals) ->
     kernel.name = name;
     kernel.full_name = full_name;
     kernel.symbol = symbol.to_owned();
-    kernel.device = key.device;
+    kernel.device = device;
     kernel.times = duration_stats(&totals.times);
     kernel.graph_calls = totals.graph_calls;
     kernel.launch_latency = duration_stats(&totals.latency);
@@ -213,12 +246,7 @@ fn readable_names(symbol: &str) -> (String, String) {
     (symbol.to_owned(), symbol.to_owned())
 }
 
-fn copy_stats(
-    kind: CopyKind,
-    device: u32,
-    totals: &CopyTotals,
-    tables: &WindowTables,
-) -> CopyStats {
+fn copy_stats((kind, device): CopyRow, totals: &CopyTotals, tables: &WindowTables) -> CopyStats {
     let mut copies = CopyStats::default();
     copies.kind = kind_of_copy(kind);
     copies.device = device;
@@ -250,19 +278,19 @@ fn kind_of_copy(kind: CopyKind) -> profile::CopyKind {
 }
 
 /// Longest total time first; equal times by name, so that the order is the same in every run.
-fn sort(kernels: &mut [KernelStats], copies: &mut [CopyStats], api: &mut [ApiStats]) {
-    kernels.sort_by(|a, b| {
-        let order = b.times.total_ns.cmp(&a.times.total_ns);
-        order.then_with(|| (&a.symbol, a.device).cmp(&(&b.symbol, b.device)))
-    });
-    copies.sort_by(|a, b| {
-        let order = b.times.total_ns.cmp(&a.times.total_ns);
-        order.then_with(|| (a.kind.as_str(), a.device).cmp(&(b.kind.as_str(), b.device)))
-    });
-    api.sort_by(|a, b| {
-        let order = b.times.total_ns.cmp(&a.times.total_ns);
-        order.then_with(|| a.name.cmp(&b.name))
-    });
+fn kernel_order(a: &KernelStats, b: &KernelStats) -> Ordering {
+    let order = b.times.total_ns.cmp(&a.times.total_ns);
+    order.then_with(|| (&a.symbol, a.device).cmp(&(&b.symbol, b.device)))
+}
+
+fn copy_order(a: &CopyStats, b: &CopyStats) -> Ordering {
+    let order = b.times.total_ns.cmp(&a.times.total_ns);
+    order.then_with(|| (a.kind.as_str(), a.device).cmp(&(b.kind.as_str(), b.device)))
+}
+
+fn api_order(a: &ApiStats, b: &ApiStats) -> Ordering {
+    let order = b.times.total_ns.cmp(&a.times.total_ns);
+    order.then_with(|| a.name.cmp(&b.name))
 }
 
 #[cfg(test)]
@@ -270,9 +298,11 @@ mod tests {
     use gpuprof_report::profile::{Cupti, Profile};
 
     use super::write_to_profile;
+    use crate::cupti::attribution::activity_path::ActivityPath;
     use crate::cupti::attribution::symbol_table::SymbolTable;
     use crate::cupti::attribution::window_tables::WindowTables;
     use crate::cupti::collect::record::{Activity, ActivitySpan, KernelRecord};
+    use crate::stats::path_ids::ROOT;
 
     #[test]
     fn kernel_names_are_readable_or_a_note_names_the_feature() {
@@ -287,10 +317,10 @@ mod tests {
         };
         let (mut tables, mut symbols) = (WindowTables::default(), SymbolTable::default());
         let symbol = symbols.intern(&Activity::Kernel(kernel.clone()));
-        tables.add_kernel(None, symbol, &kernel);
+        tables.add_kernel(ActivityPath::Called(ROOT), symbol, &kernel);
         let mut profile = Profile::default();
         profile.cupti = Some(Cupti::default());
-        write_to_profile(&mut profile, &tables, &symbols);
+        write_to_profile(&mut profile, &tables, &symbols, &[]);
         let names: Vec<&str> = profile.kernels.iter().map(|kernel| &*kernel.name).collect();
         let notes = &profile.diagnostics.notes;
         match cfg!(feature = "cupti") {

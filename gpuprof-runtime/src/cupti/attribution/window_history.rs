@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::activity_path::Cause;
 use super::call_activity::ActivityInterval;
 use super::limits::MAX_WINDOW_CHANGES;
 use super::open_calls::{Added, ClosedCall, OpenCalls};
@@ -75,27 +76,24 @@ impl RecordedWindows {
         self.enforce_limits();
     }
 
-    /// Adds an activity of `call` to the window `epoch`, in the rows of `owner`'s site; returns the
-    /// row of a kernel. The owner is another call than `call` if it captured the activity.
+    /// Adds an activity to the window `epoch`; returns the row of a kernel.
     pub(crate) fn add(
         &mut self,
         epoch: u32,
-        call: u64,
-        owner: u64,
+        cause: Cause,
         activity: &Activity,
         symbol: Option<u32>,
     ) -> Option<KernelKey> {
         let tables = self.tables(epoch)?;
-        let site = site_of_call(owner);
         let key = match activity {
-            Activity::Kernel(kernel) => Some(tables.add_kernel(site, symbol, kernel)),
+            Activity::Kernel(kernel) => Some(tables.add_kernel(cause.path, symbol, kernel)),
             Activity::Copy(copy) => {
-                tables.add_copy(site, copy);
+                tables.add_copy(cause.path, copy);
                 None
             }
         };
-        if call != 0 {
-            self.add_to_calls(epoch, call, activity);
+        if cause.call != 0 {
+            self.add_to_calls(epoch, cause.call, activity);
         }
         key
     }
@@ -156,7 +154,7 @@ fn finish_copies(tables: (WindowTables, WindowTables)) -> (WindowTables, WindowT
     (current, late)
 }
 
-/// The site of a call; `None` for activities outside any call.
+/// The site of a call; `None` for CUDA calls outside any.
 pub(crate) fn site_of_call(call: u64) -> Option<u32> {
     (call != 0).then(|| site_of(call))
 }

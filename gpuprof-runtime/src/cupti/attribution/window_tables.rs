@@ -1,14 +1,15 @@
-//! What one window measured, by function: kernels by symbol and device, copies by direction and
-//! device, CUDA calls by function.
+//! What one window measured: by call path kernels by symbol and device, copies by direction and
+//! device; by profiled function the CUDA calls.
 //!
-//! The totals of the program are the sums over all functions, including activities outside any
+//! The totals of the program are the sums over all paths, including activities outside any
 //! profiled function.
 
 use rustc_hash::FxHashMap;
 
+use super::activity_path::ActivityPath;
 use super::call_activity::{ActivityInterval, CallActivity};
 use super::exposed_copies::{ExposedCopies, ExposedCopy};
-use super::limits::{MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
+use super::limits::{MAX_COPY_ROWS, MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::open_calls::Added;
 use super::row_totals::{
     ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape, ReplayKey, ReplayTotals,
@@ -20,8 +21,7 @@ use crate::cupti::collect::record::{
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct KernelKey {
-    /// `None` outside any profiled function.
-    pub(crate) site: Option<u32>,
+    pub(crate) path: ActivityPath,
     /// `None` beyond [`MAX_KERNEL_ROWS`].
     pub(crate) symbol: Option<u32>,
     pub(crate) device: u32,
@@ -29,11 +29,16 @@ pub(crate) struct KernelKey {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CopyKey {
-    /// `None` outside any profiled function.
-    pub(crate) site: Option<u32>,
+    pub(crate) path: ActivityPath,
     pub(crate) kind: CopyKind,
     pub(crate) device: u32,
 }
+
+/// Kernels whose rows differ only in the path: the symbol and the device of [`KernelKey`].
+pub(crate) type KernelRow = (Option<u32>, u32);
+
+/// Copies whose rows differ only in the path.
+pub(crate) type CopyRow = (CopyKind, u32);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowTables {
@@ -70,18 +75,18 @@ impl WindowTables {
     /// Adds one run of a kernel; returns the row for its [latency](Self::add_latency).
     pub(crate) fn add_kernel(
         &mut self,
-        site: Option<u32>,
+        path: ActivityPath,
         symbol: Option<u32>,
         kernel: &KernelRecord,
     ) -> KernelKey {
         let KernelRecord { span, .. } = kernel;
         let device = span.device;
         let key = self.kernel_key(KernelKey {
-            site,
+            path,
             symbol,
             device,
         });
-        let ns = self.add_activity(site, span);
+        let ns = self.add_activity(path, span);
         let exposed = self.exposed_copies.entry(device).or_default();
         let finished = exposed.add_kernel(span.start, span.end);
         self.add_exposed(device, finished);
@@ -105,6 +110,7 @@ impl WindowTables {
         match self.kernels.len() < MAX_KERNEL_ROWS || self.kernels.contains_key(&key) {
             true => key,
             false => KernelKey {
+                path: ActivityPath::Called(key.path.of_calls()),
                 symbol: None,
                 ..key
             },
@@ -116,11 +122,11 @@ impl WindowTables {
         self.kernels.entry(key).or_default().latency.add(ns);
     }
 
-    pub(crate) fn add_copy(&mut self, site: Option<u32>, copy: &CopyRecord) {
+    pub(crate) fn add_copy(&mut self, path: ActivityPath, copy: &CopyRecord) {
         let CopyRecord { span, kind, .. } = *copy;
         let device = span.device;
-        let ns = self.add_activity(site, &span);
-        let key = CopyKey { site, kind, device };
+        let ns = self.add_activity(path, &span);
+        let key = self.copy_key(CopyKey { path, kind, device });
         let totals = self.copies.entry(key).or_default();
         totals.times.add(ns);
         totals.bytes = totals.bytes.saturating_add(copy.bytes);
@@ -133,18 +139,29 @@ impl WindowTables {
         totals.blocking_calls += u64::from(is_blocking);
         totals.streams.add((span.context, span.stream));
         let exposed = self.exposed_copies.entry(device).or_default();
-        let finished = exposed.add_copy(site, kind, span.start, span.end);
+        let finished = exposed.add_copy(key.path, kind, span.start, span.end);
         self.add_exposed(device, finished);
+    }
+
+    /// `key`, or that of the captured calls if there is no room for a new row of a replay.
+    fn copy_key(&self, key: CopyKey) -> CopyKey {
+        match self.copies.len() < MAX_COPY_ROWS || self.copies.contains_key(&key) {
+            true => key,
+            false => CopyKey {
+                path: ActivityPath::Called(key.path.of_calls()),
+                ..key
+            },
+        }
     }
 
     fn add_exposed(&mut self, device: u32, finished: Vec<ExposedCopy>) {
         for ExposedCopy {
-            site,
+            path,
             kind,
             exposed_ns,
         } in finished
         {
-            let key = CopyKey { site, kind, device };
+            let key = CopyKey { path, kind, device };
             self.copies.entry(key).or_default().exposed_ns += exposed_ns;
         }
     }
@@ -174,9 +191,9 @@ impl WindowTables {
     }
 
     /// Returns the duration of an activity, after counting it if it is unattributed.
-    fn add_activity(&mut self, site: Option<u32>, span: &ActivitySpan) -> u64 {
+    fn add_activity(&mut self, path: ActivityPath, span: &ActivitySpan) -> u64 {
         let ns = span.end.saturating_sub(span.start);
-        if site.is_none() {
+        if !path.is_attributed() {
             self.unattributed += 1;
             self.unattributed_ns += ns;
         }
@@ -195,10 +212,11 @@ impl WindowTables {
         if ended.is_first {
             totals.first_call_ticks = Some(ended.cpu_ticks);
         }
+        let busy_ns = activity.busy.length_ns();
         if !ended.is_outermost {
+            totals.add_inner(busy_ns, ended.is_timed);
             return;
         }
-        let busy_ns = activity.busy.length_ns();
         totals.merge(&CallTotals {
             busy_ns,
             timed_busy_ns: if ended.is_timed { busy_ns } else { 0 },
@@ -208,7 +226,7 @@ impl WindowTables {
             launches: activity.launches,
             streams: activity.streams.count(),
             devices: activity.devices,
-            first_call_ticks: None,
+            ..CallTotals::default()
         });
     }
 
@@ -222,16 +240,17 @@ impl WindowTables {
 
     /// Adds an activity of a closed call, as if it overlapped nothing.
     pub(crate) fn add_late(&mut self, ended: &EndedCall, interval: &ActivityInterval) {
-        if ended.is_outermost {
-            let busy_ns = interval.end - interval.start;
-            let totals = self.calls.entry(ended.path).or_default();
-            totals.merge(&CallTotals {
+        let busy_ns = interval.end - interval.start;
+        let totals = self.calls.entry(ended.path).or_default();
+        match ended.is_outermost {
+            true => totals.merge(&CallTotals {
                 busy_ns,
                 timed_busy_ns: if ended.is_timed { busy_ns } else { 0 },
                 activities: 1,
                 launches: u64::from(interval.is_kernel),
                 ..CallTotals::default()
-            });
+            }),
+            false => totals.add_inner(busy_ns, ended.is_timed),
         }
     }
 
@@ -257,7 +276,8 @@ impl WindowTables {
             self.kernels.entry(key).or_default().merge(totals);
         }
         for (key, totals) in &other.copies {
-            self.copies.entry(*key).or_default().merge(totals);
+            let key = self.copy_key(*key);
+            self.copies.entry(key).or_default().merge(totals);
         }
         for (key, totals) in &other.api {
             self.api.entry(*key).or_default().merge(totals);

@@ -85,8 +85,8 @@ fn activities_without_a_call_are_bounded_and_unattributed() {
 /// In a profiled call.
 fn profiled_launch(correlation: u32) -> ApiEvent {
     let call = CallPosition {
-        id: 1,
-        ..CallPosition::default()
+        id: 1 << 20,
+        path: 1,
     };
     ApiEvent {
         call,

@@ -1,0 +1,44 @@
+//! Where in the call tree an activity counts.
+
+use super::row_totals::ReplayKey;
+use crate::stats::path_ids::ROOT;
+
+/// The node of the call tree that an activity is attributed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ActivityPath {
+    /// Calls on this path launched it; [`ROOT`] outside any profiled function.
+    Called(u32),
+    /// A graph launch replayed it.
+    Replayed(ReplayKey),
+}
+
+impl ActivityPath {
+    /// The path of the calls that launched or captured it.
+    pub(crate) fn of_calls(self) -> u32 {
+        match self {
+            Self::Called(path) => path,
+            Self::Replayed(key) => key.captured,
+        }
+    }
+
+    pub(crate) fn is_attributed(self) -> bool {
+        self.of_calls() != ROOT
+    }
+}
+
+/// What an activity is attributed to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cause {
+    /// The id of the profiled call that launched it; 0 for none.
+    pub(crate) call: u64,
+    /// Of a replayed activity the captured call, else that of `call`.
+    pub(crate) path: ActivityPath,
+}
+
+impl Cause {
+    /// Outside any profiled function.
+    pub(crate) const UNATTRIBUTED: Self = Self {
+        call: 0,
+        path: ActivityPath::Called(ROOT),
+    };
+}
