@@ -1,26 +1,4 @@
-//! Readable kernel names from C++ and Rust symbols, in full and shortened.
-
-/// Symbols longer than this, in bytes, are not demangled.
-const MAX_SYMBOL_BYTES: usize = 16 << 10;
-
-/// The demangled name in full, or the symbol itself if it is not a mangled name.
-#[must_use]
-pub fn full(symbol: &str) -> String {
-    if symbol.len() > MAX_SYMBOL_BYTES {
-        return symbol.to_owned();
-    }
-    if let Ok(rust) = rustc_demangle::try_demangle(symbol) {
-        // Without its hash.
-        return format!("{rust:#}");
-    }
-    if symbol.starts_with("_Z")
-        && let Ok(parsed) = cpp_demangle::Symbol::new(symbol)
-        && let Ok(name) = parsed.demangle()
-    {
-        return name;
-    }
-    symbol.to_owned()
-}
+//! A kernel's name without what makes it long.
 
 /// A full name without parameters and return type, and with `<…>` for template arguments.
 #[must_use]
@@ -105,66 +83,4 @@ fn operator_sign<'a>(shown: &str, rest: &'a str) -> Option<(&'a str, &'a str)> {
     }
     let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign))?;
     rest.split_at_checked(sign.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{full, short};
-
-    #[test]
-    fn symbols_become_names() {
-        for (symbol, name, shown) in [
-            ("saxpy", "saxpy", "saxpy"),
-            ("", "", ""),
-            ("_Z5saxpyiPfS_", "saxpy(int, float*, float*)", "saxpy"),
-            (
-                "_Z4gemmIfLi128EEvPKT_S2_PS0_i",
-                "void gemm<float, 128>(float const*, float const*, float*, int)",
-                "gemm<…>",
-            ),
-            (
-                "_ZN7cutlass6KernelI4GemmEEvNT_6ParamsE",
-                "void cutlass::Kernel<Gemm>(Gemm::Params)",
-                "cutlass::Kernel<…>",
-            ),
-            (
-                "_ZN2at6native29vectorized_elementwise_kernelILi4EZNS0_4fillEvEUlvE_EEviT0_",
-                "void at::native::vectorized_elementwise_kernel<4, \
-                 at::native::fill()::{lambda()#1}>(int, at::native::fill()::{lambda()#1})",
-                "at::native::vectorized_elementwise_kernel<…>",
-            ),
-            (
-                "_ZN12_GLOBAL__N_13runEv",
-                "(anonymous namespace)::run()",
-                "(anonymous)::run",
-            ),
-            ("_ZN1AIiEclEv", "A<int>::operator()()", "A<…>::operator()"),
-            (
-                "_ZN4demo5saxpy17h0123456789abcdefE",
-                "demo::saxpy",
-                "demo::saxpy",
-            ),
-            ("_RNvC4demo5saxpy", "demo::saxpy", "demo::saxpy"),
-            ("_Znotmangled", "_Znotmangled", "_Znotmangled"),
-            ("naïve<kernel", "naïve<kernel", "naïve<…>"),
-        ] {
-            assert_eq!(full(symbol), name, "{symbol}");
-            assert_eq!(short(name), shown, "{name}");
-        }
-    }
-
-    #[test]
-    fn no_symbol_is_too_long_or_too_strange() {
-        let long = format!("_Z{}", "N1aI".repeat(20_000));
-        assert_eq!(full(&long), long);
-        for hostile in [
-            "<<<<", ">>>>", "((((", "operator", "void ", " ", "a ->b>c", "_ZN", "_R",
-        ] {
-            let _ = short(&full(hostile));
-        }
-        for depth in [10, 100, 1_000, 4_000] {
-            let deep = format!("_Z1f{}i{}", "1aI".repeat(depth), "E".repeat(depth));
-            assert!(!short(&full(&deep)).is_empty());
-        }
-    }
 }
