@@ -18,9 +18,29 @@ pub(crate) fn spawn(
     name: &str,
     run: impl FnOnce() + Send + 'static,
 ) -> io::Result<thread::JoinHandle<()>> {
+    start(thread::Builder::new().name(name.to_owned()), run)
+}
+
+/// The same with a stack of at least `stack_bytes`, of which the system only provides what is used.
+///
+/// # Errors
+/// The system's, if it has no thread or no such stack left.
+pub(crate) fn spawn_with_stack(
+    name: &str,
+    stack_bytes: usize,
+    run: impl FnOnce() + Send + 'static,
+) -> io::Result<thread::JoinHandle<()>> {
+    let thread = thread::Builder::new().name(name.to_owned());
+    start(thread.stack_size(stack_bytes), run)
+}
+
+fn start(
+    thread: thread::Builder,
+    run: impl FnOnce() + Send + 'static,
+) -> io::Result<thread::JoinHandle<()>> {
     // A new thread inherits the mask of the one that starts it.
     let _blocked = Blocked::all();
-    let thread = thread::Builder::new().name(name.to_owned()).spawn(run)?;
+    let thread = thread.spawn(run)?;
     thread_scheduling::reset(&thread);
     Ok(thread)
 }

@@ -1,16 +1,15 @@
 //! Kernel symbols by number, so that tables compare numbers instead of texts.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
 
 use super::limits::MAX_KERNEL_ROWS;
+use crate::cupti::collect::kernel_symbol::KernelSymbol;
 use crate::cupti::collect::record::Activity;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SymbolTable {
-    numbers: FxHashMap<Arc<str>, u32>,
-    symbols: Vec<Arc<str>>,
+    numbers: FxHashMap<KernelSymbol, u32>,
+    symbols: Vec<KernelSymbol>,
 }
 
 impl SymbolTable {
@@ -22,11 +21,11 @@ impl SymbolTable {
         }
     }
 
-    pub(crate) fn symbol(&self, number: u32) -> Option<&str> {
-        self.symbols.get(number as usize).map(|symbol| &**symbol)
+    pub(crate) fn symbol(&self, number: u32) -> Option<&KernelSymbol> {
+        self.symbols.get(number as usize)
     }
 
-    fn insert(&mut self, symbol: &Arc<str>) -> Option<u32> {
+    fn insert(&mut self, symbol: &KernelSymbol) -> Option<u32> {
         if let Some(&number) = self.numbers.get(symbol) {
             return Some(number);
         }
@@ -34,8 +33,8 @@ impl SymbolTable {
             return None;
         }
         let number = self.symbols.len() as u32;
-        self.symbols.push(Arc::clone(symbol));
-        self.numbers.insert(Arc::clone(symbol), number);
+        self.symbols.push(symbol.clone());
+        self.numbers.insert(symbol.clone(), number);
         Some(number)
     }
 }
@@ -51,14 +50,17 @@ mod tests {
         assert_eq!(table.insert(&"dot".into()), Some(1));
         assert_eq!(table.insert(&"axpy".into()), Some(0));
         assert_eq!(table.symbols.len(), 2);
-        assert_eq!((table.symbol(1), table.symbol(2)), (Some("dot"), None));
+        assert_eq!(
+            (table.symbol(1), table.symbol(2)),
+            (Some(&"dot".into()), None)
+        );
     }
 
     #[test]
     fn the_table_is_bounded() {
         let mut table = SymbolTable::default();
         for number in 0..MAX_KERNEL_ROWS as u32 {
-            let symbol = format!("k{number}").into();
+            let symbol = format!("k{number}").as_str().into();
             assert_eq!(table.insert(&symbol), Some(number));
         }
         assert_eq!(table.insert(&"one more".into()), None);

@@ -208,8 +208,9 @@ fn kernel_stats(
     totals: &KernelTotals,
 ) -> KernelStats {
     let symbol = symbol.and_then(|number| symbols.symbol(number));
-    let symbol = symbol.unwrap_or(OTHER_KERNELS);
-    let (name, full_name) = readable_names(symbol);
+    let (symbol, full_name) = symbol.map_or((OTHER_KERNELS, OTHER_KERNELS), |symbol| {
+        (symbol.as_str(), symbol.full_name())
+    });
     // The launch configuration with the largest total time; ties are broken deterministically.
     let shown = totals
         .shapes
@@ -217,8 +218,8 @@ fn kernel_stats(
         .max_by_key(|(shape, ns)| (*ns, Reverse(*shape)));
     let shape = shown.map(|(shape, _)| *shape).unwrap_or_default();
     let mut kernel = KernelStats::default();
-    kernel.name = name;
-    kernel.full_name = full_name;
+    kernel.name = short_name(full_name);
+    kernel.full_name = full_name.to_owned();
     kernel.symbol = symbol.to_owned();
     kernel.device = device;
     kernel.times = duration_stats(&totals.times);
@@ -235,15 +236,14 @@ fn kernel_stats(
     kernel
 }
 
-/// The short and the full name of a kernel; without the feature `cupti` both are its symbol.
-fn readable_names(symbol: &str) -> (String, String) {
+/// Without the feature `cupti` names are symbols.
+fn short_name(full_name: &str) -> String {
     #[cfg(feature = "cupti")]
     {
-        let full_name = gpuprof_report::demangle::full(symbol);
-        (gpuprof_report::demangle::short(&full_name), full_name)
+        gpuprof_report::demangle::short(full_name)
     }
     #[cfg(not(feature = "cupti"))]
-    (symbol.to_owned(), symbol.to_owned())
+    full_name.to_owned()
 }
 
 fn copy_stats((kind, device): CopyRow, totals: &CopyTotals, tables: &WindowTables) -> CopyStats {

@@ -13,6 +13,7 @@ use super::bindings::{
 };
 use super::callback_clock::CallbackClock;
 use super::callback_ids::{self, DRIVER_LAUNCH, RUNTIME_LAUNCH};
+use super::kernel_symbol::STACK_BYTES;
 use super::library::{CallError, CuptiLibrary};
 use super::lifecycle::{self, Subscription};
 use super::optional_calls::OptionalCalls;
@@ -179,7 +180,8 @@ fn subscribe(sink: Box<dyn Sink>, poll_clocks: fn()) -> Result<Subscription, Una
     let requests = REQUESTS.get_or_init(DrainRequests::default);
     let counters = COUNTERS.get_or_init(RecordCounters::default);
     let reader = Reader::new(library, clock, requests, counters, sink, poll_clocks);
-    let thread = match os::thread_signals::spawn("gpuprof-cupti", move || reader.run()) {
+    let run = move || reader.run();
+    let thread = match os::thread_signals::spawn_with_stack("gpuprof-cupti", STACK_BYTES, run) {
         Ok(thread) => thread,
         Err(error) => {
             undo(&KINDS);

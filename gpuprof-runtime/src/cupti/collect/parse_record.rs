@@ -4,9 +4,8 @@
 //! headers of 12.0, 12.9, 13.0, 13.4 and 13.5). Only the sizes of records differ; CUPTI itself
 //! finds the next one.
 
-use std::sync::Arc;
-
 use super::bindings::kind;
+use super::kernel_symbol::KernelSymbol;
 use super::record::{Activity, ActivitySpan, CopyKind, CopyRecord, KernelRecord};
 
 #[derive(Debug, PartialEq)]
@@ -20,14 +19,14 @@ pub(crate) enum Parsed {
     Reversed,
 }
 
-/// Decodes the record at the start of `bytes`; what follows it is ignored. `name_at` reads the C
+/// Decodes the record at the start of `bytes`; what follows it is ignored. `symbol_at` reads the C
 /// string at an address.
-pub(crate) fn parse(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Parsed {
+pub(crate) fn parse(bytes: &[u8], symbol_at: impl FnOnce(usize) -> KernelSymbol) -> Parsed {
     let Some(kind) = u32_at(bytes, 0) else {
         return Parsed::Skipped;
     };
     let activity = match kind {
-        kind::CONCURRENT_KERNEL => kernel(bytes, name_at),
+        kind::CONCURRENT_KERNEL => kernel(bytes, symbol_at),
         kind::MEMCPY => copy(bytes, 44, 64),
         kind::MEMCPY2 => copy(bytes, 60, 72),
         kind::MEMSET => memset(bytes),
@@ -43,7 +42,7 @@ pub(crate) fn parse(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Pa
 }
 
 /// `CUpti_ActivityKernel9` and later.
-fn kernel(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Option<Activity> {
+fn kernel(bytes: &[u8], symbol_at: impl FnOnce(usize) -> KernelSymbol) -> Option<Activity> {
     let span = ActivitySpan {
         start: u64_at(bytes, 16)?,
         end: u64_at(bytes, 24)?,
@@ -62,7 +61,7 @@ fn kernel(bytes: &[u8], name_at: impl FnOnce(usize) -> Arc<str>) -> Option<Activ
     };
     Some(Activity::Kernel(KernelRecord {
         span,
-        symbol: name_at(usize::try_from(u64_at(bytes, 104)?).ok()?),
+        symbol: symbol_at(usize::try_from(u64_at(bytes, 104)?).ok()?),
         grid: dimensions(52)?,
         block: dimensions(64)?,
         registers: u32::from(u16_at(bytes, 6)?),

@@ -3,7 +3,6 @@
 //!
 //! Like the resolver, it runs in RELAXED capture mode. No span ever waits for it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use super::buffers::{self, BufferPool, FilledBuffer};
 use super::call_rings::CallRings;
 use super::callback_clock::CallbackClock;
 use super::callback_events::{CallbackEvent, ReturnedCall};
-use super::kernel_names::KernelNames;
+use super::kernel_symbols::KernelSymbols;
 use super::library::CuptiLibrary;
 use super::parse_record::{Parsed, parse};
 use super::reader_queue::CALLBACK_EVENTS;
@@ -107,7 +106,7 @@ pub(crate) struct Reader {
     requests: &'static DrainRequests,
     counters: &'static RecordCounters,
     sink: Box<dyn Sink>,
-    names: KernelNames,
+    symbols: KernelSymbols,
     rings: CallRings,
     /// Takes a while, but here it delays only threads that wait for a report.
     poll_clocks: fn(),
@@ -132,7 +131,7 @@ impl Reader {
             requests,
             counters,
             sink,
-            names: KernelNames::default(),
+            symbols: KernelSymbols::default(),
             rings: CallRings::default(),
             poll_clocks,
             last_clock_poll: None,
@@ -304,10 +303,10 @@ impl Reader {
     }
 
     fn read_record(&mut self, bytes: &[u8], is_forced: bool) {
-        let names = &mut self.names;
-        let parsed = parse(bytes, |address| -> Arc<str> {
+        let symbols = &mut self.symbols;
+        let parsed = parse(bytes, |address| {
             // SAFETY: CUPTI's kernel records hold null or the address of a C string that it keeps.
-            unsafe { names.get(address) }
+            unsafe { symbols.at(address) }
         });
         match parsed {
             Parsed::Activity(activity) => {

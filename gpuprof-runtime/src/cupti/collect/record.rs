@@ -3,7 +3,7 @@
 //!
 //! Times are ns of CUPTI's clock.
 
-use std::sync::Arc;
+use super::kernel_symbol::KernelSymbol;
 
 /// A kernel, copy or memset that ran on the GPU.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +39,7 @@ pub(crate) struct ActivitySpan {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KernelRecord {
     pub(crate) span: ActivitySpan,
-    /// The mangled name.
-    pub(crate) symbol: Arc<str>,
+    pub(crate) symbol: KernelSymbol,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) registers: u32,

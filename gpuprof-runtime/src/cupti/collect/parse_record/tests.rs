@@ -1,9 +1,8 @@
 //! Hand-made records in the layouts of CUDA 12.0, 12.9 and 13.5. Sizes and offsets are those that a
 //! C compiler reports for the headers of each.
 
-use std::sync::Arc;
-
 use super::{Parsed, parse};
+use crate::cupti::collect::kernel_symbol::KernelSymbol;
 use crate::cupti::collect::record::{Activity, ActivitySpan, CopyKind, CopyRecord, KernelRecord};
 
 /// Record sizes in bytes.
@@ -63,12 +62,12 @@ impl Bytes {
     }
 
     fn parsed(&self) -> Parsed {
-        parse(&self.0, name)
+        parse(&self.0, symbol)
     }
 }
 
-fn name(address: usize) -> Arc<str> {
-    format!("kernel at {address}").into()
+fn symbol(address: usize) -> KernelSymbol {
+    format!("kernel at {address}").as_str().into()
 }
 
 const SPAN: ActivitySpan = ActivitySpan {
@@ -208,6 +207,10 @@ fn unknown_kinds_and_truncated_records_are_skipped() {
     let whole = kernel(152);
     assert!(matches!(whole.parsed(), Parsed::Activity(_)));
     for length in 0..152 {
-        assert_eq!(parse(&whole.0[..length], name), Parsed::Skipped, "{length}");
+        assert_eq!(
+            parse(&whole.0[..length], symbol),
+            Parsed::Skipped,
+            "{length}"
+        );
     }
 }
