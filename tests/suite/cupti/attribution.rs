@@ -15,6 +15,7 @@ pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
         kernels_belong_to_the_innermost_function,
+        a_kernel_shows_the_resources_of_the_launches_with_the_most_time,
         of_a_recursion_the_outermost_call_is_busy_once,
         functions_without_a_stream_have_kernels_too,
         each_thread_is_in_calls_of_its_own,
@@ -78,6 +79,25 @@ fn kernels_belong_to_the_innermost_function() {
     );
     assert_eq!((kernel.streams, kernel.graph_calls), (1, 0));
     assert_eq!(cupti(&profile).unattributed, 0);
+}
+
+fn a_kernel_shows_the_resources_of_the_launches_with_the_most_time() {
+    let t = tier();
+    let session = t.session();
+    inner(&t, &t.gpu.stream);
+    for (registers, local) in [(255, 96), (64, 8)] {
+        t.synchronize();
+        t.sim.set_kernel_resources("saxpy", registers, 0, local);
+        t.gpu.kernel(u64::from(registers) * 100);
+    }
+    t.synchronize();
+    t.sim.set_kernel_resources("saxpy", 32, 0, 0);
+    let profile = t.finish(session);
+    let kernel = &profile.kernels[0];
+    assert_eq!(kernel.shapes, 3);
+    assert_eq!((kernel.registers, kernel.local_bytes_per_thread), (255, 96));
+    let kernel = &work(&profile, "inner").kernels[0];
+    assert_eq!((kernel.registers, kernel.local_bytes_per_thread), (32, 0));
 }
 
 fn of_a_recursion_the_outermost_call_is_busy_once() {

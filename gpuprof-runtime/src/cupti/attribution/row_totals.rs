@@ -78,6 +78,7 @@ pub(crate) struct LaunchShape {
     pub(crate) dynamic_shared_bytes: u32,
     pub(crate) static_shared_bytes: u32,
     pub(crate) registers: u32,
+    pub(crate) local_bytes_per_thread: u32,
 }
 
 /// One kernel of one call path on one device.

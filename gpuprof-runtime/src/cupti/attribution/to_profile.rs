@@ -231,6 +231,7 @@ fn kernel_stats(
     kernel.registers = shape.registers;
     kernel.static_shared_bytes = shape.static_shared_bytes;
     kernel.dynamic_shared_bytes = shape.dynamic_shared_bytes;
+    kernel.local_bytes_per_thread = shape.local_bytes_per_thread;
     kernel.occupancy = None;
     kernel.streams = totals.streams.count();
     kernel
@@ -314,6 +315,7 @@ mod tests {
             registers: 0,
             static_shared_bytes: 0,
             dynamic_shared_bytes: 0,
+            local_bytes_per_thread: 0,
         };
         let (mut tables, mut symbols) = (WindowTables::default(), SymbolTable::default());
         let symbol = symbols.intern(&Activity::Kernel(kernel.clone()));

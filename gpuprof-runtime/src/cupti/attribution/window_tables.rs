@@ -99,6 +99,7 @@ impl WindowTables {
             dynamic_shared_bytes: kernel.dynamic_shared_bytes,
             static_shared_bytes: kernel.static_shared_bytes,
             registers: kernel.registers,
+            local_bytes_per_thread: kernel.local_bytes_per_thread,
         };
         totals.add_shape(shape, ns);
         totals.streams.add((span.context, span.stream));

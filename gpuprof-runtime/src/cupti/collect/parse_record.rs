@@ -67,6 +67,7 @@ fn kernel(bytes: &[u8], symbol_at: impl FnOnce(usize) -> KernelSymbol) -> Option
         registers: u32::from(u16_at(bytes, 6)?),
         static_shared_bytes: u32_at(bytes, 76)?,
         dynamic_shared_bytes: u32_at(bytes, 80)?,
+        local_bytes_per_thread: u32_at(bytes, 84)?,
     }))
 }
 

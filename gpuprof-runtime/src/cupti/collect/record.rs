@@ -45,6 +45,7 @@ pub(crate) struct KernelRecord {
     pub(crate) registers: u32,
     pub(crate) static_shared_bytes: u32,
     pub(crate) dynamic_shared_bytes: u32,
+    pub(crate) local_bytes_per_thread: u32,
 }
 
 /// One copy or memset.

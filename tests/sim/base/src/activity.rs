@@ -155,6 +155,8 @@ pub enum ActivityKind {
         static_shared: u32,
         /// Dynamic shared memory of a block, in bytes.
         dynamic_shared: u32,
+        /// Local memory of a thread, in bytes.
+        local: u32,
     },
     /// A copy.
     Copy {

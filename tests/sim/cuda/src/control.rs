@@ -56,7 +56,7 @@ functions! {
         extern "C" fn(*const c_char, bool) -> bool,
     shut_down = b"simcuda_shut_down": extern "C" fn(),
     set_kernel_resources = b"simcuda_set_kernel_resources":
-        extern "C" fn(*const c_char, u32, u32) -> bool,
+        extern "C" fn(*const c_char, u32, u32, u32) -> bool,
     live_events = b"simcuda_live_events": extern "C" fn() -> u64,
     live_contexts = b"simcuda_live_contexts": extern "C" fn() -> u64,
 }
@@ -179,13 +179,21 @@ impl Sim {
         (self.0.set_kernel_ns)(c_text(kernel).as_ptr(), ns);
     }
 
-    /// Sets the registers of a thread and the static shared memory of a block, in bytes, that the
-    /// driver reports for `kernel`. By default 32 and 0, as nothing is compiled.
+    /// Sets the registers of a thread, the static shared memory of a block and the local memory of
+    /// a thread, in bytes, that the driver reports for `kernel`. By default 32, 0 and 0, as nothing
+    /// is compiled.
     ///
     /// # Panics
     /// If `kernel` contains a NUL.
-    pub fn set_kernel_resources(self, kernel: &str, registers: u32, static_shared: u32) {
-        (self.0.set_kernel_resources)(c_text(kernel).as_ptr(), registers, static_shared);
+    pub fn set_kernel_resources(
+        self,
+        kernel: &str,
+        registers: u32,
+        static_shared: u32,
+        local: u32,
+    ) {
+        let kernel = c_text(kernel);
+        (self.0.set_kernel_resources)(kernel.as_ptr(), registers, static_shared, local);
     }
 
     /// Sets the stream time in ns of an event record. By default 0 under the virtual clock, 1,500

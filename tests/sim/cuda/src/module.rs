@@ -6,12 +6,16 @@ use std::collections::BTreeMap;
 use crate::abi::Handle;
 use crate::device;
 use crate::kernels;
-use crate::objects::{EntryNames, Function, Module};
+use crate::objects::{EntryNames, Function, KernelResources, Module};
 use crate::result_codes::{Answer, Code};
 use crate::state::State;
 
-/// The default registers of a thread and static shared memory of a block, in bytes.
-const RESOURCES: (u32, u32) = (32, 0);
+/// By default.
+const RESOURCES: KernelResources = KernelResources {
+    registers: 32,
+    static_shared: 0,
+    local: 0,
+};
 
 /// Every `.entry NAME` of a PTX text (PTX ISA, Kernel and Function Directives: .entry).
 pub(crate) fn entry_names(text: &str) -> EntryNames {
@@ -68,8 +72,8 @@ impl State {
         Ok(handle)
     }
 
-    /// The registers of a thread and the static shared memory of a block, in bytes.
-    pub(crate) fn resources(&self, kernel: &str) -> (u32, u32) {
+    /// What the threads and blocks of a kernel use.
+    pub(crate) fn resources(&self, kernel: &str) -> KernelResources {
         self.resources.get(kernel).copied().unwrap_or(RESOURCES)
     }
 
@@ -85,14 +89,15 @@ impl State {
 /// constant.
 pub(crate) fn attribute(
     function: &Function,
-    (registers, static_shared): (u32, u32),
+    resources: KernelResources,
     attribute: i32,
 ) -> Answer<i32> {
     let value = match attribute {
         0 => device::MAX_THREADS_PER_BLOCK as i32,
-        1 => static_shared as i32,
-        2 | 3 | 7 => 0, // constant and local memory; cache mode
-        4 => registers as i32,
+        1 => resources.static_shared as i32,
+        2 | 7 => 0, // constant memory; cache mode
+        3 => resources.local as i32,
+        4 => resources.registers as i32,
         5 | 6 => 75, // PTX and binary version
         8 => function.dynamic_shared as i32,
         9 => -1,      // preferred shared-memory carve-out: the driver's choice

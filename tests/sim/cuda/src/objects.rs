@@ -140,6 +140,17 @@ pub(crate) struct Function {
     pub(crate) dynamic_shared: u32,
 }
 
+/// What the threads and blocks of a kernel use.
+#[derive(Clone, Copy)]
+pub(crate) struct KernelResources {
+    /// Of a thread.
+    pub(crate) registers: u32,
+    /// Static shared memory of a block, in bytes.
+    pub(crate) static_shared: u32,
+    /// Local memory of a thread, in bytes.
+    pub(crate) local: u32,
+}
+
 /// A stream capture in progress.
 pub(crate) struct Capture {
     pub(crate) context: Handle,

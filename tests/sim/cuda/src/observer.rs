@@ -141,14 +141,15 @@ impl State {
         use MemoryKind::{Device, Pageable};
         Some(match operation {
             Operation::Launch(launch) => {
-                let (registers, static_shared) = self.resources(launch.kernel.name);
+                let resources = self.resources(launch.kernel.name);
                 ActivityKind::Kernel {
                     name: KernelName::new(launch.kernel.name),
                     grid: launch.grid,
                     block: launch.block,
-                    registers,
-                    static_shared,
+                    registers: resources.registers,
+                    static_shared: resources.static_shared,
                     dynamic_shared: launch.shared,
+                    local: resources.local,
                 }
             }
             Operation::Upload {

@@ -12,8 +12,8 @@ use crate::durations::Durations;
 use crate::handle_table::HandleTable;
 use crate::memory::Memory;
 use crate::objects::{
-    Capture, Context, Event, Function, Graph, Module, NodeReference, OrphanedEvents, Stream,
-    UserObject,
+    Capture, Context, Event, Function, Graph, KernelResources, Module, NodeReference,
+    OrphanedEvents, Stream, UserObject,
 };
 use crate::result_codes::{Answer, Code};
 
@@ -41,8 +41,8 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     pub(crate) deferred: DeferredQueue,
     pub(crate) durations: Durations,
-    /// Registers of a thread and static shared memory of a block, in bytes, by kernel.
-    pub(crate) resources: BTreeMap<String, (u32, u32)>,
+    /// By kernel.
+    pub(crate) resources: BTreeMap<String, KernelResources>,
     /// For the observer: the activities of calls in progress, with the calling thread.
     pub(crate) activities: Vec<(u64, Activity)>,
     /// For the observer: the graph nodes that calls in progress made or changed, with the calling

@@ -127,6 +127,7 @@ impl Record {
             registers,
             static_shared,
             dynamic_shared,
+            local,
         } = activity.kind
         else {
             return;
@@ -137,7 +138,7 @@ impl Record {
         self.write_u32s(40, &[activity.device, activity.context, activity.stream]);
         self.write_u32s(52, &grid);
         self.write_u32s(64, &block);
-        self.write_u32s(76, &[static_shared, dynamic_shared]);
+        self.write_u32s(76, &[static_shared, dynamic_shared, local]);
         self.write_u32s(92, &[cause.correlation]);
         self.write_u64s(104, &[static_address(name.text())]);
         self.write_u32s(140, &[static_shared + dynamic_shared]);

@@ -49,6 +49,7 @@ fn a_launch_is_an_external_id_a_kernel_and_a_call() {
         registers: 32,
         static_shared: 0,
         dynamic_shared: 512,
+        local: 0,
         correlation,
         node: 0,
         graph: 0,
@@ -82,12 +83,13 @@ fn a_launch_is_an_external_id_a_kernel_and_a_call() {
 fn a_kernel_record_has_the_resources_that_the_driver_reports() {
     let mut world = world();
     world.enable(&[CONCURRENT_KERNEL], &[]);
-    world.sim.set_kernel_resources("saxpy", 168, 4_096);
+    world.sim.set_kernel_resources("saxpy", 168, 4_096, 96);
     world.launch(1_000);
-    world.sim.set_kernel_resources("saxpy", 32, 0);
+    world.sim.set_kernel_resources("saxpy", 32, 0, 0);
     world.pass(1_000);
     let kernel = kernels(&world.flush(0)).remove(0);
-    assert_eq!((kernel.registers, kernel.static_shared), (168, 4_096));
+    let resources = (kernel.registers, kernel.static_shared, kernel.local);
+    assert_eq!(resources, (168, 4_096, 96));
 }
 
 #[test]

@@ -90,6 +90,7 @@ fn kernel(size: usize) -> Bytes {
         .u32(48, SPAN.stream)
         .u32(76, 1_024)
         .u32(80, 2_048)
+        .u32(84, 96)
         .u32(92, SPAN.correlation)
         .u64(104, 64)
         .u64(144, SPAN.graph_node);
@@ -135,6 +136,7 @@ fn kernels_of_every_version_are_decoded() {
             registers: 40,
             static_shared_bytes: 1_024,
             dynamic_shared_bytes: 2_048,
+            local_bytes_per_thread: 96,
         };
         assert_eq!(bytes.parsed(), Parsed::Activity(Activity::Kernel(expected)));
     }

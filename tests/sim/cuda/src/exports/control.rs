@@ -5,6 +5,7 @@ use simbase::activity::Observer;
 
 use crate::abi::{CText, Handle};
 use crate::function_names::Symbol;
+use crate::objects::KernelResources;
 use crate::{call_wrapper, clock, load, observer, state};
 
 /// The number of calls of an unknown function, and the time on an unknown stream.
@@ -119,8 +120,14 @@ control_functions! {
         observer::set(observer);
     }
 
-    fn simcuda_set_kernel_resources(kernel: CText, registers: u32, static_shared: u32) -> bool {
-        let set = |kernel| state::lock().resources.insert(kernel, (registers, static_shared));
+    fn simcuda_set_kernel_resources(
+        kernel: CText,
+        registers: u32,
+        static_shared: u32,
+        local: u32
+    ) -> bool {
+        let resources = KernelResources { registers, static_shared, local };
+        let set = |kernel| state::lock().resources.insert(kernel, resources);
         kernel.get().map(set).is_ok()
     }
 
