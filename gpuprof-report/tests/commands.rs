@@ -1,10 +1,9 @@
-//! The command lines under a report, as a reader copies them.
+//! The command lines under a full report, as a reader copies them.
 
 mod profiles;
 
 use gpuprof_report::profile::{Command, Profile};
-use gpuprof_report::table::{TableOptions, functions};
-use profiles::quickstart;
+use profiles::{full, options, quickstart, report};
 
 fn with_commands() -> Profile {
     let command = |what: &str, line: &str| {
@@ -30,27 +29,19 @@ fn with_commands() -> Profile {
     profile
 }
 
-fn end(write: impl FnOnce(&mut Vec<u8>)) -> String {
-    let mut out = Vec::new();
-    write(&mut out);
-    let text = String::from_utf8(out).unwrap();
-    let from = text.find("inside the hottest").unwrap();
-    text[from..].to_owned()
-}
-
 #[test]
 fn commands_stand_whole_in_lines_of_their_own() {
-    let mut options = TableOptions::default();
-    options.width = Some(60);
-    let profile = with_commands();
-    let table = end(|out| functions::write(&profile, &options, out).unwrap());
-    insta::assert_snapshot!("table_60", table);
+    let text = report(&with_commands(), &full(60));
+    let from = text.find("inside the hottest").unwrap();
+    insta::assert_snapshot!("commands_60", &text[from..]);
+    let text = report(&with_commands(), &options(60));
+    assert!(!text.contains("inside the hottest"), "{text}");
 }
 
 #[test]
 fn a_line_that_is_no_text_does_no_harm() {
     let mut profile = with_commands();
     profile.commands[0].line = "ncu \u{1b}[2J\nrm".into();
-    let table = profile.to_string();
-    assert!(table.contains(r"  ncu \u{1b}[2J\nrm"), "{table}");
+    let text = report(&profile, &full(None));
+    assert!(text.contains(r"  ncu \u{1b}[2J\nrm"), "{text}");
 }

@@ -4,15 +4,10 @@ mod profiles;
 
 use gpuprof_report::profile::Profile;
 use gpuprof_report::settings::Sampling;
-use gpuprof_report::table::{TableOptions, functions};
-use profiles::{trouble, without_stream};
+use profiles::{full, options, report, trouble, without_stream};
 
 fn table(profile: &Profile, width: Option<usize>) -> String {
-    let mut options = TableOptions::default();
-    options.width = width;
-    let mut out = Vec::new();
-    functions::write(profile, &options, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
+    report(profile, &options(width))
 }
 
 /// The line that begins with `label`.
@@ -56,7 +51,7 @@ fn functions_that_never_ran_take_one_line_at_any_width() {
             "never called: stencil::unused_a, stencil::unused_b + 6 more",
         ),
     ] {
-        let text = table(&profile, Some(width));
+        let text = report(&profile, &full(width));
         let mut lines = text.lines().skip_while(|line| !line.starts_with("never"));
         assert_eq!(lines.next(), Some(listed));
         assert!(
@@ -64,7 +59,7 @@ fn functions_that_never_ran_take_one_line_at_any_width() {
             "{text}"
         );
     }
-    let text = table(&profile, None);
+    let text = report(&profile, &full(None));
     let names = line(&text, "never called:").unwrap();
     assert!(names.ends_with("stencil::unused_f + 2 more"), "{names}");
 }

@@ -3,13 +3,11 @@
 
 mod profiles;
 
-use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use gpuprof_report::json;
 use gpuprof_report::profile::Profile;
-use gpuprof_report::table::{TableOptions, functions, tree};
-use profiles::{digits, quickstart, trouble};
+use profiles::{digits, full, options, quickstart, report, trouble};
 use serde_json::{Value, json};
 
 /// The same profile with `text` in the place of every string: names, modules, files, devices,
@@ -58,7 +56,7 @@ fn is_harmful(c: char) -> bool {
 }
 
 #[test]
-fn no_text_does_harm_in_table_or_tree() {
+fn no_text_does_harm_in_a_report() {
     let began = Instant::now();
     for text in hostile_texts() {
         let profiles = [trouble(), digits()].map(|profile| with_text_everywhere(&profile, &text));
@@ -67,13 +65,8 @@ fn no_text_does_harm_in_table_or_tree() {
             .iter()
             .flat_map(|profile| widths.map(|width| (profile, width)))
         {
-            let mut options = TableOptions::default();
-            options.width = width;
-            options.limit = NonZeroUsize::new(30);
-            for write in [functions::write, tree::write] {
-                let mut out = Vec::new();
-                write(hostile, &options, &mut out).unwrap();
-                let out = String::from_utf8(out).unwrap();
+            for options in [options(width), full(width)] {
+                let out = report(hostile, &options);
                 assert_eq!(out.chars().find(|c| is_harmful(*c)), None, "{out}");
                 assert!(out.len() < 300_000, "{} bytes at {width:?}", out.len());
             }

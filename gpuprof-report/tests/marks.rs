@@ -4,26 +4,9 @@
 mod profiles;
 
 use gpuprof_report::profile::{Cupti, Profile};
-use gpuprof_report::table::{TableOptions, functions, tree};
-use profiles::{convolution, digits, graphs, quickstart, shared_stream, training};
-
-fn options(width: usize) -> TableOptions {
-    let mut options = TableOptions::default();
-    options.width = Some(width);
-    options
-}
-
-fn table_text(profile: &Profile, width: usize) -> String {
-    let mut out = Vec::new();
-    functions::write(profile, &options(width), &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn tree_text(profile: &Profile, width: usize) -> String {
-    let mut out = Vec::new();
-    tree::write(profile, &options(width), &mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
+use profiles::{
+    convolution, digits, full, graphs, options, quickstart, report, shared_stream, training,
+};
 
 /// The same run with CUPTI, in which requests launched a kernel each.
 fn with_cupti() -> Profile {
@@ -33,7 +16,11 @@ fn with_cupti() -> Profile {
         function.activity.busy_calls = function.calls;
         function.activity.busy_ns = Some(0);
     }
+    for node in &mut profile.tree {
+        node.busy_ns = Some(0);
+    }
     for launching in [0, 1] {
+        profile.tree[launching].busy_ns = Some(763_280_000);
         let activity = &mut profile.functions[launching].activity;
         activity.busy_ns = Some(763_280_000);
         (activity.activities, activity.launches) = (812, 812);
@@ -43,28 +30,21 @@ fn with_cupti() -> Profile {
 
 #[test]
 fn shared_time_and_host_time_are_marked_and_explained() {
-    for width in [80, 120, 200] {
-        let profile = shared_stream();
-        insta::assert_snapshot!(format!("shared_{width}"), table_text(&profile, width));
-        insta::assert_snapshot!(format!("shared_tree_{width}"), tree_text(&profile, width));
-    }
+    insta::assert_snapshot!("shared_80", report(&shared_stream(), &options(80)));
+    insta::assert_snapshot!("shared_full", report(&shared_stream(), &full(None)));
 }
 
 #[test]
 fn with_cupti_it_is_known_what_launched_nothing() {
-    for width in [80, 200] {
-        let text = table_text(&with_cupti(), width);
-        insta::assert_snapshot!(format!("shared_cupti_{width}"), text);
-    }
-    let text = tree_text(&with_cupti(), 200);
-    insta::assert_snapshot!("shared_cupti_tree_200", text);
+    insta::assert_snapshot!("shared_cupti_80", report(&with_cupti(), &options(80)));
+    insta::assert_snapshot!("shared_cupti_full", report(&with_cupti(), &full(None)));
 }
 
 #[test]
 fn with_incomplete_records_it_is_not_known() {
     let mut profile = with_cupti();
     profile.cupti.as_mut().unwrap().dropped_records = 1;
-    let text = table_text(&profile, 200);
+    let text = report(&profile, &full(200));
     let line = text.lines().find(|line| line.starts_with("? may be"));
     let line = line.unwrap_or_else(|| panic!("{text}"));
     assert!(line.ends_with("#[gpu_profile(cpu)]."), "{line}");
@@ -74,15 +54,14 @@ fn with_incomplete_records_it_is_not_known() {
 #[test]
 fn marks_that_are_not_drawn_are_not_explained() {
     for profile in [training(), quickstart(), graphs(), convolution(), digits()] {
-        for text in [table_text(&profile, 200), tree_text(&profile, 200)] {
+        for options in [options(200), full(200)] {
+            let text = report(&profile, &options);
             assert!(!text.contains(['?', '∅', '÷']), "{text}");
         }
     }
     // A row that the limit cuts has no mark of its own.
     let mut limited = options(200);
     limited.limit = std::num::NonZeroUsize::new(1);
-    let mut out = Vec::new();
-    functions::write(&shared_stream(), &limited, &mut out).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = report(&shared_stream(), &limited);
     assert!(text.contains('÷') && !text.contains('?'), "{text}");
 }

@@ -1,86 +1,31 @@
 //! What the GPU ran and what CUDA calls took, over the whole program: the two tables that nvprof's
 //! users know.
-//!
-//! The rows of the first are made here for the whole program and, in `kernels`, for each function.
 
 use std::cmp::Reverse;
 
-use super::TableOptions;
+use super::columns::{self, ns, share};
 use super::function_name::others;
-use super::functions::hints;
 use super::grid::{Column, Grid, Label};
-use super::number::{self, Number};
-use super::words::{BOLD, DIM, LOUD, Words};
-use crate::profile::{ApiStats, CopyKind, CopyStats, DurationStats, KernelStats, Profile};
+use super::hidden::Hidden;
+use super::options::TableOptions;
+use super::quantity::{self, Quantity, Value};
+use super::words::{DIM, Words};
+use crate::profile::{
+    ApiStats, CopyKind, CopyStats, DurationStats, KernelStats, NodeActivity, Profile,
+};
 use crate::sanitize;
 
-/// What the grids below the function table left out: said once for all of them.
+/// One row: a kernel, a kind of copy, a CUDA call, or the sum of what a limit cut.
 #[derive(Default)]
-pub(super) struct LeftOut {
-    columns: Vec<String>,
-    rows: bool,
-}
-
-impl LeftOut {
-    /// Adds the names of columns, each once.
-    pub(super) fn columns(&mut self, dropped: Vec<String>) {
-        for name in dropped {
-            if !self.columns.contains(&name) {
-                self.columns.push(name);
-            }
-        }
-    }
-
-    /// A limit cut rows.
-    pub(super) fn rows(&mut self, cut: bool) {
-        self.rows |= cut;
-    }
-
-    /// Says how to see it. `said` is whether the function table has told already how to see rows.
-    pub(super) fn write(&self, said: bool, options: &TableOptions, out: &mut String) {
-        hints(&self.columns, self.rows && !said, options, out);
-        if !self.columns.is_empty() || (self.rows && !said) {
-            out.push('\n');
-        }
-    }
-}
-
-/// A heading over a table, with the words that stand over everything of a simulated device.
-pub(super) fn heading(title: &str, profile: &Profile, options: &TableOptions, out: &mut String) {
-    title_words(title, profile).write(out, options.color, options.width, 2);
-}
-
-fn title_words(title: &str, profile: &Profile) -> Words {
-    let mut words = Words::default();
-    words.add(BOLD, title);
-    if profile.devices.iter().any(|device| device.simulated) {
-        words.then(" ·").add_one(LOUD, "simulated device");
-    }
-    words
-}
-
-/// The heading over the API calls, with what is not among them.
-fn api_heading(profile: &Profile, options: &TableOptions, out: &mut String) {
-    let mut words = title_words("API calls", profile);
-    if profile.cupti.as_ref().is_some_and(|cupti| !cupti.all_calls) {
-        words.then(" ·").add(
-            DIM,
-            "GPUPROF_CUPTI=full adds allocations, frees and look-ups of kernels",
-        );
-    }
-    words.write(out, options.color, options.width, 2);
-}
-
-/// One row: a kernel, a kind of copy, or the sum of what a limit cut.
-#[derive(Default)]
-pub(super) struct Activity<'a> {
-    pub(super) label: Label,
-    pub(super) calls: u64,
-    pub(super) total_ns: u64,
+struct Activity<'a> {
+    label: Label,
+    calls: u64,
+    total_ns: u64,
     /// `None` in a sum, as all that depends on one activity.
-    pub(super) times: Option<&'a DurationStats>,
-    pub(super) kernel: Option<&'a KernelStats>,
-    pub(super) copies: Option<&'a CopyStats>,
+    times: Option<&'a DurationStats>,
+    kernel: Option<&'a KernelStats>,
+    copies: Option<&'a CopyStats>,
+    call: Option<&'a ApiStats>,
 }
 
 impl<'a> Activity<'a> {
@@ -97,35 +42,28 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// Kernels, copies and memsets, those of the most time first; past `limit` they are summed in
-    /// one row.
-    pub(super) fn rows(
-        kernels: &'a [KernelStats],
-        copies: &'a [CopyStats],
-        indent: &str,
-        limit: usize,
-    ) -> Vec<Self> {
-        let devices = kernels.iter().map(|kernel| kernel.device);
-        let devices: Vec<u32> = devices
-            .chain(copies.iter().map(|copy| copy.device))
-            .collect();
-        let several = devices.windows(2).any(|pair| pair.first() != pair.last());
-        let name = |text: &str, device: u32| match several {
-            true => format!("GPU {device}: {text}"),
-            false => text.to_owned(),
-        };
-        let kernels = kernels.iter().map(|kernel| Self {
+    fn of_call(call: &'a ApiStats) -> Self {
+        Self {
+            call: Some(call),
+            ..Self::new(sanitize::name(&call.name).into_owned(), &call.times)
+        }
+    }
+
+    /// Kernels, copies and memsets.
+    fn of_profile(profile: &'a Profile) -> Vec<Self> {
+        let kernels = profile.kernels.iter().map(|kernel| Self {
             kernel: Some(kernel),
-            ..Self::new(
-                name(&sanitize::name(&kernel.name), kernel.device),
-                &kernel.times,
-            )
+            ..Self::new(kernel_name(profile, kernel), &kernel.times)
         });
-        let copies = copies.iter().map(|copies| Self {
+        let copies = profile.copies.iter().map(|copies| Self {
             copies: Some(copies),
-            ..Self::new(name(&copy_name(copies.kind), copies.device), &copies.times)
+            ..Self::new(copy_name(profile, copies), &copies.times)
         });
-        let mut rows: Vec<Self> = kernels.chain(copies).collect();
+        kernels.chain(copies).collect()
+    }
+
+    /// Those of the most time first; past `limit` they are summed in one row.
+    fn limited(mut rows: Vec<Self>, limit: usize) -> Vec<Self> {
         rows.sort_by(|a, b| {
             let key = |row: &Self| (Reverse(row.total_ns), Reverse(row.calls));
             key(a)
@@ -135,9 +73,6 @@ impl<'a> Activity<'a> {
         let cut = rows.split_off(limit.min(rows.len()));
         if !cut.is_empty() {
             rows.push(Self::sum(&cut));
-        }
-        for row in &mut rows {
-            indent.clone_into(&mut row.label.indent);
         }
         rows
     }
@@ -155,33 +90,65 @@ impl<'a> Activity<'a> {
         }
     }
 
-    fn of_call(call: &'a ApiStats) -> Self {
-        Self::new(sanitize::name(&call.name).into_owned(), &call.times)
-    }
-
     /// One of the durations, where the row is of one thing.
-    pub(super) fn time(&self, which: fn(&DurationStats) -> u64) -> Option<Number> {
-        self.times.map(|times| number::duration(which(times)))
-    }
-
-    /// Bytes of a copy.
-    pub(super) fn bytes(&self) -> Option<Number> {
-        self.copies.map(|copies| number::bytes(copies.bytes))
+    fn time(&self, which: fn(&DurationStats) -> u64) -> Option<Value> {
+        ns(self.times.map(which))
     }
 
     /// GB/s of a copy.
-    pub(super) fn rate(&self) -> Option<Number> {
+    fn rate(&self) -> Option<Value> {
         let copies = self.copies?;
         let seconds = copies.times.total_ns as f64 / 1e9;
-        number::rate(copies.bytes as f64 / seconds, 1e9)
+        let rate = copies.bytes as f64 / seconds;
+        rate.is_finite().then(|| Quantity::BytesPerS(rate).into())
+    }
+
+    /// Blocks, with the number of other launch shapes.
+    fn grid(&self) -> Option<Value> {
+        let kernel = self.kernel?;
+        let more = match kernel.shapes.saturating_sub(1) {
+            0 => String::new(),
+            more => format!(" +{more}"),
+        };
+        Some(Quantity::Text(dimensions(kernel.grid) + &more).into())
     }
 }
 
+/// The name of what a call path launched, as the tables show it.
+pub(super) fn name_of(profile: &Profile, activity: &NodeActivity) -> String {
+    let kernel = activity
+        .kernel
+        .and_then(|at| profile.kernels.get(at as usize));
+    let copies = activity
+        .copies
+        .and_then(|at| profile.copies.get(at as usize));
+    match (kernel, copies) {
+        (Some(kernel), _) => kernel_name(profile, kernel),
+        (None, Some(copies)) => copy_name(profile, copies),
+        (None, None) => "(unknown)".to_owned(),
+    }
+}
+
+fn kernel_name(profile: &Profile, kernel: &KernelStats) -> String {
+    on_device(profile, &sanitize::name(&kernel.name), kernel.device)
+}
+
 /// As nvprof wrote it, so that no kernel can bear the same name.
-fn copy_name(kind: CopyKind) -> String {
-    match kind {
+fn copy_name(profile: &Profile, copies: &CopyStats) -> String {
+    let name = match copies.kind {
         CopyKind::Memset => "[CUDA memset]".to_owned(),
         kind => format!("[CUDA memcpy {kind}]"),
+    };
+    on_device(profile, &name, copies.device)
+}
+
+/// The name, with the device where there are several.
+fn on_device(profile: &Profile, name: &str, device: u32) -> String {
+    let kernels = profile.kernels.iter().map(|kernel| kernel.device);
+    let mut devices = kernels.chain(profile.copies.iter().map(|copies| copies.device));
+    match devices.any(|other| other != device) {
+        true => format!("GPU {device}: {name}"),
+        false => name.to_owned(),
     }
 }
 
@@ -190,94 +157,104 @@ pub(super) fn total(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::saturating_add)
 }
 
-/// Heading, rank (the smallest is dropped first) and the cell made of a row and the time of all.
-type Spec = (&'static str, u8, fn(&Activity<'_>, u64) -> Option<Number>);
+/// `x×y×z` without the ones at its end.
+fn dimensions([x, y, z]: [u32; 3]) -> String {
+    match (y, z) {
+        (0..=1, 0..=1) => x.to_string(),
+        (y, 0..=1) => format!("{x}×{y}"),
+        (y, z) => format!("{x}×{y}×{z}"),
+    }
+}
 
-const COLUMNS: [Spec; 9] = [
-    ("time %", 95, |row, all| {
-        number::percent(row.total_ns as f64 / all as f64)
+/// Heading, rank (the smallest is dropped first) and the cell made of a row and the time of all.
+type Spec = (&'static str, u8, fn(&Activity<'_>, u64) -> Option<Value>);
+
+const COLUMNS: &[Spec] = &[
+    ("Time", 95, |row, all| share(row.total_ns, all)),
+    ("Total", 100, |row, _| columns::total(Some(row.total_ns))),
+    ("Calls", 90, |row, _| {
+        Some(Quantity::Count(row.calls).into())
     }),
-    ("time", 100, |row, _| Some(number::duration(row.total_ns))),
-    ("calls", 90, |row, _| Some(number::count(row.calls))),
-    ("avg", 85, |row, _| row.time(|times| times.mean_ns)),
-    ("p50", 68, |row, _| row.time(|times| times.p50_ns)),
-    ("min", 60, |row, _| row.time(|times| times.min_ns)),
-    ("max", 70, |row, _| row.time(|times| times.max_ns)),
-    ("bytes", 75, |row, _| row.bytes()),
-    ("GB/s", 80, |row, _| row.rate()),
+    // What went wrong stays in sight.
+    ("Failed", u8::MAX, |row, _| {
+        let failed = row.call?.failed;
+        (failed > 0).then(|| Quantity::Count(failed).into())
+    }),
+    ("Avg", 85, |row, _| row.time(|times| times.mean_ns)),
+    ("Med", 68, |row, _| row.time(|times| times.p50_ns)),
+    ("Min", 40, |row, _| row.time(|times| times.min_ns)),
+    ("Max", 70, |row, _| row.time(|times| times.max_ns)),
+    ("Queued", 50, |row, _| {
+        let queued = &row.kernel?.launch_latency;
+        ns((queued.calls > 0).then_some(queued.p50_ns))
+    }),
+    ("Occupancy", 62, |row, _| {
+        Some(Quantity::Share(row.kernel?.occupancy?).into())
+    }),
+    ("Grid", 60, |row, _| row.grid()),
+    ("Block", 55, |row, _| {
+        Some(Quantity::Text(dimensions(row.kernel?.block)).into())
+    }),
+    ("Size", 64, |row, _| {
+        Some(Quantity::Bytes(row.copies?.bytes).into())
+    }),
+    ("", 66, |row, _| row.rate()),
 ];
 
 /// Writes both tables; one that has no row is left out.
 pub(super) fn write(
     profile: &Profile,
     options: &TableOptions,
-    left_out: &mut LeftOut,
+    hidden: &mut Hidden,
     out: &mut String,
 ) {
-    let rows = Activity::rows(&profile.kernels, &profile.copies, "", options.row_limit());
-    if !rows.is_empty() {
-        heading("GPU activities", profile, options, out);
-        draw(rows, "kernel or copy", None, options, left_out, out);
-    }
-    let mut calls: Vec<&ApiStats> = profile.api.iter().collect();
-    calls.sort_by_key(|call| Reverse((call.times.total_ns, call.times.calls)));
-    let limit = options.row_limit().min(calls.len());
-    let (shown, cut) = calls.split_at(limit);
-    let mut rows: Vec<Activity<'_>> = shown.iter().map(|call| Activity::of_call(call)).collect();
-    let mut failed: Vec<u64> = shown.iter().map(|call| call.failed).collect();
-    if !cut.is_empty() {
-        let cut_rows: Vec<Activity<'_>> = cut.iter().map(|call| Activity::of_call(call)).collect();
-        rows.push(Activity::sum(&cut_rows));
-        failed.push(total(cut.iter().map(|call| call.failed)));
-    }
-    if !rows.is_empty() {
-        api_heading(profile, options, out);
-        let failed = failed
-            .into_iter()
-            .map(|failed| (failed > 0).then(|| number::count(failed)));
-        draw(
-            rows,
-            "CUDA call",
-            Some(failed.collect()),
-            options,
-            left_out,
-            out,
+    let rows = Activity::of_profile(profile);
+    draw(rows, "Kernel / copy", options, hidden, out);
+    let calls = profile.api.iter().map(Activity::of_call).collect();
+    draw(calls, "API call", options, hidden, out);
+    let lacks_calls = profile.cupti.as_ref().is_some_and(|cupti| !cupti.all_calls);
+    if lacks_calls && options.full && !profile.api.is_empty() {
+        let mut words = Words::default();
+        words.add(
+            DIM,
+            "Allocations, frees and look-ups of kernels are not among the API calls: \
+             GPUPROF_CUPTI=full.",
         );
+        words.write(out, options.color, options.width, 2);
+        out.push('\n');
     }
 }
 
-/// Draws `rows`, with a column of failed calls where there is one, and an empty line after it.
+/// Draws the rows with the most time, and an empty line.
 fn draw(
     rows: Vec<Activity<'_>>,
     title: &str,
-    failed: Option<Vec<Option<Number>>>,
     options: &TableOptions,
-    left_out: &mut LeftOut,
+    hidden: &mut Hidden,
     out: &mut String,
 ) {
+    if rows.is_empty() {
+        return;
+    }
+    let limit = options.activity_limit();
+    hidden.rows += rows.len().saturating_sub(limit);
+    let rows = Activity::limited(rows, limit);
     let all = total(rows.iter().map(|row| row.total_ns));
-    let columns = COLUMNS.iter().map(|(heading, rank, cell)| Column {
-        group: "",
-        heading,
-        rank: *rank,
-        sorted: *heading == "time",
-        cells: rows.iter().map(|row| cell(row, all)).collect(),
+    let columns = COLUMNS.iter().map(|(heading, rank, cell)| {
+        let values: Vec<Option<Value>> = rows.iter().map(|row| cell(row, all)).collect();
+        let (heading, cells) = quantity::column(heading, &values);
+        Column {
+            heading,
+            rank: *rank,
+            cells,
+        }
     });
-    let failed = failed.map(|cells| Column {
-        group: "",
-        heading: "failed",
-        // What went wrong stays in sight.
-        rank: u8::MAX,
-        sorted: false,
-        cells,
-    });
-    left_out.rows(rows.iter().any(|row| row.label.secondary));
     let grid = Grid {
-        title: title.into(),
-        columns: columns.chain(failed).collect(),
-        labels: rows.into_iter().map(|row| row.label).collect(),
+        title: title.to_owned(),
+        columns: columns.collect(),
+        labels: rows.iter().map(|row| row.label.clone()).collect(),
     };
-    left_out.columns(grid.draw(options.width, options.color, out));
+    hidden.columns += grid.draw(options, out);
     out.push('\n');
 }
 
@@ -298,32 +275,40 @@ mod tests {
         }
     }
 
-    fn names(rows: &[Activity<'_>]) -> Vec<(String, u64)> {
+    fn names(profile: &Profile, limit: usize) -> Vec<(String, u64)> {
+        let rows = Activity::limited(Activity::of_profile(profile), limit);
         let name = |row: &Activity<'_>| (row.label.name.clone(), row.total_ns);
         rows.iter().map(name).collect()
     }
 
     #[test]
     fn rows_are_ordered_by_time_and_what_the_limit_cuts_is_summed() {
-        let kernels = [kernel("a", 0, 5), kernel("b", 0, 9), kernel("c", 0, 1)];
-        let copies = [CopyStats {
-            kind: "memset".into(),
-            times: kernel("", 0, 7).times,
-            ..CopyStats::default()
-        }];
-        let rows = Activity::rows(&kernels, &copies, "", 2);
+        let profile = Profile {
+            kernels: vec![kernel("a", 0, 5), kernel("b", 0, 9), kernel("c", 0, 1)],
+            copies: vec![CopyStats {
+                kind: "memset".into(),
+                times: kernel("", 0, 7).times,
+                ..CopyStats::default()
+            }],
+            ..Profile::default()
+        };
         let expected = [("b", 9), ("[CUDA memset]", 7), ("… 2 others", 6)];
-        assert_eq!(names(&rows), expected.map(|(name, ns)| (name.into(), ns)));
-        assert_eq!(rows.last().map(|row| row.calls), Some(4));
-        assert_eq!(Activity::rows(&kernels, &copies, "", usize::MAX).len(), 4);
-        assert_eq!(Activity::rows(&kernels, &copies, "", 4).len(), 4);
+        assert_eq!(
+            names(&profile, 2),
+            expected.map(|(name, ns)| (name.into(), ns))
+        );
+        assert_eq!(names(&profile, usize::MAX).len(), 4);
+        assert_eq!(names(&profile, 4).len(), 4);
     }
 
     #[test]
     fn devices_are_named_where_there_are_several() {
-        let rows = [kernel("a", 1, 5), kernel("a", 0, 9)];
+        let profile = Profile {
+            kernels: vec![kernel("a", 1, 5), kernel("a", 0, 9)],
+            ..Profile::default()
+        };
         assert_eq!(
-            names(&Activity::rows(&rows, &[], "", usize::MAX)),
+            names(&profile, usize::MAX),
             [("GPU 0: a".into(), 9), ("GPU 1: a".into(), 5)]
         );
     }
@@ -334,8 +319,23 @@ mod tests {
             bytes: 5,
             ..CopyStats::default()
         };
-        let rows = Activity::rows(&[], std::slice::from_ref(&copies), "", usize::MAX);
-        assert_eq!(rows.first().and_then(Activity::rate), None);
+        let row = Activity {
+            copies: Some(&copies),
+            ..Activity::default()
+        };
+        assert_eq!(row.rate(), None);
         assert_eq!(total([u64::MAX, 1].into_iter()), u64::MAX);
+    }
+
+    #[test]
+    fn dimensions_leave_out_the_ones_at_the_end() {
+        for (shape, text) in [
+            ([4_096, 1, 1], "4096"),
+            ([64, 32, 1], "64×32"),
+            ([1, 1, 8], "1×1×8"),
+            ([0, 0, 0], "0"),
+        ] {
+            assert_eq!(dimensions(shape), text);
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A line is never wrapped or cut: it is there to be copied.
 
-use super::TableOptions;
+use super::options::TableOptions;
 use super::words::{BOLD, PLAIN, paint};
 use crate::profile::Profile;
 use crate::sanitize;

@@ -1,38 +1,39 @@
 //! The lines under a report: how far its numbers can be trusted, and what to do where they cannot.
 //!
-//! One line when all is well. Every other line stands there because something is marked, missing or
-//! wrong.
+//! At most three lines when all is well. Every other line stands there because something is marked,
+//! missing or wrong.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use super::TableOptions;
 use super::budget;
+use super::coverage;
 use super::legend::Marks;
 use super::number;
-use super::qualifiers::ESTIMATED;
+use super::options::TableOptions;
+use super::records;
 use super::words::{BOLD, DIM, NAMES, PLAIN, WARN, Words, labelled};
-use crate::profile::{Function, OTHER_LABELS, Profile, UntimedReasons};
+use crate::profile::{Function, OTHER_LABELS, Profile};
 use crate::sanitize;
-
-/// A reason for calls to go untimed.
-const CAPTURED: &str = "captured into a graph";
 
 /// Characters of a note that are shown: more than any has that gpuprof makes itself.
 const LONGEST_NOTE: usize = 2_000;
 
 /// Writes the lines.
 pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out: &mut String) {
-    let mut lines = vec![summary(profile)];
-    lines.extend(marks.explained(profile));
+    let mut lines = vec![coverage::summary(profile, options.full)];
+    lines.extend(marks.explained(profile, options.full));
     lines.extend(without_stream(profile));
-    lines.extend(asynchronous(profile));
     lines.extend(captured(profile));
     lines.extend(open_calls(profile));
-    lines.extend(never_called(profile, options.width));
+    if options.full {
+        lines.extend(asynchronous(profile));
+        lines.extend(never_called(profile, options.width));
+    }
     lines.extend(other_labels(profile));
     lines.extend(budget::too_short(profile));
     lines.extend(lost(profile));
+    lines.extend(records::losses(profile));
     lines.extend(errors(profile));
     for note in &profile.diagnostics.notes {
         lines.push(labelled(
@@ -41,145 +42,12 @@ pub(super) fn write(profile: &Profile, marks: Marks, options: &TableOptions, out
             &sanitize::short(note, LONGEST_NOTE),
         ));
     }
+    if options.full {
+        lines.extend(records::unattributed(profile));
+    }
     for line in lines {
         line.write(out, options.color, options.width, 2);
     }
-}
-
-/// Calls of functions that want no GPU timing.
-fn marked_cpu(profile: &Profile) -> u64 {
-    let marked = |function: &&Function| function.cpu_only && !function.has_stream;
-    let functions = profile.functions.iter().filter(marked);
-    functions.map(|function| function.calls).sum()
-}
-
-/// Calls timed of calls made and why not the rest, the event overhead, gpuprof's overhead.
-fn summary(profile: &Profile) -> Words {
-    let diagnostics = &profile.diagnostics;
-    let mut words = Words::default();
-    let marked = marked_cpu(profile);
-    let wanted = diagnostics.calls.saturating_sub(marked);
-    let calls = number::count(wanted).text();
-    if diagnostics.no_cuda {
-        words.add(PLAIN, "CUDA was not used: CPU times only");
-    } else if wanted == 0 {
-        words.add(PLAIN, "every function is marked cpu");
-    } else if diagnostics.timed_calls == wanted {
-        words.add(PLAIN, &format!("GPU-timed all {calls} calls"));
-    } else {
-        words.add(
-            PLAIN,
-            &format!(
-                "GPU-timed {} of {calls} calls",
-                number::count(diagnostics.timed_calls).text()
-            ),
-        );
-        let reasons = reasons(profile, wanted);
-        if !reasons.is_empty() {
-            words.then(";").add(PLAIN, &reasons.join(", "));
-        }
-    }
-    if marked > 0 && wanted > 0 && !diagnostics.no_cuda {
-        words.then(",").add(
-            PLAIN,
-            &format!("{} more are marked cpu", number::count(marked).text()),
-        );
-    }
-    match diagnostics.event_overhead_ns {
-        Some(floor) => {
-            words
-                .then(" ·")
-                .add(PLAIN, "event overhead")
-                .add_one(PLAIN, number::duration(floor).text());
-        }
-        None if diagnostics.timed_calls > 0 => {
-            words.then(" ·").add(WARN, "event overhead not measured");
-        }
-        None => {}
-    }
-    words.then(" ·").add(PLAIN, "gpuprof's overhead about");
-    match diagnostics.overhead_ns_per_call {
-        Some(cost) => {
-            words
-                .add_one(
-                    PLAIN,
-                    format!("{}.{:02} µs", cost / 1_000, cost % 1_000 / 10),
-                )
-                .add(PLAIN, "per call");
-            if let Some(share) =
-                number::percent(diagnostics.overhead_ns as f64 / profile.wall_ns as f64)
-            {
-                words
-                    .then(",")
-                    .add_one(PLAIN, format!("{} %", share.text()))
-                    .add(PLAIN, "of wall");
-            }
-            if diagnostics.setup_ns > 0 {
-                let once = number::duration(diagnostics.setup_ns).text();
-                words
-                    .then(",")
-                    .add(PLAIN, "and")
-                    .add_one(PLAIN, once)
-                    .add(PLAIN, "once");
-            }
-            if diagnostics.stalled_ns > 0 {
-                let waited = number::duration(diagnostics.stalled_ns).text();
-                words
-                    .then(";")
-                    .add(PLAIN, "event records that had to wait:")
-                    .add_one(PLAIN, waited);
-            }
-            &mut words
-        }
-        None => words.add(PLAIN, "unknown"),
-    };
-    words
-}
-
-/// Why calls were not timed, those reasons that occurred.
-fn reasons(profile: &Profile, wanted: u64) -> Vec<String> {
-    let diagnostics = &profile.diagnostics;
-    let UntimedReasons {
-        no_stream,
-        sampled_out,
-        pool_exhausted,
-        queue_full,
-        cuda_error,
-        unavailable,
-        unfinished,
-        stream_unsafe,
-        crossed_reset,
-    } = diagnostics.untimed;
-    let reasons = [
-        (
-            wanted.saturating_sub(diagnostics.calls_with_stream) + no_stream,
-            "without a stream",
-        ),
-        (sampled_out, "left out by sampling"),
-        (diagnostics.captured_calls, CAPTURED),
-        (
-            pool_exhausted,
-            "when every event was in flight (the GPU was far behind)",
-        ),
-        (queue_full, "when the hand-over queue was full"),
-        (cuda_error, "after a CUDA error"),
-        (unavailable, "while the driver offered no timing"),
-        (unfinished, "not finished on the GPU"),
-        (stream_unsafe, "whose stream could not be kept to the end"),
-        (crossed_reset, "across a reset or a cycle's end"),
-    ];
-    let mut functions = profile.functions.iter();
-    let is_estimated = functions.any(|function| function.captured_estimated);
-    let occurred = reasons.into_iter().filter(|(calls, _)| *calls > 0);
-    occurred
-        .map(|(calls, reason)| {
-            let mark = match reason {
-                CAPTURED if is_estimated => ESTIMATED,
-                _ => "",
-            };
-            format!("{mark}{} {reason}", number::count(calls).text())
-        })
-        .collect()
 }
 
 /// What to do about functions without a stream. Several of them mostly lack the same one.

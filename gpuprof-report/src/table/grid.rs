@@ -1,38 +1,25 @@
-//! Rows and columns on a terminal of any width: the drawing that table and tree share.
+//! Rows and columns on a terminal of any width: the drawing that all tables share.
 //!
 //! No table crate is used here. comfy-table pads cells, which is the small part: what a report
-//! needs is columns aligned on the decimal point, headings that span a group of columns, whole
-//! columns dropped by rank and names cut in the middle; all of these need the widths before
-//! anything is drawn, and styled cells would bring crossterm.
+//! needs is columns aligned on the decimal point, whole columns dropped by rank and names cut in
+//! the middle; all of these need the widths before anything is drawn, and styled cells would bring
+//! crossterm.
 
 use anstyle::Style;
 
 use super::number::Number;
+use super::options::TableOptions;
 use super::words::{self, BOLD, DIM, ELLIPSIS, PLAIN, WARN, pad, paint};
 
 /// One column of figures.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
-    /// Heading over neighbouring columns of one kind; may be empty.
-    pub(super) group: &'static str,
-    /// Heading.
-    pub(super) heading: &'static str,
+    /// Heading, with the unit.
+    pub(super) heading: String,
     /// The column with the smallest rank is dropped first.
     pub(super) rank: u8,
-    /// Whether the rows are ordered by it.
-    pub(super) sorted: bool,
     /// One per row; `None` is drawn as a dash.
     pub(super) cells: Vec<Option<Number>>,
-}
-
-impl Column {
-    /// As it is called where its group's heading is not in sight.
-    pub(super) fn full_name(&self) -> String {
-        match self.group {
-            "GPU" | "CPU" | "open" => format!("{} {}", self.group, self.heading),
-            _ => self.heading.to_owned(),
-        }
-    }
 }
 
 /// The beginning of one row.
@@ -59,12 +46,13 @@ pub(super) struct Grid {
     pub(super) columns: Vec<Column>,
 }
 
-/// Spaces between two columns, and between two groups.
+/// Columns of a terminal that a log or a file is taken for.
+const PIPE_WIDTH: usize = 120;
+/// Spaces before a column.
 const GAP: usize = 2;
-const GROUP_GAP: usize = 3;
-/// Names keep a quarter of a narrow terminal, and never less than this, as long as a column can be
-/// dropped for it.
-const NAME_SHARE: usize = 4;
+/// Columns of a lower rank are dropped before any name is cut to less than two fifths of the width;
+/// the others before names are cut to less than [`NAME_LEAST`].
+pub(super) const NEEDED: u8 = 80;
 const NAME_LEAST: usize = 20;
 /// Where a figure is missing.
 const DASH: &str = "–";
@@ -95,24 +83,17 @@ impl Parts {
         }
         let figures =
             parts.whole + parts.fraction + if parts.unit > 0 { 1 + parts.unit } else { 0 };
-        parts.all = figures.max(words::width(&heading(column)));
+        parts.all = figures.max(words::width(&column.heading));
         parts
     }
 }
 
-fn heading(column: &Column) -> String {
-    format!(
-        "{}{}",
-        column.heading,
-        if column.sorted { " ↓" } else { "" }
-    )
-}
-
 impl Grid {
-    /// Draws into `out` and returns the full names of the columns that did not fit.
+    /// Draws into `out` and returns how many columns did not fit into `options.width`, or into
+    /// [`PIPE_WIDTH`] in a pipe, where names are not cut.
     ///
-    /// Columns without a single figure are left out and not counted as dropped.
-    pub(super) fn draw(&self, width: Option<usize>, color: bool, out: &mut String) -> Vec<String> {
+    /// Columns without a single figure are left out and not counted.
+    pub(super) fn draw(&self, options: &TableOptions, out: &mut String) -> usize {
         let mut kept: Vec<(&Column, Parts)> = (self.columns.iter())
             .filter(|column| column.cells.iter().any(Option::is_some))
             .map(|column| (column, Parts::of(column)))
@@ -127,24 +108,33 @@ impl Grid {
             .chain([words::width(&self.title)])
             .max()
             .unwrap_or(0);
-        let mut dropped = Vec::new();
+        let mut dropped = 0;
         let mut names = natural;
-        if let Some(width) = width {
-            let least = natural.min(NAME_LEAST.max(width / NAME_SHARE));
-            while gutter + least + figures_width(&kept) > width {
-                let last = (kept.iter().enumerate())
-                    .min_by_key(|(_, (column, _))| column.rank)
-                    .map(|(at, _)| at);
-                let Some(at) = last else { break };
-                dropped.push(kept.remove(at).0.full_name());
+        let room = match options.full {
+            true => options.width,
+            false => options.width.or(Some(PIPE_WIDTH)),
+        };
+        if let Some(width) = room {
+            let least = |rank| match rank {
+                0..NEEDED => natural.min(NAME_LEAST.max(width * 2 / 5)),
+                _ => natural.min(NAME_LEAST),
+            };
+            while let Some((at, (column, _))) =
+                (kept.iter().enumerate()).min_by_key(|(_, (column, _))| column.rank)
+                && gutter + least(column.rank) + figures_width(&kept) > width
+            {
+                kept.remove(at);
+                dropped += 1;
             }
+        }
+        if let Some(width) = options.width {
             names = natural.min(width.saturating_sub(gutter + figures_width(&kept)));
         }
         let drawing = Drawing {
             kept: &kept,
             gutter,
             names,
-            color,
+            color: options.color,
         };
         drawing.headings(&self.title, out);
         for (row, label) in self.labels.iter().enumerate() {
@@ -156,22 +146,7 @@ impl Grid {
 
 /// The figures of a row together with the gap before each.
 fn figures_width(kept: &[(&Column, Parts)]) -> usize {
-    with_gaps(kept).map(|(gap, _, parts)| gap + parts.all).sum()
-}
-
-/// Each column with the spaces before it.
-fn with_gaps<'a>(
-    kept: &'a [(&'a Column, Parts)],
-) -> impl Iterator<Item = (usize, &'a Column, Parts)> {
-    let before = std::iter::once(None).chain(kept.iter().map(|(column, _)| Some(column.group)));
-    before.zip(kept).map(|(before, (column, parts))| {
-        let gap = if before == Some(column.group) {
-            GAP
-        } else {
-            GROUP_GAP
-        };
-        (gap, *column, *parts)
-    })
+    kept.iter().map(|(_, parts)| GAP + parts.all).sum()
 }
 
 /// A grid whose columns are settled.
@@ -184,38 +159,13 @@ struct Drawing<'a> {
 
 impl Drawing<'_> {
     fn headings(&self, title: &str, out: &mut String) {
-        let runs: Vec<_> = self.kept.chunk_by(|a, b| a.0.group == b.0.group).collect();
-        if runs.iter().any(|run| {
-            run.first()
-                .is_some_and(|(column, _)| !column.group.is_empty())
-        }) {
-            let mut line = " ".repeat(self.gutter + self.names);
-            for run in runs {
-                let span = figures_width(run).saturating_sub(GROUP_GAP);
-                let group = run.first().map_or("", |(column, _)| column.group);
-                pad(&mut line, GROUP_GAP, 0);
-                if group.is_empty() {
-                    pad(&mut line, span, 0);
-                    continue;
-                }
-                let label = words::shorten(group, span);
-                paint(&mut line, self.color, BOLD, &label);
-                let rule = span.saturating_sub(words::width(&label) + 1);
-                if rule > 0 {
-                    line.push(' ');
-                    paint(&mut line, self.color, DIM, &"─".repeat(rule));
-                }
-            }
-            end_line(line, out);
-        }
         let mut line = " ".repeat(self.gutter);
         let title = words::shorten(title, self.names);
         paint(&mut line, self.color, BOLD, &title);
         pad(&mut line, self.names, words::width(&title));
-        for (gap, column, parts) in with_gaps(self.kept) {
-            let heading = heading(column);
-            pad(&mut line, gap + parts.all, words::width(&heading));
-            paint(&mut line, self.color, BOLD, &heading);
+        for (column, parts) in self.kept {
+            pad(&mut line, GAP + parts.all, words::width(&column.heading));
+            paint(&mut line, self.color, BOLD, &column.heading);
         }
         end_line(line, out);
     }
@@ -228,11 +178,11 @@ impl Drawing<'_> {
         }
         self.name(label, &mut line);
         let style = if label.secondary { DIM } else { PLAIN };
-        for (gap, column, parts) in with_gaps(self.kept) {
-            pad(&mut line, gap, 0);
+        for (column, parts) in self.kept {
+            pad(&mut line, GAP, 0);
             self.cell(
                 column.cells.get(row).and_then(Option::as_ref),
-                parts,
+                *parts,
                 style,
                 &mut line,
             );

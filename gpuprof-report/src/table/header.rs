@@ -1,17 +1,47 @@
-//! The line above a report: what ran, on what, for how long.
+//! The lines above a report: what ran, on what, for how long, and how busy the GPU was.
 
+use super::activities;
 use super::number;
+use super::options::TableOptions;
 use super::row;
 use super::words::{BOLD, DIM, LOUD, PLAIN, WARN, Words};
-use crate::profile::{Device, Profile, ScheduleSteps};
+use crate::profile::{BusyRecords, CopyKind, Device, GpuBusy, Profile, ScheduleSteps};
 use crate::sanitize;
 
+/// Devices whose busy time is listed one by one.
+const LISTED_DEVICES: usize = 4;
+/// A kernel with such a share of the GPU time is named.
+const LARGE_KERNEL: f64 = 0.2;
+
 /// Writes the header, and on a simulated device the line that says what its times are worth.
-pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &mut String) {
+pub(super) fn write(profile: &Profile, options: &TableOptions, out: &mut String) {
+    let mut lines = vec![run(profile)];
+    lines.extend(time_by_kind(profile));
+    lines.extend(idle(profile));
+    if let Some(steps) = &profile.schedule {
+        let mut words = Words::default();
+        words.add_one(PLAIN, scheduled(steps));
+        lines.push(words);
+    }
+    if profile.devices.iter().any(|device| device.simulated) {
+        let mut words = Words::default();
+        words.add(
+            WARN,
+            "simulated device: GPU times are modelled, not measured; CPU times include the \
+             simulation",
+        );
+        lines.push(words);
+    }
+    for line in lines {
+        line.write(out, options.color, options.width, 2);
+    }
+}
+
+/// Program, devices, wall time and GPU time.
+fn run(profile: &Profile) -> Words {
     let mut words = Words::default();
     words
         .add(DIM, "gpuprof")
-        .then(":")
         .add_one(BOLD, sanitize::name(&profile.program));
     if let Some(rank) = profile.rank {
         words.then(",").add_one(
@@ -26,42 +56,158 @@ pub(super) fn write(profile: &Profile, width: Option<usize>, color: bool, out: &
     for name in device_names(profile) {
         words.add_one(PLAIN, name).then(" ·");
     }
-    if let Some(device) = profile.devices.first() {
-        words
-            .add_one(
-                PLAIN,
-                format!("driver CUDA {}", sanitize::name(&device.driver)),
-            )
-            .then(" ·");
-    }
     words
         .add_one(
             PLAIN,
             format!("wall {}", number::duration(profile.wall_ns).text()),
         )
         .then(" ·");
-    let gpu_self = row::gpu_self_of_all(profile);
-    match number::percent(gpu_self as f64 / profile.wall_ns as f64) {
-        Some(share) if gpu_self > 0 => words
-            .add_one(BOLD, format!("GPU self {} %", share.text()))
-            .add(PLAIN, "of wall")
-            .add_one(DIM, "(several streams can pass 100 %)"),
-        _ => words.add(PLAIN, "no GPU time"),
+    let is_timed = profile
+        .functions
+        .iter()
+        .any(|function| function.gpu.is_some());
+    match gpu_time(profile) {
+        Some(text) => words.add_one(BOLD, text),
+        // Without its busy time: from a version that did not have it.
+        None if is_timed => words.add(PLAIN, "GPU time as below"),
+        None => words.add(PLAIN, "no GPU time"),
     };
-    words.write(out, color, width, 2);
-    if let Some(steps) = &profile.schedule {
-        let mut words = Words::default();
-        words.add_one(PLAIN, scheduled(steps));
-        words.write(out, color, width, 2);
+    words
+}
+
+/// How busy the devices were; without CUPTI, for how long GPU spans were open.
+fn gpu_time(profile: &Profile) -> Option<String> {
+    let what = match profile.cupti {
+        Some(_) => "GPU busy",
+        None => "in GPU spans",
+    };
+    let of_device = |busy: &GpuBusy| {
+        let bound = if busy.is_upper_bound { "≤ " } else { "" };
+        let interval = busy.busy_ci95_ns.map(number::duration);
+        let interval = interval.map_or_else(String::new, |half| format!(" ± {}", half.text()));
+        let share = number::percent(busy.busy_ns as f64 / profile.wall_ns as f64);
+        let share = share.map_or_else(String::new, |share| format!(" ({} %)", share.text()));
+        let time = number::duration(busy.busy_ns).text();
+        format!("{bound}{time}{interval}{share}")
+    };
+    match profile.gpu_busy.as_slice() {
+        [] => None,
+        [busy] => Some(format!("{what} {}", of_device(busy))),
+        several if several.len() <= LISTED_DEVICES => {
+            let each = several
+                .iter()
+                .map(|busy| format!("GPU {} {}", busy.device, of_device(busy)));
+            let each: Vec<String> = each.collect();
+            Some(format!("{what}: {}", each.join(", ")))
+        }
+        many => {
+            let shares = || {
+                let shares = many.iter().map(|busy| busy.busy_ns as f64);
+                shares.map(|ns| ns / profile.wall_ns as f64)
+            };
+            let text = |share| number::percent(share).map_or_else(String::new, |n| n.text());
+            let mean = shares().sum::<f64>() / many.len() as f64;
+            Some(format!(
+                "{what} {} % of wall on average over {} devices ({} to {} %)",
+                text(mean),
+                many.len(),
+                text(shares().fold(f64::INFINITY, f64::min)),
+                text(shares().fold(0.0, f64::max)),
+            ))
+        }
     }
-    if profile.devices.iter().any(|device| device.simulated) {
-        let mut words = Words::default();
-        words.add(
-            WARN,
-            "simulated device: GPU times are modelled, not measured; CPU times include the \
-             simulation",
-        );
-        words.write(out, color, width, 2);
+}
+
+/// Shares of kernels and each kind of copy in the time of all of them, and the largest kernel.
+fn time_by_kind(profile: &Profile) -> Option<Words> {
+    let kernels = profile.kernels.iter().map(|kernel| kernel.times.total_ns);
+    let kernel_ns = activities::total(kernels);
+    let mut kinds: Vec<(String, u64)> = vec![("kernels".to_owned(), kernel_ns)];
+    for copies in &profile.copies {
+        let name = match copies.kind {
+            CopyKind::Memset => "memsets".to_owned(),
+            kind => format!("copies {kind}"),
+        };
+        match kinds.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, ns)) => *ns = ns.saturating_add(copies.times.total_ns),
+            None => kinds.push((name, copies.times.total_ns)),
+        }
+    }
+    let all = activities::total(kinds.iter().map(|(_, ns)| *ns));
+    let largest = profile
+        .kernels
+        .iter()
+        .max_by_key(|kernel| kernel.times.total_ns);
+    let percent = |ns: u64| number::percent(ns as f64 / all as f64);
+    let mut words = Words::default();
+    words.add(DIM, "GPU work:");
+    kinds.retain(|(_, ns)| *ns > 0);
+    kinds.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    for (at, (name, ns)) in kinds.iter().enumerate() {
+        if at > 0 {
+            words.then(",");
+        }
+        words.add_one(PLAIN, format!("{name} {} %", percent(*ns)?.text()));
+    }
+    if let Some(kernel) = largest.filter(|_| profile.kernels.len() > 1)
+        && kernel.times.total_ns as f64 >= LARGE_KERNEL * all as f64
+    {
+        let share = percent(kernel.times.total_ns)?.text();
+        words
+            .then(";")
+            .add(PLAIN, "largest kernel")
+            .add_one(PLAIN, format!("{} {share} %", sanitize::name(&kernel.name)));
+    }
+    (all > 0).then_some(words)
+}
+
+/// What the devices waited for between their first and last activity.
+fn idle(profile: &Profile) -> Option<Words> {
+    let records: Vec<BusyRecords> = profile
+        .gpu_busy
+        .iter()
+        .filter_map(|busy| busy.records)
+        .collect();
+    let sum = |field: fn(&BusyRecords) -> u64| activities::total(records.iter().map(field));
+    let parts = [
+        ("for the host", sum(|records| records.idle_host_ns)),
+        (
+            "for a launch to arrive",
+            sum(|records| records.idle_launch_ns),
+        ),
+        (
+            "while work was queued",
+            sum(|records| records.idle_queued_ns),
+        ),
+    ];
+    let all = activities::total(parts.iter().map(|(_, ns)| *ns));
+    let mut words = Words::default();
+    words
+        .add(DIM, "GPU idle between its work:")
+        .add_one(PLAIN, number::duration(all).text())
+        .then(",");
+    let mut parts = parts.into_iter().filter(|(_, ns)| *ns > 0).peekable();
+    while let Some((what, ns)) = parts.next() {
+        let share = number::percent(ns as f64 / all as f64)?;
+        words
+            .add_one(PLAIN, format!("{} %", share.text()))
+            .add(PLAIN, what);
+        if parts.peek().is_some() {
+            words.then(",");
+        }
+    }
+    (all > 0).then_some(words)
+}
+
+/// The GPU times that shares are of.
+pub(super) fn wholes(profile: &Profile) -> super::columns::Wholes {
+    let all = activities::total(profile.gpu_busy.iter().map(|busy| busy.busy_ns));
+    let roots = profile.tree.iter().filter(|node| node.parent.is_none());
+    let spans = activities::total(roots.map(row::gpu_inclusive));
+    let whole = if all > 0 { all } else { spans };
+    super::columns::Wholes {
+        busy_ns: profile.cupti.is_some().then_some(whole),
+        gpu_ns: whole,
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 
-use super::Sort;
 use super::function_name::others;
 use super::qualifiers::Doubt;
 use super::row::{Figures, per_second};
 use crate::profile::{Function, LabelStats, labelled};
 use crate::sanitize;
+use crate::settings::Sort;
 
 /// The names and figures of a function's labels in the order wanted, of at most `limit`, and of one
 /// row that sums the rest.
@@ -51,7 +51,7 @@ fn figures(label: &LabelStats, function: &Function, doubt: Doubt) -> Figures {
         open_calls: (label.open_calls > 0).then_some(label.open_calls),
         open_ns: (label.open_calls > 0).then_some(label.open_ns),
         doubt,
-        gpu_busy: label.gpu_busy_ns,
+        busy: label.gpu_busy_ns,
         ..Figures::default()
     };
     if label.calls > 0 {
@@ -90,7 +90,7 @@ fn sum(rows: impl Iterator<Item = Figures>) -> Figures {
         add(&mut all.gpu_self, row.gpu_self);
         add(&mut all.gpu_total, row.gpu_total);
         add(&mut all.gpu_inside, row.gpu_inside);
-        add(&mut all.gpu_busy, row.gpu_busy);
+        add(&mut all.busy, row.busy);
         add(&mut all.cpu_total, row.cpu_total);
         add(&mut all.cpu_self, row.cpu_self);
     }

@@ -47,13 +47,24 @@ impl Marks {
         }
     }
 
+    /// The marks of both.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            launched_nothing: self.launched_nothing || other.launched_nothing,
+            may_be_host: self.may_be_host || other.may_be_host,
+            near_floor: self.near_floor || other.near_floor,
+            doubt: self.doubt.and(other.doubt),
+            inside: self.inside || other.inside,
+        }
+    }
+
     /// One line for each.
-    pub(super) fn explained(self, profile: &Profile) -> impl Iterator<Item = Words> {
+    pub(super) fn explained(self, profile: &Profile, full: bool) -> impl Iterator<Item = Words> {
         let lines = [
             self.launched_nothing.then(|| launched_nothing(profile)),
             self.may_be_host.then(|| may_be_host(profile)),
             self.near_floor.then(|| near_floor(profile)),
-            self.doubt.estimated.then(|| estimates(profile)),
+            self.doubt.estimated.then(|| estimates(profile, full)),
             self.doubt.partial.then(|| partial(profile)),
             self.doubt.overlapping.then(overlapping),
             self.doubt.divided.then(|| divided(profile)),
@@ -107,24 +118,30 @@ fn near_floor(profile: &Profile) -> Words {
         .add(WARN, "!")
         .add(
             PLAIN,
-            &format!("GPU average under {NEAR_FLOOR} × the event overhead of"),
+            &format!("average under {NEAR_FLOOR} × the event overhead of"),
         )
         .add_one(PLAIN, floor)
         .then(":")
-        .add(
-            PLAIN,
-            "part of it is the measuring itself; annotate a caller that does more per call",
-        );
+        .add(PLAIN, "partly the measuring itself; annotate a caller");
     words
 }
 
+/// Estimated totals that the default report lists.
+const FEW: usize = 2;
+
 /// The sample and the 95 % interval of each estimated total, the largest first.
-fn estimates(profile: &Profile) -> Words {
+fn estimates(profile: &Profile, full: bool) -> Words {
     let mut words = Words::default();
-    words.add(WARN, ESTIMATED).add(
-        PLAIN,
-        "GPU self and total are scaled up from a random sample; total with 95 % interval:",
-    );
+    if profile.cupti.is_some() && !full {
+        return labelled(
+            WARN,
+            ESTIMATED,
+            "estimated from the sample; busy times and calls are exact",
+        );
+    }
+    words
+        .add(WARN, ESTIMATED)
+        .add(PLAIN, "estimated from the sample, ± the 95 % interval:");
     let mut estimates: Vec<_> = (profile.functions.iter())
         .filter_map(|function| {
             let gpu = function.gpu.as_ref()?;
@@ -132,7 +149,8 @@ fn estimates(profile: &Profile) -> Words {
         })
         .collect();
     estimates.sort_by_key(|(_, gpu, _)| Reverse(gpu.times.total_ns));
-    for (at, (function, gpu, interval)) in estimates.iter().take(NAMES).enumerate() {
+    let listed = if full { NAMES } else { FEW };
+    for (at, (function, gpu, interval)) in estimates.iter().take(listed).enumerate() {
         if at > 0 {
             words.then(",");
         }
@@ -140,17 +158,19 @@ fn estimates(profile: &Profile) -> Words {
             number::duration(gpu.times.total_ns).text(),
             number::duration(*interval).text(),
         );
-        let (timed, calls) = (
-            number::count(gpu.timed_calls).text(),
-            number::count(function.calls).text(),
-        );
         words
             .add_one(PLAIN, sanitize::name(&function.name))
             .add_one(PLAIN, format!("{total} ± {interval}"));
-        words.add_one(PLAIN, format!("(from {timed} of {calls} calls)"));
+        if full {
+            let (timed, calls) = (
+                number::count(gpu.timed_calls).text(),
+                number::count(function.calls).text(),
+            );
+            words.add_one(PLAIN, format!("(from {timed} of {calls} calls)"));
+        }
     }
-    if estimates.len() > NAMES {
-        words.add_one(PLAIN, format!("+ {} more", estimates.len() - NAMES));
+    if estimates.len() > listed {
+        words.add_one(PLAIN, format!("+ {} more", estimates.len() - listed));
     }
     words
 }

@@ -1,80 +1,90 @@
-//! The table and the call tree.
+//! The report: what ran, what to do first, and where the time went.
 //!
-//! By step: `row` computes the values of a row and `qualifiers` how far they can be trusted,
-//! `function_name` tells functions of one name apart, `tree_rows` walks the call tree, `number`
-//! formats numbers, `grid` aligns cells and fits them to the terminal, `header` writes the lines
-//! above, `diagnostics` and `legend` those below, `activities`, `kernels` and `findings` the CUPTI
-//! sections, `commands` what to run next.
-//! `functions` and `tree` put these together.
+//! In the order of the text: `header`, `look_first`, `call_tree`, `functions` (full reports only),
+//! `activities`, `diagnostics` with `coverage`, `legend`, `budget` and `records`, `hidden`,
+//! `commands`.
+//! `row` computes the values of a row and `qualifiers` how far they can be trusted, `tree_rows` and
+//! `kept_rows` walk the call tree, `columns` lists the columns, `quantity` chooses their units,
+//! `number` formats numbers, `grid` aligns cells and fits them to the terminal.
 
 mod activities;
 mod budget;
+mod call_tree;
+mod columns;
 mod commands;
+mod coverage;
 mod diagnostics;
-mod findings;
 mod function_name;
-pub mod functions;
+mod functions;
 mod grid;
 mod header;
-mod kernels;
+mod hidden;
+mod kept_rows;
 mod label_rows;
 mod legend;
+mod look_first;
 mod number;
+mod options;
 mod qualifiers;
+mod quantity;
+mod records;
 mod row;
-pub mod tree;
 mod tree_rows;
 mod words;
 
 use std::fmt;
-use std::num::NonZeroUsize;
+use std::io::{self, Write};
 
 #[cfg(feature = "findings")]
-pub(crate) use findings::MAX_FINDINGS;
+pub(crate) use look_first::MAX_FINDINGS;
 #[cfg(feature = "findings")]
 pub(crate) use number::{count, duration, percent, prefixed_rate};
 #[cfg(feature = "findings")]
 pub(crate) use row::gpu_self_of_all;
 
-use crate::profile::Profile;
+use crate::profile::{Function, Profile};
 pub use crate::settings::Sort;
+use hidden::Hidden;
+use legend::Marks;
+pub use options::TableOptions;
 
-/// The table with every column and row, as in a pipe; nothing for a profile without a call.
+/// The report as in a pipe; nothing for a profile without a call.
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = Vec::new();
-        functions::write(self, &TableOptions::default(), &mut text).map_err(|_| fmt::Error)?;
-        f.write_str(&String::from_utf8_lossy(&text))
+        f.write_str(&text(self, &TableOptions::default()))
     }
 }
 
-/// How [`functions`] and [`tree`] are drawn.
+/// Writes the report in one piece; nothing for a profile without a call.
 ///
-/// ```
-/// use std::num::NonZeroUsize;
-/// use gpuprof_report::table::TableOptions;
-///
-/// let mut options = TableOptions::default();
-/// options.width = Some(120);
-/// options.limit = NonZeroUsize::new(10);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TableOptions {
-    /// Columns of the terminal. `None` is a pipe: every column, whole names, no wrapping.
-    pub width: Option<usize>,
-    /// Whether to write ANSI colour codes.
-    pub color: bool,
-    /// The order of the rows.
-    pub sort: Sort,
-    /// The most rows to show; the others are summed in one row. `None` shows all.
-    pub limit: Option<NonZeroUsize>,
-    /// Whether to show everything: every row, column and line.
-    pub full: bool,
+/// # Errors
+/// Those of `out`.
+pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(text(profile, options).as_bytes())
 }
 
-impl TableOptions {
-    fn row_limit(&self) -> usize {
-        self.limit.map_or(usize::MAX, NonZeroUsize::get)
+fn text(profile: &Profile, options: &TableOptions) -> String {
+    let has_run = profile.functions.iter().any(Function::has_run);
+    if !has_run && !profile.tree.iter().any(row::has_run) {
+        return String::new();
     }
+    let mut text = String::from("\n");
+    let mut hidden = Hidden::default();
+    header::write(profile, options, &mut text);
+    text.push('\n');
+    look_first::write(profile, options, &mut hidden, &mut text);
+    let mut marks = Marks::default();
+    if !profile.tree.is_empty() {
+        marks = call_tree::write(profile, options, &mut hidden, &mut text);
+    }
+    if profile.tree.is_empty() || options.full {
+        marks = marks.and(functions::write(profile, options, &mut hidden, &mut text));
+    }
+    activities::write(profile, options, &mut hidden, &mut text);
+    diagnostics::write(profile, marks, options, &mut text);
+    hidden.write(profile, options, &mut text);
+    if options.full {
+        commands::write(profile, options, &mut text);
+    }
+    text
 }

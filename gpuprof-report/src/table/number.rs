@@ -26,6 +26,11 @@ impl Number {
         }
     }
 
+    /// Text in the place of a number.
+    pub(super) fn text_of(text: &str) -> Self {
+        Self::new((text.to_owned(), String::new()), "")
+    }
+
     /// The same number with a mark before it.
     pub(super) fn marked(mut self, mark: &'static str) -> Self {
         self.mark = mark;
@@ -93,10 +98,21 @@ pub(crate) fn percent(share: f64) -> Option<Number> {
     ))
 }
 
-/// A rate in units of `scale`, without a unit; `None` where it is not a number.
-pub(super) fn rate(per_s: f64, scale: f64) -> Option<Number> {
-    let value = per_s / scale;
-    (value.is_finite() && value >= 0.0).then(|| Number::new(significant(value), ""))
+/// A number with a given number of digits after the decimal point; less than half of the last digit
+/// is shown as less than it.
+pub(super) fn decimal(value: f64, digits: usize) -> Number {
+    let text = format!("{value:.digits$}");
+    let is_zero = value > 0.0 && !text.contains(|c: char| ('1'..='9').contains(&c));
+    let text = match (is_zero, digits) {
+        (false, _) => text,
+        (true, 0) => "<1".to_owned(),
+        (true, digits) => format!("<0.{}1", "0".repeat(digits - 1)),
+    };
+    let (whole, fraction) = match text.find('.') {
+        Some(point) => text.split_at(point),
+        None => (text.as_str(), ""),
+    };
+    Number::new((whole.to_owned(), fraction.to_owned()), "")
 }
 
 /// A rate with the prefix k, M, G, T or P as its unit; `None` where it is not a number.
@@ -112,20 +128,6 @@ pub(crate) fn prefixed_rate(per_s: f64) -> Option<Number> {
         (value, unit) = (value / 1e3, prefix);
     }
     Some(Number::new(significant(value), unit))
-}
-
-/// A size in bytes, as B, kB, MB, … of 1000 each.
-pub(super) fn bytes(n: u64) -> Number {
-    let number = prefixed_rate(n as f64).unwrap_or_default();
-    let unit = match number.unit {
-        "k" => "kB",
-        "M" => "MB",
-        "G" => "GB",
-        "T" => "TB",
-        "P" => "PB",
-        _ => return count(n).with_unit("B"),
-    };
-    number.with_unit(unit)
 }
 
 /// Three significant digits; never fewer digits before the point than there are.
@@ -237,37 +239,11 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_scaled_or_prefixed() {
-        assert_eq!(
-            rate(3.2104e12, 1e9).map(|n| n.text()).as_deref(),
-            Some("3,210")
-        );
-        assert_eq!(rate(4.2e5, 1e9).map(|n| n.text()).as_deref(), Some("<0.01"));
-        assert_eq!(rate(0.0, 1e9).map(|n| n.text()).as_deref(), Some("0.00"));
-        assert_eq!(
-            prefixed_rate(812.0).map(|n| n.text()).as_deref(),
-            Some("812")
-        );
-        assert_eq!(
-            prefixed_rate(999.7).map(|n| n.text()).as_deref(),
-            Some("1.00 k")
-        );
-        assert_eq!(
-            prefixed_rate(2.5e12).map(|n| n.text()).as_deref(),
-            Some("2.50 T")
-        );
-    }
-
-    #[test]
-    fn sizes_have_prefixes_of_a_thousand() {
-        for (n, text) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1_000, "1.00 kB"),
-            (12_582_912, "12.6 MB"),
-            (u64::MAX, "18,447 PB"),
-        ] {
-            assert_eq!(bytes(n).text(), text);
+    fn rates_are_prefixed() {
+        let cases = [(812.0, "812"), (999.7, "1.00 k"), (2.5e12, "2.50 T")];
+        for (rate, text) in cases {
+            let shown = prefixed_rate(rate).map(|n| n.text());
+            assert_eq!(shown.as_deref(), Some(text));
         }
     }
 
@@ -275,7 +251,6 @@ mod tests {
     fn what_is_not_a_number_is_not_shown() {
         for value in [f64::NAN, f64::INFINITY, -1.0] {
             assert_eq!(percent(value), None);
-            assert_eq!(rate(value, 1e9), None);
             assert_eq!(prefixed_rate(value), None);
         }
     }

@@ -2,9 +2,9 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use super::Sort;
 use super::qualifiers::Doubt;
-use crate::profile::{Device, Function, GpuSpanStats, Profile};
+use crate::profile::{Device, Function, GpuSpanStats, Profile, TreeNode};
+use crate::settings::Sort;
 
 /// Which of a device's peaks a share is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,12 @@ pub(super) struct Figures {
     pub(super) gpu_total: Option<u64>,
     /// GPU time of the spans inside, where the function has no stream of its own.
     pub(super) gpu_inside: Option<u64>,
-    /// Time during which the GPU ran something of the function, as CUPTI saw it.
-    pub(super) gpu_busy: Option<u64>,
+    /// GPU busy time by CUPTI's records; of a kernel, its GPU time.
+    pub(super) busy: Option<u64>,
+    /// Mean of `busy` per call.
+    pub(super) busy_avg: Option<u64>,
+    /// Idle share of the GPU spans, 1 being the whole.
+    pub(super) idle: Option<f64>,
     pub(super) gpu_avg: Option<u64>,
     pub(super) gpu_p50: Option<u64>,
     pub(super) gpu_p95: Option<u64>,
@@ -39,6 +43,8 @@ pub(super) struct Figures {
     pub(super) cpu_total: Option<u64>,
     pub(super) cpu_self: Option<u64>,
     pub(super) cpu_avg: Option<u64>,
+    /// Mean time from the first poll to the end; of async functions.
+    pub(super) wall_avg: Option<u64>,
     pub(super) bytes_per_s: Option<f64>,
     pub(super) flops_per_s: Option<f64>,
     pub(super) items_per_s: Option<f64>,
@@ -59,7 +65,10 @@ impl Figures {
         row.doubt = Doubt::of(function);
         row.gpu_inside =
             (!function.has_stream && function.gpu_nested_ns > 0).then_some(function.gpu_nested_ns);
-        row.gpu_busy = function.activity.busy_ns;
+        row.busy = function.activity.busy_ns;
+        row.busy_avg = mean(row.busy, function.activity.busy_calls);
+        row.idle = idle_share(function.activity.idle_ns, row.busy);
+        row.wall_avg = function.wall.as_ref().map(|wall| wall.mean_ns);
         // Replays, which may be all that ran in a window, have no time on the CPU.
         let called = function.calls > 0;
         row.cpu_total = called.then_some(cpu.total_ns);
@@ -71,6 +80,69 @@ impl Figures {
             row.items_per_s = per_second(function.items, cpu.total_ns);
         }
         row
+    }
+
+    /// The row of a function on one call path. `alone`: the function, if this is its only path; its
+    /// percentiles and rates are then those of the row.
+    pub(super) fn of_node(
+        node: &TreeNode,
+        alone: Option<&Function>,
+        doubt: Doubt,
+        devices: &[Device],
+    ) -> Self {
+        let whole = alone.map(|function| Self::of_function(function, devices));
+        let mut row = whole.unwrap_or_default();
+        row.calls = node.runs();
+        row.open_calls = (node.open_calls > 0).then_some(node.open_calls);
+        row.open_ns = row.open_calls.map(|_| node.open_ns);
+        row.doubt = doubt;
+        let replayed = node.captured.as_ref().map(|captured| captured.busy_ns);
+        row.busy = node.busy_ns.or(replayed);
+        row.busy_avg = mean(row.busy, row.calls);
+        row.idle = idle_share(node.idle_ns, node.busy_ns);
+        row.gpu_self = node.gpu_self_ns;
+        row.gpu_total = node.gpu_total_ns;
+        row.gpu_inside =
+            (row.gpu_total.is_none() && node.gpu_nested_ns > 0).then_some(node.gpu_nested_ns);
+        // So that average times calls is the total. A total that lacks calls has no such average.
+        if doubt.estimated || row.gpu_avg.is_none() {
+            let of_all = mean(row.gpu_total.or(row.gpu_inside), row.calls);
+            row.gpu_avg = of_all.filter(|_| !doubt.partial || doubt.estimated);
+        }
+        let ended = node.calls > 0 || node.open_calls == 0;
+        let called = node.captured.is_none() && ended;
+        row.cpu_total = called.then_some(node.cpu_total_ns);
+        row.cpu_self = called.then_some(node.cpu_self_ns);
+        row.cpu_avg = row.cpu_total.and_then(|ns| mean(Some(ns), node.calls));
+        row
+    }
+
+    /// The row of a kernel or of copies.
+    pub(super) fn of_activity(calls: u64, total_ns: u64) -> Self {
+        Self {
+            calls,
+            busy: Some(total_ns),
+            busy_avg: mean(Some(total_ns), calls),
+            ..Self::default()
+        }
+    }
+
+    /// Adds the row of another callee of the same caller to the row that sums them up.
+    pub(super) fn add_sibling(&mut self, other: &Self) {
+        let add = |sum: &mut Option<u64>, more: Option<u64>| {
+            if let Some(more) = more {
+                *sum = Some(sum.unwrap_or(0).saturating_add(more));
+            }
+        };
+        self.doubt = self.doubt.and(other.doubt);
+        self.calls = self.calls.saturating_add(other.calls);
+        add(&mut self.open_calls, other.open_calls);
+        add(&mut self.open_ns, other.open_ns);
+        add(&mut self.busy, other.busy);
+        add(&mut self.gpu_total, other.gpu_total.or(other.gpu_inside));
+        add(&mut self.gpu_self, other.gpu_self);
+        add(&mut self.cpu_total, other.cpu_total);
+        add(&mut self.cpu_self, other.cpu_self);
     }
 
     /// The row of the part that one device ran: GPU figures only, the calls being the timed ones.
@@ -134,6 +206,27 @@ impl Figures {
             ..Self::default()
         }
     }
+}
+
+fn mean(total_ns: Option<u64>, calls: u64) -> Option<u64> {
+    Some((total_ns? as f64 / calls as f64).round() as u64).filter(|_| calls > 0)
+}
+
+fn idle_share(idle_ns: Option<u64>, busy_ns: Option<u64>) -> Option<f64> {
+    let (idle, busy) = (idle_ns? as f64, busy_ns? as f64);
+    Some(idle / (idle + busy)).filter(|share| share.is_finite())
+}
+
+/// Whether the function was called on this path, or replayed there.
+pub(super) fn has_run(node: &TreeNode) -> bool {
+    node.has_run() || node.captured.is_some()
+}
+
+/// GPU time of a node with everything inside it: busy time, or GPU spans without CUPTI.
+pub(super) fn gpu_inclusive(node: &TreeNode) -> u64 {
+    let spans = node.gpu_total_ns.unwrap_or(0).max(node.gpu_nested_ns);
+    let replayed = node.captured.as_ref().map(|captured| captured.busy_ns);
+    node.busy_ns.or(replayed).unwrap_or(spans)
 }
 
 /// `None` if no work is stated or no time passed.
@@ -214,176 +307,4 @@ pub(crate) fn gpu_self_of_all(profile: &Profile) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::profile::SpanStats;
-
-    fn device(ordinal: u32, bytes: u64, flops: Option<u64>) -> Device {
-        Device {
-            ordinal,
-            peak_bytes_per_s: Some(bytes),
-            peak_flops_f32: flops,
-            ..Device::default()
-        }
-    }
-
-    fn ran(ordinal: u32, timed_ns: u64, bytes: f64, flops: f64) -> GpuSpanStats {
-        GpuSpanStats {
-            device: Some(ordinal),
-            timed_ns,
-            timed_bytes: Some(bytes),
-            timed_flops: Some(flops),
-            ..GpuSpanStats::default()
-        }
-    }
-
-    #[test]
-    fn the_peak_share_is_the_larger_one() {
-        let devices = [device(0, 1_000, Some(4_000))];
-        let memory = Figures::of_device(
-            &ran(0, 1_000_000_000, 500.0, 400.0),
-            Doubt::default(),
-            &devices,
-        );
-        assert_eq!(memory.peak, Some((0.5, Limit::Memory)));
-        let arithmetic = Figures::of_device(
-            &ran(0, 1_000_000_000, 500.0, 3_000.0),
-            Doubt::default(),
-            &devices,
-        );
-        assert_eq!(arithmetic.peak, Some((0.75, Limit::Arithmetic)));
-    }
-
-    #[test]
-    fn peaks_of_several_devices_are_weighted_by_the_time_each_ran() {
-        let devices = [device(0, 1_000, None), device(1, 3_000, None)];
-        let parts = vec![
-            ran(0, 1_000_000_000, 0.0, 0.0),
-            ran(1, 3_000_000_000, 0.0, 0.0),
-        ];
-        let gpu = GpuSpanStats {
-            timed_ns: 4_000_000_000,
-            timed_bytes: Some(5_000.0),
-            ..GpuSpanStats::default()
-        };
-        let row = Figures::of_gpu(&gpu, &parts, &devices);
-        // 1 s of 1,000 and 3 s of 3,000 bytes per second.
-        assert_eq!(row.peak, Some((0.5, Limit::Memory)));
-        assert_eq!(row.bytes_per_s, Some(1_250.0));
-    }
-
-    #[test]
-    fn no_share_is_shown_where_a_peak_is_unknown_or_no_time_passed() {
-        let unknown = Figures::of_device(
-            &ran(7, 1_000, 1.0, 1.0),
-            Doubt::default(),
-            &[device(0, 1, Some(1))],
-        );
-        assert_eq!(unknown.peak, None);
-        let instant = Figures::of_device(
-            &ran(0, 0, 1.0, 1.0),
-            Doubt::default(),
-            &[device(0, 1, Some(1))],
-        );
-        assert_eq!((instant.peak, instant.bytes_per_s), (None, None));
-    }
-
-    #[test]
-    fn the_rates_of_a_function_marked_cpu_are_over_cpu_time() {
-        let mut function = Function {
-            calls: 2,
-            cpu_only: true,
-            items: Some(10.0),
-            cpu: SpanStats {
-                total_ns: 2_000_000_000,
-                ..SpanStats::default()
-            },
-            ..Function::default()
-        };
-        let rates = |function: &Function| {
-            let row = Figures::of_function(function, &[]);
-            (row.bytes_per_s, row.items_per_s)
-        };
-        assert_eq!(rates(&function), (None, Some(5.0)));
-        function.cpu_only = false;
-        assert_eq!(rates(&function), (None, None));
-    }
-
-    #[test]
-    fn what_is_summed_up_leaves_out_what_does_not_add_up() {
-        let function = |gpu: u64, cpu: u64| Function {
-            calls: 2,
-            cpu: SpanStats {
-                total_ns: 9 * cpu,
-                self_ns: cpu,
-                ..SpanStats::default()
-            },
-            gpu: Some(GpuSpanStats {
-                times: SpanStats {
-                    total_ns: 9 * gpu,
-                    self_ns: gpu,
-                    ..SpanStats::default()
-                },
-                ..GpuSpanStats::default()
-            }),
-            ..Function::default()
-        };
-        let row = Figures::of_others(&[function(3, 5), function(4, 6)]);
-        let expected = Figures {
-            calls: 4,
-            gpu_self: Some(7),
-            cpu_self: Some(11),
-            ..Figures::default()
-        };
-        assert_eq!(row, expected);
-    }
-
-    fn named(name: &str, gpu_self: u64, inside: u64, cpu_self: u64, calls: u64) -> Function {
-        let times = SpanStats {
-            self_ns: gpu_self,
-            max_ns: gpu_self,
-            ..SpanStats::default()
-        };
-        Function {
-            name: name.into(),
-            calls,
-            cpu: SpanStats {
-                self_ns: cpu_self,
-                ..SpanStats::default()
-            },
-            gpu: (gpu_self > 0).then(|| GpuSpanStats {
-                times,
-                ..GpuSpanStats::default()
-            }),
-            gpu_nested_ns: inside,
-            ..Function::default()
-        }
-    }
-
-    #[test]
-    fn each_order_has_its_key_and_its_ties() {
-        let functions = vec![
-            named("d", 0, 0, 3, 9),
-            named("c", 0, 0, 3, 1),
-            named("b", 0, 7, 1, 2),
-            named("a", 5, 0, 2, 3),
-            named("never", 0, 0, 0, 0),
-        ];
-        let profile = Profile {
-            functions,
-            ..Profile::default()
-        };
-        let order = |sort| {
-            sorted(&profile, sort)
-                .iter()
-                .map(|f| f.name.as_str())
-                .collect::<Vec<_>>()
-                .join("")
-        };
-        assert_eq!(order(Sort::Gpu), "abcd");
-        assert_eq!(order(Sort::Cpu), "cdab");
-        assert_eq!(order(Sort::Calls), "dabc");
-        assert_eq!(order(Sort::Max), "abcd");
-        assert_eq!(order(Sort::Name), "abcd");
-    }
-}
+mod tests;

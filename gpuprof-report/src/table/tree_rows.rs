@@ -1,5 +1,5 @@
-//! The way through the call tree: who called whom, what the limit keeps, and the rows from the top
-//! down.
+//! The rows of the call tree: who called whom, the kernels that each call path launched, and what
+//! the limit keeps.
 //!
 //! Walks are loops, not recursion: a recursive program makes a deep tree, and this runs on whatever
 //! stack exit left.
@@ -9,39 +9,32 @@ use std::collections::HashMap;
 
 use super::function_name::{RepeatedNames, others};
 use super::grid::Label;
+use super::kept_rows::Kept;
+use super::options::TableOptions;
 use super::qualifiers::{Doubt, RowMark};
-use super::{Sort, TableOptions, label_rows, words};
-use crate::profile::{Function, Profile, TreeNode};
+use super::row::{Figures, gpu_inclusive, has_run};
+use super::{activities, label_rows, words};
+use crate::profile::{Function, NodeActivity, Profile, TreeNode};
 use crate::sanitize;
+use crate::settings::Sort;
 
-/// One row, not yet turned into digits. Times in ns.
+/// One row, not yet formatted.
 #[derive(Default)]
 pub(super) struct Row {
     pub(super) label: Label,
-    /// What stands before the row.
     pub(super) mark: Option<RowMark>,
-    /// What is to be said of the GPU sums.
-    pub(super) doubt: Doubt,
-    pub(super) calls: u64,
-    /// Calls in progress and their time so far; `None` if there are none.
-    pub(super) open: Option<(u64, u64)>,
-    pub(super) gpu_total: Option<u64>,
-    pub(super) gpu_self: Option<u64>,
-    pub(super) gpu_inside: u64,
-    /// GPU time with everything inside, without the parts of other threads and tasks; `None` where
-    /// there is none.
-    pub(super) gpu_share: Option<u64>,
-    /// `None` if no call has ended, as where graphs replayed captured ones.
-    pub(super) cpu_total: Option<u64>,
-    pub(super) cpu_self: Option<u64>,
+    pub(super) figures: Figures,
 }
 
 /// The nodes by position in `Profile::tree`, with their callees in the order wanted.
 pub(super) struct Tree<'a> {
+    profile: &'a Profile,
     nodes: &'a [TreeNode],
     roots: Vec<usize>,
     callees: Vec<Vec<usize>>,
-    kept: Vec<bool>,
+    kept: Kept,
+    /// Functions on one call path alone: their statistics are those of the node.
+    on_one_path: Vec<bool>,
 }
 
 impl<'a> Tree<'a> {
@@ -72,17 +65,25 @@ impl<'a> Tree<'a> {
         for siblings in callees.iter_mut().chain([&mut roots]) {
             siblings.sort_by_key(|own| nodes.get(*own).map(|node| order(node, options.sort)));
         }
+        let mut paths = vec![0_u32; profile.functions.len()];
+        for function in nodes.iter().filter_map(|node| node.function) {
+            if let Some(count) = paths.get_mut(function as usize) {
+                *count += 1;
+            }
+        }
         Self {
+            profile,
             nodes,
             roots,
             callees,
-            kept: largest(nodes, &parents, options.row_limit()),
+            kept: Kept::largest(nodes, &parents, options.row_limit()),
+            on_one_path: paths.into_iter().map(|count| count == 1).collect(),
         }
     }
 
-    /// Rows from the top down, each node followed by what it called.
-    pub(super) fn rows(&self, profile: &Profile) -> Vec<Row> {
-        let names = RepeatedNames::of(profile);
+    /// Rows from the top down: each node, what it launched, and what it called.
+    pub(super) fn rows(&self) -> Vec<Row> {
+        let names = RepeatedNames::of(self.profile);
         let mut rows = Vec::new();
         let mut open = vec![self.level(&self.roots, None)];
         while let Some(level) = open.last_mut() {
@@ -93,20 +94,28 @@ impl<'a> Tree<'a> {
             let last = level.steps.len() == 0;
             let (indent, below) = match &level.indent {
                 None => (String::new(), String::new()),
-                Some(above) if last => (format!("{above}└─ "), format!("{above}   ")),
-                Some(above) => (format!("{above}├─ "), format!("{above}│  ")),
+                Some(above) if last => (format!("{above}└ "), format!("{above}  ")),
+                Some(above) => (format!("{above}├ "), format!("{above}│ ")),
             };
             match step {
                 Step::Node(own) => {
-                    rows.extend(
-                        self.nodes
-                            .get(own)
-                            .map(|node| node_row(node, indent, profile, &names)),
-                    );
+                    let Some(node) = self.nodes.get(own) else {
+                        continue;
+                    };
+                    rows.push(self.node_row(node, indent, &names));
                     let callees = self.callees.get(own).map_or(&[][..], Vec::as_slice);
-                    open.push(self.level(callees, Some(bounded(below))));
+                    let below = bounded(below);
+                    let inside = self.level(callees, Some(below.clone()));
+                    let branch = if inside.steps.len() == 0 {
+                        "  "
+                    } else {
+                        "│ "
+                    };
+                    let indent = format!("{below}{branch}  ");
+                    self.activity_rows(own, node, &indent, &mut rows);
+                    open.push(inside);
                 }
-                Step::Others(cut) => rows.push(self.others_row(&cut, indent, profile)),
+                Step::Others(cut) => rows.push(self.others_row(&cut, indent)),
             }
         }
         rows
@@ -117,7 +126,7 @@ impl<'a> Tree<'a> {
             .iter()
             .copied()
             .filter(|own| self.ran(*own))
-            .partition(|own| self.kept.get(*own) == Some(&true));
+            .partition(|own| self.kept.node(*own));
         let mut steps: Vec<Step> = kept.into_iter().map(Step::Node).collect();
         if !cut.is_empty() {
             steps.push(Step::Others(cut));
@@ -130,41 +139,108 @@ impl<'a> Tree<'a> {
 
     /// A node that no call has ended in still has to be shown for the sake of its callees.
     fn ran(&self, own: usize) -> bool {
-        let ran = |node: &TreeNode| node.has_run() || node.captured.is_some();
-        self.nodes.get(own).is_some_and(ran)
+        self.nodes.get(own).is_some_and(has_run)
             || self.callees.get(own).is_some_and(|below| !below.is_empty())
     }
 
+    fn function_of(&self, node: &TreeNode) -> Option<&'a Function> {
+        function_of(node, self.profile)
+    }
+
+    fn node_row(&self, node: &TreeNode, indent: String, names: &RepeatedNames<'_>) -> Row {
+        let function = self.function_of(node);
+        let mut name = function
+            .filter(|function| function.name == node.name)
+            .map_or_else(
+                || sanitize::name(&node.name).into_owned(),
+                |function| names.shown(function),
+            );
+        name.extend(node.label.as_deref().map(label_rows::bracketed));
+        let is_on_one_path = |at: u32| self.on_one_path.get(at as usize) == Some(&true);
+        let alone = function.filter(|_| node.function.is_some_and(is_on_one_path));
+        let mark = function
+            .filter(|_| node.gpu_total_ns.is_some())
+            .and_then(|function| RowMark::of(function, self.profile))
+            // Busy times have no event overhead in them.
+            .filter(|mark| *mark != RowMark::NearFloor || node.busy_ns.is_none());
+        Row {
+            label: Label {
+                mark: mark.map_or("", RowMark::text),
+                indent,
+                name,
+                secondary: false,
+            },
+            mark,
+            figures: Figures::of_node(
+                node,
+                alone,
+                doubt(node, self.profile),
+                &self.profile.devices,
+            ),
+        }
+    }
+
+    fn activity_rows(&self, own: usize, node: &TreeNode, indent: &str, rows: &mut Vec<Row>) {
+        let (mut shown, mut cut): (Vec<_>, Vec<_>) = (node.activities.iter().enumerate())
+            .partition(|(number, _)| self.kept.activity(own, *number));
+        // A row that sums one up is no shorter.
+        if cut.len() == 1 {
+            shown.append(&mut cut);
+        }
+        for (_, activity) in shown {
+            rows.push(Row {
+                label: Label {
+                    indent: indent.to_owned(),
+                    name: activities::name_of(self.profile, activity),
+                    secondary: true,
+                    ..Label::default()
+                },
+                figures: Figures::of_activity(activity.calls, activity.total_ns),
+                mark: None,
+            });
+        }
+        if !cut.is_empty() {
+            let sum = |field: fn(&NodeActivity) -> u64| {
+                let fields = cut.iter().map(|(_, activity)| field(activity));
+                activities::total(fields)
+            };
+            let figures =
+                Figures::of_activity(sum(|activity| activity.calls), sum(|own| own.total_ns));
+            rows.push(Row {
+                label: Label {
+                    indent: indent.to_owned(),
+                    name: others(cut.len()),
+                    secondary: true,
+                    ..Label::default()
+                },
+                figures,
+                mark: None,
+            });
+        }
+    }
+
     /// Callees of one node do not overlap on the CPU nor on a stream, so their totals add up.
-    fn others_row(&self, cut: &[usize], indent: String, profile: &Profile) -> Row {
-        let mut sum = Row {
+    fn others_row(&self, cut: &[usize], indent: String) -> Row {
+        let mut sum = Figures::default();
+        for node in cut.iter().filter_map(|own| self.nodes.get(*own)) {
+            let figures = Figures::of_node(node, None, doubt(node, self.profile), &[]);
+            sum.add_sibling(&figures);
+        }
+        Row {
             label: Label {
                 indent,
                 name: others(cut.len()),
                 secondary: true,
                 ..Label::default()
             },
-            ..Row::default()
-        };
-        for node in cut.iter().filter_map(|own| self.nodes.get(*own)) {
-            sum.doubt = sum.doubt.and(doubt(node, profile));
-            sum.calls = sum.calls.saturating_add(node.runs());
-            if node.open_calls > 0 {
-                let (calls, ns) = sum.open.unwrap_or_default();
-                let (more, more_ns) = (node.open_calls, node.open_ns);
-                sum.open = Some((calls.saturating_add(more), ns.saturating_add(more_ns)));
-            }
-            sum.gpu_total = add(
-                sum.gpu_total,
-                node.gpu_total_ns
-                    .or(Some(gpu_inclusive(node)).filter(|ns| *ns > 0)),
-            );
-            sum.gpu_self = add(sum.gpu_self, node.gpu_self_ns);
-            sum.gpu_share = add(sum.gpu_share, gpu_share(node, profile));
-            sum.cpu_total = add(sum.cpu_total, Some(node.cpu_total_ns));
-            sum.cpu_self = add(sum.cpu_self, Some(node.cpu_self_ns));
+            figures: sum,
+            mark: None,
         }
-        sum
+    }
+
+    /// Rows that the limit has cut.
+    pub(super) fn cut_rows(&self) -> usize {
+        self.kept.cut
     }
 }
 
@@ -179,42 +255,14 @@ enum Step {
     Others(Vec<usize>),
 }
 
-/// Levels of indentation that are drawn; deeper ones lose their beginning.
-const DEEPEST: usize = 16;
+/// Columns of indentation that are drawn; deeper ones lose their beginning.
+const MAX_INDENT: usize = 32;
 
 fn bounded(indent: String) -> String {
-    let width = DEEPEST * 3;
-    if words::width(&indent) <= width {
+    if words::width(&indent) <= MAX_INDENT {
         indent
     } else {
-        format!("… {}", words::suffix(&indent, width - 2))
-    }
-}
-
-fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.saturating_add(b)),
-        (a, b) => a.or(b),
-    }
-}
-
-/// GPU time of a node with everything inside it.
-fn gpu_inclusive(node: &TreeNode) -> u64 {
-    let replayed = node
-        .captured
-        .as_ref()
-        .map_or(0, |captured| captured.busy_ns);
-    let spans = node.gpu_total_ns.unwrap_or(0).max(node.gpu_nested_ns);
-    spans.max(replayed)
-}
-
-/// The same without the parts of others; `None` where there is none.
-fn gpu_share(node: &TreeNode, profile: &Profile) -> Option<u64> {
-    let shares = function_of(node, profile)
-        .is_some_and(|function| function.gpu_divided_calls > 0 || function.gpu_nested_divided);
-    match node.gpu_self_ns {
-        Some(own) if shares => Some(own.saturating_add(node.gpu_nested_ns)),
-        _ => Some(gpu_inclusive(node)).filter(|ns| *ns > 0 || node.gpu_total_ns.is_some()),
+        format!("… {}", words::suffix(&indent, MAX_INDENT - 2))
     }
 }
 
@@ -233,34 +281,6 @@ fn order(node: &TreeNode, sort: Sort) -> impl Ord + use<> {
     (Reverse(figures), node.name.clone())
 }
 
-/// Which nodes stay: the `limit` largest, where a node counts for no less than any node inside it,
-/// so that whatever stays is reached from the top.
-fn largest(nodes: &[TreeNode], parents: &[Option<usize>], limit: usize) -> Vec<bool> {
-    if limit >= nodes.len() {
-        return vec![true; nodes.len()];
-    }
-    let mut weights: Vec<(u64, u64)> = nodes
-        .iter()
-        .map(|node| (gpu_inclusive(node), node.cpu_total_ns))
-        .collect();
-    for (own, parent) in parents.iter().enumerate().rev() {
-        let weight = weights.get(own).copied().unwrap_or_default();
-        if let Some(above) = parent.and_then(|parent| weights.get_mut(parent)) {
-            *above = (*above).max(weight);
-        }
-    }
-    let mut by_weight: Vec<usize> = (0..nodes.len()).collect();
-    // Among equals the earlier one stays: a parent stands before its children.
-    by_weight.sort_by_key(|own| Reverse(weights.get(*own).copied()));
-    let mut kept = vec![false; nodes.len()];
-    for own in by_weight.into_iter().take(limit) {
-        if let Some(keep) = kept.get_mut(own) {
-            *keep = true;
-        }
-    }
-    kept
-}
-
 fn function_of<'a>(node: &TreeNode, profile: &'a Profile) -> Option<&'a Function> {
     profile.functions.get(usize::try_from(node.function?).ok()?)
 }
@@ -274,44 +294,6 @@ fn doubt(node: &TreeNode, profile: &Profile) -> Doubt {
     function_of(node, profile)
         .filter(|_| node.gpu_total_ns.is_some() || node.gpu_nested_ns > 0)
         .map_or_else(Doubt::default, doubt)
-}
-
-/// That of the function. An average is not shown, and so none is marked as near the event overhead.
-fn mark(node: &TreeNode, profile: &Profile) -> Option<RowMark> {
-    let function = function_of(node, profile).filter(|_| node.gpu_total_ns.is_some());
-    RowMark::of(function?, profile).filter(|mark| *mark != RowMark::NearFloor)
-}
-
-fn node_row(node: &TreeNode, indent: String, profile: &Profile, names: &RepeatedNames<'_>) -> Row {
-    let ended = node.calls > 0 || node.open_calls == 0;
-    let called = node.captured.is_none() && ended;
-    let replayed = node.captured.as_ref().map(|captured| captured.busy_ns);
-    let mut name = function_of(node, profile)
-        .filter(|function| function.name == node.name)
-        .map_or_else(
-            || sanitize::name(&node.name).into_owned(),
-            |function| names.shown(function),
-        );
-    name.extend(node.label.as_deref().map(label_rows::bracketed));
-    let mark = mark(node, profile);
-    Row {
-        label: Label {
-            mark: mark.map_or("", RowMark::text),
-            indent,
-            name,
-            secondary: false,
-        },
-        mark,
-        doubt: doubt(node, profile),
-        calls: node.runs(),
-        open: (node.open_calls > 0).then_some((node.open_calls, node.open_ns)),
-        gpu_total: node.gpu_total_ns.or(replayed),
-        gpu_self: node.gpu_self_ns,
-        gpu_inside: node.gpu_nested_ns,
-        gpu_share: gpu_share(node, profile),
-        cpu_total: called.then_some(node.cpu_total_ns),
-        cpu_self: called.then_some(node.cpu_self_ns),
-    }
 }
 
 #[cfg(test)]
@@ -340,7 +322,7 @@ mod tests {
             limit: NonZeroUsize::new(limit),
             ..TableOptions::default()
         };
-        let rows = Tree::new(&profile, &options).rows(&profile);
+        let rows = Tree::new(&profile, &options).rows();
         let name = |row: Row| format!("{}{}", row.label.indent, row.label.name);
         rows.into_iter().map(name).collect()
     }
@@ -354,7 +336,7 @@ mod tests {
             node(2, Some(1), 100),
             node(3, None, 50),
         ];
-        assert_eq!(names(tree, 3), ["n0", "└─ n1", "   └─ n2", "… 1 other"]);
+        assert_eq!(names(tree, 3), ["n0", "└ n1", "  └ n2", "… 1 other"]);
     }
 
     #[test]
@@ -365,5 +347,33 @@ mod tests {
             node(2, Some(2), 1),
         ];
         assert_eq!(names(tree, 0), ["n0", "n1", "n2"]);
+    }
+
+    #[test]
+    fn kernels_stand_between_a_function_and_its_callees() {
+        let launched = |total_ns| NodeActivity {
+            calls: 1,
+            total_ns,
+            ..NodeActivity::default()
+        };
+        let mut outer = node(0, None, 100);
+        outer.activities = vec![launched(30), launched(4), launched(3)];
+        let mut inner = node(1, Some(0), 60);
+        inner.activities = vec![launched(50)];
+        let tree = vec![outer, inner];
+        let unknown = "(unknown)";
+        assert_eq!(
+            names(tree.clone(), 0),
+            [
+                "n0".to_owned(),
+                format!("│   {unknown}"),
+                format!("│   {unknown}"),
+                format!("│   {unknown}"),
+                "└ n1".to_owned(),
+                format!("      {unknown}"),
+            ]
+        );
+        let limited = names(tree, 4);
+        assert_eq!(limited.get(2).map(String::as_str), Some("│   … 2 others"));
     }
 }

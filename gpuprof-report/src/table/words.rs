@@ -146,6 +146,10 @@ impl Words {
         self
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
     /// Terminal columns that they take in one line.
     pub(super) fn width(&self) -> usize {
         let words = self.words.iter().map(|(_, word)| width(word));

@@ -97,11 +97,47 @@ fn with_work(
     function
 }
 
-/// The program's tables out of those of its functions.
+fn launched(times: &DurationStats) -> NodeActivity {
+    let mut activity = NodeActivity::default();
+    (activity.calls, activity.total_ns) = (times.calls, times.total_ns);
+    activity
+}
+
+/// The program's tables out of those of its functions, and the activities of each node.
 fn gathered(mut profile: Profile, outside: Vec<KernelStats>, api: Vec<ApiStats>) -> Profile {
-    for function in &profile.functions {
-        profile.kernels.extend(function.activity.kernels.clone());
-        profile.copies.extend(function.activity.copies.clone());
+    let mut nodes: Vec<(&mut TreeNode, &Function)> = Vec::new();
+    for node in &mut profile.tree {
+        let function = node.function.map(|index| index as usize).unwrap();
+        nodes.push((node, &profile.functions[function]));
+    }
+    for (node, function) in nodes {
+        let activity = &function.activity;
+        (node.busy_ns, node.idle_ns) = (activity.busy_ns, activity.idle_ns);
+        for kernel in &activity.kernels {
+            let mut own = launched(&kernel.times);
+            own.kernel = Some(profile.kernels.len() as u32);
+            node.activities.push(own);
+            profile.kernels.push(kernel.clone());
+        }
+        for copies in &activity.copies {
+            let mut own = launched(&copies.times);
+            own.copies = Some(profile.copies.len() as u32);
+            node.activities.push(own);
+            profile.copies.push(copies.clone());
+        }
+    }
+    let kernels = profile.kernels.iter().chain(&outside);
+    let kernel_ns = kernels.map(|kernel| kernel.times.total_ns).sum::<u64>();
+    let copy_ns = profile.copies.iter().map(|copies| copies.times.total_ns);
+    for busy in &mut profile.gpu_busy {
+        let mut records = BusyRecords::default();
+        (records.kernel_ns, records.copy_only_ns) = (kernel_ns, copy_ns.clone().sum());
+        busy.busy_ns = records.kernel_ns + records.copy_only_ns;
+        let idle = profile.wall_ns.saturating_sub(busy.busy_ns);
+        records.gaps = 100;
+        (records.idle_host_ns, records.idle_launch_ns) = (idle / 10 * 8, idle / 10);
+        records.idle_queued_ns = idle / 20;
+        busy.records = Some(records);
     }
     let times = || outside.iter().map(|kernel| &kernel.times);
     profile.cupti = Some({

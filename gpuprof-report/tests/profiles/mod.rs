@@ -5,6 +5,7 @@
 
 use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::*;
+use gpuprof_report::table::TableOptions;
 
 mod graphs;
 mod kernels;
@@ -19,6 +20,27 @@ pub(crate) use layers::layers;
 pub(crate) use shared_stream::shared_stream;
 pub(crate) use training::training;
 pub(crate) use trouble::{partly_timed, trouble};
+
+/// A report on a terminal of `width` columns, or in a pipe.
+pub(crate) fn options(width: impl Into<Option<usize>>) -> TableOptions {
+    let mut options = TableOptions::default();
+    options.width = width.into();
+    options.limit = std::num::NonZeroUsize::new(30);
+    options
+}
+
+/// The same with everything in it.
+pub(crate) fn full(width: impl Into<Option<usize>>) -> TableOptions {
+    let mut options = options(width);
+    options.full = true;
+    options
+}
+
+pub(crate) fn report(profile: &Profile, options: &TableOptions) -> String {
+    let mut out = Vec::new();
+    gpuprof_report::table::write(profile, options, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -136,8 +158,21 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
     profile.wall_ns = wall_ns;
     profile.schedule = None;
     profile.devices = devices;
+    profile.tree = (0..)
+        .zip(&functions)
+        .filter(|(_, function)| function.has_run())
+        .map(|(index, function)| outermost(index, function))
+        .collect();
     profile.functions = functions;
-    profile.tree = Vec::new();
+    profile.gpu_busy = profile
+        .devices
+        .iter()
+        .map(|device| {
+            let mut busy = GpuBusy::default();
+            (busy.device, busy.busy_ns) = (device.ordinal, wall_ns / 5);
+            busy
+        })
+        .collect();
     profile.diagnostics = {
         let mut diagnostics = Diagnostics::default();
         diagnostics.event_overhead_ns = Some(1_410);
@@ -151,6 +186,19 @@ fn profile(program: &str, wall_ns: u64, devices: Vec<Device>, functions: Vec<Fun
         diagnostics
     };
     profile
+}
+
+/// The node of a function that nothing calls.
+fn outermost(index: u32, function: &Function) -> TreeNode {
+    let gpu = match &function.gpu {
+        Some(gpu) => Gpu::Timed(gpu.times.total_ns, gpu.times.self_ns),
+        None => Gpu::Inside(function.gpu_nested_ns),
+    };
+    let cpu = [function.cpu.total_ns, function.cpu.self_ns];
+    let name = (index, function.name.as_str());
+    let mut node = node(index, None, name, function.calls, cpu, gpu);
+    (node.open_calls, node.open_ns) = (function.open_calls, function.open_ns);
+    node
 }
 
 fn node(

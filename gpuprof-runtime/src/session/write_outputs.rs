@@ -25,8 +25,8 @@ pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
     let options = table_options::for_standard_error(settings.sort, settings.limit);
     // Writing into memory cannot fail.
     let _ = match output {
-        Output::Table => table::functions::write(profile, &options, &mut text),
-        Output::Tree => table::tree::write(profile, &options, &mut text),
+        Output::Table => table::write(profile, &options, &mut text),
+        Output::Tree => table::write(profile, &options, &mut text),
         Output::Json(path) => {
             text = json(profile);
             let path = fill_in(path);

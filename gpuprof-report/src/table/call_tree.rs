@@ -1,0 +1,66 @@
+//! The call tree with the kernels under their functions: the main table of a report.
+
+use super::columns::{self, BUSY_COLUMNS, SPAN_COLUMNS};
+use super::grid::Label;
+use super::header;
+use super::hidden::Hidden;
+use super::legend::Marks;
+use super::options::TableOptions;
+use super::row::Figures;
+use super::tree_rows::{Row, Tree};
+use crate::profile::Profile;
+
+/// Work that was launched outside of any profiled function.
+const UNATTRIBUTED: &str = "(unattributed)";
+
+/// Writes the tree and returns the marks that were drawn.
+pub(super) fn write(
+    profile: &Profile,
+    options: &TableOptions,
+    hidden: &mut Hidden,
+    out: &mut String,
+) -> Marks {
+    let tree = Tree::new(profile, options);
+    hidden.rows += tree.cut_rows();
+    let mut rows = tree.rows();
+    let mut marks = Marks::default();
+    for row in &rows {
+        marks.add_row(row.mark);
+        // Busy times are exact whatever the spans are.
+        if row.figures.busy.is_none() {
+            marks.doubt = marks.doubt.and(row.figures.doubt);
+            marks.inside |= row.figures.gpu_inside.is_some();
+        } else {
+            marks.doubt.estimated |= row.figures.doubt.estimated && row.figures.idle.is_some();
+        }
+    }
+    rows.extend(unattributed(profile));
+    let (title, specs) = match profile.cupti {
+        Some(_) => ("Function / kernel", BUSY_COLUMNS),
+        None => ("Function", SPAN_COLUMNS),
+    };
+    let rows: Vec<(Label, Figures)> = rows
+        .into_iter()
+        .map(|row| (row.label, row.figures))
+        .collect();
+    let grid = columns::grid(title, rows, specs, header::wholes(profile));
+    hidden.columns += grid.draw(options, out);
+    out.push('\n');
+    marks
+}
+
+fn unattributed(profile: &Profile) -> Option<Row> {
+    let cupti = profile
+        .cupti
+        .as_ref()
+        .filter(|cupti| cupti.unattributed > 0)?;
+    Some(Row {
+        label: Label {
+            name: UNATTRIBUTED.to_owned(),
+            secondary: true,
+            ..Label::default()
+        },
+        figures: Figures::of_activity(cupti.unattributed, cupti.unattributed_ns),
+        mark: None,
+    })
+}

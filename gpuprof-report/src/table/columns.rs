@@ -1,0 +1,178 @@
+//! The columns of the call tree and of the functions.
+
+use super::grid::{Column, Grid, Label};
+use super::legend;
+use super::qualifiers::{self, Doubt};
+use super::quantity::{self, Quantity, Value};
+use super::row::{Figures, Limit};
+
+/// What shares are of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wholes {
+    /// GPU busy time of the program, ns; `None` without CUPTI.
+    pub(super) busy_ns: Option<u64>,
+    /// Time of its outermost GPU spans, ns.
+    pub(super) gpu_ns: u64,
+}
+
+/// Heading, rank (the smallest is dropped first) and the cell made of a row.
+pub(super) type Spec = (&'static str, u8, fn(&Figures, Wholes) -> Option<Value>);
+
+/// Of the call tree with CUPTI's records.
+pub(super) const BUSY_COLUMNS: &[Spec] = &[
+    ("Busy", 95, |row, all| share(row.busy?, all.busy_ns?)),
+    ("Busy", 100, |row, _| total(row.busy)),
+    ("Idle", 90, |row, _| {
+        let mark = if row.doubt.estimated {
+            qualifiers::ESTIMATED
+        } else {
+            ""
+        };
+        Some(Value::from(Quantity::Share(row.idle?)).marked(mark))
+    }),
+    OPEN_CALLS,
+    OPEN_TIME,
+    CALLS,
+    ("Avg", 85, |row, _| ns(row.busy_avg)),
+    ("CPU", 80, |row, _| total(row.cpu_total)),
+    WALL,
+    PEAK,
+    GB_PER_S,
+    TFLOP_PER_S,
+    ITEMS_PER_S,
+    ("CPU self", 40, |row, _| total(row.cpu_self)),
+    ("Span", 20, gpu_total),
+];
+
+/// Of the call tree without CUPTI.
+pub(super) const SPAN_COLUMNS: &[Spec] = &[
+    ("GPU", 95, gpu_share),
+    ("GPU", 100, gpu_total),
+    OPEN_CALLS,
+    OPEN_TIME,
+    CALLS,
+    ("Avg", 85, |row, _| ns(row.gpu_avg)),
+    ("CPU", 80, |row, _| total(row.cpu_total)),
+    WALL,
+    PEAK,
+    GB_PER_S,
+    ("p95", 50, |row, _| ns(row.gpu_p95)),
+    ("Max", 60, |row, _| ns(row.gpu_max)),
+    ("GPU self", 55, gpu_self),
+    TFLOP_PER_S,
+    ITEMS_PER_S,
+    ("CPU self", 40, |row, _| total(row.cpu_self)),
+];
+
+/// Of the functions, each over all its call paths.
+pub(super) const FUNCTION_COLUMNS: &[Spec] = &[
+    OPEN_CALLS,
+    OPEN_TIME,
+    CALLS,
+    ("Busy", 78, |row, _| total(row.busy)),
+    ("GPU", 80, gpu_total),
+    ("GPU self", 100, gpu_self),
+    ("Avg", 85, |row, _| ns(row.gpu_avg)),
+    ("Med", 45, |row, _| ns(row.gpu_p50)),
+    ("p95", 50, |row, _| ns(row.gpu_p95)),
+    ("Max", 65, |row, _| ns(row.gpu_max)),
+    ("CPU", 70, |row, _| total(row.cpu_total)),
+    ("CPU self", 55, |row, _| total(row.cpu_self)),
+    ("CPU avg", 30, |row, _| ns(row.cpu_avg)),
+    WALL,
+    GB_PER_S,
+    TFLOP_PER_S,
+    ITEMS_PER_S,
+    PEAK,
+];
+
+const CALLS: Spec = ("Calls", 88, |row, _| {
+    Some(Quantity::Count(row.calls).into())
+});
+// A column without a value is not drawn.
+const OPEN_CALLS: Spec = ("Open", 82, |row, _| {
+    Some(Quantity::Count(row.open_calls?).into())
+});
+const OPEN_TIME: Spec = ("Open", 83, |row, _| total(row.open_ns));
+const WALL: Spec = ("Wall avg", 65, |row, _| ns(row.wall_avg));
+const GB_PER_S: Spec = ("", 70, |row, _| {
+    Some(Quantity::BytesPerS(row.bytes_per_s?).into())
+});
+const TFLOP_PER_S: Spec = ("", 48, |row, _| {
+    Some(Quantity::FlopsPerS(row.flops_per_s?).into())
+});
+const ITEMS_PER_S: Spec = ("", 35, |row, _| {
+    Some(Quantity::ItemsPerS(row.items_per_s?).into())
+});
+/// The share of a peak of the device, with the peak.
+const PEAK: Spec = ("Peak", 75, |row, _| {
+    let (share, limit) = row.peak?;
+    let suffix = match limit {
+        Limit::Memory => "mem",
+        Limit::Arithmetic => "f32",
+    };
+    Some(Value::from(Quantity::Share(share)).with_suffix(suffix))
+});
+
+pub(super) fn ns(ns: Option<u64>) -> Option<Value> {
+    Some(Quantity::Ns(ns?).into())
+}
+
+/// A sum of durations.
+pub(super) fn total(ns: Option<u64>) -> Option<Value> {
+    Some(Quantity::TotalNs(ns?).into())
+}
+
+pub(super) fn share(part: u64, whole: u64) -> Option<Value> {
+    (whole > 0).then(|| Quantity::Share(part as f64 / whole as f64).into())
+}
+
+/// The GPU spans, or the sum of those inside, with its mark.
+fn gpu_total(row: &Figures, _: Wholes) -> Option<Value> {
+    match (row.gpu_total, row.gpu_inside) {
+        (Some(spans), _) => Some(total(Some(spans))?.marked(row.doubt.mark())),
+        (None, inside) => Some(total(inside)?.marked(inside_mark(row.doubt))),
+    }
+}
+
+fn gpu_share(row: &Figures, all: Wholes) -> Option<Value> {
+    share(row.gpu_total.or(row.gpu_inside)?, all.gpu_ns)
+}
+
+fn gpu_self(row: &Figures, _: Wholes) -> Option<Value> {
+    Some(total(row.gpu_self)?.marked(row.doubt.own_mark()))
+}
+
+/// What stands before the sum of what is inside.
+fn inside_mark(doubt: Doubt) -> &'static str {
+    match doubt.own_mark() {
+        qualifiers::OVERLAPPING => legend::INSIDE_OVERLAPPING,
+        qualifiers::ESTIMATED => legend::INSIDE_ESTIMATED,
+        qualifiers::PARTIAL => legend::INSIDE_PARTIAL,
+        qualifiers::DIVIDED => legend::INSIDE_DIVIDED,
+        _ => legend::INSIDE,
+    }
+}
+
+/// A grid of rows.
+pub(super) fn grid(
+    title: &str,
+    rows: Vec<(Label, Figures)>,
+    specs: &[Spec],
+    wholes: Wholes,
+) -> Grid {
+    let columns = specs.iter().map(|(heading, rank, cell)| {
+        let values: Vec<Option<Value>> = rows.iter().map(|(_, row)| cell(row, wholes)).collect();
+        let (heading, cells) = quantity::column(heading, &values);
+        Column {
+            heading,
+            rank: *rank,
+            cells,
+        }
+    });
+    Grid {
+        title: title.to_owned(),
+        columns: columns.collect(),
+        labels: rows.iter().map(|(label, _)| label.clone()).collect(),
+    }
+}

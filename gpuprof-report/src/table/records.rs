@@ -1,0 +1,165 @@
+//! How complete CUPTI's records are.
+
+use super::number;
+use super::words::{BOLD, DIM, PLAIN, WARN, Words};
+use crate::profile::{Cupti, Profile};
+
+/// The CUDA version of a `cuptiGetVersion`.
+fn version(version: u32) -> String {
+    match version {
+        // Before CUDA 13 it was a running number.
+        0..100_000 => format!("CUPTI API {version}"),
+        _ => format!("CUPTI {}.{}", version / 10_000, version % 10_000 / 100),
+    }
+}
+
+/// Adds how many records came.
+pub(super) fn add(cupti: &Cupti, words: &mut Words) {
+    words
+        .add_one(PLAIN, version(cupti.version))
+        .then(",")
+        .add_one(
+            PLAIN,
+            format!("{} records", number::count(cupti.records).text()),
+        );
+    if cupti.dropped_records == 0 {
+        words.then(",").add_one(PLAIN, "0 dropped");
+    }
+}
+
+/// What became of the records that are missing or came late.
+pub(super) fn losses(profile: &Profile) -> Option<Words> {
+    let cupti = profile.cupti.as_ref()?;
+    let losses = [
+        (cupti.dropped_records, "dropped because there was no room"),
+        (cupti.invalid_records, "discarded for their time stamps"),
+        (cupti.unfinished, "missing: not finished or dropped"),
+        (
+            cupti.late_records,
+            "late: where they overlap other work, busy time counts twice",
+        ),
+        (
+            cupti.records_without_call,
+            "missing from busy times, because their calls were forgotten to bound the memory",
+        ),
+        (
+            cupti.dropped_calls,
+            "calls missing from busy times, because they ended faster than they could be queued",
+        ),
+    ];
+    let mut losses = losses
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .peekable();
+    losses.peek()?;
+    let mut words = Words::default();
+    words.add(WARN, "CUPTI records:");
+    while let Some((count, what)) = losses.next() {
+        words
+            .add_one(WARN, number::count(count).text())
+            .add(PLAIN, what);
+        if losses.peek().is_some() {
+            words.then(",");
+        }
+    }
+    Some(words)
+}
+
+/// Work that no function has, or not the function that captured it.
+pub(super) fn unattributed(profile: &Profile) -> Vec<Words> {
+    let Some(cupti) = &profile.cupti else {
+        return Vec::new();
+    };
+    let outside = (cupti.unattributed > 0).then(|| outside(cupti));
+    let graphs = (cupti.unattributed_graph_nodes > 0).then(|| not_captured(cupti));
+    outside.into_iter().chain(graphs).collect()
+}
+
+/// What no row under a function has.
+fn outside(cupti: &Cupti) -> Words {
+    let count = number::count(cupti.unattributed).text();
+    let mut words = Words::default();
+    words
+        .add(BOLD, "unattributed (outside any profiled function):")
+        .add(PLAIN, &format!("{count} kernels, copies and memsets,"))
+        .add_one(PLAIN, number::duration(cupti.unattributed_ns).text())
+        .then(".")
+        .add(
+            DIM,
+            "No span was open on the thread that launched them: annotate what launches.",
+        );
+    words
+}
+
+/// What a graph ran that belongs to no function that captured it.
+fn not_captured(cupti: &Cupti) -> Words {
+    let count = number::count(cupti.unattributed_graph_nodes).text();
+    let mut words = Words::default();
+    words
+        .add(BOLD, "graph nodes not attributed to a capturing function:")
+        .add(PLAIN, &format!("{count} kernels, copies and memsets."))
+        .add(
+            DIM,
+            "They count in the function that launched the graph: they were captured outside any \
+             profiled function or before CUPTI was on, or belong to a child graph or a loop.",
+        );
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(cupti: &Cupti) -> String {
+        let profile = Profile {
+            cupti: Some(cupti.clone()),
+            ..Profile::default()
+        };
+        let mut words = Words::default();
+        add(cupti, &mut words);
+        let mut out = String::new();
+        let lines = std::iter::once(words).chain(losses(&profile));
+        for line in lines.chain(unattributed(&profile)) {
+            line.write(&mut out, false, None, 0);
+        }
+        out
+    }
+
+    #[test]
+    fn a_missing_record_may_be_a_dropped_one() {
+        let cupti = Cupti {
+            dropped_records: 2,
+            unfinished: 1,
+            ..Cupti::default()
+        };
+        let expected = "2 dropped because there was no room, 1 missing: not finished or dropped";
+        assert!(text(&cupti).contains(expected), "{}", text(&cupti));
+    }
+
+    #[test]
+    fn the_line_names_only_what_went_wrong() {
+        let mut cupti = Cupti {
+            version: 130_001,
+            records: 12_345,
+            ..Cupti::default()
+        };
+        assert_eq!(text(&cupti), "CUPTI 13.0, 12,345 records, 0 dropped\n");
+        let counts: [fn(&mut Cupti) -> &mut u64; 8] = [
+            |cupti| &mut cupti.dropped_records,
+            |cupti| &mut cupti.invalid_records,
+            |cupti| &mut cupti.unfinished,
+            |cupti| &mut cupti.late_records,
+            |cupti| &mut cupti.records_without_call,
+            |cupti| &mut cupti.dropped_calls,
+            |cupti| &mut cupti.unattributed,
+            |cupti| &mut cupti.unattributed_graph_nodes,
+        ];
+        for count in counts {
+            *count(&mut cupti) = 77;
+            assert_eq!(text(&cupti).matches("77").count(), 1, "{}", text(&cupti));
+            *count(&mut cupti) = 0;
+        }
+        cupti.version = 18;
+        assert!(text(&cupti).starts_with("CUPTI API 18,"));
+    }
+}
