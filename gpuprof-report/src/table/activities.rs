@@ -9,7 +9,6 @@ use super::grid::{Column, Grid, Label};
 use super::hidden::Hidden;
 use super::options::TableOptions;
 use super::quantity::{self, Quantity, Value};
-use super::words::{DIM, Words};
 use crate::profile::{
     ApiStats, CopyKind, CopyStats, DurationStats, KernelStats, NodeActivity, Profile,
 };
@@ -212,17 +211,6 @@ pub(super) fn write(
     draw(rows, "Kernel / copy", options, hidden, out);
     let calls = profile.api.iter().map(Activity::of_call).collect();
     draw(calls, "API call", options, hidden, out);
-    let lacks_calls = profile.cupti.as_ref().is_some_and(|cupti| !cupti.all_calls);
-    if lacks_calls && options.full && !profile.api.is_empty() {
-        let mut words = Words::default();
-        words.add(
-            DIM,
-            "Allocations, frees and look-ups of kernels are not among the API calls: \
-             GPUPROF_CUPTI=full.",
-        );
-        words.write(out, options.color, options.width, 2);
-        out.push('\n');
-    }
 }
 
 /// Draws the rows with the most time, and an empty line.

@@ -33,6 +33,13 @@ impl Hidden {
             ),
             None => &mut words,
         };
+        let lacks_calls = profile.cupti.as_ref().is_some_and(|cupti| !cupti.all_calls);
+        if lacks_calls && !profile.api.is_empty() {
+            words.add(
+                DIM,
+                "GPUPROF_CUPTI=full adds allocations and frees to the API calls.",
+            );
+        }
         let counts = [
             (self.rows, "row", "rows"),
             (self.columns, "column", "columns"),

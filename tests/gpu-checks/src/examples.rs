@@ -62,7 +62,7 @@ fn row(name: &str, ended: &Finished, simulated: bool) -> Row {
     if let Some(trouble) = ended.failure() {
         return wrong(name, format!("{trouble}\n{}", ended.tail()));
     }
-    let head = format!("gpuprof: {name} · ");
+    let head = format!("gpuprof {name} · ");
     if !ended.stderr.lines().any(|line| line.starts_with(&head)) {
         return wrong(name, format!("status 0, no table\n{}", ended.tail()));
     }
@@ -114,12 +114,12 @@ mod tests {
         let folder = folder(
             "examples",
             &[
-                ("01_good", "echo 'gpuprof: 01_good · Some GPU' >&2"),
+                ("01_good", "echo 'gpuprof 01_good · Some GPU' >&2"),
                 ("02_fails", "echo wrong >&2; exit 1"),
                 ("03_mute", "exit 0"),
                 (
                     "04_simulated",
-                    "echo 'gpuprof: 04_simulated · simulated device' >&2",
+                    "echo 'gpuprof 04_simulated · simulated device' >&2",
                 ),
                 ("05_copy-0123", "exit 1"),
                 ("cost", "exit 1"),

@@ -118,7 +118,7 @@ fn layers_are_told_apart() {
     assert_eq!(profile.tree.len(), 4);
     assert_eq!(calls(function(&profile, "Block::attention")), []);
     let table = profile.to_string();
-    for row in ["├─ [1]  ", "└─ [0]  "] {
+    for row in ["Block::forward[1]  ", "Block::forward[0]  "] {
         assert!(table.contains(row), "{table}");
     }
 }

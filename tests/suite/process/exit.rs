@@ -256,7 +256,7 @@ fn a_terminal_gets_colours_and_its_width() {
     assert!(ended.stderr.contains("\x1b["), "{}", ended.stderr);
     let plain = without_escapes(&ended.stderr);
     assert!(
-        plain.contains("gpuprof: ") && plain.contains("step"),
+        plain.contains("gpuprof ") && plain.contains("step"),
         "{plain}"
     );
     let widest = plain.lines().map(|line| line.chars().count()).max();

@@ -62,7 +62,7 @@ fn the_first_example_shows_what_it_promises() {
     assert!(
         ended
             .stderr
-            .contains("gpuprof: 01_quickstart · simulated device · "),
+            .contains("gpuprof 01_quickstart · simulated device · "),
         "{}",
         ended.stderr
     );

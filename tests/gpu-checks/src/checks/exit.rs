@@ -145,7 +145,7 @@ fn status(end: &End, ended: &Finished) -> Row {
     let tables = ended
         .stderr
         .lines()
-        .filter(|line| line.starts_with("gpuprof: ") && line.contains(" · wall "))
+        .filter(|line| line.starts_with("gpuprof ") && line.contains(" · wall "))
         .count();
     let queued = !ended.stderr.contains(IDLE);
     let work = if queued { "work queued" } else { IDLE };

@@ -213,7 +213,7 @@ fn status(what: &str, signal: i32, with: &Finished, without: &Finished) -> Row {
 
 /// The number of reports in the program's standard error.
 fn tables(ended: &Finished) -> usize {
-    let head = |line: &&str| line.starts_with("gpuprof: ") && line.contains(" · wall ");
+    let head = |line: &&str| line.starts_with("gpuprof ") && line.contains(" · wall ");
     ended.stderr.lines().filter(head).count()
 }
 

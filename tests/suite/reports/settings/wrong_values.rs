@@ -87,7 +87,7 @@ fn a_wrong_value_is_one_line_and_the_default() {
         );
         // First the line, then the same table as without the setting.
         assert!(
-            ended.stderr.starts_with(&format!("{remark}\n\ngpuprof: ")),
+            ended.stderr.starts_with(&format!("{remark}\n\ngpuprof ")),
             "{}",
             ended.stderr
         );

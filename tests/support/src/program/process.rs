@@ -30,13 +30,13 @@ pub struct Ended {
 impl Ended {
     /// gpuprof's messages on standard error, without the head lines of reports.
     pub fn remarks(&self) -> Vec<&str> {
-        let is_message = |line: &&str| line.starts_with("gpuprof: ") && !line.contains(" · wall ");
+        let is_message = |line: &&str| line.starts_with("gpuprof: ");
         self.stderr.lines().filter(is_message).collect()
     }
 
     /// The number of tables and trees on standard error.
     pub fn reports(&self) -> usize {
-        let is_head = |line: &&str| line.starts_with("gpuprof: ") && line.contains(" · wall ");
+        let is_head = |line: &&str| line.starts_with("gpuprof ") && line.contains(" · wall ");
         self.stderr.lines().filter(is_head).count()
     }
 }
