@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use gpuprof::Profile;
 use gpuprof::profile::Function;
 use support::program::{Ended, Program};
+use support::report_text::cells;
 use support::suite::Module;
 use support::tests;
 
@@ -37,17 +38,6 @@ fn example(name: &str) -> PathBuf {
         path.display()
     );
     path
-}
-
-/// The row of the table that begins with `name`, as its columns.
-fn row<'a>(ended: &'a Ended, name: &str) -> Vec<&'a str> {
-    let mut rows = ended.stderr.lines().map(|line| {
-        line.trim_start_matches(['!', ' '])
-            .split_whitespace()
-            .collect()
-    });
-    rows.find(|row: &Vec<_>| row.first() == Some(&name))
-        .unwrap_or_else(|| panic!("{name}: {}", ended.stderr))
 }
 
 fn the_first_example_shows_what_it_promises() {
@@ -82,7 +72,7 @@ fn the_first_example_shows_what_it_promises() {
     assert_eq!(calls, [("download", 1), ("saxpy", 100), ("upload", 2)]);
     for function in &profile.functions {
         assert_eq!(
-            row(&ended, &function.name)[1],
+            cells(&ended.stderr, "Function", &function.name)[2],
             function.calls.to_string(),
             "{}",
             ended.stderr

@@ -11,6 +11,7 @@ use gpuprof::profile::FindingRule;
 use gpuprof::{Profile, gpu_profile};
 use support::cupti_world::{Tier, tier, work};
 use support::profile_lookups::local_name;
+use support::report_text::full_report;
 use support::suite::Module;
 use support::tests;
 
@@ -348,6 +349,7 @@ fn the_report_ends_with_what_to_run_next() {
         nsys.starts_with("GPUPROF=nvtx nsys profile -t cuda,nvtx -o report "),
         "{nsys}"
     );
-    let table = run.to_string();
-    assert!(table.contains(&format!("\n  {ncu}\n")), "{table}");
+    let report = full_report(&run);
+    assert!(report.contains(&format!("\n  {ncu}\n")), "{report}");
+    assert!(!run.to_string().contains(ncu), "{run}");
 }

@@ -9,6 +9,7 @@ use gpuprof::{Profile, gpu_profile, set_default_stream};
 use support::cupti_world::{busy, tier};
 use support::executor::{pause, poll};
 use support::profile_lookups::local_name;
+use support::report_text::{cells, full_report, row_name};
 use support::suite::Module;
 use support::tests;
 use support::{World, cpu_times, function, gpu_times, node, world};
@@ -85,7 +86,7 @@ fn row_marks(profile: &Profile) -> Vec<(String, String)> {
     let table = text.split("GPU-timed").next().unwrap_or_default();
     let marked = table.lines().filter_map(|line| {
         let (mark, row) = line.split_at_checked(line.chars().next()?.len_utf8())?;
-        let name = row.strip_prefix(' ')?.split_whitespace().next()?;
+        let name = row_name(row.strip_prefix(' ')?);
         let is_mark = ["∅", "?", "!"].contains(&mark);
         is_mark.then(|| (mark.to_owned(), local_name(name).to_owned()))
     });
@@ -267,15 +268,6 @@ fn serve(inside: impl FnOnce()) {
     inside();
 }
 
-/// The cells of a row of the table, the name first.
-fn row(profile: &Profile, name: &str) -> Vec<String> {
-    let text = profile.to_string();
-    let rows = text.lines().map(str::split_whitespace);
-    let mut rows = rows.map(|cells| cells.map(str::to_owned).collect::<Vec<_>>());
-    let found = rows.find(|row| row.first().is_some_and(|first| local_name(first) == name));
-    found.unwrap_or_else(|| panic!("no row {name} in {text}"))
-}
-
 fn tasks_that_share_a_stream_are_marked_and_add_up_to_its_time() {
     let w = world();
     let session = w.session();
@@ -296,14 +288,15 @@ fn tasks_that_share_a_stream_are_marked_and_add_up_to_its_time() {
     assert_eq!(function(&profile, "request").gpu_divided_calls, 4);
     assert!(function(&profile, "serve").gpu_nested_divided);
     assert_eq!(function(&profile, "serve").gpu_nested_ns, 4_800 * US);
-    assert_eq!(row(&profile, "request")[1..4], ["4", "÷4.80", "ms"]);
-    assert!(
-        row(&profile, "serve").contains(&"Σ÷4.80".into()),
-        "{profile}"
-    );
+    let text = full_report(&profile);
+    let row = |name| cells(&text, "Function, all paths", name);
+    assert!(row("request").contains(&"÷4800.0"), "{text}");
+    assert!(row("serve").contains(&"Σ÷4800.0"), "{text}");
     assert!(profile.wall_ns >= 4_800 * US);
     assert!(
-        profile.to_string().contains("GPU self 100.0 % of wall"),
+        profile
+            .to_string()
+            .contains("in GPU spans 4.80 ms (100.0 %)"),
         "{profile}"
     );
     let line = line(&profile, "÷ GPU self has").expect("a line below the table");

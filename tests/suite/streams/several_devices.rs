@@ -8,6 +8,7 @@ use cudarc::driver::{CudaContext, CudaStream, result};
 use gpuprof::profile::Profile;
 use gpuprof::{Session, gpu_profile};
 use support::executor::{pause, poll};
+use support::report_text::{cells, full_report, rows};
 use support::suite::Module;
 use support::tests;
 use support::{Gpu, World, function, gpu, gpu_times, until, world_with};
@@ -108,24 +109,19 @@ fn the_table_has_a_row_for_each_device_where_a_function_ran_on_several() {
     on(&second, &second.stream, 70_000);
     around(&w.gpu.stream, || w.gpu.kernel(500));
     let profile = finish(&w, &second, session);
-    let table = profile.to_string();
-    let row = |name: &str| {
-        let mut rows = table.lines().filter(|line| line.starts_with(name));
-        let row = rows.next().unwrap_or_else(|| panic!("no {name}: {table}"));
-        assert!(rows.next().is_none(), "{name}: {table}");
-        row.split_whitespace().collect::<Vec<_>>().join(" ")
+    let report = full_report(&profile);
+    let row = |name| cells(&report, "Function, all paths", name);
+    // Calls, GPU, GPU self, average.
+    assert_eq!(row("on")[..4], ["2", "71.00", "71.00", "35.5"]);
+    let rows = rows(&report, "Function, all paths");
+    let part = |device: &str| {
+        let row = rows.iter().find(|row| row.contains(device)).expect("a row");
+        let cells: Vec<&str> = row.split_whitespace().skip(3).collect();
+        cells[..4].join(" ")
     };
-    // Calls, self, share, total, average.
-    assert!(
-        row("several_devices::on ")
-            .starts_with("several_devices::on 2 71.0 µs 99.3 71.0 µs 35.5 µs")
-    );
-    assert!(row("├─ GPU 0").starts_with("├─ GPU 0 1 1.00 µs 1.4 1.00 µs 1.00 µs"));
-    assert!(row("└─ GPU 1").starts_with("└─ GPU 1 1 70.0 µs 97.9 70.0 µs 70.0 µs"));
-    assert!(
-        row("several_devices::around").starts_with("several_devices::around 1 500"),
-        "{table}"
-    );
+    assert_eq!(part("├─ GPU 0"), "1 1.00 1.00 1.0");
+    assert_eq!(part("└─ GPU 1"), "1 70.00 70.00 70.0");
+    assert_eq!(row("around")[..3], ["1", "0.50", "0.50"], "{report}");
 }
 
 fn the_devices_used_are_listed() {

@@ -20,6 +20,7 @@ pub mod independent_saxpy;
 pub mod profile_consistency;
 pub mod profile_lookups;
 pub mod program;
+pub mod report_text;
 mod simulated_world;
 pub mod suite;
 mod two_threads;
