@@ -3,10 +3,10 @@
 //! Run `cargo run --release --example 04_train_digits`; the table comes on standard error at exit.
 //!
 //! Look at how `step` divides: `forward`, `backward` and `update` are its children, the kernels
-//! theirs, and `GPUPROF_REPORT=tree` shows them nested. The kernels of so small a network take a
-//! few µs each, so that most rows carry `!`: there a span's own events are a good part of what it
-//! reads. `step` does enough per call to be trusted. The backward pass needs more `transpose` and
-//! more products than the forward pass: compare their GPU totals.
+//! theirs. The kernels of so small a network take a few µs each, so that most rows carry `!`: there
+//! a span's own events are a good part of what it reads. `step` does enough per call to be trusted.
+//! The backward pass needs more `transpose` and more products than the forward pass: compare their
+//! GPU totals.
 
 #[path = "digits/gpu.rs"]
 mod gpu;

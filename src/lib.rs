@@ -103,7 +103,7 @@
 //!
 //! - `GPUPROF`: measure; emit NVTX ranges only; do nothing. Takes on, nvtx or off; default: `on`.
 //! - `GPUPROF_REPORT`: what is written at exit; PATH takes `{pid}`, `{rank}` and `{exe}`. Takes
-//!   none, or a comma list of table, tree and `json=PATH`; default: `table`.
+//!   none, or a comma list of table, `table:full` and `json=PATH`; default: `table`.
 //! - `GPUPROF_SORT`: the order of the rows. Takes gpu, cpu, calls, max or name; default: `gpu`.
 //! - `GPUPROF_LIMIT`: how many rows each table shows; the others are summed in one row. Takes a
 //!   number of rows, 0 for all; default: `30`.

@@ -28,8 +28,8 @@ pub enum Mode {
 pub enum Output {
     /// The table, on standard error.
     Table,
-    /// The call tree, on standard error.
-    Tree,
+    /// The table with every row, column and line, on standard error.
+    FullTable,
     /// The JSON document, into a file, which is replaced as a whole. `{pid}`, `{rank}` and `{exe}`
     /// in the path are filled in.
     Json(PathBuf),

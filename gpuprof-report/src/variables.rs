@@ -54,7 +54,7 @@ pub const VARIABLES: [Variable; 12] = [
         setting: Setting::Report,
         name: "GPUPROF_REPORT",
         default: "table",
-        accepts: "none, or a comma list of table, tree and json=PATH",
+        accepts: "none, or a comma list of table, table:full and json=PATH",
         meaning: "what is written at exit; PATH takes {pid}, {rank} and {exe}",
         builder: Some("outputs"),
     },

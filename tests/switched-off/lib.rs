@@ -140,7 +140,7 @@ pub fn session(work: impl FnOnce()) -> Result<[Profile; 2], SessionError> {
         .exit_wait(Duration::from_secs(1))
         .outputs([
             Output::Table,
-            Output::Tree,
+            Output::FullTable,
             Output::Json("{pid}.json".into()),
         ]);
     let session: Session = builder.start()?;

@@ -6,10 +6,13 @@ use std::num::NonZeroUsize;
 use crate::os::fd;
 use gpuprof_report::table::{Sort, TableOptions};
 
-/// The width of a terminal that does not report one.
+/// The width of a terminal that does not report one, without `COLUMNS`.
 const FALLBACK_WIDTH: usize = 80;
 
-/// Width and colour of standard error if it is a terminal, those of a pipe otherwise.
+/// Width and colour of standard error.
+///
+/// The width is what the terminal reports; without a terminal, or if it reports none, the number in
+/// `COLUMNS`; without that, every column for a pipe and [`FALLBACK_WIDTH`] for a terminal.
 ///
 /// There is no colour if `NO_COLOR` is set to anything but the empty string
 /// (<https://no-color.org>) or if `TERM` is `dumb`.
@@ -18,9 +21,17 @@ pub(super) fn for_standard_error(sort: Sort, limit: Option<NonZeroUsize>) -> Tab
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
     let mut options = TableOptions::default();
-    options.width = terminal.then(|| fd::columns(fd::STDERR).unwrap_or(FALLBACK_WIDTH));
+    let reported = terminal.then(|| fd::columns(fd::STDERR)).flatten();
+    let fallback = terminal.then_some(FALLBACK_WIDTH);
+    options.width = reported.or_else(stated_columns).or(fallback);
     options.color = terminal && !refused && !dumb;
     options.sort = sort;
     options.limit = limit;
     options
+}
+
+/// The width that the variable `COLUMNS` states; any text but a whole number from 1 is ignored.
+fn stated_columns() -> Option<usize> {
+    let columns: NonZeroUsize = std::env::var("COLUMNS").ok()?.parse().ok()?;
+    Some(columns.get())
 }

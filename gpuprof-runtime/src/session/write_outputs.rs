@@ -22,11 +22,13 @@ pub(super) fn has_content(profile: &Profile) -> bool {
 /// Writes one output. If a file cannot be written, its content goes to standard error instead.
 pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
     let mut text = Vec::new();
-    let options = table_options::for_standard_error(settings.sort, settings.limit);
     // Writing into memory cannot fail.
     let _ = match output {
-        Output::Table => table::write(profile, &options, &mut text),
-        Output::Tree => table::write(profile, &options, &mut text),
+        Output::Table | Output::FullTable => {
+            let mut options = table_options::for_standard_error(settings.sort, settings.limit);
+            options.full = *output == Output::FullTable;
+            table::write(profile, &options, &mut text)
+        }
         Output::Json(path) => {
             text = json(profile);
             let path = fill_in(path);

@@ -142,7 +142,7 @@ fn outputs(value: &str) -> Option<Vec<Output>> {
     }
     let output = |item: &str| match item.trim() {
         "table" => Some(Output::Table),
-        "tree" => Some(Output::Tree),
+        "table:full" => Some(Output::FullTable),
         item => match item.split_once('=') {
             Some(("json", path)) if !path.is_empty() => Some(Output::Json(absolute(path))),
             _ => None,

@@ -19,7 +19,7 @@ fn read(pairs: &[(&str, &str)]) -> (super::Settings, Vec<String>) {
 fn every_setting_is_read() {
     let (settings, problems) = read(&[
         ("GPUPROF", "on"),
-        ("GPUPROF_REPORT", "table, tree,json=/tmp/{pid}.json"),
+        ("GPUPROF_REPORT", "table, table:full,json=/tmp/{pid}.json"),
         ("GPUPROF_SORT", "calls"),
         ("GPUPROF_LIMIT", "0"),
         ("GPUPROF_FILTER", "^conv"),
@@ -39,7 +39,7 @@ fn every_setting_is_read() {
         settings.outputs,
         [
             Output::Table,
-            Output::Tree,
+            Output::FullTable,
             Output::Json("/tmp/{pid}.json".into())
         ]
     );
@@ -79,8 +79,8 @@ fn a_wrong_value_is_one_line_that_says_what_is_accepted_and_leaves_the_default()
         ("GPUPROF", "yes", "on, nvtx or off"),
         (
             "GPUPROF_REPORT",
-            "table,pdf",
-            "comma list of table, tree and json=PATH",
+            "table,tree",
+            "comma list of table, table:full and json=PATH",
         ),
         ("GPUPROF_REPORT", "json=", "json=PATH"),
         ("GPUPROF_SORT", "gpus", "gpu, cpu, calls, max or name"),

@@ -230,7 +230,10 @@ fn what_ends_at_once_loses_the_report_and_nothing_else() {
 
 fn a_process_without_a_span_prints_nothing() {
     let folder = Folder::create();
-    let report = format!("table,tree,json={}", folder.path("report.json").display());
+    let report = format!(
+        "table,table:full,json={}",
+        folder.path("report.json").display()
+    );
     let ended = Program::new("no span").env("GPUPROF_REPORT", report).run();
     assert_eq!(
         (ended.status.code(), &*ended.stdout, &*ended.stderr),

@@ -20,7 +20,7 @@ pub(crate) const MODULE: Module =
 
 /// Every test of this file.
 const TESTS: &[(&str, fn())] = tests![
-    names_do_no_harm_in_table_and_tree,
+    names_do_no_harm_in_the_table,
     names_stand_whole_in_the_json,
     a_program_may_be_called_anything,
     a_path_may_hold_anything,
@@ -70,8 +70,8 @@ fn run(program: Program) -> Ended {
     ended
 }
 
-fn names_do_no_harm_in_table_and_tree() {
-    let names = Program::new("names").env("GPUPROF_REPORT", "table,tree");
+fn names_do_no_harm_in_the_table() {
+    let names = Program::new("names").env("GPUPROF_REPORT", "table,table:full");
     // The filter selects the functions of this file, so that the list of functions never called is
     // short.
     let ended = run(names.env("GPUPROF_FILTER", r"\x1b"));

@@ -2,6 +2,7 @@
 //! prints one line and never ends the program.
 
 mod program;
+mod table_width;
 mod wrong_values;
 
 use std::ffi::OsStr;
@@ -16,8 +17,11 @@ use support::{cpu_times, function, gpu_times, one_in};
 
 use self::program::STDOUT;
 
-pub(crate) const MODULE: Module =
-    Module::new(module_path!(), &[TESTS, wrong_values::TESTS]).with_program(program::run);
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[TESTS, table_width::TESTS, wrong_values::TESTS],
+)
+.with_program(program::run);
 
 /// Every test of this file.
 const TESTS: &[(&str, fn())] = tests![
@@ -80,7 +84,10 @@ fn without_settings_there_is_the_table() {
 fn off_and_nvtx_measure_nothing() {
     for mode in ["off", "nvtx"] {
         let folder = Folder::create();
-        let report = format!("table,tree,json={}", folder.path("report.json").display());
+        let report = format!(
+            "table,table:full,json={}",
+            folder.path("report.json").display()
+        );
         let ended = run(Program::new("work")
             .env("GPUPROF", mode)
             .env("GPUPROF_REPORT", report));
@@ -97,22 +104,15 @@ fn off_and_nvtx_measure_nothing() {
 }
 
 fn outputs_are_a_list() {
-    let is_table = |ended: &Ended| ended.stderr.contains("\nfunction ");
-    let is_tree = |ended: &Ended| ended.stderr.contains("\ncall tree ");
-    for (value, table, tree) in [
-        ("table", true, false),
-        ("tree", false, true),
-        ("tree,table", true, true),
-        ("none", false, false),
+    for (value, tables) in [
+        ("table", 1),
+        ("table:full", 1),
+        ("table,table:full", 2),
+        ("none", 0),
     ] {
         let ended = work("GPUPROF_REPORT", value);
-        assert_eq!(
-            (is_table(&ended), is_tree(&ended)),
-            (table, tree),
-            "{value}: {}",
-            ended.stderr
-        );
-        assert_eq!(ended.reports(), usize::from(table) + usize::from(tree));
+        assert_eq!(ended.reports(), tables, "{value}: {}", ended.stderr);
+        assert_eq!(ended.remarks(), [""; 0], "{value}");
     }
     let folder = Folder::create();
     let (a, b) = (folder.path("a.json"), folder.path("b.json"));

@@ -63,7 +63,10 @@ fn set_megabytes() {
         "GPUPROF_x",
     ] {
         let (name, value) = match variable {
-            "GPUPROF_REPORT" => (variable.to_owned(), format!("table,tree,json=/{text}")),
+            "GPUPROF_REPORT" => (
+                variable.to_owned(),
+                format!("table,table:full,json=/{text}"),
+            ),
             "GPUPROF_x" => (format!("GPUPROF_{text}").replace('=', ""), "on".to_owned()),
             "GPUPROF_FILTER" => (variable.to_owned(), format!("(({text}")),
             _ => (variable.to_owned(), text.clone()),

@@ -22,13 +22,13 @@ fn a_wrong_value_is_one_line_and_the_default() {
         ("GPUPROF", "yes".as_ref(), "it takes on, nvtx or off"),
         (
             "GPUPROF_REPORT",
-            "table,pdf".as_ref(),
-            "a comma list of table, tree and json=PATH",
+            "table,tree".as_ref(),
+            "a comma list of table, table:full and json=PATH",
         ),
         (
             "GPUPROF_REPORT",
             "json=".as_ref(),
-            "a comma list of table, tree and json=PATH",
+            "a comma list of table, table:full and json=PATH",
         ),
         (
             "GPUPROF_REPORT",

@@ -32,11 +32,12 @@ const MODULE: &str = "GPUPROF_TEST_MODULE";
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Variables that would change a report, besides every `GPUPROF…`.
-const REMOVED_VARIABLES: [&str; 7] = [
+const REMOVED_VARIABLES: [&str; 8] = [
     "NO_COLOR",
     "TERM",
     "RANK",
     "OMPI_COMM_WORLD_RANK",
+    "COLUMNS",
     "PMI_RANK",
     "SLURM_PROCID",
     "NVTX_INJECTION64_PATH",

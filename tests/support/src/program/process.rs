@@ -34,7 +34,7 @@ impl Ended {
         self.stderr.lines().filter(is_message).collect()
     }
 
-    /// The number of tables and trees on standard error.
+    /// The number of tables on standard error.
     pub fn reports(&self) -> usize {
         let is_head = |line: &&str| line.starts_with("gpuprof ") && line.contains(" · wall ");
         self.stderr.lines().filter(is_head).count()
