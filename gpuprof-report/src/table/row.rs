@@ -285,7 +285,7 @@ fn compare(a: &Function, b: &Function, sort: Sort) -> Ordering {
 }
 
 /// Longest call: on the GPU first, so that a slow call on the CPU does not hide it.
-fn longest(function: &Function) -> (u64, u64) {
+pub(super) fn longest(function: &Function) -> (u64, u64) {
     (
         function.gpu.as_ref().map_or(0, |gpu| gpu.times.max_ns),
         function.cpu.max_ns,

@@ -12,7 +12,7 @@ use super::grid::Label;
 use super::kept_rows::Kept;
 use super::options::TableOptions;
 use super::qualifiers::{Doubt, RowMark};
-use super::row::{Figures, gpu_inclusive, has_run};
+use super::row::{Figures, gpu_inclusive, has_run, longest};
 use super::{activities, label_rows, words};
 use crate::profile::{Function, NodeActivity, Profile, TreeNode};
 use crate::sanitize;
@@ -62,14 +62,20 @@ impl<'a> Tree<'a> {
                 None => roots.push(own),
             }
         }
-        for siblings in callees.iter_mut().chain([&mut roots]) {
-            siblings.sort_by_key(|own| nodes.get(*own).map(|node| order(node, options.sort)));
-        }
         let mut paths = vec![0_u32; profile.functions.len()];
         for function in nodes.iter().filter_map(|node| node.function) {
             if let Some(count) = paths.get_mut(function as usize) {
                 *count += 1;
             }
+        }
+        let on_one_path: Vec<bool> = paths.into_iter().map(|count| count == 1).collect();
+        let alone = |node: &TreeNode| {
+            let is_alone = on_one_path.get(node.function? as usize) == Some(&true);
+            function_of(node, profile).filter(|_| is_alone)
+        };
+        for siblings in callees.iter_mut().chain([&mut roots]) {
+            let key = |node: &TreeNode| order(node, alone(node), options.sort);
+            siblings.sort_by_cached_key(|own| nodes.get(*own).map(key));
         }
         Self {
             profile,
@@ -77,7 +83,7 @@ impl<'a> Tree<'a> {
             roots,
             callees,
             kept: Kept::largest(nodes, &parents, options.row_limit()),
-            on_one_path: paths.into_iter().map(|count| count == 1).collect(),
+            on_one_path,
         }
     }
 
@@ -266,16 +272,20 @@ fn bounded(indent: String) -> String {
     }
 }
 
-fn order(node: &TreeNode, sort: Sort) -> impl Ord + use<> {
+/// `alone`: the function, if this is its only path.
+fn order(node: &TreeNode, alone: Option<&Function>, sort: Sort) -> impl Ord + use<> {
     let figures = match sort {
         Sort::Gpu => (gpu_inclusive(node), node.cpu_total_ns),
         Sort::Cpu => (node.cpu_total_ns, gpu_inclusive(node)),
         Sort::Calls => (node.runs(), gpu_inclusive(node)),
-        // A node has no longest call: its mean is the nearest figure.
-        Sort::Max => (
-            gpu_inclusive(node) / node.runs().max(1),
-            node.cpu_total_ns / node.calls.max(1),
-        ),
+        Sort::Max => match alone {
+            Some(function) => longest(function),
+            // The longest call on a path is not known: its mean is the nearest value.
+            None => (
+                gpu_inclusive(node) / node.runs().max(1),
+                node.cpu_total_ns / node.calls.max(1),
+            ),
+        },
         Sort::Name => (0, 0),
     };
     (Reverse(figures), node.name.clone())

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use support::profile_lookups::local_name;
 use support::program::{Ended, Folder, Program, read_profile};
+use support::report_text::{self, row_name};
 use support::suite::Module;
 use support::tests;
 use support::{cpu_times, function, gpu_times, one_in};
@@ -53,22 +54,15 @@ fn work(variable: &str, value: impl AsRef<OsStr>) -> Ended {
     run(Program::new("work").env(variable, value))
 }
 
-/// The names of the table's rows, and the rows.
-fn rows(ended: &Ended) -> Vec<(&str, &str)> {
-    let table = ended
-        .stderr
-        .lines()
-        .skip_while(|line| !line.trim().starts_with("function "));
-    let rows = table.skip(1).take_while(|line| !line.is_empty());
-    rows.map(|row| (row.split_whitespace().next().unwrap_or_default(), row))
-        .collect()
+/// The rows of the call tree.
+fn tree_rows(ended: &Ended) -> Vec<&str> {
+    report_text::rows(&ended.stderr, "Function ")
 }
 
+/// The names of these rows.
 fn names(ended: &Ended) -> Vec<&str> {
-    rows(ended)
-        .into_iter()
-        .map(|(name, _)| local_name(name))
-        .collect()
+    let rows = tree_rows(ended).into_iter();
+    rows.map(|row| local_name(row_name(row))).collect()
 }
 
 fn without_settings_there_is_the_table() {
@@ -236,15 +230,14 @@ fn rows_are_sorted_as_asked() {
 fn cut_rows_are_summed_in_one() {
     let ended = work("GPUPROF_LIMIT", "1");
     assert_eq!(names(&ended), ["conv/backward", "…"]);
-    // Calls, GPU self and CPU total of the three rows that were cut.
-    let others: Vec<&str> = rows(&ended)[1].1.split_whitespace().collect();
+    // GPU share and time, calls, and CPU time of the three rows that were cut.
+    let others: Vec<&str> = tree_rows(&ended)[1].split_whitespace().collect();
     assert_eq!(
-        others[..5],
-        ["…", "3", "others", "13", "75.0"],
+        others[..8],
+        ["…", "3", "others", "55.6", "75.00", "13", "–", "52.00"],
         "{}",
         ended.stderr
     );
-    assert!(others.contains(&"52.0"), "{}", ended.stderr);
     for all in ["0", "4", "1000"] {
         assert_eq!(names(&work("GPUPROF_LIMIT", all)).len(), 4, "{all}");
     }
@@ -290,7 +283,7 @@ fn one_call_in_so_many_is_timed() {
     // A quarter of the calls, plus or minus seven standard deviations.
     assert!((40..160).contains(&timed), "{timed}");
     assert!(
-        ended.stderr.contains("left out by sampling"),
+        ended.stderr.contains("calls, a random sample"),
         "{}",
         ended.stderr
     );
@@ -319,7 +312,7 @@ fn a_default_stream_may_come_before_everything_else() {
 fn only_scheduled_steps_are_reported() {
     let ended = run(Program::new("steps").env("GPUPROF_SCHEDULE", "1,1,2"));
     // Steps 3, 4 and 7 of 7.
-    let calls = rows(&ended)[0].1.split_whitespace().nth(1);
+    let calls = tree_rows(&ended)[0].split_whitespace().nth(3);
     assert_eq!(calls, Some("3"), "{}", ended.stderr);
     let line = "schedule 1,1,2: these are 3 of 7 steps, in 2 cycles";
     assert!(ended.stderr.contains(line), "{}", ended.stderr);
