@@ -1,7 +1,9 @@
 //! Readable kernel names from C++ and Rust symbols, in full and shortened.
 
 mod bounded_text;
+mod outline;
 mod short;
+mod short_names;
 
 use std::fmt::Write as _;
 
@@ -9,6 +11,7 @@ use bounded_text::BoundedText;
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
 pub use short::short;
+pub use short_names::short_names;
 
 /// Symbols longer than this, in bytes, are not demangled.
 const MAX_SYMBOL_BYTES: usize = 16 << 10;
