@@ -131,6 +131,7 @@ impl Collector {
         let paths = self.paths.try_lock_for(limit)?.list().to_vec();
         let sites = self.sites.try_lock_for(limit)?.clone();
         let entries = inventory::iter::<Entry>.into_iter().map(|entry| entry.0);
+        let names = cupti::KernelNames::new(&tables, &symbols);
         let inputs = ProfileInputs {
             never_called: entries
                 .filter(|site| {
@@ -145,7 +146,7 @@ impl Collector {
             totals: counters,
             scale: clock::scale(),
             gpu,
-            cupti: runs_cupti.then(|| cupti::recorded_activity(&tables, &symbols, &paths)),
+            cupti: runs_cupti.then(|| cupti::recorded_activity(&tables, &names, &paths)),
         };
         let mut profile = build_profile::profile(&inputs);
         profile.wall_ns = inputs.scale.ns(wall_ticks);
@@ -167,7 +168,7 @@ impl Collector {
             if let Some(cupti) = &mut profile.cupti {
                 cupti.all_calls = settings.cupti == CuptiMode::Full;
             }
-            cupti::write_to_profile(&mut profile, &tables, &symbols, &paths);
+            cupti::write_to_profile(&mut profile, &tables, &names, &paths);
         }
         if profile.cupti.is_some() {
             profile.throttled = nvml::throttled(limit);

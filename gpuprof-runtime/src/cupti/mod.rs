@@ -8,6 +8,7 @@ pub(crate) mod call_stack;
 mod collect;
 
 pub(crate) use {
+    attribution::kernel_names::KernelNames,
     attribution::shared_attribution::Attribution,
     attribution::symbol_table::SymbolTable,
     attribution::to_profile::{recorded_activity, write_to_profile},

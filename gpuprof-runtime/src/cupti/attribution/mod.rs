@@ -12,6 +12,7 @@ mod cuda_calls;
 mod exposed_copies;
 mod graph_replays;
 mod interval_union;
+pub(crate) mod kernel_names;
 mod limits;
 mod node_owners;
 mod open_calls;

@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 
 use super::activity_path::ActivityPath;
 use super::api_rows::api_rows;
+use super::kernel_names::{KernelNames, OTHER_KERNELS};
 use super::limits::{MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::replay_rows;
 use super::row_totals::{
     ApiTotals, CallTotals, CopyTotals, DurationTotals, KernelTotals, duration_stats,
 };
-use super::symbol_table::SymbolTable;
 use super::tree_rows;
 use super::window_tables::{CopyRow, KernelRow, WindowTables};
 use super::wrong_streams;
@@ -24,17 +24,14 @@ use crate::stats::profile_inputs::{CuptiActivity, RecordedActivity};
 use gpuprof_report::occupancy;
 use gpuprof_report::profile::{self, ApiStats, CopyStats, KernelStats, Profile};
 
-/// The name of all kernels beyond [`MAX_KERNEL_ROWS`].
-const OTHER_KERNELS: &str = "(other kernels)";
-
 /// What functions and call paths ran.
 pub(crate) fn recorded_activity(
     tables: &WindowTables,
-    symbols: &SymbolTable,
+    names: &KernelNames<'_>,
     paths: &[CallPath],
 ) -> RecordedActivity {
     RecordedActivity {
-        functions: activity_by_site(tables, symbols, paths),
+        functions: activity_by_site(tables, names, paths),
         paths: tree_rows::activity_by_path(tables),
         replayed: replay_rows::replayed_paths(tables, paths),
     }
@@ -43,7 +40,7 @@ pub(crate) fn recorded_activity(
 /// The activities of each function, calls and replays together.
 fn activity_by_site(
     tables: &WindowTables,
-    symbols: &SymbolTable,
+    names: &KernelNames<'_>,
     paths: &[CallPath],
 ) -> FxHashMap<u32, CuptiActivity> {
     let mut sites: FxHashMap<u32, CuptiActivity> = FxHashMap::default();
@@ -87,7 +84,7 @@ fn activity_by_site(
     let mut latency: FxHashMap<u32, DurationTotals> = FxHashMap::default();
     for ((site, row), totals) in merged(kernels, KernelTotals::merge) {
         let entry = sites.entry(site).or_default();
-        let kernel = kernel_stats(symbols, row, &totals);
+        let kernel = kernel_stats(names, row, &totals);
         entry.activity.kernels.push(kernel);
         latency.entry(site).or_default().merge(&totals.latency);
     }
@@ -127,14 +124,14 @@ fn activity_by_site(
 pub(crate) fn write_to_profile(
     profile: &mut Profile,
     tables: &WindowTables,
-    symbols: &SymbolTable,
+    names: &KernelNames<'_>,
     paths: &[CallPath],
 ) {
     let kernels = tables.kernels.iter();
     let kernels = kernels.map(|(key, totals)| ((key.symbol, key.device), totals));
     let kernels = merged(kernels, KernelTotals::merge).into_iter();
     let mut kernels: Vec<(KernelRow, KernelStats)> = kernels
-        .map(|(row, totals)| (row, kernel_stats(symbols, row, &totals)))
+        .map(|(row, totals)| (row, kernel_stats(names, row, &totals)))
         .collect();
     kernels.sort_by(|(_, a), (_, b)| kernel_order(a, b));
     let copies = tables.copies.iter();
@@ -203,14 +200,10 @@ fn merged<'a, K: Hash + Eq, T: Default + 'a>(
 }
 
 fn kernel_stats(
-    symbols: &SymbolTable,
+    names: &KernelNames<'_>,
     (symbol, device): KernelRow,
     totals: &KernelTotals,
 ) -> KernelStats {
-    let symbol = symbol.and_then(|number| symbols.symbol(number));
-    let (symbol, full_name) = symbol.map_or((OTHER_KERNELS, OTHER_KERNELS), |symbol| {
-        (symbol.as_str(), symbol.full_name())
-    });
     // The launch configuration with the largest total time; ties are broken deterministically.
     let shown = totals
         .shapes
@@ -218,9 +211,9 @@ fn kernel_stats(
         .max_by_key(|(shape, ns)| (*ns, Reverse(*shape)));
     let shape = shown.map(|(shape, _)| *shape).unwrap_or_default();
     let mut kernel = KernelStats::default();
-    kernel.name = short_name(full_name);
-    kernel.full_name = full_name.to_owned();
-    kernel.symbol = symbol.to_owned();
+    kernel.name = names.short(symbol).to_owned();
+    kernel.full_name = names.full(symbol).to_owned();
+    kernel.symbol = names.symbol(symbol).to_owned();
     kernel.device = device;
     kernel.times = duration_stats(&totals.times);
     kernel.graph_calls = totals.graph_calls;
@@ -235,16 +228,6 @@ fn kernel_stats(
     kernel.occupancy = None;
     kernel.streams = totals.streams.count();
     kernel
-}
-
-/// Without the feature `cupti` names are symbols.
-fn short_name(full_name: &str) -> String {
-    #[cfg(feature = "cupti")]
-    {
-        gpuprof_report::demangle::short(full_name)
-    }
-    #[cfg(not(feature = "cupti"))]
-    full_name.to_owned()
 }
 
 fn copy_stats((kind, device): CopyRow, totals: &CopyTotals, tables: &WindowTables) -> CopyStats {
@@ -298,18 +281,19 @@ fn api_order(a: &ApiStats, b: &ApiStats) -> Ordering {
 mod tests {
     use gpuprof_report::profile::{Cupti, Profile};
 
-    use super::write_to_profile;
+    use super::{recorded_activity, write_to_profile};
     use crate::cupti::attribution::activity_path::ActivityPath;
+    use crate::cupti::attribution::kernel_names::KernelNames;
     use crate::cupti::attribution::symbol_table::SymbolTable;
     use crate::cupti::attribution::window_tables::WindowTables;
     use crate::cupti::collect::record::{Activity, ActivitySpan, KernelRecord};
-    use crate::stats::path_ids::ROOT;
+    use crate::site::labels::LabelNumber;
+    use crate::stats::path_ids::{CallPath, ROOT};
 
-    #[test]
-    fn kernel_names_are_readable_or_a_note_names_the_feature() {
+    fn add(tables: &mut WindowTables, symbols: &mut SymbolTable, path: u32, symbol: &str) {
         let kernel = KernelRecord {
             span: ActivitySpan::default(),
-            symbol: "_Z4axpyi".into(),
+            symbol: symbol.into(),
             grid: [1; 3],
             block: [1; 3],
             registers: 0,
@@ -317,12 +301,27 @@ mod tests {
             dynamic_shared_bytes: 0,
             local_bytes_per_thread: 0,
         };
-        let (mut tables, mut symbols) = (WindowTables::default(), SymbolTable::default());
         let symbol = symbols.intern(&Activity::Kernel(kernel.clone()));
-        tables.add_kernel(ActivityPath::Called(ROOT), symbol, &kernel);
+        tables.add_kernel(ActivityPath::Called(path), symbol, &kernel);
+    }
+
+    fn profile(tables: &WindowTables, symbols: &SymbolTable) -> Profile {
         let mut profile = Profile::default();
         profile.cupti = Some(Cupti::default());
-        write_to_profile(&mut profile, &tables, &symbols, &[]);
+        write_to_profile(
+            &mut profile,
+            tables,
+            &KernelNames::new(tables, symbols),
+            &[],
+        );
+        profile
+    }
+
+    #[test]
+    fn kernel_names_are_readable_or_a_note_names_the_feature() {
+        let (mut tables, mut symbols) = (WindowTables::default(), SymbolTable::default());
+        add(&mut tables, &mut symbols, ROOT, "_Z4axpyi");
+        let profile = profile(&tables, &symbols);
         let names: Vec<&str> = profile.kernels.iter().map(|kernel| &*kernel.name).collect();
         let notes = &profile.diagnostics.notes;
         match cfg!(feature = "cupti") {
@@ -331,6 +330,39 @@ mod tests {
                 assert_eq!((names, notes.len()), (vec!["_Z4axpyi"], 1));
                 assert!(notes[0].contains("without its feature cupti"));
             }
+        }
+    }
+
+    /// Of the template `gemm<int>` for 64, and for 128.
+    #[cfg(feature = "cupti")]
+    const SMALL_AND_LARGE: [&str; 2] = ["_Z4gemmILi64EEvv", "_Z4gemmILi128EEvv"];
+
+    #[test]
+    #[cfg(feature = "cupti")]
+    fn a_kernel_has_one_name_in_all_functions_whatever_arrives_first() {
+        for order in [[0, 1], [1, 0]] {
+            let (mut tables, mut symbols) = (WindowTables::default(), SymbolTable::default());
+            for (path, kernel) in (1..).zip(order) {
+                add(&mut tables, &mut symbols, path, SMALL_AND_LARGE[kernel]);
+            }
+            let path = |site| CallPath {
+                parent: ROOT,
+                site,
+                label: LabelNumber::NONE,
+                recursive: false,
+            };
+            let names = KernelNames::new(&tables, &symbols);
+            let paths = [path(0), path(10), path(11)];
+            let activity = recorded_activity(&tables, &names, &paths);
+            let name_of = |site| &activity.functions[&site].activity.kernels[0].name;
+            let found = [name_of(10), name_of(11)];
+            assert_eq!(found, order.map(|kernel| ["gemm<64>", "gemm<128>"][kernel]));
+            let profile = profile(&tables, &symbols);
+            let all = profile.kernels.iter();
+            let mut all: Vec<_> = all.map(|kernel| (&*kernel.symbol, &*kernel.name)).collect();
+            all.sort();
+            let [small, large] = SMALL_AND_LARGE;
+            assert_eq!(all, [(large, "gemm<128>"), (small, "gemm<64>")]);
         }
     }
 }

@@ -1,0 +1,57 @@
+//! What the kernels of a profile are called.
+
+use rustc_hash::FxHashMap;
+
+use super::symbol_table::SymbolTable;
+use super::window_tables::WindowTables;
+
+/// The name of all kernels beyond [`MAX_KERNEL_ROWS`](super::limits::MAX_KERNEL_ROWS).
+pub(super) const OTHER_KERNELS: &str = "(other kernels)";
+
+/// The names of a profile's kernels, each of which is the same in all of its rows.
+pub(crate) struct KernelNames<'a> {
+    symbols: &'a SymbolTable,
+    /// By the number of the symbol.
+    short: FxHashMap<u32, String>,
+}
+
+impl<'a> KernelNames<'a> {
+    pub(crate) fn new(tables: &WindowTables, symbols: &'a SymbolTable) -> Self {
+        let mut numbers: Vec<u32> = tables.kernels.keys().filter_map(|key| key.symbol).collect();
+        let symbol = |number: &u32| symbols.symbol(*number).map(|symbol| symbol.as_str());
+        // Numbers are given in order of arrival, which is another one in every run.
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.sort_by(|a, b| symbol(a).cmp(&symbol(b)));
+        let full = numbers.iter().filter_map(|number| symbols.symbol(*number));
+        let full: Vec<&str> = full.map(|symbol| symbol.full_name()).collect();
+        Self {
+            symbols,
+            short: numbers.into_iter().zip(short_names(&full)).collect(),
+        }
+    }
+
+    pub(super) fn short(&self, number: Option<u32>) -> &str {
+        let short = number.and_then(|number| self.short.get(&number));
+        short.map_or(OTHER_KERNELS, String::as_str)
+    }
+
+    pub(super) fn full(&self, number: Option<u32>) -> &str {
+        let symbol = number.and_then(|number| self.symbols.symbol(number));
+        symbol.map_or(OTHER_KERNELS, |symbol| symbol.full_name())
+    }
+
+    pub(super) fn symbol(&self, number: Option<u32>) -> &str {
+        let symbol = number.and_then(|number| self.symbols.symbol(number));
+        symbol.map_or(OTHER_KERNELS, |symbol| symbol.as_str())
+    }
+}
+
+#[cfg(feature = "cupti")]
+use gpuprof_report::demangle::short_names;
+
+/// Without the feature `cupti` names are symbols.
+#[cfg(not(feature = "cupti"))]
+fn short_names(full: &[&str]) -> Vec<String> {
+    full.iter().map(|&full| full.to_owned()).collect()
+}
