@@ -25,7 +25,7 @@ pub fn rows<'a>(report: &'a str, heading: &str) -> Vec<&'a str> {
     lines.skip(1).take_while(|line| !line.is_empty()).collect()
 }
 
-/// The cells of the row of a function, by the end of its path, in the table whose heading begins so.
+/// The cells of the row of a function, by the end of its path, in the table with this heading.
 ///
 /// # Panics
 /// There is no such row.
