@@ -234,6 +234,21 @@ mod tests {
     }
 
     #[test]
+    fn the_gain_stands_at_the_right_and_text_wraps_beside_it() {
+        let evidence = "GPU idle 81 %: 19 launches a call, each of 1.20 µs";
+        let (shown, _) = text(vec![finding(Some("step"), evidence)], 50, false);
+        let expected = [
+            "Look first                           saves at most",
+            "1  step GPU idle 81 %: 19 launches          111 ms",
+            "        a call, each of 1.20 µs",
+            "        → try",
+            "",
+            "",
+        ];
+        assert_eq!(shown, expected.join("\n"));
+    }
+
+    #[test]
     fn a_long_name_has_a_line_of_its_own() {
         let name = "a::very::long::path::of::a::function::name";
         let (shown, _) = text(vec![finding(Some(name), "seen")], 60, false);
