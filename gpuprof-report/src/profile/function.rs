@@ -164,16 +164,17 @@ pub struct TreeNode {
     /// GPU time of the outermost nested spans of each stream, ns: what the tree shows for a node
     /// without a stream.
     pub gpu_nested_ns: u64,
-    /// GPU busy time of these calls and their nested spans by CUPTI's records, as in
-    /// [`GpuActivity::busy_ns`]; `None` without CUPTI. JSON omits this and the next two fields
-    /// without CUPTI.
+    /// GPU busy time of these calls, or of these replays, and their nested spans by CUPTI's
+    /// records, as in [`GpuActivity::busy_ns`]; `None` without CUPTI. JSON omits this and the next
+    /// two fields without CUPTI.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub busy_ns: Option<u64>,
-    /// Idle time within the GPU spans of these calls, as in [`GpuActivity::idle_ns`].
+    /// Idle time within the GPU spans of these calls, as in [`GpuActivity::idle_ns`]; `None` of
+    /// replays.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub idle_ns: Option<u64>,
-    /// The kernels, copies and memsets that these calls launched themselves, longest total time
-    /// first.
+    /// The kernels, copies and memsets that these calls launched themselves, or these replays ran
+    /// of what their function captured itself; longest total time first.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub activities: Vec<NodeActivity>,
     /// What CUPTI recorded of a function that a graph captured, where the graph was replayed;

@@ -116,8 +116,8 @@ pub struct KernelStats {
     pub occupancy: Option<f64>,
     /// Streams that it ran on.
     pub streams: u32,
-    /// Part of its GPU time during which another kernel ran on the device as well, ns. `None` if it
-    /// was not computed.
+    /// Part of its GPU time during which another kernel ran on the device as well, ns. `None` where
+    /// [`GpuBusy::records`](super::GpuBusy::records) is.
     pub concurrent_ns: Option<u64>,
 }
 
@@ -143,7 +143,7 @@ pub struct CopyStats {
     /// Of `calls`, those made by an API call that returns when the copy has ended.
     pub blocking_calls: u64,
     /// Exposed time, ns: while a copy of this kind ran, but no kernel on the same device. `None`
-    /// if it was not computed.
+    /// where [`GpuBusy::records`](super::GpuBusy::records) is.
     pub exposed_ns: Option<u64>,
     /// Streams that they ran on.
     pub streams: u32,

@@ -21,15 +21,17 @@ pub struct GpuBusy {
     /// Whether `busy_ns` is at most this, because spans of several streams that are not all timed
     /// could not be told apart.
     pub is_upper_bound: bool,
-    /// The part that CUPTI's records show; `None` without CUPTI, or if too many records of a device
-    /// arrived too late for it.
+    /// The part that CUPTI's records show; `None` without CUPTI, or if activities whose records
+    /// arrived too late ran for more than 1 % of the busy time. Less is left out of `busy_ns` and
+    /// of these times.
     pub records: Option<BusyRecords>,
 }
 
 /// What CUPTI's records show of a device's busy and idle time.
 ///
-/// Idle time is the time between two activities in which nothing ran on the device; the time
-/// before the first and after the last one is not in it.
+/// Idle time is the time between two activities of a window in which nothing ran on the device; the
+/// time before the first and after the last one is not in it. An idle period after which an
+/// activity of an unknown CUDA call ran is only in `gaps`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -48,6 +50,7 @@ pub struct BusyRecords {
     /// began in the idle period: the launch itself.
     pub idle_launch_ns: u64,
     /// Idle time while the activity that ended the period was already queued, ns: it waited for
-    /// an event or for the device to start it.
+    /// an event or for the device to start it. The call of a graph's node is the graph launch, so
+    /// idle time between the nodes of one launch is in here.
     pub idle_queued_ns: u64,
 }

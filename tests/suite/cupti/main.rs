@@ -7,6 +7,7 @@ mod busy_time;
 mod call_paths;
 mod correlation_ids;
 mod counted_losses;
+mod device_time;
 mod devices;
 mod graph_objects;
 mod graphs;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         busy_time::MODULE,
         call_paths::MODULE,
         record_collection::MODULE,
+        device_time::MODULE,
         devices::MODULE,
         graph_objects::MODULE,
         graphs::MODULE,

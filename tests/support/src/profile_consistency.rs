@@ -12,6 +12,7 @@ pub fn assert_consistent(profile: &Profile) {
     }
     tree_adds_up(profile);
     activities_add_up(profile);
+    devices_add_up(profile);
     diagnostics_add_up(profile);
 }
 
@@ -223,6 +224,24 @@ fn activities_add_up(profile: &Profile) {
             let expected: u64 = kernels.filter(same).map(|of| of.times.calls).sum();
             assert_eq!(calls, expected, "{} in {}", kernel.name, function.name);
         }
+    }
+}
+
+fn devices_add_up(profile: &Profile) {
+    let devices = profile.gpu_busy.iter().map(|busy| busy.device);
+    assert!(devices.is_sorted_by(|a, b| a < b));
+    for busy in &profile.gpu_busy {
+        let Some(records) = &busy.records else {
+            continue;
+        };
+        assert_eq!(busy.busy_ns, records.kernel_ns + records.copy_only_ns);
+        let kernels = profile.kernels.iter();
+        let kernels = kernels.filter(|kernel| kernel.device == busy.device);
+        let sum: u64 = kernels.map(|kernel| kernel.times.total_ns).sum();
+        assert!(records.kernel_ns <= sum, "{busy:?}");
+    }
+    for kernel in &profile.kernels {
+        assert!(kernel.concurrent_ns <= Some(kernel.times.total_ns));
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where in the call tree an activity counts.
 
+use std::num::NonZeroU64;
+
 use super::row_totals::ReplayKey;
 use crate::stats::path_ids::ROOT;
 
@@ -31,14 +33,17 @@ impl ActivityPath {
 pub(crate) struct Cause {
     /// The id of the profiled call that launched it; 0 for none.
     pub(crate) call: u64,
-    /// Of a replayed activity the captured call, else that of `call`.
+    /// Of a replayed activity that of the captured call, else that of `call`.
     pub(crate) path: ActivityPath,
+    /// The start of the launching CUDA call, ns; `None` if the call is unknown.
+    pub(crate) launched_at: Option<NonZeroU64>,
 }
 
 impl Cause {
-    /// Outside any profiled function.
+    /// Without a known CUDA call.
     pub(crate) const UNATTRIBUTED: Self = Self {
         call: 0,
         path: ActivityPath::Called(ROOT),
+        launched_at: None,
     };
 }

@@ -1,7 +1,7 @@
 //! A CUDA call that may have caused activities.
 
 use super::replays::Replay;
-use super::window_tables::KernelKey;
+use super::row_keys::KernelKey;
 use crate::cupti::collect::callback_ids::Purpose;
 use crate::cupti::collect::record::{ApiEvent, CallPosition};
 

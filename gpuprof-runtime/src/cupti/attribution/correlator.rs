@@ -4,16 +4,19 @@
 //! Records arrive in any order and at any time, so CUDA calls and activities are remembered by
 //! correlation id, within the bounds of `limits`.
 
+use std::num::NonZeroU64;
+
 use super::activity_path::{ActivityPath, Cause};
 use super::capture_intervals::Captures;
 use super::correlated_call::CorrelatedCall;
 use super::cuda_calls::CudaCalls;
 use super::graph_replays::{self, GraphReplays};
 use super::orphans::Orphans;
+use super::row_keys::KernelKey;
 use super::row_totals::ReplayKey;
 use super::symbol_table::SymbolTable;
 use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
-use super::window_tables::{KernelKey, WindowTables};
+use super::window_tables::WindowTables;
 use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::record::{Activity, ApiEvent, CapturedCall, NodeEvent};
 use crate::stats::late_results::LatePolicy;
@@ -110,6 +113,7 @@ impl Correlator {
         let cause = Cause {
             call: call.id,
             path: replayed.unwrap_or(ActivityPath::Called(call.path)),
+            launched_at: NonZeroU64::new(launched_at),
         };
         let key = self.record_activity(activity, launched_at, cause);
         let start = activity.span().start;

@@ -30,21 +30,6 @@ impl IntervalUnion {
         last.unwrap_or(self.compacted_until)
     }
 
-    /// The time before which the intervals are forgotten.
-    pub(crate) fn compacted_until(&self) -> u64 {
-        self.compacted_until
-    }
-
-    /// The length of the union within an interval, without its forgotten part.
-    pub(crate) fn overlap_ns(&self, start: u64, end: u64) -> u64 {
-        let from = self.intervals.partition_point(|&(_, known)| known <= start);
-        let inside = self.intervals.iter().skip(from);
-        inside
-            .take_while(|(known, _)| *known < end)
-            .map(|&(from, to)| to.min(end).saturating_sub(from.max(start)))
-            .sum()
-    }
-
     /// Adds an interval. Returns false if part of it lies in the forgotten time: that part is added
     /// as if it overlapped nothing.
     pub(crate) fn add(&mut self, start: u64, end: u64) -> bool {
@@ -148,14 +133,6 @@ mod tests {
                 whole.length_ns(),
                 by_marks(&both),
                 "round {round}: {both:?}"
-            );
-            let (start, end) = (random.u64(0..4_000), 4_000);
-            let cut = |&(from, to): &(u64, u64)| (from.clamp(start, end), to.clamp(start, end));
-            let inside: Vec<_> = both.iter().map(cut).collect();
-            assert_eq!(
-                whole.overlap_ns(start, end),
-                by_marks(&inside),
-                "round {round}"
             );
         }
     }

@@ -34,6 +34,10 @@ pub(crate) const MAX_REPLAY_SIZE: usize = 1 << 18;
 /// Finished captured calls that are remembered for late records: 4 MiB.
 pub(crate) const MAX_COUNTED_REPLAYS: usize = 1 << 19;
 
+/// Activities of a device in a window that wait for those that ran before them: 4 MiB. Beyond it,
+/// the earlier half is finished.
+pub(crate) const MAX_PENDING_ACTIVITIES: usize = 1 << 16;
+
 /// Rows of kernels. Beyond it, further kernels of a call path are one row per device.
 pub(crate) const MAX_KERNEL_ROWS: usize = 1 << 16;
 

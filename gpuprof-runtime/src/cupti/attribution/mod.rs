@@ -3,13 +3,15 @@
 
 mod activity_path;
 mod api_rows;
+mod busy_rows;
 mod call_activity;
 mod capture_intervals;
 mod captured_calls;
 mod correlated_call;
 mod correlator;
 mod cuda_calls;
-mod exposed_copies;
+mod device_sweep;
+mod device_timeline;
 mod graph_replays;
 mod interval_union;
 pub(crate) mod kernel_names;
@@ -19,6 +21,7 @@ mod open_calls;
 mod orphans;
 mod replay_rows;
 mod replays;
+mod row_keys;
 mod row_totals;
 pub(crate) mod shared_attribution;
 pub(crate) mod symbol_table;

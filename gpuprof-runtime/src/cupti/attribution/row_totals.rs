@@ -90,6 +90,8 @@ pub(crate) struct KernelTotals {
     /// Each shape and its total time in ns.
     pub(crate) shapes: Vec<(LaunchShape, u64)>,
     pub(crate) streams: StreamIds,
+    /// Of the kernels that are finished: while another one ran on the device.
+    pub(crate) concurrent_ns: u64,
 }
 
 impl KernelTotals {
@@ -109,6 +111,7 @@ impl KernelTotals {
         let shapes = other.shapes.iter();
         shapes.for_each(|(shape, ns)| self.add_shape(*shape, *ns));
         self.streams.merge(&other.streams);
+        self.concurrent_ns += other.concurrent_ns;
     }
 }
 

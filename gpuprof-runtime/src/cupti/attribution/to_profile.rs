@@ -8,14 +8,16 @@ use rustc_hash::FxHashMap;
 
 use super::activity_path::ActivityPath;
 use super::api_rows::api_rows;
+use super::busy_rows;
 use super::kernel_names::{KernelNames, OTHER_KERNELS};
 use super::limits::{MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::replay_rows;
+use super::row_keys::{CopyRow, KernelRow};
 use super::row_totals::{
     ApiTotals, CallTotals, CopyTotals, DurationTotals, KernelTotals, duration_stats,
 };
 use super::tree_rows;
-use super::window_tables::{CopyRow, KernelRow, WindowTables};
+use super::window_tables::WindowTables;
 use super::wrong_streams;
 use crate::clock;
 use crate::cupti::collect::record::{ApiFunction, CopyKind};
@@ -84,7 +86,7 @@ fn activity_by_site(
     let mut latency: FxHashMap<u32, DurationTotals> = FxHashMap::default();
     for ((site, row), totals) in merged(kernels, KernelTotals::merge) {
         let entry = sites.entry(site).or_default();
-        let kernel = kernel_stats(names, row, &totals);
+        let kernel = kernel_stats(names, row, &totals, tables);
         entry.activity.kernels.push(kernel);
         latency.entry(site).or_default().merge(&totals.latency);
     }
@@ -131,7 +133,7 @@ pub(crate) fn write_to_profile(
     let kernels = kernels.map(|(key, totals)| ((key.symbol, key.device), totals));
     let kernels = merged(kernels, KernelTotals::merge).into_iter();
     let mut kernels: Vec<(KernelRow, KernelStats)> = kernels
-        .map(|(row, totals)| (row, kernel_stats(names, row, &totals)))
+        .map(|(row, totals)| (row, kernel_stats(names, row, &totals, tables)))
         .collect();
     kernels.sort_by(|(_, a), (_, b)| kernel_order(a, b));
     let copies = tables.copies.iter();
@@ -144,6 +146,7 @@ pub(crate) fn write_to_profile(
     let (kernel_rows, kernels): (Vec<KernelRow>, _) = kernels.into_iter().unzip();
     let (copy_rows, copies): (Vec<CopyRow>, _) = copies.into_iter().unzip();
     (profile.kernels, profile.copies) = (kernels, copies);
+    busy_rows::write(profile, tables);
     tree_rows::write_activities(profile, tables, paths, (&kernel_rows, &copy_rows));
     let api = tables.api.iter();
     profile.api = api_rows(api.map(|((_, function), totals)| (*function, totals)));
@@ -203,6 +206,7 @@ fn kernel_stats(
     names: &KernelNames<'_>,
     (symbol, device): KernelRow,
     totals: &KernelTotals,
+    tables: &WindowTables,
 ) -> KernelStats {
     // The launch configuration with the largest total time; ties are broken deterministically.
     let shown = totals
@@ -227,6 +231,7 @@ fn kernel_stats(
     kernel.local_bytes_per_thread = shape.local_bytes_per_thread;
     kernel.occupancy = None;
     kernel.streams = totals.streams.count();
+    kernel.concurrent_ns = tables.device_times(device).map(|_| totals.concurrent_ns);
     kernel
 }
 
@@ -239,7 +244,7 @@ fn copy_stats((kind, device): CopyRow, totals: &CopyTotals, tables: &WindowTable
     copies.pageable_calls = totals.pageable_calls;
     copies.pageable_ns = totals.pageable_ns;
     copies.blocking_calls = totals.blocking_calls;
-    copies.exposed_ns = tables.has_exposed_time(device).then_some(totals.exposed_ns);
+    copies.exposed_ns = tables.device_times(device).map(|_| totals.exposed_ns);
     copies.streams = totals.streams.count();
     copies
 }
@@ -282,7 +287,7 @@ mod tests {
     use gpuprof_report::profile::{Cupti, Profile};
 
     use super::{recorded_activity, write_to_profile};
-    use crate::cupti::attribution::activity_path::ActivityPath;
+    use crate::cupti::attribution::activity_path::{ActivityPath, Cause};
     use crate::cupti::attribution::kernel_names::KernelNames;
     use crate::cupti::attribution::symbol_table::SymbolTable;
     use crate::cupti::attribution::window_tables::WindowTables;
@@ -302,7 +307,11 @@ mod tests {
             local_bytes_per_thread: 0,
         };
         let symbol = symbols.intern(&Activity::Kernel(kernel.clone()));
-        tables.add_kernel(ActivityPath::Called(path), symbol, &kernel);
+        let cause = Cause {
+            path: ActivityPath::Called(path),
+            ..Cause::UNATTRIBUTED
+        };
+        tables.add_kernel(cause, symbol, &kernel);
     }
 
     fn profile(tables: &WindowTables, symbols: &SymbolTable) -> Profile {

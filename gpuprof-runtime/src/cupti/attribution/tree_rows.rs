@@ -8,8 +8,9 @@ use rustc_hash::FxHashMap;
 
 use super::activity_path::ActivityPath;
 use super::replay_rows::replayed_nodes;
+use super::row_keys::{CopyRow, KernelRow};
 use super::row_totals::DurationTotals;
-use super::window_tables::{CopyRow, KernelRow, WindowTables};
+use super::window_tables::WindowTables;
 use crate::stats::path_ids::CallPath;
 use crate::stats::profile_inputs::PathActivity;
 use gpuprof_report::profile::{NodeActivity, Profile};

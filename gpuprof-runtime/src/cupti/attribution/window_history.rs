@@ -6,7 +6,8 @@ use super::activity_path::Cause;
 use super::call_activity::ActivityInterval;
 use super::limits::MAX_WINDOW_CHANGES;
 use super::open_calls::{Added, ClosedCall, OpenCalls};
-use super::window_tables::{KernelKey, WindowTables};
+use super::row_keys::KernelKey;
+use super::window_tables::WindowTables;
 use crate::cupti::call_stack::{EndedCall, site_of};
 use crate::cupti::collect::record::Activity;
 use crate::stats::late_results::{LatePolicy, Windowed};
@@ -86,9 +87,9 @@ impl RecordedWindows {
     ) -> Option<KernelKey> {
         let tables = self.tables(epoch)?;
         let key = match activity {
-            Activity::Kernel(kernel) => Some(tables.add_kernel(cause.path, symbol, kernel)),
+            Activity::Kernel(kernel) => Some(tables.add_kernel(cause, symbol, kernel)),
             Activity::Copy(copy) => {
-                tables.add_copy(cause.path, copy);
+                tables.add_copy(cause, copy);
                 None
             }
         };
@@ -132,7 +133,7 @@ impl RecordedWindows {
         policy: LatePolicy,
     ) -> (WindowTables, WindowTables) {
         self.close_all();
-        finish_copies(self.tables.next_window(epoch, policy))
+        finish(self.tables.next_window(epoch, policy))
     }
 
     /// Closes every call that has ended.
@@ -143,14 +144,14 @@ impl RecordedWindows {
     /// What the current window measured, and the late records of an earlier one that still counts.
     pub(crate) fn into_tables(mut self) -> (WindowTables, WindowTables) {
         self.close_all();
-        finish_copies(self.tables.into_totals())
+        finish(self.tables.into_totals())
     }
 }
 
-fn finish_copies(tables: (WindowTables, WindowTables)) -> (WindowTables, WindowTables) {
+fn finish(tables: (WindowTables, WindowTables)) -> (WindowTables, WindowTables) {
     let (mut current, mut late) = tables;
-    current.finish_copies();
-    late.finish_late_copies();
+    current.finish_timelines();
+    late.finish_late_timelines();
     (current, late)
 }
 

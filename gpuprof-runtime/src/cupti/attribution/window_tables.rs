@@ -6,11 +6,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::activity_path::ActivityPath;
+use super::activity_path::{ActivityPath, Cause};
 use super::call_activity::{ActivityInterval, CallActivity};
-use super::exposed_copies::{ExposedCopies, ExposedCopy};
+use super::device_sweep::{DeviceTimes, RowTime, TimedActivity};
+use super::device_timeline::DeviceTimeline;
 use super::limits::{MAX_COPY_ROWS, MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::open_calls::Added;
+use super::row_keys::{CopyKey, KernelKey, RowKey};
 use super::row_totals::{
     ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape, ReplayKey, ReplayTotals,
 };
@@ -18,27 +20,6 @@ use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::record::{
     ActivitySpan, ApiFunction, ApiRecord, CopyKind, CopyRecord, KernelRecord,
 };
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct KernelKey {
-    pub(crate) path: ActivityPath,
-    /// `None` beyond [`MAX_KERNEL_ROWS`].
-    pub(crate) symbol: Option<u32>,
-    pub(crate) device: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct CopyKey {
-    pub(crate) path: ActivityPath,
-    pub(crate) kind: CopyKind,
-    pub(crate) device: u32,
-}
-
-/// Kernels whose rows differ only in the path: the symbol and the device of [`KernelKey`].
-pub(crate) type KernelRow = (Option<u32>, u32);
-
-/// Copies whose rows differ only in the path.
-pub(crate) type CopyRow = (CopyKind, u32);
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowTables {
@@ -52,7 +33,7 @@ pub(crate) struct WindowTables {
     /// Replays of captured calls beyond [`MAX_REPLAY_ROWS`].
     pub(crate) dropped_replays: u64,
     /// By device.
-    pub(crate) exposed_copies: FxHashMap<u32, ExposedCopies>,
+    timelines: FxHashMap<u32, DeviceTimeline>,
     /// CUDA calls whose activities have not arrived.
     pub(crate) unfinished: u64,
     /// CUDA calls that were counted as unfinished when their window ended, and whose activities
@@ -75,21 +56,17 @@ impl WindowTables {
     /// Adds one run of a kernel; returns the row for its [latency](Self::add_latency).
     pub(crate) fn add_kernel(
         &mut self,
-        path: ActivityPath,
+        cause: Cause,
         symbol: Option<u32>,
         kernel: &KernelRecord,
     ) -> KernelKey {
         let KernelRecord { span, .. } = kernel;
-        let device = span.device;
         let key = self.kernel_key(KernelKey {
-            path,
+            path: cause.path,
             symbol,
-            device,
+            device: span.device,
         });
-        let ns = self.add_activity(path, span);
-        let exposed = self.exposed_copies.entry(device).or_default();
-        let finished = exposed.add_kernel(span.start, span.end);
-        self.add_exposed(device, finished);
+        let ns = self.add_activity(cause, RowKey::Kernel(key), span);
         let totals = self.kernels.entry(key).or_default();
         totals.times.add(ns);
         totals.graph_calls += u64::from(span.graph_node != 0);
@@ -123,11 +100,14 @@ impl WindowTables {
         self.kernels.entry(key).or_default().latency.add(ns);
     }
 
-    pub(crate) fn add_copy(&mut self, path: ActivityPath, copy: &CopyRecord) {
+    pub(crate) fn add_copy(&mut self, cause: Cause, copy: &CopyRecord) {
         let CopyRecord { span, kind, .. } = *copy;
-        let device = span.device;
-        let ns = self.add_activity(path, &span);
-        let key = self.copy_key(CopyKey { path, kind, device });
+        let key = self.copy_key(CopyKey {
+            path: cause.path,
+            kind,
+            device: span.device,
+        });
+        let ns = self.add_activity(cause, RowKey::Copy(key), &span);
         let totals = self.copies.entry(key).or_default();
         totals.times.add(ns);
         totals.bytes = totals.bytes.saturating_add(copy.bytes);
@@ -139,9 +119,6 @@ impl WindowTables {
         let is_blocking = !copy.is_async && kind != CopyKind::Memset;
         totals.blocking_calls += u64::from(is_blocking);
         totals.streams.add((span.context, span.stream));
-        let exposed = self.exposed_copies.entry(device).or_default();
-        let finished = exposed.add_copy(key.path, kind, span.start, span.end);
-        self.add_exposed(device, finished);
     }
 
     /// `key`, or that of the captured calls if there is no room for a new row of a replay.
@@ -155,46 +132,54 @@ impl WindowTables {
         }
     }
 
-    fn add_exposed(&mut self, device: u32, finished: Vec<ExposedCopy>) {
-        for ExposedCopy {
-            path,
-            kind,
-            exposed_ns,
-        } in finished
-        {
-            let key = CopyKey { path, kind, device };
-            self.copies.entry(key).or_default().exposed_ns += exposed_ns;
+    fn add_row_times(&mut self, finished: Vec<RowTime>) {
+        for RowTime { row, ns } in finished {
+            match row {
+                RowKey::Kernel(key) => self.kernels.entry(key).or_default().concurrent_ns += ns,
+                RowKey::Copy(key) => self.copies.entry(key).or_default().exposed_ns += ns,
+            }
         }
     }
 
-    /// Computes the exposed time of all copies so far.
-    pub(crate) fn finish_copies(&mut self) {
-        let finish = |(device, copies): (&u32, &mut ExposedCopies)| (*device, copies.finish());
-        let finished: Vec<_> = self.exposed_copies.iter_mut().map(finish).collect();
-        for (device, finished) in finished {
-            self.add_exposed(device, finished);
-        }
+    /// Finishes the timelines of all devices.
+    pub(crate) fn finish_timelines(&mut self) {
+        let timelines = self.timelines.values_mut();
+        let finished: Vec<RowTime> = timelines.flat_map(DeviceTimeline::finish).collect();
+        self.add_row_times(finished);
     }
 
-    /// The same for records that arrived after their window ended: the kernels that ran beside
-    /// these copies are unknown.
-    pub(crate) fn finish_late_copies(&mut self) {
-        self.finish_copies();
-        let devices = self.exposed_copies.values_mut();
-        devices.for_each(ExposedCopies::mark_incomplete);
+    /// The same for records that arrived after their window ended.
+    pub(crate) fn finish_late_timelines(&mut self) {
+        let timelines = self.timelines.values_mut();
+        timelines.for_each(DeviceTimeline::finish_late);
     }
 
-    /// Whether the exposed time of this device's copies is complete.
-    pub(crate) fn has_exposed_time(&self, device: u32) -> bool {
-        self.exposed_copies
-            .get(&device)
-            .is_some_and(|copies| !copies.is_incomplete())
+    /// How a device spent its time; `None` if too many of its records came late. Exposed times of
+    /// copies and concurrent times of kernels are complete where this is.
+    pub(crate) fn device_times(&self, device: u32) -> Option<DeviceTimes> {
+        self.timelines.get(&device)?.times()
     }
 
-    /// Returns the duration of an activity, after counting it if it is unattributed.
-    fn add_activity(&mut self, path: ActivityPath, span: &ActivitySpan) -> u64 {
+    /// The devices with activities, by ordinal.
+    pub(crate) fn devices(&self) -> Vec<u32> {
+        let mut devices: Vec<u32> = self.timelines.keys().copied().collect();
+        devices.sort_unstable();
+        devices
+    }
+
+    /// Adds an activity to the timeline of its device. Returns its duration, after counting it if
+    /// it is unattributed.
+    fn add_activity(&mut self, cause: Cause, row: RowKey, span: &ActivitySpan) -> u64 {
+        let timeline = self.timelines.entry(span.device).or_default();
+        let finished = timeline.add(TimedActivity {
+            start: span.start,
+            end: span.end,
+            launched_at: cause.launched_at,
+            row,
+        });
+        self.add_row_times(finished);
         let ns = span.end.saturating_sub(span.start);
-        if !path.is_attributed() {
+        if !cause.path.is_attributed() {
             self.unattributed += 1;
             self.unattributed_ns += ns;
         }
@@ -264,13 +249,10 @@ impl WindowTables {
         }
     }
 
-    /// Adds `other`, whose copies are [finished](Self::finish_copies).
+    /// Adds `other`, whose timelines are [finished](Self::finish_timelines).
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (device, copies) in &other.exposed_copies {
-            let known = self.exposed_copies.entry(*device).or_default();
-            if copies.is_incomplete() {
-                known.mark_incomplete();
-            }
+        for (device, timeline) in &other.timelines {
+            self.timelines.entry(*device).or_default().merge(timeline);
         }
         for (key, totals) in &other.kernels {
             let key = self.kernel_key(*key);

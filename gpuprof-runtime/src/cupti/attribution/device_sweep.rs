@@ -1,0 +1,189 @@
+//! One pass over the activities of a device in the order of their starts: when it was busy, what it
+//! waited for, and for how long activities ran beside each other.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::num::NonZeroU64;
+
+use super::row_keys::RowKey;
+
+/// When a kernel, copy or memset ran, and which row it counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimedActivity {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// The start of the launching CUDA call; `None` if the call is unknown.
+    pub(crate) launched_at: Option<NonZeroU64>,
+    pub(crate) row: RowKey,
+}
+
+/// A part of an activity's time: while another kernel ran beside a kernel, or no kernel beside a
+/// copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowTime {
+    pub(crate) row: RowKey,
+    pub(crate) ns: u64,
+}
+
+/// How a device spent its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DeviceTimes {
+    /// At least one kernel ran.
+    pub(crate) kernel_ns: u64,
+    /// Copies and memsets ran, but no kernel.
+    pub(crate) copy_only_ns: u64,
+    /// Idle periods between two activities.
+    pub(crate) gaps: u64,
+    /// Before the CUDA call that launched the activity after the gap.
+    pub(crate) idle_host_ns: u64,
+    /// From the start of that call, if it began in the gap.
+    pub(crate) idle_launch_ns: u64,
+    /// The whole gap, if the call began before it.
+    pub(crate) idle_queued_ns: u64,
+}
+
+impl DeviceTimes {
+    pub(crate) fn busy_ns(&self) -> u64 {
+        self.kernel_ns + self.copy_only_ns
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.kernel_ns += other.kernel_ns;
+        self.copy_only_ns += other.copy_only_ns;
+        self.gaps += other.gaps;
+        self.idle_host_ns += other.idle_host_ns;
+        self.idle_launch_ns += other.idle_launch_ns;
+        self.idle_queued_ns += other.idle_queued_ns;
+    }
+
+    /// Adds the gap from `since` to the start of an activity.
+    fn add_gap(&mut self, since: u64, activity: &TimedActivity) {
+        self.gaps += 1;
+        let start = activity.start;
+        match activity.launched_at.map(NonZeroU64::get) {
+            Some(launched_at) if launched_at < since => self.idle_queued_ns += start - since,
+            Some(launched_at) => {
+                let launched_at = launched_at.min(start);
+                self.idle_host_ns += launched_at - since;
+                self.idle_launch_ns += start - launched_at;
+            }
+            None => {}
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeviceSweep {
+    times: DeviceTimes,
+    /// Everything before is in `times`.
+    now: u64,
+    /// The latest end so far; 0 before the first.
+    latest_end: u64,
+    running: BinaryHeap<Running>,
+    running_kernels: usize,
+    /// For how long exactly one kernel ran.
+    one_kernel_ns: u64,
+}
+
+/// The one that ends first is the greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Running {
+    end: Reverse<u64>,
+    start: u64,
+    /// For how long exactly one kernel had run when a kernel started, and at least one when a copy
+    /// did.
+    before_ns: u64,
+    row: RowKey,
+}
+
+impl DeviceSweep {
+    /// The latest start so far. No later activity may start before it.
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Activities that have not ended yet.
+    pub(crate) fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Passes to the start of an activity. `on_end` gets what ended until then.
+    pub(crate) fn start(&mut self, activity: &TimedActivity, on_end: impl FnMut(RowTime)) {
+        let TimedActivity {
+            start, end, row, ..
+        } = *activity;
+        self.end_until(start, on_end);
+        self.pass(start);
+        if self.running.is_empty() && (1..start).contains(&self.latest_end) {
+            self.times.add_gap(self.latest_end, activity);
+        }
+        let before_ns = match row {
+            RowKey::Kernel(_) => {
+                self.running_kernels += 1;
+                self.one_kernel_ns
+            }
+            RowKey::Copy(_) => self.times.kernel_ns,
+        };
+        self.running.push(Running {
+            end: Reverse(end),
+            start,
+            before_ns,
+            row,
+        });
+    }
+
+    /// Passes to the end of the latest activity. Returns the times of the whole sweep.
+    pub(crate) fn finish(mut self, on_end: impl FnMut(RowTime)) -> DeviceTimes {
+        self.end_until(u64::MAX, on_end);
+        self.times
+    }
+
+    fn end_until(&mut self, time: u64, mut on_end: impl FnMut(RowTime)) {
+        while let Some(next) = self.running.peek().filter(|next| next.end.0 <= time) {
+            self.pass(next.end.0);
+            if let Some(ended) = self.running.pop()
+                && let Some(row_time) = self.end(&ended)
+            {
+                on_end(row_time);
+            }
+        }
+    }
+
+    /// Passes to a time until which nothing starts or ends.
+    fn pass(&mut self, time: u64) {
+        let ns = time.saturating_sub(self.now);
+        self.now += ns;
+        match self.running_kernels {
+            0 if self.running.is_empty() => {}
+            0 => self.times.copy_only_ns += ns,
+            kernels => {
+                self.times.kernel_ns += ns;
+                self.one_kernel_ns += if kernels == 1 { ns } else { 0 };
+            }
+        }
+    }
+
+    /// `None` if its part is empty.
+    fn end(&mut self, ended: &Running) -> Option<RowTime> {
+        let Running {
+            end: Reverse(end),
+            start,
+            before_ns,
+            row,
+        } = *ended;
+        self.latest_end = end;
+        // Without the time that it ran as the only kernel, or beside one.
+        let other_ns = match row {
+            RowKey::Kernel(_) => {
+                self.running_kernels -= 1;
+                self.one_kernel_ns - before_ns
+            }
+            RowKey::Copy(_) => self.times.kernel_ns - before_ns,
+        };
+        let ns = (end - start).saturating_sub(other_ns);
+        (ns > 0).then_some(RowTime { row, ns })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+use std::num::NonZeroU64;
+
+use super::{DeviceSweep, DeviceTimes, TimedActivity};
+use crate::cupti::attribution::activity_path::ActivityPath;
+use crate::cupti::attribution::row_keys::{CopyKey, KernelKey, RowKey};
+use crate::cupti::collect::record::CopyKind;
+
+/// A kernel of the row `path`, launched at `launched_at`; 0 if its call is unknown.
+fn kernel(path: u32, start: u64, end: u64, launched_at: u64) -> TimedActivity {
+    let key = KernelKey {
+        path: ActivityPath::Called(path),
+        symbol: Some(0),
+        device: 0,
+    };
+    activity(RowKey::Kernel(key), start, end, launched_at)
+}
+
+fn copy(path: u32, start: u64, end: u64, launched_at: u64) -> TimedActivity {
+    let key = CopyKey {
+        path: ActivityPath::Called(path),
+        kind: CopyKind::HtoD,
+        device: 0,
+    };
+    activity(RowKey::Copy(key), start, end, launched_at)
+}
+
+fn activity(row: RowKey, start: u64, end: u64, launched_at: u64) -> TimedActivity {
+    TimedActivity {
+        start,
+        end,
+        launched_at: NonZeroU64::new(launched_at),
+        row,
+    }
+}
+
+/// The times of the device, and of each path: concurrent time of kernels, exposed time of copies.
+fn swept(mut activities: Vec<TimedActivity>) -> (DeviceTimes, [u64; 8]) {
+    activities.sort_by_key(|activity| (activity.start, activity.launched_at));
+    let mut sweep = DeviceSweep::default();
+    let mut rows = [0; 8];
+    let mut add = |row, ns| {
+        let path = match row {
+            RowKey::Kernel(key) => key.path.of_calls(),
+            RowKey::Copy(key) => key.path.of_calls(),
+        };
+        rows[path as usize] += ns;
+    };
+    for activity in &activities {
+        sweep.start(activity, |ended| add(ended.row, ended.ns));
+    }
+    let times = sweep.finish(|ended| add(ended.row, ended.ns));
+    (times, rows)
+}
+
+/// The same, by looking at each ns.
+fn by_marks(activities: &[TimedActivity]) -> (DeviceTimes, [u64; 8]) {
+    let (mut times, mut rows) = (DeviceTimes::default(), [0; 8]);
+    for ns in 0..2_000 {
+        let running = || {
+            let all = activities.iter();
+            all.filter(|activity| (activity.start..activity.end).contains(&ns))
+        };
+        let kernels = running().filter(|activity| matches!(activity.row, RowKey::Kernel(_)));
+        let kernels = kernels.count();
+        times.kernel_ns += u64::from(kernels > 0);
+        times.copy_only_ns += u64::from(kernels == 0 && running().count() > 0);
+        for activity in running() {
+            match activity.row {
+                RowKey::Kernel(key) => {
+                    rows[key.path.of_calls() as usize] += u64::from(kernels > 1);
+                }
+                RowKey::Copy(key) => rows[key.path.of_calls() as usize] += u64::from(kernels == 0),
+            }
+        }
+    }
+    (times, rows)
+}
+
+#[test]
+fn busy_concurrent_and_exposed_times_are_those_of_each_ns() {
+    let mut random = fastrand::Rng::with_seed(5);
+    for round in 0..300 {
+        let (count, longest) = (random.usize(0..40), random.u64(1..300));
+        let activities: Vec<_> = (0..count)
+            .map(|_| {
+                let start = random.u64(1..1_600);
+                let end = start + random.u64(0..=longest);
+                match random.u32(0..8) {
+                    path @ 0..5 => kernel(path, start, end, 0),
+                    path => copy(path, start, end, 0),
+                }
+            })
+            .collect();
+        let (times, rows) = swept(activities.clone());
+        let (expected, expected_rows) = by_marks(&activities);
+        let busy = |times: DeviceTimes| (times.kernel_ns, times.copy_only_ns);
+        assert_eq!(busy(times), busy(expected), "round {round}: {activities:?}");
+        assert_eq!(rows, expected_rows, "round {round}: {activities:?}");
+    }
+}
+
+#[test]
+fn a_gap_is_divided_at_the_launch_of_the_activity_that_ends_it() {
+    let activities = vec![
+        // The time before the first activity is no gap.
+        kernel(1, 100, 200, 90),
+        // The host came 30 ns after the end of the first kernel; launching took 20 ns.
+        kernel(1, 250, 300, 230),
+        // Launched while the second kernel ran.
+        copy(2, 340, 400, 290),
+        // Without a gap, and ends before the copy does.
+        kernel(1, 350, 360, 345),
+        // Launched at the end of the copy.
+        kernel(1, 405, 500, 400),
+        // By a call that is unknown.
+        kernel(1, 600, 700, 0),
+        // Begins at the end of another activity.
+        copy(2, 700, 710, 100),
+        // By the clocks it ran 5 ns before it was launched.
+        kernel(1, 725, 730, 730),
+    ];
+    let (times, _) = swept(activities);
+    let expected = DeviceTimes {
+        kernel_ns: 100 + 50 + 10 + 95 + 100 + 5,
+        copy_only_ns: 50 + 10,
+        gaps: 5,
+        idle_host_ns: 30 + 15,
+        idle_launch_ns: 20 + 5,
+        idle_queued_ns: 40,
+    };
+    assert_eq!(times, expected);
+    assert_eq!(times.busy_ns(), 420);
+}
+
+#[test]
+fn of_activities_that_start_together_the_first_launched_ends_the_gap() {
+    let at_once = vec![
+        kernel(1, 10, 20, 5),
+        kernel(2, 50, 60, 45),
+        kernel(3, 50, 70, 15),
+    ];
+    let (times, rows) = swept(at_once);
+    assert_eq!((times.gaps, times.idle_queued_ns), (1, 30));
+    assert_eq!((times.idle_host_ns, times.idle_launch_ns), (0, 0));
+    assert_eq!(rows[..4], [0, 0, 10, 10]);
+}
+
+#[test]
+fn an_activity_without_a_duration_divides_a_gap() {
+    let (times, _) = swept(vec![
+        kernel(1, 10, 20, 5),
+        copy(2, 50, 50, 40),
+        kernel(1, 90, 95, 60),
+    ]);
+    assert_eq!((times.gaps, times.busy_ns()), (2, 15));
+    assert_eq!((times.idle_host_ns, times.idle_launch_ns), (30, 40));
+}

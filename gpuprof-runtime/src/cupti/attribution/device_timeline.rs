@@ -1,0 +1,83 @@
+//! The activities of one device in one window, put in order for the [sweep](super::device_sweep).
+//!
+//! Records arrive in any order, so activities wait until their window ends or there are too many.
+
+use super::device_sweep::{DeviceSweep, DeviceTimes, RowTime, TimedActivity};
+use super::limits::MAX_PENDING_ACTIVITIES;
+
+/// Of the busy time, the part that may come too late for the sweep and is left out of it: 1 %.
+const MAX_LATE_SHARE: u64 = 100;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeviceTimeline {
+    pending: Vec<TimedActivity>,
+    sweep: DeviceSweep,
+    /// Of finished sweeps.
+    times: DeviceTimes,
+    /// The time of activities that came when their time was swept already.
+    late_ns: u64,
+}
+
+impl DeviceTimeline {
+    /// Adds an activity. Returns what had to be finished to make room.
+    #[must_use]
+    pub(crate) fn add(&mut self, activity: TimedActivity) -> Vec<RowTime> {
+        if activity.start < self.sweep.now() {
+            self.late_ns += activity.end - activity.start;
+            return Vec::new();
+        }
+        self.pending.push(activity);
+        match self.pending.len() > MAX_PENDING_ACTIVITIES {
+            true => self.sweep_earliest(MAX_PENDING_ACTIVITIES / 2),
+            false => Vec::new(),
+        }
+    }
+
+    /// Finishes all activities so far, after which none may be added.
+    #[must_use]
+    pub(crate) fn finish(&mut self) -> Vec<RowTime> {
+        let mut finished = self.sweep_earliest(self.pending.len());
+        let sweep = std::mem::take(&mut self.sweep);
+        let times = sweep.finish(|row_time| finished.push(row_time));
+        self.times.merge(&times);
+        finished
+    }
+
+    /// The same for activities that arrived after their window ended: what ran beside them is
+    /// unknown.
+    pub(crate) fn finish_late(&mut self) {
+        let _ = self.finish();
+        self.late_ns += std::mem::take(&mut self.times).busy_ns();
+    }
+
+    /// Adds a finished timeline of another window.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.times.merge(&other.times);
+        self.late_ns += other.late_ns;
+    }
+
+    /// The times of all finished activities; `None` if too much came late.
+    pub(crate) fn times(&self) -> Option<DeviceTimes> {
+        let limit = self.times.busy_ns() / MAX_LATE_SHARE;
+        (self.late_ns <= limit).then_some(self.times)
+    }
+
+    fn sweep_earliest(&mut self, count: usize) -> Vec<RowTime> {
+        // Mostly in order already, which a stable sort makes use of.
+        self.pending
+            .sort_by_key(|activity| (activity.start, activity.launched_at));
+        let mut finished = Vec::new();
+        for activity in self.pending.drain(..count) {
+            if self.sweep.running() < MAX_PENDING_ACTIVITIES {
+                self.sweep
+                    .start(&activity, |row_time| finished.push(row_time));
+            } else {
+                self.late_ns += activity.end - activity.start;
+            }
+        }
+        finished
+    }
+}
+
+#[cfg(test)]
+mod tests;

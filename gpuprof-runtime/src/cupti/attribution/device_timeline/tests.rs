@@ -1,0 +1,105 @@
+use super::{DeviceTimeline, MAX_PENDING_ACTIVITIES, RowTime, TimedActivity};
+use crate::cupti::attribution::activity_path::ActivityPath;
+use crate::cupti::attribution::row_keys::{CopyKey, KernelKey, RowKey};
+use crate::cupti::collect::record::CopyKind;
+
+const MANY: u64 = 3 * MAX_PENDING_ACTIVITIES as u64;
+
+fn activity(is_kernel: bool, start: u64, end: u64) -> TimedActivity {
+    let (path, device) = (ActivityPath::Called(1), 0);
+    let row = match is_kernel {
+        true => RowKey::Kernel(KernelKey {
+            path,
+            symbol: Some(0),
+            device,
+        }),
+        false => RowKey::Copy(CopyKey {
+            path,
+            kind: CopyKind::HtoD,
+            device,
+        }),
+    };
+    TimedActivity {
+        start,
+        end,
+        launched_at: None,
+        row,
+    }
+}
+
+fn total_ns(finished: &[RowTime]) -> u64 {
+    finished.iter().map(|row| row.ns).sum()
+}
+
+/// A kernel of 40 ns and a copy that is exposed for 20 ns in each 100 ns.
+fn add_many(timeline: &mut DeviceTimeline) -> u64 {
+    let mut exposed_ns = 0;
+    for at in (0..MANY).map(|index| 1_000 + index * 100) {
+        // The copy comes first.
+        for activity in [
+            activity(false, at + 30, at + 60),
+            activity(true, at, at + 40),
+        ] {
+            exposed_ns += total_ns(&timeline.add(activity));
+        }
+        assert!(timeline.pending.len() <= MAX_PENDING_ACTIVITIES);
+    }
+    exposed_ns
+}
+
+#[test]
+fn beyond_the_limit_it_is_exact_in_whatever_order_they_came() {
+    let mut timeline = DeviceTimeline::default();
+    let exposed_ns = add_many(&mut timeline);
+    let exposed_ns = exposed_ns + total_ns(&timeline.finish());
+    assert_eq!(exposed_ns, 20 * MANY);
+    let times = timeline.times().expect("nothing came late");
+    assert_eq!(times.kernel_ns, 40 * MANY);
+    assert_eq!(times.copy_only_ns, 20 * MANY);
+    assert_eq!(times.gaps, MANY - 1);
+}
+
+#[test]
+fn what_comes_too_late_is_left_out_up_to_one_percent() {
+    let mut timeline = DeviceTimeline::default();
+    let _ = add_many(&mut timeline);
+    let limit = 60 * MANY / 100;
+    assert!(timeline.add(activity(true, 5, 5 + limit)).is_empty());
+    let mut finished = timeline.clone();
+    let _ = finished.finish();
+    assert_eq!(
+        finished.times().map(|times| times.busy_ns()),
+        Some(60 * MANY)
+    );
+    assert!(timeline.add(activity(false, 5, 6)).is_empty());
+    let _ = timeline.finish();
+    assert_eq!(timeline.times(), None);
+}
+
+#[test]
+fn what_a_window_gets_after_its_end_is_late() {
+    let (mut timeline, mut late) = (DeviceTimeline::default(), DeviceTimeline::default());
+    assert!(timeline.add(activity(true, 1_000, 2_000)).is_empty());
+    assert!(late.add(activity(true, 1_500, 1_510)).is_empty());
+    let _ = timeline.finish();
+    late.finish_late();
+    timeline.merge(&late);
+    assert_eq!(timeline.times().map(|times| times.kernel_ns), Some(1_000));
+    let mut later = DeviceTimeline::default();
+    assert!(later.add(activity(false, 3_000, 3_001)).is_empty());
+    later.finish_late();
+    timeline.merge(&later);
+    assert_eq!(timeline.times(), None);
+}
+
+/// None of them ends.
+#[test]
+fn activities_at_once_are_bounded() {
+    let mut timeline = DeviceTimeline::default();
+    for index in 0..MANY {
+        let _ = timeline.add(activity(true, 1_000 + index, 1 << 40));
+    }
+    assert_eq!(timeline.sweep.running(), MAX_PENDING_ACTIVITIES);
+    let _ = timeline.finish();
+    assert_eq!(timeline.times(), None);
+}
