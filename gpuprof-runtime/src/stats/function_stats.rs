@@ -117,15 +117,16 @@ fn gpu_activity(inputs: &ProfileInputs<'_>, site: u32, gpu: Option<&GpuSpanStats
     let CuptiActivity {
         mut activity,
         busy_ns_by_label: _,
+        called_busy_ns,
         timed_busy_ns,
         devices,
     } = cupti.functions.get(&site).cloned().unwrap_or_default();
     let busy_ns = activity.busy_ns.unwrap_or(0);
     activity.busy_ns = Some(busy_ns);
     if let Some(gpu) = gpu.filter(|_| devices <= 1) {
-        // An estimated span covers all calls, and so does the busy time.
+        // An estimated span covers all calls, and no replays.
         let (busy_ns, error_ns) = match &gpu.estimate {
-            Some(estimate) => (busy_ns, estimate.total_ci95_ns),
+            Some(estimate) => (called_busy_ns, estimate.total_ci95_ns),
             None => (timed_busy_ns, 0),
         };
         let span_ns = gpu.times.total_ns;

@@ -69,7 +69,9 @@ pub(crate) struct CuptiActivity {
     pub(crate) activity: GpuActivity,
     /// The busy time of the calls with each label.
     pub(crate) busy_ns_by_label: FxHashMap<LabelNumber, u64>,
-    /// The busy time of the calls that were timed by events.
+    /// The busy time of its calls, without replays of captured ones.
+    pub(crate) called_busy_ns: u64,
+    /// The part of it from calls that were timed by events.
     pub(crate) timed_busy_ns: u64,
     /// Devices on which its calls, nested spans included, had activity.
     pub(crate) devices: u32,

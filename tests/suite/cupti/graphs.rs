@@ -1,11 +1,12 @@
 //! Promise: what a replayed graph runs is attributed to the functions that captured it, counted
 //! once, and is part of the busy time of the function that launched the graph.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaGraph, CudaStream};
-use gpuprof::gpu_profile;
-use support::cupti_world::{Tier, all_kernels, busy, cupti, kernels, tier, work};
+use gpuprof::{Sampling, gpu_profile};
+use support::cupti_world::{Tier, all_kernels, builder, busy, cupti, kernels, tier, work};
 use support::suite::Module;
 use support::{function, node, tests, until};
 
@@ -16,6 +17,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         kernels_of_a_replay_belong_to_the_functions_that_captured_them,
         a_captured_function_that_is_also_called_counts_both,
+        replays_are_not_in_the_span_that_sampling_estimates,
         a_graph_may_be_captured_launched_and_dropped_in_one_function,
         a_replay_inside_a_call_of_the_same_function_counts_once,
         a_captured_recursion_is_busy_once,
@@ -108,6 +110,29 @@ fn a_captured_function_that_is_also_called_counts_both() {
         Some(2)
     );
     assert_eq!(work(&profile, "layer").idle_ns, Some(0));
+}
+
+fn replays_are_not_in_the_span_that_sampling_estimates() {
+    let t = tier();
+    let stream = t.gpu.another_stream();
+    t.cpu(1_000);
+    let sampling = Sampling::OneIn(NonZeroU32::new(2).expect("not 0"));
+    let session = builder().sampling(sampling).start().expect("none is open");
+    let graph = record(&t, &stream);
+    for _ in 0..40 {
+        layer(&t, &stream);
+        replay(&t, &stream, &graph);
+    }
+    let profile = t.finish(session);
+    let gpu = function(&profile, "layer").gpu.as_ref().expect("timed");
+    assert!(gpu.estimate.is_some() && gpu.timed_calls < 40);
+    assert_eq!(busy(&profile, "layer").0, 120_000, "40 calls, 80 replays");
+    // A total that is estimated to be as long as the calls were busy, and by no replay longer.
+    let work = work(&profile, "layer");
+    assert_eq!(work.outside_span_ns, 0);
+    let span_ns = gpu.times.total_ns;
+    assert_eq!(work.idle_ns, span_ns.checked_sub(40_000));
+    assert_eq!(profile.diagnostics.notes, [""; 0]);
 }
 
 #[gpu_profile]

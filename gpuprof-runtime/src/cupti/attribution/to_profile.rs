@@ -51,6 +51,7 @@ fn activity_by_site(
         if let Some(path) = paths.get(*path as usize) {
             let of_label = by_label.entry((path.site, path.label)).or_default();
             of_label.merge(totals);
+            sites.entry(path.site).or_default().called_busy_ns += totals.busy_ns;
         }
     }
     let mut calls: FxHashMap<u32, CallTotals> = FxHashMap::default();
