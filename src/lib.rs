@@ -47,7 +47,7 @@
 //! - [`snapshot`], [`collect`], [`reset`], [`Session`]: the numbers inside the program, as
 //!   [`Profile`].
 //! - [`step`], [`Schedule`], [`on_profile_ready`]: some steps of a long run instead of all of it.
-//! - `docs/` in the repository: reading the table, sampling, limits, cost.
+//! - `docs/` in the repository: reading the report, sampling, limits, cost.
 //!
 //! # Kernels inside functions
 //!
@@ -105,8 +105,8 @@
 //! - `GPUPROF_REPORT`: what is written at exit; PATH takes `{pid}`, `{rank}` and `{exe}`. Takes
 //!   none, or a comma list of table, `table:full` and `json=PATH`; default: `table`.
 //! - `GPUPROF_SORT`: the order of the rows. Takes gpu, cpu, calls, max or name; default: `gpu`.
-//! - `GPUPROF_LIMIT`: how many rows each table shows; the others are summed in one row. Takes a
-//!   number of rows, 0 for all; default: `30`.
+//! - `GPUPROF_LIMIT`: how many rows the call tree shows; the others are summed. Other tables show a
+//!   third of it. Takes a number of rows, 0 for all; default: `30`.
 //! - `GPUPROF_FILTER`: only functions whose name matches are measured; the others cost nothing.
 //!   Takes a regular expression; default: all functions.
 //! - `GPUPROF_SAMPLE`: which calls are timed on the GPU: as many as the budget pays for, or one in
@@ -182,8 +182,7 @@ pub use implementation::{
 /// # Labels
 ///
 /// `label` divides the calls of a function by a value that is known at run time, such as the layers
-/// of a model. In the table each label has a row below that of the function, which sums all of
-/// them; in the call tree and in Nsight Systems the calls are named `Block::forward[3]`.
+/// of a model. In the report and in Nsight Systems the calls are named `Block::forward[3]`.
 ///
 /// ```
 /// # use gpuprof::gpu_profile;
