@@ -46,11 +46,11 @@ pub struct BusyRecords {
     /// Idle time before the host began the CUDA call that ended the period, ns: the device waited
     /// for the host.
     pub idle_host_ns: u64,
-    /// Idle time from the beginning of that call to the start of its activity, ns, if the call
-    /// began in the idle period: the launch itself.
+    /// Idle time from the beginning of that call to the start of its activity, ns: the launch
+    /// itself. The whole period, if the call was in progress when the period began.
     pub idle_launch_ns: u64,
-    /// Idle time while the activity that ended the period was already queued, ns: it waited for
-    /// an event or for the device to start it. The call of a graph's node is the graph launch, so
-    /// idle time between the nodes of one launch is in here.
+    /// Idle time while the activity that ended the period was already queued, ns: its call had
+    /// returned before, and it waited for an event or for the device to start it. The call of a
+    /// graph's node is the graph launch, so idle time between the nodes of one launch is in here.
     pub idle_queued_ns: u64,
 }

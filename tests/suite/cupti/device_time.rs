@@ -17,6 +17,7 @@ pub(crate) const MODULE: Module = Module::new(
     &[tests![
         streams_that_are_busy_at_once_count_once,
         an_idle_period_is_divided_at_the_call_that_ended_it,
+        a_launch_in_progress_is_what_an_idle_device_waits_for,
         copies_and_memsets_end_idle_periods_too,
         a_graph_launch_ends_one_idle_period,
         each_device_has_its_own_times,
@@ -120,6 +121,18 @@ fn an_idle_period_is_divided_at_the_call_that_ended_it() {
     );
     assert_eq!(idle(&records), (2, [300, 40, 70]));
     assert_eq!(concurrent(&profile, "work_on"), Some(0));
+}
+
+/// Each call begins while the kernel before it runs, and takes longer than that.
+fn a_launch_in_progress_is_what_an_idle_device_waits_for() {
+    let t = tier();
+    let stream = t.gpu.another_stream();
+    t.sim.set_call_ns("cuLaunchKernel", 40);
+    let session = t.session();
+    (0..5).for_each(|_| work_on(&t, &stream, 10));
+    let profile = t.finish(session);
+    let (busy_ns, records) = device(&profile, 0);
+    assert_eq!((busy_ns, idle(&records)), (50, (4, [0, 120, 0])));
 }
 
 fn copies_and_memsets_end_idle_periods_too() {

@@ -35,8 +35,15 @@ pub(crate) struct Cause {
     pub(crate) call: u64,
     /// Of a replayed activity that of the captured call, else that of `call`.
     pub(crate) path: ActivityPath,
-    /// The start of the launching CUDA call, ns; `None` if the call is unknown.
-    pub(crate) launched_at: Option<NonZeroU64>,
+    /// `None` if it is unknown.
+    pub(crate) launch: Option<LaunchCall>,
+}
+
+/// The CUDA call that caused an activity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LaunchCall {
+    pub(crate) began: NonZeroU64,
+    pub(crate) returned: u64,
 }
 
 impl Cause {
@@ -44,6 +51,6 @@ impl Cause {
     pub(crate) const UNATTRIBUTED: Self = Self {
         call: 0,
         path: ActivityPath::Called(ROOT),
-        launched_at: None,
+        launch: None,
     };
 }

@@ -1,5 +1,8 @@
 //! A CUDA call that may have caused activities.
 
+use std::num::NonZeroU64;
+
+use super::activity_path::LaunchCall;
 use super::replays::Replay;
 use super::row_keys::KernelKey;
 use crate::cupti::collect::callback_ids::Purpose;
@@ -10,6 +13,8 @@ use crate::cupti::collect::record::{ApiEvent, CallPosition};
 pub(crate) struct CorrelatedCall {
     /// The start of the CUDA call, ns.
     pub(crate) launched_at: u64,
+    /// The end of the CUDA call, ns.
+    returned_at: u64,
     /// The enclosing profiled call.
     pub(crate) call: CallPosition,
     /// Whether the call causes activities, unless it is captured.
@@ -53,6 +58,7 @@ impl CorrelatedCall {
         };
         Self {
             launched_at: api.start,
+            returned_at: api.end,
             call,
             // The capture may be that of another thread, which is common beside graph launches.
             expects_activity: is_work && !api.failed && (is_graph || !is_capture_open),
@@ -60,6 +66,13 @@ impl CorrelatedCall {
             is_counted_unfinished: false,
             graph: is_graph.then(|| Box::new(graph)),
         }
+    }
+
+    /// `None` if the call has no time stamp.
+    pub(crate) fn launch(&self) -> Option<LaunchCall> {
+        let began = NonZeroU64::new(self.launched_at)?;
+        let returned = self.returned_at;
+        Some(LaunchCall { began, returned })
     }
 
     /// Whether records are expected, of which none has arrived.

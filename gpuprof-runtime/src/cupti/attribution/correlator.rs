@@ -4,8 +4,6 @@
 //! Records arrive in any order and at any time, so CUDA calls and activities are remembered by
 //! correlation id, within the bounds of `limits`.
 
-use std::num::NonZeroU64;
-
 use super::activity_path::{ActivityPath, Cause};
 use super::capture_intervals::Captures;
 use super::correlated_call::CorrelatedCall;
@@ -104,7 +102,7 @@ impl Correlator {
         let Some(known) = self.calls.get_mut(correlation) else {
             return;
         };
-        let (launched_at, call) = (known.launched_at, known.call);
+        let (launched_at, call, launch) = (known.launched_at, known.call, known.launch());
         let was_awaited = known.is_awaited();
         let was_counted = std::mem::take(&mut known.is_counted_unfinished);
         known.has_activity = true;
@@ -113,7 +111,7 @@ impl Correlator {
         let cause = Cause {
             call: call.id,
             path: replayed.unwrap_or(ActivityPath::Called(call.path)),
-            launched_at: NonZeroU64::new(launched_at),
+            launch,
         };
         let key = self.record_activity(activity, launched_at, cause);
         let start = activity.span().start;

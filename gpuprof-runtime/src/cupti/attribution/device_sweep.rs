@@ -3,8 +3,8 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::num::NonZeroU64;
 
+use super::activity_path::LaunchCall;
 use super::row_keys::RowKey;
 
 /// When a kernel, copy or memset ran, and which row it counts in.
@@ -12,8 +12,8 @@ use super::row_keys::RowKey;
 pub(crate) struct TimedActivity {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// The start of the launching CUDA call; `None` if the call is unknown.
-    pub(crate) launched_at: Option<NonZeroU64>,
+    /// `None` if it is unknown.
+    pub(crate) launch: Option<LaunchCall>,
     pub(crate) row: RowKey,
 }
 
@@ -34,11 +34,11 @@ pub(crate) struct DeviceTimes {
     pub(crate) copy_only_ns: u64,
     /// Idle periods between two activities.
     pub(crate) gaps: u64,
-    /// Before the CUDA call that launched the activity after the gap.
+    /// Before the CUDA call began that launched the activity after the gap.
     pub(crate) idle_host_ns: u64,
-    /// From the start of that call, if it began in the gap.
+    /// After that, if the call had not returned before the gap.
     pub(crate) idle_launch_ns: u64,
-    /// The whole gap, if the call began before it.
+    /// The whole gap, if the call had returned before it.
     pub(crate) idle_queued_ns: u64,
 }
 
@@ -60,14 +60,15 @@ impl DeviceTimes {
     fn add_gap(&mut self, since: u64, activity: &TimedActivity) {
         self.gaps += 1;
         let start = activity.start;
-        match activity.launched_at.map(NonZeroU64::get) {
-            Some(launched_at) if launched_at < since => self.idle_queued_ns += start - since,
-            Some(launched_at) => {
-                let launched_at = launched_at.min(start);
-                self.idle_host_ns += launched_at - since;
-                self.idle_launch_ns += start - launched_at;
-            }
-            None => {}
+        let Some(LaunchCall { began, returned }) = activity.launch else {
+            return;
+        };
+        if began.get() < since && returned <= since {
+            self.idle_queued_ns += start - since;
+        } else {
+            let began = began.get().clamp(since, start);
+            self.idle_host_ns += began - since;
+            self.idle_launch_ns += start - began;
         }
     }
 }

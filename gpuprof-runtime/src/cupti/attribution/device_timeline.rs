@@ -65,7 +65,7 @@ impl DeviceTimeline {
     fn sweep_earliest(&mut self, count: usize) -> Vec<RowTime> {
         // Mostly in order already, which a stable sort makes use of.
         self.pending
-            .sort_by_key(|activity| (activity.start, activity.launched_at));
+            .sort_by_key(|activity| (activity.start, activity.launch));
         let mut finished = Vec::new();
         for activity in self.pending.drain(..count) {
             if self.sweep.running() < MAX_PENDING_ACTIVITIES {

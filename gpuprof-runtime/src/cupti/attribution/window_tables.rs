@@ -174,7 +174,7 @@ impl WindowTables {
         let finished = timeline.add(TimedActivity {
             start: span.start,
             end: span.end,
-            launched_at: cause.launched_at,
+            launch: cause.launch,
             row,
         });
         self.add_row_times(finished);

@@ -1,11 +1,12 @@
 use std::num::NonZeroU64;
 
 use super::{DeviceSweep, DeviceTimes, TimedActivity};
-use crate::cupti::attribution::activity_path::ActivityPath;
+use crate::cupti::attribution::activity_path::{ActivityPath, LaunchCall};
 use crate::cupti::attribution::row_keys::{CopyKey, KernelKey, RowKey};
 use crate::cupti::collect::record::CopyKind;
 
-/// A kernel of the row `path`, launched at `launched_at`; 0 if its call is unknown.
+/// A kernel of the row `path`. Its call began at `launched_at` and returned 5 ns later; 0 if the
+/// call is unknown.
 fn kernel(path: u32, start: u64, end: u64, launched_at: u64) -> TimedActivity {
     let key = KernelKey {
         path: ActivityPath::Called(path),
@@ -28,14 +29,17 @@ fn activity(row: RowKey, start: u64, end: u64, launched_at: u64) -> TimedActivit
     TimedActivity {
         start,
         end,
-        launched_at: NonZeroU64::new(launched_at),
+        launch: NonZeroU64::new(launched_at).map(|began| LaunchCall {
+            began,
+            returned: launched_at + 5,
+        }),
         row,
     }
 }
 
 /// The times of the device, and of each path: concurrent time of kernels, exposed time of copies.
 fn swept(mut activities: Vec<TimedActivity>) -> (DeviceTimes, [u64; 8]) {
-    activities.sort_by_key(|activity| (activity.start, activity.launched_at));
+    activities.sort_by_key(|activity| (activity.start, activity.launch));
     let mut sweep = DeviceSweep::default();
     let mut rows = [0; 8];
     let mut add = |row, ns| {
@@ -118,18 +122,21 @@ fn a_gap_is_divided_at_the_launch_of_the_activity_that_ends_it() {
         copy(2, 700, 710, 100),
         // By the clocks it ran 5 ns before it was launched.
         kernel(1, 725, 730, 730),
+        // The call was in progress when the device became idle, and had just returned.
+        kernel(1, 737, 740, 726),
+        kernel(1, 741, 742, 735),
     ];
     let (times, _) = swept(activities);
     let expected = DeviceTimes {
-        kernel_ns: 100 + 50 + 10 + 95 + 100 + 5,
+        kernel_ns: 100 + 50 + 10 + 95 + 100 + 5 + 3 + 1,
         copy_only_ns: 50 + 10,
-        gaps: 5,
+        gaps: 7,
         idle_host_ns: 30 + 15,
-        idle_launch_ns: 20 + 5,
-        idle_queued_ns: 40,
+        idle_launch_ns: 20 + 5 + 7,
+        idle_queued_ns: 40 + 1,
     };
     assert_eq!(times, expected);
-    assert_eq!(times.busy_ns(), 420);
+    assert_eq!(times.busy_ns(), 424);
 }
 
 #[test]

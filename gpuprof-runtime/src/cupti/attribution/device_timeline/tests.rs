@@ -22,7 +22,7 @@ fn activity(is_kernel: bool, start: u64, end: u64) -> TimedActivity {
     TimedActivity {
         start,
         end,
-        launched_at: None,
+        launch: None,
         row,
     }
 }
