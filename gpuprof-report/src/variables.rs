@@ -71,7 +71,8 @@ pub const VARIABLES: [Variable; 12] = [
         name: "GPUPROF_LIMIT",
         default: "30",
         accepts: "a number of rows, 0 for all",
-        meaning: "how many rows the call tree shows; the others are summed. Other tables show a third of it",
+        meaning: "how many rows the call tree shows; the others are summed. Other tables show a \
+                  third of it",
         builder: Some("limit"),
     },
     Variable {
