@@ -37,6 +37,8 @@ pub(crate) struct Cause {
     pub(crate) path: ActivityPath,
     /// `None` if it is unknown.
     pub(crate) launch: Option<LaunchCall>,
+    /// It launched a graph, of which only the first node has a launch latency.
+    pub(crate) is_graph: bool,
 }
 
 /// The CUDA call that caused an activity.
@@ -52,5 +54,6 @@ impl Cause {
         call: 0,
         path: ActivityPath::Called(ROOT),
         launch: None,
+        is_graph: false,
     };
 }

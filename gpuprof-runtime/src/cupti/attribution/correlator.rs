@@ -112,13 +112,11 @@ impl Correlator {
             call: call.id,
             path: replayed.unwrap_or(ActivityPath::Called(call.path)),
             launch,
+            is_graph,
         };
         let key = self.record_activity(activity, launched_at, cause);
-        let start = activity.span().start;
-        match (is_graph, key) {
-            (true, _) => self.add_graph_node(correlation, start, key),
-            (false, Some(key)) => self.record_latency(launched_at, start, key),
-            (false, None) => {}
+        if is_graph {
+            self.add_graph_node(correlation, activity.span().start, key);
         }
         if was_awaited {
             self.recorded.calls.stop_awaiting(call.id);
@@ -173,12 +171,6 @@ impl Correlator {
             && launch.first_node.is_none_or(|(first, _)| start < first)
         {
             launch.first_node = Some((start, key));
-        }
-    }
-
-    fn record_latency(&mut self, launched_at: u64, start: u64, key: KernelKey) {
-        if let Some(tables) = self.tables_at(launched_at) {
-            tables.add_latency(key, start.saturating_sub(launched_at));
         }
     }
 

@@ -53,7 +53,7 @@ pub(crate) struct WindowTables {
 }
 
 impl WindowTables {
-    /// Adds one run of a kernel; returns the row for its [latency](Self::add_latency).
+    /// Adds one run of a kernel; returns its row.
     pub(crate) fn add_kernel(
         &mut self,
         cause: Cause,
@@ -69,6 +69,11 @@ impl WindowTables {
         let ns = self.add_activity(cause, RowKey::Kernel(key), span);
         let totals = self.kernels.entry(key).or_default();
         totals.times.add(ns);
+        if let Some(launch) = cause.launch.filter(|_| !cause.is_graph) {
+            totals
+                .latency
+                .add(span.start.saturating_sub(launch.began.get()));
+        }
         totals.graph_calls += u64::from(span.graph_node != 0);
         let shape = LaunchShape {
             grid: kernel.grid,
@@ -95,7 +100,7 @@ impl WindowTables {
         }
     }
 
-    /// Adds the time from the start of the launching CUDA call to the start of the kernel.
+    /// Adds the time from the start of a graph launch to the start of its first node, a kernel.
     pub(crate) fn add_latency(&mut self, key: KernelKey, ns: u64) {
         self.kernels.entry(key).or_default().latency.add(ns);
     }
