@@ -47,10 +47,11 @@ pub struct BusyRecords {
     /// for the host.
     pub idle_host_ns: u64,
     /// Idle time from the beginning of that call to the start of its activity, ns: the launch
-    /// itself. The whole period, if the call was in progress when the period began.
+    /// itself. The whole period, if the call was in progress when the period began. If it had
+    /// returned already, for twice the shortest launch seen on the device.
     pub idle_launch_ns: u64,
-    /// Idle time while the activity that ended the period was already queued, ns: its call had
-    /// returned before, and it waited for an event or for the device to start it. The call of a
-    /// graph's node is the graph launch, so idle time between the nodes of one launch is in here.
+    /// Idle time beyond that, if the call had returned before the period began, ns: its activity
+    /// was queued, and waited for an event or for the device to start it. The call of a graph's
+    /// node is the graph launch, so idle time between the nodes of one launch is in here.
     pub idle_queued_ns: u64,
 }

@@ -110,7 +110,8 @@ fn a_gap_is_divided_at_the_launch_of_the_activity_that_ends_it() {
         kernel(1, 100, 200, 90),
         // The host came 30 ns after the end of the first kernel; launching took 20 ns.
         kernel(1, 250, 300, 230),
-        // Launched while the second kernel ran.
+        // Launched while the second kernel ran. As the shortest launch took 10 ns, this one could
+        // have arrived after 20.
         copy(2, 340, 400, 290),
         // Without a gap, and ends before the copy does.
         kernel(1, 350, 360, 345),
@@ -132,8 +133,8 @@ fn a_gap_is_divided_at_the_launch_of_the_activity_that_ends_it() {
         copy_only_ns: 50 + 10,
         gaps: 7,
         idle_host_ns: 30 + 15,
-        idle_launch_ns: 20 + 5 + 7,
-        idle_queued_ns: 40 + 1,
+        idle_launch_ns: 20 + 10 + 5 + 7 + 1,
+        idle_queued_ns: 30,
     };
     assert_eq!(times, expected);
     assert_eq!(times.busy_ns(), 424);
@@ -147,8 +148,9 @@ fn of_activities_that_start_together_the_first_launched_ends_the_gap() {
         kernel(3, 50, 70, 15),
     ];
     let (times, rows) = swept(at_once);
-    assert_eq!((times.gaps, times.idle_queued_ns), (1, 30));
-    assert_eq!((times.idle_host_ns, times.idle_launch_ns), (0, 0));
+    // The shortest launch took 5 ns.
+    assert_eq!((times.gaps, times.idle_queued_ns), (1, 25));
+    assert_eq!((times.idle_host_ns, times.idle_launch_ns), (0, 5));
     assert_eq!(rows[..4], [0, 0, 10, 10]);
 }
 
@@ -161,4 +163,18 @@ fn an_activity_without_a_duration_divides_a_gap() {
     ]);
     assert_eq!((times.gaps, times.busy_ns()), (2, 15));
     assert_eq!((times.idle_host_ns, times.idle_launch_ns), (30, 40));
+}
+
+#[test]
+fn a_launch_is_queued_only_once_it_could_have_arrived() {
+    // Calls return after 5 ns. The shortest launch takes 20 ns, so that each may take 40.
+    let loop_of_launches = vec![
+        kernel(1, 120, 130, 100),
+        kernel(2, 150, 160, 120),
+        kernel(3, 200, 210, 140),
+    ];
+    let (times, _) = swept(loop_of_launches);
+    assert_eq!((times.idle_host_ns, times.gaps), (0, 2));
+    // From 130 to 150; from 160 to 180, which is 40 after its call.
+    assert_eq!((times.idle_launch_ns, times.idle_queued_ns), (20 + 20, 20));
 }
