@@ -14,12 +14,12 @@ pub struct GpuBusy {
     /// CUDA ordinal.
     pub device: u32,
     /// With CUPTI: time during which at least one kernel, copy or memset ran, ns. Without: time
-    /// during which at least one GPU span was open, ns.
+    /// during which at least one GPU span was open, ns, at most the wall time.
     pub busy_ns: u64,
     /// Half the width of the 95 % confidence interval of `busy_ns`, ns; `None` if it is exact.
     pub busy_ci95_ns: Option<u64>,
-    /// Whether `busy_ns` is at most this, because spans of several streams that are not all timed
-    /// could not be told apart.
+    /// Whether the device was busy for `busy_ns` at most, because sampled spans that may have
+    /// overlapped, as on several streams, count by their sum.
     pub is_upper_bound: bool,
     /// The part that CUPTI's records show; `None` without CUPTI, or if activities whose records
     /// arrived too late ran for more than 1 % of the busy time. Less is left out of `busy_ns` and

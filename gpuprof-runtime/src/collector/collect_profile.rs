@@ -132,6 +132,7 @@ impl Collector {
         let sites = self.sites.try_lock_for(limit)?.clone();
         let entries = inventory::iter::<Entry>.into_iter().map(|entry| entry.0);
         let names = cupti::KernelNames::new(&tables, &symbols);
+        let scale = clock::scale();
         let inputs = ProfileInputs {
             never_called: entries
                 .filter(|site| {
@@ -144,12 +145,12 @@ impl Collector {
             // The first read of the clock calibrates it.
             now: if measures { clock::now() } else { 0 },
             totals: counters,
-            scale: clock::scale(),
+            scale,
+            wall_ns: scale.ns(wall_ticks),
             gpu,
             cupti: runs_cupti.then(|| cupti::recorded_activity(&tables, &names, &paths)),
         };
         let mut profile = build_profile::profile(&inputs);
-        profile.wall_ns = inputs.scale.ns(wall_ticks);
         profile.started_at = humantime::format_rfc3339_millis(began_at).to_string();
         profile.schedule = schedule;
         let diagnostics = &mut profile.diagnostics;

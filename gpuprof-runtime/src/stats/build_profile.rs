@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustc_hash::FxHashMap;
 
 use super::function_stats::{function, uncalled};
+use super::gpu_busy;
 use super::gpu_time_rollup::{self, CallTreeNode};
 use super::gpu_totals::GpuPathTotals;
 use super::label_stats::labels;
@@ -48,6 +49,8 @@ pub(crate) fn profile(inputs: &ProfileInputs<'_>) -> Profile {
     diagnostics.notes.extend(streams_differ(&differing));
     let mut profile = Profile::default();
     profile.schema = SCHEMA.to_owned();
+    profile.wall_ns = inputs.wall_ns;
+    profile.gpu_busy = gpu_busy::of_spans(inputs, &nodes);
     profile.functions = functions;
     profile.tree = tree;
     profile.diagnostics = diagnostics;

@@ -255,11 +255,9 @@ fn estimate(
                 ratio,
             },
         );
-        let uncertain =
-            sample.calls().saturating_sub(sample.certain) as f64 / sample.calls() as f64;
         // The interval of a total that was clamped to its parent's still includes the unclamped
         // one.
-        let half = half.unwrap_or(unclamped * uncertain);
+        let half = half.unwrap_or(unclamped * sample.uncertain_share());
         // The number of calls and their mean are estimated independently.
         half.hypot(ratio * sample.calls_half_width()) + (unclamped - clamped)
     };

@@ -2,8 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::busy_union::{BusyUnion, SpanPlace};
 use super::durations::Durations;
 use super::ended_call::StatedWork;
+use super::path_ids::ROOT;
 use super::sampling_estimates::{ClusterSums, SamplingDraw};
 use gpuprof_report::histogram::Histogram;
 
@@ -51,12 +53,18 @@ pub(crate) struct NestedTime {
     pub(crate) read_ns: u64,
     /// Weighted.
     pub(crate) ns: u64,
+    /// The part of `ns` of spans that are in [`GpuTotals::placed`].
+    pub(crate) placed_ns: u64,
+    /// The rest of `ns` may overlap other spans of the device.
+    pub(crate) may_overlap: bool,
 }
 
 impl NestedTime {
-    fn add(&mut self, read_ns: u64, ns: u64) {
-        self.read_ns += read_ns;
-        self.ns = self.ns.saturating_add(ns);
+    fn add(&mut self, more: &Self) {
+        self.read_ns += more.read_ns;
+        self.ns = self.ns.saturating_add(more.ns);
+        self.placed_ns += more.placed_ns;
+        self.may_overlap |= more.may_overlap;
     }
 }
 
@@ -85,6 +93,8 @@ pub(crate) struct TimedCall {
     pub(crate) inherits: bool,
     /// It may have had nothing to do on the GPU.
     pub(crate) may_be_host: bool,
+    /// [`SpanPlace::At`] only if it is not nested and stands for itself alone.
+    pub(crate) place: SpanPlace,
     pub(crate) draw: SamplingDraw,
 }
 
@@ -93,12 +103,16 @@ pub(crate) struct TimedCall {
 pub(crate) struct GpuTotals {
     /// By (path, device).
     pub(crate) nodes: FxHashMap<(u32, u32), GpuPathTotals>,
-    /// By path and the path of the enclosing timed span, or `ROOT`.
-    pub(crate) nested: FxHashMap<(u32, u32), NestedTime>,
+    /// By path, the path of the enclosing timed span, or `ROOT`, and device.
+    pub(crate) nested: FxHashMap<(u32, u32, u32), NestedTime>,
+    /// By device: the spans whose place among those of other streams is known.
+    pub(crate) placed: FxHashMap<u32, BusyUnion>,
     /// By (site, device).
     pub(crate) histograms: FxHashMap<(u32, u32), Histogram>,
     /// For the confidence intervals of sampled totals.
     pub(crate) clusters: ClusterSums,
+    /// The same for the time that is nested in no timed span.
+    pub(crate) busy_clusters: ClusterSums,
 }
 
 impl GpuTotals {
@@ -127,9 +141,26 @@ impl GpuTotals {
         node.outermost_ns = node.outermost_ns.saturating_add(outermost_weighted);
         self.clusters
             .add(call.site, draw, device, call.counts, outermost_ns);
-        let nested = self.nested.entry((call.path, call.parent)).or_default();
         let nested_ns = call.with_nested_ns;
-        nested.add(nested_ns, nested_ns.saturating_mul(weight));
+        let busy_ns = if call.parent == ROOT { nested_ns } else { 0 };
+        self.busy_clusters
+            .add(call.site, draw, device, call.counts, busy_ns);
+        let mut more = NestedTime {
+            read_ns: nested_ns,
+            ns: nested_ns.saturating_mul(weight),
+            ..NestedTime::default()
+        };
+        match call.place {
+            SpanPlace::Alone => {}
+            SpanPlace::At { clock, start_ns } => {
+                more.placed_ns = more.ns;
+                let placed = self.placed.entry(device).or_default();
+                placed.add(clock, start_ns, ns);
+            }
+            SpanPlace::Unknown => more.may_overlap = true,
+        }
+        let key = (call.path, call.parent, device);
+        self.nested.entry(key).or_default().add(&more);
         self.histograms
             .entry((call.site, call.device))
             .or_default()
@@ -156,13 +187,16 @@ impl GpuTotals {
             node.work.add(&more.work);
         }
         for (key, more) in &other.nested {
-            let known = self.nested.entry(*key).or_default();
-            known.add(more.read_ns, more.ns);
+            self.nested.entry(*key).or_default().add(more);
+        }
+        for (device, more) in &other.placed {
+            self.placed.entry(*device).or_default().merge(more);
         }
         for (key, more) in &other.histograms {
             self.histograms.entry(*key).or_default().merge(more);
         }
         self.clusters.merge(&other.clusters);
+        self.busy_clusters.merge(&other.busy_clusters);
     }
 
     /// Counts a call whose time could not be read.

@@ -3,12 +3,14 @@
 
 pub(crate) mod adaptive_sampling;
 pub(crate) mod build_profile;
+pub(crate) mod busy_union;
 mod concurrent_histogram;
 mod crossed_calls;
 pub(crate) mod durations;
 pub(crate) mod ended_call;
 mod event_pair_costs;
 mod function_stats;
+mod gpu_busy;
 mod gpu_time_rollup;
 pub(crate) mod gpu_totals;
 mod host_path_totals;

@@ -22,6 +22,8 @@ pub(crate) struct ProfileInputs<'a> {
     pub(crate) totals: Totals,
     /// Of the ticks in `totals`.
     pub(crate) scale: Scale,
+    /// How long the window has been open.
+    pub(crate) wall_ns: u64,
     /// The clock after `totals` was read, in ticks: calls in progress are reported up to it.
     pub(crate) now: u64,
     pub(crate) gpu: GpuTotals,

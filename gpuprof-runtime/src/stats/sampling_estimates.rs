@@ -226,6 +226,11 @@ impl SiteSample {
         (self.weights > 0).then(|| self.calls() as f64 / self.weights as f64)
     }
 
+    /// The share of the calls that were not timed with certainty.
+    pub(super) fn uncertain_share(&self) -> f64 {
+        self.calls().saturating_sub(self.certain) as f64 / self.calls() as f64
+    }
+
     /// Half the width of the 95 % interval of `calls`.
     pub(super) fn calls_half_width(&self) -> f64 {
         Z975 * (self.calls_variance as f64).sqrt()

@@ -1,5 +1,6 @@
 //! Promise: calls, times and the call tree are exact.
 
+mod busy_devices;
 mod event_pairs;
 mod labels;
 mod nesting;
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     support::suite::run(&[
+        busy_devices::MODULE,
         event_pairs::MODULE,
         labels::MODULE,
         nesting::MODULE,

@@ -124,10 +124,19 @@ fn covers(profile: &Profile, name: &str, truth: u64) -> bool {
     gpu.times.total_ns.abs_diff(truth) <= half
 }
 
-/// The number of runs of `load` in which each function's interval contains the true total.
-fn covered(load: Load) -> [u32; 3] {
+/// Whether the interval of the device's busy time holds `truth`.
+fn covers_busy(profile: &Profile, truth: u64) -> bool {
+    let [busy] = profile.gpu_busy[..] else {
+        panic!("{:?}", profile.gpu_busy)
+    };
+    busy.busy_ns.abs_diff(truth) <= busy.busy_ci95_ns.unwrap_or(0)
+}
+
+/// The number of runs of `load` in which the interval of each function, and that of the device's
+/// busy time, contains the true total.
+fn covered(load: Load) -> [u32; 4] {
     let w = world();
-    let mut covered = [0; 3];
+    let mut covered = [0; 4];
     for run in 0..RUNS {
         let run_of = durations(load, &mut Rng::with_seed(run));
         let profile = measure(&w, run, SAMPLE, || {
@@ -142,8 +151,20 @@ fn covered(load: Load) -> [u32; 3] {
         for (count, (name, truth)) in covered.iter_mut().zip(truths) {
             *count += u32::from(covers(&profile, name, truth));
         }
+        covered[3] += u32::from(covers_busy(&profile, own + own + inside));
         let total = |name| gpu(&profile, name).times.total_ns;
         assert!(total("child") <= total("parent"), "{load:?}, run {run}");
+        let half = |name| {
+            gpu(&profile, name)
+                .estimate
+                .as_ref()
+                .map_or(0, |e| e.total_ci95_ns)
+        };
+        let busy = profile.gpu_busy[0];
+        let outermost = total("alone") + total("parent");
+        assert!(busy.busy_ns.abs_diff(outermost) <= 1, "{load:?}, run {run}");
+        let widest = half("alone") + half("parent") + 1;
+        assert!(busy.busy_ci95_ns <= Some(widest), "{load:?}, run {run}");
     }
     covered
 }
@@ -153,7 +174,7 @@ fn assert_covered(load: Load) {
     println!("{load:?}: {covered:?} of {RUNS}");
     assert!(
         covered.iter().all(|runs| *runs >= WANTED),
-        "{load:?}: alone, parent and child in {covered:?} of {RUNS}"
+        "{load:?}: alone, parent, child and the device in {covered:?} of {RUNS}"
     );
 }
 
@@ -171,7 +192,7 @@ fn a_load_whose_period_is_the_samplings_is_covered() {
 
 fn two_samplings_one_inside_the_other_are_covered() {
     let w = world();
-    let mut covered = 0;
+    let mut covered = [0; 2];
     for run in 0..RUNS {
         let run_of = durations(Load::Bursty, &mut Rng::with_seed(run));
         let profile = measure(&w, run, SAMPLE, || {
@@ -180,11 +201,15 @@ fn two_samplings_one_inside_the_other_are_covered() {
             }
         });
         let truth = run_of.iter().flat_map(|(_, inside)| inside).sum();
-        covered += u32::from(covers(&profile, "rarely", truth));
+        covered[0] += u32::from(covers(&profile, "rarely", truth));
+        covered[1] += u32::from(covers_busy(&profile, truth));
         let total = |name| gpu(&profile, name).times.total_ns;
         assert!(total("rarely") <= total("around"), "run {run}");
     }
-    assert!(covered >= WANTED, "{covered} of {RUNS}");
+    assert!(
+        covered.iter().all(|runs| *runs >= WANTED),
+        "{covered:?} of {RUNS}"
+    );
 }
 
 fn what_is_inside_a_call_is_never_estimated_to_more_than_the_call() {

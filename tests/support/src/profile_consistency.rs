@@ -232,6 +232,7 @@ fn devices_add_up(profile: &Profile) {
     assert!(devices.is_sorted_by(|a, b| a < b));
     for busy in &profile.gpu_busy {
         let Some(records) = &busy.records else {
+            assert!(busy.busy_ns <= profile.wall_ns, "{busy:?}");
             continue;
         };
         assert_eq!(busy.busy_ns, records.kernel_ns + records.copy_only_ns);

@@ -1,35 +1,50 @@
 //! Books a call whose times are read. Runs on the resolver's thread.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use cudarc::driver::CudaContext;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 use crate::clock;
-use crate::gpu::driver::current_context::within;
-use crate::gpu::driver::handles::Event;
-use crate::gpu::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed};
-use crate::gpu::events::pool::{Context, Pair};
+use crate::gpu::driver::table::{Driver, Failed};
+use crate::gpu::events::pool::Context;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart};
 use crate::gpu::events::thread_stream::ThreadStream;
+use crate::gpu::resolver::event_times::{HeldPair, elapsed};
 use crate::gpu::resolver::open_spans::Closed;
+use crate::gpu::resolver::places::{ContextClocks, SharedDevices};
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::timing::Timing;
 use crate::stats::adaptive_sampling::ObservedCall;
+use crate::stats::busy_union::SpanPlace;
 use crate::stats::gpu_totals::TimedCall;
+use crate::stats::path_ids::ROOT;
 
-/// An event pair that is given back when nothing needs its events any more.
-#[derive(Debug)]
-pub(super) struct HeldPair {
-    pub(super) shared: Arc<ThreadStream>,
-    pub(super) pair: Pair,
+/// What the resolver lends to each of its streams.
+pub(super) struct Shared<'a> {
+    pub(super) timing: &'a Timing,
+    pub(super) driver: &'a Driver,
+    pub(super) calls: &'a mut OpenCalls,
+    pub(super) clocks: &'a mut ContextClocks,
+    pub(super) devices: &'a SharedDevices,
 }
 
-impl Drop for HeldPair {
-    fn drop(&mut self) {
-        self.shared.give_back(self.pair);
+impl Shared<'_> {
+    /// The place of a span. `held`: its context is.
+    fn place(&mut self, span: &Span, pair: &Rc<HeldPair>, held: bool) -> SpanPlace {
+        let (start, closed) = (&span.start, &span.closed);
+        let is_nested = closed.parent_path != ROOT;
+        let is_beside_others = closed.overlaps || closed.is_undivided;
+        let devices = self.devices;
+        let was_alone = devices.was_alone(self.timing, span.device, start.came_at);
+        if was_alone && (is_nested || !is_beside_others) {
+            SpanPlace::Alone
+        } else if is_nested || start.draw.weight > 1 || span.ns.is_err() {
+            SpanPlace::Unknown
+        } else {
+            self.clocks.place(self.driver, pair, held)
+        }
     }
 }
 
@@ -69,7 +84,7 @@ impl Span {
         with_nested.clamp(0.0, self.ns.unwrap_or(0) as f64) as u64
     }
 
-    fn call(&self) -> TimedCall {
+    fn call(&self, place: SpanPlace) -> TimedCall {
         TimedCall {
             path: self.start.path,
             site: self.start.site,
@@ -83,17 +98,19 @@ impl Span {
             is_undivided: self.closed.is_undivided,
             inherits: self.end.inherited_host_ticks.is_some(),
             may_be_host: self.closed.may_be_host,
+            place,
             draw: self.start.draw,
         }
     }
 }
 
-/// Books a call on one stream.
-pub(super) fn book(timing: &Timing, driver: &Driver, shared: &ThreadStream, span: &Span) {
-    let times = span.ns.map(|ns| smallvec![(span.call(), ns)]);
-    book_all(timing, driver, span, times);
+/// Books a call on one stream. `held`: its context is.
+pub(super) fn book(shared: &mut Shared<'_>, pair: &Rc<HeldPair>, held: bool, span: &Span) {
+    let place = shared.place(span, pair, held);
+    let times = span.ns.map(|ns| smallvec![(span.call(place), ns)]);
+    book_all(shared.timing, shared.driver, span, times);
     if let Ok(ns) = span.ns {
-        tell_rates(timing, shared, span, ns, 1);
+        tell_rates(shared.timing, &pair.shared, span, ns, 1);
     }
 }
 
@@ -176,7 +193,12 @@ pub(super) type PendingSpan = Option<Kept<CudaContext>>;
 
 impl OpenCalls {
     /// Adds a span of a call, and books the call if it is the last one.
-    pub(super) fn add(&mut self, timing: &Timing, driver: &Driver, added: SpanOfCall) {
+    pub(super) fn add(
+        &mut self,
+        (timing, driver): (&Timing, &Driver),
+        clocks: &mut ContextClocks,
+        added: SpanOfCall,
+    ) {
         let start = added.span.start;
         let Some(first) = start.first else {
             return;
@@ -194,7 +216,7 @@ impl OpenCalls {
         let Some(on_first) = spans.first() else {
             return;
         };
-        let times = times(driver, &spans);
+        let times = times(driver, clocks, &spans);
         if let Ok(times) = &times
             && let Some((_, ns)) = times.first()
         {
@@ -211,7 +233,11 @@ impl OpenCalls {
 }
 
 /// First start to last end on each device; all of them or none.
-fn times(driver: &Driver, spans: &[SpanOfCall]) -> Result<Times, Failed> {
+fn times(
+    driver: &Driver,
+    clocks: &mut ContextClocks,
+    spans: &[SpanOfCall],
+) -> Result<Times, Failed> {
     let mut times = Times::new();
     for device in spans.iter().map(|one| one.span.device) {
         if times.iter().any(|(call, _)| call.device == device) {
@@ -255,48 +281,33 @@ fn times(driver: &Driver, spans: &[SpanOfCall]) -> Result<Times, Failed> {
             counts: times.is_empty(),
             // On any device: the call is counted on the first one.
             is_divided: spans.iter().any(|one| one.span.closed.lost_ns > 0.0),
-            ..span.call()
+            ..span.call(first_place(driver, clocks, here()))
         };
         times.push((call, ns));
     }
     Ok(times)
 }
 
-fn elapsed(driver: &Driver, from: &HeldPair, to: &HeldPair) -> Result<u64, Failed> {
-    let held = false;
-    to.shared.context.check(driver, held)?;
-    let offset = offset_ns(driver, &from.shared, held, from.pair.start, to.pair.end);
-    offset.map(|ns| ns.max(0).unsigned_abs())
-}
-
-/// Whether the GPU has passed an event of this stream. `held`: its context is.
-pub(super) fn has_passed(
+/// The place of the first start of a call's spans on one device.
+fn first_place<'a>(
     driver: &Driver,
-    shared: &ThreadStream,
-    held: bool,
-    event: Event,
-) -> Result<bool, Failed> {
-    let context = &shared.context;
-    let query = || driver.is_complete(event);
-    let lives = context.check(driver, held);
-    let answer = lives.and_then(|()| within(driver, context.handle, query).flatten());
-    answer.inspect_err(|&failed| context.note(failed))
-}
-
-/// The time from one event to another of the same context, ns. `held`: the context is.
-pub(super) fn offset_ns(
-    driver: &Driver,
-    shared: &ThreadStream,
-    held: bool,
-    from: Event,
-    event: Event,
-) -> Result<i64, Failed> {
-    let context = &shared.context;
-    let read = || driver.offset_ns(from, event);
-    let lives = context.check(driver, held);
-    if lives == Err(Failed(CONTEXT_IS_DESTROYED)) {
-        driver.count_ended_context();
+    clocks: &mut ContextClocks,
+    spans: impl Iterator<Item = &'a SpanOfCall>,
+) -> SpanPlace {
+    let mut first = None;
+    for one in spans {
+        if one.span.start.draw.weight > 1 {
+            return SpanPlace::Unknown;
+        }
+        let held = false;
+        let SpanPlace::At { clock, start_ns } = clocks.place(driver, &one.pair, held) else {
+            return SpanPlace::Unknown;
+        };
+        let earlier = first.filter(|(_, known)| *known <= start_ns);
+        first = earlier.or(Some((clock, start_ns)));
     }
-    let answer = lives.and_then(|()| within(driver, context.handle, read).flatten());
-    answer.inspect_err(|&failed| context.note(failed))
+    match first {
+        Some((clock, start_ns)) => SpanPlace::At { clock, start_ns },
+        None => SpanPlace::Unknown,
+    }
 }

@@ -22,6 +22,10 @@ pub(super) struct OpenSpans {
     epoch: u32,
     /// Spans whose parent has not been opened yet.
     orphans: u32,
+    /// Spans of this window with no open span around them.
+    roots: u32,
+    /// How often one of these began beside another one, or a call on several streams inside one.
+    overlaps: u64,
     now: SharedTime,
 }
 
@@ -41,6 +45,8 @@ struct OpenSpan {
     /// The span around it, while that is open.
     parent: Option<SpanKey>,
     children: u32,
+    /// [`OpenSpans::overlaps`] before it began or was left by the span around it.
+    overlaps_before: u64,
     /// It is of an earlier window, so that it has no time, and a share in none.
     is_over: bool,
     /// When it became innermost, or another child began or ended.
@@ -67,6 +73,8 @@ pub(super) struct Closed {
     pub(super) lost_ns: f64,
     /// It shared time of unknown length.
     pub(super) is_undivided: bool,
+    /// Of a span that is nested in none: others of the stream may have been open beside it.
+    pub(super) overlaps: bool,
     /// No span around it is of the same site.
     pub(super) is_outermost: bool,
     /// The path of the span that it was nested in; [`ROOT`] for none.
@@ -124,6 +132,12 @@ impl OpenSpans {
         }
         self.innermost += 1;
         self.orphans += u32::from(parent.is_none() && start.parent.is_some());
+        let overlaps_before = self.overlaps;
+        match parent {
+            None => self.add_root(),
+            // Its time on all its streams together is no time nested in the span around.
+            Some(_) => self.overlaps += u64::from(start.streams > 1),
+        }
         let so_far = Closed {
             is_outermost,
             parent_path,
@@ -133,6 +147,7 @@ impl OpenSpans {
             start,
             parent,
             children: 0,
+            overlaps_before,
             is_over: false,
             since: now,
             left_ns: 0,
@@ -144,6 +159,12 @@ impl OpenSpans {
         }
     }
 
+    /// One more span has no open span around it.
+    fn add_root(&mut self) {
+        self.overlaps += u64::from(self.roots > 0);
+        self.roots += 1;
+    }
+
     /// Makes a span that is opened now the parent of those that name it. Of two that started at the
     /// same time on different threads, the child may have been opened first.
     #[cold]
@@ -152,6 +173,7 @@ impl OpenSpans {
         for span in self.spans.values_mut() {
             if span.parent.is_none() && span.start.parent == Some(parent.key) {
                 adopted += 1;
+                self.roots -= u32::from(!span.is_over);
                 span.parent = Some(parent.key);
                 span.so_far.is_outermost &= span.start.site != parent.site;
                 if span.start.streams == 1 {
@@ -174,6 +196,7 @@ impl OpenSpans {
             self.innermost -= u32::from(span.is_innermost());
             span.is_over = true;
         }
+        self.roots = 0;
     }
 
     fn is_outermost(&self, start: &SpanStart) -> bool {
@@ -208,18 +231,25 @@ impl OpenSpans {
         };
         let more_ns = ns.saturating_sub(span.left_ns);
         span.left_ns = span.left_ns.max(ns);
-        let (parent, start) = (span.parent, span.start);
+        let (parent, start, is_over) = (span.parent, span.start, span.is_over);
         // It counts as nested in the span around, also with the part that lies in the parent.
         let around = self.end_child(parent, &start, more_ns, more_ns as f64, true);
         let mut parent_path = ROOT;
-        if let Some(around) = around.and_then(|key| self.spans.get_mut(&key)) {
-            around.set_children(around.children + 1, self.now);
-            parent_path = around.start.path;
+        let overlaps_before = self.overlaps;
+        match around.and_then(|key| self.spans.get_mut(&key)) {
+            Some(around) => {
+                around.set_children(around.children + 1, self.now);
+                parent_path = around.start.path;
+            }
+            // The parent is open still.
+            None if !is_over => self.add_root(),
+            None => {}
         }
         if let Some(span) = self.spans.get_mut(&child) {
             // Whose child it was once is of no matter any more.
             (span.parent, span.start.parent) = (around, around);
             span.so_far.parent_path = parent_path;
+            span.overlaps_before = overlaps_before;
         }
     }
 
@@ -236,7 +266,9 @@ impl OpenSpans {
         self.innermost -= u32::from(span.is_innermost());
         self.orphans -= u32::from(span.parent.is_none() && span.start.parent.is_some());
         span.set_children(span.children, self.now);
+        self.roots -= u32::from(span.parent.is_none() && !span.is_over);
         let mut closed = span.so_far;
+        closed.overlaps = self.overlaps != span.overlaps_before;
         closed.may_be_host = looks_empty && !closed.has_nested_work;
         let had_work = !closed.may_be_host;
         let lost_ns = match ns {
@@ -315,6 +347,7 @@ impl Closed {
         is_sampled: false,
         lost_ns: 0.0,
         is_undivided: false,
+        overlaps: false,
         is_outermost: true,
         parent_path: ROOT,
         has_nested_work: false,

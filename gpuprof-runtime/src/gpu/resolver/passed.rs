@@ -3,7 +3,7 @@
 use crate::gpu::driver::handles::Event;
 use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
 use crate::gpu::events::span::Step;
-use crate::gpu::resolver::complete;
+use crate::gpu::resolver::event_times;
 use crate::gpu::resolver::source::{EndElsewhere, Source};
 
 /// After all others.
@@ -48,7 +48,8 @@ pub(super) fn in_order(source: &Source, driver: &Driver) -> usize {
             Step::End(end) => Some(end.event),
             _ => None,
         });
-        let query = |event| complete::has_passed(driver, &source.shared, source.is_held(), event);
+        let query =
+            |event| event_times::has_passed(driver, &source.shared, source.is_held(), event);
         end.is_none_or(|event| query(event).unwrap_or(true))
     };
     if !source.has_pending() {
@@ -91,7 +92,7 @@ pub(super) fn by_time(
     // `Ok(None)`: it cannot be read, and is resolved as a failure. `Err`: it is still to come.
     let mut time = |source: &Source, held: bool, event: Event| {
         let from = base.unwrap_or(event);
-        match complete::offset_ns(driver, &source.shared, held, from, event) {
+        match event_times::offset_ns(driver, &source.shared, held, from, event) {
             Ok(ns) => {
                 base = Some(from);
                 Ok(Some(ns))

@@ -17,9 +17,10 @@ use crate::gpu::driver::device;
 use crate::gpu::driver::handles::Stream;
 use crate::gpu::driver::table::Driver;
 use crate::gpu::events::pool::Context;
-use crate::gpu::resolver::complete::OpenCalls;
+use crate::gpu::resolver::complete::{OpenCalls, Shared};
 use crate::gpu::resolver::event_overhead::EventOverheads;
-use crate::gpu::resolver::timeline::{Shared, Timeline};
+use crate::gpu::resolver::places::{ContextClocks, SharedDevices};
+use crate::gpu::resolver::timeline::Timeline;
 use crate::gpu::timing::Timing;
 use crate::os;
 
@@ -65,6 +66,9 @@ struct Resolver {
     streams: FxHashMap<StreamKey, Timeline>,
     /// Calls on several streams.
     calls: OpenCalls,
+    clocks: ContextClocks,
+    devices: SharedDevices,
+    looks: u64,
     /// At the last look more spans came from a thread than rings are made for, or a pool was nearly
     /// empty.
     crowded: bool,
@@ -79,6 +83,9 @@ impl Resolver {
             overheads: EventOverheads::default(),
             streams: FxHashMap::default(),
             calls: OpenCalls::default(),
+            clocks: ContextClocks::default(),
+            devices: SharedDevices::default(),
+            looks: 0,
             crowded: false,
         }
     }
@@ -115,6 +122,7 @@ impl Resolver {
     /// One look at everything. Returns whether anything moved.
     fn round(&mut self) -> bool {
         self.contexts.retain(|context| context.is_alive());
+        self.clocks.retain_living();
         let received = self.receive();
         // Before the first calls are booked, for which it says whether they are empty.
         self.overheads.read(&self.timing.probes, self.driver);
@@ -179,8 +187,9 @@ impl Resolver {
 
     /// Takes what has come; returns how many ends.
     fn receive(&mut self) -> u64 {
+        self.looks = self.looks.saturating_add(1);
         for stream in self.streams.values_mut() {
-            stream.look_for_untimed();
+            stream.look_for_untimed(self.looks);
         }
         self.receive_streams();
         let (mut received, mut most) = (0, 0);
@@ -214,10 +223,14 @@ impl Resolver {
 
     /// Resolves what the GPU has passed; returns how many ends.
     fn advance(&mut self) -> u64 {
+        let devices = self.streams.values().filter_map(Timeline::device);
+        self.devices.note(self.looks, devices);
         let mut shared = Shared {
             timing: self.timing,
             driver: self.driver,
             calls: &mut self.calls,
+            clocks: &mut self.clocks,
+            devices: &self.devices,
         };
         let streams = self.streams.values_mut();
         streams.map(|stream| stream.advance(&mut shared)).sum()

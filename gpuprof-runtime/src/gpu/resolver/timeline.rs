@@ -14,21 +14,15 @@ use crate::gpu::driver::table::{Driver, Failed, NOT_READY};
 use crate::gpu::events::pool::Pair;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, Step};
 use crate::gpu::events::thread_stream::StepElsewhere;
-use crate::gpu::resolver::complete::{self, HeldPair, OpenCalls, PendingSpan, Span, SpanOfCall};
+use crate::gpu::resolver::complete::{self, PendingSpan, Shared, Span, SpanOfCall};
+use crate::gpu::resolver::event_times::{self, HeldPair};
 use crate::gpu::resolver::open_spans::OpenSpans;
 use crate::gpu::resolver::passed::{self, Next};
 use crate::gpu::resolver::source::{EndElsewhere, Source};
-use crate::gpu::timing::{NewStream, Timing};
+use crate::gpu::timing::NewStream;
 
 /// An event that lies further than this before the latest one is late.
 const LATE_NS: i64 = 1_000;
-
-/// What the resolver lends to each of its streams.
-pub(super) struct Shared<'a> {
-    pub(super) timing: &'a Timing,
-    pub(super) driver: &'a Driver,
-    pub(super) calls: &'a mut OpenCalls,
-}
 
 /// One stream, as all of its threads use it.
 #[derive(Debug, Default)]
@@ -42,7 +36,8 @@ pub(super) struct Timeline {
     latest: Option<Latest>,
     /// More than one thread has used the stream.
     has_several_threads: bool,
-    looks: u64,
+    /// The resolver's latest look; 0 before the first one at this stream.
+    look: u64,
     /// [`Source::untimed_at`] of threads that use the stream no longer: the latest.
     untimed_at: u64,
 }
@@ -67,10 +62,10 @@ impl Timeline {
 
     /// Begins a look with each thread's untimed calls, before anything that has come is taken:
     /// starts that come at the next look were recorded after this.
-    pub(super) fn look_for_untimed(&mut self) {
-        self.looks = self.looks.saturating_add(1);
+    pub(super) fn look_for_untimed(&mut self, look: u64) {
+        self.look = look;
         for source in &mut self.sources {
-            source.look_for_untimed(self.looks);
+            source.look_for_untimed(self.look);
         }
     }
 
@@ -93,7 +88,7 @@ impl Timeline {
                     }
                 }
             }
-            let received = source.receive(self.looks);
+            let received = source.receive(self.look);
             all += received;
             most = most.max(received);
         }
@@ -102,6 +97,13 @@ impl Timeline {
 
     pub(super) fn has_news(&self) -> bool {
         self.sources.iter().any(Source::has_news)
+    }
+
+    /// The device of the stream, while threads use it.
+    pub(super) fn device(&self) -> Option<u32> {
+        self.sources
+            .first()
+            .map(|source| source.shared.context.device)
     }
 
     /// Whether an end has come that is not resolved.
@@ -229,7 +231,7 @@ impl Timeline {
             self.open.pass(Some(ns));
         } else if let Some(source) = self.sources.get(next.source) {
             let (driver, stream) = (shared.driver, &source.shared);
-            match complete::offset_ns(driver, stream, next.is_held, latest.event, event) {
+            match event_times::offset_ns(driver, stream, next.is_held, latest.event, event) {
                 Err(Failed(NOT_READY)) => return Err(NotYet),
                 // Before the latest: it came late.
                 Ok(ns) if ns < -LATE_NS => self.open.pass(None),
@@ -255,7 +257,7 @@ impl Timeline {
         let (held, driver) = (next.is_held, shared.driver);
         let stream = Arc::clone(&source.shared);
         let since = |event| {
-            let offset = complete::offset_ns(driver, &stream, held, event, end.event);
+            let offset = event_times::offset_ns(driver, &stream, held, event, end.event);
             offset.map(duration)
         };
         let ns = since(start.pair.start);
@@ -280,19 +282,18 @@ impl Timeline {
             ns,
             closed,
         };
-        let pair = HeldPair {
+        let pair = Rc::new(HeldPair {
             shared: stream,
             pair: start.pair,
-        };
+        });
         if start.streams == 1 {
-            complete::book(shared.timing, driver, &pair.shared, &span);
-            let keeps = self.open.is_shared().then(|| Rc::new(pair));
-            self.note_latest(end.event, keeps);
+            complete::book(shared, &pair, held, &span);
+            self.note_latest(end.event, Some(pair));
             if let Some(source) = self.sources.get_mut(next.source) {
                 source.count_resolved(next.is_elsewhere);
             }
         } else {
-            let (pair, pending) = (Rc::new(pair), Rc::new(self.take_context(next)));
+            let pending = Rc::new(self.take_context(next));
             self.note_latest(end.event, Some(Rc::clone(&pair)));
             if let Some(source) = self.sources.get_mut(next.source) {
                 source.count_when_booked(Rc::downgrade(&pending), next.is_elsewhere);
@@ -302,7 +303,8 @@ impl Timeline {
                 span,
                 pending,
             };
-            shared.calls.add(shared.timing, driver, added);
+            let lent = (shared.timing, driver);
+            shared.calls.add(lent, shared.clocks, added);
         }
         self.count_closed(next.source);
         Ok(())
@@ -379,7 +381,7 @@ impl Timeline {
             let is_over = source.is_over();
             if is_over {
                 // Untimed calls since the latest look are those of the next.
-                source.look_for_untimed(self.looks.saturating_add(1));
+                source.look_for_untimed(self.look.saturating_add(1));
                 self.untimed_at = self.untimed_at.max(source.untimed_at);
             }
             !is_over
@@ -388,7 +390,7 @@ impl Timeline {
 
     /// Whether no thread uses the stream, and none can come that used it beside untimed calls.
     pub(super) fn is_over(&self) -> bool {
-        self.sources.is_empty() && self.untimed_at <= self.looks
+        self.sources.is_empty() && self.untimed_at <= self.look
     }
 }
 

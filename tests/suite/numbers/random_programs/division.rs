@@ -26,6 +26,8 @@ pub(super) struct Division {
     segments: Vec<Segment>,
     /// From the first start to the last end of each timed call, by its number, ns.
     elapsed: BTreeMap<usize, u64>,
+    /// The time during which at least one timed call was open.
+    busy_ns: u64,
 }
 
 impl Division {
@@ -33,6 +35,7 @@ impl Division {
     pub(super) fn new(log: &SpanLog) -> Self {
         let mut streams: BTreeMap<StreamId, Vec<Interval>> = BTreeMap::new();
         let mut elapsed = BTreeMap::new();
+        let mut open = Vec::new();
         for (number, span) in log.spans.iter().enumerate() {
             if !log.may_be_timed(span) {
                 continue;
@@ -48,13 +51,24 @@ impl Division {
             }
             let start = span.streams.iter().map(|on| on.start).min();
             let end = span.streams.iter().filter_map(|on| on.end).max();
-            elapsed.insert(number, end.unwrap_or(0).saturating_sub(start.unwrap_or(0)));
+            let (start, end) = (start.unwrap_or(0), end.unwrap_or(0));
+            elapsed.insert(number, end.saturating_sub(start));
+            open.push((start, end));
         }
         let segments = streams
             .iter()
             .flat_map(|(stream, intervals)| segments(log, *stream, intervals))
             .collect();
-        Self { segments, elapsed }
+        Self {
+            segments,
+            elapsed,
+            busy_ns: union_ns(open),
+        }
+    }
+
+    /// The time during which at least one timed call was open, on whatever stream, ns.
+    pub(super) fn busy_ns(&self) -> u64 {
+        self.busy_ns
     }
 
     /// The time that streams were covered by at least one call, summed over streams, ns.
@@ -83,6 +97,17 @@ impl Division {
     pub(super) fn elapsed(&self) -> &BTreeMap<usize, u64> {
         &self.elapsed
     }
+}
+
+/// The time that intervals cover.
+fn union_ns(mut intervals: Vec<(u64, u64)>) -> u64 {
+    intervals.sort_unstable();
+    let (mut covered, mut until) = (0, 0);
+    for (start, end) in intervals {
+        covered += end.saturating_sub(start.max(until));
+        until = until.max(end);
+    }
+    covered
 }
 
 fn segments(log: &SpanLog, stream: StreamId, intervals: &[Interval]) -> Vec<Segment> {

@@ -38,6 +38,7 @@ pub(super) fn broken(profile: &Profile, log: &SpanLog) -> Vec<String> {
     no_number_is_negative(profile, &mut broken);
     let division = Division::new(log);
     exclusive_times_are_covered(profile, &division, &mut broken);
+    device_is_busy_within_bounds(profile, &mut broken);
     broken
 }
 
@@ -58,6 +59,7 @@ pub(super) fn broken_at_end(profile: &Profile, log: &SpanLog) -> Vec<String> {
             .all(|span| span.has_ended() && is_timed(span))
         {
             paths.times_are_exact(&mut broken);
+            device_is_busy_while_a_call_is_open(profile, &division, &mut broken);
         }
     }
     broken
@@ -143,6 +145,43 @@ fn exclusive_times_are_covered(profile: &Profile, division: &Division, broken: &
                 "streams were covered for {covered} ns; exclusive times of {what}: {exclusive} ns"
             ));
         }
+    }
+}
+
+/// Places of spans are read in single precision, from events of the last 100 ms.
+const PLACE_ERROR_NS: u64 = 8;
+
+/// At least as long as the longest call, and at most as long as the window and as all calls.
+fn device_is_busy_within_bounds(profile: &Profile, broken: &mut Vec<String>) {
+    let timed = || profile.functions.iter().filter_map(|one| one.gpu.as_ref());
+    let longest = timed().map(|gpu| gpu.times.max_ns).max().unwrap_or(0);
+    let sum: u64 = timed().map(|gpu| gpu.timed_ns).sum();
+    let error = PLACE_ERROR_NS * timed().map(|gpu| gpu.timed_calls).sum::<u64>();
+    let busy: u64 = profile.gpu_busy.iter().map(|device| device.busy_ns).sum();
+    // Calls nested in one that is open count only if none of its path has ended.
+    let least = match profile.functions.iter().any(|one| one.open_calls > 0) {
+        true => 0,
+        false => longest.min(profile.wall_ns),
+    };
+    if busy + error < least || busy > sum + error || busy > profile.wall_ns {
+        let wall = profile.wall_ns;
+        broken.push(format!(
+            "busy for {busy} ns; longest call {longest} ns, sum {sum} ns, wall {wall} ns"
+        ));
+    }
+}
+
+/// The device is busy while a call is open on any stream.
+fn device_is_busy_while_a_call_is_open(
+    profile: &Profile,
+    division: &Division,
+    broken: &mut Vec<String>,
+) {
+    let busy = profile.gpu_busy.first().copied().unwrap_or_default();
+    let wanted = division.busy_ns().min(profile.wall_ns);
+    let error = PLACE_ERROR_NS * division.elapsed().len() as u64;
+    if busy.busy_ns.abs_diff(wanted) > error || busy.is_upper_bound {
+        broken.push(format!("busy for {wanted} ns, not {busy:?}"));
     }
 }
 

@@ -1,0 +1,62 @@
+//! What the events of spans read, and the pairs that are held for it.
+
+use std::sync::Arc;
+
+use crate::gpu::driver::current_context::within;
+use crate::gpu::driver::handles::Event;
+use crate::gpu::driver::table::{CONTEXT_IS_DESTROYED, Driver, Failed};
+use crate::gpu::events::pool::Pair;
+use crate::gpu::events::thread_stream::ThreadStream;
+
+/// An event pair that is given back when nothing needs its events any more.
+#[derive(Debug)]
+pub(super) struct HeldPair {
+    pub(super) shared: Arc<ThreadStream>,
+    pub(super) pair: Pair,
+}
+
+impl Drop for HeldPair {
+    fn drop(&mut self) {
+        self.shared.give_back(self.pair);
+    }
+}
+
+/// The time from the start event of one pair to the end event of another one, ns.
+pub(super) fn elapsed(driver: &Driver, from: &HeldPair, to: &HeldPair) -> Result<u64, Failed> {
+    let held = false;
+    to.shared.context.check(driver, held)?;
+    let offset = offset_ns(driver, &from.shared, held, from.pair.start, to.pair.end);
+    offset.map(|ns| ns.max(0).unsigned_abs())
+}
+
+/// Whether the GPU has passed an event of this stream. `held`: its context is.
+pub(super) fn has_passed(
+    driver: &Driver,
+    shared: &ThreadStream,
+    held: bool,
+    event: Event,
+) -> Result<bool, Failed> {
+    let context = &shared.context;
+    let query = || driver.is_complete(event);
+    let lives = context.check(driver, held);
+    let answer = lives.and_then(|()| within(driver, context.handle, query).flatten());
+    answer.inspect_err(|&failed| context.note(failed))
+}
+
+/// The time from one event to another of the same context, ns. `held`: the context is.
+pub(super) fn offset_ns(
+    driver: &Driver,
+    shared: &ThreadStream,
+    held: bool,
+    from: Event,
+    event: Event,
+) -> Result<i64, Failed> {
+    let context = &shared.context;
+    let read = || driver.offset_ns(from, event);
+    let lives = context.check(driver, held);
+    if lives == Err(Failed(CONTEXT_IS_DESTROYED)) {
+        driver.count_ended_context();
+    }
+    let answer = lives.and_then(|()| within(driver, context.handle, read).flatten());
+    answer.inspect_err(|&failed| context.note(failed))
+}
