@@ -84,14 +84,12 @@ struct Block {
     shared_bytes: u32,
 }
 
-/// Resident warps over the warps that a multiprocessor can hold; `None` if the limits are unknown,
-/// or no block fits.
-fn occupancy(device: &Device, kernel: &KernelStats) -> Option<f64> {
+/// Blocks of a kernel that a multiprocessor can hold at once; `None` if the limits are unknown, or
+/// no block fits.
+#[must_use]
+pub fn resident_blocks(device: &Device, kernel: &KernelStats) -> Option<u32> {
     let limits = Limits::for_device(device)?;
-    let threads = kernel
-        .block
-        .iter()
-        .try_fold(1_u32, |all, side| all.checked_mul(*side))?;
+    let threads = threads(kernel)?;
     let shared_bytes = kernel
         .static_shared_bytes
         .saturating_add(kernel.dynamic_shared_bytes);
@@ -101,8 +99,22 @@ fn occupancy(device: &Device, kernel: &KernelStats) -> Option<f64> {
         registers: kernel.registers,
         shared_bytes,
     };
-    let warps = limits.resident_blocks(&block) * threads.div_ceil(THREADS_PER_WARP);
-    (is_sound && warps > 0).then(|| f64::from(warps) / f64::from(limits.threads / THREADS_PER_WARP))
+    let blocks = limits.resident_blocks(&block);
+    (is_sound && blocks > 0).then_some(blocks)
+}
+
+/// Resident warps over the warps that a multiprocessor can hold; `None` if the limits are unknown,
+/// or no block fits.
+fn occupancy(device: &Device, kernel: &KernelStats) -> Option<f64> {
+    let warps = resident_blocks(device, kernel)? * threads(kernel)?.div_ceil(THREADS_PER_WARP);
+    let all = Limits::for_device(device)?.threads / THREADS_PER_WARP;
+    Some(f64::from(warps) / f64::from(all))
+}
+
+/// Threads of a block.
+fn threads(kernel: &KernelStats) -> Option<u32> {
+    let sides = kernel.block.iter();
+    sides.copied().try_fold(1, u32::checked_mul)
 }
 
 /// Computes the occupancy of every kernel of the profile.

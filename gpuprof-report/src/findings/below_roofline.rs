@@ -1,68 +1,69 @@
 //! The rule that compares stated bytes and flops with the peaks of the device.
 
-use super::double_precision::suspect;
-use super::enough_kernel_time::{
-    KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE, is_rated,
-};
-use super::profile_facts::{self, Facts};
+use super::candidate::{About, Candidate};
+use super::enough_kernel_time::is_rated;
+use super::facts::Facts;
+use super::profile_facts::{kernel_ns, scaled};
 use super::rule::Rule;
-use super::threshold::{Threshold, Unit};
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+use super::thresholds::{DOUBLE_PEAK_SHARE, MAX_PEAK_SHARE};
+#[cfg(feature = "findings-page")]
+use super::thresholds::{KERNEL_SHARE_OF_FUNCTION, RATED_CALLS, RATED_MEAN, RATED_SHARE};
 use super::wording;
-use crate::profile::{Finding, FindingRule, Function};
-
-const MAX_PEAK_SHARE: Threshold = Threshold {
-    what: "share of the nearer peak, less than",
-    value: 0.1,
-    unit: Unit::Share,
-    why: "simple kernels reach a fifth to a half; below a tenth, something other than the peaks \
-          limits the kernel",
-};
+use crate::profile::{FindingRule, Function};
 
 pub(super) static ROOFLINE: Rule = Rule {
     id: FindingRule::BelowRoofline,
-    title: "Below the roofline",
-    when: "A function that states bytes or flops, and whose own time is mostly kernels, stays far \
-           below both the memory bandwidth and the single-precision peak of its device while its \
-           kernels run, and is not suspected of double precision. (The table's % peak uses the GPU \
-           span, including idle time.) The weight is the time of its kernels minus what they would \
-           take at the nearer peak.",
-    advice: "Look inside the kernel with ncu: uncoalesced or repeated reads (shared memory helps), \
-             too little work in flight, or more work than is stated.",
-    thresholds: &[
-        &MAX_PEAK_SHARE,
-        &RATED_SHARE,
-        &RATED_CALLS,
-        &RATED_MEAN,
-        &KERNEL_SHARE_OF_FUNCTION,
-    ],
     find: roofline,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Below the roofline",
+        when: "A function that states both bytes and flops, and whose own time is mostly kernels, \
+               stays far below both the memory bandwidth and the single-precision peak of its \
+               device while its kernels run, and is not near the double-precision peak. With one \
+               of them unstated there is no finding: the kernel may be at the other peak. The \
+               table's share of the peak is lower, as it uses the GPU span with its idle time.",
+        gain: "The time of its kernels minus what they would take at the nearer peak.",
+        advice: "Look inside the kernel with ncu: uncoalesced or repeated reads (shared memory \
+                 helps), double precision by mistake (0.5 instead of 0.5f), too little work in \
+                 flight, or more work than is stated.",
+        thresholds: &[
+            &MAX_PEAK_SHARE,
+            &DOUBLE_PEAK_SHARE,
+            &RATED_SHARE,
+            &RATED_CALLS,
+            &RATED_MEAN,
+            &KERNEL_SHARE_OF_FUNCTION,
+        ],
+    },
 };
 
-fn roofline(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
-    let found = facts.functions().filter_map(|(_, function)| {
-        let rated = Rates::for_function(facts, function)?;
-        if !is_rated(facts, function) || suspect(facts, function).is_some() {
+fn roofline(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let found = facts.functions().filter_map(|(at, function)| {
+        let rates = Rates::for_function(facts, function)?;
+        let nearer = rates.memory.max(rates.single);
+        let is_far_below = nearer > 0.0 && nearer < MAX_PEAK_SHARE.value;
+        if !is_far_below || rates.may_be_double() || !is_rated(facts, function) {
             return None;
         }
-        let nearer = rated.memory.unwrap_or(0.0).max(rated.single.unwrap_or(0.0));
-        if nearer <= 0.0 || nearer >= MAX_PEAK_SHARE.value {
-            return None;
-        }
-        let memory = rated
-            .memory
-            .map(|share| format!("{} of the memory bandwidth", wording::share(share)));
-        let single = rated
-            .single
-            .map(|share| format!("{} of the single-precision peak", wording::share(share)));
-        let of: Vec<String> = memory.into_iter().chain(single).collect();
         let evidence = format!(
-            "from its stated work, its kernels reach {}; they take {} of the GPU's kernel and copy \
-             time.",
-            of.join(" and "),
-            wording::percent(rated.kernel_ns, facts.activity_ns),
+            "{} of the bandwidth, {} of the FP32 peak: its kernels take {} of GPU time",
+            wording::share(rates.memory),
+            wording::share(rates.single),
+            wording::percent(rates.kernel_ns, facts.activity_ns),
         );
-        let weight = rated.kernel_ns as f64 * (1.0 - nearer);
-        Some(rule.finding(Some(&function.name), weight as u64, evidence))
+        let advice = "find with ncu what limits it: uncoalesced reads, double precision, few \
+                      threads";
+        let device_ns = function
+            .activity
+            .kernels
+            .iter()
+            .map(|kernel| facts.device_ns(kernel));
+        let device_ns = device_ns.fold(0, u64::saturating_add);
+        let gain = scaled(device_ns, 1.0 - nearer);
+        let text = (evidence, advice.to_owned());
+        Some(rule.candidate(facts, About::KernelsOfFunction, Some(at), gain, text))
     });
     found.collect()
 }
@@ -70,12 +71,14 @@ fn roofline(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
 /// Stated work over what the device can do while the function's kernels run; 1 is the peak.
 struct Rates {
     kernel_ns: u64,
-    memory: Option<f64>,
-    single: Option<f64>,
+    memory: f64,
+    single: f64,
+    double: Option<f64>,
 }
 
 impl Rates {
-    /// `None` if its kernels ran on several devices or on an unknown one.
+    /// `None` if bytes or flops are not stated, if a peak is unknown, or if its kernels ran on
+    /// several devices or on an unknown one.
     fn for_function(facts: &Facts<'_>, function: &Function) -> Option<Self> {
         let work = &function.activity;
         let ordinal = work.kernels.first()?.device;
@@ -83,7 +86,7 @@ impl Rates {
         if work.kernels.iter().any(|kernel| kernel.device != ordinal) {
             return None;
         }
-        let kernel_ns = profile_facts::kernel_ns(&work.kernels);
+        let kernel_ns = kernel_ns(&work.kernels);
         let calls = work.busy_calls as f64 / function.calls.max(1) as f64;
         let of = |stated: Option<f64>, peak: Option<u64>| {
             let share = stated? * calls / (kernel_ns as f64 / 1e9) / peak? as f64;
@@ -91,8 +94,16 @@ impl Rates {
         };
         Some(Self {
             kernel_ns,
-            memory: of(function.bytes, device.peak_bytes_per_s),
-            single: of(function.flops, device.peak_flops_f32),
+            memory: of(function.bytes, device.peak_bytes_per_s)?,
+            single: of(function.flops, device.peak_flops_f32)?,
+            double: of(function.flops, device.peak_flops_f64),
         })
+    }
+
+    /// Whether the rate is near the double-precision peak, which double precision explains. A rate
+    /// above it is single precision; 5 % are the uncertainty of clocks.
+    fn may_be_double(&self) -> bool {
+        self.double
+            .is_some_and(|share| DOUBLE_PEAK_SHARE.reached(share) && share <= 1.05)
     }
 }

@@ -1,245 +1,234 @@
-//! Rules about copies: slow ones, and ones that could overlap with kernels.
+//! Rules about copies between host and device: slow ones, and many small ones.
 
-use super::profile_facts::{self, Candidate, Facts};
+use super::candidate::{About, Candidate};
+use super::facts::Facts;
+use super::host_time::HostTime;
+use super::memory::exposed_ns;
+use super::profile_facts::{scaled, sum};
 use super::rule::Rule;
-use super::threshold::{Threshold, Unit};
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+use super::thresholds::{
+    COPY_SHARE, HOST_SHARE, PAGE_LOCKED_COPY_SHARE, PAGEABLE_OR_BLOCKING_SHARE, SMALL_COPIES,
+    SMALL_COPY,
+};
+#[cfg(feature = "findings-page")]
+use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
-use crate::profile::{CopyStats, Finding, FindingRule, Function};
-use crate::table;
+use crate::profile::{CopyStats, FindingRule, Function};
 
-const COPY_SHARE: Threshold = Threshold {
-    what: "share of the function's copies between host and device in the time of all kernels, \
-           copies and memsets",
-    value: 0.1,
-    unit: Unit::Share,
-    why: "a smaller share is not worth a change",
-};
+/// Copies between host and device.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostCopies {
+    calls: u64,
+    ns: u64,
+    bytes: u64,
+    exposed_ns: u64,
+    pageable_calls: u64,
+    pageable_ns: u64,
+    blocking_calls: u64,
+}
 
-const PAGEABLE_OR_BLOCKING_SHARE: Threshold = Threshold {
-    what: "share of pageable or blocking copies in these copies",
-    value: 0.5,
-    unit: Unit::Share,
-    why: "only these become faster by another way of copying",
-};
+impl HostCopies {
+    fn of(copies: &[CopyStats]) -> Self {
+        let between: Vec<&CopyStats> = copies
+            .iter()
+            .filter(|copies| copies.kind.is_between_host_and_device())
+            .collect();
+        let sum = |of: fn(&CopyStats) -> u64| sum(between.iter().copied(), of);
+        Self {
+            calls: sum(|copies| copies.times.calls),
+            ns: sum(|copies| copies.times.total_ns),
+            bytes: sum(|copies| copies.bytes),
+            exposed_ns: sum(exposed_ns),
+            pageable_calls: sum(|copies| copies.pageable_calls),
+            pageable_ns: sum(|copies| copies.pageable_ns),
+            blocking_calls: sum(|copies| copies.blocking_calls),
+        }
+    }
 
-const PAGE_LOCKED_COPY_SHARE: Threshold = Threshold {
-    what: "share from which copies of page-locked memory are reported as well",
-    value: 0.5,
-    unit: Unit::Share,
-    why: "03_streams copies as it should, which takes 15 % of the time per direction on an H200 \
-          and 31 % on the simulated device; from half of the time on, copies are the first thing \
-          to look at",
-};
+    fn plus(self, other: Self, share: f64) -> Self {
+        let plus = |one: u64, other: u64| one.saturating_add(scaled(other, share));
+        Self {
+            calls: plus(self.calls, other.calls),
+            ns: plus(self.ns, other.ns),
+            bytes: plus(self.bytes, other.bytes),
+            exposed_ns: plus(self.exposed_ns, other.exposed_ns),
+            pageable_calls: plus(self.pageable_calls, other.pageable_calls),
+            pageable_ns: plus(self.pageable_ns, other.pageable_ns),
+            blocking_calls: plus(self.blocking_calls, other.blocking_calls),
+        }
+    }
 
-const MEAN_COPY_BYTES: Threshold = Threshold {
-    what: "mean size of these copies",
-    value: 65_536.0,
-    unit: Unit::Bytes,
-    why: "a small copy mostly costs its start, from any memory; 04_train_digits copies at most 8 \
-          KB at a time. There is no minimum number of copies: a single copy of a second is worth a \
-          finding",
-};
+    fn minus(self, other: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(other.calls),
+            ns: self.ns.saturating_sub(other.ns),
+            bytes: self.bytes.saturating_sub(other.bytes),
+            exposed_ns: self.exposed_ns.saturating_sub(other.exposed_ns),
+            pageable_calls: self.pageable_calls.saturating_sub(other.pageable_calls),
+            pageable_ns: self.pageable_ns.saturating_sub(other.pageable_ns),
+            blocking_calls: self.blocking_calls.saturating_sub(other.blocking_calls),
+        }
+    }
+
+    fn are_small(&self) -> bool {
+        !SMALL_COPY.reached_by(self.bytes, self.calls)
+    }
+}
 
 pub(super) static HOST_COPIES: Rule = Rule {
     id: FindingRule::HostCopies,
-    title: "Copies between host and device",
-    when: "A function's copies between host and device take a good part of the GPU time, and most \
-           of them are pageable or blocking, or they take a very large part of it. The weight is \
-           their time.",
-    advice: "Copy less often: keep the data on the device, or let the copies run while kernels do.",
-    thresholds: &[
-        &COPY_SHARE,
-        &PAGEABLE_OR_BLOCKING_SHARE,
-        &PAGE_LOCKED_COPY_SHARE,
-        &MEAN_COPY_BYTES,
-    ],
     find: host_copies,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Copies between host and device",
+        when: "A function's copies between host and device, other than small ones, take a good \
+               part of the GPU time, and most of them are pageable or blocking, or they take a \
+               very large part of it. If copies of page-locked memory could overlap with kernels, \
+               that is reported instead.",
+        gain: "The time of the copies while no kernel ran: copies that all run beside kernels cost \
+               nothing.",
+        advice: "Copy from and to page-locked memory (CudaContext::alloc_pinned): it is faster, \
+                 and the copy can run beside kernels and the host. Queue the copy on a stream, and \
+                 wait only where the data is used. Or copy less often: keep the data on the \
+                 device.",
+        thresholds: &[
+            &COPY_SHARE,
+            &PAGEABLE_OR_BLOCKING_SHARE,
+            &PAGE_LOCKED_COPY_SHARE,
+            &SMALL_COPY,
+        ],
+    },
 };
 
-fn host_copies(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
+fn host_copies(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
     let found = facts
         .functions()
-        .filter_map(|(_, function)| host_copies_of(rule, facts, function));
+        .filter_map(|(at, function)| host_copies_of(rule, facts, at, function));
     found.collect()
 }
 
-fn host_copies_of(rule: &Rule, facts: &Facts<'_>, function: &Function) -> Option<Finding> {
-    let copies: Vec<&CopyStats> = function
-        .activity
-        .copies
-        .iter()
-        .filter(|copies| copies.kind.is_between_host_and_device())
-        .collect();
-    let sum = |of: fn(&CopyStats) -> u64| {
-        copies
-            .iter()
-            .fold(0_u64, |sum, copies| sum.saturating_add(of(copies)))
-    };
-    let (ns, calls, bytes) = (
-        sum(|c| c.times.total_ns),
-        sum(|c| c.times.calls),
-        sum(|c| c.bytes),
-    );
-    let (pageable, pageable_ns, blocking) = (
-        sum(|c| c.pageable_calls),
-        sum(|c| c.pageable_ns),
-        sum(|c| c.blocking_calls),
-    );
-    let is_pageable = PAGEABLE_OR_BLOCKING_SHARE.reached_by(pageable_ns, ns);
-    // Only the number of the blocking copies is known, not their time.
-    let is_blocking = PAGEABLE_OR_BLOCKING_SHARE.reached_by(blocking, calls);
-    let is_slow =
-        is_pageable || is_blocking || PAGE_LOCKED_COPY_SHARE.reached_by(ns, facts.activity_ns);
-    if !is_slow
-        || !COPY_SHARE.reached_by(ns, facts.activity_ns)
-        || !MEAN_COPY_BYTES.reached_by(bytes, calls)
-    {
-        return None;
-    }
-    let kinds: Vec<&str> = copies.iter().map(|copies| copies.kind.as_str()).collect();
-    let evidence = format!(
-        "{} copies take {} of the GPU's kernel and copy time: {} in {}, {} ({} from or to pageable \
-         memory, {} blocking).",
-        kinds.join(" and "),
-        wording::percent(ns, facts.activity_ns),
-        wording::ns(ns),
-        wording::counted(calls, "copy", "copies"),
-        wording::rate(bytes as f64 / (ns.max(1) as f64 / 1e9), "B/s"),
-        table::count(pageable).text(),
-        table::count(blocking).text(),
-    );
-    let mut finding = rule.finding(Some(&function.name), ns, evidence);
-    if is_pageable {
-        "Copy from and to page-locked memory (CudaContext::alloc_pinned): it is faster, and the \
-         copy can run beside kernels and the host."
-            .clone_into(&mut finding.advice);
-    } else if is_blocking {
-        "Queue the copy on a stream (cuMemcpyHtoDAsync, cuMemcpyDtoHAsync) and wait only where the \
-         data is used."
-            .clone_into(&mut finding.advice);
-    }
-    Some(finding)
-}
-
-const PIECES_PER_CALL: Threshold = Threshold {
-    what: "copies between host and device per call, and kernels per call",
-    value: 4.0,
-    unit: Unit::Count,
-    why: "one copy in, some kernels and one copy out leave nothing to overlap with; with four of \
-          each there are pieces that can overlap",
-};
-
-const MEAN_PIECE_TIME: Threshold = Threshold {
-    what: "mean time of these copies",
-    value: 10_000.0,
-    unit: Unit::Ns,
-    why: "a shorter copy mostly costs its start, which another stream does not hide; those of \
-          04_train_digits take about 2 µs",
-};
-
-const EXPOSED_SHARE: Threshold = Threshold {
-    what: "exposed share of these copies' time, during which no kernel ran on the device",
-    value: 0.3,
-    unit: Unit::Share,
-    why: "copies that already overlap with kernels, on any stream, leave little to save. Not half: \
-          if a nested function is also called from elsewhere, all its calls count in this share, \
-          such as those of 03_streams that overlap",
-};
-
-const OVERLAP_SHARE: Threshold = Threshold {
-    what: "share of the smaller of exposed and kernel time in the time of all kernels, copies and \
-           memsets",
-    value: 0.05,
-    unit: Unit::Share,
-    why: "overlapping cannot save more than that",
-};
-
-pub(super) static ONE_STREAM: Rule = Rule {
-    id: FindingRule::OneStream,
-    title: "Everything of a call on one stream",
-    when: "Each call of a function has all its work on one stream, with kernels and copies in \
-           several pieces, and for a good part of the copies' time no kernel of any function ran. \
-           The weight is the smaller of exposed copy time and kernel time, which perfect overlap \
-           would hide. The time of a nested function that is also called from elsewhere is divided \
-           by calls.",
-    advice: "If the pieces do not depend on each other, distribute them over two or three streams, \
-             with page-locked memory, so that copies of one overlap with kernels of another.",
-    thresholds: &[
-        &PIECES_PER_CALL,
-        &MEAN_PIECE_TIME,
-        &EXPOSED_SHARE,
-        &OVERLAP_SHARE,
-        &profile_facts::NESTED_SHARE,
-    ],
-    find: one_stream,
-};
-
-fn one_stream(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
-    let candidates = facts.functions().filter_map(|(at, function)| {
-        one_stream_function(rule, facts, at, function).map(|finding| Candidate {
-            function: at,
-            finding,
-        })
-    });
-    facts.unnested(candidates.collect())
-}
-
-fn one_stream_function(
+fn host_copies_of(
     rule: &Rule,
     facts: &Facts<'_>,
     at: usize,
     function: &Function,
-) -> Option<Finding> {
-    let work = &function.activity;
-    // This is the maximum of any call: different calls may have used different streams.
-    if work.work_streams != 1 {
+) -> Option<Candidate> {
+    let copies = HostCopies::of(&function.activity.copies);
+    let is_pageable = are_pageable(&function.activity.copies);
+    // Only the number of the blocking copies is known, not their time.
+    let is_blocking = PAGEABLE_OR_BLOCKING_SHARE.reached_by(copies.blocking_calls, copies.calls);
+    let is_slow = is_pageable
+        || is_blocking
+        || PAGE_LOCKED_COPY_SHARE.reached_by(copies.ns, facts.activity_ns);
+    if !is_slow || !COPY_SHARE.reached_by(copies.ns, facts.activity_ns) || copies.are_small() {
         return None;
     }
-    let parts = Parts::for_function(facts, at)?;
-    let (copies, kernels) = (parts.copies_ns as u64, parts.kernels_ns as u64);
-    let alone = parts.exposed_ns as u64;
-    let smaller = kernels.min(alone);
-    let calls = work.busy_calls;
-    let could = PIECES_PER_CALL.reached_by(parts.copies as u64, calls)
-        && PIECES_PER_CALL.reached_by(work.launches, calls)
-        && MEAN_PIECE_TIME.reached(parts.copies_ns / parts.copies)
-        && EXPOSED_SHARE.reached_by(alone, copies)
-        && OVERLAP_SHARE.reached_by(smaller, facts.activity_ns);
-    could.then(|| {
-        let evidence = format!(
-            "each call has all its work on one stream: about {} of kernels and {} of copies \
-             between host and device, of which {} while no kernel ran. They might overlap.",
-            wording::ns(kernels),
-            wording::ns(copies),
-            wording::ns(alone),
-        );
-        rule.finding(Some(&function.name), smaller, evidence)
-    })
+    let kind = if is_pageable {
+        "pageable "
+    } else if is_blocking {
+        "blocking "
+    } else {
+        ""
+    };
+    let evidence = format!(
+        "{} of GPU time in {kind}copies: {}, {}, {}",
+        wording::percent(copies.ns, facts.activity_ns),
+        wording::counted(copies.calls, "copy", "copies"),
+        wording::bytes(copies.bytes),
+        wording::bytes_per_s(copies.bytes, copies.ns),
+    );
+    let advice = if is_pageable {
+        "copy from and to page-locked memory: CudaContext::alloc_pinned"
+    } else if is_blocking {
+        "queue it on a stream (cuMemcpyHtoDAsync, cuMemcpyDtoHAsync) and wait where it is used"
+    } else {
+        "keep the data on the GPU, or copy on another stream (CudaContext::new_stream)"
+    };
+    let about = if is_pageable || is_blocking {
+        About::SlowCopies
+    } else {
+        About::Copies
+    };
+    let text = (evidence, advice.to_owned());
+    Some(rule.candidate(facts, about, Some(at), copies.exposed_ns, text))
 }
 
-/// Kernels and host copies of a function and its nested functions.
-#[derive(Default)]
-struct Parts {
-    kernels_ns: f64,
-    copies: f64,
-    copies_ns: f64,
-    /// Part of `copies_ns` during which no kernel ran on the device.
-    exposed_ns: f64,
+/// Whether most of the time of copies between host and device is that of pageable ones.
+pub(super) fn are_pageable(copies: &[CopyStats]) -> bool {
+    let copies = HostCopies::of(copies);
+    PAGEABLE_OR_BLOCKING_SHARE.reached_by(copies.pageable_ns, copies.ns)
 }
 
-impl Parts {
-    /// `None` if the exposed time of the copies was not computed.
-    fn for_function(facts: &Facts<'_>, at: usize) -> Option<Self> {
-        let mut sums = Self::default();
-        for (part, share) in facts.parts(at) {
-            sums.kernels_ns += profile_facts::kernel_ns(&part.activity.kernels) as f64 * share;
-            let copies = part.activity.copies.iter();
-            for copies in copies.filter(|copies| copies.kind.is_between_host_and_device()) {
-                sums.copies += copies.times.calls as f64 * share;
-                sums.copies_ns += copies.times.total_ns as f64 * share;
-                sums.exposed_ns += copies.exposed_ns? as f64 * share;
-            }
+pub(super) static SMALL_COPIES_RULE: Rule = Rule {
+    id: FindingRule::SmallCopies,
+    find: small_copies,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Many small copies",
+        when: "A function, with its nested functions, or what is outside of every function, makes \
+               many copies between host and device of a few bytes each, and the calls take a good \
+               part of the wall time. A copy to pageable memory waits for all work before it.",
+        gain: "The time in the copying calls, at most the idle time of the function's GPU spans \
+               (or, without spans, of the run).",
+        advice: "Pack several values into one copy, keep them on the GPU, or read them every \
+                 hundredth time. With page-locked memory (CudaContext::alloc_pinned) the call \
+                 does not wait.",
+        thresholds: &[
+            &SMALL_COPY,
+            &SMALL_COPIES,
+            &HOST_SHARE,
+            &PAGEABLE_OR_BLOCKING_SHARE,
+            &MAX_MISSING_RECORDS,
+            &NESTED_SHARE,
+        ],
+    },
+};
+
+fn small_copies(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let wall_ns = facts.profile.wall_ns;
+    let found = facts.host_times.iter().filter_map(|time| {
+        let copies = copies_in(facts, time);
+        let calls = &time.copies;
+        let applies = SMALL_COPIES.reached(copies.calls as f64)
+            && copies.are_small()
+            && HOST_SHARE.reached_by(calls.saved_ns, wall_ns);
+        applies.then(|| {
+            let waiting = copies.blocking_calls.max(copies.pageable_calls);
+            let is_waiting = PAGEABLE_OR_BLOCKING_SHARE.reached_by(waiting, copies.calls);
+            let kind = if is_waiting { "blocking " } else { "" };
+            let evidence = format!(
+                "{} of the wall in {} {kind}copies of {}, {} per call",
+                wording::percent(calls.ns, wall_ns),
+                wording::count(copies.calls),
+                wording::bytes(copies.bytes / copies.calls.max(1)),
+                wording::ns(calls.ns / calls.calls.max(1)),
+            );
+            let advice = if is_waiting {
+                "copy less often, or into CudaContext::alloc_pinned memory, which does not wait"
+            } else {
+                "pack them into one memcpy_htod or memcpy_dtoh, or keep the values on the GPU"
+            };
+            let text = (evidence, advice.to_owned());
+            rule.candidate(facts, About::Idle, time.function, calls.saved_ns, text)
+        })
+    });
+    found.collect()
+}
+
+/// The copies of a function and its nested functions, or outside of every function.
+fn copies_in(facts: &Facts<'_>, time: &HostTime) -> HostCopies {
+    match time.function {
+        Some(at) => {
+            let parts = facts.parts(at).into_iter();
+            parts.fold(HostCopies::default(), |copies, (_, part, share)| {
+                copies.plus(HostCopies::of(&part.activity.copies), share)
+            })
         }
-        Some(sums)
+        None => facts
+            .functions()
+            .map(|(_, function)| HostCopies::of(&function.activity.copies))
+            .fold(HostCopies::of(&facts.profile.copies), HostCopies::minus),
     }
 }

@@ -2,17 +2,19 @@
 
 use std::fmt::Write as _;
 
-use super::rule::Rule;
+use super::rule::{Rule, RulePage};
 use super::rule_list::RULES;
-use super::threshold::{Threshold, Unit};
-use crate::table;
+use super::threshold::{Threshold, ThresholdPage, Unit};
+use super::thresholds::{MIN_GAIN, NEAR_SHARE};
+use super::wording;
 
 const BEGINNING: &str = include_str!("documentation_page.md");
 
 /// The text of docs/findings.md.
 #[must_use]
 pub fn page() -> String {
-    let mut page = BEGINNING.replace("{most}", &table::MAX_FINDINGS.to_string());
+    let page = BEGINNING.replace("{min gain}", &value(&MIN_GAIN));
+    let mut page = page.replace("{near}", &value(&NEAR_SHARE));
     for rule in RULES {
         section(&mut page, rule);
     }
@@ -21,32 +23,34 @@ pub fn page() -> String {
 
 // Writing to a String cannot fail.
 fn section(page: &mut String, rule: &Rule) {
-    let Rule {
-        id,
+    let RulePage {
         title,
         when,
+        gain,
         advice,
         thresholds,
-        ..
-    } = rule;
+    } = &rule.page;
+    let id = rule.id;
     let _ = write!(
         page,
-        "\n## {title}\n\n`{id}`\n\n{when}\n\nWhat to try: {advice}\n\n"
+        "\n## {title}\n\n`{id}`\n\n{when}\n\nGain: {gain}\n\nWhat to try: {advice}\n\n"
     );
-    page.push_str("| threshold | of | because |\n|---|---|---|\n");
+    page.push_str("| threshold | of | because | source |\n|---|---|---|---|\n");
     for threshold in *thresholds {
-        let Threshold { what, why, .. } = threshold;
-        let _ = writeln!(page, "| {} | {what} | {why} |", value(threshold));
+        let ThresholdPage {
+            what, why, source, ..
+        } = &threshold.page;
+        let _ = writeln!(page, "| {} | {what} | {why} | {source} |", value(threshold));
     }
 }
 
 fn value(threshold: &Threshold) -> String {
     let value = threshold.value;
-    match threshold.unit {
+    match threshold.page.unit {
         Unit::Share => format!("{} %", value * 100.0),
         Unit::Count => format!("{value}"),
         Unit::Times => format!("{value} ×"),
-        Unit::Ns => table::duration(value as u64).text(),
-        Unit::Bytes => format!("{} bytes", table::count(value as u64).text()),
+        Unit::Ns => wording::ns(value as u64),
+        Unit::Bytes => format!("{} bytes", wording::count(value as u64)),
     }
 }

@@ -1,178 +1,216 @@
-//! Rules about the host: waits for the GPU, and slow first calls.
+//! What the host did while the GPU was idle: the calls that each piece of advice would remove.
+//!
+//! The model of every rule about the host: without some calls the host is faster by their time, but
+//! the program at most by the time for which the GPU was idle, as the GPU still has to do its work.
 
-use super::profile_facts::{self, Candidate, Facts};
-use super::rule::Rule;
-use super::threshold::{Threshold, Unit};
-use super::wording;
-use crate::profile::{ApiKind, ApiStats, Finding, FindingRule, Function};
-use crate::sanitize;
+use std::collections::HashMap;
 
-const WAITING_CALLS: Threshold = Threshold {
-    what: "calls that wait for the GPU",
-    value: 10.0,
-    unit: Unit::Count,
-    why: "every program waits somewhere for its result; a wait inside a loop is what starves the \
-          GPU",
-};
+use super::profile_facts::{ProfileFacts, scaled};
+use super::thresholds::FIRST_CALL_RATIO;
+use crate::profile::{ApiKind, ApiStats, Function};
 
-const WAIT_SHARE: Threshold = Threshold {
-    what: "share of the time in these calls, summed over threads, in the wall time",
-    value: 0.05,
-    unit: Unit::Share,
-    why: "a smaller share is not worth a change",
-};
+/// CUDA calls of one kind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Calls {
+    pub(super) calls: u64,
+    /// Time in these calls, over all threads, ns.
+    pub(super) ns: u64,
+    /// The part of it that removing them can save, ns.
+    pub(super) saved_ns: u64,
+    /// The function of CUDA with the most time.
+    pub(super) longest: Option<(String, u64)>,
+}
 
-pub(super) static SYNCHRONIZATION: Rule = Rule {
-    id: FindingRule::Synchronization,
-    title: "Synchronization inside a function",
-    when: "A function that is not marked `cpu` and has GPU work, its own or that of nested \
-           functions, calls a CUDA function that waits for the GPU. A function marked `cpu` waits \
-           on purpose. The weight is the time in these calls, during which the GPU may have been \
-           busy.",
-    advice: "Wait once after the loop, or for an event behind the one result that is needed, so \
-             that the next work is queued while this runs.",
-    thresholds: &[&WAITING_CALLS, &WAIT_SHARE],
-    find: synchronization,
-};
-
-fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
-    let found = facts.functions().filter_map(|(_, function)| {
-        let work = &function.activity;
-        if function.cpu_only || (work.activities == 0 && work.kernels.is_empty()) {
-            return None;
+impl Calls {
+    fn add(&mut self, name: &str, calls: u64, ns: u64, limit_ns: u64) {
+        self.calls = self.calls.saturating_add(calls);
+        self.ns = self.ns.saturating_add(ns);
+        self.saved_ns = self.saved_ns.saturating_add(ns.min(limit_ns));
+        if self
+            .longest
+            .as_ref()
+            .is_none_or(|(_, longest)| ns > *longest)
+        {
+            self.longest = Some((name.to_owned(), ns));
         }
-        let waits: Vec<&ApiStats> = work
-            .api
-            .iter()
-            .filter(|call| call.kind == ApiKind::Sync)
-            .collect();
-        let ns = waits
-            .iter()
-            .fold(0_u64, |sum, call| sum.saturating_add(call.times.total_ns));
-        let calls = waits
-            .iter()
-            .fold(0_u64, |sum, call| sum.saturating_add(call.times.calls));
-        let longest = waits.iter().max_by_key(|call| call.times.total_ns)?;
-        let applies =
-            WAITING_CALLS.reached(calls as f64) && WAIT_SHARE.reached_by(ns, facts.profile.wall_ns);
-        applies.then(|| {
-            let others = if waits.len() > 1 { " and others" } else { "" };
-            let threads = match function.threads {
-                0 | 1 => String::new(),
-                many => format!(" of its {many} threads together"),
-            };
-            let evidence = format!(
-                "{}{others} called {}, {} per call of the function: {} in all{threads}, {} of the \
-                 wall time.",
-                sanitize::name(&longest.name),
-                wording::counted(calls, "time", "times"),
-                wording::mean(calls, function.calls),
-                wording::ns(ns),
-                wording::percent(ns, facts.profile.wall_ns),
-            );
-            rule.finding(Some(&function.name), ns, evidence)
-        })
-    });
-    found.collect()
+    }
+
+    fn limited(mut self, limit_ns: u64) -> Self {
+        self.saved_ns = self.saved_ns.min(limit_ns);
+        self
+    }
 }
 
-const FIRST_CALL_RATIO: Threshold = Threshold {
-    what: "CPU time of the first call over the median",
-    value: 10.0,
-    unit: Unit::Times,
-    why: "cold caches and page faults make a first call two or three times as slow; loading \
-          modules and compiling far more",
-};
-
-const FIRST_CALL_SHARE: Threshold = Threshold {
-    what: "share of the first call's time beyond the median in the wall time",
-    value: 0.02,
-    unit: Unit::Share,
-    why: "a smaller share is not worth a change",
-};
-
-const FIRST_CALL_EXCESS: Threshold = Threshold {
-    what: "time of the first call beyond the median",
-    value: 1_000_000.0,
-    unit: Unit::Ns,
-    why: "a shorter start is noise in a program that runs for long",
-};
-
-const FIRST_CALL_CALLS: Threshold = Threshold {
-    what: "calls",
-    value: 10.0,
-    unit: Unit::Count,
-    why: "the median of fewer calls does not represent the others",
-};
-
-pub(super) static FIRST_CALL: Rule = Rule {
-    id: FindingRule::FirstCall,
-    title: "Slow first call",
-    when: "The first call of a function that makes CUDA calls took far longer on the CPU than the \
-           median. The weight is its time beyond the median. Without `GPUPROF_CUPTI=full`, a \
-           function that only allocates, frees or looks up kernels is not seen to make any.",
-    advice: "If it loads modules or compiles PTX: ship a cubin for the device, keep the driver's \
-             cache (CUDA_CACHE_PATH), or make one call before time matters \
-             (CUDA_MODULE_LOADING=EAGER loads kernels with their module).",
-    thresholds: &[
-        &FIRST_CALL_RATIO,
-        &FIRST_CALL_SHARE,
-        &FIRST_CALL_EXCESS,
-        &FIRST_CALL_CALLS,
-        &profile_facts::NESTED_SHARE,
-    ],
-    find: first_call,
-};
-
-fn first_call(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
-    let candidates = facts.functions().filter_map(|(at, function)| {
-        first_call_of(rule, facts, at, function).map(|finding| Candidate {
-            function: at,
-            finding,
-        })
-    });
-    facts.unnested(candidates.collect())
+/// The host's time in the calls of a function and its nested functions, or outside of every
+/// function.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HostTime {
+    /// Index of the function; `None` for what is outside of every function.
+    pub(super) function: Option<usize>,
+    /// Idle time in the function's GPU spans, less gpuprof's own overhead and a slow first call,
+    /// and at most that between the activities of the run, ns; `None` if it is unknown.
+    pub(super) idle_ns: Option<u64>,
+    /// The calls that wait for the GPU, other than in a function that is marked `cpu`.
+    pub(super) waits: Calls,
+    /// The calls that queue work: launches of kernels and graphs, and memsets.
+    pub(super) queueing: Calls,
+    /// Of these, the launches of kernels.
+    pub(super) launches: Calls,
+    pub(super) copies: Calls,
+    /// Allocations and frees.
+    pub(super) memory: Calls,
+    /// The calls that load a module.
+    pub(super) loads: Calls,
+    /// CPU time in the function outside of CUDA calls and gpuprof, ns.
+    pub(super) outside_cuda_ns: u64,
 }
 
-fn first_call_of(
-    rule: &Rule,
-    facts: &Facts<'_>,
-    at: usize,
-    function: &Function,
-) -> Option<Finding> {
-    let (first, median) = (function.activity.first_call_ns?, function.cpu.p50_ns);
-    let parts = facts.parts(at);
-    let api = || parts.iter().flat_map(|(part, _)| &part.activity.api);
-    let beyond = first.saturating_sub(median);
-    let applies = api().next().is_some()
-        && FIRST_CALL_RATIO.reached_by(first, median)
-        && FIRST_CALL_SHARE.reached_by(beyond, facts.profile.wall_ns)
-        && FIRST_CALL_EXCESS.reached(beyond as f64)
-        && FIRST_CALL_CALLS.reached(function.calls as f64);
-    applies.then(|| {
-        let modules = api().filter(|call| call.kind == ApiKind::Module);
-        let (ns, calls) = modules.fold((0_u64, 0_u64), |(ns, calls), call| {
-            (
-                ns.saturating_add(call.times.total_ns),
-                calls.saturating_add(call.times.calls),
-            )
-        });
-        let cause = if calls > 0 {
-            format!(
-                "In all its calls and those inside, {} that load modules or kernels took {}; \
-                 whether the first call made them is not told.",
-                wording::counted(calls, "CUDA call", "CUDA calls"),
-                wording::ns(ns),
-            )
-        } else {
-            "None of its recorded CUDA calls loads a module: the profile does not say why."
-                .to_owned()
+/// The host's time in each function and outside of them; empty if the idle time is unknown.
+pub(super) fn host_times(facts: &ProfileFacts<'_>) -> Vec<HostTime> {
+    let Some(run) = facts.idle else {
+        return Vec::new();
+    };
+    let limits: Vec<u64> = facts
+        .functions()
+        .map(|(at, _)| limit_ns(facts, at).unwrap_or(run.total_ns))
+        .collect();
+    let functions = facts.functions().map(|(at, function)| {
+        let limit_ns = limits.get(at).copied().unwrap_or(0);
+        let mut time = HostTime {
+            function: Some(at),
+            idle_ns: span_idle_ns(facts, at, function).map(|ns| ns.min(run.between_ns)),
+            ..HostTime::default()
         };
-        let evidence = format!(
-            "the first call took {} on the CPU, half of the calls at most {}. {cause}",
-            wording::ns(first),
-            wording::ns(median),
+        let mut in_cuda_ns: u64 = 0;
+        for (inner, part, share) in facts.parts(at) {
+            let inner_limit = limits.get(inner).copied().unwrap_or(0);
+            for call in &part.activity.api {
+                let (calls, ns) = (
+                    scaled(call.times.calls, share),
+                    scaled(call.times.total_ns, share),
+                );
+                in_cuda_ns = in_cuda_ns.saturating_add(ns);
+                let limit = scaled(inner_limit, share).min(limit_ns);
+                time.add(call, (calls, ns), limit, run.between_ns, part.cpu_only);
+            }
+        }
+        time.outside_cuda_ns = (function.cpu.total_ns)
+            .saturating_sub(in_cuda_ns)
+            .saturating_sub(overhead_ns(facts, at, function))
+            .saturating_sub(first_call_excess_ns(function));
+        time.limited(limit_ns, run.between_ns)
+    });
+    let mut times: Vec<HostTime> = functions.collect();
+    times.push(outside(facts, run.total_ns, run.between_ns));
+    times
+}
+
+impl HostTime {
+    fn add(
+        &mut self,
+        call: &ApiStats,
+        (calls, ns): (u64, u64),
+        limit: u64,
+        between: u64,
+        is_cpu: bool,
+    ) {
+        let limit_between = limit.min(between);
+        match call.kind {
+            ApiKind::Sync if !is_cpu => self.waits.add(&call.name, calls, ns, limit_between),
+            ApiKind::Launch => {
+                self.launches.add(&call.name, calls, ns, limit_between);
+                self.queueing.add(&call.name, calls, ns, limit_between);
+            }
+            ApiKind::Graph | ApiKind::Memset => {
+                self.queueing.add(&call.name, calls, ns, limit_between);
+            }
+            ApiKind::Copy => self.copies.add(&call.name, calls, ns, limit),
+            ApiKind::Alloc | ApiKind::Free => self.memory.add(&call.name, calls, ns, limit),
+            // Look-ups of kernels are of this kind too.
+            ApiKind::Module if call.name.contains("Load") => {
+                self.loads.add(&call.name, calls, ns, limit);
+            }
+            _ => (),
+        }
+    }
+
+    fn limited(mut self, limit_ns: u64, between_ns: u64) -> Self {
+        let limit_between = limit_ns.min(between_ns);
+        self.waits = self.waits.limited(limit_between);
+        self.queueing = self.queueing.limited(limit_between);
+        self.launches = self.launches.limited(limit_between);
+        self.copies = self.copies.limited(limit_ns);
+        self.memory = self.memory.limited(limit_ns);
+        self.loads = self.loads.limited(limit_ns);
+        self
+    }
+}
+
+/// The calls outside of every function: those of the program less those of the functions.
+fn outside(facts: &ProfileFacts<'_>, total_ns: u64, between_ns: u64) -> HostTime {
+    let mut inside: HashMap<&str, (u64, u64)> = HashMap::new();
+    for (_, function) in facts.functions() {
+        for call in &function.activity.api {
+            let sums = inside.entry(&call.name).or_default();
+            sums.0 = sums.0.saturating_add(call.times.calls);
+            sums.1 = sums.1.saturating_add(call.times.total_ns);
+        }
+    }
+    let mut time = HostTime::default();
+    for call in &facts.profile.api {
+        let (calls, ns) = inside.get(call.name.as_str()).copied().unwrap_or((0, 0));
+        let rest = (
+            call.times.calls.saturating_sub(calls),
+            call.times.total_ns.saturating_sub(ns),
         );
-        rule.finding(Some(&function.name), beyond, evidence)
-    })
+        if rest.0 > 0 {
+            time.add(call, rest, total_ns, between_ns, false);
+        }
+    }
+    time.limited(total_ns, between_ns)
+}
+
+/// Idle time that advice about a function can save at most: that of its own GPU spans, or of those
+/// of functions around all its calls. `None` if neither is known.
+fn limit_ns(facts: &ProfileFacts<'_>, at: usize) -> Option<u64> {
+    let around = facts.functions().filter(|(outer, _)| {
+        let calls = facts.profile.functions.get(at).map(|inner| inner.calls);
+        facts.is_inside(*outer, at) && calls.is_some_and(|n| facts.runs_inside(*outer, at) >= n)
+    });
+    let own = facts.functions().filter(|(own, _)| *own == at);
+    let known = own
+        .chain(around)
+        .filter_map(|(outer, function)| span_idle_ns(facts, outer, function));
+    known.min()
+}
+
+/// Idle time in a function's GPU spans, less gpuprof's own overhead and a slow first call, ns.
+fn span_idle_ns(facts: &ProfileFacts<'_>, at: usize, function: &Function) -> Option<u64> {
+    let idle = function.activity.idle_ns?.min(facts.idle?.total_ns);
+    let rest = idle
+        .saturating_sub(overhead_ns(facts, at, function))
+        .saturating_sub(first_call_excess_ns(function));
+    Some(rest)
+}
+
+/// Estimated time that gpuprof itself took in the calls of a function, ns.
+fn overhead_ns(facts: &ProfileFacts<'_>, at: usize, function: &Function) -> u64 {
+    let per_call = facts.profile.diagnostics.overhead_ns_per_call.unwrap_or(0);
+    let inside = facts
+        .functions()
+        .filter(|(inner, _)| *inner != at)
+        .map(|(inner, _)| facts.runs_inside(at, inner));
+    let spans = inside.fold(function.calls, u64::saturating_add);
+    per_call.saturating_mul(spans)
+}
+
+/// What a slow first call took beyond the median, ns; another rule is about that time.
+pub(super) fn first_call_excess_ns(function: &Function) -> u64 {
+    let median = function.cpu.p50_ns;
+    let first = function.activity.first_call_ns.unwrap_or(0);
+    if FIRST_CALL_RATIO.reached_by(first, median) {
+        first.saturating_sub(median)
+    } else {
+        0
+    }
 }

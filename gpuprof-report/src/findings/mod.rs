@@ -1,48 +1,61 @@
 //! What to improve: rules over a [`Profile`], each with its thresholds as data.
 //!
-//! A finding states what the profile shows; if the profile only suggests something, the finding
-//! says so. [`Rule`] is what a rule consists of and [`RULES`] lists them. Numbers are formatted as
-//! in the table. [`commands()`] makes command lines of other tools, and [`page()`] makes
-//! docs/findings.md.
+//! A finding states what the profile shows, what to change, and how much wall time that can save at
+//! most. [`Rule`] is what a rule consists of and [`RULES`] lists them; a rule that needs data that
+//! the profile lacks finds nothing. [`commands()`] makes command lines of other tools. With the
+//! feature `findings-page`, `page()` makes docs/findings.md; the texts for it are not part of a
+//! user's program.
 
 mod below_roofline;
+mod candidate;
 mod copies;
+#[cfg(feature = "findings-page")]
 mod documentation_page;
-mod double_precision;
 mod enough_kernel_time;
+mod facts;
+mod gpu_idle;
+mod host;
 mod host_time;
-mod kernels;
+mod launches;
+mod loading;
+mod memory;
 mod nsight_commands;
+mod overlap;
+mod precedence;
 mod profile_facts;
 mod rule;
 mod rule_list;
+mod run_idle;
+mod shapes;
+mod tensor_cores;
 #[cfg(test)]
 mod tests;
 mod threshold;
+mod thresholds;
 mod whole_run;
 mod wording;
 
+#[cfg(feature = "findings-page")]
 pub use documentation_page::page;
 pub use nsight_commands::commands;
 pub use rule::Rule;
+#[cfg(feature = "findings-page")]
+pub use rule::RulePage;
 pub use rule_list::RULES;
-pub use threshold::{Threshold, Unit};
+pub use threshold::Threshold;
+#[cfg(feature = "findings-page")]
+pub use threshold::{ThresholdPage, Unit};
 
 use crate::profile::{Finding, Profile};
-use profile_facts::Facts;
+use facts::Facts;
 
-/// All findings, largest weight first. Empty without CUPTI: `profile.cupti` is `None`.
+/// All findings, largest gain first. Empty without CUPTI: `profile.cupti` is `None`.
 #[must_use]
 pub fn findings(profile: &Profile) -> Vec<Finding> {
     if profile.cupti.is_none() {
         return Vec::new();
     }
     let facts = Facts::new(profile);
-    let mut found: Vec<Finding> = RULES
-        .iter()
-        .flat_map(|rule| (rule.find)(rule, &facts))
-        .collect();
-    // A stable sort: equal weights keep the order of the rules.
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.gain_ns));
-    found
+    let found = RULES.iter().flat_map(|rule| (rule.find)(rule, &facts));
+    precedence::choose(&facts, found.collect())
 }

@@ -4,7 +4,7 @@
 //! `domain@range` one that was started; `@ , [ ] / * +` in a name take a backslash) and "Command
 //! Line Options".
 
-use super::profile_facts::Facts;
+use super::profile_facts::ProfileFacts;
 use crate::profile::{Command, Function, KernelStats, Profile};
 use crate::sanitize;
 
@@ -37,7 +37,8 @@ pub fn commands(profile: &Profile, has_ranges: bool) -> Vec<Command> {
     } else {
         ""
     };
-    let home = Facts::new(profile).main_function(kernel);
+    let home = ProfileFacts::new(profile).main_function(kernel);
+    let home = home.and_then(|at| profile.functions.get(at));
     let inside = match home {
         Some(function) => format!(", in {}", sanitize::name(&function.name)),
         None => String::new(),

@@ -2,44 +2,34 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::threshold::{Threshold, Unit};
-use crate::profile::{CopyStats, Device, Finding, Function, KernelStats, Profile};
-use crate::table;
-
-/// If a rule applies to nested functions, the share from which the nested one is named.
-pub(super) const NESTED_SHARE: Threshold = Threshold {
-    what: "share of an enclosing function's weight from which the nested function is named instead",
-    value: 0.7,
-    unit: Unit::Share,
-    why: "if nearly all of the weight comes from the nested function, that is the place to look; \
-          otherwise several parts contribute, and the enclosing function is named",
-};
+use super::run_idle::RunIdle;
+use crate::profile::{CopyStats, Device, Function, KernelStats, Profile};
 
 /// A profile, and what is computed from it once.
-pub(super) struct Facts<'a> {
+pub(super) struct ProfileFacts<'a> {
     pub(super) profile: &'a Profile,
-    /// GPU self time of all functions, ns: the 100 % of the table.
-    pub(super) gpu_self_ns: u64,
-    /// Time of all kernels, copies and memsets, ns.
+    /// Time of all kernels, copies and memsets, ns: the 100 % of a share of GPU time.
     pub(super) activity_ns: u64,
+    /// Idle time of the run; `None` if it is unknown.
+    pub(super) idle: Option<RunIdle>,
+    /// Of each device, the time during which a kernel ran over the time of all its kernels.
+    kernel_scale: HashMap<u32, f64>,
+    /// The function in which a kernel took the most time, by symbol and device.
+    home: HashMap<(&'a str, u32), (usize, u64)>,
     /// Runs of a function nested in another one, by (outer, inner) index in `functions`.
     nested_runs: HashMap<(usize, usize), u64>,
 }
 
-/// The finding of a rule for one function, before those of nested functions are merged.
-pub(super) struct Candidate {
-    pub(super) function: usize,
-    pub(super) finding: Finding,
-}
-
-impl<'a> Facts<'a> {
+impl<'a> ProfileFacts<'a> {
     pub(super) fn new(profile: &'a Profile) -> Self {
         let kernels = profile.kernels.iter().map(|kernel| kernel.times.total_ns);
         let copies = profile.copies.iter().map(|copies| copies.times.total_ns);
         Self {
             profile,
-            gpu_self_ns: table::gpu_self_of_all(profile),
             activity_ns: kernels.chain(copies).fold(0, u64::saturating_add),
+            idle: RunIdle::for_profile(profile),
+            kernel_scale: kernel_scale(profile),
+            home: homes(profile),
             nested_runs: nested_runs(profile),
         }
     }
@@ -54,9 +44,14 @@ impl<'a> Facts<'a> {
         self.nested_runs.get(&(outer, inner)).copied().unwrap_or(0)
     }
 
+    /// Whether `inner` runs nested in `outer`. Of two functions that call each other neither does.
+    pub(super) fn is_inside(&self, outer: usize, inner: usize) -> bool {
+        outer != inner && self.runs_inside(outer, inner) > 0 && self.runs_inside(inner, outer) == 0
+    }
+
     /// The function at index `outer` and those nested in it, each with the share of its runs that
     /// were nested there.
-    pub(super) fn parts(&self, outer: usize) -> Vec<(&'a Function, f64)> {
+    pub(super) fn parts(&self, outer: usize) -> Vec<(usize, &'a Function, f64)> {
         let part = |(inner, function): (usize, &'a Function)| {
             let share = if inner == outer {
                 1.0
@@ -64,7 +59,7 @@ impl<'a> Facts<'a> {
                 let runs = function.calls.max(1);
                 (self.runs_inside(outer, inner) as f64 / runs as f64).min(1.0)
             };
-            (share > 0.0).then_some((function, share))
+            (share > 0.0).then_some((inner, function, share))
         };
         self.functions().filter_map(part).collect()
     }
@@ -74,52 +69,54 @@ impl<'a> Facts<'a> {
         devices.find(|device| device.ordinal == ordinal)
     }
 
-    /// The function in which a kernel took the most time.
-    pub(super) fn main_function(&self, kernel: &KernelStats) -> Option<&'a Function> {
-        let time = |function: &Function| {
-            let own = function.activity.kernels.iter();
-            own.filter(|own| own.symbol == kernel.symbol && own.device == kernel.device)
-                .fold(0_u64, |sum, own| sum.saturating_add(own.times.total_ns))
-        };
-        let timed = self
-            .profile
-            .functions
-            .iter()
-            .map(|function| (time(function), function));
-        timed
-            .filter(|(ns, _)| *ns > 0)
-            .max_by_key(|(ns, _)| *ns)
-            .map(|(_, function)| function)
+    /// Index of the function in which a kernel took the most time.
+    pub(super) fn main_function(&self, kernel: &KernelStats) -> Option<usize> {
+        let home = self.home.get(&(kernel.symbol.as_str(), kernel.device));
+        home.map(|(at, _)| *at)
     }
 
-    /// One finding for each chain of nested candidates: the nested one if it has most of the
-    /// weight, otherwise the outer one.
-    pub(super) fn unnested(&self, mut candidates: Vec<Candidate>) -> Vec<Finding> {
-        let covered = |outer: &Candidate, all: &[Candidate]| {
-            all.iter().any(|inner| {
-                self.is_inside(outer.function, inner.function)
-                    && NESTED_SHARE.reached_by(inner.finding.gain_ns, outer.finding.gain_ns)
-            })
-        };
-        let keep: Vec<bool> = candidates
-            .iter()
-            .map(|outer| !covered(outer, &candidates))
-            .collect();
-        let mut keep = keep.into_iter();
-        candidates.retain(|_| keep.next().unwrap_or(true));
-        let outermost = |inner: &Candidate| {
-            !candidates
-                .iter()
-                .any(|outer| self.is_inside(outer.function, inner.function))
-        };
-        let kept = candidates.iter().filter(|candidate| outermost(candidate));
-        kept.map(|candidate| candidate.finding.clone()).collect()
+    /// The part of a device's time that a kernel took, ns: its own time, less its share of the time
+    /// that kernels of the device ran at once.
+    pub(super) fn device_ns(&self, kernel: &KernelStats) -> u64 {
+        let scale = self.kernel_scale.get(&kernel.device).copied();
+        (kernel.times.total_ns as f64 * scale.unwrap_or(1.0)) as u64
     }
 
-    fn is_inside(&self, outer: usize, inner: usize) -> bool {
-        // Two functions that call each other are nested in each other: both are named.
-        outer != inner && self.runs_inside(outer, inner) > 0 && self.runs_inside(inner, outer) == 0
+    /// Time for which a kernel ran alone on its device, ns; `None` if that is unknown.
+    pub(super) fn alone_ns(&self, kernel: &KernelStats) -> Option<u64> {
+        Some(kernel.times.total_ns.saturating_sub(kernel.concurrent_ns?))
     }
+}
+
+fn kernel_scale(profile: &Profile) -> HashMap<u32, f64> {
+    let mut sums: HashMap<u32, u64> = HashMap::new();
+    for kernel in &profile.kernels {
+        let sum = sums.entry(kernel.device).or_default();
+        *sum = sum.saturating_add(kernel.times.total_ns);
+    }
+    let busy = profile.gpu_busy.iter();
+    let scales = busy.filter_map(|busy| {
+        let sum = *sums.get(&busy.device)?;
+        let scale = busy.records?.kernel_ns as f64 / sum.max(1) as f64;
+        Some((busy.device, scale.min(1.0)))
+    });
+    scales.collect()
+}
+
+fn homes(profile: &Profile) -> HashMap<(&str, u32), (usize, u64)> {
+    let mut homes: HashMap<(&str, u32), (usize, u64)> = HashMap::new();
+    for (at, function) in profile.functions.iter().enumerate() {
+        for kernel in &function.activity.kernels {
+            let ns = kernel.times.total_ns;
+            let home = homes
+                .entry((&kernel.symbol, kernel.device))
+                .or_insert((at, 0));
+            if ns > home.1 {
+                *home = (at, ns);
+            }
+        }
+    }
+    homes
 }
 
 /// Counts from the call tree how often each function ran nested in each other one.
@@ -144,21 +141,34 @@ fn nested_runs(profile: &Profile) -> HashMap<(usize, usize), u64> {
         };
         for outer in above {
             let pair = (outer as usize, function as usize);
-            let runs = inside.entry(pair).or_insert(0);
-            *runs += node.runs();
+            let runs: &mut u64 = inside.entry(pair).or_insert(0);
+            *runs = runs.saturating_add(node.runs());
         }
     }
     inside
 }
 
+/// `part` of a time.
+pub(super) fn scaled(ns: u64, part: f64) -> u64 {
+    (ns as f64 * part) as u64
+}
+
 /// Total time of kernels, ns.
 pub(super) fn kernel_ns(kernels: &[KernelStats]) -> u64 {
-    let times = kernels.iter().map(|kernel| kernel.times.total_ns);
-    times.fold(0, u64::saturating_add)
+    sum(kernels, |kernel| kernel.times.total_ns)
 }
 
 /// Total time of copies and memsets, ns.
-pub(super) fn copy_ns<'c>(copies: impl IntoIterator<Item = &'c CopyStats>) -> u64 {
-    let times = copies.into_iter().map(|copies| copies.times.total_ns);
-    times.fold(0, u64::saturating_add)
+pub(super) fn copy_ns(copies: &[CopyStats]) -> u64 {
+    sum(copies, |copies| copies.times.total_ns)
+}
+
+/// The sum of a number over items.
+pub(super) fn sum<'i, T: 'i>(
+    items: impl IntoIterator<Item = &'i T>,
+    of: impl Fn(&T) -> u64,
+) -> u64 {
+    items
+        .into_iter()
+        .fold(0, |sum, item| sum.saturating_add(of(item)))
 }

@@ -1,40 +1,61 @@
 //! A rule over a profile, as data.
 
-use super::profile_facts::Facts;
+use super::candidate::{About, Candidate};
+use super::facts::Facts;
+#[cfg(feature = "findings-page")]
 use super::threshold::Threshold;
 use crate::profile::{Finding, FindingRule};
 
-/// A rule: what it looks for, its thresholds, and its advice.
+/// A rule: what it looks for, and its text on the page of findings.
 #[derive(Debug)]
 pub struct Rule {
     /// Identifies the rule in [`Finding::rule`].
     pub id: FindingRule,
+    /// Returns a candidate for each part of the profile that meets the condition.
+    pub(super) find: fn(&Rule, &Facts<'_>) -> Vec<Candidate>,
+    /// What the page of findings says about it.
+    #[cfg(feature = "findings-page")]
+    pub page: RulePage,
+}
+
+/// What the page of findings says about a rule.
+#[cfg(feature = "findings-page")]
+#[derive(Debug)]
+pub struct RulePage {
     /// What it looks for, in a few words.
     pub title: &'static str,
-    /// The condition for a finding, and what its weight is.
+    /// The condition for a finding.
     pub when: &'static str,
-    /// What to try.
+    /// The model of [`Finding::gain_ns`].
+    pub gain: &'static str,
+    /// What to try, in more words than the report has room for.
     pub advice: &'static str,
     /// The limits of the condition.
     pub thresholds: &'static [&'static Threshold],
-    /// Returns a finding for each part of the profile that meets the condition.
-    pub(super) find: fn(&Rule, &Facts<'_>) -> Vec<Finding>,
 }
 
 impl Rule {
-    /// A finding of this rule, with the advice of the rule.
-    pub(super) fn finding(
+    /// A candidate of this rule for a function, or `None` for the whole program.
+    pub(super) fn candidate(
         &self,
-        function: Option<&str>,
+        facts: &Facts<'_>,
+        about: About,
+        function: Option<usize>,
         gain_ns: u64,
-        evidence: String,
-    ) -> Finding {
-        Finding {
-            rule: self.id,
-            function: function.map(str::to_owned),
-            gain_ns,
-            evidence,
-            advice: self.advice.to_owned(),
+        text: (String, String),
+    ) -> Candidate {
+        let named = function.and_then(|at| facts.profile.functions.get(at));
+        let (evidence, advice) = text;
+        Candidate {
+            about,
+            function,
+            finding: Finding {
+                rule: self.id,
+                function: named.map(|function| function.name.clone()),
+                gain_ns: gain_ns.min(facts.profile.wall_ns),
+                evidence,
+                advice,
+            },
         }
     }
 }

@@ -1,20 +1,32 @@
 //! The list of rules.
 
 use super::rule::Rule;
-use super::{below_roofline, copies, double_precision, host_time, kernels, whole_run};
+use super::{
+    below_roofline, copies, gpu_idle, host, launches, loading, memory, overlap, shapes,
+    tensor_cores, whole_run,
+};
 
-/// Every rule. Findings of the same weight are sorted in this order.
-pub const RULES: [&Rule; 12] = [
-    &double_precision::DOUBLE_PRECISION,
-    &kernels::LAUNCH_BOUND,
+/// Every rule. Of two findings with the same gain the rule that comes first here is preferred.
+pub const RULES: [&Rule; 21] = [
+    &host::SYNCHRONIZATION,
+    &memory::ALLOCATION_CHURN,
+    &loading::MODULE_LOADS,
+    &copies::SMALL_COPIES_RULE,
+    &launches::LAUNCH_BOUND,
+    &launches::SHORT_KERNELS,
+    &host::HOST_BOUND,
+    &gpu_idle::GPU_IDLE,
+    &loading::FIRST_CALL,
     &copies::HOST_COPIES,
-    &copies::ONE_STREAM,
-    &host_time::SYNCHRONIZATION,
-    &kernels::UNDERUSED,
+    &overlap::ONE_STREAM,
+    &memory::MEMSETS_RULE,
+    &tensor_cores::NO_TENSOR_CORES,
+    &overlap::SERIAL_KERNELS,
+    &shapes::UNDERUSED,
+    &shapes::TAIL_WAVE,
+    &memory::LOCAL_MEMORY,
     &below_roofline::ROOFLINE,
-    &kernels::ONE_KERNEL,
-    &host_time::FIRST_CALL,
     &whole_run::SPREAD,
-    &whole_run::UNATTRIBUTED,
     &whole_run::THROTTLED,
+    &whole_run::UNATTRIBUTED,
 ];

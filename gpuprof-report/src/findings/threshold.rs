@@ -3,17 +3,29 @@
 /// A limit of a rule.
 #[derive(Debug)]
 pub struct Threshold {
-    /// What is compared with it.
-    pub what: &'static str,
     /// The limit.
     pub value: f64,
+    /// What the page of findings says about it.
+    #[cfg(feature = "findings-page")]
+    pub page: ThresholdPage,
+}
+
+/// What the page of findings says about a threshold.
+#[cfg(feature = "findings-page")]
+#[derive(Debug)]
+pub struct ThresholdPage {
     /// Unit of the limit.
     pub unit: Unit,
+    /// What is compared with it.
+    pub what: &'static str,
     /// Why it is this much.
     pub why: &'static str,
+    /// Where the number comes from.
+    pub source: &'static str,
 }
 
 /// Unit of a [`Threshold`].
+#[cfg(feature = "findings-page")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unit {

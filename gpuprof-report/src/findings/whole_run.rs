@@ -1,118 +1,93 @@
-//! Rules about the run: durations that vary, unattributed work, and throttled clocks.
+//! Rules about the run: durations that vary, throttled clocks, and unattributed work.
 
-use super::profile_facts::{self, Candidate, Facts};
+use super::candidate::{About, Candidate};
+use super::facts::Facts;
+use super::profile_facts::{scaled, sum};
 use super::rule::Rule;
-use super::threshold::{Threshold, Unit};
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+#[cfg(feature = "findings-page")]
+use super::thresholds::NESTED_SHARE;
+use super::thresholds::{
+    MISSING_CLOCK_SHARE, SPREAD_CALLS, SPREAD_IDLE, SPREAD_OVER_EVENT_OVERHEAD, SPREAD_RATIO,
+    SPREAD_SHARE, UNATTRIBUTED_COUNT, UNATTRIBUTED_SHARE,
+};
 use super::wording;
-use crate::profile::{Finding, FindingRule, Function, Throttle};
-use crate::table;
-
-const SPREAD_RATIO: Threshold = Threshold {
-    what: "99th percentile of the GPU time over the median",
-    value: 5.0,
-    unit: Unit::Times,
-    why: "clocks, caches and other programs double a time; five times is another kind of call",
-};
-
-const SPREAD_CALLS: Threshold = Threshold {
-    what: "timed calls",
-    value: 100.0,
-    unit: Unit::Count,
-    why: "with fewer calls, the 99th percentile is the longest call",
-};
-
-const SPREAD_OVER_EVENT_OVERHEAD: Threshold = Threshold {
-    what: "median over the event overhead",
-    value: 10.0,
-    unit: Unit::Times,
-    why: "below that the table marks the row with !: a part of its time is event overhead",
-};
-
-const SPREAD_SHARE: Threshold = Threshold {
-    what: "share of the calls' time beyond the median in the GPU self time of the program",
-    value: 0.05,
-    unit: Unit::Share,
-    why: "a smaller share is not worth a change",
-};
+use crate::profile::{FindingRule, Function, Throttle};
 
 pub(super) static SPREAD: Rule = Rule {
     id: FindingRule::WideSpread,
-    title: "Wide spread",
-    when: "The slowest hundredth of a function's calls takes many times the median on the GPU. The \
-           weight is the time of all its calls beyond the median.",
-    advice: "Find out which calls these are: other sizes of input, the host not keeping up, or \
-             another program on the GPU. A scope! per case separates them, and the time line of \
-             nsys shows them.",
-    thresholds: &[
-        &SPREAD_RATIO,
-        &SPREAD_CALLS,
-        &SPREAD_OVER_EVENT_OVERHEAD,
-        &SPREAD_SHARE,
-        &profile_facts::NESTED_SHARE,
-    ],
     find: spread,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Wide spread",
+        when: "The slowest hundredth of a function's calls takes many times the median on the \
+               GPU, and the GPU is mostly busy in its spans.",
+        gain: "The time of all its calls beyond the median: as if each took at most that.",
+        advice: "Find out which calls these are: other sizes of input, or another program on the \
+                 GPU. A label per case (label = EXPR) or a scope! separates them, and the time \
+                 line of nsys shows them.",
+        thresholds: &[
+            &SPREAD_RATIO,
+            &SPREAD_CALLS,
+            &SPREAD_OVER_EVENT_OVERHEAD,
+            &SPREAD_SHARE,
+            &SPREAD_IDLE,
+            &NESTED_SHARE,
+        ],
+    },
 };
 
-fn spread(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
-    let candidates = facts.functions().filter_map(|(at, function)| {
-        spread_of(rule, facts, function).map(|finding| Candidate {
-            function: at,
-            finding,
-        })
-    });
-    facts.unnested(candidates.collect())
+fn spread(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let found = facts.functions();
+    found
+        .filter_map(|(at, function)| spread_of(rule, facts, at, function))
+        .collect()
 }
 
-fn spread_of(rule: &Rule, facts: &Facts<'_>, function: &Function) -> Option<Finding> {
+fn spread_of(rule: &Rule, facts: &Facts<'_>, at: usize, function: &Function) -> Option<Candidate> {
     let gpu = function.gpu.as_ref()?;
     let times = &gpu.times;
     let floor = facts.profile.diagnostics.event_overhead_ns.unwrap_or(0);
     // The total is that of all calls, even if only a sample was timed.
     let share = times.mean_ns.saturating_sub(times.p50_ns) as f64 / times.mean_ns.max(1) as f64;
-    let beyond = (times.total_ns as f64 * share).round() as u64;
+    let beyond = scaled(times.total_ns, share);
+    let idle_ns = function.activity.idle_ns.unwrap_or(0);
     let applies = SPREAD_RATIO.reached_by(times.p99_ns, times.p50_ns)
         && SPREAD_CALLS.reached(gpu.timed_calls as f64)
         && times.p50_ns as f64 >= SPREAD_OVER_EVENT_OVERHEAD.value * floor as f64
-        && SPREAD_SHARE.reached_by(beyond, facts.gpu_self_ns);
+        && !SPREAD_IDLE.reached_by(idle_ns, times.total_ns)
+        && SPREAD_SHARE.reached_by(beyond, facts.profile.wall_ns);
     applies.then(|| {
         let evidence = format!(
-            "on the GPU half of its calls take at most {}, one in a hundred at least {}, the \
-             longest {}.",
-            wording::ns(times.p50_ns),
+            "p99 {} on the GPU, median {}, longest {}",
             wording::ns(times.p99_ns),
+            wording::ns(times.p50_ns),
             wording::ns(times.max_ns),
         );
-        rule.finding(Some(&function.name), beyond, evidence)
+        let advice = "compare its calls by input: label = EXPR in the attribute, or a scope! per \
+                      case";
+        let text = (evidence, advice.to_owned());
+        rule.candidate(facts, About::SlowCalls, Some(at), beyond, text)
     })
 }
 
-const UNATTRIBUTED_SHARE: Threshold = Threshold {
-    what: "share of unattributed activities in the time of all kernels, copies and memsets",
-    value: 0.1,
-    unit: Unit::Share,
-    why: "unattributed time is in no row of the table; setting up a program usually takes less",
-};
-
-const UNATTRIBUTED_COUNT: Threshold = Threshold {
-    what: "unattributed kernels, copies and memsets",
-    value: 10.0,
-    unit: Unit::Count,
-    why: "a few belong to the set-up: weights, a first memset",
-};
-
 pub(super) static UNATTRIBUTED: Rule = Rule {
     id: FindingRule::Outside,
-    title: "Unattributed GPU time",
-    when: "A good part of the GPU time was launched outside every profiled function. The weight is \
-           that time.",
-    advice: "Annotate the functions that launch it. Work of a framework that launches from its own \
-             thread, such as burn, is always unattributed: there, the kernel table is the place to \
-             look.",
-    thresholds: &[&UNATTRIBUTED_SHARE, &UNATTRIBUTED_COUNT],
     find: unattributed,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Unattributed GPU time",
+        when: "A good part of the GPU time was launched outside every profiled function.",
+        gain: "0, as annotating saves no time: it shows what to improve.",
+        advice: "Annotate the functions that launch it. Work of a framework that launches from its \
+                 own thread, such as burn, is always unattributed: there, the kernel table is the \
+                 place to look.",
+        thresholds: &[&UNATTRIBUTED_SHARE, &UNATTRIBUTED_COUNT],
+    },
 };
 
-fn unattributed(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
+fn unattributed(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
     let found = facts.profile.cupti.iter().filter(|cupti| {
         UNATTRIBUTED_SHARE.reached_by(cupti.unattributed_ns, facts.activity_ns)
             && UNATTRIBUTED_COUNT.reached(cupti.unattributed as f64)
@@ -120,46 +95,42 @@ fn unattributed(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
     found
         .map(|cupti| {
             let evidence = format!(
-                "{} kernels, copies and memsets, {} of the GPU's kernel and copy time ({}), ran \
-                 outside any profiled function.",
-                table::count(cupti.unattributed).text(),
+                "{} of GPU time outside any profiled function: {} kernels, copies and memsets",
                 wording::percent(cupti.unattributed_ns, facts.activity_ns),
-                wording::ns(cupti.unattributed_ns),
+                wording::count(cupti.unattributed),
             );
-            rule.finding(None, cupti.unattributed_ns, evidence)
+            let advice = "annotate the functions that launch it with #[gpu_profile]";
+            let text = (evidence, advice.to_owned());
+            rule.candidate(facts, About::Separate, None, 0, text)
         })
         .collect()
 }
 
-const MISSING_CLOCK_SHARE: Threshold = Threshold {
-    what: "share of the maximum SM clock that was missing, over the sampled time",
-    value: 0.05,
-    unit: Unit::Share,
-    why: "boost clocks vary by a few percent all the time",
-};
-
 pub(super) static THROTTLED: Rule = Rule {
     id: FindingRule::ClocksThrottled,
-    title: "Clocks throttled",
-    when: "NVML reported a reason for lower clocks (slowdown by hardware or driver for temperature \
-           or power, or the power limit), and the SM clock was well below its maximum. NVML is \
-           sampled now and then, so a short slowdown can be missed. The weight is the device's \
-           kernel time, multiplied by the missing share of the clock and by the share of the \
-           sampled time in which the device was throttled.",
-    advice: "Compare only runs at the same clocks. Check the cooling, other programs on the \
-             device, and its power limit (nvidia-smi -q -d PERFORMANCE,POWER,CLOCK).",
-    thresholds: &[&MISSING_CLOCK_SHARE],
     find: throttled,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Clocks throttled",
+        when: "NVML reported a reason for lower clocks (slowdown by hardware or driver for \
+               temperature or power, or the power limit), and the SM clock was well below its \
+               maximum. NVML is sampled now and then, so a short slowdown can be missed.",
+        gain: "The time of the device's kernels, multiplied by the missing share of the clock and \
+               by the share of the sampled time in which the device was throttled.",
+        advice: "Compare only runs at the same clocks. Check the cooling, other programs on the \
+                 device, and its power limit (nvidia-smi -q -d PERFORMANCE,POWER,CLOCK).",
+        thresholds: &[&MISSING_CLOCK_SHARE],
+    },
 };
 
-fn throttled(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
+fn throttled(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
     let devices = facts.profile.throttled.iter();
     devices
         .filter_map(|throttle| throttled_device(rule, facts, throttle))
         .collect()
 }
 
-fn throttled_device(rule: &Rule, facts: &Facts<'_>, throttle: &Throttle) -> Option<Finding> {
+fn throttled_device(rule: &Rule, facts: &Facts<'_>, throttle: &Throttle) -> Option<Candidate> {
     let (clock, highest) = (throttle.sm_clock_mhz?, throttle.max_sm_clock_mhz?);
     let mean = throttle.mean_sm_clock_mhz.unwrap_or(clock);
     let share = match throttle.sampled_ns {
@@ -175,18 +146,16 @@ fn throttled_device(rule: &Rule, facts: &Facts<'_>, throttle: &Throttle) -> Opti
             .map(|reason| reason.as_str())
             .collect();
         let kernels = facts.profile.kernels.iter();
-        let ns = kernels
-            .filter(|kernel| kernel.device == throttle.device)
-            .fold(0_u64, |sum, kernel| {
-                sum.saturating_add(kernel.times.total_ns)
-            });
+        let kernels = kernels.filter(|kernel| kernel.device == throttle.device);
+        let ns = sum(kernels, |kernel| facts.device_ns(kernel));
         let evidence = format!(
-            "device {} was seen at {clock} of {highest} MHz, throttled for {} % of the sampled \
-             time ({}).",
+            "{clock} of {highest} MHz on device {} for {} of the time: {}",
             throttle.device,
-            (share * 100.0).round(),
+            wording::share(share),
             reasons.join(", "),
         );
-        rule.finding(None, (ns as f64 * missing) as u64, evidence)
+        let advice = "check cooling, power limit and other programs: nvidia-smi -q -d PERFORMANCE";
+        let text = (evidence, advice.to_owned());
+        rule.candidate(facts, About::Separate, None, scaled(ns, missing), text)
     })
 }

@@ -159,8 +159,6 @@ words! {
         LocalMemory = "local-memory",
         /// A last wave of blocks that leaves most of the device idle.
         TailWave = "tail-wave",
-        /// Double precision, perhaps by mistake.
-        DoublePrecisionSuspect = "double-precision-suspect",
         /// Many short kernels with idle time between them.
         LaunchBound = "launch-bound",
         /// Long copies between host and device.
@@ -173,8 +171,6 @@ words! {
         UnderusedGpu = "underused-gpu",
         /// Far below the peaks of the device.
         BelowRoofline = "below-roofline",
-        /// One kernel takes most of the GPU time.
-        OneKernel = "one-kernel",
         /// A first call that is far slower than the others.
         FirstCall = "first-call",
         /// Durations that differ widely between calls.

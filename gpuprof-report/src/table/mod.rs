@@ -36,11 +36,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 #[cfg(feature = "findings")]
-pub(crate) use look_first::MAX_FINDINGS;
-#[cfg(feature = "findings")]
-pub(crate) use number::{count, duration, percent, prefixed_rate};
-#[cfg(feature = "findings")]
-pub(crate) use row::gpu_self_of_all;
+pub(crate) use number::{count, duration, prefixed_rate};
 
 use crate::profile::{Function, Profile};
 pub use crate::settings::Sort;

@@ -297,14 +297,5 @@ fn by_gpu(function: &Function) -> impl Ord + use<> {
     Reverse((gpu_self, function.gpu_nested_ns, function.cpu.self_ns))
 }
 
-/// GPU self time of all functions: what shares are of.
-pub(crate) fn gpu_self_of_all(profile: &Profile) -> u64 {
-    let gpu = profile
-        .functions
-        .iter()
-        .filter_map(|function| function.gpu.as_ref());
-    gpu.fold(0, |sum, gpu| sum.saturating_add(gpu.times.self_ns))
-}
-
 #[cfg(test)]
 mod tests;

@@ -212,7 +212,7 @@ pub(crate) fn convolution() -> Profile {
     );
     profile.findings = vec![
         finding(
-            "double-precision-suspect",
+            "below-roofline",
             Some("convolve_double"),
             "convolve_double takes 1.40 ms at 6.01 GB/s and 0.25 TFLOP/s, 3.1 % of what the device \
              can do in single precision",

@@ -1,16 +1,17 @@
-//! Promise: each finding is reported for a program that has the problem, and not for one that does
-//! it right.
+//! Promise: each finding about GPU work is reported for a program that has the problem, and not for
+//! one that does it right.
 //!
 //! The thresholds are tested on hand-made profiles in gpuprof-report; here whole programs run,
 //! through the attribute, on the simulated device and its libcupti.
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaSlice, CudaStream, PinnedHostSlice};
-use gpuprof::profile::FindingRule;
+use cudarc::driver::{
+    CudaFunction, CudaSlice, CudaStream, LaunchConfig, PinnedHostSlice, PushKernelArg,
+};
+use cudarc::nvrtc::Ptx;
 use gpuprof::{Profile, gpu_profile};
 use support::cupti_world::{Tier, tier, work};
-use support::profile_lookups::local_name;
 use support::report_text::full_report;
 use support::suite::Module;
 use support::tests;
@@ -18,117 +19,59 @@ use support::tests;
 pub(crate) const MODULE: Module = Module::new(
     module_path!(),
     &[tests![
-        tiny_kernels_that_wait_for_their_launches,
-        a_wait_in_the_function_that_launches,
         pageable_copies_and_pieces_on_one_stream,
         pieces_of_calls_that_take_turns_on_streams,
-        a_kernel_that_has_most_of_the_time_and_one_block,
+        kernels_of_one_block_alone_and_beside_each_other,
         stated_work_against_the_peaks,
-        a_first_call_that_takes_far_longer,
         calls_that_take_far_longer_than_others,
         kernels_that_nobody_claims,
         the_report_ends_with_what_to_run_next,
     ]],
 );
 
-const US: u64 = 1_000;
-const MS: u64 = 1_000_000;
+pub(super) const US: u64 = 1_000;
+pub(super) const MS: u64 = 1_000_000;
 
-/// The functions that a rule names; an empty name for the whole program.
-fn named<'a>(profile: &'a Profile, rule: &str) -> Vec<&'a str> {
+/// The functions that a rule names, without their modules; an empty name for the whole program.
+pub(super) fn named<'a>(profile: &'a Profile, rule: &str) -> Vec<&'a str> {
     let findings = profile.findings.iter();
     findings
         .filter(|finding| finding.rule.as_str() == rule)
-        .map(|finding| local_name(finding.function.as_deref().unwrap_or_default()))
+        .map(|finding| finding.function.as_deref().unwrap_or_default())
+        .map(|name| name.rsplit("::").next().unwrap_or_default())
         .collect()
 }
 
 /// A session in which the program runs.
-fn profile(t: &Tier, program: impl FnOnce()) -> Profile {
+pub(super) fn profile(t: &Tier, program: impl FnOnce()) -> Profile {
     let session = t.session();
     program();
     t.finish(session)
 }
 
-fn nobody() -> Vec<&'static str> {
+pub(super) fn nobody() -> Vec<&'static str> {
     Vec::new()
 }
 
 /// Ten kernels, and what the host does before each.
 #[gpu_profile]
-fn step(t: &Tier, stream: &Arc<CudaStream>, kernel_ns: u64, host_ns: u64) {
+pub(super) fn step(t: &Tier, stream: &Arc<CudaStream>, kernel_ns: u64, host_ns: u64) {
     for _ in 0..10 {
         t.cpu(host_ns);
         t.gpu.kernel_on(stream, kernel_ns);
     }
 }
 
-/// Ten kernels with short waits, and a file that is read.
 #[gpu_profile]
-fn step_and_read(t: &Tier, stream: &Arc<CudaStream>) {
-    step(t, stream, 2 * US, 0);
-    t.cpu(100 * MS);
-}
-
-fn tiny_kernels_that_wait_for_their_launches() {
-    let t = tier();
-    let steps = |kernel_ns, host_ns| {
-        profile(&t, || {
-            for _ in 0..30 {
-                step(&t, &t.gpu.stream, kernel_ns, host_ns);
-                t.synchronize();
-            }
-        })
-    };
-    let bound = steps(2 * US, 6 * US);
-    assert_eq!(named(&bound, "launch-bound"), ["step"]);
-    let finding = bound
-        .findings
-        .iter()
-        .find(|f| f.rule == FindingRule::LaunchBound);
-    let evidence = &finding.expect("just seen").evidence;
-    assert!(
-        evidence.contains("10 kernels per call, half of them of at most 2.00 µs"),
-        "{evidence}"
-    );
-    assert_eq!(named(&steps(30 * US, 50 * US), "launch-bound"), nobody());
-    assert_eq!(named(&steps(5 * US, US), "launch-bound"), nobody());
-    let reads = profile(&t, || {
-        for _ in 0..30 {
-            step_and_read(&t, &t.gpu.stream);
-        }
-    });
-    assert_eq!(named(&reads, "launch-bound"), nobody());
-}
-
-#[gpu_profile]
-fn solve(t: &Tier, stream: &Arc<CudaStream>, waits: bool) {
+pub(super) fn solve(t: &Tier, stream: &Arc<CudaStream>, host_ns: u64, waits: bool) {
+    t.cpu(host_ns);
     t.gpu.kernel_on(stream, 100 * US);
     if waits {
         stream.synchronize().expect("synchronize");
     }
 }
 
-#[gpu_profile(cpu)]
-fn wait(stream: &Arc<CudaStream>) {
-    stream.synchronize().expect("synchronize");
-}
-
-fn a_wait_in_the_function_that_launches() {
-    let t = tier();
-    let rounds = |waits| {
-        profile(&t, || {
-            for _ in 0..20 {
-                solve(&t, &t.gpu.stream, waits);
-            }
-            wait(&t.gpu.stream);
-        })
-    };
-    assert_eq!(named(&rounds(true), "synchronization"), ["solve"]);
-    assert_eq!(named(&rounds(false), "synchronization"), nobody());
-}
-
-const LEN: usize = 1 << 18;
+pub(super) const LEN: usize = 1 << 18;
 
 #[gpu_profile]
 fn from_pageable(stream: &Arc<CudaStream>, from: &[f32], to: &mut CudaSlice<f32>) {
@@ -174,7 +117,7 @@ fn pageable_copies_and_pieces_on_one_stream() {
     let copied = profile(&t, || {
         for _ in 0..10 {
             from_pageable(stream, &pageable, &mut to);
-            solve(&t, stream, false);
+            solve(&t, stream, 0, false);
         }
     });
     assert_eq!(named(&copied, "host-copies"), ["from_pageable"]);
@@ -224,78 +167,90 @@ fn pieces_of_calls_that_take_turns_on_streams() {
     t.sim.set_kernel_ns("memcpy", 0);
 }
 
-fn a_kernel_that_has_most_of_the_time_and_one_block() {
+/// Four kernels, on these streams in turn.
+#[gpu_profile(stream = [streams[0], streams[1]])]
+fn heads(t: &Tier, streams: &[Arc<CudaStream>; 2]) {
+    for head in 0..4 {
+        t.gpu.kernel_on(&streams[head % 2], 50 * US);
+    }
+}
+
+fn kernels_of_one_block_alone_and_beside_each_other() {
     let t = tier();
-    let launched = |times, ns| {
+    // The kernel of these tests has one block of a device of forty multiprocessors.
+    let solves = |times| {
         profile(&t, || {
             for _ in 0..times {
-                step(&t, &t.gpu.stream, ns, 0);
+                solve(&t, &t.gpu.stream, 0, false);
             }
         })
     };
-    // The kernel of these tests has one block of a device of forty multiprocessors.
-    let long = launched(2, 50 * US);
-    assert_eq!(named(&long, "one-kernel"), ["step"]);
-    assert_eq!(named(&long, "underused-gpu"), ["step"]);
-    assert_eq!(named(&launched(2, 5 * US), "underused-gpu"), nobody());
-    let few = profile(&t, || {
-        for _ in 0..4 {
-            solve(&t, &t.gpu.stream, false);
-        }
-    });
-    assert_eq!(named(&few, "one-kernel"), nobody());
-}
-
-/// States this work for its kernel of 100 µs.
-#[gpu_profile(bytes = bytes, flops = flops)]
-fn rated(t: &Tier, stream: &Arc<CudaStream>, bytes: u64, flops: u64) {
-    t.gpu.kernel_on(stream, 100 * US);
-}
-
-fn stated_work_against_the_peaks() {
-    let t = tier();
-    let stating = |bytes, flops| {
+    assert_eq!(named(&solves(5), "underused-gpu"), ["solve"]);
+    assert_eq!(named(&solves(4), "underused-gpu"), nobody());
+    let on = |streams: [&Arc<CudaStream>; 2]| {
+        let streams = streams.map(Arc::clone);
         profile(&t, || {
-            for _ in 0..10 {
-                rated(&t, &t.gpu.stream, bytes, flops);
+            for _ in 0..5 {
+                heads(&t, &streams);
                 t.synchronize();
             }
         })
     };
+    let one = on([&t.gpu.stream, &t.gpu.stream]);
+    assert_eq!(named(&one, "serial-kernels"), ["heads"]);
+    assert_eq!(named(&one, "underused-gpu"), nobody());
+    let two = on([&t.gpu.stream, &t.gpu.another_stream()]);
+    assert_eq!(named(&two, "serial-kernels"), nobody());
+    assert_eq!(named(&two, "underused-gpu"), nobody());
+}
+
+/// A kernel that fills the device, and its parameters.
+struct Wide {
+    function: CudaFunction,
+    memory: [CudaSlice<f32>; 2],
+}
+
+impl Wide {
+    fn new(t: &Tier) -> Self {
+        let source = Ptx::from_src(kernels::SAXPY_PTX);
+        let module = t.gpu.context.load_module(source).expect("module");
+        let zeros = || t.gpu.stream.alloc_zeros(1).expect("memory");
+        Self {
+            function: module.load_function(kernels::SAXPY).expect("kernel"),
+            memory: [zeros(), zeros()],
+        }
+    }
+
+    /// States this work for a kernel of 100 µs.
+    #[gpu_profile(bytes = bytes, flops = flops)]
+    fn rated(&mut self, t: &Tier, stream: &Arc<CudaStream>, bytes: u64, flops: u64) {
+        t.sim.set_kernel_ns(kernels::SAXPY, 100 * US);
+        let [x, y] = &mut self.memory;
+        let mut launch = stream.launch_builder(&self.function);
+        launch.arg(&1_u32).arg(&1.0_f32).arg(x).arg(y);
+        // SAFETY: these are saxpy's parameters, and both buffers hold one element.
+        unsafe { launch.launch(LaunchConfig::for_num_elems(100_000)) }.expect("launch");
+    }
+}
+
+fn stated_work_against_the_peaks() {
+    let t = tier();
+    let mut wide = Wide::new(&t);
+    t.synchronize();
+    let mut stating = |bytes, flops| {
+        let run = profile(&t, || {
+            for _ in 0..10 {
+                wide.rated(&t, &t.gpu.stream, bytes, flops);
+                t.synchronize();
+            }
+        });
+        named(&run, "below-roofline").len()
+    };
     // 100 µs at the simulated device's peaks: 32 MB, 814 MFLOP in single and 25.4 MFLOP in double
     // precision.
-    let slow = stating(1_000_000, 10_000_000);
-    assert_eq!(named(&slow, "below-roofline"), ["rated"]);
-    assert_eq!(named(&slow, "double-precision-suspect"), nobody());
-    let double = stating(1_000_000, 25_000_000);
-    assert_eq!(named(&double, "double-precision-suspect"), ["rated"]);
-    assert_eq!(named(&double, "below-roofline"), nobody());
-    let good = stating(20_000_000, 200_000_000);
-    assert_eq!(named(&good, "below-roofline"), nobody());
-    assert_eq!(named(&good, "double-precision-suspect"), nobody());
-}
-
-#[gpu_profile]
-fn starts_slowly(t: &Tier, stream: &Arc<CudaStream>, host_ns: u64) {
-    t.cpu(host_ns);
-    t.gpu.kernel_on(stream, 10 * US);
-}
-
-#[gpu_profile]
-fn starts_at_once(t: &Tier, stream: &Arc<CudaStream>) {
-    t.cpu(MS);
-    t.gpu.kernel_on(stream, 10 * US);
-}
-
-fn a_first_call_that_takes_far_longer() {
-    let t = tier();
-    let run = profile(&t, || {
-        for call in 0..20 {
-            starts_slowly(&t, &t.gpu.stream, if call == 0 { 50 * MS } else { MS });
-            starts_at_once(&t, &t.gpu.stream);
-        }
-    });
-    assert_eq!(named(&run, "first-call"), ["starts_slowly"]);
+    assert_eq!(stating(1_000_000, 10_000_000), 1);
+    assert_eq!(stating(1_000_000, 25_000_000), 0, "double precision");
+    assert_eq!(stating(20_000_000, 200_000_000), 0);
 }
 
 fn calls_that_take_far_longer_than_others() {
@@ -321,7 +276,7 @@ fn kernels_that_nobody_claims() {
     let t = tier();
     let with = |outside| {
         profile(&t, || {
-            solve(&t, &t.gpu.stream, false);
+            solve(&t, &t.gpu.stream, 0, false);
             for _ in 0..outside {
                 t.gpu.kernel(100 * US);
             }
@@ -333,7 +288,7 @@ fn kernels_that_nobody_claims() {
 
 fn the_report_ends_with_what_to_run_next() {
     let t = tier();
-    let run = profile(&t, || solve(&t, &t.gpu.stream, false));
+    let run = profile(&t, || solve(&t, &t.gpu.stream, 0, false));
     let lines: Vec<&str> = run.commands.iter().map(|command| &*command.line).collect();
     let [ncu, nsys] = lines[..] else {
         panic!("{lines:?}");

@@ -2,6 +2,7 @@
 
 mod examples;
 mod findings;
+mod host_findings;
 mod hostile_text;
 mod report_files;
 mod row_marks;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
         report_files::MODULE,
         row_marks::MODULE,
         findings::MODULE,
+        host_findings::MODULE,
         hostile_text::MODULE,
         settings::MODULE,
         streamless_runs::MODULE,

@@ -1,4 +1,4 @@
-//! Rules about rates, and about double precision.
+//! The rule about rates.
 
 use super::*;
 
@@ -15,23 +15,19 @@ fn far_below_both_peaks_is_reported() {
     let text = evidence("below-roofline", &rated(|_| ()));
     assert_eq!(
         text,
-        "from its stated work, its kernels reach 2.1 % of the memory bandwidth and 1.5 % of \
-         the single-precision peak; they take 50.0 % of the GPU's kernel and copy time."
+        "2.1 % of the bandwidth, 1.5 % of the FP32 peak: its kernels take 50 % of GPU time"
     );
     assert!(
         !speaks(
             "below-roofline",
-            &rated(|f| *f = f.clone().states(Some(5e8), None))
+            &rated(|f| *f = f.clone().states(Some(5e8), Some(1e9)))
         ),
         "a tenth"
     );
-    assert!(
-        !speaks(
-            "below-roofline",
-            &rated(|f| *f = f.clone().states(None, None))
-        ),
-        "states nothing"
-    );
+    for (bytes, flops) in [(Some(1e8), None), (None, Some(1e9)), (None, None)] {
+        let states = |f: &mut Function| *f = f.clone().states(bytes, flops);
+        assert!(!speaks("below-roofline", &rated(states)), "not both");
+    }
     assert!(
         !speaks(
             "below-roofline",
@@ -53,87 +49,24 @@ fn far_below_both_peaks_is_reported() {
     assert!(!speaks("below-roofline", &rated(copied)), "mostly copies");
 }
 
-/// Two functions of the same work, and what is different in the slow one.
-fn twins(slow_ns: u64, change: impl FnOnce(&mut Function)) -> Profile {
-    let version = |name: &str, each: u64| {
-        function(name, 10, each)
-            .kernels([kernel(name, 10, each)])
-            .states(Some(1e8), Some(2e10))
-    };
-    let mut slow = version("slow", slow_ns);
-    change(&mut slow);
-    program(h200(), [slow, version("fast", MS)], &[])
-}
-
 #[test]
-fn a_slower_twin_is_suspected_of_double_precision_only_where_that_would_explain_it() {
-    const RULE: &str = "double-precision-suspect";
-    assert_eq!(named(RULE, &twins(1_250 * US, |_| ())), ["slow"]);
-    assert!(!speaks(RULE, &twins(1_190 * US, |_| ())), "hardly slower");
-    assert!(speaks(RULE, &twins(2_190 * US, |_| ())));
-    assert!(
-        !speaks(RULE, &twins(2_210 * US, |_| ())),
-        "slower than double precision makes it"
-    );
-    let suspect = |change: fn(&mut Function)| speaks(RULE, &twins(1_500 * US, change));
-    assert!(suspect(|_| ()));
-    assert!(
-        !suspect(|f| f.activity.kernels[0].grid = [64, 64, 2]),
-        "another grid"
-    );
-    assert!(
-        !suspect(|f| f.activity.kernels[0].block = [128, 1, 1]),
-        "another block"
-    );
-    assert!(
-        !suspect(|f| f.activity.kernels[0].static_shared_bytes = 2_048),
-        "shared memory"
-    );
-    assert!(
-        !suspect(|f| f.activity.kernels[0].symbol = "fast".into()),
-        "the same kernel"
-    );
-    assert!(
-        !suspect(|f| *f = f.clone().states(Some(1e8), Some(1.9e10))),
-        "other flops"
-    );
-    assert!(
-        !suspect(|f| *f = f.clone().states(Some(1.1e8), Some(2e10))),
-        "other bytes"
-    );
-    assert!(
-        !suspect(|f| *f = f.clone().states(Some(1e8), Some(6e10))),
-        "faster than double precision is"
-    );
-    let with_another = |share_ns| {
-        let profile = twins(1_500 * US, |f| {
-            f.activity.kernels.push(kernel("another", 10, share_ns));
-        });
-        speaks(RULE, &profile)
-    };
-    assert!(with_another(370 * US));
-    assert!(!with_another(380 * US), "whose flops are they");
-}
-
-#[test]
-fn a_rate_just_below_a_low_double_precision_peak_is_suspected() {
-    const RULE: &str = "double-precision-suspect";
-    let at = |share: f64, bytes: f64, device: Device| {
-        let f64_peak = device.peak_flops_f64.unwrap() as f64;
+fn a_rate_at_the_double_precision_peak_is_not_reported() {
+    let at = |share: f64| {
+        let flops = share * 254_400_000_000.0 / 1e3;
         let function = function("f", 10, MS)
             .kernels([kernel("k", 10, MS)])
-            .states(Some(bytes), Some(share * f64_peak / 1e3));
-        program(device, [function, beside(10 * US)], &[])
+            .states(Some(1e6), Some(flops));
+        let profile = program(simulated(), [function, beside(10 * US)], &[]);
+        speaks("below-roofline", &profile)
     };
-    assert!(speaks(RULE, &at(0.75, 1e6, simulated())));
-    assert!(!speaks(RULE, &at(0.65, 1e6, simulated())), "well below");
-    assert!(!speaks(RULE, &at(1.02, 1e6, simulated())), "above");
-    assert!(
-        !speaks(RULE, &at(0.75, 1.7e8, simulated())),
-        "memory explains it"
-    );
-    assert!(
-        !speaks(RULE, &at(0.75, 1e6, h200())),
-        "double precision is fast there"
-    );
+    assert!(at(0.49));
+    assert!(!at(0.51) && !at(1.04));
+    assert!(at(1.06), "not double precision");
+}
+
+#[test]
+fn a_cause_that_explains_most_of_it_is_reported_instead() {
+    let small = |blocks| rated(|f| f.activity.kernels[0].grid = [blocks, 1, 1]);
+    assert_eq!(found(&small(33)), [("underused-gpu", "rated".into())]);
+    assert_eq!(found(&small(99))[0].0, "below-roofline");
 }

@@ -10,12 +10,14 @@ fn copying(change: impl FnOnce(&mut CopyStats)) -> Profile {
 
 #[test]
 fn pageable_copies_are_told_and_page_locked_ones_are_not() {
-    let text = evidence("host-copies", &copying(|_| ()));
+    let finding = the("host-copies", &copying(|_| ()));
     assert_eq!(
-        text,
-        "HtoD copies take 16.7 % of the GPU's kernel and copy time: 2.00 ms in 10 copies, 5.24 \
-         GB/s (10 from or to pageable memory, 0 blocking)."
+        finding.evidence,
+        "17 % of GPU time in pageable copies: 10 copies, 10.5 MB, 5.24 GB/s"
     );
+    assert_eq!(finding.gain_ns, 2 * MS);
+    let hidden = copying(|c| c.exposed_ns = Some(1_500 * US));
+    assert_eq!(the("host-copies", &hidden).gain_ns, 1_500 * US);
     let page_locked = |c: &mut CopyStats| (c.pageable_calls, c.pageable_ns) = (0, 0);
     assert!(!speaks("host-copies", &copying(page_locked)));
     assert!(
@@ -40,7 +42,7 @@ fn blocking_copies_are_told_and_so_are_any_from_half_of_the_time_on() {
     assert!(
         the("host-copies", &profile)
             .advice
-            .starts_with("Queue the copy on a stream")
+            .starts_with("queue it on a stream")
     );
     assert!(speaks("host-copies", &profile));
     let many = |ns| {
@@ -51,69 +53,49 @@ fn blocking_copies_are_told_and_so_are_any_from_half_of_the_time_on() {
     assert!(speaks("host-copies", &many(MS)));
 }
 
-fn pieces(change: impl FnOnce(&mut Function)) -> Profile {
-    let function = function("pipeline", 2, 5 * MS)
-        .kernels([kernel("k", 10, 300 * US)])
-        .copied([copies("HtoD", 10, 100 * US, 1 << 20)]);
-    one(function, change)
+/// 10,000 copies of so many bytes, one after each kernel.
+fn reading(bytes: u64, blocking: bool) -> Profile {
+    let mut each = copies("DtoH", 10_000, 1_200, bytes);
+    each.blocking_calls = if blocking { 10_000 } else { 0 };
+    let read = function("read", 10_000, 16 * US)
+        .kernels([kernel("k", 10_000, 2 * US)])
+        .copied([each])
+        .calls_cuda([api("cuMemcpyDtoH_v2", "copy", 10_000, 12_450)]);
+    let mut profile = program(h200(), [read], &[]);
+    profile.wall_ns = 150 * MS;
+    profile
 }
 
 #[test]
-fn copies_and_kernels_in_pieces_on_one_stream_are_told() {
-    let text = evidence("one-stream", &pieces(|_| ()));
+fn ten_thousand_blocking_copies_of_four_bytes_are_reported() {
+    let finding = the("small-copies", &reading(4, true));
     assert_eq!(
-        text,
-        "each call has all its work on one stream: about 3.00 ms of kernels and 1.00 ms of copies \
-         between host and device, of which 1.00 ms while no kernel ran. They might overlap."
+        finding.evidence,
+        "83 % of the wall in 10,000 blocking copies of 4 B, 12.5 µs per call"
     );
-    let alone = |each_ns, exposed_ns| {
-        pieces(|f| {
-            let copies = copies("HtoD", 10, each_ns, 1 << 20);
-            f.activity.copies[0] = CopyStats {
-                exposed_ns,
-                ..copies
-            };
-        })
-    };
-    let partly = the("one-stream", &alone(100 * US, Some(700 * US)));
-    assert_eq!(partly.gain_ns, 700 * US);
-    assert!(
-        !speaks("one-stream", &alone(100 * US, Some(690 * US))),
-        "little to win"
-    );
-    assert!(speaks("one-stream", &alone(400 * US, Some(1_200 * US))));
-    assert!(
-        !speaks("one-stream", &alone(400 * US, Some(1_190 * US))),
-        "kernels ran beside most of them"
-    );
-    assert!(!speaks("one-stream", &alone(100 * US, None)), "not known");
-    assert!(
-        !speaks("one-stream", &pieces(|f| f.activity.work_streams = 2)),
-        "two streams"
-    );
-    assert!(
-        !speaks("one-stream", &pieces(|f| f.activity.busy_calls = 3)),
-        "three copies a call"
-    );
-    assert!(
-        !speaks("one-stream", &pieces(|f| f.activity.launches = 6)),
-        "three kernels a call"
-    );
-    assert!(
-        !speaks(
-            "one-stream",
-            &pieces(|f| f.activity.copies[0].times.total_ns = 90 * US)
-        ),
-        "tiny copies"
-    );
-    assert!(
-        !speaks(
-            "one-stream",
-            &pieces(|f| f.activity.copies[0].kind = "memset".into())
-        ),
-        "nothing to copy"
-    );
-    let mut little = pieces(|_| ());
-    little.kernels.push(kernel("other", 1, 100 * MS));
-    assert!(!speaks("one-stream", &little), "a small share");
+    assert!(finding.advice.contains("CudaContext::alloc_pinned"));
+    assert_eq!(finding.gain_ns, 118 * MS, "as far as the GPU is idle");
+    let advice = the("small-copies", &reading(4, false)).advice;
+    assert!(advice.starts_with("pack them"), "{advice}");
+    assert!(speaks("small-copies", &reading(65_535, true)));
+    assert!(!speaks("small-copies", &reading(65_536, true)), "large");
+}
+
+#[test]
+fn small_copies_that_take_little_time_are_not_reported() {
+    let mut long = reading(4, true);
+    long.wall_ns = 3 * S;
+    assert!(!speaks("small-copies", &long));
+    let mut few = reading(4, true);
+    few.functions[0].activity.copies[0].times.calls = 99;
+    assert!(!speaks("small-copies", &few));
+}
+
+#[test]
+fn small_copies_outside_of_every_function_are_reported_for_the_program() {
+    let mut profile = reading(4, true);
+    profile.functions.clear();
+    let finding = the("small-copies", &profile);
+    assert_eq!(finding.function, None);
+    assert_eq!(finding.gain_ns, 118 * MS, "wall less 32 ms of work");
 }

@@ -9,17 +9,19 @@ fn spread(change: impl FnOnce(&mut SpanStats)) -> Profile {
         (times.p50_ns, times.p99_ns, times.max_ns) = (80 * US, 500 * US, MS);
         change(times);
     };
-    one(function("varied", 100, 100 * US), varied)
+    let mut profile = one(function("varied", 100, 100 * US), varied);
+    profile.wall_ns = 40 * MS;
+    profile
 }
 
 #[test]
 fn a_wide_spread_is_reported() {
-    let text = evidence("wide-spread", &spread(|_| ()));
+    let finding = the("wide-spread", &spread(|_| ()));
     assert_eq!(
-        text,
-        "on the GPU half of its calls take at most 80.0 µs, one in a hundred at least 500 µs, the \
-         longest 1.00 ms."
+        finding.evidence,
+        "p99 500 µs on the GPU, median 80.0 µs, longest 1.00 ms"
     );
+    assert_eq!(finding.gain_ns, 2 * MS, "20 of 100 µs");
     assert!(
         !speaks("wide-spread", &spread(|t| t.p99_ns = 399 * US)),
         "less than five times"
@@ -28,6 +30,12 @@ fn a_wide_spread_is_reported() {
         !speaks("wide-spread", &spread(|t| t.mean_ns = 81 * US)),
         "only a few"
     );
+    let mut idle = spread(|_| ());
+    idle.functions[0].activity.idle_ns = Some(5 * MS);
+    assert!(!speaks("wide-spread", &idle), "the host varies");
+    let mut long = spread(|_| ());
+    long.wall_ns = 41 * MS;
+    assert!(!speaks("wide-spread", &long), "less than 5 %");
     let mut few = spread(|_| ());
     few.functions[0].gpu.as_mut().unwrap().timed_calls = 99;
     assert!(!speaks("wide-spread", &few));
@@ -44,7 +52,12 @@ fn work_outside_of_functions_is_reported() {
         (cupti.unattributed, cupti.unattributed_ns) = (number, ns);
         profile
     };
-    assert_eq!(named("outside", &outside(10, MS)), [""]);
+    let finding = the("outside", &outside(10, MS));
+    assert_eq!((finding.function, finding.gain_ns), (None, 0));
+    assert_eq!(
+        finding.evidence,
+        "10 % of GPU time outside any profiled function: 10 kernels, copies and memsets"
+    );
     assert!(!speaks("outside", &outside(9, MS)), "a few");
     assert!(!speaks("outside", &outside(10, 990 * US)), "a small share");
 }
@@ -65,8 +78,7 @@ fn clocks_that_are_held_down_are_told() {
     let profile = throttled(Some(990), &["power cap", "thermal slowdown"]);
     assert_eq!(
         evidence("clocks-throttled", &profile),
-        "device 0 was seen at 990 of 1980 MHz, throttled for 100 % of the sampled time (power cap, \
-         thermal slowdown)."
+        "990 of 1980 MHz on device 0 for 100 % of the time: power cap, thermal slowdown"
     );
     let finding = the("clocks-throttled", &profile);
     assert_eq!(finding.gain_ns, 5 * MS, "half of 10 ms");

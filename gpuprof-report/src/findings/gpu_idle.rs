@@ -1,0 +1,113 @@
+//! The rule that looks at the idle time of the whole run.
+
+use super::candidate::{About, Candidate};
+use super::facts::Facts;
+use super::rule::Rule;
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+use super::run_idle::RunIdle;
+use super::thresholds::{ENDS_SHARE, MAX_GPU_USE, MIN_COPY_ONLY, MIN_ENDS};
+#[cfg(feature = "findings-page")]
+use super::thresholds::{MAX_MISSING_RECORDS, UNCOVERED_IDLE};
+use super::wording;
+use crate::profile::FindingRule;
+
+pub(super) static GPU_IDLE: Rule = Rule {
+    id: FindingRule::GpuIdle,
+    find: gpu_idle,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "GPU idle for most of the run",
+        when: "Between its first and its last activity, the device that was busy for the longest \
+               ran nothing for most of the time, and findings about functions explain only a part \
+               of that. The idle time is divided as in Meta's Holistic Trace Analysis: the GPU \
+               waited for the host until the host began the call that queued the next activity; \
+               then for that call (launch); or the activity was queued already and waited for an \
+               event or for the device (queued). Time in which only copies ran is busy time, but \
+               no kernel ran then. Or most of a long run is before the first or after the last \
+               activity.",
+        gain: "The idle time between two activities, less the gains of the findings about \
+               functions: a GPU that never waits saves all of it. 0 if most of the run is before \
+               the first or after the last activity, which is advice about measuring.",
+        advice: "If most is waiting for the host, annotate what the host does between launches, \
+                 and do it on another thread or on the GPU while the GPU works. If most is the \
+                 launch, queue work ahead, or replay a CUDA graph. If most is queued, remove \
+                 dependencies between streams (CudaStream::wait, CudaStream::join), or fuse \
+                 short kernels. If the ends are long, measure the steady part alone with a \
+                 Session, or overlap loading with computing.",
+        thresholds: &[
+            &MAX_GPU_USE,
+            &UNCOVERED_IDLE,
+            &MIN_ENDS,
+            &ENDS_SHARE,
+            &MIN_COPY_ONLY,
+            &MAX_MISSING_RECORDS,
+        ],
+    },
+};
+
+fn gpu_idle(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let Some(idle) = &facts.idle else {
+        return Vec::new();
+    };
+    let wall_ns = facts.profile.wall_ns;
+    let ends_ns = idle.ends_ns();
+    let active_ns = wall_ns.saturating_sub(ends_ns);
+    let candidate = |about, gain_ns, text| rule.candidate(facts, about, None, gain_ns, text);
+    let mut found = Vec::new();
+    if MIN_ENDS.reached(ends_ns as f64) && ENDS_SHARE.reached_by(ends_ns, wall_ns) {
+        let evidence = format!(
+            "GPU idle {} of the run: {} before its first and after its last work",
+            wording::percent(idle.total_ns, wall_ns),
+            wording::percent(ends_ns, wall_ns),
+        );
+        let advice = "measure the steady part alone with a gpuprof::Session";
+        found.push(candidate(About::Separate, 0, (evidence, advice.to_owned())));
+    }
+    if idle.between_ns as f64 >= (1.0 - MAX_GPU_USE.value) * active_ns as f64 {
+        let text = (evidence(idle, wall_ns), advice(idle));
+        found.push(candidate(About::WholeIdle, idle.between_ns, text));
+    }
+    found
+}
+
+fn evidence(idle: &RunIdle, wall_ns: u64) -> String {
+    let records = &idle.records;
+    let mut parts = [
+        (records.idle_host_ns, "waiting for the host"),
+        (records.idle_launch_ns, "in launches"),
+        (records.idle_queued_ns, "queued"),
+    ];
+    parts.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    let copies = Some((records.copy_only_ns, "only copies"));
+    let copies = copies.filter(|(ns, _)| MIN_COPY_ONLY.reached_by(*ns, wall_ns));
+    let parts = parts.into_iter().take(2).chain(copies);
+    let parts = parts.filter(|(ns, _)| *ns > 0);
+    let parts = parts.map(|(ns, what)| format!("{} {what}", wording::percent(ns, wall_ns)));
+    let parts: Vec<String> = parts.collect();
+    format!(
+        "GPU idle {} of the run: {}",
+        wording::percent(idle.total_ns, wall_ns),
+        parts.join(", "),
+    )
+}
+
+fn advice(idle: &RunIdle) -> String {
+    let records = &idle.records;
+    let longest = [
+        (
+            records.idle_host_ns,
+            "annotate the host code between launches; move it to another thread or the GPU",
+        ),
+        (
+            records.idle_launch_ns,
+            "queue work ahead, or replay it: CudaStream::begin_capture, CudaGraph::launch",
+        ),
+        (
+            records.idle_queued_ns,
+            "remove CudaStream::wait between streams where nothing depends, or fuse short kernels",
+        ),
+    ];
+    let longest = longest.into_iter().max_by_key(|(ns, _)| *ns);
+    longest.map_or("", |(_, advice)| advice).to_owned()
+}

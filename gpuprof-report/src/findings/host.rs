@@ -1,0 +1,135 @@
+//! Rules about the host: waits for the GPU, and work between launches.
+
+use super::candidate::{About, Candidate};
+use super::facts::Facts;
+use super::host_time::HostTime;
+use super::rule::Rule;
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+use super::thresholds::{
+    HOST_BOUND_LAUNCHES, HOST_SHARE, MAIN_CAUSE_SHARE, SPAN_IDLE_SHARE, WAITING_CALLS,
+};
+#[cfg(feature = "findings-page")]
+use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
+use super::wording;
+use crate::profile::FindingRule;
+
+pub(super) static SYNCHRONIZATION: Rule = Rule {
+    id: FindingRule::Synchronization,
+    find: synchronization,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Synchronization inside a function",
+        when: "A function that is not marked `cpu` and has GPU work, its own or that of nested \
+               functions, calls a CUDA function that waits for the GPU, and the GPU is idle \
+               afterwards; or such calls are outside of every function. A function marked `cpu` \
+               waits on purpose.",
+        gain: "The time in these calls, at most the idle time of the function's GPU spans (or, \
+               without spans, between the activities of the run): without the waits the host is \
+               faster by their time, but the GPU still has to do its work.",
+        advice: "Wait once after the loop (CudaStream::synchronize), or for an event behind the \
+                 one result that is needed (CudaStream::record_event, CudaEvent::synchronize), so \
+                 that the next work is queued while this runs.",
+        thresholds: &[
+            &WAITING_CALLS,
+            &HOST_SHARE,
+            &MAX_MISSING_RECORDS,
+            &NESTED_SHARE,
+        ],
+    },
+};
+
+fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let found = facts.host_times.iter().filter_map(|time| {
+        let function = time.function.and_then(|at| facts.profile.functions.get(at));
+        if function.is_some_and(|function| {
+            let work = &function.activity;
+            function.cpu_only || (work.activities == 0 && work.kernels.is_empty())
+        }) {
+            return None;
+        }
+        let waits = &time.waits;
+        let applies = WAITING_CALLS.reached(waits.calls as f64)
+            && HOST_SHARE.reached_by(waits.saved_ns, facts.profile.wall_ns);
+        applies.then(|| {
+            let (name, _) = waits.longest.clone().unwrap_or_default();
+            let per_call = function.map_or_else(String::new, |function| {
+                format!(", {}/call", wording::mean(waits.calls, function.calls))
+            });
+            let evidence = format!(
+                "{} idle around {}{per_call}: {}, mean {}",
+                idle(facts, time),
+                wording::counted(waits.calls, "wait", "waits"),
+                wording::name(&name),
+                wording::ns(waits.ns / waits.calls.max(1)),
+            );
+            let advice = "wait once after the loop instead of CudaStream::synchronize inside it";
+            let text = (evidence, advice.to_owned());
+            rule.candidate(facts, About::Idle, time.function, waits.saved_ns, text)
+        })
+    });
+    found.collect()
+}
+
+pub(super) static HOST_BOUND: Rule = Rule {
+    id: FindingRule::HostBound,
+    find: host_bound,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Host-bound",
+        when: "The GPU is idle for a good part of a function's GPU spans, and meanwhile the host \
+               mostly runs the program's own code: not CUDA calls, and not gpuprof. Async \
+               functions are not judged: their calls overlap each other.",
+        gain: "The function's CPU time outside of CUDA calls and gpuprof, at most the idle time \
+               of its GPU spans: if another thread or the GPU does that work, the rest remains.",
+        advice: "Prepare the next call on another thread while the GPU works, do the computation \
+                 on the GPU, or do it once before the loop.",
+        thresholds: &[
+            &SPAN_IDLE_SHARE,
+            &MAIN_CAUSE_SHARE,
+            &HOST_BOUND_LAUNCHES,
+            &HOST_SHARE,
+            &MAX_MISSING_RECORDS,
+            &NESTED_SHARE,
+        ],
+    },
+};
+
+fn host_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let found = facts.host_times.iter().filter_map(|time| {
+        let function = facts.profile.functions.get(time.function?)?;
+        let work = &function.activity;
+        let idle_ns = time.idle_ns.filter(|_| !function.is_async)?;
+        let gain = time.outside_cuda_ns.min(idle_ns);
+        let applies = SPAN_IDLE_SHARE.reached_by(idle_ns, idle_ns.saturating_add(work.busy_ns?))
+            && MAIN_CAUSE_SHARE.reached_by(gain, idle_ns)
+            && HOST_BOUND_LAUNCHES.reached(work.launches as f64)
+            && HOST_SHARE.reached_by(gain, facts.profile.wall_ns);
+        applies.then(|| {
+            let evidence = format!(
+                "{} idle: the host spends {} per kernel outside of CUDA calls",
+                idle(facts, time),
+                wording::ns(time.outside_cuda_ns / work.launches.max(1)),
+            );
+            let advice = "prepare the next call on another thread while the GPU works, or on the \
+                          GPU itself";
+            let text = (evidence, advice.to_owned());
+            rule.candidate(facts, About::Idle, time.function, gain, text)
+        })
+    });
+    found.collect()
+}
+
+/// How idle the GPU was in a function's spans, or else between the activities of the run.
+pub(super) fn idle(facts: &Facts<'_>, time: &HostTime) -> String {
+    let function = time.function.and_then(|at| facts.profile.functions.get(at));
+    let work = function.map(|function| &function.activity);
+    let (idle_ns, of_ns) = match work.map(|work| (work.idle_ns, work.busy_ns)) {
+        Some((Some(idle), Some(busy))) => (idle, idle.saturating_add(busy)),
+        _ => (
+            facts.idle.map_or(0, |idle| idle.between_ns),
+            facts.profile.wall_ns,
+        ),
+    };
+    format!("GPU {}", wording::percent(idle_ns, of_ns))
+}

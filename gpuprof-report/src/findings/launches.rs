@@ -1,0 +1,198 @@
+//! Rules about launches that take longer than what they launch.
+
+use super::candidate::{About, Candidate};
+use super::facts::Facts;
+use super::host;
+use super::host_time::HostTime;
+use super::rule::Rule;
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+use super::thresholds::{
+    HOST_SHARE, KERNELS_PER_CALL, LAUNCH_BOUND_CALLS, MAIN_CAUSE_SHARE, MAX_MEDIAN_KERNEL,
+    SHORT_KERNEL_LAUNCHES, SPAN_IDLE_SHARE,
+};
+#[cfg(feature = "findings-page")]
+use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
+use super::wording;
+use crate::profile::{FindingRule, Function, KernelStats};
+
+pub(super) static LAUNCH_BOUND: Rule = Rule {
+    id: FindingRule::LaunchBound,
+    find: launch_bound,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Launch-bound",
+        when: "The GPU is idle for a good part of a function's GPU spans, around many short \
+               kernels that no graph launches, and meanwhile the host mostly launches and sets \
+               memory. If calls that wait for the GPU take longer than the launches, they are \
+               reported instead: a call cannot be captured while it waits.",
+        gain: "The idle time of the function's GPU spans, less gpuprof's own overhead, the waits \
+               and a slow first call: the replay of a graph takes one launch for all of it.",
+        advice: "Capture the call into a CUDA graph (CudaStream::begin_capture, \
+                 CudaStream::end_capture) and replay it (CudaGraph::launch), fuse small kernels, \
+                 or do more per launch (a larger batch).",
+        thresholds: &[
+            &SPAN_IDLE_SHARE,
+            &MAIN_CAUSE_SHARE,
+            &KERNELS_PER_CALL,
+            &MAX_MEDIAN_KERNEL,
+            &LAUNCH_BOUND_CALLS,
+            &HOST_SHARE,
+            &MAX_MISSING_RECORDS,
+            &NESTED_SHARE,
+        ],
+    },
+};
+
+fn launch_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let found = facts.host_times.iter().filter_map(|time| {
+        let launches = Launches::for_function(facts, time)?;
+        launches.are_many().then(|| {
+            let evidence = format!(
+                "{} idle: {} launches/call, median kernel {}",
+                host::idle(facts, time),
+                wording::mean(launches.kernels, launches.calls),
+                wording::ns(launches.median_ns),
+            );
+            let advice = "replay it as a graph (CudaStream::begin_capture, CudaGraph::launch), or \
+                          fuse kernels";
+            let text = (evidence, advice.to_owned());
+            rule.candidate(facts, About::Idle, time.function, launches.gain_ns, text)
+        })
+    });
+    found.collect()
+}
+
+pub(super) static SHORT_KERNELS: Rule = Rule {
+    id: FindingRule::ShortKernels,
+    find: short_kernels,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Kernels shorter than their launches",
+        when: "Half of the kernels of a function take less time than the call that launches one, \
+               and the GPU is idle meanwhile; or the same holds for the program, and most launches \
+               are outside of every function. A function with many kernels per call is \
+               launch-bound instead.",
+        gain: "As for launch-bound functions; outside of every function, the time in the \
+               launching calls, at most the idle time between the activities of the run.",
+        advice: "Give each launch more work (a larger batch), fuse the kernel with those before \
+                 and after it, or capture the loop around it into a CUDA graph.",
+        thresholds: &[
+            &SPAN_IDLE_SHARE,
+            &MAIN_CAUSE_SHARE,
+            &SHORT_KERNEL_LAUNCHES,
+            &HOST_SHARE,
+            &MAX_MISSING_RECORDS,
+            &NESTED_SHARE,
+        ],
+    },
+};
+
+fn short_kernels(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let found = facts.host_times.iter().filter_map(|time| {
+        let launches = &time.launches;
+        let launch_ns = launches.ns / launches.calls.max(1);
+        let (median_ns, gain_ns) = match time.function {
+            Some(_) => {
+                let found = Launches::for_function(facts, time)?;
+                if found.are_many() {
+                    return None;
+                }
+                (found.median_ns, found.gain_ns)
+            }
+            None => {
+                let all = facts.profile.kernels.iter().map(|kernel| (kernel, 1.0));
+                (median_kernel(all)?, time.queueing.saved_ns)
+            }
+        };
+        let applies = SHORT_KERNEL_LAUNCHES.reached(launches.calls as f64)
+            && median_ns < launch_ns
+            && HOST_SHARE.reached_by(gain_ns, facts.profile.wall_ns);
+        applies.then(|| {
+            let evidence = format!(
+                "{} idle: median kernel {}, its launch {}, {} launches",
+                host::idle(facts, time),
+                wording::ns(median_ns),
+                wording::ns(launch_ns),
+                wording::count(launches.calls),
+            );
+            let advice = "do more per launch: a larger batch, fused kernels, or a CudaGraph of \
+                          several launches";
+            let text = (evidence, advice.to_owned());
+            rule.candidate(facts, About::Idle, time.function, gain_ns, text)
+        })
+    });
+    found.collect()
+}
+
+/// The launches of a function whose idle time they mostly explain.
+struct Launches {
+    calls: u64,
+    kernels: u64,
+    median_ns: u64,
+    gain_ns: u64,
+    wall_ns: u64,
+}
+
+impl Launches {
+    /// `None` if something else explains the idle time, if there is little of it, or if graphs
+    /// launch most kernels.
+    fn for_function(facts: &Facts<'_>, time: &HostTime) -> Option<Self> {
+        let at = time.function?;
+        let function = facts.profile.functions.get(at)?;
+        let work = &function.activity;
+        let idle_ns = time.idle_ns?;
+        let applies = SPAN_IDLE_SHARE.reached_by(idle_ns, idle_ns.saturating_add(work.busy_ns?))
+            && MAIN_CAUSE_SHARE.reached_by(time.queueing.saved_ns, idle_ns)
+            && time.waits.ns < time.queueing.ns;
+        if !applies {
+            return None;
+        }
+        Some(Self {
+            calls: work.busy_calls,
+            kernels: work.launches,
+            median_ns: median_kernel(kernels_of(&facts.parts(at)))?,
+            gain_ns: idle_ns.saturating_sub(time.waits.saved_ns),
+            wall_ns: facts.profile.wall_ns,
+        })
+    }
+
+    /// Whether each call launches so many short kernels that a graph is worth it.
+    fn are_many(&self) -> bool {
+        KERNELS_PER_CALL.reached_by(self.kernels, self.calls)
+            && self.median_ns as f64 <= MAX_MEDIAN_KERNEL.value
+            && LAUNCH_BOUND_CALLS.reached(self.calls as f64)
+            && HOST_SHARE.reached_by(self.gain_ns, self.wall_ns)
+    }
+}
+
+/// The kernels of functions, each with the share of its launches that counts.
+fn kernels_of<'p>(
+    parts: &'p [(usize, &'p Function, f64)],
+) -> impl Iterator<Item = (&'p KernelStats, f64)> {
+    parts.iter().flat_map(|(_, function, share)| {
+        let kernels = function.activity.kernels.iter();
+        kernels.map(|kernel| (kernel, *share))
+    })
+}
+
+/// Median, by launches, of the median times of kernels, ns; `None` if graphs launched most of them.
+fn median_kernel<'p>(kernels: impl Iterator<Item = (&'p KernelStats, f64)>) -> Option<u64> {
+    let (mut by_time, mut launched, mut in_graphs) = (Vec::new(), 0.0, 0.0);
+    for (kernel, share) in kernels {
+        let calls = kernel.times.calls as f64 * share;
+        by_time.push((kernel.times.p50_ns, calls));
+        launched += calls;
+        in_graphs += kernel.graph_calls as f64 * share;
+    }
+    if in_graphs * 2.0 > launched {
+        return None;
+    }
+    by_time.sort_by_key(|(ns, _)| *ns);
+    let mut before = 0.0;
+    let median = by_time.into_iter().find(|(_, calls)| {
+        before += calls;
+        before * 2.0 >= launched
+    });
+    median.map(|(ns, _)| ns)
+}

@@ -1,0 +1,142 @@
+//! Rules about loading code: modules that are loaded again and again, and slow first calls.
+
+use super::candidate::{About, Candidate};
+use super::facts::Facts;
+use super::host_time::first_call_excess_ns;
+use super::rule::Rule;
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+use super::thresholds::{
+    FIRST_CALL_CALLS, FIRST_CALL_EXCESS, FIRST_CALL_SHARE, HOST_SHARE, LOADS, LOADS_OUTSIDE,
+    LOADS_PER_CALL,
+};
+#[cfg(feature = "findings-page")]
+use super::thresholds::{FIRST_CALL_RATIO, MAX_MISSING_RECORDS, NESTED_SHARE};
+use super::wording;
+use crate::profile::{ApiKind, FindingRule, Function};
+
+pub(super) static MODULE_LOADS: Rule = Rule {
+    id: FindingRule::ModuleLoads,
+    find: module_loads,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Modules loaded again and again",
+        when: "The calls of a function load a module each, or so many loads are outside of every \
+               function that they cannot all be different modules.",
+        gain: "The time in the loading calls, at most the idle time of the function's GPU spans \
+               (or, without spans, of the run).",
+        advice: "Load the module once with CudaContext::load_module and keep the CudaFunction.",
+        thresholds: &[
+            &LOADS_PER_CALL,
+            &LOADS,
+            &LOADS_OUTSIDE,
+            &HOST_SHARE,
+            &MAX_MISSING_RECORDS,
+            &NESTED_SHARE,
+        ],
+    },
+};
+
+fn module_loads(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let wall_ns = facts.profile.wall_ns;
+    let found = facts.host_times.iter().filter_map(|time| {
+        let function = time.function.and_then(|at| facts.profile.functions.get(at));
+        let loads = &time.loads;
+        let is_repeated = match function {
+            Some(function) => {
+                LOADS.reached(loads.calls as f64)
+                    && LOADS_PER_CALL.reached_by(loads.calls, function.calls)
+            }
+            None => LOADS_OUTSIDE.reached(loads.calls as f64),
+        };
+        (is_repeated && HOST_SHARE.reached_by(loads.saved_ns, wall_ns)).then(|| {
+            let per_call = function.map_or_else(String::new, |function| {
+                format!(", {}/call", wording::mean(loads.calls, function.calls))
+            });
+            let evidence = format!(
+                "{} of the wall loads modules: {}{per_call}, {} each",
+                wording::percent(loads.ns, wall_ns),
+                wording::counted(loads.calls, "load", "loads"),
+                wording::ns(loads.ns / loads.calls.max(1)),
+            );
+            let advice = "load it once with CudaContext::load_module and keep the CudaFunction";
+            let text = (evidence, advice.to_owned());
+            rule.candidate(facts, About::Idle, time.function, loads.saved_ns, text)
+        })
+    });
+    found.collect()
+}
+
+pub(super) static FIRST_CALL: Rule = Rule {
+    id: FindingRule::FirstCall,
+    find: first_call,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Slow first call",
+        when: "The first call of a function that makes CUDA calls took far longer on the CPU than \
+               the median. Whether the first call made the calls that load modules is not \
+               recorded. Without `GPUPROF_CUPTI=full`, a function that only allocates, frees or \
+               looks up kernels is not seen to make any.",
+        gain: "Its time beyond the median, at most the idle time of the run.",
+        advice: "If it loads modules or compiles PTX: ship a cubin for the device, keep the \
+                 driver's cache (CUDA_CACHE_PATH), or make one call before time matters \
+                 (CUDA_MODULE_LOADING=EAGER loads kernels with their module).",
+        thresholds: &[
+            &FIRST_CALL_RATIO,
+            &FIRST_CALL_SHARE,
+            &FIRST_CALL_EXCESS,
+            &FIRST_CALL_CALLS,
+            &NESTED_SHARE,
+        ],
+    },
+};
+
+fn first_call(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let found = facts.functions();
+    found
+        .filter_map(|(at, function)| first_call_of(rule, facts, at, function))
+        .collect()
+}
+
+fn first_call_of(
+    rule: &Rule,
+    facts: &Facts<'_>,
+    at: usize,
+    function: &Function,
+) -> Option<Candidate> {
+    let (first, median) = (function.activity.first_call_ns?, function.cpu.p50_ns);
+    let parts = facts.parts(at);
+    let api = || parts.iter().flat_map(|(_, part, _)| &part.activity.api);
+    let beyond = first_call_excess_ns(function).min(facts.idle?.total_ns);
+    let applies = api().next().is_some()
+        && FIRST_CALL_SHARE.reached_by(beyond, facts.profile.wall_ns)
+        && FIRST_CALL_EXCESS.reached(beyond as f64)
+        && FIRST_CALL_CALLS.reached(function.calls as f64);
+    applies.then(|| {
+        let modules = api().filter(|call| call.kind == ApiKind::Module);
+        let (ns, calls) = modules.fold((0_u64, 0_u64), |(ns, calls), call| {
+            (
+                ns.saturating_add(call.times.total_ns),
+                calls.saturating_add(call.times.calls),
+            )
+        });
+        let loading = if calls > 0 {
+            let calls = wording::counted(calls, "call", "calls");
+            format!("; {calls} that load code took {}", wording::ns(ns))
+        } else {
+            String::new()
+        };
+        let evidence = format!(
+            "{} for the first call, median {}{loading}",
+            wording::ns(first),
+            wording::ns(median),
+        );
+        let advice = if calls > 0 {
+            "ship a cubin instead of PTX, or make one call before time matters"
+        } else {
+            "make one call before time matters"
+        };
+        let text = (evidence, advice.to_owned());
+        rule.candidate(facts, About::FirstCall, Some(at), beyond, text)
+    })
+}

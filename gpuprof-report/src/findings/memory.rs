@@ -1,0 +1,174 @@
+//! Rules about memory: allocations, memsets, and local memory of kernels.
+
+use super::candidate::{About, Candidate};
+use super::facts::Facts;
+use super::profile_facts::{kernel_ns, scaled, sum};
+use super::rule::Rule;
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+use super::thresholds::{
+    ALLOCATIONS, HOST_SHARE, KERNEL_CALLS, KERNEL_SHARE, LOCAL_BYTES, LOCAL_SHARE, MEMSET_SHARE,
+    MEMSETS,
+};
+#[cfg(feature = "findings-page")]
+use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
+use super::wording;
+use crate::profile::{CopyKind, CopyStats, FindingRule, KernelStats};
+
+pub(super) static ALLOCATION_CHURN: Rule = Rule {
+    id: FindingRule::AllocationChurn,
+    find: allocation_churn,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Allocation churn",
+        when: "A function, or what is outside of every function, allocates and frees memory all \
+               the time. Only `GPUPROF_CUPTI=full` records these calls.",
+        gain: "The time in these calls, at most the idle time of the function's GPU spans (or, \
+               without spans, of the run).",
+        advice: "Allocate once before the loop (CudaStream::alloc) and reuse the CudaSlice, or \
+                 keep freed slices in a pool of the program. cuMemFree waits for the GPU as well.",
+        thresholds: &[
+            &ALLOCATIONS,
+            &HOST_SHARE,
+            &MAX_MISSING_RECORDS,
+            &NESTED_SHARE,
+        ],
+    },
+};
+
+fn allocation_churn(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let wall_ns = facts.profile.wall_ns;
+    let found = facts.host_times.iter().filter_map(|time| {
+        let memory = &time.memory;
+        let applies = ALLOCATIONS.reached(memory.calls as f64)
+            && HOST_SHARE.reached_by(memory.saved_ns, wall_ns);
+        applies.then(|| {
+            let function = time.function.and_then(|at| facts.profile.functions.get(at));
+            let per_call = function.map_or_else(String::new, |function| {
+                format!(", {}/call", wording::mean(memory.calls, function.calls))
+            });
+            let (name, _) = memory.longest.clone().unwrap_or_default();
+            let evidence = format!(
+                "{} of the wall in {} allocations and frees{per_call}, most in {}",
+                wording::percent(memory.ns, wall_ns),
+                wording::count(memory.calls),
+                wording::name(&name),
+            );
+            let advice = "call CudaStream::alloc once before the loop and reuse the CudaSlice";
+            let text = (evidence, advice.to_owned());
+            rule.candidate(facts, About::Idle, time.function, memory.saved_ns, text)
+        })
+    });
+    found.collect()
+}
+
+pub(super) static MEMSETS_RULE: Rule = Rule {
+    id: FindingRule::Memsets,
+    find: memsets,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Memsets that rival kernels",
+        when: "The memsets of a function take a good part of the time of its kernels and those of \
+               nested functions. Mostly they clear memory that a kernel then overwrites.",
+        gain: "The time of the memsets while no kernel ran.",
+        advice: "Allocate with CudaStream::alloc instead of alloc_zeros where a kernel writes \
+                 every element, or reuse the memory. Without the memset a launch call goes too.",
+        thresholds: &[&MEMSET_SHARE, &MEMSETS],
+    },
+};
+
+fn memsets(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let found = facts.functions().filter_map(|(at, function)| {
+        let own = function.activity.copies.iter();
+        let memsets: Vec<&CopyStats> = own.filter(|own| own.kind == CopyKind::Memset).collect();
+        let calls = sum(memsets.iter().copied(), |memsets| memsets.times.calls);
+        let ns = sum(memsets.iter().copied(), |memsets| memsets.times.total_ns);
+        let (kernels_ns, kernels) = kernels_inside(facts, at);
+        let applies = MEMSET_SHARE.reached_by(ns, kernels_ns) && MEMSETS.reached(calls as f64);
+        applies.then(|| {
+            let evidence = format!(
+                "{} of its GPU time in memsets: {} beside {}",
+                wording::percent(ns, ns.saturating_add(kernels_ns)),
+                wording::counted(calls, "memset", "memsets"),
+                wording::counted(kernels, "kernel", "kernels"),
+            );
+            let exposed = sum(memsets, exposed_ns);
+            let advice = "CudaStream::alloc instead of alloc_zeros where a kernel writes every \
+                          element";
+            let text = (evidence, advice.to_owned());
+            rule.candidate(facts, About::Separate, Some(at), exposed, text)
+        })
+    });
+    found.collect()
+}
+
+/// Time and number of the kernels of a function and its nested functions.
+fn kernels_inside(facts: &Facts<'_>, at: usize) -> (u64, u64) {
+    let parts = facts.parts(at).into_iter();
+    parts.fold((0, 0), |(ns, calls), (_, part, share)| {
+        let kernels = &part.activity.kernels;
+        let launches = sum(kernels, |kernel| kernel.times.calls);
+        (
+            scaled(kernel_ns(kernels), share).saturating_add(ns),
+            scaled(launches, share).saturating_add(calls),
+        )
+    })
+}
+
+/// Time of copies or memsets while no kernel ran, ns; all of it if that is unknown.
+pub(super) fn exposed_ns(copies: &CopyStats) -> u64 {
+    let total = copies.times.total_ns;
+    copies
+        .exposed_ns
+        .map_or(total, |exposed| exposed.min(total))
+}
+
+pub(super) static LOCAL_MEMORY: Rule = Rule {
+    id: FindingRule::LocalMemory,
+    find: local_memory,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Local memory",
+        when: "A kernel that takes a good part of the GPU time keeps a good part of each thread's \
+               values in local memory, which lies in device memory: registers that did not fit, or \
+               arrays with a computed index.",
+        gain: "The kernel's time multiplied by the share of local memory in the registers and \
+               local memory of a thread, as if each took equal time.",
+        advice: "If ptxas -v reports spills: raise the limit (-maxrregcount, __launch_bounds__) or \
+                 do less per thread. If not: index the array by constants in unrolled loops, or \
+                 keep it in shared memory.",
+        thresholds: &[&LOCAL_BYTES, &LOCAL_SHARE, &KERNEL_SHARE, &KERNEL_CALLS],
+    },
+};
+
+fn local_memory(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let kernels = facts.profile.kernels.iter().enumerate();
+    let found = kernels.filter_map(|(index, kernel)| {
+        let share = local_share(kernel);
+        let applies = LOCAL_BYTES.reached(kernel.local_bytes_per_thread)
+            && LOCAL_SHARE.reached(share)
+            && KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
+            && KERNEL_CALLS.reached(kernel.times.calls as f64);
+        applies.then(|| {
+            let evidence = format!(
+                "{} of GPU time: {} uses {} B local memory per thread",
+                wording::percent(kernel.times.total_ns, facts.activity_ns),
+                wording::kernel_name(kernel),
+                wording::count(kernel.local_bytes_per_thread.into()),
+            );
+            let advice = "avoid spills (ptxas -v, __launch_bounds__) and arrays with a computed \
+                          index";
+            let gain = scaled(facts.device_ns(kernel), share);
+            let text = (evidence, advice.to_owned());
+            let home = facts.main_function(kernel);
+            rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
+        })
+    });
+    found.collect()
+}
+
+/// Local memory over registers and local memory of a thread.
+fn local_share(kernel: &KernelStats) -> f64 {
+    let local = f64::from(kernel.local_bytes_per_thread);
+    local / (local + 4.0 * f64::from(kernel.registers)).max(1.0)
+}

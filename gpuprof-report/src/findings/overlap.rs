@@ -1,0 +1,203 @@
+//! Rules about work that could run at once: copies beside kernels, and kernels beside kernels.
+
+use super::candidate::{About, Candidate};
+use super::copies;
+use super::facts::Facts;
+use super::profile_facts::{kernel_ns, scaled, sum};
+use super::rule::Rule;
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+use super::shapes::lone_grid;
+#[cfg(feature = "findings-page")]
+use super::thresholds::{ALONE_SHARE, NESTED_SHARE, PAGEABLE_OR_BLOCKING_SHARE};
+use super::thresholds::{
+    EXPOSED_SHARE, KERNEL_MEAN, KERNEL_SHARE, MEAN_PIECE_TIME, OVERLAP_SHARE, PIECES_PER_CALL,
+    SERIAL_BLOCKS_PER_SM, SERIAL_LAUNCHES,
+};
+use super::wording;
+use crate::profile::{FindingRule, Function};
+
+pub(super) static ONE_STREAM: Rule = Rule {
+    id: FindingRule::OneStream,
+    find: one_stream,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Everything of a call on one stream",
+        when: "Each call of a function has all its work on one stream, with kernels and copies in \
+               several pieces, and for a good part of the copies' time no kernel of any function \
+               ran. The copies are mostly of page-locked memory; others cannot overlap. The time \
+               of a nested function that is also called from elsewhere is divided by calls.",
+        gain: "The smaller of exposed copy time and kernel time, which perfect overlap would hide.",
+        advice: "If the pieces do not depend on each other, distribute them over two or three \
+                 streams (CudaContext::new_stream), so that copies of one overlap with kernels of \
+                 another.",
+        thresholds: &[
+            &PIECES_PER_CALL,
+            &MEAN_PIECE_TIME,
+            &EXPOSED_SHARE,
+            &OVERLAP_SHARE,
+            &PAGEABLE_OR_BLOCKING_SHARE,
+            &NESTED_SHARE,
+        ],
+    },
+};
+
+fn one_stream(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let found = facts.functions();
+    found
+        .filter_map(|(at, function)| one_stream_function(rule, facts, at, function))
+        .collect()
+}
+
+fn one_stream_function(
+    rule: &Rule,
+    facts: &Facts<'_>,
+    at: usize,
+    function: &Function,
+) -> Option<Candidate> {
+    let work = &function.activity;
+    // This is the maximum of any call: different calls may have used different streams.
+    if work.work_streams != 1 {
+        return None;
+    }
+    let parts = Parts::for_function(facts, at)?;
+    let (copies, kernels) = (parts.copies_ns as u64, parts.kernels_ns as u64);
+    let alone = parts.exposed_ns as u64;
+    let smaller = kernels.min(alone);
+    let calls = work.busy_calls;
+    let could = PIECES_PER_CALL.reached_by(parts.copies as u64, calls)
+        && PIECES_PER_CALL.reached_by(work.launches, calls)
+        && MEAN_PIECE_TIME.reached(parts.copies_ns / parts.copies.max(1.0))
+        && EXPOSED_SHARE.reached_by(alone, copies)
+        && OVERLAP_SHARE.reached_by(smaller, facts.activity_ns);
+    could.then(|| {
+        let evidence = format!(
+            "{} of {} of copies ran beside no kernel: {} of kernels on the same stream",
+            wording::ns(alone),
+            wording::ns(copies),
+            wording::ns(kernels),
+        );
+        let advice = "distribute independent pieces over several streams: CudaContext::new_stream";
+        let text = (evidence, advice.to_owned());
+        rule.candidate(facts, About::NestedCopies, Some(at), smaller, text)
+    })
+}
+
+/// Kernels and host copies of a function and its nested functions.
+#[derive(Default)]
+struct Parts {
+    kernels_ns: f64,
+    copies: f64,
+    copies_ns: f64,
+    /// Part of `copies_ns` during which no kernel ran on the device.
+    exposed_ns: f64,
+}
+
+impl Parts {
+    /// `None` if the exposed time of the copies was not computed, or if they are pageable.
+    fn for_function(facts: &Facts<'_>, at: usize) -> Option<Self> {
+        let mut sums = Self::default();
+        for (_, part, share) in facts.parts(at) {
+            if copies::are_pageable(&part.activity.copies) {
+                return None;
+            }
+            sums.kernels_ns += kernel_ns(&part.activity.kernels) as f64 * share;
+            let copies = part.activity.copies.iter();
+            for copies in copies.filter(|copies| copies.kind.is_between_host_and_device()) {
+                sums.copies += copies.times.calls as f64 * share;
+                sums.copies_ns += copies.times.total_ns as f64 * share;
+                sums.exposed_ns += copies.exposed_ns? as f64 * share;
+            }
+        }
+        Some(sums)
+    }
+}
+
+pub(super) static SERIAL_KERNELS: Rule = Rule {
+    id: FindingRule::SerialKernels,
+    find: serial_kernels,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Small kernels one after another",
+        when: "Each call of a function launches several kernels, on one stream, of so few blocks \
+               that two or more fit on the device, and they run alone. Whether one needs the \
+               result of another is not known.",
+        gain: "Their time while no other kernel ran, less that time divided by the number that \
+               fits at once (at most the launches per call).",
+        advice: "Launch those that do not depend on each other on several streams \
+                 (CudaContext::new_stream), or batch them into one launch.",
+        thresholds: &[
+            &SERIAL_BLOCKS_PER_SM,
+            &SERIAL_LAUNCHES,
+            &ALONE_SHARE,
+            &KERNEL_SHARE,
+            &KERNEL_MEAN,
+        ],
+    },
+};
+
+fn serial_kernels(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let found = facts.functions();
+    found
+        .filter_map(|(at, function)| serial_kernels_of(rule, facts, at, function))
+        .collect()
+}
+
+fn serial_kernels_of(
+    rule: &Rule,
+    facts: &Facts<'_>,
+    at: usize,
+    function: &Function,
+) -> Option<Candidate> {
+    if function.activity.work_streams != 1 {
+        return None;
+    }
+    let homed = facts
+        .profile
+        .kernels
+        .iter()
+        .enumerate()
+        .filter_map(|(index, kernel)| {
+            let grid = lone_grid(facts, kernel)?;
+            let is_small = facts.main_function(kernel) == Some(at)
+                && grid.filled <= SERIAL_BLOCKS_PER_SM.value
+                && KERNEL_MEAN.reached(kernel.times.mean_ns as f64);
+            is_small.then_some((index, kernel, grid))
+        });
+    let small: Vec<_> = homed.collect();
+    let launches = small.iter().fold(0_u64, |sum, (_, kernel, _)| {
+        sum.saturating_add(kernel.times.calls)
+    });
+    let total_ns = sum(small.iter().map(|(_, kernel, _)| *kernel), |kernel| {
+        kernel.times.total_ns
+    });
+    let alone_ns = small
+        .iter()
+        .fold(0_u64, |sum, (_, _, grid)| sum.saturating_add(grid.alone_ns));
+    let (_, hottest, grid) = small
+        .iter()
+        .max_by_key(|(_, kernel, _)| kernel.times.total_ns)?;
+    let filled = small
+        .iter()
+        .fold(0.0, |most: f64, (_, _, grid)| most.max(grid.filled));
+    let per_call = launches as f64 / function.activity.busy_calls.max(1) as f64;
+    let at_once = (1.0 / filled).floor().min(per_call.floor());
+    let applies = SERIAL_LAUNCHES.reached_by(launches, function.activity.busy_calls)
+        && KERNEL_SHARE.reached_by(total_ns, facts.activity_ns);
+    applies.then(|| {
+        let evidence = format!(
+            "{} of GPU time in {} small launches/call, one by one: {}, {} for {} SMs",
+            wording::percent(total_ns, facts.activity_ns),
+            wording::mean(launches, function.activity.busy_calls),
+            wording::kernel_name(hottest),
+            wording::counted(grid.blocks, "block", "blocks"),
+            grid.multiprocessors,
+        );
+        let advice = "launch independent ones on several streams (CudaContext::new_stream), or \
+                      batch them";
+        let gain = scaled(alone_ns, 1.0 - 1.0 / at_once);
+        let kernels = small.iter().map(|(index, _, _)| *index).collect();
+        let text = (evidence, advice.to_owned());
+        rule.candidate(facts, About::Kernels(kernels), Some(at), gain, text)
+    })
+}

@@ -1,0 +1,172 @@
+//! Which candidates become findings: of those about the same time, one.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::candidate::{About, Candidate};
+use super::facts::Facts;
+use super::thresholds::{MIN_GAIN, NEAR_SHARE, NESTED_SHARE, UNCOVERED_IDLE};
+use crate::profile::{Finding, FindingRule};
+
+/// The findings, largest gain first. These rules decide between candidates about the same time:
+///
+/// - Of the causes of a function's idle time, the one with the largest gain. If several are near
+///   it, the first of them in the list of rules: it is easier to remove a wait than to speed up the
+///   host.
+/// - Of nested functions, the inner one if it has most of the gain, otherwise the outer one. But a
+///   function that is launch-bound comes before short kernels inside it, as a graph of all its
+///   launches saves more.
+/// - Idle time of the whole run counts as far as no function's finding covers it.
+/// - Copies that are slow by themselves come before copies that could overlap, and those before
+///   other copies.
+/// - Of the causes of a kernel's time, the one with the largest gain; but small kernels that run
+///   one after another are reported as such, and not that each leaves the device underused. That a
+///   function's kernels are below the roofline is only reported if no such cause explains at least
+///   half of it.
+pub(super) fn choose(facts: &Facts<'_>, candidates: Vec<Candidate>) -> Vec<Finding> {
+    let wall_ns = facts.profile.wall_ns;
+    let (idle, others) = split(candidates, |about| *about == About::Idle);
+    let (whole, others) = split(others, |about| *about == About::WholeIdle);
+    let (first_calls, others) = split(others, |about| *about == About::FirstCall);
+    let (slow_calls, others) = split(others, |about| *about == About::SlowCalls);
+    let (copies, others) = split(others, |about| {
+        matches!(
+            about,
+            About::SlowCopies | About::Copies | About::NestedCopies
+        )
+    });
+    let (separate, kernels) = split(others, |about| *about == About::Separate);
+
+    let mut chosen = unnested(facts, main_causes(idle));
+    chosen.extend(unnested(facts, first_calls));
+    chosen.extend(uncovered(facts, whole, &chosen));
+    chosen.extend(unnested(facts, slow_calls));
+    chosen.extend(one_copy_each(facts, copies));
+    chosen.extend(separate);
+    chosen.extend(one_kernel_each(kernels));
+    // A gain of 0 is advice about measuring: what it shows is not known yet.
+    let is_worth = |gain_ns| gain_ns == 0 || MIN_GAIN.reached_by(gain_ns, wall_ns);
+    chosen.retain(|candidate| is_worth(candidate.finding.gain_ns));
+    let mut findings: Vec<Finding> = chosen.into_iter().map(|chosen| chosen.finding).collect();
+    // A stable sort: equal gains keep the order above.
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.gain_ns));
+    findings
+}
+
+fn split(
+    candidates: Vec<Candidate>,
+    belongs: impl Fn(&About) -> bool,
+) -> (Vec<Candidate>, Vec<Candidate>) {
+    candidates
+        .into_iter()
+        .partition(|candidate| belongs(&candidate.about))
+}
+
+/// Of each function the first candidate, by the order of the rules, with nearly the largest gain.
+fn main_causes(candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let mut largest: HashMap<Option<usize>, u64> = HashMap::new();
+    for candidate in &candidates {
+        let gain = largest.entry(candidate.function).or_default();
+        *gain = candidate.finding.gain_ns.max(*gain);
+    }
+    let mut named = HashSet::new();
+    let candidates = candidates.into_iter().filter(|candidate| {
+        let largest = largest.get(&candidate.function).copied().unwrap_or(0);
+        NEAR_SHARE.reached_by(candidate.finding.gain_ns, largest)
+            && named.insert(candidate.function)
+    });
+    candidates.collect()
+}
+
+/// One candidate for each chain of nested ones.
+fn unnested(facts: &Facts<'_>, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let is_inside = |outer: &Candidate, inner: &Candidate| match (outer.function, inner.function) {
+        (Some(outer), Some(inner)) => facts.is_inside(outer, inner),
+        _ => false,
+    };
+    let replaces = |inner: &Candidate, outer: &Candidate| {
+        let (inner_rule, outer_rule) = (inner.finding.rule, outer.finding.rule);
+        is_inside(outer, inner)
+            && NESTED_SHARE.reached_by(inner.finding.gain_ns, outer.finding.gain_ns)
+            && (inner_rule, outer_rule) != (FindingRule::ShortKernels, FindingRule::LaunchBound)
+    };
+    let keep: Vec<bool> = candidates
+        .iter()
+        .map(|outer| !candidates.iter().any(|inner| replaces(inner, outer)))
+        .collect();
+    let mut keep = keep.into_iter();
+    candidates.retain(|_| keep.next().unwrap_or(true));
+    let is_outermost = |inner: &&Candidate| !candidates.iter().any(|outer| is_inside(outer, inner));
+    candidates.iter().filter(is_outermost).cloned().collect()
+}
+
+/// The whole run's idle time, less what the chosen candidates explain.
+fn uncovered(facts: &Facts<'_>, whole: Vec<Candidate>, chosen: &[Candidate]) -> Option<Candidate> {
+    let mut whole = whole.into_iter().next()?;
+    let covered = chosen.iter().fold(0, |sum: u64, other| {
+        sum.saturating_add(other.finding.gain_ns)
+    });
+    let gain = &mut whole.finding.gain_ns;
+    *gain = gain.saturating_sub(covered);
+    UNCOVERED_IDLE
+        .reached_by(*gain, facts.profile.wall_ns)
+        .then_some(whole)
+}
+
+fn one_copy_each(facts: &Facts<'_>, candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let (slow, others) = split(candidates, |about| *about == About::SlowCopies);
+    let (overlap, others) = split(others, |about| *about == About::NestedCopies);
+    let covers = |outer: &Candidate, inner: &Candidate| {
+        outer.function == inner.function
+            || matches!((outer.function, inner.function),
+                (Some(outer), Some(inner)) if facts.is_inside(outer, inner))
+    };
+    let mut chosen = slow;
+    let mut overlap = unnested(facts, overlap);
+    overlap.retain(|overlap| !chosen.iter().any(|slow| covers(overlap, slow)));
+    chosen.extend(overlap);
+    let others = others
+        .into_iter()
+        .filter(|other| !chosen.iter().any(|chosen| covers(chosen, other)));
+    let others: Vec<Candidate> = others.collect();
+    chosen.extend(others);
+    chosen
+}
+
+/// Of the causes of each kernel's time the one with the largest gain.
+fn one_kernel_each(candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let (below, mut causes) = split(candidates, |about| *about == About::KernelsOfFunction);
+    let serial = causes
+        .iter()
+        .filter(|cause| cause.finding.rule == FindingRule::SerialKernels);
+    let serial: Vec<About> = serial.map(|cause| cause.about.clone()).collect();
+    let is_serial = |about: &About| serial.iter().any(|serial| serial.has_kernels_of(about));
+    causes.retain(|cause| {
+        cause.finding.rule != FindingRule::UnderusedGpu || !is_serial(&cause.about)
+    });
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.finding.gain_ns));
+    let mut explained = BTreeSet::new();
+    causes.retain(|cause| {
+        let About::Kernels(kernels) = &cause.about else {
+            return true;
+        };
+        let is_new = kernels.iter().all(|kernel| !explained.contains(kernel));
+        if is_new {
+            explained.extend(kernels.iter().copied());
+        }
+        is_new
+    });
+    let below: Vec<Candidate> = below
+        .into_iter()
+        .filter(|below| {
+            let inside = causes
+                .iter()
+                .filter(|cause| cause.function == below.function);
+            let explained = inside.fold(0, |sum: u64, cause| {
+                sum.saturating_add(cause.finding.gain_ns)
+            });
+            explained < below.finding.gain_ns / 2
+        })
+        .collect();
+    causes.extend(below);
+    causes
+}

@@ -1,0 +1,161 @@
+//! Rules about the launch shape of kernels: grids that do not fill the device.
+
+use super::candidate::{About, Candidate};
+use super::facts::Facts;
+use super::profile_facts::scaled;
+use super::rule::Rule;
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+use super::thresholds::{
+    ALONE_SHARE, KERNEL_CALLS, KERNEL_MEAN, KERNEL_SHARE, MAX_BLOCKS_PER_SM, TAIL_LOSS, TAIL_MEAN,
+};
+use super::wording;
+use crate::occupancy;
+use crate::profile::{FindingRule, KernelStats};
+
+pub(super) static UNDERUSED: Rule = Rule {
+    id: FindingRule::UnderusedGpu,
+    find: underused,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Underused GPU",
+        when: "A kernel that takes a good part of the GPU time has fewer blocks than the device \
+               has multiprocessors, and runs alone. A low theoretical occupancy is no finding: \
+               kernels that keep much in registers and shared memory are fast with it.",
+        gain: "The kernel's time while no other kernel ran, multiplied by the share of \
+               multiprocessors without a block.",
+        advice: "Launch more blocks: less work per thread, or a larger batch per launch.",
+        thresholds: &[
+            &MAX_BLOCKS_PER_SM,
+            &ALONE_SHARE,
+            &KERNEL_SHARE,
+            &KERNEL_MEAN,
+            &KERNEL_CALLS,
+        ],
+    },
+};
+
+fn underused(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let kernels = facts.profile.kernels.iter().enumerate();
+    let found = kernels.filter_map(|(index, kernel)| {
+        let grid = lone_grid(facts, kernel)?;
+        (grid.filled <= MAX_BLOCKS_PER_SM.value && is_large(facts, kernel)).then(|| {
+            let evidence = format!(
+                "{} for {} SMs: {}{}, {} of GPU time",
+                wording::counted(grid.blocks, "block", "blocks"),
+                grid.multiprocessors,
+                wording::kernel_name(kernel),
+                shapes(kernel),
+                wording::percent(kernel.times.total_ns, facts.activity_ns),
+            );
+            let advice = "launch more blocks: less work per thread, or a larger batch per launch";
+            let gain = scaled(grid.alone_ns, 1.0 - grid.filled);
+            let text = (evidence, advice.to_owned());
+            let home = facts.main_function(kernel);
+            rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
+        })
+    });
+    found.collect()
+}
+
+/// A kernel that mostly runs alone.
+pub(super) struct LoneGrid {
+    pub(super) blocks: u64,
+    pub(super) multiprocessors: u32,
+    /// Blocks per multiprocessor.
+    pub(super) filled: f64,
+    /// Time for which no other kernel ran, ns.
+    pub(super) alone_ns: u64,
+}
+
+/// The grid of a kernel; `None` if it mostly runs beside others, or if that is unknown.
+pub(super) fn lone_grid(facts: &Facts<'_>, kernel: &KernelStats) -> Option<LoneGrid> {
+    let blocks = blocks(kernel);
+    let multiprocessors = facts.device(kernel.device)?.sm_count?;
+    let alone_ns = facts.alone_ns(kernel)?;
+    let is_alone = ALONE_SHARE.reached_by(alone_ns, kernel.times.total_ns);
+    (is_alone && blocks > 0).then(|| LoneGrid {
+        blocks,
+        multiprocessors,
+        filled: blocks as f64 / f64::from(multiprocessors.max(1)),
+        alone_ns,
+    })
+}
+
+/// Whether a kernel takes a good part of the GPU time, in launches that are long enough.
+fn is_large(facts: &Facts<'_>, kernel: &KernelStats) -> bool {
+    KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
+        && KERNEL_MEAN.reached(kernel.times.mean_ns as f64)
+        && KERNEL_CALLS.reached(kernel.times.calls as f64)
+}
+
+fn blocks(kernel: &KernelStats) -> u64 {
+    let sides = kernel.grid.iter();
+    sides.fold(1, |blocks: u64, side| blocks.saturating_mul((*side).into()))
+}
+
+/// A remark about one of several launch shapes.
+fn shapes(kernel: &KernelStats) -> String {
+    match kernel.shapes {
+        0 | 1 => String::new(),
+        shapes => format!(" (1 of {shapes} shapes)"),
+    }
+}
+
+pub(super) static TAIL_WAVE: Rule = Rule {
+    id: FindingRule::TailWave,
+    find: tail_wave,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Tail wave",
+        when: "A kernel that takes a good part of the GPU time runs alone, in one launch shape, \
+               with a few more blocks than the device can hold at once: a last wave of blocks \
+               leaves most multiprocessors idle.",
+        gain: "The kernel's time while no other kernel ran, multiplied by the unused share of its \
+               waves: blocks over the blocks that all waves could hold.",
+        advice: "Make the number of blocks a multiple of what fits at once, or launch just so many \
+                 blocks that loop over the rest (a grid-stride loop).",
+        thresholds: &[
+            &TAIL_LOSS,
+            &TAIL_MEAN,
+            &ALONE_SHARE,
+            &KERNEL_SHARE,
+            &KERNEL_CALLS,
+        ],
+    },
+};
+
+fn tail_wave(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let kernels = facts.profile.kernels.iter().enumerate();
+    let found = kernels.filter_map(|(index, kernel)| {
+        let grid = lone_grid(facts, kernel)?;
+        let device = facts.device(kernel.device)?;
+        let resident = occupancy::resident_blocks(device, kernel)?;
+        let wave = u64::from(resident) * u64::from(grid.multiprocessors);
+        let waves = grid.blocks as f64 / wave.max(1) as f64;
+        let loss = 1.0 - waves / waves.ceil().max(1.0);
+        let applies = waves > 1.0
+            && kernel.shapes == 1
+            && TAIL_LOSS.reached(loss)
+            && TAIL_MEAN.reached(kernel.times.mean_ns as f64)
+            && is_large(facts, kernel);
+        applies.then(|| {
+            let evidence = format!(
+                "{waves:.2} waves: {} of {} blocks, {} of GPU time, {} fit at once",
+                wording::kernel_name(kernel),
+                wording::count(grid.blocks),
+                wording::percent(kernel.times.total_ns, facts.activity_ns),
+                wording::count(wave),
+            );
+            let advice = format!(
+                "launch a multiple of {wave} blocks, or {wave} that loop over the rest (grid \
+                 stride)",
+            );
+            let gain = scaled(grid.alone_ns, loss);
+            let home = facts.main_function(kernel);
+            let about = About::Kernels(vec![index]);
+            rule.candidate(facts, about, home, gain, (evidence, advice))
+        })
+    });
+    found.collect()
+}

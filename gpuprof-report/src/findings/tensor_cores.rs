@@ -1,0 +1,82 @@
+//! The rule about matrix products that use no tensor cores.
+
+use super::candidate::{About, Candidate};
+use super::facts::Facts;
+use super::profile_facts::scaled;
+use super::rule::Rule;
+#[cfg(feature = "findings-page")]
+use super::rule::RulePage;
+use super::thresholds::{
+    KERNEL_CALLS, KERNEL_SHARE, TENSOR_CAPABILITY, TENSOR_SPEEDUP, TF32_CAPABILITY,
+};
+use super::wording;
+use crate::profile::{FindingRule, KernelStats};
+
+/// In the names of matrix products of cuBLAS and CUTLASS that compute without tensor cores.
+const PRODUCTS: [&str; 4] = ["sgemm", "hgemm", "simt", "ffma"];
+
+/// In the names of those that compute with them; stronger than the names above, except `ffma`.
+const TENSOR_PRODUCTS: [&str; 15] = [
+    "tensorop", "hmma", "imma", "gmma", "xmma", "s884", "h884", "s1688", "h1688", "s16816",
+    "h16816", "tf32", "bf16", "mma_", "i16832",
+];
+
+pub(super) static NO_TENSOR_CORES: Rule = Rule {
+    id: FindingRule::NoTensorCores,
+    find: no_tensor_cores,
+    #[cfg(feature = "findings-page")]
+    page: RulePage {
+        title: "Matrix product without tensor cores",
+        when: "A matrix product of cuBLAS or CUTLASS that takes a good part of the GPU time has \
+               the name of a kernel for the ordinary units (sgemm, hgemm, simt, ffma) and not of \
+               one for tensor cores (tensorop, hmma, wgmma, s1688, s16816, xmma and others), on a \
+               device that has them. Other kernels are not judged: a name does not say what is \
+               inside.",
+        gain: "The kernel's time minus what it would take at the rate of tensor cores.",
+        advice: "Allow TF32 (cublasSetMathMode with CUBLAS_TF32_TENSOR_OP_MATH, or \
+                 CUBLAS_COMPUTE_32F_FAST_TF32 in cublasGemmEx), which has 10 bits of mantissa, or \
+                 use half precision (f16, bf16) inputs.",
+        thresholds: &[
+            &TENSOR_CAPABILITY,
+            &TF32_CAPABILITY,
+            &TENSOR_SPEEDUP,
+            &KERNEL_SHARE,
+            &KERNEL_CALLS,
+        ],
+    },
+};
+
+fn no_tensor_cores(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
+    let kernels = facts.profile.kernels.iter().enumerate();
+    let found = kernels.filter_map(|(index, kernel)| {
+        let device = facts.device(kernel.device)?;
+        let capability: f64 = device.compute_capability.parse().ok()?;
+        let applies = TENSOR_CAPABILITY.reached(capability)
+            && is_product_without_tensor_cores(kernel)
+            && KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
+            && KERNEL_CALLS.reached(kernel.times.calls as f64);
+        applies.then(|| {
+            let evidence = format!(
+                "{} of GPU time: {} uses no tensor cores",
+                wording::percent(kernel.times.total_ns, facts.activity_ns),
+                wording::kernel_name(kernel),
+            );
+            let advice = if TF32_CAPABILITY.reached(capability) {
+                "allow TF32 (cublasSetMathMode, CUBLAS_TF32_TENSOR_OP_MATH), or use f16 or bf16"
+            } else {
+                "use half precision (f16) inputs: cublasGemmEx with CUDA_R_16F"
+            };
+            let gain = scaled(facts.device_ns(kernel), 1.0 - 1.0 / TENSOR_SPEEDUP.value);
+            let text = (evidence, advice.to_owned());
+            let home = facts.main_function(kernel);
+            rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
+        })
+    });
+    found.collect()
+}
+
+fn is_product_without_tensor_cores(kernel: &KernelStats) -> bool {
+    let name = format!("{} {}", kernel.symbol, kernel.full_name).to_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    has(&PRODUCTS) && (name.contains("ffma") || !has(&TENSOR_PRODUCTS))
+}

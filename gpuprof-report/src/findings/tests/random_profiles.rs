@@ -1,0 +1,185 @@
+//! Random profiles, for promises that hold whatever a profile says.
+
+use fastrand::Rng;
+
+use super::*;
+use crate::profile::{ApiKind, CopyKind, Throttle, ThrottleReason};
+
+/// Mostly small, sometimes 0, sometimes as large as it gets.
+fn number(rng: &mut Rng) -> u64 {
+    match rng.u8(..10) {
+        0 => 0,
+        1 => u64::MAX,
+        2 => rng.u64(..),
+        3..6 => rng.u64(..2_000),
+        _ => rng.u64(..S),
+    }
+}
+
+fn maybe<T>(rng: &mut Rng, make: impl FnOnce(&mut Rng) -> T) -> Option<T> {
+    rng.bool().then(|| make(rng))
+}
+
+fn times(rng: &mut Rng) -> DurationStats {
+    DurationStats {
+        calls: number(rng),
+        total_ns: number(rng),
+        mean_ns: number(rng),
+        p50_ns: number(rng),
+        p99_ns: number(rng),
+        ..DurationStats::default()
+    }
+}
+
+fn random_kernel(rng: &mut Rng) -> KernelStats {
+    let names = [
+        "k",
+        "volta_sgemm_128x64_nn",
+        "a kernel of a very long name, longer than fits",
+    ];
+    let name = names[rng.usize(..names.len())];
+    let sides = [0, 1, 33, 1_100, u32::MAX];
+    let mut side = || sides[rng.usize(..sides.len())];
+    let (grid, block) = ([side(), side(), side()], [side(), 256, 1]);
+    KernelStats {
+        grid,
+        block,
+        times: times(rng),
+        shapes: rng.u32(..3),
+        device: rng.u32(..3),
+        registers: rng.u32(..300),
+        graph_calls: number(rng),
+        local_bytes_per_thread: number(rng) as u32,
+        concurrent_ns: maybe(rng, number),
+        ..kernel(name, 1, 1)
+    }
+}
+
+fn random_copies(rng: &mut Rng) -> CopyStats {
+    CopyStats {
+        kind: CopyKind::ALL[rng.usize(..CopyKind::ALL.len())],
+        times: times(rng),
+        bytes: number(rng),
+        pageable_calls: number(rng),
+        pageable_ns: number(rng),
+        blocking_calls: number(rng),
+        exposed_ns: maybe(rng, number),
+        ..CopyStats::default()
+    }
+}
+
+fn random_api(rng: &mut Rng) -> ApiStats {
+    let names = ["cuLaunchKernel", "cuModuleLoadData", "cuMemFree_v2"];
+    ApiStats {
+        name: names[rng.usize(..names.len())].into(),
+        kind: ApiKind::ALL[rng.usize(..ApiKind::ALL.len())],
+        times: times(rng),
+        failed: 0,
+    }
+}
+
+fn several<T>(rng: &mut Rng, make: fn(&mut Rng) -> T) -> Vec<T> {
+    (0..rng.usize(..4)).map(|_| make(rng)).collect()
+}
+
+fn random_function(rng: &mut Rng) -> Function {
+    let mut random = function("f", 1, 1);
+    random.calls = number(rng);
+    random.cpu_only = rng.u8(..8) == 0;
+    random.bytes = maybe(rng, |rng| number(rng) as f64 * 1e12);
+    random.flops = maybe(rng, |rng| number(rng) as f64);
+    for times in [&mut random.cpu, &mut random.gpu.as_mut().unwrap().times] {
+        (times.total_ns, times.mean_ns) = (number(rng), number(rng));
+        (times.p50_ns, times.p99_ns) = (number(rng), number(rng));
+    }
+    random.gpu.as_mut().unwrap().timed_calls = number(rng);
+    random.activity = GpuActivity {
+        kernels: several(rng, random_kernel),
+        copies: several(rng, random_copies),
+        api: several(rng, random_api),
+        busy_ns: maybe(rng, number),
+        idle_ns: maybe(rng, number),
+        busy_calls: number(rng),
+        activities: number(rng),
+        launches: number(rng),
+        work_streams: rng.u32(..3),
+        first_call_ns: maybe(rng, number),
+        ..GpuActivity::default()
+    };
+    random
+}
+
+fn random_busy(rng: &mut Rng, device: u32) -> GpuBusy {
+    let records = BusyRecords {
+        kernel_ns: number(rng),
+        copy_only_ns: number(rng),
+        gaps: number(rng),
+        idle_host_ns: number(rng),
+        idle_launch_ns: number(rng),
+        idle_queued_ns: number(rng),
+    };
+    GpuBusy {
+        device,
+        busy_ns: number(rng),
+        records: (rng.u8(..4) > 0).then_some(records),
+        ..GpuBusy::default()
+    }
+}
+
+fn random_profile(rng: &mut Rng) -> Profile {
+    let functions: Vec<Function> = (0..rng.usize(..6)).map(|_| random_function(rng)).collect();
+    let node = |id: u32, rng: &mut Rng| TreeNode {
+        id,
+        // Of a document that gpuprof did not write: a cycle, and functions that there are not.
+        parent: maybe(rng, |rng| rng.u32(..8)),
+        function: maybe(rng, |rng| rng.u32(..7)),
+        calls: number(rng),
+        ..TreeNode::default()
+    };
+    let tree = (0..rng.u32(..8)).map(|id| node(id, rng)).collect();
+    let mut profile = program(h200(), [], &[]);
+    let inside = functions.iter().flat_map(|f| f.activity.kernels.clone());
+    profile.kernels.extend(inside);
+    profile.functions = functions;
+    profile.tree = tree;
+    profile.wall_ns = number(rng);
+    profile.kernels.extend(several(rng, random_kernel));
+    profile.copies.extend(several(rng, random_copies));
+    profile.api.extend(several(rng, random_api));
+    profile.gpu_busy = (0..rng.u32(..3)).map(|at| random_busy(rng, at)).collect();
+    profile.diagnostics.overhead_ns_per_call = maybe(rng, number);
+    let cupti = profile.cupti.as_mut().unwrap();
+    (cupti.unattributed, cupti.unattributed_ns) = (number(rng), number(rng));
+    profile.throttled = vec![Throttle {
+        reasons: vec![ThrottleReason::PowerCap],
+        sm_clock_mhz: maybe(rng, |rng| rng.u32(..3_000)),
+        max_sm_clock_mhz: Some(1_980),
+        throttled_ns: number(rng),
+        sampled_ns: number(rng),
+        ..Throttle::default()
+    }];
+    profile
+}
+
+#[test]
+fn no_gain_exceeds_the_wall_time_and_the_largest_comes_first() {
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..20_000 {
+        let profile = random_profile(&mut Rng::with_seed(seed));
+        let found = findings(&profile);
+        let gains: Vec<u64> = found.iter().map(|finding| finding.gain_ns).collect();
+        assert!(gains.is_sorted_by(|a, b| a >= b), "{seed}: {gains:?}");
+        assert!(gains.iter().all(|gain| *gain <= profile.wall_ns), "{seed}");
+        for finding in &found {
+            assert!(!finding.evidence.ends_with('.'), "{seed}: {finding:?}");
+            assert!(finding.advice.chars().count() <= 90, "{seed}: {finding:?}");
+        }
+        seen.extend(found.iter().map(|finding| finding.rule));
+    }
+    // The profiles reach every rule.
+    let missing = super::super::RULES
+        .iter()
+        .map(|rule| rule.id)
+        .filter(|id| !seen.contains(id));
+    assert_eq!(missing.collect::<Vec<_>>(), []);
+}
