@@ -287,14 +287,13 @@ fn api_order(a: &ApiStats, b: &ApiStats) -> Ordering {
 mod tests {
     use gpuprof_report::profile::{Cupti, Profile};
 
-    use super::{recorded_activity, write_to_profile};
+    use super::write_to_profile;
     use crate::cupti::attribution::activity_path::{ActivityPath, Cause};
     use crate::cupti::attribution::kernel_names::KernelNames;
     use crate::cupti::attribution::symbol_table::SymbolTable;
     use crate::cupti::attribution::window_tables::WindowTables;
     use crate::cupti::collect::record::{Activity, ActivitySpan, KernelRecord};
-    use crate::site::labels::LabelNumber;
-    use crate::stats::path_ids::{CallPath, ROOT};
+    use crate::stats::path_ids::ROOT;
 
     fn add(tables: &mut WindowTables, symbols: &mut SymbolTable, path: u32, symbol: &str) {
         let kernel = KernelRecord {
@@ -350,6 +349,10 @@ mod tests {
     #[test]
     #[cfg(feature = "cupti")]
     fn a_kernel_has_one_name_in_all_functions_whatever_arrives_first() {
+        use super::recorded_activity;
+        use crate::site::labels::LabelNumber;
+        use crate::stats::path_ids::CallPath;
+
         for order in [[0, 1], [1, 0]] {
             let (mut tables, mut symbols) = (WindowTables::default(), SymbolTable::default());
             for (path, kernel) in (1..).zip(order) {
