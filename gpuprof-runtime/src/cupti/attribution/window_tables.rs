@@ -287,3 +287,73 @@ impl WindowTables {
         self.forgotten_captures += other.forgotten_captures;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ActivityPath, Cause, MAX_COPY_ROWS, MAX_KERNEL_ROWS, WindowTables};
+    use crate::cupti::attribution::row_totals::ReplayKey;
+    use crate::cupti::collect::record::{ActivitySpan, CopyKind, CopyRecord, KernelRecord};
+
+    /// Of a call on path 7, launched on path `launch`.
+    fn replayed(launch: u32) -> Cause {
+        Cause {
+            path: ActivityPath::Replayed(ReplayKey {
+                launch,
+                depth: 1,
+                captured: 7,
+            }),
+            ..Cause::UNATTRIBUTED
+        }
+    }
+
+    #[test]
+    fn kernels_without_a_row_are_the_other_kernels_of_their_path() {
+        let kernel = KernelRecord {
+            span: ActivitySpan::default(),
+            symbol: "axpy".into(),
+            grid: [1; 3],
+            block: [1; 3],
+            registers: 0,
+            static_shared_bytes: 0,
+            dynamic_shared_bytes: 0,
+            local_bytes_per_thread: 0,
+        };
+        let mut tables = WindowTables::default();
+        for symbol in 0..MAX_KERNEL_ROWS as u32 {
+            tables.add_kernel(replayed(1), Some(symbol), &kernel);
+        }
+        let known = tables.add_kernel(replayed(1), Some(5), &kernel);
+        assert_eq!((known.path, known.symbol), (replayed(1).path, Some(5)));
+        let others = [1, 2].map(|launch| tables.add_kernel(replayed(launch), None, &kernel));
+        for other in others {
+            assert_eq!((other.path, other.symbol), (ActivityPath::Called(7), None));
+        }
+        assert_eq!(tables.kernels.len(), MAX_KERNEL_ROWS + 1);
+        let calls: u64 = tables
+            .kernels
+            .values()
+            .map(|row| row.times.durations.calls)
+            .sum();
+        assert_eq!(calls, MAX_KERNEL_ROWS as u64 + 3);
+    }
+
+    #[test]
+    fn replayed_copies_without_a_row_are_those_of_the_captured_path() {
+        let copy = CopyRecord {
+            span: ActivitySpan::default(),
+            kind: CopyKind::HtoD,
+            bytes: 1,
+            is_pageable: false,
+            is_async: true,
+        };
+        let mut tables = WindowTables::default();
+        for launch in 0..2 * MAX_COPY_ROWS as u32 {
+            tables.add_copy(replayed(launch), &copy);
+        }
+        assert_eq!(tables.copies.len(), MAX_COPY_ROWS + 1);
+        let bytes = tables.copies.iter();
+        let called = bytes.filter(|(key, _)| key.path == ActivityPath::Called(7));
+        let bytes: Vec<u64> = called.map(|(_, row)| row.bytes).collect();
+        assert_eq!(bytes, [MAX_COPY_ROWS as u64]);
+    }
+}
