@@ -7,14 +7,12 @@ use crate::machine::Machine;
 use crate::outcome::{Memory, Outcome, Quartiles, ReportTime, Time, ratio, time};
 use crate::overhead;
 use crate::promises::judge;
-use crate::table_rows::{CASES, Case, GPU, MEMORY, MemoryCase, PLAIN, Setting, case};
+use crate::table_rows::{CASES, Case, GPU, MEMORY, MemoryCase, PLAIN, Setting, THREADS, case};
 use crate::verdict::Verdict;
 use crate::worker_client::{Programs, Worker, numbers};
 
 mod print_table;
 
-/// The numbers of threads of each row.
-pub(crate) const THREADS: [u64; 4] = [1, 2, 8, 16];
 /// From this number of threads on, only every third round is measured.
 const MANY_THREADS: u64 = 8;
 /// Calls of each thread before memory is measured.

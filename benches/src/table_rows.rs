@@ -30,6 +30,9 @@ const fn setting(
     }
 }
 
+/// The numbers of threads of each row.
+pub(crate) const THREADS: [u64; 4] = [1, 2, 8, 16];
+
 /// The defaults.
 pub(crate) const PLAIN: Setting = setting("plain", Program::On, &[]);
 /// Without the feature `enable`.

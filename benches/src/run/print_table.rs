@@ -1,10 +1,9 @@
 //! Prints the table of a run.
 
-use super::THREADS;
 use crate::outcome::{Outcome, Time, time};
 use crate::promises::kib;
 use crate::table::{Column, Table, wrapped};
-use crate::table_rows::{CASES, Case, case};
+use crate::table_rows::{CASES, Case, THREADS, case};
 
 /// The numbers of threads whose ratio to the bare calls is shown.
 const COMPARED: [u64; 2] = [1, 16];

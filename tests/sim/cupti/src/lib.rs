@@ -30,6 +30,7 @@ mod control;
 mod driver;
 mod exports;
 mod function_names;
+mod held_buffers;
 mod kinds;
 mod load;
 mod record;

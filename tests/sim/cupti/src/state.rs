@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::abi::{Callback, Complete, Request, User};
-use crate::buffers::Buffers;
 use crate::control::{Order, Stamps};
+use crate::held_buffers::Buffers;
 use crate::kinds::Enabled;
 use crate::record_sizes::Version;
 
