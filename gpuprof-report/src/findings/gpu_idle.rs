@@ -77,6 +77,7 @@ fn evidence(idle: &RunIdle, wall_ns: u64) -> String {
         (records.idle_host_ns, "waiting for the host"),
         (records.idle_launch_ns, "in launches"),
         (records.idle_queued_ns, "queued"),
+        (idle.ends_ns(), "before and after its work"),
     ];
     parts.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
     let copies = Some((records.copy_only_ns, "only copies"));

@@ -8,6 +8,7 @@ use super::rule::Rule;
 use super::rule::RulePage;
 use super::thresholds::{
     HOST_BOUND_LAUNCHES, HOST_SHARE, MAIN_CAUSE_SHARE, SPAN_IDLE_SHARE, WAITING_CALLS,
+    WAITING_CALLS_OUTSIDE,
 };
 #[cfg(feature = "findings-page")]
 use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
@@ -32,6 +33,7 @@ pub(super) static SYNCHRONIZATION: Rule = Rule {
                  that the next work is queued while this runs.",
         thresholds: &[
             &WAITING_CALLS,
+            &WAITING_CALLS_OUTSIDE,
             &HOST_SHARE,
             &MAX_MISSING_RECORDS,
             &NESTED_SHARE,
@@ -49,7 +51,11 @@ fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             return None;
         }
         let waits = &time.waits;
-        let applies = WAITING_CALLS.reached(waits.calls as f64)
+        let many = match function {
+            Some(_) => &WAITING_CALLS,
+            None => &WAITING_CALLS_OUTSIDE,
+        };
+        let applies = many.reached(waits.calls as f64)
             && HOST_SHARE.reached_by(waits.saved_ns, facts.profile.wall_ns);
         applies.then(|| {
             let (name, _) = waits.longest.clone().unwrap_or_default();

@@ -114,9 +114,7 @@ fn a_gpu_that_waits_for_host_code_outside_of_every_function() {
     let finding = &idle.findings[0];
     let waits = "of the run: 71 % waiting for the host";
     assert!(finding.evidence.contains(waits), "{}", finding.evidence);
-    // Without the waits, a kernel of 100 µs would run beside the host code of 300 µs.
-    assert_eq!(named(&idle, "synchronization"), [""]);
-    assert_eq!(finding.gain_ns, 19 * 300 * US - 20 * 100 * US);
+    assert_eq!(finding.gain_ns, 19 * 300 * US);
     assert_eq!(named(&rounds(50 * US), "gpu-idle"), nobody());
 }
 

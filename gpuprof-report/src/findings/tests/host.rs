@@ -39,9 +39,9 @@ fn a_wait_in_a_function_that_launches_is_reported_as_far_as_the_gpu_is_idle() {
 
 #[test]
 fn waits_outside_of_every_function_count_as_far_as_the_run_is_idle() {
-    let outside = |idle_ns| {
+    let waits_outside = |calls, idle_ns| {
         let mut profile = program(h200(), [beside(100 * US)], &[]);
-        profile.api = vec![api("cuStreamSynchronize", "sync", 100, MS)];
+        profile.api = vec![api("cuStreamSynchronize", "sync", calls, MS)];
         let records = BusyRecords {
             kernel_ns: 10 * MS,
             idle_host_ns: idle_ns,
@@ -51,6 +51,11 @@ fn waits_outside_of_every_function_count_as_far_as_the_run_is_idle() {
         busy_for(&mut profile, records);
         profile
     };
+    let outside = |idle_ns| waits_outside(100, idle_ns);
+    assert!(
+        !speaks("synchronization", &waits_outside(99, 30 * MS)),
+        "few"
+    );
     assert_eq!(the("synchronization", &outside(30 * MS)).gain_ns, 30 * MS);
     assert_eq!(named("synchronization", &outside(30 * MS)), [""]);
     assert!(!speaks("synchronization", &outside(9 * MS)));
@@ -189,10 +194,15 @@ fn a_gpu_that_is_idle_for_most_of_the_run_is_reported_with_what_it_waited_for() 
     assert_eq!(finding.gain_ns, 120 * MS);
     assert!(finding.advice.starts_with("annotate the host code"));
     let queued = BusyRecords {
-        idle_host_ns: 10 * MS,
+        idle_host_ns: 0,
         idle_queued_ns: 90 * MS,
+        copy_only_ns: 9 * MS,
         ..split
     };
+    assert_eq!(
+        evidence("gpu-idle", &idle(queued)),
+        "GPU idle 76 % of the run: 45 % queued, 20 % before and after its work"
+    );
     let advice = the("gpu-idle", &idle(queued)).advice;
     assert!(advice.starts_with("remove CudaStream::wait"), "{advice}");
     let launches = BusyRecords {
