@@ -52,7 +52,7 @@ pub(crate) struct Undisturbed {
 impl Undisturbed {
     pub(crate) fn new() -> Self {
         let ended = Program::new("faults").env("GPUPROF", "off").run();
-        let (with, profile) = Program::new("faults").profiled();
+        let (with, profile) = Program::new("faults").profiled_in_full();
         assert_same(&with, &ended).expect("nothing fails");
         reported_times::checked(&with, &profile).expect("nothing fails");
         reported_times::whole(&profile).expect("nothing fails");
@@ -126,7 +126,9 @@ impl Case {
         if !self.can_be_mended() {
             return Seen::NotReached;
         }
-        let (ended, profile) = Program::new("faults").env(FAIL, self.order()).profiled();
+        let (ended, profile) = Program::new("faults")
+            .env(FAIL, self.order())
+            .profiled_in_full();
         let verdict = assert_same(&ended, &undisturbed.ended).and_then(|()| {
             reported_times::checked(&ended, &profile)?;
             self.told(&ended, &profile)

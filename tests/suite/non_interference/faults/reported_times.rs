@@ -8,6 +8,7 @@ use gpuprof::profile::{Function, TreeNode};
 use support::assert_consistent;
 use support::profile_lookups::local_name;
 use support::program::Ended;
+use support::report_text::{self, row_name};
 
 use super::case::function;
 use super::program::{DEEP, KERNEL_NS};
@@ -142,13 +143,14 @@ fn marked(ended: &Ended, function: &Function) -> Result<(), String> {
     }
     let untimed = function.untimed_calls - function.untimed.no_stream;
     let lacks = function.captured_calls + untimed > 0;
-    let mut rows = ended.stderr.lines();
-    let row = rows.find(|row| {
-        row.trim_start_matches(['!', '?', ' ']).split(' ').next() == Some(&function.name)
-    });
-    let row = row.ok_or_else(|| format!("{} has no row", function.name))?;
-    match row.contains('≥') == lacks {
+    let rows = report_text::rows(&ended.stderr, "Function ");
+    let mut rows = rows.iter().filter(|row| row_name(row) == function.name);
+    if rows.clone().next().is_none() {
+        return Err(format!("{} has no row", function.name));
+    }
+    // Which of its call paths lacks the calls is not known; one without a time has no mark.
+    match rows.any(|row| row.contains('≥')) == lacks {
         true => Ok(()),
-        false => Err(format!("calls are missing: {lacks}; the row: {row}")),
+        false => Err(format!("{}: calls are missing: {lacks}", function.name)),
     }
 }

@@ -164,10 +164,19 @@ impl Program {
 
     /// Runs the program with a table on standard error, and reads its profile from a JSON file.
     pub fn profiled(self) -> (Ended, Profile) {
+        self.profiled_with("table")
+    }
+
+    /// The same with the full report.
+    pub fn profiled_in_full(self) -> (Ended, Profile) {
+        self.profiled_with("table:full")
+    }
+
+    fn profiled_with(self, table: &str) -> (Ended, Profile) {
         let folder = Folder::create();
         let path = folder.path("report.json");
         let ended = self
-            .env("GPUPROF_REPORT", format!("table,json={}", path.display()))
+            .env("GPUPROF_REPORT", format!("{table},json={}", path.display()))
             .run();
         let profile = read_profile(&path, &ended);
         (ended, profile)
