@@ -92,16 +92,7 @@ impl Histogram {
     /// clamped to `min..=max`.
     #[must_use]
     pub fn quantile(&self, share: f64, min: u64, max: u64) -> u64 {
-        let rank = ((self.total() as f64 * share).ceil() as u64).max(1);
-        let mut counted = 0;
-        for bucket in self.buckets() {
-            counted += bucket.count;
-            if counted >= rank {
-                let (low, high) = bucket.bounds_ns().into_inner();
-                return (low + (high - low) / 2).clamp(min, max.max(min));
-            }
-        }
-        max
+        quantile(self.buckets(), self.total(), share, min..=max)
     }
 
     /// The buckets that are not empty, in order.
@@ -114,6 +105,26 @@ impl Histogram {
                 count,
             })
     }
+}
+
+/// The middle of the bucket in which a share of `total` is reached, in ns, within `range`.
+pub(crate) fn quantile(
+    buckets: impl Iterator<Item = Bucket>,
+    total: u64,
+    share: f64,
+    range: RangeInclusive<u64>,
+) -> u64 {
+    let (min, max) = range.into_inner();
+    let rank = ((total as f64 * share).ceil() as u64).max(1);
+    let mut counted = 0;
+    for bucket in buckets {
+        counted += bucket.count;
+        if counted >= rank {
+            let (low, high) = bucket.bounds_ns().into_inner();
+            return (low + (high - low) / 2).clamp(min, max.max(min));
+        }
+    }
+    max
 }
 
 impl Bucket {
@@ -148,7 +159,7 @@ pub fn octave_and_step(ns: u64) -> (usize, usize) {
     (bucket / BUCKETS_PER_OCTAVE, bucket % BUCKETS_PER_OCTAVE)
 }
 
-fn bucket_index(ns: u64) -> usize {
+pub(crate) fn bucket_index(ns: u64) -> usize {
     let (octave, step) = octave_and_step(ns);
     octave * BUCKETS_PER_OCTAVE + step
 }

@@ -29,6 +29,7 @@ pub mod profile;
 pub mod sanitize;
 pub mod schedule;
 pub mod settings;
+pub mod sparse_histogram;
 #[cfg(feature = "table")]
 pub mod table;
 pub mod variables;

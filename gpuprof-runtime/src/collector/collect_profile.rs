@@ -133,7 +133,7 @@ impl Collector {
         let entries = inventory::iter::<Entry>.into_iter().map(|entry| entry.0);
         let names = cupti::KernelNames::new(&tables, &symbols);
         let scale = clock::scale();
-        let inputs = ProfileInputs {
+        let mut inputs = ProfileInputs {
             never_called: entries
                 .filter(|site| {
                     site.id().is_none() && settings.is_some_and(|s| s.measures(site.name()))
@@ -150,7 +150,7 @@ impl Collector {
             gpu,
             cupti: runs_cupti.then(|| cupti::recorded_activity(&tables, &names, &paths)),
         };
-        let mut profile = build_profile::profile(&inputs);
+        let mut profile = build_profile::profile(&mut inputs);
         profile.started_at = humantime::format_rfc3339_millis(began_at).to_string();
         profile.schedule = schedule;
         let diagnostics = &mut profile.diagnostics;

@@ -14,12 +14,23 @@ use super::path_ids::ROOT;
 use super::profile_inputs::{PathActivity, ProfileInputs};
 use super::replayed_nodes;
 use crate::site::labels::Label;
-use gpuprof_report::profile::{Diagnostics, Function, Profile, SCHEMA, TreeNode, UntimedReasons};
+use gpuprof_report::profile::{
+    ApiStats, CopyStats, Diagnostics, Function, KernelStats, Profile, SCHEMA, TreeNode,
+    UntimedReasons,
+};
 
 /// The part of the profile that comes from counters.
-pub(crate) fn profile(inputs: &ProfileInputs<'_>) -> Profile {
+pub(crate) fn profile(inputs: &mut ProfileInputs<'_>) -> Profile {
+    let mut rows = take_rows(inputs);
+    let inputs = &*inputs;
     let nodes = gpu_time_rollup::build_nodes(inputs);
     let mut functions = functions(inputs, &nodes);
+    for (site, function) in &mut functions {
+        if let Some(rows) = site.and_then(|site| rows.remove(&site)) {
+            let activity = &mut function.activity;
+            (activity.kernels, activity.copies, activity.api) = rows;
+        }
+    }
     // The tree refers to functions by their index in this order.
     functions
         .sort_by(|(_, a), (_, b)| (&a.name, &a.module, a.line).cmp(&(&b.name, &b.module, b.line)));
@@ -55,6 +66,23 @@ pub(crate) fn profile(inputs: &ProfileInputs<'_>) -> Profile {
     profile.tree = tree;
     profile.diagnostics = diagnostics;
     profile
+}
+
+type ActivityRows = (Vec<KernelStats>, Vec<CopyStats>, Vec<ApiStats>);
+
+/// The kernels, copies and CUDA calls of each site: there may be very many, so they are moved.
+fn take_rows(inputs: &mut ProfileInputs<'_>) -> FxHashMap<u32, ActivityRows> {
+    let functions = inputs
+        .cupti
+        .iter_mut()
+        .flat_map(|cupti| &mut cupti.functions);
+    let rows = functions.map(|(site, function)| {
+        let activity = &mut function.activity;
+        let kernels = std::mem::take(&mut activity.kernels);
+        let copies = std::mem::take(&mut activity.copies);
+        (*site, (kernels, copies, std::mem::take(&mut activity.api)))
+    });
+    rows.collect()
 }
 
 /// Whether a function ran without a stream although it has a parameter that is written as one of

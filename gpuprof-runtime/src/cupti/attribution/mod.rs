@@ -15,6 +15,7 @@ mod device_timeline;
 mod graph_replays;
 mod interval_union;
 pub(crate) mod kernel_names;
+mod kernel_rows;
 mod limits;
 mod node_owners;
 mod open_calls;

@@ -1,8 +1,15 @@
 //! Totals of the rows of the tables.
 
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
 use crate::stats::durations::Durations;
-use gpuprof_report::histogram::Histogram;
 use gpuprof_report::profile::DurationStats;
+use gpuprof_report::sparse_histogram::SparseHistogram;
 
 /// Launch shapes of a kernel that are distinguished.
 const MAX_SHAPES: usize = 64;
@@ -13,7 +20,7 @@ const MAX_STREAMS: usize = 1_024;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DurationTotals {
     pub(crate) durations: Durations,
-    pub(crate) histogram: Histogram,
+    pub(crate) histogram: SparseHistogram,
 }
 
 impl DurationTotals {
@@ -47,7 +54,7 @@ pub(super) fn duration_stats(totals: &DurationTotals) -> DurationStats {
 
 /// The streams that activities ran on, as pairs of context and stream number.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StreamIds(Vec<(u32, u32)>);
+pub(crate) struct StreamIds(SmallVec<[(u32, u32); 2]>);
 
 impl StreamIds {
     pub(crate) fn add(&mut self, stream: (u32, u32)) {
@@ -88,7 +95,7 @@ pub(crate) struct KernelTotals {
     pub(crate) latency: DurationTotals,
     pub(crate) graph_calls: u64,
     /// Each shape and its total time in ns.
-    pub(crate) shapes: Vec<(LaunchShape, u64)>,
+    pub(crate) shapes: SmallVec<[(LaunchShape, u64); 1]>,
     pub(crate) streams: StreamIds,
     /// Of the kernels that are finished: while another one ran on the device.
     pub(crate) concurrent_ns: u64,
@@ -112,6 +119,20 @@ impl KernelTotals {
         shapes.for_each(|(shape, ns)| self.add_shape(*shape, *ns));
         self.streams.merge(&other.streams);
         self.concurrent_ns += other.concurrent_ns;
+    }
+}
+
+/// Adds totals to those of a key, which are shared until they change.
+pub(super) fn merge_kernel<K: Hash + Eq>(
+    rows: &mut FxHashMap<K, Arc<KernelTotals>>,
+    key: K,
+    totals: &Arc<KernelTotals>,
+) {
+    match rows.entry(key) {
+        Entry::Vacant(new) => {
+            new.insert(Arc::clone(totals));
+        }
+        Entry::Occupied(mut known) => Arc::make_mut(known.get_mut()).merge(totals),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Converts attribution tables into profile rows (names, quantiles, sort order), per function and
 //! for the whole program.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
@@ -10,12 +10,11 @@ use super::activity_path::ActivityPath;
 use super::api_rows::api_rows;
 use super::busy_rows;
 use super::kernel_names::{KernelNames, OTHER_KERNELS};
+use super::kernel_rows::{self, SharedRow};
 use super::limits::{MAX_KERNEL_ROWS, MAX_REPLAY_ROWS};
 use super::replay_rows;
 use super::row_keys::{CopyRow, KernelRow};
-use super::row_totals::{
-    ApiTotals, CallTotals, CopyTotals, DurationTotals, KernelTotals, duration_stats,
-};
+use super::row_totals::{ApiTotals, CallTotals, CopyTotals, DurationTotals, duration_stats};
 use super::tree_rows;
 use super::window_tables::WindowTables;
 use super::wrong_streams;
@@ -24,7 +23,7 @@ use crate::cupti::collect::record::{ApiFunction, CopyKind};
 use crate::stats::path_ids::CallPath;
 use crate::stats::profile_inputs::{CuptiActivity, RecordedActivity};
 use gpuprof_report::occupancy;
-use gpuprof_report::profile::{self, ApiStats, CopyStats, KernelStats, Profile};
+use gpuprof_report::profile::{self, ApiStats, CopyStats, Profile};
 
 /// What functions and call paths ran.
 pub(crate) fn recorded_activity(
@@ -85,11 +84,14 @@ fn activity_by_site(
         Some(((site(key.path)?, row), totals))
     });
     let mut latency: FxHashMap<u32, DurationTotals> = FxHashMap::default();
-    for ((site, row), totals) in merged(kernels, KernelTotals::merge) {
-        let entry = sites.entry(site).or_default();
-        let kernel = kernel_stats(names, row, &totals, tables);
-        entry.activity.kernels.push(kernel);
+    let mut kernels_of: FxHashMap<u32, Vec<SharedRow>> = FxHashMap::default();
+    for ((site, row), totals) in kernel_rows::merged(kernels) {
         latency.entry(site).or_default().merge(&totals.latency);
+        kernels_of.entry(site).or_default().push((row, totals));
+    }
+    for (site, rows) in kernels_of {
+        let (_, kernels) = kernel_rows::in_order(rows, names, tables);
+        sites.entry(site).or_default().activity.kernels = kernels;
     }
     let copies = tables.copies.iter();
     let copies = copies.filter(|(key, _)| key.path.is_attributed());
@@ -115,7 +117,6 @@ fn activity_by_site(
         activity.busy_ns = activity.busy_ns.or(Some(0));
         let latency = latency.get(site).map(duration_stats);
         activity.launch_latency = latency.filter(|latency| latency.calls > 0);
-        activity.kernels.sort_by(kernel_order);
         activity.copies.sort_by(copy_order);
         activity.api.sort_by(api_order);
     }
@@ -132,11 +133,8 @@ pub(crate) fn write_to_profile(
 ) {
     let kernels = tables.kernels.iter();
     let kernels = kernels.map(|(key, totals)| ((key.symbol, key.device), totals));
-    let kernels = merged(kernels, KernelTotals::merge).into_iter();
-    let mut kernels: Vec<(KernelRow, KernelStats)> = kernels
-        .map(|(row, totals)| (row, kernel_stats(names, row, &totals, tables)))
-        .collect();
-    kernels.sort_by(|(_, a), (_, b)| kernel_order(a, b));
+    let kernels: Vec<SharedRow> = kernel_rows::merged(kernels).into_iter().collect();
+    let (kernel_rows, kernels) = kernel_rows::in_order(kernels, names, tables);
     let copies = tables.copies.iter();
     let copies = copies.map(|(key, totals)| ((key.kind, key.device), totals));
     let copies = merged(copies, CopyTotals::merge).into_iter();
@@ -144,7 +142,6 @@ pub(crate) fn write_to_profile(
         .map(|(row, totals)| (row, copy_stats(row, &totals, tables)))
         .collect();
     copies.sort_by(|(_, a), (_, b)| copy_order(a, b));
-    let (kernel_rows, kernels): (Vec<KernelRow>, _) = kernels.into_iter().unzip();
     let (copy_rows, copies): (Vec<CopyRow>, _) = copies.into_iter().unzip();
     (profile.kernels, profile.copies) = (kernels, copies);
     busy_rows::write(profile, tables);
@@ -203,39 +200,6 @@ fn merged<'a, K: Hash + Eq, T: Default + 'a>(
     merged
 }
 
-fn kernel_stats(
-    names: &KernelNames<'_>,
-    (symbol, device): KernelRow,
-    totals: &KernelTotals,
-    tables: &WindowTables,
-) -> KernelStats {
-    // The launch configuration with the largest total time; ties are broken deterministically.
-    let shown = totals
-        .shapes
-        .iter()
-        .max_by_key(|(shape, ns)| (*ns, Reverse(*shape)));
-    let shape = shown.map(|(shape, _)| *shape).unwrap_or_default();
-    let mut kernel = KernelStats::default();
-    kernel.name = names.short(symbol).to_owned();
-    kernel.full_name = names.full(symbol).to_owned();
-    kernel.symbol = names.symbol(symbol).to_owned();
-    kernel.device = device;
-    kernel.times = duration_stats(&totals.times);
-    kernel.graph_calls = totals.graph_calls;
-    kernel.launch_latency = duration_stats(&totals.latency);
-    kernel.grid = shape.grid;
-    kernel.block = shape.block;
-    kernel.shapes = totals.shapes.len() as u32;
-    kernel.registers = shape.registers;
-    kernel.static_shared_bytes = shape.static_shared_bytes;
-    kernel.dynamic_shared_bytes = shape.dynamic_shared_bytes;
-    kernel.local_bytes_per_thread = shape.local_bytes_per_thread;
-    kernel.occupancy = None;
-    kernel.streams = totals.streams.count();
-    kernel.concurrent_ns = tables.device_times(device).map(|_| totals.concurrent_ns);
-    kernel
-}
-
 fn copy_stats((kind, device): CopyRow, totals: &CopyTotals, tables: &WindowTables) -> CopyStats {
     let mut copies = CopyStats::default();
     copies.kind = kind_of_copy(kind);
@@ -268,11 +232,6 @@ fn kind_of_copy(kind: CopyKind) -> profile::CopyKind {
 }
 
 /// Longest total time first; equal times by name, so that the order is the same in every run.
-fn kernel_order(a: &KernelStats, b: &KernelStats) -> Ordering {
-    let order = b.times.total_ns.cmp(&a.times.total_ns);
-    order.then_with(|| (&a.symbol, a.device).cmp(&(&b.symbol, b.device)))
-}
-
 fn copy_order(a: &CopyStats, b: &CopyStats) -> Ordering {
     let order = b.times.total_ns.cmp(&a.times.total_ns);
     order.then_with(|| (a.kind.as_str(), a.device).cmp(&(b.kind.as_str(), b.device)))

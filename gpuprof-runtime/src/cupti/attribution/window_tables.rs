@@ -4,6 +4,8 @@
 //! The totals of the program are the sums over all paths, including activities outside any
 //! profiled function.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::activity_path::{ActivityPath, Cause};
@@ -15,6 +17,7 @@ use super::open_calls::Added;
 use super::row_keys::{CopyKey, KernelKey, RowKey};
 use super::row_totals::{
     ApiTotals, CallTotals, CopyTotals, KernelTotals, LaunchShape, ReplayKey, ReplayTotals,
+    merge_kernel,
 };
 use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::record::{
@@ -23,7 +26,8 @@ use crate::cupti::collect::record::{
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowTables {
-    pub(crate) kernels: FxHashMap<KernelKey, KernelTotals>,
+    /// Shared with copies of the tables until a row changes: there may be very many.
+    pub(crate) kernels: FxHashMap<KernelKey, Arc<KernelTotals>>,
     pub(crate) copies: FxHashMap<CopyKey, CopyTotals>,
     /// By site, `None` outside any profiled function.
     pub(crate) api: FxHashMap<(Option<u32>, ApiFunction), ApiTotals>,
@@ -67,7 +71,7 @@ impl WindowTables {
             device: span.device,
         });
         let ns = self.add_activity(cause, RowKey::Kernel(key), span);
-        let totals = self.kernels.entry(key).or_default();
+        let totals = self.kernel(key);
         totals.times.add(ns);
         if let Some(launch) = cause.launch.filter(|_| !cause.is_graph) {
             totals
@@ -88,6 +92,10 @@ impl WindowTables {
         key
     }
 
+    fn kernel(&mut self, key: KernelKey) -> &mut KernelTotals {
+        Arc::make_mut(self.kernels.entry(key).or_default())
+    }
+
     /// `key`, or that of the other kernels if there is no room for a new row.
     fn kernel_key(&self, key: KernelKey) -> KernelKey {
         match self.kernels.len() < MAX_KERNEL_ROWS || self.kernels.contains_key(&key) {
@@ -102,7 +110,7 @@ impl WindowTables {
 
     /// Adds the time from the start of a graph launch to the start of its first node, a kernel.
     pub(crate) fn add_latency(&mut self, key: KernelKey, ns: u64) {
-        self.kernels.entry(key).or_default().latency.add(ns);
+        self.kernel(key).latency.add(ns);
     }
 
     pub(crate) fn add_copy(&mut self, cause: Cause, copy: &CopyRecord) {
@@ -140,7 +148,7 @@ impl WindowTables {
     fn add_row_times(&mut self, finished: Vec<RowTime>) {
         for RowTime { row, ns } in finished {
             match row {
-                RowKey::Kernel(key) => self.kernels.entry(key).or_default().concurrent_ns += ns,
+                RowKey::Kernel(key) => self.kernel(key).concurrent_ns += ns,
                 RowKey::Copy(key) => self.copies.entry(key).or_default().exposed_ns += ns,
             }
         }
@@ -261,7 +269,7 @@ impl WindowTables {
         }
         for (key, totals) in &other.kernels {
             let key = self.kernel_key(*key);
-            self.kernels.entry(key).or_default().merge(totals);
+            merge_kernel(&mut self.kernels, key, totals);
         }
         for (key, totals) in &other.copies {
             let key = self.copy_key(*key);
