@@ -3,11 +3,14 @@
 //! The allocator counts only on request, so that times do not include the counting.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
 static COUNTING: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
+/// Bytes in use since counting began, and their maximum.
+static IN_USE: AtomicI64 = AtomicI64::new(0);
+static PEAK: AtomicI64 = AtomicI64::new(0);
 
 /// The system's allocator with counters.
 struct Counting;
@@ -19,6 +22,14 @@ fn note(bytes: usize) {
     if COUNTING.load(Relaxed) {
         ALLOCATIONS.fetch_add(1, Relaxed);
         BYTES.fetch_add(bytes as u64, Relaxed);
+        let in_use = IN_USE.fetch_add(bytes as i64, Relaxed) + bytes as i64;
+        PEAK.fetch_max(in_use, Relaxed);
+    }
+}
+
+fn note_freed(bytes: usize) {
+    if COUNTING.load(Relaxed) {
+        IN_USE.fetch_sub(bytes as i64, Relaxed);
     }
 }
 
@@ -38,11 +49,13 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note(size);
+        note_freed(layout.size());
         // SAFETY: the caller's guarantees are passed on.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        note_freed(layout.size());
         // SAFETY: the caller's guarantees are passed on.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -52,6 +65,8 @@ unsafe impl GlobalAlloc for Counting {
 pub(crate) fn start_counting() {
     ALLOCATIONS.store(0, Relaxed);
     BYTES.store(0, Relaxed);
+    IN_USE.store(0, Relaxed);
+    PEAK.store(0, Relaxed);
     COUNTING.store(true, Relaxed);
 }
 
@@ -59,6 +74,13 @@ pub(crate) fn start_counting() {
 pub(crate) fn stop_counting() -> (u64, u64) {
     COUNTING.store(false, Relaxed);
     (ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed))
+}
+
+/// Stops counting. Returns the most bytes that were in use at once beyond those in use at
+/// [`start_counting`].
+pub(crate) fn stop_counting_peak() -> u64 {
+    COUNTING.store(false, Relaxed);
+    PEAK.load(Relaxed).unsigned_abs()
 }
 
 /// Resident memory in bytes, minus file-backed pages, whose number depends on which code was
@@ -93,6 +115,10 @@ mod tests {
         let (allocations, bytes) = stop_counting();
         // Other tests run at the same time.
         assert!(allocations >= 1 && bytes >= 12_345);
+        start_counting();
+        drop(std::hint::black_box(Vec::<u8>::with_capacity(1 << 20)));
+        let peak = stop_counting_peak();
+        assert!((1 << 20..2 << 20).contains(&peak), "{peak}");
         assert!(resident().is_ok_and(|bytes| bytes > 100_000));
     }
 }

@@ -11,6 +11,8 @@ mod callgrind;
 mod driver_calls;
 mod host_memory;
 mod instructions;
+#[cfg(feature = "enable")]
+mod kernel_report;
 mod loop_under_test;
 mod machine;
 mod other_profilers;

@@ -16,6 +16,7 @@ pub(crate) struct Outcome {
     pub(crate) memory: Vec<Memory>,
     pub(crate) overhead: Vec<OverheadComparison>,
     pub(crate) report: Option<ReportTime>,
+    pub(crate) kernel_report: Option<KernelReport>,
     pub(crate) promises: Vec<Promise>,
     /// What could not be measured, with the reason.
     pub(crate) remarks: Vec<String>,
@@ -103,6 +104,16 @@ impl ReportTime {
     pub(crate) fn total_ms(&self) -> f64 {
         self.snapshot_ms + self.table_ms + self.json_ms
     }
+}
+
+/// A profile of a program whose functions launch every kernel, with CUPTI.
+#[derive(Debug, Serialize)]
+pub(crate) struct KernelReport {
+    pub(crate) kernels: u64,
+    pub(crate) functions: u64,
+    pub(crate) snapshot_ms: f64,
+    /// The most memory that it took on the heap, itself included.
+    pub(crate) peak_bytes: u64,
 }
 
 /// Median and quartiles of a set of samples.

@@ -3,7 +3,9 @@
 //! A broken time promise does not fail the program, because a busy machine is no defect. A broken
 //! memory promise does, because memory does not depend on the load.
 
-use crate::outcome::{Memory, Outcome, OverheadComparison, ReportTime, paired, ratio, time};
+use crate::outcome::{
+    KernelReport, Memory, Outcome, OverheadComparison, ReportTime, paired, ratio, time,
+};
 use crate::verdict::{Promise, Verdict};
 
 /// Octaves of a duration histogram. Each is allocated at the first call in its range, which depends
@@ -20,6 +22,10 @@ const QUIET: f64 = 1.1;
 
 /// The longest time of the report on 10,000 functions on 64 threads, in ms.
 const REPORT_MS: f64 = 300.0;
+
+/// The longest time, in ms, and the most memory of a profile of 10,000 kernels in 6 functions.
+const KERNEL_REPORT_MS: f64 = 300.0;
+const KERNEL_REPORT_BYTES: u64 = 100_000_000;
 
 /// The most that the counters of all threads take.
 const COUNTERS: u64 = 1 << 30;
@@ -38,6 +44,8 @@ pub(crate) fn judge(outcome: &Outcome) -> Vec<Promise> {
     );
     let reports = outcome.report.iter();
     promises.extend(reports.flat_map(|report| report_promises(report, outcome.short)));
+    let reports = outcome.kernel_report.iter();
+    promises.extend(reports.flat_map(|report| kernel_report_promises(report, outcome.short)));
     promises
 }
 
@@ -173,6 +181,30 @@ fn report_promises(report: &ReportTime, short: bool) -> [Promise; 3] {
             wanted: "0".to_owned(),
             verdict: judged(report.dropped_calls == 0),
             strict: true,
+        },
+    ]
+}
+
+fn kernel_report_promises(report: &KernelReport, short: bool) -> [Promise; 2] {
+    let judged = |good| match (short, good) {
+        (true, _) => Verdict::Info,
+        (false, true) => Verdict::Pass,
+        (false, false) => Verdict::Fail,
+    };
+    [
+        Promise {
+            what: "kernels: snapshot".to_owned(),
+            measured: format!("{:.0} ms", report.snapshot_ms),
+            wanted: format!("≤ {KERNEL_REPORT_MS:.0} ms"),
+            verdict: judged(report.snapshot_ms <= KERNEL_REPORT_MS),
+            strict: false,
+        },
+        Promise {
+            what: "kernels: memory of a snapshot".to_owned(),
+            measured: kib(report.peak_bytes.into()),
+            wanted: format!("≤ {}", kib(KERNEL_REPORT_BYTES.into())),
+            verdict: judged(report.peak_bytes <= KERNEL_REPORT_BYTES),
+            strict: !short,
         },
     ]
 }

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::machine::Machine;
-use crate::outcome::{Memory, Outcome, Quartiles, ReportTime, Time, ratio, time};
+use crate::outcome::{KernelReport, Memory, Outcome, Quartiles, ReportTime, Time, ratio, time};
 use crate::overhead;
 use crate::promises::judge;
-use crate::table_rows::{CASES, Case, GPU, MEMORY, MemoryCase, PLAIN, Setting, THREADS, case};
+use crate::table_rows::{
+    CASES, Case, GPU, GPU_CUPTI, MEMORY, MemoryCase, PLAIN, Setting, THREADS, case,
+};
 use crate::verdict::Verdict;
 use crate::worker_client::{Programs, Worker, numbers};
 
@@ -98,6 +100,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, String> {
     run.measure_memory();
     run.measure_overhead();
     run.measure_report();
+    run.measure_kernel_report();
     let outcome = run.finish();
     print_table::show(&outcome, options.width());
     if let Some(path) = &options.json {
@@ -137,6 +140,7 @@ impl<'a> Run<'a> {
                 memory: Vec::new(),
                 overhead: Vec::new(),
                 report: None,
+                kernel_report: None,
                 promises: Vec::new(),
                 remarks: Vec::new(),
             },
@@ -297,6 +301,20 @@ impl<'a> Run<'a> {
                 json_ms,
                 counter_bytes: bytes as u64,
                 dropped_calls: dropped as u64,
+            });
+        }
+    }
+
+    fn measure_kernel_report(&mut self) {
+        self.workers.clear();
+        let kernels = if self.options.short { 200 } else { 10_000 };
+        let answer = self.ask(&GPU_CUPTI, &format!("kernels {kernels}"));
+        if let Ok([functions, snapshot_ms, bytes]) = answer.and_then(|answer| numbers(&answer)) {
+            self.outcome.kernel_report = Some(KernelReport {
+                kernels,
+                functions: functions as u64,
+                snapshot_ms,
+                peak_bytes: bytes as u64,
             });
         }
     }

@@ -60,7 +60,7 @@ const FASTRACE: Setting = setting("fastrace", Program::On, &[]);
 const TRACING: Setting = setting("tracing", Program::On, &[]);
 
 /// The GPU rows with CUPTI's records, and hardly a call timed by events.
-const GPU_CUPTI: Setting = setting(
+pub(crate) const GPU_CUPTI: Setting = setting(
     "gpu with CUPTI",
     Program::On,
     &[("GPUPROF_CUPTI", "on"), ("GPUPROF_SAMPLE", "1000000")],

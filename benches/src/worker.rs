@@ -6,6 +6,7 @@
 //! | `measure ROW THREADS CALLS` | `ok NS_PER_CALL` |
 //! | `memory ROW THREADS WARM CALLS` | `ok ALLOCATIONS BYTES RESIDENT_WARM RESIDENT_END` |
 //! | `report FUNCTIONS THREADS` | `ok SNAPSHOT_MS TABLE_MS JSON_MS COUNTER_BYTES DROPPED_CALLS` |
+//! | `kernels KERNELS` | `ok FUNCTIONS SNAPSHOT_MS PEAK_BYTES`, with CUPTI |
 //! | `driver-calls ROW CALLS` | `ok HERE ELSEWHERE`: per call, on its thread and on others |
 //! | `device` | `ok real` or `ok simulated` |
 //! | `switched` | `ok on` or `ok off` |
@@ -17,10 +18,10 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-#[cfg(feature = "enable")]
-use crate::report_time;
 use crate::row_runner::{Runner, runner};
 use crate::{driver_calls, host_memory, other_profilers};
+#[cfg(feature = "enable")]
+use crate::{kernel_report, report_time};
 
 /// Warm-up calls of each thread before the clock starts, at most.
 const WARM_UP: u64 = 2_000;
@@ -79,6 +80,8 @@ fn answer(line: &str) -> Result<String, String> {
         ["report", functions, threads] => {
             report_time::measure(number(functions)?, number(threads)?)
         }
+        #[cfg(feature = "enable")]
+        ["kernels", kernels] => kernel_report::measure(number(kernels)?),
         ["driver-calls", row, calls] => {
             let calls = number(calls)?;
             let mut run = warm(row, 1, WARM_UP.min(calls))?;

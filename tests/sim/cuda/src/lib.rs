@@ -61,4 +61,4 @@ mod user_objects;
 
 pub use control::Sim;
 pub use load::{InstallError, Options, install, install_with};
-pub use probe::{Device, real_or_simulated};
+pub use probe::{Device, real_or_simulated, real_or_simulated_with};

@@ -4,7 +4,7 @@
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use crate::control::{Functions, Sim};
-use crate::load;
+use crate::load::{self, Options};
 
 /// Which driver cudarc will find.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,14 @@ pub enum Device {
 /// # Panics
 /// If there is no device and the simulator cannot be installed.
 pub fn real_or_simulated() -> Device {
+    real_or_simulated_with(&Options::default())
+}
+
+/// The same with options for the simulator.
+///
+/// # Panics
+/// As [`real_or_simulated`], and if the simulator was installed with other options.
+pub fn real_or_simulated_with(options: &Options) -> Device {
     if let Some(sim) = load::installed() {
         return Device::Simulated(sim);
     }
@@ -29,7 +37,7 @@ pub fn real_or_simulated() -> Device {
     if !forced && has_device() {
         return Device::Real;
     }
-    match load::install() {
+    match load::install_with(options) {
         Ok(sim) => {
             let why = if forced {
                 "GPUPROF_SIM=1"
