@@ -12,7 +12,7 @@ const FALLBACK_WIDTH: usize = 80;
 /// Width and colour of standard error.
 ///
 /// The width is what the terminal reports; without a terminal, or if it reports none, the number in
-/// `COLUMNS`; without that, every column for a pipe and [`FALLBACK_WIDTH`] for a terminal.
+/// `COLUMNS`; without that, [`FALLBACK_WIDTH`] for a terminal and none for a pipe.
 ///
 /// There is no colour if `NO_COLOR` is set to anything but the empty string
 /// (<https://no-color.org>) or if `TERM` is `dumb`.

@@ -1,10 +1,13 @@
-//! The tests of `settings.rs` about the width of the table.
+//! The tests of `settings.rs` about how much of the table is shown.
 
 use support::program::{Ended, Program};
 use support::tests;
 
 /// Every test of this file.
-pub(super) const TESTS: &[(&str, fn())] = tests![the_width_is_the_terminals_or_that_of_columns];
+pub(super) const TESTS: &[(&str, fn())] = tests![
+    the_width_is_the_terminals_or_that_of_columns,
+    the_whole_table_has_every_row_and_column
+];
 
 fn the_width_is_the_terminals_or_that_of_columns() {
     let program = |columns: &str| {
@@ -32,4 +35,16 @@ fn the_width_is_the_terminals_or_that_of_columns() {
     for none in ["", "0"] {
         assert!((65..=80).contains(&on_a_terminal(0, none)), "{none:?}");
     }
+}
+
+fn the_whole_table_has_every_row_and_column() {
+    let shown = |output| {
+        let program = Program::new("work").env("GPUPROF_REPORT", output);
+        let ended = program.env("GPUPROF_LIMIT", "1").run();
+        let has = |text: &str| ended.stderr.contains(text);
+        let rows = ["backward", "forward", "pool", "load"].map(has);
+        (rows, has("CPU avg"))
+    };
+    assert_eq!(shown("table"), ([true, false, false, false], false));
+    assert_eq!(shown("table:full"), ([true; 4], true));
 }
