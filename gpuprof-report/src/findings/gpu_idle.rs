@@ -57,7 +57,7 @@ fn gpu_idle(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
     let mut found = Vec::new();
     if MIN_ENDS.reached(ends_ns as f64) && ENDS_SHARE.reached_by(ends_ns, wall_ns) {
         let evidence = format!(
-            "GPU idle {} of the run: {} before its first and after its last work",
+            "GPU idle {}: {} of the run before and after its work",
             wording::percent(idle.total_ns, wall_ns),
             wording::percent(ends_ns, wall_ns),
         );
@@ -87,7 +87,7 @@ fn evidence(idle: &RunIdle, wall_ns: u64) -> String {
     let parts = parts.map(|(ns, what)| format!("{} {what}", wording::percent(ns, wall_ns)));
     let parts: Vec<String> = parts.collect();
     format!(
-        "GPU idle {} of the run: {}",
+        "GPU idle {}: {}",
         wording::percent(idle.total_ns, wall_ns),
         parts.join(", "),
     )

@@ -112,7 +112,7 @@ fn a_gpu_that_waits_for_host_code_outside_of_every_function() {
     let idle = rounds(300 * US);
     assert_eq!(named(&idle, "gpu-idle"), [""]);
     let finding = &idle.findings[0];
-    let waits = "of the run: 71 % waiting for the host";
+    let waits = ": 71 % waiting for the host";
     assert!(finding.evidence.contains(waits), "{}", finding.evidence);
     assert_eq!(finding.gain_ns, 19 * 300 * US);
     assert_eq!(named(&rounds(50 * US), "gpu-idle"), nobody());

@@ -189,7 +189,7 @@ fn a_gpu_that_is_idle_for_most_of_the_run_is_reported_with_what_it_waited_for() 
     let finding = the("gpu-idle", &idle(split));
     assert_eq!(
         finding.evidence,
-        "GPU idle 70 % of the run: 45 % waiting for the host, 10 % in launches, 10 % only copies"
+        "GPU idle 70 %: 45 % waiting for the host, 10 % in launches, 10 % only copies"
     );
     assert_eq!(finding.gain_ns, 120 * MS);
     assert!(finding.advice.starts_with("annotate the host code"));
@@ -201,7 +201,7 @@ fn a_gpu_that_is_idle_for_most_of_the_run_is_reported_with_what_it_waited_for() 
     };
     assert_eq!(
         evidence("gpu-idle", &idle(queued)),
-        "GPU idle 76 % of the run: 45 % queued, 20 % before and after its work"
+        "GPU idle 76 %: 45 % queued, 20 % before and after its work"
     );
     let advice = the("gpu-idle", &idle(queued)).advice;
     assert!(advice.starts_with("remove CudaStream::wait"), "{advice}");
@@ -241,7 +241,7 @@ fn a_run_that_mostly_does_other_things_is_reported_as_advice_about_measuring() {
     let finding = the("gpu-idle", &profile);
     assert_eq!(
         finding.evidence,
-        "GPU idle 53 % of the run: 53 % before its first and after its last work"
+        "GPU idle 53 %: 53 % of the run before and after its work"
     );
     assert_eq!(finding.gain_ns, 0);
     profile.gpu_busy[0].busy_ns = 1_100 * MS;

@@ -6,6 +6,7 @@ mod examples;
 mod hand_made;
 mod host;
 mod kernels;
+mod limits;
 mod loading;
 mod memory;
 mod nsight_commands;
@@ -146,6 +147,8 @@ fn every_finding_is_returned_the_largest_gain_first() {
         .collect();
     assert!(gains.is_sorted_by(|a, b| a >= b), "{gains:?}");
     assert_eq!(everything[0].1, "upload 9");
+    profile.wall_ns = 500 * MS;
+    assert_eq!(findings(&profile).len(), 9);
     profile.wall_ns = 550 * MS;
     assert_eq!(findings(&profile).len(), 0, "0.2 %");
 }
