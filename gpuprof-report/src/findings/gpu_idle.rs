@@ -25,7 +25,7 @@ pub(super) static GPU_IDLE: Rule = Rule {
                then for that call (launch); or the activity was queued already and waited for an \
                event or for the device (queued). Time in which only copies ran is busy time, but \
                no kernel ran then. Or most of a long run is before the first or after the last \
-               activity.",
+               activity; not on the simulated device, where the host runs the simulation.",
         gain: "The idle time between two activities, less the gains of the findings about \
                functions: a GPU that never waits saves all of it. 0 if most of the run is before \
                the first or after the last activity, which is advice about measuring.",
@@ -55,7 +55,10 @@ fn gpu_idle(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
     let active_ns = wall_ns.saturating_sub(ends_ns);
     let candidate = |about, gain_ns, text| rule.candidate(facts, about, None, gain_ns, text);
     let mut found = Vec::new();
-    if MIN_ENDS.reached(ends_ns as f64) && ENDS_SHARE.reached_by(ends_ns, wall_ns) {
+    // On the simulated device the host's time is that of the simulation.
+    let is_simulated = facts.profile.devices.iter().any(|device| device.simulated);
+    let are_long = MIN_ENDS.reached(ends_ns as f64) && ENDS_SHARE.reached_by(ends_ns, wall_ns);
+    if are_long && !is_simulated {
         let evidence = format!(
             "GPU idle {}: {} of the run before and after its work",
             wording::percent(idle.total_ns, wall_ns),

@@ -244,6 +244,9 @@ fn a_run_that_mostly_does_other_things_is_reported_as_advice_about_measuring() {
         "GPU idle 53 %: 53 % of the run before and after its work"
     );
     assert_eq!(finding.gain_ns, 0);
+    profile.devices[0].simulated = true;
+    assert!(!speaks("gpu-idle", &profile), "the simulation");
+    profile.devices[0].simulated = false;
     profile.gpu_busy[0].busy_ns = 1_100 * MS;
     profile.wall_ns = 2_190 * MS;
     assert!(!speaks("gpu-idle", &profile), "half of the run");
