@@ -79,9 +79,10 @@ pub struct DurationStats {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct KernelStats {
-    /// Demangled name with shortened template arguments and parameters, as in the tables.
+    /// Demangled name without parameters, as in the tables. Of its template arguments it has those
+    /// that tell it apart from other kernels of the profile, or else a number: `gemm<…> #2`.
     pub name: String,
-    /// Full demangled name.
+    /// Full demangled name; beyond 8 KiB it is cut, and ends with `…`.
     pub full_name: String,
     /// Name in the module.
     pub symbol: String,
