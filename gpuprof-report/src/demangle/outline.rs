@@ -16,30 +16,31 @@ pub(super) fn outline_of_argument(text: &str) -> Outline<'_> {
         text: String::new(),
         lists: Vec::new(),
     };
-    // Where the list that is open begins, and how many are open inside it.
-    let mut open: Option<(usize, u32)> = None;
-    let mut before = '-';
-    for (at, next) in text.char_indices() {
-        open = match (open, next) {
-            (None, '<') if !matches!(before, ' ' | '(' | '-') => Some((at + 1, 0)),
-            (None, _) => {
-                outline.text.push(next);
-                None
+    // Of the list that is open, or else of the text after the last one.
+    let mut start = 0;
+    let (mut depth, mut before) = (0_u32, b'-');
+    for (at, next) in text.bytes().enumerate() {
+        match next {
+            b'<' if depth > 0 => depth += 1,
+            b'<' if !matches!(before, b' ' | b'(' | b'-') => {
+                outline.text += text.get(start..at).unwrap_or_default();
+                outline.text += LIST;
+                (start, depth) = (at + 1, 1);
             }
-            (Some((start, 0)), '>') if before != '-' => {
-                outline.text.push_str(LIST);
-                outline.lists.extend(text.get(start..at));
-                None
+            b'>' if depth > 0 && before != b'-' => {
+                depth -= 1;
+                if depth == 0 {
+                    outline.lists.extend(text.get(start..at));
+                    start = at + 1;
+                }
             }
-            (Some((start, depth)), '>') if before != '-' => Some((start, depth - 1)),
-            (Some((start, depth)), '<') => Some((start, depth + 1)),
-            (open, _) => open,
-        };
+            _ => {}
+        }
         before = next;
     }
-    if let Some((start, _)) = open {
-        outline.text.push_str(LIST);
-        outline.lists.extend(text.get(start..));
+    match text.get(start..).unwrap_or_default() {
+        rest if depth > 0 => outline.lists.push(rest),
+        rest => outline.text += rest,
     }
     outline
 }
@@ -47,13 +48,13 @@ pub(super) fn outline_of_argument(text: &str) -> Outline<'_> {
 /// The arguments of a template list.
 pub(super) fn arguments(list: &str) -> Vec<&str> {
     let mut arguments = Vec::new();
-    let (mut start, mut depth, mut before) = (0, 0_i32, ' ');
-    for (at, next) in list.char_indices() {
+    let (mut start, mut depth, mut before) = (0, 0_i32, b' ');
+    for (at, next) in list.bytes().enumerate() {
         match next {
-            '<' | '(' | '[' | '{' => depth += 1,
-            '>' if before == '-' => {}
-            '>' | ')' | ']' | '}' => depth -= 1,
-            ',' if depth <= 0 => {
+            b'<' | b'(' | b'[' | b'{' => depth += 1,
+            b'>' if before == b'-' => {}
+            b'>' | b')' | b']' | b'}' => depth -= 1,
+            b',' if depth <= 0 => {
                 arguments.extend(list.get(start..at).map(str::trim));
                 start = at + 1;
             }
@@ -67,6 +68,9 @@ pub(super) fn arguments(list: &str) -> Vec<&str> {
 
 /// The last part of every qualified name in an outline: `Layout<…>` for `cute::Layout<…>`.
 pub(super) fn without_namespaces(outline: &str) -> String {
+    if !outline.contains("::") {
+        return outline.to_owned();
+    }
     let mut bare = String::with_capacity(outline.len());
     let mut name_start = 0;
     let text = outline.replace("(anonymous namespace)::", "");

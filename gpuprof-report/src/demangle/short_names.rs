@@ -3,7 +3,7 @@
 //! Kernels of equal short names keep the template arguments in which they differ, from the first
 //! one on, if there is room. What is left gets a number.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::outline::{LIST, Outline, arguments, outline_of_argument, without_namespaces};
 use super::short::outline;
@@ -77,8 +77,9 @@ struct Room {
 
 impl Room {
     /// That of the arguments of a text.
-    fn inside(self, outline: &str) -> Self {
-        let chars = self.chars.saturating_sub(outline.chars().count());
+    fn inside(self, parts: &[&str]) -> Self {
+        let around = parts.iter().map(|part| part.chars().count()).sum();
+        let chars = self.chars.saturating_sub(around);
         Self {
             chars,
             innermost_chars: if self.depth > 0 {
@@ -116,8 +117,8 @@ impl Told {
 /// One of several texts with the same outline.
 struct Member<'a> {
     lists: Vec<Vec<&'a str>>,
-    /// By list and argument.
-    kept: BTreeMap<(usize, usize), Told>,
+    /// By list and argument, in this order.
+    kept: Vec<((usize, usize), Told)>,
     told: Told,
     /// Members of one class are not yet told apart.
     class: usize,
@@ -130,73 +131,86 @@ impl<'a> Member<'a> {
         argument.copied().unwrap_or_default()
     }
 
-    fn keep(&mut self, position: (usize, usize), told: Told, outline: &str, room: Room) {
-        self.kept.insert(position, told);
-        let told = self.tell(outline, room);
+    fn keep(&mut self, position: (usize, usize), told: Told, parts: &[&str], room: Room) {
+        self.kept.push((position, told));
+        let told = self.tell(parts, room);
         if room.admits(&told) {
             self.told = told;
         } else {
-            self.kept.remove(&position);
+            self.kept.pop();
         }
     }
 
     /// `outline<…, 64, …>` with the kept arguments, or `outline<…64…>` if that is too long.
-    fn tell(&self, outline: &str, room: Room) -> Told {
-        let innermost: Vec<&str> = self.kept.values().map(|told| &*told.innermost).collect();
-        let innermost = innermost.join("…");
-        let text = self.with_lists(outline, |list| self.list(list));
+    fn tell(&self, parts: &[&str], room: Room) -> Told {
+        let mut innermost = String::new();
+        for (at, (_, told)) in self.kept.iter().enumerate() {
+            innermost += if at > 0 { "…" } else { "" };
+            innermost += &told.innermost;
+        }
+        let text = with_lists(parts, |list, text| self.write_list(list, text));
         if text.chars().count() <= room.chars {
             return Told { text, innermost };
         }
-        let first = self.kept.keys().next().map(|(list, _)| *list);
-        let text = self.with_lists(outline, |list| match first == Some(list) {
-            true => format!("…{innermost}…"),
-            false => "…".to_owned(),
+        let first = self.kept.first().map(|((list, _), _)| *list);
+        let text = with_lists(parts, |list, text| {
+            text.push('…');
+            if first == Some(list) {
+                *text += &innermost;
+                text.push('…');
+            }
         });
         Told { text, innermost }
     }
 
-    fn with_lists(&self, outline: &str, content: impl Fn(usize) -> String) -> String {
-        let mut parts = outline.split(LIST);
-        let mut text = parts.next().unwrap_or_default().to_owned();
-        for (list, part) in parts.enumerate() {
-            text += &format!("<{}>{part}", content(list));
-        }
-        text
-    }
-
-    fn list(&self, list: usize) -> String {
+    fn write_list(&self, list: usize, text: &mut String) {
         let arguments = self.lists.get(list).map_or(0, Vec::len);
-        let told = |index| {
-            self.kept
-                .get(&(list, index))
-                .map_or("…", |told| &*told.text)
-        };
-        let mut shown: Vec<&str> = (0..arguments).map(told).collect();
-        shown.dedup_by(|next, before| *next == "…" && *before == "…");
-        shown.join(", ")
+        let mut is_left_out = false;
+        for index in 0..arguments {
+            let kept = self.kept.iter().find(|(at, _)| *at == (list, index));
+            if kept.is_none() && is_left_out {
+                continue;
+            }
+            is_left_out = kept.is_none();
+            *text += if index > 0 { ", " } else { "" };
+            *text += kept.map_or("…", |(_, told)| &told.text);
+        }
     }
+}
+
+/// The parts of an outline with what is written between them.
+fn with_lists(parts: &[&str], write: impl Fn(usize, &mut String)) -> String {
+    let mut text = String::with_capacity(2 * MAX_CHARS);
+    for (at, part) in parts.iter().enumerate() {
+        if let Some(list) = at.checked_sub(1) {
+            text.push('<');
+            write(list, &mut text);
+            text.push('>');
+        }
+        text += part;
+    }
+    text
 }
 
 /// Shows texts of one outline with the arguments in which they differ, as long as there is room.
 fn tell_apart(outline: &str, texts: &[&Outline<'_>], room: Room) -> Vec<Told> {
     let members = texts.iter().map(|text| Member {
         lists: text.lists.iter().map(|list| arguments(list)).collect(),
-        kept: BTreeMap::new(),
+        kept: Vec::new(),
         told: Told::plain(outline),
         class: 0,
     });
     let mut members: Vec<Member<'_>> = members.collect();
-    let lists = outline.matches(LIST).count();
+    let parts: Vec<&str> = outline.split(LIST).collect();
     let mut classes = 1;
-    for list in 0..lists {
+    for list in 0..parts.len() - 1 {
         let lengths = members.iter().filter_map(|member| member.lists.get(list));
         let longest = lengths.map(Vec::len).max().unwrap_or(0);
         for index in 0..longest {
             if classes == members.len() {
                 break;
             }
-            classes = keep(&mut members, (list, index), outline, room);
+            classes = keep(&mut members, (list, index), &parts, room);
         }
     }
     members.into_iter().map(|member| member.told).collect()
@@ -204,7 +218,7 @@ fn tell_apart(outline: &str, texts: &[&Outline<'_>], room: Room) -> Vec<Told> {
 
 /// Lets members that differ from others of their class keep the argument of one position, if it
 /// fits. Returns the number of classes.
-fn keep(members: &mut [Member<'_>], position: (usize, usize), outline: &str, room: Room) -> usize {
+fn keep(members: &mut [Member<'_>], position: (usize, usize), parts: &[&str], room: Room) -> usize {
     let mut by_class: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (at, member) in members.iter().enumerate() {
         by_class.entry(member.class).or_default().push(at);
@@ -216,13 +230,13 @@ fn keep(members: &mut [Member<'_>], position: (usize, usize), outline: &str, roo
         if are_equal(&arguments) {
             continue;
         }
-        let told = tell_arguments(&arguments, room.inside(outline));
+        let told = tell_arguments(&arguments, room.inside(parts));
         if are_equal(&told) {
             continue;
         }
         for (at, told) in class.iter().zip(told) {
             if let Some(member) = members.get_mut(*at) {
-                member.keep(position, told, outline, room);
+                member.keep(position, told, parts, room);
             }
         }
     }
@@ -245,39 +259,45 @@ fn are_equal<T: PartialEq>(all: &[T]) -> bool {
 /// Shows the arguments that several texts have in one position, without their namespaces if these
 /// make no difference.
 fn tell_arguments(texts: &[&str], room: Room) -> Vec<Told> {
-    let mut distinct = texts.to_vec();
-    distinct.sort_unstable();
-    distinct.dedup();
-    let outlines: Vec<Outline<'_>> = distinct
+    let mut distinct = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let places: Vec<usize> = texts
         .iter()
-        .map(|text| outline_of_argument(text))
+        .map(|text| {
+            *places.entry(text).or_insert_with(|| {
+                distinct.push(outline_of_argument(text));
+                distinct.len() - 1
+            })
+        })
         .collect();
-    let bare: Vec<String> = outlines
-        .iter()
-        .map(|full| without_namespaces(&full.text))
-        .collect();
+    let bare = distinct.iter().map(|full| without_namespaces(&full.text));
+    let bare: Vec<String> = bare.collect();
     let mut in_namespaces: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for (bare, full) in bare.iter().zip(&outlines) {
+    for (bare, full) in bare.iter().zip(&distinct) {
         in_namespaces.entry(bare).or_default().insert(&full.text);
     }
-    let shown = bare.iter().zip(&outlines).map(|(bare, full)| {
-        let is_unique = in_namespaces
-            .get(bare.as_str())
-            .is_none_or(|full| full.len() == 1);
+    let shown = bare.iter().zip(&distinct).map(|(bare, full)| {
+        let full_texts = in_namespaces.get(bare.as_str());
+        let is_unique = full_texts.is_none_or(|texts| texts.len() == 1);
         if is_unique { bare } else { &full.text }
     });
-    let mut told: BTreeMap<&str, Told> = BTreeMap::new();
+    let mut told = vec![Told::default(); distinct.len()];
     for (shown, same) in groups(shown.map(String::as_str)) {
-        let of_text: Vec<&Outline<'_>> = same.iter().filter_map(|at| outlines.get(*at)).collect();
+        let of_text: Vec<&Outline<'_>> = same.iter().filter_map(|at| distinct.get(*at)).collect();
         let of_text = match of_text.len() > 1 && room.depth <= MAX_DEPTH {
             true => tell_apart(shown, &of_text, room),
             false => vec![Told::plain(shown); of_text.len()],
         };
-        let texts = same.iter().filter_map(|at| distinct.get(*at).copied());
-        told.extend(texts.zip(of_text));
+        for (at, one) in same.into_iter().zip(of_text) {
+            if let Some(told) = told.get_mut(at) {
+                *told = one;
+            }
+        }
     }
-    let told_of = |text: &&str| told.get(text).cloned().unwrap_or_default();
-    texts.iter().map(told_of).collect()
+    let places = places.into_iter();
+    places
+        .map(|at| told.get(at).cloned().unwrap_or_default())
+        .collect()
 }
 
 #[cfg(test)]
