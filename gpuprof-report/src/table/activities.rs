@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use super::columns::{self, ns, share};
 use super::function_name::others;
-use super::grid::{Column, Grid, Label};
+use super::grid::{Grid, Label};
 use super::hidden::Hidden;
 use super::options::TableOptions;
 use super::quantity::{self, Quantity, Value};
@@ -229,17 +229,12 @@ fn draw(
     let rows = Activity::limited(rows, limit);
     let all = total(rows.iter().map(|row| row.total_ns));
     let columns = COLUMNS.iter().map(|(heading, rank, cell)| {
-        let values: Vec<Option<Value>> = rows.iter().map(|row| cell(row, all)).collect();
-        let (heading, cells) = quantity::column(heading, &values);
-        Column {
-            heading,
-            rank: *rank,
-            cells,
-        }
+        let values = rows.iter().map(|row| cell(row, all));
+        (*heading, *rank, values.collect())
     });
     let grid = Grid {
         title: title.to_owned(),
-        columns: columns.collect(),
+        columns: quantity::columns(columns),
         labels: rows.iter().map(|row| row.label.clone()).collect(),
     };
     hidden.columns += grid.draw(options, out);

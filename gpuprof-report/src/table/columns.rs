@@ -1,6 +1,6 @@
 //! The columns of the call tree and of the functions.
 
-use super::grid::{Column, Grid, Label};
+use super::grid::{Grid, Label};
 use super::legend;
 use super::qualifiers::{self, Doubt};
 use super::quantity::{self, Quantity, Value};
@@ -46,8 +46,8 @@ pub(super) const BUSY_COLUMNS: &[Spec] = &[
 
 /// Of the call tree without CUPTI.
 pub(super) const SPAN_COLUMNS: &[Spec] = &[
-    ("GPU", 95, gpu_share),
-    ("GPU", 100, gpu_total),
+    ("Span", 95, gpu_share),
+    ("Span", 100, gpu_total),
     OPEN_CALLS,
     OPEN_TIME,
     CALLS,
@@ -58,7 +58,7 @@ pub(super) const SPAN_COLUMNS: &[Spec] = &[
     GB_PER_S,
     ("p95", 50, |row, _| ns(row.gpu_p95)),
     ("Max", 60, |row, _| ns(row.gpu_max)),
-    ("GPU self", 55, gpu_self),
+    ("Span self", 55, gpu_self),
     TFLOP_PER_S,
     ITEMS_PER_S,
     ("CPU self", 40, |row, _| total(row.cpu_self)),
@@ -70,8 +70,8 @@ pub(super) const FUNCTION_COLUMNS: &[Spec] = &[
     OPEN_TIME,
     CALLS,
     ("Busy", 78, |row, _| total(row.busy)),
-    ("GPU", 80, gpu_total),
-    ("GPU self", 100, gpu_self),
+    ("Span", 80, gpu_total),
+    ("Span self", 100, gpu_self),
     ("Avg", 85, |row, _| ns(row.gpu_avg)),
     ("Med", 45, |row, _| ns(row.gpu_p50)),
     ("p95", 50, |row, _| ns(row.gpu_p95)),
@@ -162,17 +162,12 @@ pub(super) fn grid(
     wholes: Wholes,
 ) -> Grid {
     let columns = specs.iter().map(|(heading, rank, cell)| {
-        let values: Vec<Option<Value>> = rows.iter().map(|(_, row)| cell(row, wholes)).collect();
-        let (heading, cells) = quantity::column(heading, &values);
-        Column {
-            heading,
-            rank: *rank,
-            cells,
-        }
+        let values = rows.iter().map(|(_, row)| cell(row, wholes));
+        (*heading, *rank, values.collect())
     });
     Grid {
         title: title.to_owned(),
-        columns: columns.collect(),
+        columns: quantity::columns(columns),
         labels: rows.iter().map(|(label, _)| label.clone()).collect(),
     }
 }

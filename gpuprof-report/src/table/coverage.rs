@@ -23,17 +23,24 @@ pub(super) fn summary(profile: &Profile, full: bool) -> Words {
     let marked = marked_cpu(profile);
     let wanted = diagnostics.calls.saturating_sub(marked);
     let calls = number::count(wanted).text();
+    let not_cpu = match marked {
+        0 => "",
+        _ => " that are not marked cpu",
+    };
     if diagnostics.no_cuda {
         words.add(PLAIN, "CUDA was not used: CPU times only");
     } else if wanted == 0 {
         words.add(PLAIN, "every function is marked cpu");
     } else if diagnostics.timed_calls == wanted {
-        words.add(PLAIN, &format!("GPU-timed all {calls} calls"));
+        words.add(
+            PLAIN,
+            &format!("GPU-timed all {calls} function calls{not_cpu}"),
+        );
     } else {
         words.add(
             PLAIN,
             &format!(
-                "GPU-timed {} of {calls} calls",
+                "GPU-timed {} of {calls} function calls{not_cpu}",
                 number::count(diagnostics.timed_calls).text()
             ),
         );
@@ -88,6 +95,9 @@ fn add_overhead(profile: &Profile, full: bool, words: &mut Words) {
     words
         .add_one(PLAIN, format!("{} ns", number::count(cost).text()))
         .add(PLAIN, "a call");
+    if profile.cupti.is_some() {
+        words.then(",").add(PLAIN, "without that of CUPTI");
+    }
     if diagnostics.setup_ns > 0 && full {
         let once = number::duration(diagnostics.setup_ns).text();
         words

@@ -71,7 +71,8 @@ impl Rows {
         names: &RepeatedNames<'_>,
         options: &TableOptions,
     ) {
-        let mark = RowMark::of(function, profile);
+        let mean_ns = function.gpu.as_ref().map(|gpu| gpu.times.mean_ns);
+        let mark = RowMark::of(function, mean_ns, profile);
         self.marks.add_row(mark);
         let name = names.shown(function);
         self.push(

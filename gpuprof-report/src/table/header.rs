@@ -79,7 +79,7 @@ fn run(profile: &Profile) -> Words {
 fn gpu_time(profile: &Profile) -> Option<String> {
     let what = match profile.cupti {
         Some(_) => "GPU busy",
-        None => "in GPU spans",
+        None => "GPU spans",
     };
     let of_device = |busy: &GpuBusy| {
         let bound = if busy.is_upper_bound { "≤ " } else { "" };
@@ -169,23 +169,30 @@ fn idle(profile: &Profile) -> Option<Words> {
         .filter_map(|busy| busy.records)
         .collect();
     let sum = |field: fn(&BusyRecords) -> u64| activities::total(records.iter().map(field));
-    let parts = [
-        ("for the host", sum(|records| records.idle_host_ns)),
+    let mut parts = [
+        ("nothing launched", sum(|records| records.idle_host_ns)),
+        ("launch under way", sum(|records| records.idle_launch_ns)),
         (
-            "for a launch to arrive",
-            sum(|records| records.idle_launch_ns),
-        ),
-        (
-            "while work was queued",
+            "launched work waiting",
             sum(|records| records.idle_queued_ns),
         ),
     ];
+    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     let all = activities::total(parts.iter().map(|(_, ns)| *ns));
     let mut words = Words::default();
+    words.add(DIM, "GPU idle:");
+    // Of one device it is known what is left of the wall time.
+    if let ([busy], true) = (profile.gpu_busy.as_slice(), records.len() == 1) {
+        let ends = profile
+            .wall_ns
+            .saturating_sub(busy.busy_ns.saturating_add(all));
+        words
+            .add_one(PLAIN, number::duration(ends).text())
+            .add(PLAIN, "before and after its work,");
+    }
     words
-        .add(DIM, "GPU idle between its work:")
         .add_one(PLAIN, number::duration(all).text())
-        .then(",");
+        .add(PLAIN, "between:");
     let mut parts = parts.into_iter().filter(|(_, ns)| *ns > 0).peekable();
     while let Some((what, ns)) = parts.next() {
         let share = number::percent(ns as f64 / all as f64)?;

@@ -1,8 +1,12 @@
 //! The last line of a report: what shares are of, and how to see more.
 
+use super::activities::total;
 use super::options::TableOptions;
 use super::words::{DIM, Words};
 use crate::profile::Profile;
+
+/// All work over the busy time from which rows visibly add up to more than the whole.
+const OVERLAP: f64 = 1.01;
 
 /// How much the report leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,11 +32,24 @@ impl Hidden {
             ),
             None if is_timed => words.add(
                 DIM,
-                "GPU spans include idle time: GPUPROF_CUPTI=on shows busy times, kernels, and what \
-                 to change.",
+                "A GPU span is the time on the stream from a function's start to its end, idle time \
+                 included: GPUPROF_CUPTI=on shows busy times, kernels, and what to change.",
             ),
             None => &mut words,
         };
+        let kernels = profile.kernels.iter().map(|kernel| &kernel.times);
+        let copies = profile.copies.iter().map(|copies| &copies.times);
+        let work_ns = total(kernels.chain(copies).map(|times| times.total_ns));
+        let busy_ns = total(profile.gpu_busy.iter().map(|busy| busy.busy_ns));
+        if profile.cupti.is_some() && work_ns as f64 > OVERLAP * busy_ns as f64 {
+            words.add(
+                DIM,
+                "Work that ran at the same time counts in each of its rows.",
+            );
+        }
+        if profile.findings.len() > 1 {
+            words.add(DIM, "Savings may overlap.");
+        }
         let lacks_calls = profile.cupti.as_ref().is_some_and(|cupti| !cupti.all_calls);
         if lacks_calls && !profile.api.is_empty() {
             words.add(

@@ -77,7 +77,7 @@ impl Marks {
 /// The names of the functions with this mark.
 fn marked(mark: RowMark, text: &str, profile: &Profile) -> Words {
     let functions = profile.functions.iter();
-    let marked = functions.filter(|function| RowMark::of(function, profile) == Some(mark));
+    let marked = functions.filter(|function| RowMark::of(function, None, profile) == Some(mark));
     let mut words = labelled(WARN, mark.text(), text);
     words.add_list(marked.map(|function| sanitize::name(&function.name)), NAMES);
     words.then(".");
@@ -225,8 +225,8 @@ fn divided(profile: &Profile) -> Words {
     let mut words = labelled(
         WARN,
         DIVIDED,
-        "GPU self has an equal part of the time in which calls shared a stream with other threads \
-         or tasks:",
+        "Span self has an equal part of the time in which calls shared a stream with other \
+         threads or tasks:",
     );
     words.add_list(texts, NAMES);
     words

@@ -128,8 +128,8 @@ pub(super) enum RowMark {
 }
 
 impl RowMark {
-    /// The first that applies.
-    pub(super) fn of(function: &Function, profile: &Profile) -> Option<Self> {
+    /// The first that applies to a row of the function with this average.
+    pub(super) fn of(function: &Function, mean_ns: Option<u64>, profile: &Profile) -> Option<Self> {
         let gpu = function.gpu.as_ref()?;
         let has_work = has_work(function, profile.cupti.as_ref());
         if has_work == Some(false) && function.gpu_inherited_calls > 0 {
@@ -139,7 +139,7 @@ impl RowMark {
             return Some(Self::MayBeHost);
         }
         let floor = profile.diagnostics.event_overhead_ns?;
-        let is_near = gpu.times.mean_ns < floor.saturating_mul(NEAR_FLOOR);
+        let is_near = mean_ns? < floor.saturating_mul(NEAR_FLOOR);
         is_near.then_some(Self::NearFloor)
     }
 
@@ -290,6 +290,11 @@ mod tests {
         function
     }
 
+    fn of_function(function: &Function, profile: &Profile) -> Option<RowMark> {
+        let mean_ns = function.gpu.as_ref().map(|gpu| gpu.times.mean_ns);
+        RowMark::of(function, mean_ns, profile)
+    }
+
     fn profile(event_overhead_ns: Option<u64>, cupti: Option<Cupti>) -> Profile {
         let mut profile = Profile {
             cupti,
@@ -301,7 +306,7 @@ mod tests {
 
     #[test]
     fn averages_under_ten_event_floors_are_marked() {
-        let of = |mean_ns, floor| RowMark::of(&averaging(mean_ns), &profile(floor, None));
+        let of = |mean_ns, floor| of_function(&averaging(mean_ns), &profile(floor, None));
         assert_eq!(of(14_099, Some(1_410)), Some(RowMark::NearFloor));
         assert_eq!(of(14_100, Some(1_410)), None);
         assert_eq!(of(1, None), None);
@@ -312,7 +317,7 @@ mod tests {
         let of = |host_calls, mean_ns| {
             let mut function = averaging(mean_ns);
             (function.gpu_inherited_calls, function.gpu_host_calls) = (10, host_calls);
-            RowMark::of(&function, &profile(Some(1_410), None))
+            of_function(&function, &profile(Some(1_410), None))
         };
         assert_eq!(of(5, 94_000), None);
         assert_eq!(of(6, 94_000), Some(RowMark::MayBeHost));
@@ -327,7 +332,7 @@ mod tests {
             let mut function = averaging(94_000);
             (function.gpu_inherited_calls, function.gpu_host_calls) = (inherited, inherited);
             (function.activity.activities, function.activity.busy_calls) = (activities, 10);
-            RowMark::of(&function, &profile(Some(1_410), Some(cupti)))
+            of_function(&function, &profile(Some(1_410), Some(cupti)))
         };
         let complete = Cupti::default;
         assert_eq!(of(0, 10, complete()), Some(RowMark::LaunchedNothing));

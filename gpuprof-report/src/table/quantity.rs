@@ -1,5 +1,6 @@
 //! The values of a column, and the one unit in which all of them are shown.
 
+use super::grid::Column;
 use super::number::{self, Number};
 
 /// A value that is not formatted yet.
@@ -64,13 +65,14 @@ struct Unit {
     digits: [usize; 2],
 }
 
-/// Below such a median, or such a largest total, a column has two digits after the decimal point.
+/// If a value is below this, the column has two digits after the decimal point.
 const SMALL: f64 = 10.0;
-const SMALL_TOTAL: f64 = 100.0;
 
 impl Unit {
-    fn with_digits(self, is_small: bool) -> (Self, usize) {
+    /// The unit and the digits of a column with this smallest value above 0, in the base unit.
+    fn with_digits(self, smallest: f64) -> (Self, usize) {
         let [small, large] = self.digits;
+        let is_small = (smallest / self.scale * 10.0).round() < SMALL * 10.0;
         (self, if is_small { small } else { large })
     }
 }
@@ -123,9 +125,8 @@ const MAX_TOTAL: f64 = 1e4;
 /// The unit of a column with these values, and the digits after the decimal point. `None` if it
 /// needs none. Of totals the largest decides, of other values the one in the middle: half of them
 /// are at least 1.
-fn unit_of(values: &[Option<Value>]) -> Option<(Unit, usize)> {
-    let quantities = || values.iter().flatten().map(|value| &value.quantity);
-    let units = match quantities().next()? {
+fn unit_of(quantities: &[&Quantity]) -> Option<(Unit, usize)> {
+    let units = match quantities.first()? {
         Quantity::Ns(_) | Quantity::TotalNs(_) => DURATIONS,
         Quantity::Bytes(_) => SIZES,
         Quantity::BytesPerS(_) => BYTES_PER_S,
@@ -133,15 +134,16 @@ fn unit_of(values: &[Option<Value>]) -> Option<(Unit, usize)> {
         Quantity::ItemsPerS(_) => ITEMS_PER_S,
         Quantity::Count(_) | Quantity::Share(_) | Quantity::Text(_) => return None,
     };
-    let mut sorted: Vec<f64> = quantities().filter_map(base_value).collect();
+    let values = quantities.iter().copied();
+    let mut sorted: Vec<f64> = values.filter_map(base_value).collect();
     sorted.sort_by(f64::total_cmp);
     let largest = sorted.last().copied().unwrap_or(0.0);
-    let is_total = quantities().any(|quantity| matches!(quantity, Quantity::TotalNs(_)));
-    if is_total {
+    let mut positive = sorted.iter().filter(|value| **value > 0.0);
+    let smallest = positive.next().copied().unwrap_or(0.0);
+    if matches!(quantities.first(), Some(Quantity::TotalNs(_))) {
         let fits = |unit: &&Unit| (largest / unit.scale * 10.0).round() < MAX_TOTAL * 10.0;
         let unit = units.iter().find(fits).or(units.last()).copied()?;
-        let is_small = (largest / unit.scale * 10.0).round() < SMALL_TOTAL * 10.0;
-        return Some(unit.with_digits(is_small));
+        return Some(unit.with_digits(smallest));
     }
     let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
     // Held against what is shown: 999.999 µs is 1.00 ms.
@@ -150,8 +152,7 @@ fn unit_of(values: &[Option<Value>]) -> Option<(Unit, usize)> {
     let fitting = units.iter().skip(chosen);
     let mut fitting = fitting.filter(|unit| largest / unit.scale < MAX_VALUE);
     let unit = fitting.next().or(units.last()).copied()?;
-    let is_small = (median / unit.scale * 10.0).round() < SMALL * 10.0;
-    Some(unit.with_digits(is_small))
+    Some(unit.with_digits(smallest))
 }
 
 /// The value in the base unit of its kind.
@@ -168,48 +169,70 @@ fn base_value(quantity: &Quantity) -> Option<f64> {
     }
 }
 
-/// The heading with the unit of the column, and its cells.
-///
-/// Rates are headed by their unit alone.
-pub(super) fn column(heading: &str, values: &[Option<Value>]) -> (String, Vec<Option<Number>>) {
-    let unit = unit_of(values);
-    let cell = |value: &Option<Value>| {
-        let value = value.as_ref()?;
-        let number = match (&value.quantity, unit) {
-            (Quantity::Count(n), _) => number::count(*n),
-            (Quantity::Share(share), _) => number::percent(*share)?,
-            (Quantity::Text(text), _) => Number::text_of(text),
-            (quantity, Some((unit, digits))) => {
-                number::decimal(base_value(quantity)? / unit.scale, digits)
-            }
-            (_, None) => return None,
+/// The columns of a table from their headings, ranks and values. Durations of single calls have one
+/// unit in all of them, so that averages, medians and extremes can be compared.
+pub(super) fn columns<'a>(
+    specs: impl IntoIterator<Item = (&'a str, u8, Vec<Option<Value>>)>,
+) -> Vec<Column> {
+    let specs: Vec<_> = specs.into_iter().collect();
+    let all = specs.iter().flat_map(|(_, _, values)| quantities(values));
+    let calls: Vec<&Quantity> = all.filter(|q| matches!(q, Quantity::Ns(_))).collect();
+    let of_calls = unit_of(&calls);
+    let columns = specs.iter().map(|(heading, rank, values)| {
+        let own: Vec<&Quantity> = quantities(values).collect();
+        let unit = match own.first() {
+            Some(Quantity::Ns(_)) => of_calls,
+            _ => unit_of(&own),
         };
-        Some(number.marked(value.mark).with_unit(value.suffix))
+        let is_share = own.iter().any(|q| matches!(q, Quantity::Share(_)));
+        Column {
+            heading: match unit {
+                // Rates are headed by their unit alone.
+                Some((unit, _)) if heading.is_empty() => unit.name.to_owned(),
+                Some((unit, _)) => format!("{heading}({})", unit.name),
+                None if is_share => format!("{heading}(%)"),
+                None => (*heading).to_owned(),
+            },
+            rank: *rank,
+            cells: values
+                .iter()
+                .map(|value| cell(value.as_ref()?, unit))
+                .collect(),
+        }
+    });
+    columns.collect()
+}
+
+fn quantities(values: &[Option<Value>]) -> impl Iterator<Item = &Quantity> {
+    values.iter().flatten().map(|value| &value.quantity)
+}
+
+fn cell(value: &Value, unit: Option<(Unit, usize)>) -> Option<Number> {
+    let number = match (&value.quantity, unit) {
+        (Quantity::Count(n), _) => number::count(*n),
+        (Quantity::Share(share), _) => number::percent(*share)?,
+        (Quantity::Text(text), _) => Number::text_of(text),
+        (quantity, Some((unit, digits))) => {
+            number::decimal(base_value(quantity)? / unit.scale, digits)
+        }
+        (_, None) => return None,
     };
-    let cells = values.iter().map(cell).collect();
-    let is_share = |value: &Value| matches!(value.quantity, Quantity::Share(_));
-    let heading = match unit {
-        Some((unit, _)) if heading.is_empty() => unit.name.to_owned(),
-        Some((unit, _)) => format!("{heading}({})", unit.name),
-        None if values.iter().flatten().any(is_share) => format!("{heading}(%)"),
-        None => heading.to_owned(),
-    };
-    (heading, cells)
+    Some(number.marked(value.mark).with_unit(value.suffix))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Quantity, Value, column};
+    use super::{Quantity, Value, columns};
 
     fn texts(heading: &str, quantities: &[Quantity]) -> (String, Vec<String>) {
         let values: Vec<Option<Value>> = quantities
             .iter()
             .map(|quantity| Some(quantity.clone().into()))
             .collect();
-        let (heading, cells) = column(heading, &values);
-        let cells = cells.into_iter();
+        let column = columns([(heading, 0, values)]).remove(0);
+        let cells = column.cells.into_iter();
         let cells = cells.map(|cell| cell.map_or_else(String::new, |number| number.text()));
-        (heading, cells.collect())
+        (column.heading, cells.collect())
     }
 
     fn durations(ns: &[u64]) -> (String, Vec<String>) {
@@ -225,12 +248,12 @@ mod tests {
             (
                 &[1_813_300, 39_700, 1_000],
                 "Avg(µs)",
-                &["1813.3", "39.7", "1.0"],
+                &["1813.30", "39.70", "1.00"],
             ),
             (
                 &[27_200_000, 10_000, 1],
                 "Avg(µs)",
-                &["27200.0", "10.0", "<0.1"],
+                &["27200.00", "10.00", "<0.01"],
             ),
             (
                 &[27_200_000, 8_880_000, 9_600],
@@ -253,14 +276,25 @@ mod tests {
     }
 
     #[test]
+    fn averages_and_extremes_of_a_table_have_one_unit() {
+        let value = |ns| Some(Quantity::Ns(ns).into());
+        let specs = [
+            ("Avg", 0, vec![value(2_000), value(9_000)]),
+            ("Max", 0, vec![value(5_000_000), None]),
+        ];
+        let headings = columns(specs).into_iter().map(|column| column.heading);
+        assert_eq!(headings.collect::<Vec<_>>(), ["Avg(µs)", "Max(µs)"]);
+    }
+
+    #[test]
     fn the_largest_total_decides() {
         let total = |ns| texts("Busy", &[Quantity::TotalNs(ns), Quantity::TotalNs(9_600)]);
         let shown = |heading: &str, cells: [&str; 2]| {
             (heading.to_owned(), cells.map(str::to_owned).to_vec())
         };
         assert_eq!(total(27_200_000), shown("Busy(ms)", ["27.20", "0.01"]));
-        assert_eq!(total(2_720_000), shown("Busy(µs)", ["2720.0", "9.6"]));
-        assert_eq!(total(618_000_000), shown("Busy(ms)", ["618.0", "<0.1"]));
+        assert_eq!(total(2_720_000), shown("Busy(µs)", ["2720.00", "9.60"]));
+        assert_eq!(total(618_000_000), shown("Busy(ms)", ["618.00", "0.01"]));
         assert_eq!(total(9_999_990_000), shown("Busy(s)", ["10.00", "<0.01"]));
     }
 
@@ -272,7 +306,7 @@ mod tests {
         );
         assert_eq!(
             (heading.as_str(), cells),
-            ("GB/s", vec!["3210.0".into(), "2.0".into()])
+            ("GB/s", vec!["3210.00".into(), "2.00".into()])
         );
         let (heading, cells) = texts("", &[Quantity::FlopsPerS(2.5e10)]);
         assert_eq!((heading.as_str(), cells), ("GFLOP/s", vec!["25.0".into()]));

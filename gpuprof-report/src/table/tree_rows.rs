@@ -164,9 +164,15 @@ impl<'a> Tree<'a> {
         name.extend(node.label.as_deref().map(label_rows::bracketed));
         let is_on_one_path = |at: u32| self.on_one_path.get(at as usize) == Some(&true);
         let alone = function.filter(|_| node.function.is_some_and(is_on_one_path));
+        let figures = Figures::of_node(
+            node,
+            alone,
+            doubt(node, self.profile),
+            &self.profile.devices,
+        );
         let mark = function
             .filter(|_| node.gpu_total_ns.is_some())
-            .and_then(|function| RowMark::of(function, self.profile))
+            .and_then(|function| RowMark::of(function, figures.gpu_avg, self.profile))
             // Busy times have no event overhead in them.
             .filter(|mark| *mark != RowMark::NearFloor || node.busy_ns.is_none());
         Row {
@@ -177,12 +183,7 @@ impl<'a> Tree<'a> {
                 secondary: false,
             },
             mark,
-            figures: Figures::of_node(
-                node,
-                alone,
-                doubt(node, self.profile),
-                &self.profile.devices,
-            ),
+            figures,
         }
     }
 

@@ -96,7 +96,7 @@ fn queued_gpu_work_is_waited_for() {
     );
     assert_eq!(ended.status.signal(), Some(SIGTERM));
     assert!(
-        ended.stderr.contains("GPU-timed all 1 calls"),
+        ended.stderr.contains("GPU-timed all 1 function calls"),
         "{}",
         ended.stderr
     );

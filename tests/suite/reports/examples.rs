@@ -86,7 +86,7 @@ fn the_first_example_shows_what_it_promises() {
         assert!(gpu.timed_bytes.is_some_and(|bytes| bytes > 0.0) && gpu.timed_ns > 0);
     }
     assert!(
-        ended.stderr.contains("GB/s") && ended.stderr.contains("GPU-timed all 103 calls"),
+        ended.stderr.contains("GB/s") && ended.stderr.contains("GPU-timed all 103 function calls"),
         "{}",
         ended.stderr
     );

@@ -296,10 +296,10 @@ fn tasks_that_share_a_stream_are_marked_and_add_up_to_its_time() {
     assert!(
         profile
             .to_string()
-            .contains("in GPU spans 4.80 ms (100.0 %)"),
+            .contains("GPU spans 4.80 ms (100.0 %)"),
         "{profile}"
     );
-    let line = line(&profile, "÷ GPU self has").expect("a line below the table");
+    let line = line(&profile, "÷ Span self has").expect("a line below the table");
     assert!(line.ends_with("request 4 of 4"), "{line}");
 }
 
