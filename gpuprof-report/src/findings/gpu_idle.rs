@@ -6,7 +6,7 @@ use super::rule::Rule;
 #[cfg(feature = "findings-page")]
 use super::rule::RulePage;
 use super::run_idle::RunIdle;
-use super::thresholds::{ENDS_SHARE, MAX_GPU_USE, MIN_COPY_ONLY, MIN_ENDS};
+use super::thresholds::{ENDS_SHARE, MAX_GPU_USE, MIN_COPY_ONLY, MIN_ENDS, MIN_HOST_PART};
 #[cfg(feature = "findings-page")]
 use super::thresholds::{MAX_MISSING_RECORDS, UNCOVERED_IDLE};
 use super::wording;
@@ -41,6 +41,7 @@ pub(super) static GPU_IDLE: Rule = Rule {
             &MIN_ENDS,
             &ENDS_SHARE,
             &MIN_COPY_ONLY,
+            &MIN_HOST_PART,
             &MAX_MISSING_RECORDS,
         ],
     },
@@ -68,7 +69,7 @@ fn gpu_idle(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
         found.push(candidate(About::Separate, 0, (evidence, advice.to_owned())));
     }
     if idle.between_ns as f64 >= (1.0 - MAX_GPU_USE.value) * active_ns as f64 {
-        let text = (evidence(idle, wall_ns), advice(idle));
+        let text = (evidence(idle, wall_ns), advice(facts, idle));
         found.push(candidate(About::WholeIdle, idle.between_ns, text));
     }
     found
@@ -96,8 +97,18 @@ fn evidence(idle: &RunIdle, wall_ns: u64) -> String {
     )
 }
 
-fn advice(idle: &RunIdle) -> String {
+fn advice(facts: &Facts<'_>, idle: &RunIdle) -> String {
     let records = &idle.records;
+    let waits_for_host = records.idle_host_ns > records.idle_launch_ns.max(records.idle_queued_ns);
+    let on_host = facts.longest_on_host();
+    let explains = |ns| MIN_HOST_PART.reached_by(ns, records.idle_host_ns);
+    if let Some((function, ns)) = on_host.filter(|(_, ns)| waits_for_host && explains(*ns)) {
+        return format!(
+            "speed up {}, {} on the host without GPU work, or run it while the GPU works",
+            wording::name(&function.name),
+            wording::ns(ns),
+        );
+    }
     let longest = [
         (
             records.idle_host_ns,

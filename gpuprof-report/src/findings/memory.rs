@@ -13,7 +13,7 @@ use super::thresholds::{
 #[cfg(feature = "findings-page")]
 use super::thresholds::{MAX_MISSING_RECORDS, NESTED_SHARE};
 use super::wording;
-use crate::profile::{CopyKind, CopyStats, FindingRule, KernelStats};
+use crate::profile::{ApiKind, CopyKind, CopyStats, FindingRule, KernelStats};
 
 pub(super) static ALLOCATION_CHURN: Rule = Rule {
     id: FindingRule::AllocationChurn,
@@ -70,7 +70,8 @@ pub(super) static MEMSETS_RULE: Rule = Rule {
         title: "Memsets that rival kernels",
         when: "The memsets of a function take a good part of the time of its kernels and those of \
                nested functions. Mostly they clear memory that a kernel then overwrites.",
-        gain: "The time of the memsets while no kernel ran.",
+        gain: "The time of the memsets while no kernel ran, or the time of the calls that queue \
+               them as far as the GPU was idle, whichever is longer.",
         advice: "Allocate with CudaStream::alloc instead of alloc_zeros where a kernel writes \
                  every element, or reuse the memory. Without the memset a launch call goes too.",
         thresholds: &[&MEMSET_SHARE, &MEMSETS],
@@ -92,11 +93,15 @@ fn memsets(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
                 wording::counted(calls, "memset", "memsets"),
                 wording::counted(kernels, "kernel", "kernels"),
             );
-            let exposed = sum(memsets, exposed_ns);
+            let calls = function.activity.api.iter();
+            let calls = calls.filter(|call| call.kind == ApiKind::Memset);
+            let idle_ns = facts.idle.map_or(0, |idle| idle.between_ns);
+            let queued_ns = sum(calls, |call| call.times.total_ns).min(idle_ns);
+            let gain = sum(memsets, exposed_ns).max(queued_ns);
             let advice = "CudaStream::alloc instead of alloc_zeros where a kernel writes every \
                           element";
             let text = (evidence, advice.to_owned());
-            rule.candidate(facts, About::Separate, Some(at), exposed, text)
+            rule.candidate(facts, About::Separate, Some(at), gain, text)
         })
     });
     found.collect()

@@ -25,8 +25,7 @@ pub(super) static ONE_STREAM: Rule = Rule {
         title: "Everything of a call on one stream",
         when: "Each call of a function has all its work on one stream, with kernels and copies in \
                several pieces, and for a good part of the copies' time no kernel of any function \
-               ran. The copies are mostly of page-locked memory; others cannot overlap. The time \
-               of a nested function that is also called from elsewhere is divided by calls.",
+               ran. The copies are mostly of page-locked memory; others cannot overlap.",
         gain: "The smaller of exposed copy time and kernel time, which perfect overlap would hide.",
         advice: "If the pieces do not depend on each other, distribute them over two or three \
                  streams (CudaContext::new_stream), so that copies of one overlap with kernels of \
@@ -89,25 +88,47 @@ struct Parts {
     kernels_ns: f64,
     copies: f64,
     copies_ns: f64,
-    /// Part of `copies_ns` during which no kernel ran on the device.
+    /// Part of `copies_ns` during which no kernel ran on the device, at most.
     exposed_ns: f64,
 }
 
 impl Parts {
     /// `None` if the exposed time of the copies was not computed, or if they are pageable.
     fn for_function(facts: &Facts<'_>, at: usize) -> Option<Self> {
+        let launched = facts.launched_inside(at);
         let mut sums = Self::default();
-        for (_, part, share) in facts.parts(at) {
+        for (inner, part, share) in facts.parts(at) {
             if copies::are_pageable(&part.activity.copies) {
                 return None;
             }
-            sums.kernels_ns += kernel_ns(&part.activity.kernels) as f64 * share;
+            // What it launched elsewhere counts elsewhere. A tree without activities, of an older
+            // version, is divided by calls.
+            let launched = launched
+                .as_ref()
+                .map(|launched| launched.get(&(inner as u32)).copied().unwrap_or_default());
+            let all_kernels_ns = kernel_ns(&part.activity.kernels) as f64;
+            sums.kernels_ns += match launched {
+                Some(launched) => launched.kernels_ns as f64,
+                None => all_kernels_ns * share,
+            };
             let copies = part.activity.copies.iter();
-            for copies in copies.filter(|copies| copies.kind.is_between_host_and_device()) {
-                sums.copies += copies.times.calls as f64 * share;
-                sums.copies_ns += copies.times.total_ns as f64 * share;
-                sums.exposed_ns += copies.exposed_ns? as f64 * share;
+            let copies = copies.filter(|copies| copies.kind.is_between_host_and_device());
+            let (mut calls, mut total_ns, mut exposed_ns) = (0.0, 0.0, 0.0);
+            for copies in copies {
+                calls += copies.times.calls as f64;
+                total_ns += copies.times.total_ns as f64;
+                exposed_ns += copies.exposed_ns? as f64;
             }
+            let (calls, total_ns) = match launched {
+                Some(launched) => (launched.copies as f64, launched.copies_ns as f64),
+                None => (calls * share, total_ns * share),
+            };
+            sums.copies += calls;
+            sums.copies_ns += total_ns;
+            sums.exposed_ns += match launched {
+                Some(_) => exposed_ns.min(total_ns),
+                None => exposed_ns * share,
+            };
         }
         Some(sums)
     }

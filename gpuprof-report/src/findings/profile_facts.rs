@@ -1,9 +1,18 @@
 //! What several rules need of a profile: sums, and which functions are nested in which.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::run_idle::RunIdle;
 use crate::profile::{CopyStats, Device, Function, KernelStats, Profile};
+
+/// What a function launched in calls nested in another one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Launched {
+    pub(super) kernels_ns: u64,
+    /// Copies between host and device.
+    pub(super) copies: u64,
+    pub(super) copies_ns: u64,
+}
 
 /// A profile, and what is computed from it once.
 pub(super) struct ProfileFacts<'a> {
@@ -62,6 +71,58 @@ impl<'a> ProfileFacts<'a> {
             (share > 0.0).then_some((inner, function, share))
         };
         self.functions().filter_map(part).collect()
+    }
+
+    /// What the function at index `outer` and those nested in it launched there, by the index of
+    /// the function. `None` if the call tree has no activities.
+    pub(super) fn launched_inside(&self, outer: usize) -> Option<HashMap<u32, Launched>> {
+        let tree = &self.profile.tree;
+        if tree.iter().all(|node| node.activities.is_empty()) {
+            return None;
+        }
+        // Parents stand before their children.
+        let mut inside: HashSet<u32> = HashSet::new();
+        let mut launched: HashMap<u32, Launched> = HashMap::new();
+        for node in tree {
+            let is_outer = node.function.is_some_and(|at| at as usize == outer);
+            let is_nested = node.parent.is_some_and(|parent| inside.contains(&parent));
+            let Some(function) = node.function.filter(|_| is_outer || is_nested) else {
+                continue;
+            };
+            inside.insert(node.id);
+            let sums = launched.entry(function).or_default();
+            for activity in &node.activities {
+                let copies = activity
+                    .copies
+                    .and_then(|at| self.profile.copies.get(at as usize));
+                if activity.kernel.is_some() {
+                    sums.kernels_ns = sums.kernels_ns.saturating_add(activity.total_ns);
+                } else if copies.is_some_and(|copies| copies.kind.is_between_host_and_device()) {
+                    sums.copies = sums.copies.saturating_add(activity.calls);
+                    sums.copies_ns = sums.copies_ns.saturating_add(activity.total_ns);
+                }
+            }
+        }
+        Some(launched)
+    }
+
+    /// The function without GPU work that took the most time of its own on the host outside of CUDA
+    /// calls, per thread.
+    pub(super) fn longest_on_host(&self) -> Option<(&'a Function, u64)> {
+        let functions = self.profile.functions.iter();
+        let on_host = functions.filter(|function| {
+            let work = &function.activity;
+            work.activities == 0 && function.calls > 0
+        });
+        let times = on_host.map(|function| {
+            let threads = u64::from(function.threads.max(1));
+            let in_calls_ns = sum(&function.activity.api, |call| call.times.total_ns);
+            (
+                function,
+                function.cpu.self_ns.saturating_sub(in_calls_ns) / threads,
+            )
+        });
+        times.max_by_key(|(_, ns)| *ns)
     }
 
     pub(super) fn device(&self, ordinal: u32) -> Option<&'a Device> {

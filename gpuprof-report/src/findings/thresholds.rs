@@ -82,6 +82,12 @@ thresholds! {
     "a smaller share is no reason for a GPU that is mostly idle",
     "chosen";
 
+    MIN_HOST_PART = Share 0.5,
+    "host time of a function without GPU work in the time that the GPU waited for the host, from \
+     which the function is named",
+    "with less than half, other host code is the reason",
+    "chosen";
+
     UNATTRIBUTED_SHARE = Share 0.1,
     "unattributed activities in the GPU time",
     "setting up a program usually takes less",

@@ -7,6 +7,7 @@ use super::columns::{self, ns, share};
 use super::function_name::others;
 use super::grid::{Grid, Label};
 use super::hidden::Hidden;
+use super::number::total;
 use super::options::TableOptions;
 use super::quantity::{self, Quantity, Value};
 use crate::profile::{
@@ -149,11 +150,6 @@ fn on_device(profile: &Profile, name: &str, device: u32) -> String {
         true => format!("GPU {device}: {name}"),
         false => name.to_owned(),
     }
-}
-
-/// A sum that stays at the largest number.
-pub(super) fn total(numbers: impl Iterator<Item = u64>) -> u64 {
-    numbers.fold(0, u64::saturating_add)
 }
 
 /// `x×y×z` without the ones at its end.

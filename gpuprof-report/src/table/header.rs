@@ -1,6 +1,5 @@
 //! The lines above a report: what ran, on what, for how long, and how busy the GPU was.
 
-use super::activities;
 use super::number;
 use super::options::TableOptions;
 use super::row;
@@ -121,7 +120,7 @@ fn gpu_time(profile: &Profile) -> Option<String> {
 /// Shares of kernels and each kind of copy in the time of all of them, and the largest kernel.
 fn time_by_kind(profile: &Profile) -> Option<Words> {
     let kernels = profile.kernels.iter().map(|kernel| kernel.times.total_ns);
-    let kernel_ns = activities::total(kernels);
+    let kernel_ns = number::total(kernels);
     let mut kinds: Vec<(String, u64)> = vec![("kernels".to_owned(), kernel_ns)];
     for copies in &profile.copies {
         let name = match copies.kind {
@@ -133,7 +132,7 @@ fn time_by_kind(profile: &Profile) -> Option<Words> {
             None => kinds.push((name, copies.times.total_ns)),
         }
     }
-    let all = activities::total(kinds.iter().map(|(_, ns)| *ns));
+    let all = number::total(kinds.iter().map(|(_, ns)| *ns));
     let largest = profile
         .kernels
         .iter()
@@ -168,7 +167,7 @@ fn idle(profile: &Profile) -> Option<Words> {
         .iter()
         .filter_map(|busy| busy.records)
         .collect();
-    let sum = |field: fn(&BusyRecords) -> u64| activities::total(records.iter().map(field));
+    let sum = |field: fn(&BusyRecords) -> u64| number::total(records.iter().map(field));
     let mut parts = [
         ("nothing launched", sum(|records| records.idle_host_ns)),
         ("launch under way", sum(|records| records.idle_launch_ns)),
@@ -178,7 +177,7 @@ fn idle(profile: &Profile) -> Option<Words> {
         ),
     ];
     parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-    let all = activities::total(parts.iter().map(|(_, ns)| *ns));
+    let all = number::total(parts.iter().map(|(_, ns)| *ns));
     let mut words = Words::default();
     words.add(DIM, "GPU idle:");
     // Of one device it is known what is left of the wall time.
@@ -208,9 +207,9 @@ fn idle(profile: &Profile) -> Option<Words> {
 
 /// The GPU times that shares are of.
 pub(super) fn wholes(profile: &Profile) -> super::columns::Wholes {
-    let all = activities::total(profile.gpu_busy.iter().map(|busy| busy.busy_ns));
+    let all = number::total(profile.gpu_busy.iter().map(|busy| busy.busy_ns));
     let roots = profile.tree.iter().filter(|node| node.parent.is_none());
-    let spans = activities::total(roots.map(row::gpu_inclusive));
+    let spans = number::total(roots.map(row::gpu_inclusive));
     let whole = if all > 0 { all } else { spans };
     super::columns::Wholes {
         busy_ns: profile.cupti.is_some().then_some(whole),

@@ -1,6 +1,6 @@
 //! The last line of a report: what shares are of, and how to see more.
 
-use super::activities::total;
+use super::number::total;
 use super::options::TableOptions;
 use super::words::{DIM, Words};
 use crate::profile::Profile;
@@ -32,8 +32,8 @@ impl Hidden {
             ),
             None if is_timed => words.add(
                 DIM,
-                "A GPU span is the time on the stream from a function's start to its end, idle time \
-                 included: GPUPROF_CUPTI=on shows busy times, kernels, and what to change.",
+                "A GPU span is the time on the stream from a function's start to its end, idle \
+                 time included: GPUPROF_CUPTI=on shows busy times, kernels, and what to change.",
             ),
             None => &mut words,
         };

@@ -104,7 +104,11 @@ impl Layout {
     }
 
     fn finding(&self, number: usize, finding: &Finding, options: &TableOptions, out: &mut String) {
-        let gain = number::duration(finding.gain_ns).text();
+        let gain = match finding.gain_ns {
+            // Advice about measuring.
+            0 => "–".to_owned(),
+            gain_ns => number::duration(gain_ns).text(),
+        };
         let name = name(finding);
         let mut first = String::new();
         let number = format!("{number:<3}");

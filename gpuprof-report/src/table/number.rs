@@ -53,6 +53,11 @@ impl Number {
     }
 }
 
+/// A sum that stays at the largest number.
+pub(super) fn total(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
 const MICROSECOND: f64 = 1e3;
 const MILLISECOND: f64 = 1e6;
 const SECOND: f64 = 1e9;

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use super::function_name::{RepeatedNames, others};
 use super::grid::Label;
 use super::kept_rows::Kept;
+use super::number::total;
 use super::options::TableOptions;
 use super::qualifiers::{Doubt, RowMark};
 use super::row::{Figures, gpu_inclusive, has_run, longest};
@@ -209,7 +210,7 @@ impl<'a> Tree<'a> {
         if !cut.is_empty() {
             let sum = |field: fn(&NodeActivity) -> u64| {
                 let fields = cut.iter().map(|(_, activity)| field(activity));
-                activities::total(fields)
+                total(fields)
             };
             let figures =
                 Figures::of_activity(sum(|activity| activity.calls), sum(|own| own.total_ns));

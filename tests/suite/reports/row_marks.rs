@@ -294,9 +294,7 @@ fn tasks_that_share_a_stream_are_marked_and_add_up_to_its_time() {
     assert!(row("serve").contains(&"Σ÷4.80"), "{text}");
     assert!(profile.wall_ns >= 4_800 * US);
     assert!(
-        profile
-            .to_string()
-            .contains("GPU spans 4.80 ms (100.0 %)"),
+        profile.to_string().contains("GPU spans 4.80 ms (100.0 %)"),
         "{profile}"
     );
     let line = line(&profile, "÷ Span self has").expect("a line below the table");

@@ -65,6 +65,18 @@ fn memsets_that_rival_the_kernels_are_reported() {
     let mut hidden = product(4 * US);
     hidden.functions[0].activity.copies[0].exposed_ns = Some(MS);
     assert_eq!(the("memsets", &hidden).gain_ns, MS);
+    // 1,000 calls of 9 µs on a GPU that is idle for 6 ms between its work.
+    let mut queued = product(4 * US);
+    queued.functions[0].activity.api = vec![api("cuMemsetD8Async", "memset", 1_000, 9 * US)];
+    let idle = BusyRecords {
+        kernel_ns: 10 * MS,
+        copy_only_ns: 4 * MS,
+        idle_launch_ns: 6 * MS,
+        ..BusyRecords::default()
+    };
+    queued.wall_ns = 100 * MS;
+    busy_for(&mut queued, idle);
+    assert_eq!(the("memsets", &queued).gain_ns, 6 * MS);
 }
 
 #[test]
