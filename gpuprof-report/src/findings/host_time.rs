@@ -91,7 +91,7 @@ pub(super) fn host_times(facts: &ProfileFacts<'_>) -> Vec<HostTime> {
                 );
                 in_cuda_ns = in_cuda_ns.saturating_add(ns);
                 let limit = scaled(inner_limit, share).min(limit_ns);
-                time.add(call, (calls, ns), limit, run.between_ns, part.cpu_only);
+                time.add(call, (calls, ns), limit, part.cpu_only);
             }
         }
         time.outside_cuda_ns = (function.cpu.total_ns)
@@ -106,23 +106,15 @@ pub(super) fn host_times(facts: &ProfileFacts<'_>) -> Vec<HostTime> {
 }
 
 impl HostTime {
-    fn add(
-        &mut self,
-        call: &ApiStats,
-        (calls, ns): (u64, u64),
-        limit: u64,
-        between: u64,
-        is_cpu: bool,
-    ) {
-        let limit_between = limit.min(between);
+    fn add(&mut self, call: &ApiStats, (calls, ns): (u64, u64), limit: u64, is_cpu: bool) {
         match call.kind {
-            ApiKind::Sync if !is_cpu => self.waits.add(&call.name, calls, ns, limit_between),
+            ApiKind::Sync if !is_cpu => self.waits.add(&call.name, calls, ns, limit),
             ApiKind::Launch => {
-                self.launches.add(&call.name, calls, ns, limit_between);
-                self.queueing.add(&call.name, calls, ns, limit_between);
+                self.launches.add(&call.name, calls, ns, limit);
+                self.queueing.add(&call.name, calls, ns, limit);
             }
             ApiKind::Graph | ApiKind::Memset => {
-                self.queueing.add(&call.name, calls, ns, limit_between);
+                self.queueing.add(&call.name, calls, ns, limit);
             }
             ApiKind::Copy => self.copies.add(&call.name, calls, ns, limit),
             ApiKind::Alloc | ApiKind::Free => self.memory.add(&call.name, calls, ns, limit),
@@ -164,7 +156,7 @@ fn outside(facts: &ProfileFacts<'_>, total_ns: u64, between_ns: u64) -> HostTime
             call.times.total_ns.saturating_sub(ns),
         );
         if rest.0 > 0 {
-            time.add(call, rest, total_ns, between_ns, false);
+            time.add(call, rest, total_ns, false);
         }
     }
     time.limited(total_ns, between_ns)

@@ -24,8 +24,7 @@ pub(super) static LAUNCH_BOUND: Rule = Rule {
         title: "Launch-bound",
         when: "The GPU is idle for a good part of a function's GPU spans, around many short \
                kernels that no graph launches, and meanwhile the host mostly launches and sets \
-               memory. If calls that wait for the GPU take longer than the launches, they are \
-               reported instead: a call cannot be captured while it waits.",
+               memory.",
         gain: "The idle time of the function's GPU spans, less gpuprof's own overhead, the waits \
                and a slow first call: the replay of a graph takes one launch for all of it.",
         advice: "Capture the call into a CUDA graph (CudaStream::begin_capture, \
@@ -143,8 +142,7 @@ impl Launches {
         let work = &function.activity;
         let idle_ns = time.idle_ns?;
         let applies = SPAN_IDLE_SHARE.reached_by(idle_ns, idle_ns.saturating_add(work.busy_ns?))
-            && MAIN_CAUSE_SHARE.reached_by(time.queueing.saved_ns, idle_ns)
-            && time.waits.ns < time.queueing.ns;
+            && MAIN_CAUSE_SHARE.reached_by(time.queueing.saved_ns, idle_ns);
         if !applies {
             return None;
         }

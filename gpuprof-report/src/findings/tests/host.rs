@@ -294,3 +294,90 @@ fn of_causes_with_nearly_the_same_gain_the_wait_comes_first() {
     assert_eq!(waits_for(140 * US), [("synchronization", "solve".into())]);
     assert_eq!(waits_for(139 * US), [("host-bound", "solve".into())]);
 }
+
+/// Calls of nothing but this, which take the function's whole span, and of `k` for 1 ms in all.
+fn calling(name: &str, kind: &str, calls: u64, each_ns: u64) -> Function {
+    function("f", calls, each_ns)
+        .kernels([kernel("k", 10, 100 * US)])
+        .calls_cuda([api(name, kind, calls, each_ns)])
+}
+
+#[test]
+fn the_idle_time_of_the_run_is_that_of_the_device_that_was_busy_for_the_longest() {
+    let mut profile = step(|_| ());
+    assert_eq!(the("launch-bound", &profile).gain_ns, 15 * MS);
+    let mut other = profile.gpu_busy[0];
+    (other.device, other.busy_ns) = (1, 188 * MS);
+    profile.gpu_busy.push(other);
+    assert_eq!(the("launch-bound", &profile).gain_ns, 12 * MS);
+}
+
+#[test]
+fn a_wait_inside_a_function_marked_cpu_is_on_purpose_for_its_callers_too() {
+    let wait = function("wait", 100, 450 * US)
+        .on_the_cpu()
+        .calls_cuda([api("cuStreamSynchronize", "sync", 100, 450 * US)]);
+    let outer = function("outer", 50, MS).kernels([kernel("k", 19, 100 * US)]);
+    let tree = [("outer", None, 50), ("wait", Some(0), 100)];
+    let mut profile = program(h200(), [outer, wait], &tree);
+    assert!(!speaks("synchronization", &profile));
+    profile.functions[1].cpu_only = false;
+    assert_eq!(named("synchronization", &profile), ["outer"]);
+}
+
+#[test]
+fn a_function_without_idle_time_of_its_own_is_limited_by_the_one_around_it() {
+    let mut inner = calling("cuMemAlloc_v2", "alloc", 100, 400 * US);
+    inner.activity.idle_ns = None;
+    let outer = |idle_ns| {
+        let mut outer = function("outer", 100, 500 * US);
+        outer.activity.idle_ns = Some(idle_ns);
+        let tree = [("outer", None, 100), ("f", Some(0), 100)];
+        let mut profile = program(h200(), [outer, inner.clone()], &tree);
+        profile.functions[0].cpu.total_ns = 0;
+        let gains = findings(&profile).into_iter();
+        let churn = gains.filter(|finding| finding.rule.as_str() == "allocation-churn");
+        churn.map(|finding| finding.gain_ns).collect::<Vec<_>>()
+    };
+    assert_eq!(outer(30 * MS), [30 * MS]);
+    assert_eq!(outer(MS), [0; 0]);
+}
+
+#[test]
+fn waits_and_host_code_save_no_time_before_the_first_activity() {
+    let between = |mut function: Function, idle_ns| {
+        function.activity.idle_ns = function.activity.idle_ns.map(|_| 40 * MS);
+        let mut profile = program(h200(), [function], &[]);
+        let records = BusyRecords {
+            kernel_ns: MS,
+            idle_host_ns: idle_ns,
+            ..BusyRecords::default()
+        };
+        busy_for(&mut profile, records);
+        findings(&profile)
+            .first()
+            .map(|finding| (finding.rule.as_str(), finding.gain_ns))
+    };
+    let mut waits = calling("cuStreamSynchronize", "sync", 100, 400 * US);
+    waits.activity.idle_ns = None;
+    assert_eq!(
+        between(waits.clone(), 11 * MS),
+        Some(("synchronization", 11 * MS))
+    );
+    assert_eq!(between(waits, 9 * MS), None);
+    let host = function("host", 100, 410 * US).kernels([kernel("k", 20, 50 * US)]);
+    assert_eq!(
+        between(host.clone(), 11 * MS),
+        Some(("host-bound", 11 * MS))
+    );
+    assert_eq!(between(host, 9 * MS), None);
+}
+
+#[test]
+fn a_graph_saves_no_time_of_waits() {
+    let waits = |f: &mut Function| {
+        let wait = api("cuEventSynchronize", "sync", 9, 500 * US);
+        f.activity.api.push(wait);
+    };
+    assert_eq!(the("launch-bound", &step(waits)).gain_ns, 10_500 * US);
+}

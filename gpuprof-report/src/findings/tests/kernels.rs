@@ -119,6 +119,14 @@ fn a_library_product_without_tensor_cores_is_reported_where_there_are_some() {
 }
 
 #[test]
+fn a_kernel_that_runs_beside_others_saves_its_share_of_their_time() {
+    let mut profile = gemm("ampere_sgemm_128x64_nn", "9.0");
+    // Kernels took 90 ms in all, and the device ran some for 45 ms.
+    profile.gpu_busy[0].records.as_mut().unwrap().kernel_ns = 45 * MS;
+    assert_eq!(the("no-tensor-cores", &profile).gain_ns, 35 * MS);
+}
+
+#[test]
 fn other_products_are_not_suspected_of_doing_without_tensor_cores() {
     for name in [
         "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4",

@@ -83,6 +83,22 @@ fn pageable_copies_are_reported_as_such_and_not_as_ones_that_could_overlap() {
 }
 
 #[test]
+fn copies_that_block_come_before_ones_that_could_overlap() {
+    let profile = pieces(|f| {
+        f.activity.copies[0].times.total_ns = 2 * MS;
+        f.activity.copies[0].blocking_calls = 10;
+    });
+    assert_eq!(found(&profile), [("host-copies", "pipeline".into())]);
+}
+
+#[test]
+fn pageable_copies_cannot_overlap_however_little_time_they_take() {
+    let pageable = |pageable_ns| pieces(|f| f.activity.copies[0].pageable_ns = pageable_ns);
+    assert_eq!(named("one-stream", &pageable(490 * US)), ["pipeline"]);
+    assert_eq!(found(&pageable(500 * US)), []);
+}
+
+#[test]
 fn page_locked_copies_that_could_overlap_are_not_reported_as_copies_too() {
     let mostly_copies = |streams| {
         let mut function = function("pipeline", 2, 30 * MS)
