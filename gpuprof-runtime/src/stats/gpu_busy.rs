@@ -4,8 +4,7 @@
 //! spans do not overlap, the sum of these is their union. Otherwise the union is made of the spans
 //! whose place is known ([`SpanPlace`]). Under sampling the sum is estimated as the total of a
 //! function is, and sampled spans that may overlap others, whose place is not read, make it an
-//! upper bound. A span that has not ended counts with the spans nested in it, unless others of its
-//! path have ended: then nothing of it counts.
+//! upper //! upper bound. A span that has not ended counts with the spans nested in it.
 //!
 //! [`SpanPlace`]: super::busy_union::SpanPlace
 
@@ -14,7 +13,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::gpu_time_rollup::CallTreeNode;
-use super::path_ids::ROOT;
+use super::gpu_totals::SummedTime;
 use super::profile_inputs::ProfileInputs;
 use super::sampling_estimates::{RatioEstimate, SiteSample};
 use gpuprof_report::profile::GpuBusy;
@@ -22,24 +21,17 @@ use gpuprof_report::profile::GpuBusy;
 /// The spans of one device.
 #[derive(Default)]
 struct DeviceSpans {
-    /// By site: the weighted time of spans that are summed, and the part of it that is nested in
-    /// spans that have not ended.
-    summed: BTreeMap<u32, Summed>,
+    /// By site: the spans that are summed.
+    summed: BTreeMap<u32, SummedTime>,
     /// The union of the others.
     placed_ns: u64,
     is_upper_bound: bool,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Summed {
-    ns: u64,
-    nested_ns: u64,
-}
-
 /// By ordinal. A device without a timed span is omitted.
 pub(super) fn of_spans(inputs: &ProfileInputs<'_>, nodes: &[CallTreeNode<'_>]) -> Vec<GpuBusy> {
     let samples = samples(nodes);
-    let devices = devices(inputs, nodes).into_iter();
+    let devices = devices(inputs).into_iter();
     let busy = devices.map(|(device, spans)| {
         let (mut ns, mut variance) = (spans.placed_ns as f64, 0.0);
         let mut is_sampled = false;
@@ -62,44 +54,19 @@ pub(super) fn of_spans(inputs: &ProfileInputs<'_>, nodes: &[CallTreeNode<'_>]) -
     busy.collect()
 }
 
-fn devices(inputs: &ProfileInputs<'_>, nodes: &[CallTreeNode<'_>]) -> BTreeMap<u32, DeviceSpans> {
+fn devices(inputs: &ProfileInputs<'_>) -> BTreeMap<u32, DeviceSpans> {
     let mut devices = BTreeMap::<u32, DeviceSpans>::new();
     for (&device, placed) in &inputs.gpu.placed {
         let spans = devices.entry(device).or_default();
         spans.placed_ns = placed.ns();
         spans.is_upper_bound = placed.is_upper_bound();
     }
-    let is_timed = with_time_above(nodes);
-    for (&(path, around, device), time) in &inputs.gpu.nested {
+    for (&(site, device), summed) in &inputs.gpu.summed {
         let spans = devices.entry(device).or_default();
-        let Some(node) = nodes.get(path as usize) else {
-            continue;
-        };
-        if is_timed.get(around as usize) == Some(&true) {
-            continue;
-        }
-        let ns = time.ns.saturating_sub(time.placed_ns);
-        let summed = spans.summed.entry(node.path.site).or_default();
-        summed.ns = summed.ns.saturating_add(ns);
-        if around != ROOT {
-            summed.nested_ns = summed.nested_ns.saturating_add(ns);
-        }
-        spans.is_upper_bound |= time.may_overlap;
+        spans.is_upper_bound |= summed.overlapping_ns > 0;
+        spans.summed.insert(site, *summed);
     }
     devices
-}
-
-/// By node: whether a time was read on it or above it.
-fn with_time_above(nodes: &[CallTreeNode<'_>]) -> Vec<bool> {
-    let mut timed = vec![false; nodes.len()];
-    for (index, node) in nodes.iter().enumerate().skip(1) {
-        // A parent comes before its children.
-        let is_above = timed.get(node.path.parent as usize) == Some(&true);
-        if let Some(timed) = timed.get_mut(index) {
-            *timed = is_above || node.has_time();
-        }
-    }
-    timed
 }
 
 fn samples(nodes: &[CallTreeNode<'_>]) -> FxHashMap<u32, SiteSample> {
@@ -115,12 +82,12 @@ fn samples(nodes: &[CallTreeNode<'_>]) -> FxHashMap<u32, SiteSample> {
 fn estimate(
     inputs: &ProfileInputs<'_>,
     (site, device): (u32, u32),
-    summed: Summed,
+    summed: SummedTime,
     sample: &SiteSample,
 ) -> (f64, Option<f64>) {
     let calls_per_weight = sample.calls_per_weight().unwrap_or(1.0);
-    let ns = summed.ns as f64 * calls_per_weight;
-    if sample.sampled_out() == 0 || summed.ns == 0 {
+    let ns = summed.ns.max(0) as f64 * calls_per_weight;
+    if sample.sampled_out() == 0 || ns == 0.0 {
         return (ns, None);
     }
     let ratio = ns / sample.calls() as f64;
@@ -131,7 +98,7 @@ fn estimate(
     let half = inputs.gpu.busy_clusters.half_width(site, device, estimate);
     let half = half.unwrap_or(ns * sample.uncertain_share());
     // The sample has no sums of spans nested in one that has not ended.
-    let nested_ns = summed.nested_ns as f64 * calls_per_weight;
+    let nested_ns = summed.nested_ns.max(0) as f64 * calls_per_weight;
     let half = half.hypot(ratio * sample.calls_half_width()) + nested_ns;
     (ns, Some(half))
 }

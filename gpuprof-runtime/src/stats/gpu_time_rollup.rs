@@ -1,8 +1,6 @@
 //! GPU times rolled up along the call tree: the time measured on each path, the time of the spans
 //! nested in it, and the factors that sampling multiplies both by.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::FxHashMap;
 
 use super::durations::Ns;
@@ -43,7 +41,7 @@ impl CallTreeNode<'_> {
     }
 
     /// Whether any GPU time was read on this path.
-    pub(super) fn has_time(&self) -> bool {
+    fn has_time(&self) -> bool {
         self.gpu.iter().any(|(_, gpu)| gpu.read > 0)
     }
 
@@ -68,6 +66,7 @@ impl CallTreeNode<'_> {
 }
 
 /// GPU time measured on one path, by the spans that enclose it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct NestedPath {
     /// The nearest timed node above that includes the time in its own, or [`ROOT`].
     enclosing_timed: u32,
@@ -117,21 +116,17 @@ pub(super) fn build_nodes<'a>(inputs: &'a ProfileInputs<'_>) -> Vec<CallTreeNode
 
 /// Sorted, so that outer enclosing spans come first.
 fn nested_paths(inputs: &ProfileInputs<'_>) -> Vec<NestedPath> {
-    let mut all_devices = BTreeMap::<(u32, u32), NestedPath>::new();
     let times = inputs.gpu.nested.iter().filter(|(_, time)| time.ns > 0);
-    for (&(path, enclosing_timed, _), time) in times {
-        let nested = all_devices
-            .entry((enclosing_timed, path))
-            .or_insert(NestedPath {
-                enclosing_timed,
-                path,
-                ns: 0,
-                read_ns: 0,
-            });
-        nested.ns = nested.ns.saturating_add(time.ns);
-        nested.read_ns += time.read_ns;
-    }
-    all_devices.into_values().collect()
+    let mut nested: Vec<NestedPath> = times
+        .map(|(&(path, enclosing_timed), time)| NestedPath {
+            enclosing_timed,
+            path,
+            ns: time.ns,
+            read_ns: time.read_ns,
+        })
+        .collect();
+    nested.sort_unstable();
+    nested
 }
 
 fn set_scales(nodes: &mut [CallTreeNode<'_>]) {

@@ -53,20 +53,41 @@ pub(crate) struct NestedTime {
     pub(crate) read_ns: u64,
     /// Weighted.
     pub(crate) ns: u64,
-    /// The part of `ns` of spans that are in [`GpuTotals::placed`].
-    pub(crate) placed_ns: u64,
-    /// The rest of `ns` may overlap other spans of the device.
-    pub(crate) may_overlap: bool,
 }
 
 impl NestedTime {
-    fn add(&mut self, more: &Self) {
-        self.read_ns += more.read_ns;
-        self.ns = self.ns.saturating_add(more.ns);
-        self.placed_ns += more.placed_ns;
-        self.may_overlap |= more.may_overlap;
+    fn add(&mut self, read_ns: u64, ns: u64) {
+        self.read_ns += read_ns;
+        self.ns = self.ns.saturating_add(ns);
     }
 }
+
+/// Weighted time of spans that are not in [`GpuTotals::placed`], ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SummedTime {
+    pub(crate) ns: i64,
+    /// The part of it that is nested in spans.
+    pub(crate) nested_ns: i64,
+    /// The part of it that may overlap other spans of the device.
+    pub(crate) overlapping_ns: i64,
+}
+
+impl SummedTime {
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.ns = self.ns.saturating_add(more.ns);
+        self.nested_ns = self.nested_ns.saturating_add(more.nested_ns);
+        self.overlapping_ns = self.overlapping_ns.saturating_add(more.overlapping_ns);
+    }
+
+    fn subtract(&mut self, less: &Self) {
+        self.ns = self.ns.saturating_sub(less.ns);
+        self.nested_ns = self.nested_ns.saturating_sub(less.nested_ns);
+        self.overlapping_ns = self.overlapping_ns.saturating_sub(less.overlapping_ns);
+    }
+}
+
+/// By (site, device).
+pub(crate) type SummedTimes = FxHashMap<(u32, u32), SummedTime>;
 
 /// One resolved call.
 #[derive(Clone, Copy, Debug)]
@@ -98,13 +119,33 @@ pub(crate) struct TimedCall {
     pub(crate) draw: SamplingDraw,
 }
 
+impl TimedCall {
+    /// Its time in [`GpuTotals::summed`], until the span around it is resolved.
+    pub(crate) fn summed(&self) -> SummedTime {
+        let part = |is_in_it: bool| match is_in_it {
+            true => self
+                .with_nested_ns
+                .saturating_mul(u64::from(self.draw.weight))
+                .cast_signed(),
+            false => 0,
+        };
+        SummedTime {
+            ns: part(!matches!(self.place, SpanPlace::At { .. })),
+            nested_ns: part(self.parent != ROOT),
+            overlapping_ns: part(self.place == SpanPlace::Unknown),
+        }
+    }
+}
+
 /// The GPU times of one window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GpuTotals {
     /// By (path, device).
     pub(crate) nodes: FxHashMap<(u32, u32), GpuPathTotals>,
-    /// By path, the path of the enclosing timed span, or `ROOT`, and device.
-    pub(crate) nested: FxHashMap<(u32, u32, u32), NestedTime>,
+    /// By path and the path of the enclosing timed span, or `ROOT`.
+    pub(crate) nested: FxHashMap<(u32, u32), NestedTime>,
+    /// The spans that are nested in no resolved one and have no place.
+    pub(crate) summed: SummedTimes,
     /// By device: the spans whose place among those of other streams is known.
     pub(crate) placed: FxHashMap<u32, BusyUnion>,
     /// By (site, device).
@@ -145,26 +186,25 @@ impl GpuTotals {
         let busy_ns = if call.parent == ROOT { nested_ns } else { 0 };
         self.busy_clusters
             .add(call.site, draw, device, call.counts, busy_ns);
-        let mut more = NestedTime {
-            read_ns: nested_ns,
-            ns: nested_ns.saturating_mul(weight),
-            ..NestedTime::default()
-        };
-        match call.place {
-            SpanPlace::Alone => {}
-            SpanPlace::At { clock, start_ns } => {
-                more.placed_ns = more.ns;
-                let placed = self.placed.entry(device).or_default();
-                placed.add(clock, start_ns, ns);
-            }
-            SpanPlace::Unknown => more.may_overlap = true,
+        if let SpanPlace::At { clock, start_ns } = call.place {
+            let placed = self.placed.entry(device).or_default();
+            placed.add(clock, start_ns, ns);
         }
-        let key = (call.path, call.parent, device);
-        self.nested.entry(key).or_default().add(&more);
+        let summed = self.summed.entry((call.site, device)).or_default();
+        summed.add(&call.summed());
+        let nested = self.nested.entry((call.path, call.parent)).or_default();
+        nested.add(nested_ns, nested_ns.saturating_mul(weight));
         self.histograms
             .entry((call.site, call.device))
             .or_default()
             .record_n(ns, draw.weight);
+    }
+
+    /// A span is resolved in which these were nested: its time holds theirs.
+    pub(crate) fn cover(&mut self, nested: &SummedTimes) {
+        for (key, less) in nested {
+            self.summed.entry(*key).or_default().subtract(less);
+        }
     }
 
     /// Adds the totals of another window.
@@ -187,7 +227,11 @@ impl GpuTotals {
             node.work.add(&more.work);
         }
         for (key, more) in &other.nested {
-            self.nested.entry(*key).or_default().add(more);
+            let known = self.nested.entry(*key).or_default();
+            known.add(more.read_ns, more.ns);
+        }
+        for (key, more) in &other.summed {
+            self.summed.entry(*key).or_default().add(more);
         }
         for (device, more) in &other.placed {
             self.placed.entry(*device).or_default().merge(more);

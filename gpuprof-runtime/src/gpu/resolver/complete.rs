@@ -18,7 +18,7 @@ use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::timing::Timing;
 use crate::stats::adaptive_sampling::ObservedCall;
 use crate::stats::busy_union::SpanPlace;
-use crate::stats::gpu_totals::TimedCall;
+use crate::stats::gpu_totals::{SummedTime, SummedTimes, TimedCall};
 use crate::stats::path_ids::ROOT;
 
 /// What the resolver lends to each of its streams.
@@ -105,13 +105,20 @@ impl Span {
 }
 
 /// Books a call on one stream. `held`: its context is.
-pub(super) fn book(shared: &mut Shared<'_>, pair: &Rc<HeldPair>, held: bool, span: &Span) {
-    let place = shared.place(span, pair, held);
-    let times = span.ns.map(|ns| smallvec![(span.call(place), ns)]);
-    book_all(shared.timing, shared.driver, span, times);
-    if let Ok(ns) = span.ns {
-        tell_rates(shared.timing, &pair.shared, span, ns, 1);
-    }
+///
+/// Returns what it adds to the sum of spans.
+pub(super) fn book(
+    shared: &mut Shared<'_>,
+    pair: &Rc<HeldPair>,
+    held: bool,
+    (span, booked): (&Span, &SummedTimes),
+) -> Option<SummedTime> {
+    let call = span.call(shared.place(span, pair, held));
+    let times = span.ns.map(|ns| smallvec![(call, ns)]);
+    book_all(shared.timing, shared.driver, (span, booked), times);
+    let ns = span.ns.ok()?;
+    tell_rates(shared.timing, &pair.shared, span, ns, 1);
+    Some(call.summed())
 }
 
 /// More than that between the two records on the host and the GPU's time, and they differ.
@@ -137,7 +144,12 @@ pub(super) fn looks_empty(ns: u64, end: &SpanEnd, context: &Context) -> bool {
 /// Times by device. Almost always one, which then takes no allocation.
 type Times = SmallVec<[(TimedCall, u64); 1]>;
 
-fn book_all(timing: &Timing, driver: &Driver, span: &Span, times: Result<Times, Failed>) {
+fn book_all(
+    timing: &Timing,
+    driver: &Driver,
+    (span, booked): (&Span, &SummedTimes),
+    times: Result<Times, Failed>,
+) {
     let mut totals = timing.totals().lock();
     // Under the lock, so that a reset between the check and the booking is impossible.
     match (times, totals.get_mut(span.start.epoch)) {
@@ -145,6 +157,7 @@ fn book_all(timing: &Timing, driver: &Driver, span: &Span, times: Result<Times, 
             for (call, ns) in times {
                 stats.add(&call, &span.end.work, ns);
             }
+            stats.cover(booked);
         }
         (Err(_), Some(stats)) if !driver.has_ended() => stats.fail(span.start.path, span.device),
         _ => {}
@@ -182,6 +195,8 @@ pub(super) struct OpenCalls(FxHashMap<SpanKey, Vec<SpanOfCall>>);
 pub(super) struct SpanOfCall {
     pub(super) pair: Rc<HeldPair>,
     pub(super) span: Span,
+    /// The booked spans that were nested in it.
+    pub(super) booked: SummedTimes,
     /// Held until the call is booked.
     #[expect(dead_code, reason = "held, not read")]
     pub(super) pending: Rc<PendingSpan>,
@@ -191,9 +206,14 @@ pub(super) struct SpanOfCall {
 /// [`Source`](super::source::Source) holds.
 pub(super) type PendingSpan = Option<Kept<CudaContext>>;
 
+/// Adds a span of a call on several streams, and books the call if it is the last one.
+pub(super) fn add(shared: &mut Shared<'_>, added: SpanOfCall) {
+    let lent = (shared.timing, shared.driver);
+    shared.calls.add(lent, shared.clocks, added);
+}
+
 impl OpenCalls {
-    /// Adds a span of a call, and books the call if it is the last one.
-    pub(super) fn add(
+    fn add(
         &mut self,
         (timing, driver): (&Timing, &Driver),
         clocks: &mut ContextClocks,
@@ -228,7 +248,11 @@ impl OpenCalls {
                 spans.len(),
             );
         }
-        book_all(timing, driver, &on_first.span, times);
+        let mut booked = SummedTimes::default();
+        for (key, time) in spans.iter().flat_map(|one| &one.booked) {
+            booked.entry(*key).or_default().add(time);
+        }
+        book_all(timing, driver, (&on_first.span, &booked), times);
     }
 }
 

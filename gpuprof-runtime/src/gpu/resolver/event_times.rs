@@ -60,3 +60,8 @@ pub(super) fn offset_ns(
     let answer = lives.and_then(|()| within(driver, context.handle, read).flatten());
     answer.inspect_err(|&failed| context.note(failed))
 }
+
+/// The time between two events of which the second is later.
+pub(super) fn duration(offset_ns: i64) -> u64 {
+    offset_ns.max(0).unsigned_abs()
+}

@@ -10,6 +10,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::gpu::events::span::{SpanKey, SpanStart};
+use crate::stats::gpu_totals::{SummedTime, SummedTimes};
 use crate::stats::path_ids::ROOT;
 
 /// The open spans of one stream.
@@ -53,6 +54,8 @@ struct OpenSpan {
     since: SharedTime,
     /// The part of its duration in spans around it that it has outlasted.
     left_ns: u64,
+    /// The booked spans that are nested in it and in no booked one inside it.
+    booked: SummedTimes,
     so_far: Closed,
 }
 
@@ -151,6 +154,7 @@ impl OpenSpans {
             is_over: false,
             since: now,
             left_ns: 0,
+            booked: SummedTimes::default(),
             so_far,
         };
         self.spans.insert(start.key, span);
@@ -261,7 +265,7 @@ impl OpenSpans {
         key: SpanKey,
         ns: Option<u64>,
         looks_empty: bool,
-    ) -> Option<(SpanStart, Closed)> {
+    ) -> Option<(SpanStart, Closed, SummedTimes)> {
         let mut span = self.spans.remove(&key)?;
         self.innermost -= u32::from(span.is_innermost());
         self.orphans -= u32::from(span.parent.is_none() && span.start.parent.is_some());
@@ -283,10 +287,24 @@ impl OpenSpans {
                 closed.nested_lost_ns
             }
         };
+        let ns_is_unknown = ns.is_none();
         let nested_ns = closed.nested_ns.saturating_sub(closed.nested_again_ns);
         let ns = ns.map_or(nested_ns, |ns| ns.saturating_sub(span.left_ns));
         self.end_child(span.parent, &span.start, ns, lost_ns, had_work);
-        Some((span.start, closed))
+        if ns_is_unknown && let Some(parent) = span.parent {
+            let nested = std::mem::take(&mut span.booked);
+            nested
+                .iter()
+                .for_each(|(key, time)| self.note_booked(parent, *key, time));
+        }
+        Some((span.start, closed, span.booked))
+    }
+
+    /// A span that was nested in this one is booked, with this time of a site on a device.
+    pub(super) fn note_booked(&mut self, around: SpanKey, key: (u32, u32), time: &SummedTime) {
+        if let Some(around) = self.spans.get_mut(&around) {
+            around.booked.entry(key).or_default().add(time);
+        }
     }
 
     /// Takes a child's `ns`, of which `lost_ns` belong to others, from its parent. Returns the span

@@ -15,7 +15,7 @@ use crate::gpu::events::pool::Pair;
 use crate::gpu::events::span::{SpanEnd, SpanKey, SpanStart, Step};
 use crate::gpu::events::thread_stream::StepElsewhere;
 use crate::gpu::resolver::complete::{self, PendingSpan, Shared, Span, SpanOfCall};
-use crate::gpu::resolver::event_times::{self, HeldPair};
+use crate::gpu::resolver::event_times::{self, HeldPair, duration};
 use crate::gpu::resolver::open_spans::OpenSpans;
 use crate::gpu::resolver::passed::{self, Next};
 use crate::gpu::resolver::source::{EndElsewhere, Source};
@@ -271,7 +271,8 @@ impl Timeline {
         }
         let overlaps_untimed = end.has_untimed_between || self.has_untimed_beside(next, &start);
         let looks_empty = ns.is_ok_and(|ns| complete::looks_empty(ns, &end, &stream.context));
-        let Some((start, mut closed)) = self.open.close(end.key, ns.ok(), looks_empty) else {
+        let closed = self.open.close(end.key, ns.ok(), looks_empty);
+        let Some((start, mut closed, booked)) = closed else {
             return Ok(());
         };
         closed.is_undivided |= overlaps_untimed;
@@ -287,7 +288,11 @@ impl Timeline {
             pair: start.pair,
         });
         if start.streams == 1 {
-            complete::book(shared, &pair, held, &span);
+            let summed = complete::book(shared, &pair, held, (&span, &booked));
+            if let (Some(summed), Some(around)) = (summed, start.parent) {
+                let key = (start.site, span.device);
+                self.open.note_booked(around, key, &summed);
+            }
             self.note_latest(end.event, Some(pair));
             if let Some(source) = self.sources.get_mut(next.source) {
                 source.count_resolved(next.is_elsewhere);
@@ -301,10 +306,10 @@ impl Timeline {
             let added = SpanOfCall {
                 pair,
                 span,
+                booked,
                 pending,
             };
-            let lent = (shared.timing, driver);
-            shared.calls.add(lent, shared.clocks, added);
+            complete::add(shared, added);
         }
         self.count_closed(next.source);
         Ok(())
@@ -339,7 +344,7 @@ impl Timeline {
             self.open.leave_parent(child.key, 0);
         }
         // Not known when: it counts as part of its parent.
-        if let Some((start, _)) = self.open.close(key, None, false) {
+        if let Some((start, ..)) = self.open.close(key, None, false) {
             self.give_back(source, start.pair);
             self.count_closed(source);
         }
@@ -392,9 +397,4 @@ impl Timeline {
     pub(super) fn is_over(&self) -> bool {
         self.sources.is_empty() && self.untimed_at <= self.look
     }
-}
-
-/// The time between two events of which the second is later.
-fn duration(offset_ns: i64) -> u64 {
-    offset_ns.max(0).unsigned_abs()
 }

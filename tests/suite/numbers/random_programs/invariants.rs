@@ -158,7 +158,7 @@ fn device_is_busy_within_bounds(profile: &Profile, broken: &mut Vec<String>) {
     let sum: u64 = timed().map(|gpu| gpu.timed_ns).sum();
     let error = PLACE_ERROR_NS * timed().map(|gpu| gpu.timed_calls).sum::<u64>();
     let busy: u64 = profile.gpu_busy.iter().map(|device| device.busy_ns).sum();
-    // Calls nested in one that is open count only if none of its path has ended.
+    // Of time that a call shares with one that is open, the other part is not known yet.
     let least = match profile.functions.iter().any(|one| one.open_calls > 0) {
         true => 0,
         false => longest.min(profile.wall_ns),
