@@ -112,15 +112,15 @@ fn the_table_has_a_row_for_each_device_where_a_function_ran_on_several() {
     let report = full_report(&profile);
     let row = |name| cells(&report, "Function, all paths", name);
     // Calls, GPU, GPU self, average.
-    assert_eq!(row("on")[..4], ["2", "71.00", "71.00", "35.5"]);
+    assert_eq!(row("on")[..4], ["2", "71.00", "71.00", "35.50"]);
     let rows = rows(&report, "Function, all paths");
     let part = |device: &str| {
         let row = rows.iter().find(|row| row.contains(device)).expect("a row");
         let cells: Vec<&str> = row.split_whitespace().skip(3).collect();
         cells[..4].join(" ")
     };
-    assert_eq!(part("├─ GPU 0"), "1 1.00 1.00 1.0");
-    assert_eq!(part("└─ GPU 1"), "1 70.00 70.00 70.0");
+    assert_eq!(part("├─ GPU 0"), "1 1.00 1.00 1.00");
+    assert_eq!(part("└─ GPU 1"), "1 70.00 70.00 70.00");
     assert_eq!(row("around")[..3], ["1", "0.50", "0.50"], "{report}");
 }
 
