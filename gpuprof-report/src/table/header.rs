@@ -76,15 +76,19 @@ fn run(profile: &Profile) -> Words {
 
 /// How busy the devices were; without CUPTI, for how long GPU spans were open.
 fn gpu_time(profile: &Profile) -> Option<String> {
-    let what = match profile.cupti {
-        Some(_) => "GPU busy",
-        None => "GPU spans",
+    // With CUPTI too, if records are missing.
+    let has_records = profile.gpu_busy.iter().all(|busy| busy.records.is_some());
+    let what = match has_records {
+        true => "GPU busy",
+        false => "GPU spans",
     };
     let of_device = |busy: &GpuBusy| {
         let bound = if busy.is_upper_bound { "≤ " } else { "" };
         let interval = busy.busy_ci95_ns.map(number::duration);
         let interval = interval.map_or_else(String::new, |half| format!(" ± {}", half.text()));
-        let share = number::percent(busy.busy_ns as f64 / profile.wall_ns as f64);
+        let share = busy.busy_ns as f64 / profile.wall_ns as f64;
+        // Work that was queued in the window may run after it.
+        let share = number::percent(share).filter(|_| share <= 1.0);
         let share = share.map_or_else(String::new, |share| format!(" ({} %)", share.text()));
         let time = number::duration(busy.busy_ns).text();
         format!("{bound}{time}{interval}{share}")
@@ -211,10 +215,22 @@ pub(super) fn wholes(profile: &Profile) -> super::columns::Wholes {
     let roots = profile.tree.iter().filter(|node| node.parent.is_none());
     let spans = number::total(roots.map(row::gpu_inclusive));
     let whole = if all > 0 { all } else { spans };
+    let has_records = profile.gpu_busy.iter().all(|busy| busy.records.is_some());
+    let busy_ns = match has_records && all > 0 {
+        true => all,
+        // Records are missing, or are of an older version: of all work that there is.
+        false => number::total(work(profile)),
+    };
     super::columns::Wholes {
-        busy_ns: profile.cupti.is_some().then_some(whole),
+        busy_ns: profile.cupti.is_some().then_some(busy_ns),
         gpu_ns: whole,
     }
+}
+
+/// Times of all kernels, copies and memsets, ns.
+fn work(profile: &Profile) -> impl Iterator<Item = u64> {
+    let kernels = profile.kernels.iter().map(|kernel| kernel.times.total_ns);
+    kernels.chain(profile.copies.iter().map(|copies| copies.times.total_ns))
 }
 
 /// Which part of the program's steps the figures are of.

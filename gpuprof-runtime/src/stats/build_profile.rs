@@ -209,8 +209,11 @@ fn tree(
         if let Some(cupti) = &inputs.cupti {
             let of_path = cupti.paths.get(&row.id).copied().unwrap_or_default();
             let (_, function) = functions.get(function as usize)?;
-            row.busy_ns = Some(of_path.busy_ns);
-            row.idle_ns = idle_ns(function, row.gpu_total_ns, &of_path);
+            // The busy time of a call in progress is not known.
+            let is_known = row.calls > 0 || row.open_calls == 0;
+            row.busy_ns = is_known.then_some(of_path.busy_ns);
+            let read_ns = node.gpu.iter().map(|(_, gpu)| gpu.read_ns).sum();
+            row.idle_ns = idle_ns(function, row.gpu_total_ns.map(|_| read_ns), &of_path);
         }
         Some(row)
     })
@@ -218,14 +221,19 @@ fn tree(
 }
 
 /// The part of a path's GPU spans that its activity leaves, where its function has such a time.
-fn idle_ns(function: &Function, span_ns: Option<u64>, path: &PathActivity) -> Option<u64> {
+/// `read_ns`: the spans of the timed calls.
+fn idle_ns(function: &Function, read_ns: Option<u64>, path: &PathActivity) -> Option<u64> {
     function.activity.idle_ns?;
-    // An estimated span covers all calls, and so does the busy time.
-    let busy_ns = match function.gpu.as_ref()?.estimate {
-        Some(_) => path.busy_ns,
-        None => path.timed_busy_ns,
-    };
-    span_ns?.checked_sub(busy_ns)
+    let idle_ns = read_ns?.checked_sub(path.timed_busy_ns)?;
+    match function.gpu.as_ref()?.estimate {
+        // How many of its calls were drawn is chance: the idle time of those is scaled by their
+        // busy time, which is known of all.
+        Some(_) if path.timed_busy_ns > 0 => {
+            let scale = path.busy_ns as f64 / path.timed_busy_ns as f64;
+            Some((idle_ns as f64 * scale).round() as u64)
+        }
+        _ => Some(idle_ns),
+    }
 }
 
 fn diagnostics(inputs: &ProfileInputs<'_>, functions: &[Function]) -> Diagnostics {

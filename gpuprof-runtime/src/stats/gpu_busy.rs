@@ -4,7 +4,7 @@
 //! spans do not overlap, the sum of these is their union. Otherwise the union is made of the spans
 //! whose place is known ([`SpanPlace`]). Under sampling the sum is estimated as the total of a
 //! function is, and sampled spans that may overlap others, whose place is not read, make it an
-//! upper //! upper bound. A span that has not ended counts with the spans nested in it.
+//! upper bound. A span that has not ended counts with the spans nested in it.
 //!
 //! [`SpanPlace`]: super::busy_union::SpanPlace
 

@@ -175,8 +175,11 @@ fn a_call_in_progress_has_its_kernels() {
     let path = ["in_progress", "layer"];
     assert_eq!(activities(&snapshot, &path[..1]), [("saxpy", 1, 70)]);
     assert_eq!(activities(&snapshot, &path), [("saxpy", 1, 1_000)]);
+    assert_eq!(times(&snapshot, &path[..1]).0, None, "it is not over");
+    assert_eq!(times(&snapshot, &path).0, Some(1_000));
     let profile = t.finish(session);
     assert_eq!(activities(&profile, &path[..1]), [("saxpy", 1, 70)]);
+    assert_eq!(times(&profile, &path[..1]).0, Some(1_070));
 }
 
 #[gpu_profile]

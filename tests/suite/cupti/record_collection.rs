@@ -136,6 +136,10 @@ fn dropped_records_are_counted() {
     let whole = counted(10, "");
     let less = counted(10, "drop 10 3;drop 10 2");
     assert_eq!((less.dropped_records, less.records), (2, whole.records - 2));
+    // Without them the device would look idle.
+    let (_, profile) = run("launches", 10, "drop 10 3");
+    let busy = profile.gpu_busy.iter().map(|busy| busy.records);
+    assert!(busy.eq([None]), "{:?}", profile.gpu_busy);
 }
 
 fn impossible_times_are_counted_and_left_out() {

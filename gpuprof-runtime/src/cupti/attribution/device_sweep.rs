@@ -93,7 +93,8 @@ pub(crate) struct DeviceSweep {
     running_kernels: usize,
     /// For how long exactly one kernel ran.
     one_kernel_ns: u64,
-    /// The shortest time from the beginning of a call to the start of its activity.
+    /// The shortest time from the beginning of a call to the start of its activity, and no less
+    /// than the call took.
     shortest_launch_ns: Option<u64>,
 }
 
@@ -129,6 +130,10 @@ impl DeviceSweep {
         if let Some(launch) = activity.launch
             && let Some(took) = start.checked_sub(launch.began.get())
         {
+            // The clocks of host and device differ by up to some µs: one start that seems too early
+            // must not stand for all. An asynchronous call rarely returns after its work began.
+            let call_ns = launch.returned.saturating_sub(launch.began.get());
+            let took = took.max(call_ns);
             let shortest = self.shortest_launch_ns.map_or(took, |ns| ns.min(took));
             self.shortest_launch_ns = Some(shortest);
         }

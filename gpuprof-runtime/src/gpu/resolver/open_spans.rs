@@ -293,16 +293,26 @@ impl OpenSpans {
         self.end_child(span.parent, &span.start, ns, lost_ns, had_work);
         if ns_is_unknown && let Some(parent) = span.parent {
             let nested = std::mem::take(&mut span.booked);
+            let epoch = span.start.epoch;
             nested
                 .iter()
-                .for_each(|(key, time)| self.note_booked(parent, *key, time));
+                .for_each(|(key, time)| self.note_booked(parent, epoch, *key, time));
         }
         Some((span.start, closed, span.booked))
     }
 
-    /// A span that was nested in this one is booked, with this time of a site on a device.
-    pub(super) fn note_booked(&mut self, around: SpanKey, key: (u32, u32), time: &SummedTime) {
-        if let Some(around) = self.spans.get_mut(&around) {
+    /// A span that was nested in this one is booked in the window of `epoch`, with this time of a
+    /// site on a device.
+    pub(super) fn note_booked(
+        &mut self,
+        around: SpanKey,
+        epoch: u32,
+        key: (u32, u32),
+        time: &SummedTime,
+    ) {
+        // The time of another window is not in the window that the span around it will count in.
+        let around = self.spans.get_mut(&around);
+        if let Some(around) = around.filter(|around| around.start.epoch == epoch) {
             around.booked.entry(key).or_default().add(time);
         }
     }

@@ -291,7 +291,7 @@ impl Timeline {
             let summed = complete::book(shared, &pair, held, (&span, &booked));
             if let (Some(summed), Some(around)) = (summed, start.parent) {
                 let key = (start.site, span.device);
-                self.open.note_booked(around, key, &summed);
+                self.open.note_booked(around, start.epoch, key, &summed);
             }
             self.note_latest(end.event, Some(pair));
             if let Some(source) = self.sources.get_mut(next.source) {

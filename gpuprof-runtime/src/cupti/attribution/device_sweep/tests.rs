@@ -178,3 +178,12 @@ fn a_launch_is_queued_only_once_it_could_have_arrived() {
     // From 130 to 150; from 160 to 180, which is 40 after its call.
     assert_eq!((times.idle_launch_ns, times.idle_queued_ns), (20 + 20, 20));
 }
+
+#[test]
+fn a_start_that_seems_too_early_does_not_make_launches_shorter_than_their_calls() {
+    // The first starts with its call, by the clocks; calls return after 5 ns, so that each launch
+    // may take 10.
+    let early = vec![kernel(1, 100, 110, 100), kernel(2, 130, 140, 104)];
+    let (times, _) = swept(early);
+    assert_eq!((times.idle_launch_ns, times.idle_queued_ns), (4, 16));
+}
