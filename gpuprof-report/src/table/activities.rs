@@ -51,13 +51,14 @@ impl<'a> Activity<'a> {
 
     /// Kernels, copies and memsets.
     fn of_profile(profile: &'a Profile) -> Vec<Self> {
+        let names = ActivityNames::new(profile);
         let kernels = profile.kernels.iter().map(|kernel| Self {
             kernel: Some(kernel),
-            ..Self::new(kernel_name(profile, kernel), &kernel.times)
+            ..Self::new(names.kernel(kernel), &kernel.times)
         });
         let copies = profile.copies.iter().map(|copies| Self {
             copies: Some(copies),
-            ..Self::new(copy_name(profile, copies), &copies.times)
+            ..Self::new(names.copies(copies), &copies.times)
         });
         kernels.chain(copies).collect()
     }
@@ -114,41 +115,55 @@ impl<'a> Activity<'a> {
     }
 }
 
-/// The name of what a call path launched, as the tables show it.
-pub(super) fn name_of(profile: &Profile, activity: &NodeActivity) -> String {
-    let kernel = activity
-        .kernel
-        .and_then(|at| profile.kernels.get(at as usize));
-    let copies = activity
-        .copies
-        .and_then(|at| profile.copies.get(at as usize));
-    match (kernel, copies) {
-        (Some(kernel), _) => kernel_name(profile, kernel),
-        (None, Some(copies)) => copy_name(profile, copies),
-        (None, None) => "(unknown)".to_owned(),
+/// The names of kernels and copies as the tables show them: with the device if there are several.
+pub(super) struct ActivityNames<'a> {
+    profile: &'a Profile,
+    has_several_devices: bool,
+}
+
+impl<'a> ActivityNames<'a> {
+    pub(super) fn new(profile: &'a Profile) -> Self {
+        let kernels = profile.kernels.iter().map(|kernel| kernel.device);
+        let mut devices = kernels.chain(profile.copies.iter().map(|copies| copies.device));
+        let first = devices.next();
+        Self {
+            profile,
+            has_several_devices: devices.any(|device| Some(device) != first),
+        }
     }
-}
 
-fn kernel_name(profile: &Profile, kernel: &KernelStats) -> String {
-    on_device(profile, &sanitize::name(&kernel.name), kernel.device)
-}
+    /// Of what a call path launched.
+    pub(super) fn of(&self, activity: &NodeActivity) -> String {
+        let Profile {
+            kernels, copies, ..
+        } = self.profile;
+        let kernel = activity.kernel.and_then(|at| kernels.get(at as usize));
+        let copies = activity.copies.and_then(|at| copies.get(at as usize));
+        match (kernel, copies) {
+            (Some(kernel), _) => self.kernel(kernel),
+            (None, Some(copies)) => self.copies(copies),
+            (None, None) => "(unknown)".to_owned(),
+        }
+    }
 
-/// As nvprof wrote it, so that no kernel can bear the same name.
-fn copy_name(profile: &Profile, copies: &CopyStats) -> String {
-    let name = match copies.kind {
-        CopyKind::Memset => "[CUDA memset]".to_owned(),
-        kind => format!("[CUDA memcpy {kind}]"),
-    };
-    on_device(profile, &name, copies.device)
-}
+    fn kernel(&self, kernel: &KernelStats) -> String {
+        self.on_device(&sanitize::name(&kernel.name), kernel.device)
+    }
 
-/// The name, with the device where there are several.
-fn on_device(profile: &Profile, name: &str, device: u32) -> String {
-    let kernels = profile.kernels.iter().map(|kernel| kernel.device);
-    let mut devices = kernels.chain(profile.copies.iter().map(|copies| copies.device));
-    match devices.any(|other| other != device) {
-        true => format!("GPU {device}: {name}"),
-        false => name.to_owned(),
+    /// As nvprof wrote it, so that no kernel can bear the same name.
+    fn copies(&self, copies: &CopyStats) -> String {
+        let name = match copies.kind {
+            CopyKind::Memset => "[CUDA memset]".to_owned(),
+            kind => format!("[CUDA memcpy {kind}]"),
+        };
+        self.on_device(&name, copies.device)
+    }
+
+    fn on_device(&self, name: &str, device: u32) -> String {
+        match self.has_several_devices {
+            true => format!("GPU {device}: {name}"),
+            false => name.to_owned(),
+        }
     }
 }
 

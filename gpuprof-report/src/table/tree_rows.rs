@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use super::activities::ActivityNames;
 use super::function_name::{RepeatedNames, others};
 use super::grid::Label;
 use super::kept_rows::Kept;
@@ -14,7 +15,7 @@ use super::number::total;
 use super::options::TableOptions;
 use super::qualifiers::{Doubt, RowMark};
 use super::row::{Figures, gpu_inclusive, has_run, longest};
-use super::{activities, label_rows, words};
+use super::{label_rows, words};
 use crate::profile::{Function, NodeActivity, Profile, TreeNode};
 use crate::sanitize;
 use crate::settings::Sort;
@@ -34,6 +35,7 @@ pub(super) struct Tree<'a> {
     roots: Vec<usize>,
     callees: Vec<Vec<usize>>,
     kept: Kept,
+    names: ActivityNames<'a>,
     /// Functions on one call path alone: their statistics are those of the node.
     on_one_path: Vec<bool>,
 }
@@ -84,6 +86,7 @@ impl<'a> Tree<'a> {
             roots,
             callees,
             kept: Kept::largest(nodes, &parents, options.row_limit()),
+            names: ActivityNames::new(profile),
             on_one_path,
         }
     }
@@ -199,7 +202,7 @@ impl<'a> Tree<'a> {
             rows.push(Row {
                 label: Label {
                     indent: indent.to_owned(),
-                    name: activities::name_of(self.profile, activity),
+                    name: self.names.of(activity),
                     secondary: true,
                     ..Label::default()
                 },
