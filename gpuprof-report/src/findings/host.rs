@@ -117,8 +117,22 @@ fn host_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
                 idle(facts, time),
                 wording::ns(time.outside_cuda_ns / work.launches.max(1)),
             );
-            let advice = "prepare the next call on another thread while the GPU works, or on the \
-                          GPU itself";
+            let lacks_calls = facts
+                .profile
+                .cupti
+                .as_ref()
+                .is_some_and(|cupti| !cupti.all_calls);
+            let advice = match lacks_calls {
+                // Allocations and frees would be among what is not in a recorded call.
+                true => {
+                    "GPUPROF_CUPTI=full shows allocations; else prepare the next call on another \
+                     thread"
+                }
+                false => {
+                    "prepare the next call on another thread while the GPU works, or on the GPU \
+                     itself"
+                }
+            };
             let text = (evidence, advice.to_owned());
             rule.candidate(facts, About::Idle, time.function, gain, text)
         })

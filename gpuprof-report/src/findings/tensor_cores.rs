@@ -52,9 +52,9 @@ fn no_tensor_cores(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
         let device = facts.device(kernel.device)?;
         let capability: f64 = device.compute_capability.parse().ok()?;
         let applies = TENSOR_CAPABILITY.reached(capability)
-            && is_product_without_tensor_cores(kernel)
             && KERNEL_SHARE.reached_by(kernel.times.total_ns, facts.activity_ns)
-            && KERNEL_CALLS.reached(kernel.times.calls as f64);
+            && KERNEL_CALLS.reached(kernel.times.calls as f64)
+            && is_product_without_tensor_cores(kernel);
         applies.then(|| {
             let evidence = format!(
                 "{} of GPU time: {} uses no tensor cores",

@@ -248,7 +248,7 @@ fn draw(
         columns: quantity::columns(columns),
         labels: rows.iter().map(|row| row.label.clone()).collect(),
     };
-    hidden.columns += grid.draw(options, out);
+    hidden.columns += grid.draw(options, out).dropped;
     out.push('\n');
 }
 

@@ -26,13 +26,6 @@ pub(super) fn write(
     let mut marks = Marks::default();
     for row in &rows {
         marks.add_row(row.mark);
-        // Busy times are exact whatever the spans are.
-        if row.figures.busy.is_none() {
-            marks.doubt = marks.doubt.and(row.figures.doubt);
-            marks.inside |= row.figures.gpu_inside.is_some();
-        } else {
-            marks.doubt.estimated |= row.figures.doubt.estimated && row.figures.idle.is_some();
-        }
     }
     rows.extend(unattributed(profile));
     let (title, specs) = match profile.cupti {
@@ -44,7 +37,9 @@ pub(super) fn write(
         .map(|row| (row.label, row.figures))
         .collect();
     let grid = columns::grid(title, rows, specs, header::wholes(profile));
-    hidden.columns += grid.draw(options, out);
+    let drawn = grid.draw(options, out);
+    hidden.columns += drawn.dropped;
+    marks.add_drawn(&drawn.marks);
     out.push('\n');
     marks
 }

@@ -38,15 +38,18 @@ pub(super) fn write(
             Figures::of_others(cut.iter().copied()),
         );
     }
+    let mut marks = rows.marks;
     let grid = columns::grid(
         "Function, all paths",
         rows.rows,
         FUNCTION_COLUMNS,
         Wholes::default(),
     );
-    hidden.columns += grid.draw(options, out);
+    let drawn = grid.draw(options, out);
+    hidden.columns += drawn.dropped;
+    marks.add_drawn(&drawn.marks);
     out.push('\n');
-    rows.marks
+    marks
 }
 
 /// The rows gathered so far.
@@ -58,8 +61,6 @@ struct Rows {
 
 impl Rows {
     fn push(&mut self, label: Label, figures: Figures) {
-        self.marks.doubt = self.marks.doubt.and(figures.doubt);
-        self.marks.inside |= figures.gpu_inside.is_some();
         self.rows.push((label, figures));
     }
 

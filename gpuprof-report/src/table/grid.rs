@@ -5,6 +5,8 @@
 //! the middle; all of these need the widths before anything is drawn, and styled cells would bring
 //! crossterm.
 
+use std::collections::BTreeSet;
+
 use anstyle::Style;
 
 use super::number::Number;
@@ -88,12 +90,20 @@ impl Parts {
     }
 }
 
+/// What was drawn of a grid.
+pub(super) struct Drawn {
+    /// Columns that did not fit.
+    pub(super) dropped: usize,
+    /// The marks before numbers.
+    pub(super) marks: BTreeSet<&'static str>,
+}
+
 impl Grid {
-    /// Draws into `out` and returns how many columns did not fit into `options.width`, or into
-    /// [`PIPE_WIDTH`] in a pipe, where names are not cut.
+    /// Draws into `out` what fits into `options.width`, or into [`PIPE_WIDTH`] in a pipe, where
+    /// names are not cut.
     ///
     /// Columns without a single figure are left out and not counted.
-    pub(super) fn draw(&self, options: &TableOptions, out: &mut String) -> usize {
+    pub(super) fn draw(&self, options: &TableOptions, out: &mut String) -> Drawn {
         let mut kept: Vec<(&Column, Parts)> = (self.columns.iter())
             .filter(|column| column.cells.iter().any(Option::is_some))
             .map(|column| (column, Parts::of(column)))
@@ -140,7 +150,11 @@ impl Grid {
         for (row, label) in self.labels.iter().enumerate() {
             drawing.row(row, label, out);
         }
-        dropped
+        let cells = kept.iter().flat_map(|(column, _)| &column.cells);
+        Drawn {
+            dropped,
+            marks: cells.flatten().map(|number| number.mark).collect(),
+        }
     }
 }
 

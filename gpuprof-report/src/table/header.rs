@@ -164,7 +164,8 @@ fn time_by_kind(profile: &Profile) -> Option<Words> {
     (all > 0).then_some(words)
 }
 
-/// What the devices waited for between their first and last activity.
+/// What the devices waited for between their first and last activity. Idle time whose end is an
+/// activity of an unknown call is with that before and after.
 fn idle(profile: &Profile) -> Option<Words> {
     let records: Vec<BusyRecords> = profile
         .gpu_busy
@@ -193,9 +194,16 @@ fn idle(profile: &Profile) -> Option<Words> {
             .add_one(PLAIN, number::duration(ends).text())
             .add(PLAIN, "before and after its work,");
     }
+    let devices = records.len().max(1) as u64;
     words
-        .add_one(PLAIN, number::duration(all).text())
-        .add(PLAIN, "between:");
+        .add_one(PLAIN, number::duration(all / devices).text())
+        .add(
+            PLAIN,
+            match devices {
+                1 => "between:",
+                _ => "between its work, on average per GPU:",
+            },
+        );
     let mut parts = parts.into_iter().filter(|(_, ns)| *ns > 0).peekable();
     while let Some((what, ns)) = parts.next() {
         let share = number::percent(ns as f64 / all as f64)?;

@@ -1,5 +1,6 @@
 //! The last line of a report: what shares are of, and how to see more.
 
+use super::header;
 use super::number::total;
 use super::options::TableOptions;
 use super::words::{DIM, Words};
@@ -33,15 +34,16 @@ impl Hidden {
             None if is_timed => words.add(
                 DIM,
                 "A GPU span is the time on the stream from a function's start to its end, idle \
-                 time included: GPUPROF_CUPTI=on shows busy times, kernels, and what to change.",
+                 time included; spans that overlap add up. GPUPROF_CUPTI=on shows busy times, \
+                 kernels, and what to change.",
             ),
             None => &mut words,
         };
         let kernels = profile.kernels.iter().map(|kernel| &kernel.times);
         let copies = profile.copies.iter().map(|copies| &copies.times);
         let work_ns = total(kernels.chain(copies).map(|times| times.total_ns));
-        let busy_ns = total(profile.gpu_busy.iter().map(|busy| busy.busy_ns));
-        if profile.cupti.is_some() && work_ns as f64 > OVERLAP * busy_ns as f64 {
+        let busy_ns = header::wholes(profile).busy_ns;
+        if busy_ns.is_some_and(|busy_ns| work_ns as f64 > OVERLAP * busy_ns as f64) {
             words.add(
                 DIM,
                 "Work that ran at the same time counts in each of its rows.",
@@ -57,24 +59,22 @@ impl Hidden {
                 "GPUPROF_CUPTI=full adds allocations and frees to the API calls.",
             );
         }
-        let counts = [
-            (self.rows, "row", "rows"),
-            (self.columns, "column", "columns"),
-            (self.findings, "finding", "findings"),
-        ];
-        let parts = counts.iter().filter(|(n, ..)| *n > 0);
-        let parts: Vec<String> = parts
-            .map(|(n, one, many)| format!("{n} {}", if *n == 1 { one } else { many }))
-            .collect();
-        if !parts.is_empty() {
-            let more = parts.join(", ");
+        let counted = |n: usize, one: &str, many: &str| match n {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            n => Some(format!("{n} {many}")),
+        };
+        let rows = counted(self.rows, "row", "rows");
+        let findings = counted(self.findings, "finding", "findings");
+        let more: Vec<String> = rows.into_iter().chain(findings).collect();
+        if !more.is_empty() {
             words.add(
                 DIM,
-                &match options.full {
-                    true => format!("{more} did not fit: widen the terminal."),
-                    false => format!("{more} more: GPUPROF_REPORT=table:full."),
-                },
+                &format!("{} more: GPUPROF_REPORT=table:full.", more.join(", ")),
             );
+        }
+        if let Some(columns) = counted(self.columns, "column", "columns") {
+            words.add(DIM, &format!("{columns} more in a wider terminal."));
         }
         if !words.is_empty() {
             words.write(out, options.color, options.width, 2);

@@ -38,7 +38,7 @@ impl Kept {
         // Among equals a node stands before its activities, and a parent before its children.
         let mut items: Vec<Item> = Vec::new();
         for (own, (node, weight)) in nodes.iter().zip(&weights).enumerate() {
-            if has_run(node) || !node.activities.is_empty() {
+            if has_run(node) || !node.activities.is_empty() || *weight > (0, 0) {
                 items.push((Reverse(*weight), own, None));
             }
             let numbered = node.activities.iter().enumerate();

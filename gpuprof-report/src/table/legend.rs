@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use super::number;
 use super::qualifiers::{
@@ -45,6 +46,18 @@ impl Marks {
             Some(RowMark::NearFloor) => self.near_floor = true,
             None => {}
         }
+    }
+
+    /// The marks before numbers that were drawn.
+    pub(super) fn add_drawn(&mut self, drawn: &BTreeSet<&'static str>) {
+        let has = |mark: &str| drawn.iter().any(|drawn| drawn.contains(mark));
+        self.doubt = self.doubt.and(Doubt {
+            estimated: has(ESTIMATED),
+            partial: has(PARTIAL),
+            overlapping: has(OVERLAPPING),
+            divided: has(DIVIDED),
+        });
+        self.inside |= has(INSIDE);
     }
 
     /// The marks of both.

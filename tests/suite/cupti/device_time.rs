@@ -23,6 +23,7 @@ pub(crate) const MODULE: Module = Module::new(
         each_device_has_its_own_times,
         windows_add_up_without_the_time_between_them,
         without_records_no_device_has_a_time,
+        a_device_that_ran_nothing_is_not_busy_for_its_spans,
     ]],
 );
 
@@ -233,4 +234,24 @@ fn without_records_no_device_has_a_time() {
     t.cpu(100);
     let profile = t.finish(session);
     assert!(profile.gpu_busy.is_empty(), "{:?}", profile.gpu_busy);
+}
+
+/// Launches nothing on its stream.
+#[gpu_profile]
+fn around(stream: &Arc<CudaStream>, inside: impl FnOnce()) {
+    let _ = stream;
+    inside();
+}
+
+fn a_device_that_ran_nothing_is_not_busy_for_its_spans() {
+    let t = tier_with(2);
+    let other = Gpu::new(t.sim, 1);
+    let session = t.session();
+    around(&other.stream, || t.cpu(300));
+    t.gpu.context.bind_to_thread().expect("bind");
+    work_on(&t, &t.gpu.stream, 1_000);
+    t.synchronize();
+    let profile = t.finish(session);
+    assert_eq!(device(&profile, 0).0, 1_000);
+    assert_eq!(device(&profile, 1), (0, BusyRecords::default()));
 }

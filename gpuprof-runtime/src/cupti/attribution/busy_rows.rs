@@ -33,5 +33,15 @@ pub(super) fn write(profile: &mut Profile, tables: &WindowTables) {
         profile.gpu_busy.retain(|known| known.device != device);
         profile.gpu_busy.push(busy);
     }
+    // A device without a record ran nothing, whatever the spans on its streams cover.
+    let recorded = tables.devices();
+    for busy in &mut profile.gpu_busy {
+        if !recorded.contains(&busy.device) {
+            let device = busy.device;
+            *busy = GpuBusy::default();
+            busy.device = device;
+            busy.records = Some(BusyRecords::default());
+        }
+    }
     profile.gpu_busy.sort_by_key(|busy| busy.device);
 }
