@@ -140,9 +140,9 @@ pub(super) static SERIAL_KERNELS: Rule = Rule {
     #[cfg(feature = "findings-page")]
     page: RulePage {
         title: "Small kernels one after another",
-        when: "Each call of a function launches several kernels, on one stream, of so few blocks \
-               that two or more fit on the device, and they run alone. Whether one needs the \
-               result of another is not known.",
+        when: "Each call of a function launches several kernels, on one stream and each in one \
+               launch shape, of so few blocks that two or more fit on the device, and they run \
+               alone. Whether one needs the result of another is not known.",
         gain: "Their time while no other kernel ran, less that time divided by the number that \
                fits at once (at most the launches per call).",
         advice: "Launch those that do not depend on each other on several streams \

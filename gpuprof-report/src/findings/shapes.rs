@@ -20,7 +20,8 @@ pub(super) static UNDERUSED: Rule = Rule {
     page: RulePage {
         title: "Underused GPU",
         when: "A kernel that takes a good part of the GPU time has fewer blocks than the device \
-               has multiprocessors, and runs alone. A low theoretical occupancy is no finding: \
+               has multiprocessors, in one launch shape, and runs alone. A low theoretical \
+               occupancy is no finding: \
                kernels that keep much in registers and shared memory are fast with it.",
         gain: "The kernel's time while no other kernel ran, multiplied by the share of \
                multiprocessors without a block.",
@@ -41,11 +42,10 @@ fn underused(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
         let grid = lone_grid(facts, kernel)?;
         (grid.filled <= MAX_BLOCKS_PER_SM.value && is_large(facts, kernel)).then(|| {
             let evidence = format!(
-                "{} for {} SMs: {}{}, {} of GPU time",
+                "{} for {} SMs: {}, {} of GPU time",
                 wording::counted(grid.blocks, "block", "blocks"),
                 grid.multiprocessors,
                 wording::kernel_name(kernel),
-                shapes(kernel),
                 wording::percent(kernel.times.total_ns, facts.activity_ns),
             );
             let advice = "launch more blocks: less work per thread, or a larger batch per launch";
@@ -68,13 +68,14 @@ pub(super) struct LoneGrid {
     pub(super) alone_ns: u64,
 }
 
-/// The grid of a kernel; `None` if it mostly runs beside others, or if that is unknown.
+/// The grid of a kernel; `None` if it mostly runs beside others, if that is unknown, or if it has
+/// several launch shapes: the time of each is not known.
 pub(super) fn lone_grid(facts: &Facts<'_>, kernel: &KernelStats) -> Option<LoneGrid> {
     let blocks = blocks(kernel);
     let multiprocessors = facts.device(kernel.device)?.sm_count?;
     let alone_ns = facts.alone_ns(kernel)?;
     let is_alone = ALONE_SHARE.reached_by(alone_ns, kernel.times.total_ns);
-    (is_alone && blocks > 0).then(|| LoneGrid {
+    (is_alone && blocks > 0 && kernel.shapes <= 1).then(|| LoneGrid {
         blocks,
         multiprocessors,
         filled: blocks as f64 / f64::from(multiprocessors.max(1)),
@@ -92,14 +93,6 @@ fn is_large(facts: &Facts<'_>, kernel: &KernelStats) -> bool {
 fn blocks(kernel: &KernelStats) -> u64 {
     let sides = kernel.grid.iter();
     sides.fold(1, |blocks: u64, side| blocks.saturating_mul((*side).into()))
-}
-
-/// A remark about one of several launch shapes.
-fn shapes(kernel: &KernelStats) -> String {
-    match kernel.shapes {
-        0 | 1 => String::new(),
-        shapes => format!(" (1 of {shapes} shapes)"),
-    }
 }
 
 pub(super) static TAIL_WAVE: Rule = Rule {
@@ -135,7 +128,6 @@ fn tail_wave(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
         let waves = grid.blocks as f64 / wave.max(1) as f64;
         let loss = 1.0 - waves / waves.ceil().max(1.0);
         let applies = waves > 1.0
-            && kernel.shapes == 1
             && TAIL_LOSS.reached(loss)
             && TAIL_MEAN.reached(kernel.times.mean_ns as f64)
             && is_large(facts, kernel);

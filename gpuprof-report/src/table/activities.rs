@@ -50,8 +50,8 @@ impl<'a> Activity<'a> {
     }
 
     /// Kernels, copies and memsets.
-    fn of_profile(profile: &'a Profile) -> Vec<Self> {
-        let names = ActivityNames::new(profile);
+    fn of_profile(profile: &'a Profile, options: &TableOptions) -> Vec<Self> {
+        let names = ActivityNames::new(profile, options);
         let kernels = profile.kernels.iter().map(|kernel| Self {
             kernel: Some(kernel),
             ..Self::new(names.kernel(kernel), &kernel.times)
@@ -119,16 +119,19 @@ impl<'a> Activity<'a> {
 pub(super) struct ActivityNames<'a> {
     profile: &'a Profile,
     has_several_devices: bool,
+    /// Full names of kernels.
+    in_full: bool,
 }
 
 impl<'a> ActivityNames<'a> {
-    pub(super) fn new(profile: &'a Profile) -> Self {
+    pub(super) fn new(profile: &'a Profile, options: &TableOptions) -> Self {
         let kernels = profile.kernels.iter().map(|kernel| kernel.device);
         let mut devices = kernels.chain(profile.copies.iter().map(|copies| copies.device));
         let first = devices.next();
         Self {
             profile,
             has_several_devices: devices.any(|device| Some(device) != first),
+            in_full: options.full,
         }
     }
 
@@ -147,7 +150,11 @@ impl<'a> ActivityNames<'a> {
     }
 
     fn kernel(&self, kernel: &KernelStats) -> String {
-        self.on_device(&sanitize::name(&kernel.name), kernel.device)
+        let name = match self.in_full && !kernel.full_name.is_empty() {
+            true => &kernel.full_name,
+            false => &kernel.name,
+        };
+        self.on_device(&sanitize::name(name), kernel.device)
     }
 
     /// As nvprof wrote it, so that no kernel can bear the same name.
@@ -218,7 +225,7 @@ pub(super) fn write(
     hidden: &mut Hidden,
     out: &mut String,
 ) {
-    let rows = Activity::of_profile(profile);
+    let rows = Activity::of_profile(profile, options);
     draw(rows, "Kernel / copy", options, hidden, out);
     let calls = profile.api.iter().map(Activity::of_call).collect();
     draw(calls, "API call", options, hidden, out);
@@ -270,7 +277,10 @@ mod tests {
     }
 
     fn names(profile: &Profile, limit: usize) -> Vec<(String, u64)> {
-        let rows = Activity::limited(Activity::of_profile(profile), limit);
+        let rows = Activity::limited(
+            Activity::of_profile(profile, &TableOptions::default()),
+            limit,
+        );
         let name = |row: &Activity<'_>| (row.label.name.clone(), row.total_ns);
         rows.iter().map(name).collect()
     }

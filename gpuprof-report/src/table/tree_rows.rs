@@ -86,7 +86,7 @@ impl<'a> Tree<'a> {
             roots,
             callees,
             kept: Kept::largest(nodes, &parents, options.row_limit()),
-            names: ActivityNames::new(profile),
+            names: ActivityNames::new(profile, options),
             on_one_path,
         }
     }
