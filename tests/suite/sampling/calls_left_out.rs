@@ -156,7 +156,8 @@ fn captured_calls_are_estimated_and_marked() {
         .estimate
         .as_ref()
         .map_or(0, |e| e.total_ci95_ns);
-    assert!((1..truth / 3).contains(&half), "{half} of {truth}");
+    // A quarter if one call in twenty is asked about, which is fewer on a loaded machine.
+    assert!((1..truth / 2).contains(&half), "{half} of {truth}");
     // Four standard deviations.
     assert!(
         total.abs_diff(truth) < 2 * half,

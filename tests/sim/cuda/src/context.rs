@@ -136,10 +136,12 @@ impl State {
     /// Destroys context `handle` with everything created in it. Must be called from
     /// [`crate::executor::drain_then`].
     pub(crate) fn destroy_context(&mut self, handle: Handle) {
-        self.contexts.remove(&handle);
+        let Some(destroyed) = self.contexts.remove(&handle) else {
+            return;
+        };
         self.streams.retain(|stream| stream.context != handle);
         let orphaned = self.events.retain(|event| event.context != handle);
-        self.orphaned_events.extend(orphaned);
+        self.orphaned_events.extend(destroyed.id, orphaned);
         self.functions.retain(|function| function.context != handle);
         self.modules.retain(|module| module.context != handle);
         self.graphs.retain(|graph| graph.context != handle);

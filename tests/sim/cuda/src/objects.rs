@@ -82,8 +82,16 @@ pub(crate) enum LastRecord {
 
 /// Events whose context was destroyed before they were.
 pub(crate) struct OrphanedEvents {
-    /// Whether a context was created since, by event.
-    events: BTreeMap<Handle, bool>,
+    events: BTreeMap<Handle, OrphanedEvent>,
+}
+
+/// An event of a destroyed context.
+#[derive(Clone, Copy)]
+pub(crate) struct OrphanedEvent {
+    /// The id of its context.
+    pub(crate) context_id: u64,
+    /// Whether a context was created since, so that its memory may belong to another's objects.
+    pub(crate) reused: bool,
 }
 
 impl OrphanedEvents {
@@ -93,10 +101,14 @@ impl OrphanedEvents {
         }
     }
 
-    /// Adds the events of a destroyed context.
-    pub(crate) fn extend(&mut self, events: Vec<Handle>) {
+    /// Adds the events of the destroyed context `context_id`.
+    pub(crate) fn extend(&mut self, context_id: u64, events: Vec<Handle>) {
+        let orphan = OrphanedEvent {
+            context_id,
+            reused: false,
+        };
         self.events
-            .extend(events.into_iter().map(|event| (event, false)));
+            .extend(events.into_iter().map(|event| (event, orphan)));
     }
 
     /// Removes a handle that a new event has.
@@ -104,14 +116,13 @@ impl OrphanedEvents {
         self.events.remove(&handle);
     }
 
-    /// Marks all: the memory of these events may belong to a new context's objects.
     pub(crate) fn mark_context_created(&mut self) {
-        self.events.values_mut().for_each(|reused| *reused = true);
+        self.events
+            .values_mut()
+            .for_each(|event| event.reused = true);
     }
 
-    /// Whether a context was created after that of `event` was destroyed; `None` if `event` is not
-    /// orphaned.
-    pub(crate) fn get(&self, event: Handle) -> Option<bool> {
+    pub(crate) fn get(&self, event: Handle) -> Option<OrphanedEvent> {
         self.events.get(&event).copied()
     }
 }

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::abi::Handle;
 use crate::result_codes::{Answer, Code};
@@ -11,6 +12,9 @@ use crate::result_codes::{Answer, Code};
 pub(crate) const GLOBAL: i32 = 0;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 pub(crate) const RELAXED: i32 = 2;
+
+/// A real driver takes longer than this to create a context.
+const SHORTEST_CREATION: Duration = Duration::from_millis(50);
 
 /// The largest number of contexts on a thread's stack.
 const MAX_CONTEXTS: usize = 32;
@@ -21,6 +25,21 @@ thread_local! {
         const { [const { Cell::new(0) }; MAX_CONTEXTS] };
     static CONTEXT_COUNT: Cell<usize> = const { Cell::new(0) };
     static CAPTURE_MODE: Cell<i32> = const { Cell::new(GLOBAL) };
+    static LAST_TOLD_OF: Cell<Option<(u64, Instant)>> = const { Cell::new(None) };
+}
+
+/// Notes that `cuCtxGetId` tells the calling thread that the context with this id lives.
+pub(crate) fn note_told_of(context_id: u64) {
+    LAST_TOLD_OF.set(Some((context_id, Instant::now())));
+}
+
+/// Whether the calling thread was told that this context lives so recently that no other can have
+/// been created since its end: here that takes no time, and so a thread that asks before each call,
+/// as nobody can do better, would meet the next one now and then.
+pub(crate) fn was_just_told_of(context_id: u64) -> bool {
+    LAST_TOLD_OF
+        .get()
+        .is_some_and(|(id, at)| id == context_id && at.elapsed() < SHORTEST_CREATION)
 }
 
 /// The number of the calling thread, from 1.

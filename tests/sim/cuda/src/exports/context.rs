@@ -118,6 +118,7 @@ driver_functions! {
         let state = state::lock_initialized()?;
         let handle = if handle == 0 { state.current_context()? } else { handle };
         let context = state.context(handle).map_err(|_| Code::CONTEXT_IS_DESTROYED)?;
+        thread::note_told_of(context.id);
         out.write(context.id)
     }
 
