@@ -3,7 +3,7 @@
 use super::candidate::{About, Candidate};
 use super::enough_kernel_time::is_rated;
 use super::facts::Facts;
-use super::profile_facts::{kernel_ns, scaled};
+use super::profile_facts::{kernel_ns, scaled, sum};
 use super::rule::Rule;
 #[cfg(feature = "findings-page")]
 use super::rule::RulePage;
@@ -55,14 +55,10 @@ fn roofline(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
         );
         let advice = "find with ncu what limits it: uncoalesced reads, double precision, few \
                       threads";
-        let device_ns = function
-            .activity
-            .kernels
-            .iter()
-            .map(|kernel| facts.device_ns(kernel));
-        let device_ns = device_ns.fold(0, u64::saturating_add);
+        let kernels = &function.activity.kernels;
+        let device_ns = sum(kernels, |kernel| facts.device_ns(kernel));
         let gain = scaled(device_ns, 1.0 - nearer);
-        let text = (evidence, advice.to_owned());
+        let text = (evidence, advice);
         Some(rule.candidate(facts, About::KernelsOfFunction, Some(at), gain, text))
     });
     found.collect()

@@ -151,7 +151,7 @@ fn host_copies_of(
     } else {
         About::Copies
     };
-    let text = (evidence, advice.to_owned());
+    let text = (evidence, advice);
     Some(rule.candidate(facts, about, Some(at), copies.exposed_ns, text))
 }
 
@@ -210,7 +210,7 @@ fn small_copies(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             } else {
                 "pack them into one memcpy_htod or memcpy_dtoh, or keep the values on the GPU"
             };
-            let text = (evidence, advice.to_owned());
+            let text = (evidence, advice);
             rule.candidate(facts, About::Idle, time.function, calls.saved_ns, text)
         })
     });

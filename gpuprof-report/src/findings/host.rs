@@ -43,7 +43,7 @@ pub(super) static SYNCHRONIZATION: Rule = Rule {
 
 fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
     let found = facts.host_times.iter().filter_map(|time| {
-        let function = time.function.and_then(|at| facts.profile.functions.get(at));
+        let function = facts.function(time.function);
         if function.is_some_and(|function| {
             let work = &function.activity;
             function.cpu_only || (work.activities == 0 && work.kernels.is_empty())
@@ -59,9 +59,7 @@ fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             && HOST_SHARE.reached_by(waits.saved_ns, facts.profile.wall_ns);
         applies.then(|| {
             let (name, _) = waits.longest.clone().unwrap_or_default();
-            let per_call = function.map_or_else(String::new, |function| {
-                format!(", {}/call", wording::mean(waits.calls, function.calls))
-            });
+            let per_call = wording::per_call(waits.calls, function);
             let evidence = format!(
                 "{} idle around {}{per_call}: {}, mean {}",
                 idle(facts, time),
@@ -70,7 +68,7 @@ fn synchronization(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
                 wording::ns(waits.ns / waits.calls.max(1)),
             );
             let advice = "wait once after the loop instead of CudaStream::synchronize inside it";
-            let text = (evidence, advice.to_owned());
+            let text = (evidence, advice);
             rule.candidate(facts, About::Idle, time.function, waits.saved_ns, text)
         })
     });
@@ -133,7 +131,7 @@ fn host_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
                      itself"
                 }
             };
-            let text = (evidence, advice.to_owned());
+            let text = (evidence, advice);
             rule.candidate(facts, About::Idle, time.function, gain, text)
         })
     });
@@ -142,7 +140,7 @@ fn host_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
 
 /// How idle the GPU was in a function's spans, or else between the activities of the run.
 pub(super) fn idle(facts: &Facts<'_>, time: &HostTime) -> String {
-    let function = time.function.and_then(|at| facts.profile.functions.get(at));
+    let function = facts.function(time.function);
     let work = function.map(|function| &function.activity);
     let (idle_ns, of_ns) = match work.map(|work| (work.idle_ns, work.busy_ns)) {
         Some((Some(idle), Some(busy))) => (idle, idle.saturating_add(busy)),

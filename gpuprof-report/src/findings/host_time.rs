@@ -165,14 +165,14 @@ fn outside(facts: &ProfileFacts<'_>, total_ns: u64, between_ns: u64) -> HostTime
 /// Idle time that advice about a function can save at most: that of its own GPU spans, or of those
 /// of functions around all its calls. `None` if neither is known.
 fn limit_ns(facts: &ProfileFacts<'_>, at: usize) -> Option<u64> {
-    let around = facts.functions().filter(|(outer, _)| {
-        let calls = facts.profile.functions.get(at).map(|inner| inner.calls);
-        facts.is_inside(*outer, at) && calls.is_some_and(|n| facts.runs_inside(*outer, at) >= n)
+    let calls = facts.function(Some(at))?.calls;
+    let is_around_all =
+        |outer: &usize| facts.is_inside(*outer, at) && facts.nesting.runs(*outer, at) >= calls;
+    let around = facts.nesting.around(at).filter(is_around_all);
+    let known = around.chain([at]).filter_map(|outer| {
+        let function = facts.function(Some(outer))?;
+        span_idle_ns(facts, outer, function)
     });
-    let own = facts.functions().filter(|(own, _)| *own == at);
-    let known = own
-        .chain(around)
-        .filter_map(|(outer, function)| span_idle_ns(facts, outer, function));
     known.min()
 }
 
@@ -188,11 +188,8 @@ fn span_idle_ns(facts: &ProfileFacts<'_>, at: usize, function: &Function) -> Opt
 /// Estimated time that gpuprof itself took in the calls of a function, ns.
 fn overhead_ns(facts: &ProfileFacts<'_>, at: usize, function: &Function) -> u64 {
     let per_call = facts.profile.diagnostics.overhead_ns_per_call.unwrap_or(0);
-    let inside = facts
-        .functions()
-        .filter(|(inner, _)| *inner != at)
-        .map(|(inner, _)| facts.runs_inside(at, inner));
-    let spans = inside.fold(function.calls, u64::saturating_add);
+    let nested = facts.nesting.inside(at).filter(|(inner, _)| *inner != at);
+    let spans = nested.fold(function.calls, |sum, (_, runs)| sum.saturating_add(runs));
     per_call.saturating_mul(spans)
 }
 

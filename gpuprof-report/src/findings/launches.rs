@@ -55,7 +55,7 @@ fn launch_bound(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             );
             let advice = "replay it as a graph (CudaStream::begin_capture, CudaGraph::launch), or \
                           fuse kernels";
-            let text = (evidence, advice.to_owned());
+            let text = (evidence, advice);
             rule.candidate(facts, About::Idle, time.function, launches.gain_ns, text)
         })
     });
@@ -117,7 +117,7 @@ fn short_kernels(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             );
             let advice = "do more per launch: a larger batch, fused kernels, or a CudaGraph of \
                           several launches";
-            let text = (evidence, advice.to_owned());
+            let text = (evidence, advice);
             rule.candidate(facts, About::Idle, time.function, gain_ns, text)
         })
     });
@@ -138,7 +138,7 @@ impl Launches {
     /// launch most kernels.
     fn for_function(facts: &Facts<'_>, time: &HostTime) -> Option<Self> {
         let at = time.function?;
-        let function = facts.profile.functions.get(at)?;
+        let function = facts.function(Some(at))?;
         let work = &function.activity;
         let idle_ns = time.idle_ns?;
         let applies = SPAN_IDLE_SHARE.reached_by(idle_ns, idle_ns.saturating_add(work.busy_ns?))

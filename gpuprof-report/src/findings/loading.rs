@@ -3,6 +3,7 @@
 use super::candidate::{About, Candidate};
 use super::facts::Facts;
 use super::host_time::first_call_excess_ns;
+use super::profile_facts::sum;
 use super::rule::Rule;
 #[cfg(feature = "findings-page")]
 use super::rule::RulePage;
@@ -40,7 +41,7 @@ pub(super) static MODULE_LOADS: Rule = Rule {
 fn module_loads(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
     let wall_ns = facts.profile.wall_ns;
     let found = facts.host_times.iter().filter_map(|time| {
-        let function = time.function.and_then(|at| facts.profile.functions.get(at));
+        let function = facts.function(time.function);
         let loads = &time.loads;
         let is_repeated = match function {
             Some(function) => {
@@ -50,9 +51,7 @@ fn module_loads(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             None => LOADS_OUTSIDE.reached(loads.calls as f64),
         };
         (is_repeated && HOST_SHARE.reached_by(loads.saved_ns, wall_ns)).then(|| {
-            let per_call = function.map_or_else(String::new, |function| {
-                format!(", {}/call", wording::mean(loads.calls, function.calls))
-            });
+            let per_call = wording::per_call(loads.calls, function);
             let evidence = format!(
                 "{} of the wall loads modules: {}{per_call}, {} each",
                 wording::percent(loads.ns, wall_ns),
@@ -60,7 +59,7 @@ fn module_loads(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
                 wording::ns(loads.ns / loads.calls.max(1)),
             );
             let advice = "load it once with CudaContext::load_module and keep the CudaFunction";
-            let text = (evidence, advice.to_owned());
+            let text = (evidence, advice);
             rule.candidate(facts, About::Idle, time.function, loads.saved_ns, text)
         })
     });
@@ -113,13 +112,9 @@ fn first_call_of(
         && FIRST_CALL_EXCESS.reached(beyond as f64)
         && FIRST_CALL_CALLS.reached(function.calls as f64);
     applies.then(|| {
-        let modules = api().filter(|call| call.kind == ApiKind::Module);
-        let (ns, calls) = modules.fold((0_u64, 0_u64), |(ns, calls), call| {
-            (
-                ns.saturating_add(call.times.total_ns),
-                calls.saturating_add(call.times.calls),
-            )
-        });
+        let modules = || api().filter(|call| call.kind == ApiKind::Module);
+        let ns = sum(modules(), |call| call.times.total_ns);
+        let calls = sum(modules(), |call| call.times.calls);
         let loading = if calls > 0 {
             let calls = wording::counted(calls, "call", "calls");
             format!("; {calls} that load code took {}", wording::ns(ns))
@@ -136,7 +131,7 @@ fn first_call_of(
         } else {
             "make one call before time matters"
         };
-        let text = (evidence, advice.to_owned());
+        let text = (evidence, advice);
         rule.candidate(facts, About::FirstCall, Some(at), beyond, text)
     })
 }

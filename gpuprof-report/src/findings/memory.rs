@@ -43,10 +43,8 @@ fn allocation_churn(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
         let applies = ALLOCATIONS.reached(memory.calls as f64)
             && HOST_SHARE.reached_by(memory.saved_ns, wall_ns);
         applies.then(|| {
-            let function = time.function.and_then(|at| facts.profile.functions.get(at));
-            let per_call = function.map_or_else(String::new, |function| {
-                format!(", {}/call", wording::mean(memory.calls, function.calls))
-            });
+            let function = facts.function(time.function);
+            let per_call = wording::per_call(memory.calls, function);
             let (name, _) = memory.longest.clone().unwrap_or_default();
             let evidence = format!(
                 "{} of the wall in {} allocations and frees{per_call}, most in {}",
@@ -55,7 +53,7 @@ fn allocation_churn(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
                 wording::name(&name),
             );
             let advice = "call CudaStream::alloc once before the loop and reuse the CudaSlice";
-            let text = (evidence, advice.to_owned());
+            let text = (evidence, advice);
             rule.candidate(facts, About::Idle, time.function, memory.saved_ns, text)
         })
     });
@@ -100,7 +98,7 @@ fn memsets(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             let gain = sum(memsets, exposed_ns).max(queued_ns);
             let advice = "CudaStream::alloc instead of alloc_zeros where a kernel writes every \
                           element";
-            let text = (evidence, advice.to_owned());
+            let text = (evidence, advice);
             rule.candidate(facts, About::Separate, Some(at), gain, text)
         })
     });
@@ -164,7 +162,7 @@ fn local_memory(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             let advice = "avoid spills (ptxas -v, __launch_bounds__) and arrays with a computed \
                           index";
             let gain = scaled(facts.device_ns(kernel), share);
-            let text = (evidence, advice.to_owned());
+            let text = (evidence, advice);
             let home = facts.main_function(kernel);
             rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
         })

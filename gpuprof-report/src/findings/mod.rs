@@ -19,6 +19,7 @@ mod host_time;
 mod launches;
 mod loading;
 mod memory;
+mod nesting;
 mod nsight_commands;
 mod overlap;
 mod precedence;

@@ -56,16 +56,15 @@ fn one_stream_function(
 ) -> Option<Candidate> {
     let work = &function.activity;
     // This is the maximum of any call: different calls may have used different streams.
-    if work.work_streams != 1 {
+    let calls = work.busy_calls;
+    if work.work_streams != 1 || !PIECES_PER_CALL.reached_by(work.launches, calls) {
         return None;
     }
     let parts = Parts::for_function(facts, at)?;
     let (copies, kernels) = (parts.copies_ns as u64, parts.kernels_ns as u64);
     let alone = parts.exposed_ns as u64;
     let smaller = kernels.min(alone);
-    let calls = work.busy_calls;
     let could = PIECES_PER_CALL.reached_by(parts.copies as u64, calls)
-        && PIECES_PER_CALL.reached_by(work.launches, calls)
         && MEAN_PIECE_TIME.reached(parts.copies_ns / parts.copies.max(1.0))
         && EXPOSED_SHARE.reached_by(alone, copies)
         && OVERLAP_SHARE.reached_by(smaller, facts.activity_ns);
@@ -77,7 +76,7 @@ fn one_stream_function(
             wording::ns(kernels),
         );
         let advice = "distribute independent pieces over several streams: CudaContext::new_stream";
-        let text = (evidence, advice.to_owned());
+        let text = (evidence, advice);
         rule.candidate(facts, About::NestedCopies, Some(at), smaller, text)
     })
 }
@@ -186,15 +185,9 @@ fn serial_kernels_of(
             is_small.then_some((index, kernel, grid))
         });
     let small: Vec<_> = homed.collect();
-    let launches = small.iter().fold(0_u64, |sum, (_, kernel, _)| {
-        sum.saturating_add(kernel.times.calls)
-    });
-    let total_ns = sum(small.iter().map(|(_, kernel, _)| *kernel), |kernel| {
-        kernel.times.total_ns
-    });
-    let alone_ns = small
-        .iter()
-        .fold(0_u64, |sum, (_, _, grid)| sum.saturating_add(grid.alone_ns));
+    let launches = sum(&small, |(_, kernel, _)| kernel.times.calls);
+    let total_ns = sum(&small, |(_, kernel, _)| kernel.times.total_ns);
+    let alone_ns = sum(&small, |(_, _, grid)| grid.alone_ns);
     let (_, hottest, grid) = small
         .iter()
         .max_by_key(|(_, kernel, _)| kernel.times.total_ns)?;
@@ -218,7 +211,7 @@ fn serial_kernels_of(
                       batch them";
         let gain = scaled(alone_ns, 1.0 - 1.0 / at_once);
         let kernels = small.iter().map(|(index, _, _)| *index).collect();
-        let text = (evidence, advice.to_owned());
+        let text = (evidence, advice);
         rule.candidate(facts, About::Kernels(kernels), Some(at), gain, text)
     })
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::candidate::{About, Candidate};
 use super::facts::Facts;
+use super::profile_facts::sum;
 use super::thresholds::{MIN_GAIN, NEAR_SHARE, NESTED_SHARE, UNCOVERED_IDLE};
 use crate::profile::{Finding, FindingRule};
 
@@ -102,9 +103,7 @@ fn unnested(facts: &Facts<'_>, mut candidates: Vec<Candidate>) -> Vec<Candidate>
 /// The whole run's idle time, less what the chosen candidates explain.
 fn uncovered(facts: &Facts<'_>, whole: Vec<Candidate>, chosen: &[Candidate]) -> Option<Candidate> {
     let mut whole = whole.into_iter().next()?;
-    let covered = chosen.iter().fold(0, |sum: u64, other| {
-        sum.saturating_add(other.finding.gain_ns)
-    });
+    let covered = sum(chosen, |other| other.finding.gain_ns);
     let gain = &mut whole.finding.gain_ns;
     *gain = gain.saturating_sub(covered);
     UNCOVERED_IDLE
@@ -161,9 +160,7 @@ fn one_kernel_each(candidates: Vec<Candidate>) -> Vec<Candidate> {
             let inside = causes
                 .iter()
                 .filter(|cause| cause.function == below.function);
-            let explained = inside.fold(0, |sum: u64, cause| {
-                sum.saturating_add(cause.finding.gain_ns)
-            });
+            let explained = sum(inside, |cause| cause.finding.gain_ns);
             explained < below.finding.gain_ns / 2
         })
         .collect();

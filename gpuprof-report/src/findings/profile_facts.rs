@@ -1,7 +1,8 @@
 //! What several rules need of a profile: sums, and which functions are nested in which.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
+use super::nesting::Nesting;
 use super::run_idle::RunIdle;
 use crate::profile::{CopyStats, Device, Function, KernelStats, Profile};
 
@@ -25,21 +26,18 @@ pub(super) struct ProfileFacts<'a> {
     kernel_scale: HashMap<u32, f64>,
     /// The function in which a kernel took the most time, by symbol and device.
     home: HashMap<(&'a str, u32), (usize, u64)>,
-    /// Runs of a function nested in another one, by (outer, inner) index in `functions`.
-    nested_runs: HashMap<(usize, usize), u64>,
+    pub(super) nesting: Nesting,
 }
 
 impl<'a> ProfileFacts<'a> {
     pub(super) fn new(profile: &'a Profile) -> Self {
-        let kernels = profile.kernels.iter().map(|kernel| kernel.times.total_ns);
-        let copies = profile.copies.iter().map(|copies| copies.times.total_ns);
         Self {
             profile,
-            activity_ns: kernels.chain(copies).fold(0, u64::saturating_add),
+            activity_ns: kernel_ns(&profile.kernels).saturating_add(copy_ns(&profile.copies)),
             idle: RunIdle::for_profile(profile),
             kernel_scale: kernel_scale(profile),
             home: homes(profile),
-            nested_runs: nested_runs(profile),
+            nesting: Nesting::for_profile(profile),
         }
     }
 
@@ -48,29 +46,37 @@ impl<'a> ProfileFacts<'a> {
         self.profile.functions.iter().enumerate()
     }
 
-    /// Runs of `inner` nested in `outer`.
-    pub(super) fn runs_inside(&self, outer: usize, inner: usize) -> u64 {
-        self.nested_runs.get(&(outer, inner)).copied().unwrap_or(0)
+    /// The function at this index.
+    pub(super) fn function(&self, at: Option<usize>) -> Option<&'a Function> {
+        self.profile.functions.get(at?)
     }
 
     /// Whether `inner` runs nested in `outer`. Of two functions that call each other neither does.
     pub(super) fn is_inside(&self, outer: usize, inner: usize) -> bool {
-        outer != inner && self.runs_inside(outer, inner) > 0 && self.runs_inside(inner, outer) == 0
+        let nesting = &self.nesting;
+        outer != inner && nesting.runs(outer, inner) > 0 && nesting.runs(inner, outer) == 0
     }
 
     /// The function at index `outer` and those nested in it, each with the share of its runs that
-    /// were nested there.
+    /// were nested there, by index.
     pub(super) fn parts(&self, outer: usize) -> Vec<(usize, &'a Function, f64)> {
-        let part = |(inner, function): (usize, &'a Function)| {
-            let share = if inner == outer {
-                1.0
-            } else {
-                let runs = function.calls.max(1);
-                (self.runs_inside(outer, inner) as f64 / runs as f64).min(1.0)
-            };
+        let part = |inner: usize, runs: u64| {
+            let function = self.function(Some(inner))?;
+            let share = (runs as f64 / function.calls.max(1) as f64).min(1.0);
             (share > 0.0).then_some((inner, function, share))
         };
-        self.functions().filter_map(part).collect()
+        let others = self
+            .nesting
+            .inside(outer)
+            .filter(|(inner, _)| *inner != outer);
+        let mut parts: Vec<_> = others
+            .filter_map(|(inner, runs)| part(inner, runs))
+            .collect();
+        if let Some(function) = self.function(Some(outer)) {
+            let own = parts.partition_point(|(inner, ..)| *inner < outer);
+            parts.insert(own, (outer, function, 1.0));
+        }
+        parts
     }
 
     /// What the function at index `outer` and those nested in it launched there, by the index of
@@ -178,35 +184,6 @@ fn homes(profile: &Profile) -> HashMap<(&str, u32), (usize, u64)> {
         }
     }
     homes
-}
-
-/// Counts from the call tree how often each function ran nested in each other one.
-fn nested_runs(profile: &Profile) -> HashMap<(usize, usize), u64> {
-    let nodes: HashMap<u32, (Option<u32>, Option<u32>)> = profile
-        .tree
-        .iter()
-        .map(|node| (node.id, (node.parent, node.function)))
-        .collect();
-    let mut inside = HashMap::new();
-    for node in &profile.tree {
-        let mut above = BTreeSet::new();
-        let (mut next, mut steps) = (node.parent, 0);
-        while let Some((parent, function)) = next.and_then(|id| nodes.get(&id)) {
-            above.extend(*function);
-            steps += 1;
-            // A document that gpuprof did not write could contain a cycle.
-            next = parent.filter(|_| steps <= nodes.len());
-        }
-        let Some(function) = node.function else {
-            continue;
-        };
-        for outer in above {
-            let pair = (outer as usize, function as usize);
-            let runs: &mut u64 = inside.entry(pair).or_insert(0);
-            *runs = runs.saturating_add(node.runs());
-        }
-    }
-    inside
 }
 
 /// `part` of a time.

@@ -36,15 +36,15 @@ pub struct RulePage {
 
 impl Rule {
     /// A candidate of this rule for a function, or `None` for the whole program.
-    pub(super) fn candidate(
+    pub(super) fn candidate<Advice: Into<String>>(
         &self,
         facts: &Facts<'_>,
         about: About,
         function: Option<usize>,
         gain_ns: u64,
-        text: (String, String),
+        text: (String, Advice),
     ) -> Candidate {
-        let named = function.and_then(|at| facts.profile.functions.get(at));
+        let named = facts.function(function);
         let (evidence, advice) = text;
         Candidate {
             about,
@@ -54,7 +54,7 @@ impl Rule {
                 function: named.map(|function| function.name.clone()),
                 gain_ns: gain_ns.min(facts.profile.wall_ns),
                 evidence,
-                advice,
+                advice: advice.into(),
             },
         }
     }

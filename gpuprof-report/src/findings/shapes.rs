@@ -50,7 +50,7 @@ fn underused(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
             );
             let advice = "launch more blocks: less work per thread, or a larger batch per launch";
             let gain = scaled(grid.alone_ns, 1.0 - grid.filled);
-            let text = (evidence, advice.to_owned());
+            let text = (evidence, advice);
             let home = facts.main_function(kernel);
             rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
         })

@@ -67,7 +67,7 @@ fn no_tensor_cores(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
                 "use half precision (f16) inputs: cublasGemmEx with CUDA_R_16F"
             };
             let gain = scaled(facts.device_ns(kernel), 1.0 - 1.0 / TENSOR_SPEEDUP.value);
-            let text = (evidence, advice.to_owned());
+            let text = (evidence, advice);
             let home = facts.main_function(kernel);
             rule.candidate(facts, About::Kernels(vec![index]), home, gain, text)
         })

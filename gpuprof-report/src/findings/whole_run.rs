@@ -67,7 +67,7 @@ fn spread_of(rule: &Rule, facts: &Facts<'_>, at: usize, function: &Function) -> 
         );
         let advice = "compare its calls by input: label = EXPR in the attribute, or a scope! per \
                       case";
-        let text = (evidence, advice.to_owned());
+        let text = (evidence, advice);
         rule.candidate(facts, About::SlowCalls, Some(at), beyond, text)
     })
 }
@@ -100,7 +100,7 @@ fn unattributed(rule: &Rule, facts: &Facts<'_>) -> Vec<Candidate> {
                 wording::count(cupti.unattributed),
             );
             let advice = "annotate the functions that launch it with #[gpu_profile]";
-            let text = (evidence, advice.to_owned());
+            let text = (evidence, advice);
             rule.candidate(facts, About::Separate, None, 0, text)
         })
         .collect()
@@ -155,7 +155,7 @@ fn throttled_device(rule: &Rule, facts: &Facts<'_>, throttle: &Throttle) -> Opti
             reasons.join(", "),
         );
         let advice = "check cooling, power limit and other programs: nvidia-smi -q -d PERFORMANCE";
-        let text = (evidence, advice.to_owned());
+        let text = (evidence, advice);
         rule.candidate(facts, About::Separate, None, scaled(ns, missing), text)
     })
 }

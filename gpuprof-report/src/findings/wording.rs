@@ -1,6 +1,6 @@
 //! Numbers and names as the words of a finding.
 
-use crate::profile::KernelStats;
+use crate::profile::{Function, KernelStats};
 use crate::{sanitize, table};
 
 /// Characters of a name in an evidence.
@@ -45,6 +45,13 @@ pub(super) fn mean(sum: u64, of: u64) -> String {
     } else {
         format!("{mean:.1}")
     }
+}
+
+/// Calls of CUDA per call of a function, for example `, 2.5/call`; nothing without a function.
+pub(super) fn per_call(calls: u64, function: Option<&Function>) -> String {
+    function.map_or_else(String::new, |function| {
+        format!(", {}/call", mean(calls, function.calls))
+    })
 }
 
 /// A size, for example `4.2 MB`.

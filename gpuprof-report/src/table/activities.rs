@@ -80,11 +80,7 @@ impl<'a> Activity<'a> {
 
     fn sum(cut: &[Self]) -> Self {
         Self {
-            label: Label {
-                name: others(cut.len()),
-                secondary: true,
-                ..Label::default()
-            },
+            label: Label::secondary("", others(cut.len())),
             calls: total(cut.iter().map(|row| row.calls)),
             total_ns: total(cut.iter().map(|row| row.total_ns)),
             ..Self::default()

@@ -50,11 +50,7 @@ fn unattributed(profile: &Profile) -> Option<Row> {
         .as_ref()
         .filter(|cupti| cupti.unattributed > 0)?;
     Some(Row {
-        label: Label {
-            name: UNATTRIBUTED.to_owned(),
-            secondary: true,
-            ..Label::default()
-        },
+        label: Label::secondary("", UNATTRIBUTED.to_owned()),
         figures: Figures::of_activity(cupti.unattributed, cupti.unattributed_ns),
         mark: None,
     })

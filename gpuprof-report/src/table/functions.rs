@@ -30,11 +30,7 @@ pub(super) fn write(
     if !cut.is_empty() {
         hidden.rows += cut.len();
         rows.push(
-            Label {
-                name: others(cut.len()),
-                secondary: true,
-                ..Label::default()
-            },
+            Label::secondary("", others(cut.len())),
             Figures::of_others(cut.iter().copied()),
         );
     }
@@ -96,13 +92,8 @@ impl Rows {
         let mut parts = devices.chain(labels).peekable();
         while let Some((name, figures)) = parts.next() {
             let is_last = parts.peek().is_none();
-            let label = Label {
-                mark: "",
-                indent: if is_last { "└─ " } else { "├─ " }.into(),
-                name,
-                secondary: true,
-            };
-            self.push(label, figures);
+            let indent = if is_last { "└─ " } else { "├─ " };
+            self.push(Label::secondary(indent, name), figures);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use anstyle::Style;
 
 use super::number::Number;
-use super::options::TableOptions;
+use super::options::{PIPE_WIDTH, TableOptions};
 use super::words::{self, BOLD, DIM, ELLIPSIS, PLAIN, WARN, pad, paint};
 
 /// One column of figures.
@@ -37,6 +37,18 @@ pub(super) struct Label {
     pub(super) secondary: bool,
 }
 
+impl Label {
+    /// A row that only adds to another one.
+    pub(super) fn secondary(indent: &str, name: String) -> Self {
+        Self {
+            indent: indent.to_owned(),
+            name,
+            secondary: true,
+            ..Self::default()
+        }
+    }
+}
+
 /// A table that has not been fitted to a width yet.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
@@ -48,8 +60,6 @@ pub(super) struct Grid {
     pub(super) columns: Vec<Column>,
 }
 
-/// Columns of a terminal that a log or a file is taken for.
-const PIPE_WIDTH: usize = 120;
 /// Spaces before a column.
 const GAP: usize = 2;
 /// Columns of a lower rank are dropped before any name is cut to less than two fifths of the width;

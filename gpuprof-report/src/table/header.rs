@@ -61,14 +61,10 @@ fn run(profile: &Profile) -> Words {
             format!("wall {}", number::duration(profile.wall_ns).text()),
         )
         .then(" ·");
-    let is_timed = profile
-        .functions
-        .iter()
-        .any(|function| function.gpu.is_some());
     match gpu_time(profile) {
         Some(text) => words.add_one(BOLD, text),
         // Without its busy time: from a version that did not have it.
-        None if is_timed => words.add(PLAIN, "GPU time as below"),
+        None if is_timed(profile) => words.add(PLAIN, "GPU time as below"),
         None => words.add(PLAIN, "no GPU time"),
     };
     words
@@ -77,8 +73,7 @@ fn run(profile: &Profile) -> Words {
 /// How busy the devices were; without CUPTI, for how long GPU spans were open.
 fn gpu_time(profile: &Profile) -> Option<String> {
     // With CUPTI too, if records are missing.
-    let has_records = profile.gpu_busy.iter().all(|busy| busy.records.is_some());
-    let what = match has_records {
+    let what = match has_records(profile) {
         true => "GPU busy",
         false => "GPU spans",
     };
@@ -223,11 +218,10 @@ pub(super) fn wholes(profile: &Profile) -> super::columns::Wholes {
     let roots = profile.tree.iter().filter(|node| node.parent.is_none());
     let spans = number::total(roots.map(row::gpu_inclusive));
     let whole = if all > 0 { all } else { spans };
-    let has_records = profile.gpu_busy.iter().all(|busy| busy.records.is_some());
-    let busy_ns = match has_records && all > 0 {
+    let busy_ns = match has_records(profile) && all > 0 {
         true => all,
         // Records are missing, or are of an older version: of all work that there is.
-        false => number::total(work(profile)),
+        false => work_ns(profile),
     };
     super::columns::Wholes {
         busy_ns: profile.cupti.is_some().then_some(busy_ns),
@@ -235,10 +229,22 @@ pub(super) fn wholes(profile: &Profile) -> super::columns::Wholes {
     }
 }
 
-/// Times of all kernels, copies and memsets, ns.
-fn work(profile: &Profile) -> impl Iterator<Item = u64> {
+/// Time of all kernels, copies and memsets, ns.
+pub(super) fn work_ns(profile: &Profile) -> u64 {
     let kernels = profile.kernels.iter().map(|kernel| kernel.times.total_ns);
-    kernels.chain(profile.copies.iter().map(|copies| copies.times.total_ns))
+    let copies = profile.copies.iter().map(|copies| copies.times.total_ns);
+    number::total(kernels.chain(copies))
+}
+
+/// Whether a function has GPU spans.
+pub(super) fn is_timed(profile: &Profile) -> bool {
+    let mut functions = profile.functions.iter();
+    functions.any(|function| function.gpu.is_some())
+}
+
+/// Whether the busy times are those of records.
+fn has_records(profile: &Profile) -> bool {
+    profile.gpu_busy.iter().all(|busy| busy.records.is_some())
 }
 
 /// Which part of the program's steps the figures are of.

@@ -1,7 +1,6 @@
 //! The last line of a report: what shares are of, and how to see more.
 
 use super::header;
-use super::number::total;
 use super::options::TableOptions;
 use super::words::{DIM, Words};
 use crate::profile::Profile;
@@ -21,17 +20,13 @@ impl Hidden {
     /// Writes the line.
     pub(super) fn write(self, profile: &Profile, options: &TableOptions, out: &mut String) {
         let mut words = Words::default();
-        let is_timed = profile
-            .functions
-            .iter()
-            .any(|function| function.gpu.is_some());
         match profile.cupti {
             Some(_) => words.add(
                 DIM,
                 "Busy(%) is of the GPU's busy time, Idle(%) of the function's GPU spans, \
                  Time(%) of its table.",
             ),
-            None if is_timed => words.add(
+            None if header::is_timed(profile) => words.add(
                 DIM,
                 "A GPU span is the time on the stream from a function's start to its end, idle \
                  time included; spans that overlap add up. GPUPROF_CUPTI=on shows busy times, \
@@ -39,9 +34,7 @@ impl Hidden {
             ),
             None => &mut words,
         };
-        let kernels = profile.kernels.iter().map(|kernel| &kernel.times);
-        let copies = profile.copies.iter().map(|copies| &copies.times);
-        let work_ns = total(kernels.chain(copies).map(|times| times.total_ns));
+        let work_ns = header::work_ns(profile);
         let busy_ns = header::wholes(profile).busy_ns;
         if busy_ns.is_some_and(|busy_ns| work_ns as f64 > OVERLAP * busy_ns as f64) {
             words.add(

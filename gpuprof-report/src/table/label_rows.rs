@@ -76,23 +76,7 @@ fn figures(label: &LabelStats, function: &Function, doubt: Doubt) -> Figures {
 
 /// Calls with different labels are no part of each other, so that their times add up.
 fn sum(rows: impl Iterator<Item = Figures>) -> Figures {
-    let add = |sum: &mut Option<u64>, more: Option<u64>| {
-        if let Some(more) = more {
-            *sum = Some(sum.unwrap_or(0).saturating_add(more));
-        }
-    };
     let mut all = Figures::default();
-    for row in rows {
-        all.calls = all.calls.saturating_add(row.calls);
-        all.doubt = all.doubt.and(row.doubt);
-        add(&mut all.open_calls, row.open_calls);
-        add(&mut all.open_ns, row.open_ns);
-        add(&mut all.gpu_self, row.gpu_self);
-        add(&mut all.gpu_total, row.gpu_total);
-        add(&mut all.gpu_inside, row.gpu_inside);
-        add(&mut all.busy, row.busy);
-        add(&mut all.cpu_total, row.cpu_total);
-        add(&mut all.cpu_self, row.cpu_self);
-    }
+    rows.for_each(|row| all.add(&row));
     all
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::hidden::Hidden;
 use super::number;
-use super::options::TableOptions;
+use super::options::{PIPE_WIDTH, TableOptions};
 use super::words::{self, BOLD, DIM, PLAIN, WARN, Words, pad, paint};
 use crate::profile::{Finding, Profile};
 use crate::sanitize;
@@ -17,8 +17,6 @@ pub(crate) const MAX_FINDINGS: usize = 3;
 const MAX_CHARS: usize = 1_000;
 /// Columns of the longest name that stands beside its finding.
 const MAX_NAME: usize = 24;
-/// A pipe's lines are as long as those of a terminal of this width.
-const PIPE_WIDTH: usize = 120;
 /// Columns of a terminal below which the gain has no column of its own.
 const LEAST_WIDTH: usize = 50;
 const TITLE: &str = "Look first";

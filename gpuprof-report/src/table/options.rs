@@ -4,6 +4,9 @@ use std::num::NonZeroUsize;
 
 use crate::settings::Sort;
 
+/// Columns of a terminal that a pipe, a log or a file is taken for.
+pub(super) const PIPE_WIDTH: usize = 120;
+
 /// How [`write()`](super::write) draws a report.
 ///
 /// ```

@@ -127,8 +127,8 @@ impl Figures {
         }
     }
 
-    /// Adds the row of another callee of the same caller to the row that sums them up.
-    pub(super) fn add_sibling(&mut self, other: &Self) {
+    /// Adds the sums of another row; what is no sum is not added.
+    pub(super) fn add(&mut self, other: &Self) {
         let add = |sum: &mut Option<u64>, more: Option<u64>| {
             if let Some(more) = more {
                 *sum = Some(sum.unwrap_or(0).saturating_add(more));
@@ -139,7 +139,8 @@ impl Figures {
         add(&mut self.open_calls, other.open_calls);
         add(&mut self.open_ns, other.open_ns);
         add(&mut self.busy, other.busy);
-        add(&mut self.gpu_total, other.gpu_total.or(other.gpu_inside));
+        add(&mut self.gpu_total, other.gpu_total);
+        add(&mut self.gpu_inside, other.gpu_inside);
         add(&mut self.gpu_self, other.gpu_self);
         add(&mut self.cpu_total, other.cpu_total);
         add(&mut self.cpu_self, other.cpu_self);
@@ -157,24 +158,19 @@ impl Figures {
     /// The row that sums up functions: calls and self times, as totals of nested functions do not
     /// add up.
     pub(super) fn of_others<'a>(functions: impl IntoIterator<Item = &'a Function>) -> Self {
-        let mut row = Self::default();
+        let mut sum = Self::default();
         for function in functions {
-            row.calls = row.calls.saturating_add(function.calls);
-            if function.open_calls > 0 {
-                let calls = row.open_calls.unwrap_or(0);
-                row.open_calls = Some(calls.saturating_add(function.open_calls));
-            }
-            row.cpu_self = Some(
-                row.cpu_self
-                    .unwrap_or(0)
-                    .saturating_add(function.cpu.self_ns),
-            );
-            if let Some(gpu) = &function.gpu {
-                row.gpu_self = Some(row.gpu_self.unwrap_or(0).saturating_add(gpu.times.self_ns));
-                row.doubt = row.doubt.and(Doubt::of(function));
-            }
+            let gpu = function.gpu.as_ref();
+            sum.add(&Self {
+                calls: function.calls,
+                open_calls: (function.open_calls > 0).then_some(function.open_calls),
+                cpu_self: Some(function.cpu.self_ns),
+                gpu_self: gpu.map(|gpu| gpu.times.self_ns),
+                doubt: gpu.map_or_else(Doubt::default, |_| Doubt::of(function)),
+                ..Self::default()
+            });
         }
-        row
+        sum
     }
 
     fn of_gpu(gpu: &GpuSpanStats, parts: &[GpuSpanStats], devices: &[Device]) -> Self {

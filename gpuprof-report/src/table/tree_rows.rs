@@ -72,12 +72,9 @@ impl<'a> Tree<'a> {
             }
         }
         let on_one_path: Vec<bool> = paths.into_iter().map(|count| count == 1).collect();
-        let alone = |node: &TreeNode| {
-            let is_alone = on_one_path.get(node.function? as usize) == Some(&true);
-            function_of(node, profile).filter(|_| is_alone)
-        };
         for siblings in callees.iter_mut().chain([&mut roots]) {
-            let key = |node: &TreeNode| order(node, alone(node), options.sort);
+            let key =
+                |node: &TreeNode| order(node, alone(node, profile, &on_one_path), options.sort);
             siblings.sort_by_cached_key(|own| nodes.get(*own).map(key));
         }
         Self {
@@ -125,7 +122,7 @@ impl<'a> Tree<'a> {
                     self.activity_rows(own, node, &indent, &mut rows);
                     open.push(inside);
                 }
-                Step::Others(cut) => rows.push(self.others_row(&cut, indent)),
+                Step::Others(cut) => rows.push(self.others_row(&cut, &indent)),
             }
         }
         rows
@@ -166,8 +163,7 @@ impl<'a> Tree<'a> {
                 |function| names.shown(function),
             );
         name.extend(node.label.as_deref().map(label_rows::bracketed));
-        let is_on_one_path = |at: u32| self.on_one_path.get(at as usize) == Some(&true);
-        let alone = function.filter(|_| node.function.is_some_and(is_on_one_path));
+        let alone = alone(node, self.profile, &self.on_one_path);
         let figures = Figures::of_node(
             node,
             alone,
@@ -200,12 +196,7 @@ impl<'a> Tree<'a> {
         }
         for (_, activity) in shown {
             rows.push(Row {
-                label: Label {
-                    indent: indent.to_owned(),
-                    name: self.names.of(activity),
-                    secondary: true,
-                    ..Label::default()
-                },
+                label: Label::secondary(indent, self.names.of(activity)),
                 figures: Figures::of_activity(activity.calls, activity.total_ns),
                 mark: None,
             });
@@ -218,12 +209,7 @@ impl<'a> Tree<'a> {
             let figures =
                 Figures::of_activity(sum(|activity| activity.calls), sum(|own| own.total_ns));
             rows.push(Row {
-                label: Label {
-                    indent: indent.to_owned(),
-                    name: others(cut.len()),
-                    secondary: true,
-                    ..Label::default()
-                },
+                label: Label::secondary(indent, others(cut.len())),
                 figures,
                 mark: None,
             });
@@ -231,19 +217,16 @@ impl<'a> Tree<'a> {
     }
 
     /// Callees of one node do not overlap on the CPU nor on a stream, so their totals add up.
-    fn others_row(&self, cut: &[usize], indent: String) -> Row {
+    fn others_row(&self, cut: &[usize], indent: &str) -> Row {
         let mut sum = Figures::default();
         for node in cut.iter().filter_map(|own| self.nodes.get(*own)) {
-            let figures = Figures::of_node(node, None, doubt(node, self.profile), &[]);
-            sum.add_sibling(&figures);
+            let mut figures = Figures::of_node(node, None, doubt(node, self.profile), &[]);
+            let inside = figures.gpu_inside.take();
+            figures.gpu_total = figures.gpu_total.or(inside);
+            sum.add(&figures);
         }
         Row {
-            label: Label {
-                indent,
-                name: others(cut.len()),
-                secondary: true,
-                ..Label::default()
-            },
+            label: Label::secondary(indent, others(cut.len())),
             figures: sum,
             mark: None,
         }
@@ -298,6 +281,12 @@ fn order(node: &TreeNode, alone: Option<&Function>, sort: Sort) -> impl Ord + us
 
 fn function_of<'a>(node: &TreeNode, profile: &'a Profile) -> Option<&'a Function> {
     profile.functions.get(usize::try_from(node.function?).ok()?)
+}
+
+/// The function of a node, if it is on no other path.
+fn alone<'a>(node: &TreeNode, profile: &'a Profile, on_one_path: &[bool]) -> Option<&'a Function> {
+    let is_alone = on_one_path.get(node.function? as usize) == Some(&true);
+    function_of(node, profile).filter(|_| is_alone)
 }
 
 /// That of the function: a node does not tell which of its own calls were timed.

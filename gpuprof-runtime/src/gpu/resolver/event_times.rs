@@ -26,7 +26,7 @@ pub(super) fn elapsed(driver: &Driver, from: &HeldPair, to: &HeldPair) -> Result
     let held = false;
     to.shared.context.check(driver, held)?;
     let offset = offset_ns(driver, &from.shared, held, from.pair.start, to.pair.end);
-    offset.map(|ns| ns.max(0).unsigned_abs())
+    offset.map(duration)
 }
 
 /// Whether the GPU has passed an event of this stream. `held`: its context is.
