@@ -32,4 +32,6 @@ pub mod settings;
 pub mod sparse_histogram;
 #[cfg(feature = "table")]
 pub mod table;
+#[cfg(feature = "trace")]
+pub mod trace;
 pub mod variables;
