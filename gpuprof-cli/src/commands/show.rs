@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, ValueEnum};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::settings::Sort;
-use gpuprof_report::{json, table};
+use gpuprof_report::{csv, folded, json, table};
 use regex_lite::Regex;
 
 use crate::filter::{has_calls, keep_functions};
@@ -65,8 +65,14 @@ enum Format {
     Table,
     /// The report with every row, column and line
     Full,
+    /// A row for each function, for spreadsheets and data frames
+    Csv,
     /// The profile itself
     Json,
+    /// The GPU time of each call path, ns, for flame graphs
+    Folded,
+    /// The CPU time of each call path, ns, for flame graphs
+    FoldedCpu,
 }
 
 impl Format {
@@ -167,6 +173,9 @@ fn render(profile: &Profile, arguments: &Arguments, out: &mut Vec<u8>) {
             options.limit = NonZeroUsize::new(arguments.limit.unwrap_or(30));
             table::write(profile, &options, out)
         }
+        Format::Csv => csv::write(profile, out),
         Format::Json => json::write(profile, out),
+        Format::Folded => folded::write_gpu(profile, out),
+        Format::FoldedCpu => folded::write_cpu(profile, out),
     };
 }
