@@ -16,6 +16,9 @@ use std::io::{self, Write};
 
 use crate::profile::Profile;
 
+#[cfg(feature = "trace")]
+pub(crate) use writer::push_string;
+
 #[cfg(feature = "serde")]
 pub use read_json::{ReadError, from_str, read};
 

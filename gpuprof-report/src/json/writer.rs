@@ -44,22 +44,7 @@ impl Writer {
     }
 
     pub(super) fn string(&mut self, text: &str) {
-        self.text.push('"');
-        for c in text.chars() {
-            match c {
-                '"' => self.text.push_str("\\\""),
-                '\\' => self.text.push_str("\\\\"),
-                '\n' => self.text.push_str("\\n"),
-                '\t' => self.text.push_str("\\t"),
-                _ if sanitize::is_unsafe(c) => {
-                    for unit in c.encode_utf16(&mut [0; 2]) {
-                        self.literal(format_args!("\\u{unit:04x}"));
-                    }
-                }
-                _ => self.text.push(c),
-            }
-        }
-        self.text.push('"');
+        push_string(text, &mut self.text);
     }
 
     pub(super) fn array<'a>(&mut self, values: impl Iterator<Item = &'a dyn Value>) {
@@ -121,6 +106,27 @@ impl Writer {
             self.text.push_str("  ");
         }
     }
+}
+
+/// Adds `text` as a JSON string. Characters that a terminal would interpret are escaped.
+pub(crate) fn push_string(text: &str, json: &mut String) {
+    json.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => json.push_str("\\\""),
+            '\\' => json.push_str("\\\\"),
+            '\n' => json.push_str("\\n"),
+            '\t' => json.push_str("\\t"),
+            _ if sanitize::is_unsafe(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    // Writing to a String cannot fail.
+                    let _ = write!(json, "\\u{unit:04x}");
+                }
+            }
+            _ => json.push(c),
+        }
+    }
+    json.push('"');
 }
 
 /// The fields of an open object.

@@ -6,11 +6,19 @@
 //!
 //! Units: each `*_ns` is in nanoseconds; the times of events are since [`Trace::base_unix_ns`].
 
+mod arrows;
+mod chrome;
 mod clock;
+mod device_counters;
 mod events;
+#[cfg(test)]
+mod hand_made;
+mod labels;
+mod rows;
 
 use crate::profile::Device;
 
+pub use self::chrome::write_json;
 pub use self::clock::{ClockMap, Moment};
 pub use self::events::{Activity, ActivityKind, ApiCall, CounterTrack, CpuSpan, Gap, GpuSpan};
 

@@ -1,0 +1,353 @@
+//! The events, each an object on a line of its own.
+
+use std::io::{self, Write};
+
+use super::super::arrows::{Arrows, launch_arrow, span_arrow};
+use super::super::device_counters::Sample;
+use super::super::rows::{Event, Sink, Slice, at};
+use super::super::{Activity, ActivityKind, ApiCall, CpuSpan, Gap, GpuSpan, Trace, labels};
+use super::Text;
+use super::row_numbers::{RowNumber, RowNumbers};
+use crate::profile::CopyKind;
+
+/// Writes events, each after a comma and a line break.
+pub(super) struct Events<'a> {
+    trace: &'a Trace,
+    out: &'a mut dyn Write,
+    text: Text,
+    numbers: RowNumbers<'a>,
+    spans: Arrows,
+    launches: Arrows,
+    /// For each CUDA call the CPU span (index) that it was made in.
+    callers: Vec<Option<u32>>,
+    /// The rows so far.
+    rows: u64,
+}
+
+impl<'a> Events<'a> {
+    pub(super) fn new(trace: &'a Trace, out: &'a mut dyn Write) -> Self {
+        Self {
+            trace,
+            out,
+            text: Text::default(),
+            numbers: RowNumbers::new(trace),
+            spans: Arrows::of_spans(trace),
+            launches: Arrows::of_launches(trace),
+            callers: vec![None; trace.api_calls.len()],
+            rows: 0,
+        }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        write!(self.out, ",\n{}", self.text.as_str())
+    }
+
+    /// The name, label and place of the process and of each device.
+    pub(super) fn processes(&mut self) -> io::Result<()> {
+        let pid = u64::from(self.trace.pid);
+        self.metadata(pid, "process_sort_index", |args| {
+            args.literal("sort_index", 0);
+        })?;
+        if let Some(label) = labels::clock_error(self.trace) {
+            self.metadata(pid, "process_labels", |args| {
+                args.string("labels", &label);
+            })?;
+        }
+        let devices = self.numbers.devices();
+        for (order, ordinal) in (1..).zip(devices) {
+            let name = labels::device(self.trace, ordinal) + &labels::origin(self.trace);
+            let pid = self.numbers.device(ordinal);
+            self.metadata(pid, "process_name", |args| {
+                args.string("name", &name);
+            })?;
+            self.metadata(pid, "process_labels", |args| {
+                args.string("labels", &format!("GPU {ordinal}"));
+            })?;
+            self.metadata(pid, "process_sort_index", |args| {
+                args.literal("sort_index", order);
+            })?;
+        }
+        Ok(())
+    }
+
+    fn metadata(&mut self, pid: u64, what: &str, args: impl Fn(&mut Text)) -> io::Result<()> {
+        self.text
+            .begin()
+            .string("ph", "M")
+            .string("name", what)
+            .literal("pid", pid);
+        args(self.text.object("args"));
+        self.text.close().close();
+        self.write()
+    }
+
+    /// The numbers of a slice's row, whose name is written before its first event.
+    fn row(&mut self, slice: &Slice) -> io::Result<RowNumber> {
+        let (number, is_new) = self.numbers.number(slice.track, slice.row);
+        if is_new {
+            let name = labels::row(self.trace, slice.track, slice.row);
+            self.thread_metadata(number, "thread_name", |args| {
+                args.string("name", &name);
+            })?;
+            let order = self.rows;
+            self.rows += 1;
+            self.thread_metadata(number, "thread_sort_index", |args| {
+                args.literal("sort_index", order);
+            })?;
+        }
+        Ok(number)
+    }
+
+    fn thread_metadata(
+        &mut self,
+        number: RowNumber,
+        what: &str,
+        args: impl Fn(&mut Text),
+    ) -> io::Result<()> {
+        let text = self.text.begin().string("ph", "M").string("name", what);
+        text.literal("pid", number.pid).literal("tid", number.tid);
+        args(text.object("args"));
+        text.close().close();
+        self.write()
+    }
+
+    /// Begins a complete event up to its arguments.
+    fn complete(
+        &mut self,
+        slice: &Slice,
+        number: RowNumber,
+        category: &str,
+        name: &str,
+    ) -> &mut Text {
+        self.text
+            .begin()
+            .string("ph", "X")
+            .string("cat", category)
+            .string("name", name)
+            .literal("pid", number.pid)
+            .literal("tid", number.tid)
+            .thousandths("ts", slice.start_ns)
+            .thousandths("dur", slice.end_ns - slice.start_ns)
+            .object("args")
+    }
+
+    /// Writes the event that [`Self::complete`] began.
+    fn finish(&mut self) -> io::Result<()> {
+        self.text.close().close();
+        self.write()
+    }
+
+    fn cpu_span(&mut self, slice: &Slice, index: u32, span: &CpuSpan) -> io::Result<()> {
+        let number = self.row(slice)?;
+        let name = labels::name(self.trace, span.name);
+        let text = self.complete(slice, number, "user_annotation", name);
+        text.literal("External id", external_id(index));
+        if !span.args.is_empty() {
+            text.object("arguments");
+            for (name, value) in &span.args {
+                text.string(name, value);
+            }
+            text.close();
+        }
+        self.finish()?;
+        let arrows: Vec<u32> = self.spans.ends_of(index).collect();
+        let mut arrows = arrows.into_iter();
+        arrows.try_for_each(|end| self.arrow("s", span_arrow(end), number, slice))
+    }
+
+    fn api_call(&mut self, slice: &Slice, index: u32, call: &ApiCall) -> io::Result<()> {
+        let number = self.row(slice)?;
+        let category = match call.is_runtime {
+            true => "cuda_runtime",
+            false => "cuda_driver",
+        };
+        let position = usize::try_from(index).ok();
+        if let Some(caller) = position.and_then(|position| self.callers.get_mut(position)) {
+            *caller = slice.enclosing;
+        }
+        let name = labels::name(self.trace, call.name);
+        self.complete(slice, number, category, name)
+            .optional("External id", slice.enclosing.map(external_id))
+            .optional("correlation", some(call.correlation));
+        self.finish()?;
+        let arrows: Vec<u32> = self.launches.ends_of(index).collect();
+        let mut arrows = arrows.into_iter();
+        arrows.try_for_each(|end| self.arrow("s", launch_arrow(end), number, slice))
+    }
+
+    fn activity(&mut self, slice: &Slice, index: u32, activity: &Activity) -> io::Result<()> {
+        let number = self.row(slice)?;
+        let trace = self.trace;
+        let launch = self.launches.start_of(index);
+        let caller = launch.and_then(|call| at(&self.callers, call).copied().flatten());
+        let stream = at(&trace.streams, activity.stream);
+        let category = match activity.kind {
+            ActivityKind::Kernel { .. } => "kernel",
+            ActivityKind::Copy {
+                kind: CopyKind::Memset,
+                ..
+            } => "gpu_memset",
+            ActivityKind::Copy { .. } => "gpu_memcpy",
+        };
+        let text = self.complete(slice, number, category, &labels::activity(trace, activity));
+        text.optional("External id", caller.map(external_id))
+            .optional("device", stream.map(|stream| stream.device))
+            .optional("context", stream.and_then(|stream| stream.context))
+            .optional("stream", stream.map(|stream| stream.stream))
+            .optional("correlation", some(activity.correlation));
+        kind_args(text, activity.kind, slice.end_ns - slice.start_ns);
+        if let Some(function) = activity.function {
+            text.string("function", labels::name(trace, function));
+        }
+        self.finish()?;
+        match launch {
+            Some(_) => self.arrow("f", launch_arrow(index), number, slice),
+            None => Ok(()),
+        }
+    }
+
+    fn gpu_span(&mut self, slice: &Slice, index: u32, span: &GpuSpan) -> io::Result<()> {
+        let number = self.row(slice)?;
+        let caller = self.spans.start_of(index);
+        let name = labels::name(self.trace, span.name);
+        self.complete(slice, number, "gpu_user_annotation", name)
+            .optional("External id", caller.map(external_id));
+        self.finish()?;
+        match caller {
+            Some(_) => self.arrow("f", span_arrow(index), number, slice),
+            None => Ok(()),
+        }
+    }
+
+    /// One end of an arrow: `s` where it begins, `f` where it ends, at the start of a slice.
+    fn arrow(&mut self, end: &str, id: u64, number: RowNumber, slice: &Slice) -> io::Result<()> {
+        let text = self.text.begin().string("ph", end).literal("id", id);
+        text.literal("pid", number.pid)
+            .literal("tid", number.tid)
+            .thousandths("ts", slice.start_ns)
+            .string("cat", "ac2g")
+            .string("name", "ac2g");
+        if end == "f" {
+            text.string("bp", "e");
+        }
+        text.close();
+        self.write()
+    }
+
+    fn gap(&mut self, slice: &Slice, index: u32, gap: &Gap) -> io::Result<()> {
+        let row = labels::row(self.trace, slice.track, 0);
+        let name = format!("{row}: {}", labels::missing(gap.events));
+        for (phase, time_ns) in [("b", slice.start_ns), ("e", slice.end_ns)] {
+            self.text
+                .begin()
+                .string("ph", phase)
+                .string("cat", "gpuprof")
+                .string("name", &name)
+                .literal("id", u64::from(index) + 1)
+                .literal("pid", self.trace.pid)
+                .thousandths("ts", time_ns)
+                .object("args")
+                .literal("events", gap.events)
+                .close()
+                .close();
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    /// A value of a counter that follows from the events.
+    pub(super) fn device_counter(&mut self, sample: Sample) -> io::Result<()> {
+        let pid = self.numbers.device(sample.device);
+        self.counter(pid, sample.name, sample.time_ns, f64::from(sample.value))
+    }
+
+    /// The values that collectors sampled; JSON has only finite ones.
+    pub(super) fn counters(&mut self) -> io::Result<()> {
+        for counter in &self.trace.counters {
+            let pid = match counter.device {
+                Some(ordinal) => self.numbers.device(ordinal),
+                None => self.trace.pid.into(),
+            };
+            let samples = counter.samples.iter();
+            for &(time_ns, value) in samples.filter(|(_, value)| value.is_finite()) {
+                self.counter(pid, &counter.name, time_ns, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn counter(&mut self, pid: u64, name: &str, time_ns: u64, value: f64) -> io::Result<()> {
+        self.text
+            .begin()
+            .string("ph", "C")
+            .string("name", name)
+            .literal("pid", pid)
+            .thousandths("ts", time_ns)
+            .object("args")
+            .literal("value", format_args!("{value:?}"))
+            .close()
+            .close();
+        self.write()
+    }
+}
+
+impl Sink for Events<'_> {
+    fn begin(&mut self, slice: &Slice) -> io::Result<()> {
+        let trace = self.trace;
+        let written = match slice.event {
+            Event::CpuSpan(index) => {
+                at(&trace.cpu_spans, index).map(|span| self.cpu_span(slice, index, span))
+            }
+            Event::ApiCall(index) => {
+                at(&trace.api_calls, index).map(|call| self.api_call(slice, index, call))
+            }
+            Event::Activity(index) => {
+                at(&trace.activities, index).map(|activity| self.activity(slice, index, activity))
+            }
+            Event::GpuSpan(index) => {
+                at(&trace.gpu_spans, index).map(|span| self.gpu_span(slice, index, span))
+            }
+            Event::Gap(index) => at(&trace.gaps, index).map(|gap| self.gap(slice, index, gap)),
+        };
+        written.unwrap_or(Ok(()))
+    }
+
+    fn end(&mut self, _: &Slice) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The arguments of a kernel or copy.
+fn kind_args(text: &mut Text, kind: ActivityKind, duration_ns: u64) {
+    match kind {
+        ActivityKind::Kernel {
+            grid,
+            block,
+            registers,
+            shared_bytes,
+            ..
+        } => text
+            .literal("registers per thread", registers)
+            .literal("shared memory", shared_bytes)
+            .triple("grid", grid)
+            .triple("block", block),
+        ActivityKind::Copy { bytes, .. } => {
+            // Bytes per ns are GB/s.
+            let rate = bytes.saturating_mul(1000).checked_div(duration_ns);
+            text.literal("bytes", bytes);
+            match rate {
+                Some(rate) => text.thousandths("memory bandwidth (GB/s)", rate),
+                None => text,
+            }
+        }
+    };
+}
+
+/// The number of a CPU span by which other events refer to it.
+fn external_id(cpu_span: u32) -> u64 {
+    u64::from(cpu_span) + 1
+}
+
+fn some(correlation: u32) -> Option<u32> {
+    Some(correlation).filter(|&correlation| correlation != 0)
+}

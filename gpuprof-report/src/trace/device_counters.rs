@@ -1,0 +1,104 @@
+//! Counters that follow from the events: whether a device is busy, and how many copies it makes.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+
+use super::rows::at;
+use super::{ActivityKind, Trace};
+use crate::profile::CopyKind;
+
+/// Name of the counter that is 1 while a kernel, copy or memset runs, and otherwise 0.
+pub(super) const BUSY: &str = "GPU busy";
+/// Name of the counter of copies that run; memsets are none.
+pub(super) const COPIES: &str = "copies in flight";
+/// Name of the counter that is 1 while a GPU span is open, and otherwise 0.
+pub(super) const SPAN_OPEN: &str = "GPU span open";
+
+/// A value of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sample {
+    pub(super) device: u32,
+    pub(super) name: &'static str,
+    pub(super) time_ns: u64,
+    pub(super) value: u32,
+}
+
+/// Gives every change of the devices' counters to `sink`, counter by counter in the order of time.
+/// A trace without activities has [`SPAN_OPEN`] in place of the others.
+pub(super) fn sample(
+    trace: &Trace,
+    sink: &mut dyn FnMut(Sample) -> io::Result<()>,
+) -> io::Result<()> {
+    let device = |stream: u32| Some(at(&trace.streams, stream)?.device);
+    if trace.activities.is_empty() {
+        let spans = trace.gpu_spans.iter();
+        let spans =
+            spans.filter_map(|span| Some((device(span.stream)?, span.start_ns, span.end_ns)));
+        return count(spans.collect(), SPAN_OPEN, 1, sink);
+    }
+    let activities = |is_counted: fn(&ActivityKind) -> bool| {
+        let activities = trace.activities.iter();
+        activities
+            .filter(move |activity| is_counted(&activity.kind))
+            .filter_map(|activity| {
+                Some((device(activity.stream)?, activity.start_ns, activity.end_ns))
+            })
+            .collect()
+    };
+    count(activities(|_| true), BUSY, 1, sink)?;
+    count(activities(is_copy), COPIES, u32::MAX, sink)
+}
+
+fn is_copy(kind: &ActivityKind) -> bool {
+    matches!(kind, ActivityKind::Copy { kind, .. } if *kind != CopyKind::Memset)
+}
+
+/// Counts up to `most` how many of the intervals (device, start, end) are open.
+fn count(
+    mut intervals: Vec<(u32, u64, u64)>,
+    name: &'static str,
+    most: u32,
+    sink: &mut dyn FnMut(Sample) -> io::Result<()>,
+) -> io::Result<()> {
+    intervals.retain(|(_, start_ns, end_ns)| start_ns < end_ns);
+    intervals.sort_unstable();
+    for intervals in intervals.chunk_by(|(left, ..), (right, ..)| left == right) {
+        let mut last = 0;
+        let mut change = |device: u32, time_ns: u64, open: usize| {
+            let value = u32::try_from(open).unwrap_or(u32::MAX).min(most);
+            if std::mem::replace(&mut last, value) == value {
+                return Ok(());
+            }
+            sink(Sample {
+                device,
+                name,
+                time_ns,
+                value,
+            })
+        };
+        let mut ends = BinaryHeap::new();
+        let mut intervals = intervals.iter().peekable();
+        while let Some(&(device, now_ns, end_ns)) = intervals.next() {
+            ends.push(Reverse(end_ns));
+            let next_ns = intervals.peek().map(|&&(_, start_ns, _)| start_ns);
+            if next_ns == Some(now_ns) {
+                continue;
+            }
+            change(device, now_ns, ends.len())?;
+            while let Some(Reverse(end_ns)) = ends.peek().copied() {
+                if next_ns.is_some_and(|next_ns| next_ns < end_ns) {
+                    break;
+                }
+                while ends.peek() == Some(&Reverse(end_ns)) {
+                    ends.pop();
+                }
+                // What ends as the next begins is one change with it.
+                if next_ns != Some(end_ns) {
+                    change(device, end_ns, ends.len())?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
