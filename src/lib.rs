@@ -46,6 +46,7 @@
 //! - [`HasStream`]: makes the attribute find the stream in your own types.
 //! - [`snapshot`], [`collect`], [`reset`], [`Session`]: the numbers inside the program, as
 //!   [`Profile`].
+//! - [`set_recording`], [`collect_trace`]: the [time line](trace) of a part of the program.
 //! - [`step`], [`Schedule`], [`on_profile_ready`]: some steps of a long run instead of all of it.
 //! - `docs/` in the repository: reading the report, sampling, limits, cost.
 //!
@@ -115,6 +116,8 @@
 //!   N at random, and 1 for all (sampling). Takes `auto:P%` with a budget of P percent of the
 //!   program's time, auto for `auto:1%`, or a whole number N from 1, for 1 call in N; default:
 //!   `auto:1%`.
+//! - `GPUPROF_TRACE_LIMIT`: how many events the time line of `trace=PATH` keeps, the newest; an event
+//!   takes 40 bytes. Takes a number of events from 1; default: `1000000`.
 //! - `GPUPROF_SCHEDULE`: which steps of a long run are measured. Takes
 //!   `wait,warmup,active[,repeat]` in steps of `gpuprof::step()`, at least one of them active;
 //!   default: all steps.
@@ -142,9 +145,10 @@ pub use gpuprof_report::json;
 pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::schedule::Schedule;
 pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
+pub use gpuprof_report::trace;
 pub use implementation::{
-    HasStream, Session, SessionBuilder, StreamRef, collect, on_profile_ready, reset,
-    set_default_stream, snapshot, step, with_stream,
+    HasStream, Session, SessionBuilder, StreamRef, collect, collect_trace, on_profile_ready, reset,
+    set_default_stream, set_recording, snapshot, step, with_stream,
 };
 
 /// Profiles a function, or every function of an inline `mod` or an `impl` block.

@@ -60,6 +60,7 @@ macro_rules! __scope {
             || $crate::__private::Streams::Inherit,
             || $crate::__private::StatedWork::NONE,
             || $crate::__private::Payload::None,
+            $crate::__private::Arguments::default,
         ));
     };
     ($name:expr, $stream:expr $(, label = $label:expr)?) => {
@@ -76,6 +77,7 @@ macro_rules! __scope {
                 },
                 || $crate::__private::StatedWork::NONE,
                 || $crate::__private::Payload::None,
+                $crate::__private::Arguments::default,
             ),
         });
     };

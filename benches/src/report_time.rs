@@ -91,5 +91,6 @@ fn call(site: &'static Site) {
         || Streams::Inherit,
         || StatedWork::NONE,
         || Payload::None,
+        Arguments::default,
     );
 }

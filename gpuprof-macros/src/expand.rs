@@ -6,7 +6,7 @@
 //! suffixes literals. It uses these items of `__private`: `inventory`, `Entry`, `Meta`, `Site`,
 //! `type_name_of`, `Work`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `StreamYes`, `StreamNo`,
 //! `CarrierYes`, `CarrierNo`, `Carried`, `Streams`, `stream_of`, `stated`, `Span`, `AsyncSpan`,
-//! `HandOver`, `instrument`, `never_returns`, `LabelNumber`.
+//! `HandOver`, `instrument`, `never_returns`, `LabelNumber`, `Arguments`.
 
 use crate::amounts::in_f64;
 use crate::argument_values::Args;
@@ -98,7 +98,7 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
     let (label, payload) = (label(&private, args), payload(&private, args));
     let begin = |enter| {
         quote_spanned! {site=>
-            #enter(&__GPUPROF_SITE, || #label, || #streams, || #work, || #payload)
+            #enter(&__GPUPROF_SITE, || #label, || #streams, || #work, || #payload, #private::Arguments::default)
         }
     };
     let items = quote_spanned! {site=>

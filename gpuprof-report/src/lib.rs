@@ -34,6 +34,5 @@ pub mod settings;
 pub mod sparse_histogram;
 #[cfg(feature = "table")]
 pub mod table;
-#[cfg(feature = "trace")]
 pub mod trace;
 pub mod variables;

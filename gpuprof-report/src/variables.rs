@@ -29,6 +29,7 @@ pub enum Setting {
     Limit,
     Filter,
     Sample,
+    TraceLimit,
     Schedule,
     ExitWait,
     Signals,
@@ -41,7 +42,7 @@ pub enum Setting {
 pub const CUPTI_LIBRARY: &str = "GPUPROF_CUPTI_LIBRARY";
 
 /// Every setting, in the order of the documentation.
-pub const VARIABLES: [Variable; 12] = [
+pub const VARIABLES: [Variable; 13] = [
     Variable {
         setting: Setting::Mode,
         name: "GPUPROF",
@@ -93,6 +94,15 @@ pub const VARIABLES: [Variable; 12] = [
         meaning: "which calls are timed on the GPU: as many as the budget pays for, or one in N at \
                   random, and 1 for all (sampling)",
         builder: Some("sampling"),
+    },
+    Variable {
+        setting: Setting::TraceLimit,
+        name: "GPUPROF_TRACE_LIMIT",
+        default: "1000000",
+        accepts: "a number of events from 1",
+        meaning: "how many events the time line of trace=PATH keeps, the newest; an event takes 40 \
+                  bytes",
+        builder: Some("trace_limit"),
     },
     Variable {
         setting: Setting::Schedule,

@@ -21,6 +21,7 @@
 pub use gpuprof_report::profile;
 pub use gpuprof_report::schedule::Schedule;
 pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
+pub use gpuprof_report::trace;
 
 mod clock;
 mod collector;
@@ -32,6 +33,7 @@ pub mod macro_support;
 pub mod nvml;
 mod nvtx;
 mod os;
+mod recorder;
 mod session;
 mod settings;
 mod site;
@@ -41,6 +43,6 @@ mod sync;
 
 pub use gpu::{HasStream, StreamRef};
 pub use session::{
-    Session, SessionBuilder, collect, on_profile_ready, reset, set_default_stream, snapshot, step,
-    with_stream,
+    Session, SessionBuilder, collect, collect_trace, on_profile_ready, reset, set_default_stream,
+    set_recording, snapshot, step, with_stream,
 };

@@ -14,11 +14,13 @@ pub use crate::gpu::{
     Carried, CarrierNo, CarrierYes, IsStream, Probe, StreamNo, StreamRef, StreamYes, Streams,
 };
 pub use crate::nvtx::Payload;
+pub use crate::recorder::Arguments;
 pub use crate::site::labels::LabelNumber;
 pub use crate::site::{Entry, Meta, Site};
 pub use crate::span::Span;
 pub use crate::span::future::AsyncSpan;
 pub use crate::span::instrumented::{HandOver, Instrumented, instrument};
+use crate::span::time_line::value_text;
 pub use crate::stats::ended_call::StatedWork;
 
 /// The type name of a function item: its path.
@@ -41,6 +43,14 @@ pub fn never_returns<T>() -> T {
     loop {
         std::thread::park();
     }
+}
+
+/// One of `args(…)`: its name and its value as text.
+pub fn argument<V: std::fmt::Debug + ?Sized>(
+    name: &'static str,
+    value: &V,
+) -> (&'static str, String) {
+    (name, value_text(value))
 }
 
 /// The stream of `stream = EXPR`. `is_parameter`: the expression is a parameter by name, so that

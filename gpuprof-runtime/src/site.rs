@@ -77,6 +77,8 @@ impl SiteFlags {
     pub(crate) const EMIT_NVTX: Self = Self(4);
     /// Attribution of CUPTI's records to calls.
     pub(crate) const CORRELATE: Self = Self(8);
+    /// Calls on the time line.
+    pub(crate) const RECORD: Self = Self(16);
 
     #[inline]
     pub(crate) const fn contains(self, other: Self) -> bool {

@@ -6,18 +6,24 @@
 //!
 //! Units: each `*_ns` is in nanoseconds; the times of events are since [`Trace::base_unix_ns`].
 
+#[cfg(feature = "trace")]
 mod arrows;
+#[cfg(feature = "trace")]
 mod chrome;
 mod clock;
+#[cfg(feature = "trace")]
 mod device_counters;
 mod events;
-#[cfg(test)]
+#[cfg(all(test, feature = "trace"))]
 mod hand_made;
+#[cfg(feature = "trace")]
 mod labels;
+#[cfg(feature = "trace")]
 mod rows;
 
 use crate::profile::Device;
 
+#[cfg(feature = "trace")]
 pub use self::chrome::write_json;
 pub use self::clock::{ClockMap, Moment};
 pub use self::events::{Activity, ActivityKind, ApiCall, CounterTrack, CpuSpan, Gap, GpuSpan};

@@ -136,7 +136,10 @@ impl Collector {
         let mut inputs = ProfileInputs {
             never_called: entries
                 .filter(|site| {
-                    site.id().is_none() && settings.is_some_and(|s| s.measures(site.name()))
+                    // One that was registered after `sites` was copied.
+                    let is_listed = |id: u32| (id as usize) < sites.len();
+                    !site.id().is_some_and(is_listed)
+                        && settings.is_some_and(|s| s.measures(site.name()))
                 })
                 .collect(),
             in_filter: Box::new(|site| settings.is_none_or(|s| s.measures(site.name()))),

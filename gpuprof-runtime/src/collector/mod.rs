@@ -3,6 +3,7 @@
 //!
 //! A span comes here only when it meets something for the first time.
 
+mod build_trace;
 pub(crate) mod collect_profile;
 mod cycles;
 mod default_stream;
@@ -29,6 +30,7 @@ use crate::cupti;
 use crate::gpu::Timing;
 use crate::nvml;
 use crate::os::fork;
+use crate::recorder::Recorder;
 use crate::settings::Settings;
 use crate::site::{Entry, Site, SiteFlags};
 use crate::stats::late_results::LatePolicy;
@@ -67,20 +69,24 @@ pub(crate) struct Collector {
     applied: Mutex<Option<Arc<Settings>>>,
     pub(crate) gpu: Timing,
     pub(crate) cupti: cupti::Attribution,
+    /// Of the time line.
+    pub(crate) recorder: Arc<Recorder>,
     /// Calls on threads that had already detached from their counters.
     pub(crate) calls_after_thread_exit: AtomicU64,
 }
 
 impl Collector {
     fn new() -> Self {
+        let recorder = Arc::new(Recorder::new());
         Self {
             sites: Mutex::new(Vec::new()),
             paths: Mutex::new(CallPaths::new()),
             threads: Threads::default(),
             window: Mutex::new(Window::new()),
             applied: Mutex::new(None),
-            gpu: Timing::new(),
-            cupti: cupti::Attribution::new(),
+            gpu: Timing::new(Arc::clone(&recorder)),
+            cupti: cupti::Attribution::new(Arc::clone(&recorder)),
+            recorder,
             calls_after_thread_exit: AtomicU64::new(0),
         }
     }
@@ -95,8 +101,12 @@ impl Collector {
         let mut window = self.window.lock();
         let sampling = &self.gpu.sampling;
         let next_epoch = window_epoch::current().wrapping_add(1);
-        sampling.begin(settings.sampling, cupti::is_running(), next_epoch);
+        sampling.begin(settings.sampling(), cupti::is_running(), next_epoch);
         window.schedule = settings.schedule.map(SchedulePosition::new);
+        match settings.recorded_events() {
+            Some(limit) => self.recorder.start(limit),
+            None => self.recorder.stop(),
+        }
         window.state = WindowState::Open(settings);
         self.begin_window(&mut window);
         self.apply_flags(&window);
@@ -106,10 +116,19 @@ impl Collector {
     pub(crate) fn stop(&self) {
         let mut window = self.window.lock();
         window.state = WindowState::Closed;
+        self.recorder.stop();
         window.began = None;
         window.schedule = None;
         self.next_window(&window, LatePolicy::Discard);
         self.apply_flags(&window);
+    }
+
+    /// Switches the recorder of the time line on or off, if the window has a time line.
+    pub(crate) fn record(&self, on: bool) -> bool {
+        let window = self.window.lock();
+        let is_open = self.recorder.switch(on);
+        self.apply_flags(&window);
+        is_open
     }
 
     /// Counts from zero again, under the same settings.
@@ -126,7 +145,11 @@ impl Collector {
     fn apply_flags(&self, window: &Window) {
         let mut applied = self.applied.lock();
         *applied = window.settings().cloned();
-        FLAGS.store(window.flags().bits(), Relaxed);
+        let mut flags = window.flags();
+        if flags.contains(SiteFlags::MEASURE) && self.recorder.is_on() {
+            flags = flags.union(SiteFlags::RECORD);
+        }
+        FLAGS.store(flags.bits(), Relaxed);
         for entry in inventory::iter::<Entry> {
             entry.0.reconsider();
         }

@@ -8,14 +8,27 @@ pub(crate) mod call_stack;
 mod collect;
 
 pub(crate) use {
-    attribution::kernel_names::KernelNames,
+    attribution::kernel_names::{KernelNames, full_name},
+    attribution::recorded_activities::RecordedNames,
     attribution::shared_attribution::Attribution,
     attribution::symbol_table::SymbolTable,
     attribution::to_profile::{recorded_activity, write_to_profile},
     attribution::window_tables::WindowTables,
     collect::collection::{CollectionCounts, counts, drain, drain_last, notes, record_all_calls},
-    collect::lifecycle::is_running,
+    collect::lifecycle::{clock_moments, is_running},
 };
+
+/// The direction of a recorded copy.
+pub(crate) fn copy_kind(number: u32) -> gpuprof_report::profile::CopyKind {
+    let kinds = attribution::recorded_activities::COPY_KINDS;
+    let kind = kinds.get(number as usize).copied();
+    kind.map_or_else(Default::default, attribution::to_profile::kind_of_copy)
+}
+
+/// The name of a recorded CUDA call.
+pub(crate) fn call_name(is_runtime: bool, cbid: u32) -> String {
+    attribution::api_rows::name(collect::record::ApiFunction { is_runtime, cbid })
+}
 
 /// Starts CUPTI, at most once per process. Records go to `attribution`; `poll_clocks` is called
 /// about once per second on the reader thread. If CUPTI is unavailable, [`notes`] says why.

@@ -94,6 +94,14 @@ impl OpenSpan {
         (self.paused, self.has_untimed_between) = (None, false);
     }
 
+    /// The number of the call on the time line: that of its span on the first stream; 0 if it is not
+    /// timed.
+    #[inline]
+    pub(crate) fn call_number(&self) -> u64 {
+        let first = self.streams.first().and_then(|stream| stream.timed);
+        first.map_or(0, |timed| timed.key.call_number())
+    }
+
     /// Whether the call goes untimed, and is not captured either.
     #[inline]
     pub(crate) fn is_untimed(&self) -> bool {

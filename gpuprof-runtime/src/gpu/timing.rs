@@ -18,6 +18,7 @@ use crate::gpu::events::pools::Contexts;
 use crate::gpu::events::thread_stream::{Message, ThreadStream};
 use crate::gpu::resolver::event_overhead::Probes;
 use crate::gpu::resolver::handshake::SleepFlag;
+use crate::recorder::Recorder;
 use crate::stats::adaptive_sampling::SamplingRates;
 use crate::stats::gpu_totals::GpuTotals;
 use crate::stats::late_results::{LatePolicy, Windowed};
@@ -54,10 +55,11 @@ pub(crate) struct Timing {
     pub(super) refused: AtomicBool,
     /// Event overheads being measured.
     pub(super) probes: Probes,
+    pub(super) recorder: Arc<Recorder>,
 }
 
 impl Timing {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(recorder: Arc<Recorder>) -> Self {
         Self {
             contexts: Contexts::new(),
             new_streams: SegQueue::new(),
@@ -74,6 +76,7 @@ impl Timing {
             hurry: AtomicBool::new(false),
             refused: AtomicBool::new(false),
             probes: Probes::new(),
+            recorder,
         }
     }
 

@@ -7,7 +7,22 @@ mod thread_scheduling;
 pub(crate) mod thread_signals;
 pub(crate) mod tick_counter;
 
+use std::cell::Cell;
 use std::ffi::CStr;
+
+thread_local! {
+    static THREAD_ID: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The system's number of the calling thread; in a forked child that of the thread that forked.
+pub(crate) fn thread_id() -> u32 {
+    if THREAD_ID.get() == 0 {
+        // SAFETY: the call takes nothing and cannot fail.
+        let id = unsafe { libc::gettid() };
+        THREAD_ID.set(id.unsigned_abs());
+    }
+    THREAD_ID.get()
+}
 
 /// The machine's name, at most 64 bytes on Linux.
 pub(crate) fn host_name() -> String {

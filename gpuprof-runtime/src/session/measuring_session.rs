@@ -98,9 +98,17 @@ impl SessionBuilder {
         self
     }
 
-    /// Which calls are timed on the GPU; counts stay exact. Default [`Sampling::AUTO`].
+    /// Which calls are timed on the GPU; counts stay exact. Default [`Sampling::AUTO`], or
+    /// [`Sampling::EveryCall`] if an output is a time line.
     pub fn sampling(mut self, sampling: Sampling) -> Self {
-        self.settings.sampling = sampling;
+        self.settings.sampling = Some(sampling);
+        self
+    }
+
+    /// The number of events that the time line of an output `trace` keeps, the newest; default
+    /// 1,000,000. An event takes 40 bytes.
+    pub fn trace_limit(mut self, events: NonZeroUsize) -> Self {
+        self.settings.trace_limit = events.get();
         self
     }
 

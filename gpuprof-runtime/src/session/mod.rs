@@ -11,6 +11,7 @@ mod process_facts;
 mod profile_callback;
 mod signals;
 mod table_options;
+mod time_line;
 mod waits;
 mod write_outputs;
 
@@ -18,3 +19,4 @@ pub use activation::{set_default_stream, with_stream};
 pub use api::{collect, reset, snapshot, step};
 pub use measuring_session::{Session, SessionBuilder};
 pub use profile_callback::on_profile_ready;
+pub use time_line::{collect_trace, set_recording};

@@ -2,7 +2,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "trace")]
+use std::time::Duration;
 
+#[cfg(feature = "trace")]
+use super::time_line;
 use super::{process_facts, table_options};
 use crate::os::{atomic_file, fd};
 use crate::settings::{Output, Settings};
@@ -11,6 +15,10 @@ use gpuprof_report::{csv, folded, json, sanitize, table};
 
 /// Characters of a path that a message shows.
 const MAX_PATH: usize = 200;
+
+/// Timeout for each lock that a time line needs.
+#[cfg(feature = "trace")]
+const TRACE_LOCK_LIMIT: Duration = Duration::from_secs(5);
 
 /// Whether a span ended or is open: if there is none, the process prints nothing.
 pub(super) fn has_content(profile: &Profile) -> bool {
@@ -37,9 +45,31 @@ pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
             );
             table_instead(line, settings, profile);
         }
-        Output::Trace(_) => table_instead(missing_feature("trace", ""), settings, profile),
+        Output::Trace(path) => write_trace(path, settings, profile),
         _ => {}
     }
+}
+
+#[cfg(feature = "trace")]
+fn write_trace(path: &Path, settings: &Settings, profile: &Profile) {
+    use gpuprof_report::trace;
+
+    let path = fill_in(path);
+    let written = match time_line::current(TRACE_LOCK_LIMIT) {
+        Some(time_line) => {
+            atomic_file::write(&path, &text(|out| trace::write_json(&time_line, out)))
+        }
+        None => Err(io::Error::other("its events are locked by another thread")),
+    };
+    if let Err(error) = written {
+        let line = format!("gpuprof: cannot write {} ({error})", shown(&path));
+        table_instead(line, settings, profile);
+    }
+}
+
+#[cfg(not(feature = "trace"))]
+fn write_trace(_: &Path, settings: &Settings, profile: &Profile) {
+    table_instead(missing_feature("trace", ""), settings, profile);
 }
 
 /// What `write` writes.

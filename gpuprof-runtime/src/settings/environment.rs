@@ -89,7 +89,11 @@ impl Settings {
                 let filter = filter.map_err(|error| NotUnderstood(format!(" ({error})")))?;
                 self.filter = Some(filter);
             }
-            Setting::Sample => self.sampling = Sampling::parse(value).ok_or_else(wrong)?,
+            Setting::Sample => self.sampling = Some(Sampling::parse(value).ok_or_else(wrong)?),
+            Setting::TraceLimit => {
+                let events = value.parse::<NonZeroUsize>().map_err(|_| wrong())?;
+                self.trace_limit = events.get();
+            }
             Setting::Schedule => self.schedule = Some(Schedule::parse(value).ok_or_else(wrong)?),
             Setting::ExitWait => {
                 self.exit_wait = humantime::parse_duration(value).map_err(|_| wrong())?;

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 
+use crate::recorder::DEFAULT_LIMIT;
+
 pub(crate) use self::environment::from_env;
 pub(crate) use gpuprof_report::schedule::Schedule;
 pub(crate) use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, Sort};
@@ -23,8 +25,8 @@ pub(crate) struct Settings {
     /// Rows of the table; `None` for all.
     pub(crate) limit: Option<NonZeroUsize>,
     pub(crate) filter: Option<Regex>,
-    /// Which calls are timed on the GPU.
-    pub(crate) sampling: Sampling,
+    /// Which calls are timed on the GPU, if it is stated.
+    pub(crate) sampling: Option<Sampling>,
     pub(crate) exit_wait: Duration,
     pub(crate) schedule: Option<Schedule>,
     /// Whether SIGINT and SIGTERM write the report first.
@@ -32,6 +34,8 @@ pub(crate) struct Settings {
     /// Time between rewrites of the JSON files.
     pub(crate) checkpoint: Option<Duration>,
     pub(crate) cupti: CuptiMode,
+    /// Events that the time line keeps.
+    pub(crate) trace_limit: usize,
 }
 
 impl Default for Settings {
@@ -42,12 +46,13 @@ impl Default for Settings {
             sort: Sort::default(),
             limit: NonZeroUsize::new(30),
             filter: None,
-            sampling: Sampling::AUTO,
+            sampling: None,
             exit_wait: Duration::from_secs(2),
             schedule: None,
             signals: false,
             checkpoint: None,
             cupti: CuptiMode::Off,
+            trace_limit: DEFAULT_LIMIT,
         }
     }
 }
@@ -55,6 +60,22 @@ impl Default for Settings {
 impl Settings {
     pub(crate) fn asks_for_cupti(&self) -> bool {
         self.cupti != CuptiMode::Off
+    }
+
+    /// Which calls are timed on the GPU: all that are on a time line, unless it is stated.
+    pub(crate) fn sampling(&self) -> Sampling {
+        let default = match self.recorded_events() {
+            Some(_) => Sampling::EveryCall,
+            None => Sampling::AUTO,
+        };
+        self.sampling.unwrap_or(default)
+    }
+
+    /// How many events are recorded for the time line; `None` without one.
+    pub(crate) fn recorded_events(&self) -> Option<usize> {
+        let is_trace = |output: &Output| matches!(output, Output::Trace(_));
+        let is_wanted = self.mode == Mode::On && self.outputs.iter().any(is_trace);
+        is_wanted.then_some(self.trace_limit)
     }
 
     /// Whether a function with this reported name is measured.

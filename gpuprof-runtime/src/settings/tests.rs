@@ -48,7 +48,7 @@ fn every_setting_is_read() {
         ]
     );
     assert_eq!(
-        (settings.sort, settings.limit, settings.sampling),
+        (settings.sort, settings.limit, settings.sampling()),
         (
             Sort::Calls,
             None,
@@ -68,13 +68,17 @@ fn without_a_setting_one_percent_of_the_time_is_spent() {
     let sample = |variables: &[(&str, &str)]| {
         let (settings, problems) = read(variables);
         assert_eq!(problems, Vec::<String>::new());
-        settings.sampling
+        settings.sampling()
     };
     assert_eq!(sample(&[]), Sampling::parse("auto:1%").unwrap());
     assert_eq!(sample(&[("GPUPROF_CUPTI", "on")]), Sampling::AUTO);
     assert_eq!(sample(&[("GPUPROF_SAMPLE", "1")]), Sampling::EveryCall);
     let tenth = Sampling::parse("auto:0.1%").unwrap();
     assert_eq!(sample(&[("GPUPROF_SAMPLE", "auto:0.1%")]), tenth);
+    let trace = ("GPUPROF_REPORT", "trace=/tmp/t.json");
+    assert_eq!(sample(&[trace]), Sampling::EveryCall);
+    assert_eq!(sample(&[trace, ("GPUPROF_SAMPLE", "auto:0.1%")]), tenth);
+    assert_eq!(sample(&[trace, ("GPUPROF", "nvtx")]), Sampling::AUTO);
 }
 
 #[test]

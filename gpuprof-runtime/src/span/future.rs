@@ -13,12 +13,14 @@ use super::recording::{
     begin_gpu_timing, count_dropped, measure_overhead, record_with_frame, valid_work,
 };
 use super::thread_state::{Draw, NodeError, ThreadState, with_thread};
+use super::time_line::EndedSpan;
 use crate::clock;
 use crate::collector::collector;
 use crate::cupti::call_stack::ProfiledCall;
 use crate::gpu::frame_stack::{Frame, FrameToken};
 use crate::gpu::{self, CallStreams, Streams};
 use crate::nvtx::{OpenRange, Payload};
+use crate::recorder::Arguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
@@ -58,6 +60,8 @@ struct MeasuredCall {
     work: StatedWork,
     /// CUPTI's records are attributed to it.
     correlates: bool,
+    /// `None`: the call is not on the time line, or only from a later poll on.
+    arguments: Option<Arguments>,
 }
 
 /// A call between its first poll and its end.
@@ -76,6 +80,8 @@ struct OpenCall {
     profiled: Option<ProfiledCall>,
     /// It began inside a call that sampling left out.
     is_left_out: bool,
+    /// For the first poll on the time line.
+    arguments: Option<Arguments>,
 }
 
 /// One poll of a future, while it runs.
@@ -110,8 +116,9 @@ impl AsyncSpan {
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
+        arguments: impl FnOnce() -> Arguments,
     ) -> Self {
-        Self::prepare(site, label, streams, work, payload, false)
+        Self::prepare(site, label, streams, work, payload, arguments, false)
     }
 
     /// A call of `site` that begins at the first poll of a future made now. The future holds no
@@ -122,8 +129,9 @@ impl AsyncSpan {
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
+        arguments: impl FnOnce() -> Arguments,
     ) -> Self {
-        Self::prepare(site, label, streams, work, payload, true)
+        Self::prepare(site, label, streams, work, payload, arguments, true)
     }
 
     fn prepare<'a>(
@@ -132,6 +140,7 @@ impl AsyncSpan {
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
+        arguments: impl FnOnce() -> Arguments,
         later: bool,
     ) -> Self {
         let flags = site.flags();
@@ -152,6 +161,7 @@ impl AsyncSpan {
                 streams: held,
                 work: work(),
                 correlates: flags.contains(SiteFlags::CORRELATE),
+                arguments: flags.contains(SiteFlags::RECORD).then(arguments),
             }
         });
         let shown = flags.contains(SiteFlags::EMIT_NVTX) && site.is_shown();
@@ -223,6 +233,9 @@ impl AsyncSpan {
                 let ticks = ended.saturating_sub(poll.began);
                 open.busy_ticks += ticks;
                 open.nested_ticks += thread.leave(poll.parent, ticks);
+                if open.site.flags().contains(SiteFlags::RECORD) {
+                    open.record_poll(thread, poll.began, ended);
+                }
             }
         });
     }
@@ -248,6 +261,19 @@ impl OpenCall {
         } else if let Some(gpu) = &mut self.gpu {
             gpu.pause(thread.untimed_begun());
         }
+    }
+
+    /// Puts a poll on the time line.
+    #[cold]
+    fn record_poll(&mut self, thread: &ThreadState, started: u64, ended: u64) {
+        let span = EndedSpan {
+            path: self.path,
+            started,
+            ended,
+            gpu_call: self.gpu.as_ref().map_or(0, |gpu| gpu.call_number()),
+        };
+        let arguments = self.arguments.take().filter(|own| !own.is_empty());
+        thread.with_recorder(|recorder| recorder.record(&collector().recorder, &span, arguments));
     }
 
     fn is_untimed(&self) -> bool {
@@ -294,6 +320,7 @@ fn open(site: &'static Site, label: LabelNumber, measured: MeasuredCall) -> Opti
             work: valid_work(thread, &measured.work),
             profiled: measured.correlates.then(begin_call).flatten(),
             is_left_out,
+            arguments: measured.arguments,
         })
     })
 }
@@ -320,6 +347,7 @@ fn close(open: OpenCall) {
             false => GpuOutcome::NoStream,
         },
         work: &open.work,
+        gpu_call: 0,
     };
     let frame = Frame {
         gpu: open.gpu,

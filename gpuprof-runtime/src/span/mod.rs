@@ -11,6 +11,7 @@ pub(crate) mod overhead;
 mod position;
 mod recording;
 pub(crate) mod thread_state;
+pub(crate) mod time_line;
 
 use std::marker::PhantomData;
 
@@ -19,11 +20,13 @@ use self::recording::{
     begin_gpu_timing, count_dropped, measure_overhead, record_with_frame, valid_work,
 };
 use self::thread_state::{Draw, NodeError, ThreadState, with_thread};
+use self::time_line::{EndedSpan, Recorded};
 use crate::clock;
 use crate::collector::{self, collector};
 use crate::gpu::Streams;
 use crate::gpu::frame_stack::FrameToken;
 use crate::nvtx::{OpenRange, Payload};
+use crate::recorder::Arguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Site, SiteFlags};
 use crate::stats::ended_call::{CallRecord, GpuOutcome, StatedWork, UntimedReason};
@@ -65,6 +68,8 @@ struct CallDetails {
     is_left_out: bool,
     /// It has a stream and is not timed.
     is_untimed: bool,
+    /// `None`: it is not on the time line.
+    recorded: Option<Recorded>,
 }
 
 impl CallDetails {
@@ -73,6 +78,7 @@ impl CallDetails {
         work: StatedWork::NONE,
         is_left_out: false,
         is_untimed: false,
+        recorded: None,
     };
 }
 
@@ -96,6 +102,7 @@ impl Span {
         streams: impl FnOnce() -> Streams<'a>,
         work: impl FnOnce() -> StatedWork,
         payload: impl FnOnce() -> Payload,
+        arguments: impl FnOnce() -> Arguments,
     ) {
         let flags = site.flags();
         let measures = flags.contains(SiteFlags::MEASURE);
@@ -110,6 +117,7 @@ impl Span {
         };
         let work = (!work.is_none()).then_some(&work);
         let label = label();
+        let recorded = flags.contains(SiteFlags::RECORD).then(arguments);
         let active = self.active.insert(ActiveSpan {
             call: None,
             range: OpenRange::None,
@@ -119,6 +127,9 @@ impl Span {
         }
         if measures {
             with_thread(|thread| active.open(thread, site, label, &mut streams, work));
+        }
+        if let Some(arguments) = recorded {
+            active.record_at_end(arguments);
         }
         // They own nothing here. Code that drops them would be in every annotated function.
         std::mem::forget(streams);
@@ -236,6 +247,16 @@ impl ActiveSpan {
         }
         call.started = started;
         call.node.begin(started);
+    }
+
+    /// Has the call, if there is one, on the time line when it ends.
+    #[cold]
+    #[inline(never)]
+    fn record_at_end(&mut self, arguments: Arguments) {
+        if let Some(call) = &mut self.call {
+            let recorded = with_thread(|thread| thread.keep_arguments(arguments));
+            call.details.get_or_insert(CallDetails::NONE).recorded = recorded;
+        }
     }
 
     #[inline(never)]
@@ -358,6 +379,7 @@ impl CallTimer {
                 false => GpuOutcome::NoStream,
             },
             work: &details.work,
+            gpu_call: 0,
         };
         let recorded = match details.frame {
             Some(frame) => {
@@ -367,6 +389,15 @@ impl CallTimer {
         };
         if !recorded {
             count_dropped(thread, NodeError::ThreadEnded);
+        }
+        if let Some(on_time_line) = details.recorded {
+            let span = EndedSpan {
+                path: self.node.path,
+                started: self.started,
+                ended,
+                gpu_call: call.gpu_call,
+            };
+            thread.record_span(&span, on_time_line);
         }
     }
 }

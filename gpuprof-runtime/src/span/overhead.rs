@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::clock;
 use crate::gpu::Streams;
 use crate::nvtx::Payload;
+use crate::recorder::Arguments;
 use crate::site::labels::LabelNumber;
 use crate::site::{Meta, Site, SiteFlags};
 use crate::span::Span;
@@ -75,6 +76,7 @@ fn profiled(value: u64) -> u64 {
             || Streams::Inherit,
             || StatedWork::NONE,
             || Payload::None,
+            Arguments::default,
         );
     }
     hint::black_box(value)

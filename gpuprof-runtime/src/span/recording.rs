@@ -124,6 +124,7 @@ pub(super) fn record_with_frame(
         // without its call.
         let recorded = node.record(call, writer);
         if let Ok(open) = ended {
+            call.gpu_call = open.call_number();
             timing.submit(gpu, open, call);
         }
         if let Some(profiled) = profiled.filter(|_| recorded) {

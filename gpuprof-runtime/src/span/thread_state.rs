@@ -11,10 +11,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::deferred_streams::DeferredStreams;
 use super::node_cache::NodeCache;
 use super::position::{ParentPosition, Position};
+use super::time_line::{EndedSpan, Recorded, ThreadRecorder};
 use crate::collector::collector;
 use crate::gpu::frame_stack::FrameToken;
 use crate::gpu::{GpuThread, StreamRef};
 use crate::os::fork;
+use crate::recorder::Arguments;
 use crate::site::Site;
 use crate::site::labels::LabelNumber;
 use crate::stats::memory_limit::COUNTER_MEMORY;
@@ -30,6 +32,7 @@ thread_local! {
     static EXIT_GUARD: ThreadExitGuard = ThreadExitGuard {
         deferred: RefCell::default(),
         gpu: RefCell::new(GpuThread::new()),
+        recorder: const { RefCell::new(ThreadRecorder::new()) },
     };
 }
 
@@ -76,6 +79,7 @@ pub(crate) enum NodeError {
 struct ThreadExitGuard {
     deferred: RefCell<DeferredStreams>,
     gpu: RefCell<GpuThread>,
+    recorder: RefCell<ThreadRecorder>,
 }
 
 impl Drop for ThreadExitGuard {
@@ -118,6 +122,9 @@ pub(crate) fn forget_in_forked_child() {
         }
         if let Ok(mut deferred) = guard.deferred.try_borrow_mut() {
             std::mem::forget(std::mem::take(&mut *deferred));
+        }
+        if let Ok(mut recorder) = guard.recorder.try_borrow_mut() {
+            std::mem::forget(std::mem::replace(&mut *recorder, ThreadRecorder::new()));
         }
     };
     let _ = EXIT_GUARD.try_with(forget);
@@ -362,6 +369,29 @@ impl ThreadState {
     #[inline]
     pub(super) fn writer(&self) -> WriterEpoch {
         WriterEpoch::new(self.owner.get(), window_epoch::current())
+    }
+
+    /// A call begins that is to be on the time line. `None`: the thread is ending.
+    pub(super) fn keep_arguments(&self, arguments: Arguments) -> Option<Recorded> {
+        self.with_recorder(|recorder| recorder.keep(arguments))
+    }
+
+    /// Records a call that has ended.
+    #[inline(never)]
+    pub(super) fn record_span(&self, span: &EndedSpan, call: Recorded) {
+        self.with_recorder(|recorder| {
+            let arguments = recorder.take(call);
+            recorder.record(&collector().recorder, span, arguments);
+        });
+    }
+
+    /// `None`: the thread is ending, or this is a forked child.
+    pub(super) fn with_recorder<R>(&self, f: impl FnOnce(&mut ThreadRecorder) -> R) -> Option<R> {
+        if fork::is_child() {
+            return None;
+        }
+        let run = |guard: &ThreadExitGuard| Some(f(&mut *guard.recorder.try_borrow_mut().ok()?));
+        EXIT_GUARD.try_with(run).ok().flatten()
     }
 
     /// Adds to a counter that only this thread writes.

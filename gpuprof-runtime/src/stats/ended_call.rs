@@ -132,4 +132,6 @@ pub(crate) struct CallRecord<'a> {
     pub(crate) wall_ticks: Option<u64>,
     pub(crate) outcome: GpuOutcome,
     pub(crate) work: &'a StatedWork,
+    /// The number of its spans on the GPU; 0 before they are submitted.
+    pub(crate) gpu_call: u64,
 }

@@ -31,7 +31,8 @@ pub(super) fn api_rows<'a>(
     .collect()
 }
 
-fn name(function: ApiFunction) -> String {
+/// The name of a CUDA function.
+pub(crate) fn name(function: ApiFunction) -> String {
     let unnamed = || {
         let api = if function.is_runtime {
             "runtime"

@@ -42,7 +42,7 @@ pub(crate) struct GraphLaunch {
 impl CorrelatedCall {
     /// A call that began while a capture was open, or none. Captured work does not run.
     pub(crate) fn new(
-        ApiEvent { api, call }: ApiEvent,
+        ApiEvent { api, call, .. }: ApiEvent,
         is_capture_open: bool,
         node_updates: u64,
     ) -> Self {

@@ -4,12 +4,15 @@
 //! Records arrive in any order and at any time, so CUDA calls and activities are remembered by
 //! correlation id, within the bounds of `limits`.
 
+use std::sync::Arc;
+
 use super::activity_path::{ActivityPath, Cause};
 use super::capture_intervals::Captures;
 use super::correlated_call::CorrelatedCall;
 use super::cuda_calls::CudaCalls;
 use super::graph_replays::{self, GraphReplays};
 use super::orphans::Orphans;
+use super::recorded_activities::{ActivityRecorder, RecordedNames};
 use super::row_keys::KernelKey;
 use super::row_totals::ReplayKey;
 use super::symbol_table::SymbolTable;
@@ -17,6 +20,7 @@ use super::window_history::{RecordedWindows, WindowHistory, site_of_call};
 use super::window_tables::WindowTables;
 use crate::cupti::call_stack::EndedCall;
 use crate::cupti::collect::record::{Activity, ApiEvent, CapturedCall, NodeEvent};
+use crate::recorder::Recorder;
 use crate::stats::late_results::LatePolicy;
 
 #[derive(Debug, Default)]
@@ -28,6 +32,7 @@ pub(crate) struct Correlator {
     graphs: GraphReplays,
     pub(crate) symbols: SymbolTable,
     recorded: RecordedWindows,
+    time_line: ActivityRecorder,
 }
 
 /// Everything that was attributed so far.
@@ -39,8 +44,21 @@ pub(crate) struct Attributed {
 }
 
 impl Correlator {
+    pub(crate) fn new(recorder: Arc<Recorder>) -> Self {
+        Self {
+            time_line: ActivityRecorder::new(recorder),
+            ..Self::default()
+        }
+    }
+
+    /// What the numbers in events of the time line stand for.
+    pub(crate) fn recorded_names(&self) -> &RecordedNames {
+        self.time_line.names()
+    }
+
     pub(crate) fn add_api_record(&mut self, event: ApiEvent) {
-        let ApiEvent { api, call } = event;
+        let ApiEvent { api, call, .. } = event;
+        self.time_line.add_call(&event);
         let newest = self.calls.newest(api.correlation);
         let outdated = self.orphans.take_outdated(newest);
         self.record_unattributed(outdated);
@@ -186,8 +204,9 @@ impl Correlator {
         launched_at: u64,
         cause: Cause,
     ) -> Option<KernelKey> {
-        let epoch = self.windows.at(launched_at)?;
         let symbol = self.symbols.intern(activity);
+        self.time_line.add_activity(activity, &cause, symbol);
+        let epoch = self.windows.at(launched_at)?;
         self.recorded.add(epoch, cause, activity, symbol)
     }
 

@@ -37,14 +37,19 @@ impl<'a> KernelNames<'a> {
     }
 
     pub(super) fn full(&self, number: Option<u32>) -> &str {
-        let symbol = number.and_then(|number| self.symbols.symbol(number));
-        symbol.map_or(OTHER_KERNELS, |symbol| symbol.full_name())
+        full_name(self.symbols, number)
     }
 
     pub(super) fn symbol(&self, number: Option<u32>) -> &str {
         let symbol = number.and_then(|number| self.symbols.symbol(number));
         symbol.map_or(OTHER_KERNELS, |symbol| symbol.as_str())
     }
+}
+
+/// The full name of the symbol of this number.
+pub(crate) fn full_name(symbols: &SymbolTable, number: Option<u32>) -> &str {
+    let symbol = number.and_then(|number| symbols.symbol(number));
+    symbol.map_or(OTHER_KERNELS, |symbol| symbol.full_name())
 }
 
 #[cfg(feature = "cupti")]

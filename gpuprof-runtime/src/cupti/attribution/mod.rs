@@ -2,7 +2,7 @@
 //! call that made it, and sums totals per function and window.
 
 mod activity_path;
-mod api_rows;
+pub(crate) mod api_rows;
 mod busy_rows;
 mod call_activity;
 mod capture_intervals;
@@ -20,6 +20,7 @@ mod limits;
 mod node_owners;
 mod open_calls;
 mod orphans;
+pub(crate) mod recorded_activities;
 mod replay_rows;
 mod replays;
 mod row_keys;

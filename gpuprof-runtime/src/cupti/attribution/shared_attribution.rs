@@ -4,12 +4,14 @@
 //! Spans only push ended calls into a queue. The reader, and a thread that asks for a profile, do
 //! everything else.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
 use super::correlator::{Attributed, Correlator};
+use super::recorded_activities::RecordedNames;
 use super::symbol_table::SymbolTable;
 use super::window_tables::WindowTables;
 use crate::cupti::call_stack::EndedCall;
@@ -17,6 +19,7 @@ use crate::cupti::collect::reader::Sink;
 use crate::cupti::collect::reader_queue::BoundedQueue;
 use crate::cupti::collect::record::{Activity, ApiEvent, CallPosition, CapturedCall, NodeEvent};
 use crate::cupti::collect::{graph_nodes, lifecycle};
+use crate::recorder::Recorder;
 use crate::stats::late_results::LatePolicy;
 
 /// How long a thread of the program waits for the reader, which holds the lock for milliseconds at
@@ -35,8 +38,11 @@ pub(crate) struct Attribution {
 }
 
 impl Attribution {
-    pub(crate) fn new() -> Self {
-        Self::default()
+    pub(crate) fn new(recorder: Arc<Recorder>) -> Self {
+        Self {
+            correlator: Mutex::new(Correlator::new(recorder)),
+            ..Self::default()
+        }
     }
 
     pub(crate) fn end_call(&self, ended: EndedCall) {
@@ -97,6 +103,14 @@ impl Attribution {
         let mut correlator = self.correlator.try_lock_for(limit)?;
         self.take_ended_calls(&mut correlator);
         Some(correlator.attributed())
+    }
+
+    /// The kernel symbols of all tables, and what the numbers in events of the time line stand for;
+    /// `None` if the lock was held for longer than `limit`.
+    pub(crate) fn recorded_names(&self, limit: Duration) -> Option<(SymbolTable, RecordedNames)> {
+        let correlator = self.correlator.try_lock_for(limit)?;
+        let names = correlator.recorded_names();
+        Some((correlator.symbols.clone(), names.clone()))
     }
 
     /// The kernel symbols of all tables; `None` if the lock was held for longer than `limit`.
@@ -169,7 +183,7 @@ mod tests {
 
     #[test]
     fn calls_beyond_the_queues_capacity_are_counted_in_their_window() {
-        let attribution = Attribution::new();
+        let attribution = Attribution::default();
         for call in 1..=CAPACITY as u64 + 7 {
             attribution.end_call(ended(call << 20));
         }
@@ -182,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_missed_window_change_is_reported() {
-        let attribution = Attribution::new();
+        let attribution = Attribution::default();
         assert_eq!(attribution.note(), None);
         let held = attribution.correlator.lock();
         let _ = attribution.next_window(1, LatePolicy::KeepCurrent);

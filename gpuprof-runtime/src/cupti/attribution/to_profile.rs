@@ -214,7 +214,8 @@ fn copy_stats((kind, device): CopyRow, totals: &CopyTotals, tables: &WindowTable
     copies
 }
 
-fn kind_of_copy(kind: CopyKind) -> profile::CopyKind {
+/// The same direction in a profile.
+pub(crate) fn kind_of_copy(kind: CopyKind) -> profile::CopyKind {
     match kind {
         CopyKind::HtoD => profile::CopyKind::HtoD,
         CopyKind::DtoH => profile::CopyKind::DtoH,

@@ -21,6 +21,7 @@ use super::reader_queue::CALLBACK_EVENTS;
 use super::record::ApiFunction;
 use super::{call_rings, lifecycle};
 use crate::cupti::call_stack;
+use crate::os;
 
 thread_local! {
     /// Without a destructor, so that calls made while the thread ends are recorded too.
@@ -156,7 +157,7 @@ fn leave(open: &mut ApiCallStack, function: ApiFunction, data: &CallbackData) {
             Some(Purpose::Graph | Purpose::BeginCapture | Purpose::EndCapture)
         );
     match is_ordered {
-        true => CALLBACK_EVENTS.push(CallbackEvent::Call(call)),
+        true => CALLBACK_EVENTS.push(CallbackEvent::Call(call, os::thread_id())),
         false => call_rings::send(call, &CALLBACK_EVENTS),
     }
 }

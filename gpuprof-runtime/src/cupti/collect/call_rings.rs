@@ -9,6 +9,7 @@ use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use super::callback_events::{CallbackEvent, ReturnedCall};
 use super::lifecycle;
 use super::reader_queue::BoundedQueue;
+use crate::os;
 
 /// Calls that a ring has room for: 192 KiB. Calls beyond it go through the shared queue.
 const CAPACITY: usize = 4_096;
@@ -16,11 +17,14 @@ const CAPACITY: usize = 4_096;
 const WAKE_EVERY: usize = CAPACITY / 2;
 
 /// The rings of threads that have made their first call, for the reader.
-static NEW_RINGS: SegQueue<Consumer<ReturnedCall>> = SegQueue::new();
+static NEW_RINGS: SegQueue<ThreadRing> = SegQueue::new();
 
 thread_local! {
     static SENDER: RefCell<Option<Sender>> = const { RefCell::new(None) };
 }
+
+/// The reader's end of a ring, and the system's number of its thread.
+type ThreadRing = (u32, Consumer<ReturnedCall>);
 
 struct Sender {
     ring: Producer<ReturnedCall>,
@@ -35,14 +39,14 @@ pub(super) fn send(call: ReturnedCall, shared: &BoundedQueue<CallbackEvent>) {
         sender.get_or_insert_with(Sender::new).send(call)
     });
     if sent.ok().flatten().is_none() {
-        shared.push(CallbackEvent::Call(call));
+        shared.push(CallbackEvent::Call(call, os::thread_id()));
     }
 }
 
 impl Sender {
     fn new() -> Self {
         let (ring, consumer) = RingBuffer::new(CAPACITY);
-        NEW_RINGS.push(consumer);
+        NEW_RINGS.push((os::thread_id(), consumer));
         Self { ring, sent: 0 }
     }
 
@@ -62,7 +66,7 @@ impl Sender {
 /// The reader's ends of all rings.
 #[derive(Default)]
 pub(super) struct CallRings {
-    rings: Vec<Consumer<ReturnedCall>>,
+    rings: Vec<ThreadRing>,
 }
 
 /// How many calls each ring had at one moment.
@@ -73,18 +77,22 @@ impl CallRings {
         while let Some(ring) = NEW_RINGS.pop() {
             self.rings.push(ring);
         }
-        Waiting(self.rings.iter().map(Consumer::slots).collect())
+        Waiting(self.rings.iter().map(|(_, ring)| ring.slots()).collect())
     }
 
-    /// Passes the calls that were `waiting` to `each`.
-    pub(super) fn take(&mut self, Waiting(counts): Waiting, mut each: impl FnMut(ReturnedCall)) {
-        for (ring, count) in self.rings.iter_mut().zip(counts) {
+    /// Passes the calls that were `waiting`, with the system's numbers of their threads, to `each`.
+    pub(super) fn take(
+        &mut self,
+        Waiting(counts): Waiting,
+        mut each: impl FnMut(ReturnedCall, u32),
+    ) {
+        for ((thread, ring), count) in self.rings.iter_mut().zip(counts) {
             if let Ok(calls) = ring.read_chunk(count) {
-                calls.into_iter().for_each(&mut each);
+                calls.into_iter().for_each(|call| each(call, *thread));
             }
         }
         self.rings
-            .retain(|ring| !(ring.is_abandoned() && ring.is_empty()));
+            .retain(|(_, ring)| !(ring.is_abandoned() && ring.is_empty()));
     }
 }
 
@@ -132,7 +140,7 @@ mod tests {
         });
         let (mut rings, mut arrived) = (CallRings::default(), Vec::new());
         let waiting = rings.waiting();
-        rings.take(waiting, |call| arrived.push(call.correlation));
+        rings.take(waiting, |call, _| arrived.push(call.correlation));
         assert_eq!((shared.len(), arrived.len()), (3 * 10, 3 * CAPACITY));
         // The calls of a thread stay in order.
         for thread in 0..THREADS {

@@ -94,6 +94,16 @@ impl CallbackClock {
         Some(anchor.ns)
     }
 
+    /// Moments on CUPTI's clock, in ns, and on the host's, in ticks.
+    pub(super) fn moments(&self, library: &CuptiLibrary) -> Vec<(u64, u64)> {
+        if self.counts_ticks {
+            let anchors = self.anchors.lock();
+            return anchors.0.iter().map(|at| (at.ns, at.ticks)).collect();
+        }
+        let now = cupti_time(library).map(|ns| (ns, clock::now()));
+        now.into_iter().collect()
+    }
+
     /// The time of CUPTI's clock in ns. Stamps up to the latest anchor keep their order among each
     /// other and with anchors.
     pub(crate) fn ns(&self, Stamp(stamp): Stamp) -> u64 {

@@ -6,7 +6,8 @@ use super::record::{ApiEvent, ApiFunction, ApiRecord, CallPosition, CapturedCall
 /// What is reported on the program's threads, in the order in which it happened there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallbackEvent {
-    Call(ReturnedCall),
+    /// With the system's number of the thread.
+    Call(ReturnedCall, u32),
     Node(NodeEvent),
     Captured(CapturedCall),
 }
@@ -25,7 +26,7 @@ pub(crate) struct ReturnedCall {
 }
 
 impl ReturnedCall {
-    pub(crate) fn event(self, clock: &CallbackClock) -> ApiEvent {
+    pub(crate) fn event(self, thread: u32, clock: &CallbackClock) -> ApiEvent {
         let start = clock.ns(self.start);
         let api = ApiRecord {
             function: self.function,
@@ -38,6 +39,7 @@ impl ReturnedCall {
         ApiEvent {
             api,
             call: self.call,
+            thread,
         }
     }
 }
@@ -60,7 +62,7 @@ mod tests {
                 failed: false,
                 call: CallPosition::default(),
             };
-            let event = call.event(&CallbackClock::in_ns());
+            let event = call.event(1, &CallbackClock::in_ns());
             assert!(event.api.is_plausible());
             (event.api.start, event.api.end)
         };

@@ -72,6 +72,14 @@ pub(crate) fn now() -> Option<u64> {
     clock.set_anchor(library)
 }
 
+/// Moments on CUPTI's clock, in ns, and on the host's, in ticks.
+pub(crate) fn clock_moments() -> Vec<(u64, u64)> {
+    let Some(Subscription { clock, library, .. }) = callable() else {
+        return Vec::new();
+    };
+    clock.moments(library)
+}
+
 /// The library, unless it may be shutting down.
 pub(crate) fn callable_library() -> Option<&'static CuptiLibrary> {
     Some(callable()?.library)

@@ -257,8 +257,8 @@ impl Reader {
             rings,
             ..
         } = self;
-        let on_call = |sink: &mut dyn Sink, call: ReturnedCall| {
-            let event = call.event(clock);
+        let on_call = |sink: &mut dyn Sink, call: ReturnedCall, thread: u32| {
+            let event = call.event(thread, clock);
             if event.api.is_plausible() {
                 counters.records.fetch_add(1, Relaxed);
                 sink.on_api_event(event);
@@ -270,12 +270,12 @@ impl Reader {
         // before it.
         let waiting = rings.waiting();
         let dropped = CALLBACK_EVENTS.drain(|event| match event {
-            CallbackEvent::Call(call) => on_call(&mut **sink, call),
+            CallbackEvent::Call(call, thread) => on_call(&mut **sink, call, thread),
             CallbackEvent::Node(event) => sink.on_node_event(event),
             CallbackEvent::Captured(call) => sink.on_captured_call(call),
         });
         counters.dropped.fetch_add(dropped, Relaxed);
-        rings.take(waiting, |call| on_call(&mut **sink, call));
+        rings.take(waiting, |call, thread| on_call(&mut **sink, call, thread));
     }
 
     /// Reads one buffer, up to the end that CUPTI reports or the first error, which the library

@@ -91,6 +91,8 @@ pub(crate) struct ApiEvent {
     pub(crate) api: ApiRecord,
     /// The innermost profiled call on the thread.
     pub(crate) call: CallPosition,
+    /// The system's number of the thread; 0 if it is unknown.
+    pub(crate) thread: u32,
 }
 
 /// A change of a node of a CUDA graph. Nodes have the numbers of [`ActivitySpan::graph_node`].

@@ -15,6 +15,14 @@ pub(in crate::gpu) struct SpanKey {
     pub(in crate::gpu) number: u32,
 }
 
+impl SpanKey {
+    /// As the number of a call on the time line; never 0.
+    #[inline]
+    pub(in crate::gpu) fn call_number(self) -> u64 {
+        (u64::from(self.thread_stream) + 1) << 32 | u64::from(self.number)
+    }
+}
+
 /// A span when it starts.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::gpu) struct SpanStart {

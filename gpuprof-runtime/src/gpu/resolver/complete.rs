@@ -14,6 +14,7 @@ use crate::gpu::events::thread_stream::ThreadStream;
 use crate::gpu::resolver::event_times::{HeldPair, elapsed};
 use crate::gpu::resolver::open_spans::Closed;
 use crate::gpu::resolver::places::{ContextClocks, SharedDevices};
+use crate::gpu::resolver::recorded_spans::SpanRecorder;
 use crate::gpu::stream::context_guard::Kept;
 use crate::gpu::timing::Timing;
 use crate::stats::adaptive_sampling::ObservedCall;
@@ -28,9 +29,21 @@ pub(super) struct Shared<'a> {
     pub(super) calls: &'a mut OpenCalls,
     pub(super) clocks: &'a mut ContextClocks,
     pub(super) devices: &'a SharedDevices,
+    pub(super) recorded: &'a mut SpanRecorder,
 }
 
 impl Shared<'_> {
+    /// Puts a span on the time line, if there is one. `held`: its context is.
+    pub(super) fn record(&mut self, span: &Span, pair: &Rc<HeldPair>, held: bool) {
+        let recorder = &self.timing.recorder;
+        if recorder.is_open()
+            && let SpanPlace::At { clock, start_ns } = self.clocks.place(self.driver, pair, held)
+        {
+            let at = (clock, start_ns);
+            self.recorded.record(recorder, span, &pair.shared, at);
+        }
+    }
+
     /// The place of a span. `held`: its context is.
     fn place(&mut self, span: &Span, pair: &Rc<HeldPair>, held: bool) -> SpanPlace {
         let (start, closed) = (&span.start, &span.closed);

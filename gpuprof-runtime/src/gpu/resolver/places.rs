@@ -70,6 +70,12 @@ impl ContextClocks {
         self.clocks.retain(is_alive);
     }
 
+    /// Of each clock its number, an event pair, and the time of the pair's start.
+    pub(super) fn origins(&self) -> impl Iterator<Item = (u32, &HeldPair, i64)> {
+        let clocks = self.clocks.iter();
+        clocks.map(|clock| (clock.number, &*clock.event, clock.event_ns))
+    }
+
     /// When a span started whose event pair this is. `held`: its context is.
     pub(super) fn place(&mut self, driver: &Driver, span: &Rc<HeldPair>, held: bool) -> SpanPlace {
         let context = &span.shared.context;

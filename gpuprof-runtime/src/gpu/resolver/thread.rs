@@ -17,9 +17,11 @@ use crate::gpu::driver::device;
 use crate::gpu::driver::handles::Stream;
 use crate::gpu::driver::table::Driver;
 use crate::gpu::events::pool::Context;
+use crate::gpu::resolver::anchors::Anchors;
 use crate::gpu::resolver::complete::{OpenCalls, Shared};
 use crate::gpu::resolver::event_overhead::EventOverheads;
 use crate::gpu::resolver::places::{ContextClocks, SharedDevices};
+use crate::gpu::resolver::recorded_spans::SpanRecorder;
 use crate::gpu::resolver::timeline::Timeline;
 use crate::gpu::timing::Timing;
 use crate::os;
@@ -68,6 +70,8 @@ struct Resolver {
     calls: OpenCalls,
     clocks: ContextClocks,
     devices: SharedDevices,
+    anchors: Anchors,
+    recorded: SpanRecorder,
     looks: u64,
     /// At the last look more spans came from a thread than rings are made for, or a pool was nearly
     /// empty.
@@ -85,6 +89,8 @@ impl Resolver {
             calls: OpenCalls::default(),
             clocks: ContextClocks::default(),
             devices: SharedDevices::default(),
+            anchors: Anchors::default(),
+            recorded: SpanRecorder::default(),
             looks: 0,
             crowded: false,
         }
@@ -127,6 +133,9 @@ impl Resolver {
         // Before the first calls are booked, for which it says whether they are empty.
         self.overheads.read(&self.timing.probes, self.driver);
         let resolved = self.advance();
+        let clocks = self.clocks.origins();
+        self.anchors
+            .renew(self.driver, &self.timing.recorder, clocks);
         let now_ns = clock::rough_ns(clock::now());
         self.timing.sampling.relax(now_ns);
         self.tell();
@@ -231,6 +240,7 @@ impl Resolver {
             calls: &mut self.calls,
             clocks: &mut self.clocks,
             devices: &self.devices,
+            recorded: &mut self.recorded,
         };
         let streams = self.streams.values_mut();
         streams.map(|stream| stream.advance(&mut shared)).sum()

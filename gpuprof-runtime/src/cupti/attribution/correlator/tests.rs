@@ -24,6 +24,7 @@ fn launch(correlation: u32) -> ApiEvent {
     ApiEvent {
         api,
         call: CallPosition::default(),
+        thread: 0,
     }
 }
 

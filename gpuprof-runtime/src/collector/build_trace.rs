@@ -1,0 +1,344 @@
+//! The time line of what the recorder has kept: numbers become names, and all clocks one.
+
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::Collector;
+use crate::clock;
+use crate::cupti;
+use crate::recorder::{Arguments, Event, Recorded};
+use crate::site::Site;
+use crate::stats::path_ids::{CallPath, ROOT};
+use gpuprof_report::profile::labelled;
+use gpuprof_report::trace::{
+    Activity, ActivityKind, ApiCall, ClockMap, CpuSpan, Gap, GpuSpan, Moment, Trace, TraceStream,
+    TraceThread,
+};
+
+/// Times of a GPU clock may be before its zero.
+const GPU_ZERO: i64 = 1 << 62;
+
+impl Collector {
+    /// The time line of the last recording, without what only the session knows of the process.
+    /// `None` if there is none, or a lock was not free within `limit`.
+    pub(crate) fn trace(&self, limit: Duration) -> Option<Trace> {
+        let recorded = self.recorder.recorded()?;
+        let names = self.cupti.recorded_names(limit)?;
+        let paths = self.paths.try_lock_for(limit)?.list().to_vec();
+        let sites = self.sites.try_lock_for(limit)?.clone();
+        let mut trace = Trace::default();
+        trace.devices = self.gpu.devices(limit);
+        let mut builder = Builder::new(&recorded, &names, &paths, &sites);
+        builder.list(&recorded, &mut trace);
+        trace.base_unix_ns = builder.base_ns;
+        trace.end_ns = builder.since_base(builder.host.convert(clock::now()));
+        trace.clock_error_ns = clock_error_ns(&recorded);
+        for (event, arguments) in recorded.events {
+            builder.add(&mut trace, &event, arguments);
+        }
+        trace.gaps = builder.gaps(&recorded.lost);
+        trace.names = builder.names.list;
+        trace.cpu_spans.sort_by_key(|span| span.start_ns);
+        trace.gpu_spans.sort_by_key(|span| span.start_ns);
+        trace.activities.sort_by_key(|activity| activity.start_ns);
+        trace.api_calls.sort_by_key(|call| call.start_ns);
+        Some(trace)
+    }
+}
+
+/// By how much the moments of GPU clocks may be wrong, ns; `None` if there are none.
+fn clock_error_ns(recorded: &Recorded) -> Option<u64> {
+    let anchors = recorded.anchors.iter().flat_map(|(_, anchors)| anchors);
+    anchors.map(|anchor| clock::rough_ns(anchor.error)).max()
+}
+
+struct Builder<'a> {
+    /// Clock ticks to ns since the Unix epoch.
+    host: ClockMap,
+    /// The same of the clocks of contexts, by number, of times since [`GPU_ZERO`].
+    gpu: FxHashMap<u32, ClockMap>,
+    /// The same of CUPTI's clock.
+    cupti: ClockMap,
+    base_ns: u64,
+    /// When the recorder was on, ns since the Unix epoch.
+    on: Vec<(u64, u64)>,
+    names: Names,
+    /// Numbers of names by path.
+    path_names: FxHashMap<u32, u32>,
+    api_names: FxHashMap<(bool, u32), u32>,
+    kernels: Vec<u32>,
+    recorded: &'a cupti::RecordedNames,
+    paths: &'a [CallPath],
+    sites: &'a [&'static Site],
+    /// Streams of GPU spans come before those of CUPTI.
+    first_queue: u32,
+}
+
+#[derive(Default)]
+struct Names {
+    list: Vec<String>,
+    numbers: FxHashMap<String, u32>,
+}
+
+impl Names {
+    fn number(&mut self, name: String) -> u32 {
+        if let Some(&number) = self.numbers.get(&name) {
+            return number;
+        }
+        let number = self.list.len() as u32;
+        self.list.push(name.clone());
+        self.numbers.insert(name, number);
+        number
+    }
+}
+
+impl<'a> Builder<'a> {
+    fn new(
+        recorded: &Recorded,
+        (symbols, names): &'a (cupti::SymbolTable, cupti::RecordedNames),
+        paths: &'a [CallPath],
+        sites: &'a [&'static Site],
+    ) -> Self {
+        let host = ClockMap::new(recorded.moments.clone());
+        let to_host = |from: u64, ticks: u64| Moment {
+            from,
+            to: host.convert(ticks),
+        };
+        let gpu = recorded.anchors.iter().map(|(clock, anchors)| {
+            let moment =
+                |anchor: &crate::recorder::Anchor| to_host(gpu_time(anchor.at_ns), anchor.ticks);
+            (*clock, ClockMap::new(anchors.iter().map(moment).collect()))
+        });
+        let gpu = gpu.collect();
+        let cupti = cupti::clock_moments().into_iter();
+        let cupti = ClockMap::new(cupti.map(|(ns, ticks)| to_host(ns, ticks)).collect());
+        let on = recorded.on.iter();
+        let on: Vec<(u64, u64)> = on
+            .map(|(on, off)| (host.convert(*on), host.convert(*off)))
+            .collect();
+        let mut all = Names::default();
+        let kernels = names.shapes.iter();
+        let kernels = kernels
+            .map(|shape| all.number(cupti::full_name(symbols, shape.symbol).to_owned()))
+            .collect();
+        Self {
+            base_ns: on.first().map_or(0, |(on, _)| *on),
+            host,
+            gpu,
+            cupti,
+            on,
+            names: all,
+            path_names: FxHashMap::default(),
+            api_names: FxHashMap::default(),
+            kernels,
+            recorded: names,
+            paths,
+            sites,
+            first_queue: recorded.streams.len() as u32,
+        }
+    }
+
+    /// Lists the threads and streams.
+    fn list(&self, recorded: &Recorded, trace: &mut Trace) {
+        trace.threads = recorded.threads.iter().map(thread).collect();
+        let of_spans = (1..).zip(&recorded.streams).map(|(number, device)| {
+            let mut stream = TraceStream::default();
+            (stream.device, stream.stream) = (*device, number);
+            stream.is_of_spans = true;
+            stream
+        });
+        let of_cupti = self.recorded.queues.iter().map(|queue| {
+            let mut stream = TraceStream::default();
+            (stream.device, stream.stream) = (queue.device, queue.stream);
+            stream.context = Some(queue.context);
+            stream
+        });
+        trace.streams = of_spans.chain(of_cupti).collect();
+    }
+
+    fn add(&mut self, trace: &mut Trace, event: &Event, arguments: Option<Arguments>) {
+        match *event {
+            Event::Cpu {
+                path,
+                thread,
+                started,
+                ended,
+                call,
+            } => {
+                let mut span = CpuSpan::default();
+                span.name = self.path_name(path);
+                (span.thread, span.call) = (thread, call);
+                span.start_ns = self.since_base(self.host.convert(started));
+                span.end_ns = self.since_base(self.host.convert(ended));
+                let arguments = arguments.into_iter().flatten();
+                span.args = arguments
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .collect();
+                trace.cpu_spans.push(span);
+            }
+            Event::Gpu {
+                path,
+                stream,
+                clock,
+                start_ns,
+                ns,
+                call,
+            } => {
+                let Some(map) = self.gpu.get(&clock).filter(|map| !map.is_empty()) else {
+                    return;
+                };
+                let start_ns = map.convert(gpu_time(start_ns));
+                if !self.was_on(start_ns) {
+                    return;
+                }
+                let mut span = GpuSpan::default();
+                span.start_ns = self.since_base(start_ns);
+                span.end_ns = span.start_ns.saturating_add(ns);
+                span.name = self.path_name(path);
+                (span.stream, span.call) = (stream, call);
+                trace.gpu_spans.push(span);
+            }
+            Event::Kernel {
+                path,
+                queue,
+                start_ns,
+                end_ns,
+                correlation,
+                shape,
+            } => {
+                let name = self.kernels.get(shape as usize).copied();
+                let shape = self.recorded.shapes.get(shape as usize);
+                let (Some(name), Some(shape)) = (name, shape) else {
+                    return;
+                };
+                let kind = ActivityKind::kernel(
+                    name,
+                    shape.grid,
+                    shape.block,
+                    shape.registers,
+                    shape.shared_bytes,
+                );
+                self.add_activity(trace, kind, (path, queue), (start_ns, end_ns), correlation);
+            }
+            Event::Copy {
+                path,
+                queue,
+                start_ns,
+                end_ns,
+                correlation,
+                kind,
+                bytes,
+            } => {
+                let kind = ActivityKind::copy(cupti::copy_kind(kind), bytes);
+                self.add_activity(trace, kind, (path, queue), (start_ns, end_ns), correlation);
+            }
+            Event::Api {
+                thread,
+                start_ns,
+                end_ns,
+                correlation,
+                is_runtime,
+                cbid,
+            } => {
+                let start_ns = self.cupti.convert(start_ns);
+                if !self.was_on(start_ns) {
+                    return;
+                }
+                let mut call = ApiCall::default();
+                call.start_ns = self.since_base(start_ns);
+                call.end_ns = self.since_base(self.cupti.convert(end_ns));
+                call.name = self.api_name(is_runtime, cbid);
+                (call.thread, call.correlation) = (thread, correlation);
+                call.is_runtime = is_runtime;
+                trace.api_calls.push(call);
+            }
+        }
+    }
+
+    fn add_activity(
+        &mut self,
+        trace: &mut Trace,
+        kind: ActivityKind,
+        (path, queue): (u32, u32),
+        (start_ns, end_ns): (u64, u64),
+        correlation: u32,
+    ) {
+        let start_ns = self.cupti.convert(start_ns);
+        if !self.was_on(start_ns) {
+            return;
+        }
+        let mut activity = Activity::default();
+        activity.kind = kind;
+        activity.stream = self.first_queue.saturating_add(queue);
+        activity.start_ns = self.since_base(start_ns);
+        activity.end_ns = self.since_base(self.cupti.convert(end_ns));
+        activity.correlation = correlation;
+        activity.function = (path != ROOT).then(|| self.path_name(path));
+        trace.activities.push(activity);
+    }
+
+    fn was_on(&self, unix_ns: u64) -> bool {
+        self.on
+            .iter()
+            .any(|(on, off)| (*on..*off).contains(&unix_ns))
+    }
+
+    fn since_base(&self, unix_ns: u64) -> u64 {
+        unix_ns.saturating_sub(self.base_ns)
+    }
+
+    fn path_name(&mut self, path: u32) -> u32 {
+        if let Some(&name) = self.path_names.get(&path) {
+            return name;
+        }
+        let known = self.paths.get(path as usize).filter(|_| path != ROOT);
+        let site = known.and_then(|known| self.sites.get(known.site as usize));
+        let name = known
+            .zip(site)
+            .map(|(path, site)| match site.label_of(path.label) {
+                Some(label) => labelled(site.name(), &label.to_string()),
+                None => site.name().to_owned(),
+            });
+        let name = self
+            .names
+            .number(name.unwrap_or_else(|| "(unknown)".to_owned()));
+        self.path_names.insert(path, name);
+        name
+    }
+
+    fn api_name(&mut self, is_runtime: bool, cbid: u32) -> u32 {
+        if let Some(&name) = self.api_names.get(&(is_runtime, cbid)) {
+            return name;
+        }
+        let name = self.names.number(cupti::call_name(is_runtime, cbid));
+        self.api_names.insert((is_runtime, cbid), name);
+        name
+    }
+
+    fn gaps(&self, lost: &[crate::recorder::LostEvents]) -> Vec<Gap> {
+        let gaps = lost.iter().map(|lost| {
+            let mut gap = Gap::default();
+            (gap.thread, gap.events) = (lost.thread, lost.events);
+            if lost.thread.is_some() {
+                gap.start_ns = self.since_base(self.host.convert(lost.started));
+                gap.end_ns = self.since_base(self.host.convert(lost.ended));
+            }
+            gap
+        });
+        let mut gaps: Vec<Gap> = gaps.collect();
+        gaps.sort_by_key(|gap| gap.thread);
+        gaps
+    }
+}
+
+fn thread(thread: &crate::recorder::RecordedThread) -> TraceThread {
+    let mut listed = TraceThread::default();
+    (listed.tid, listed.name) = (thread.tid, thread.name.clone());
+    listed
+}
+
+/// A time of a GPU clock without a sign.
+fn gpu_time(ns: i64) -> u64 {
+    ns.saturating_add(GPU_ZERO).max(0).unsigned_abs()
+}

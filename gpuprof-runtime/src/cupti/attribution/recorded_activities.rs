@@ -1,0 +1,161 @@
+//! Puts CUDA calls and what they launched on the time line.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::activity_path::Cause;
+use crate::cupti::collect::record::{Activity, ApiEvent, CopyKind};
+use crate::recorder::{Event, Recorder, Writer};
+
+/// Kernels with their launch shapes that are told apart; of others the shape is omitted.
+const MAX_SHAPES: usize = 1 << 16;
+
+/// A kernel and how it was launched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct KernelShape {
+    /// Number of the symbol; `None` for those that do not fit.
+    pub(crate) symbol: Option<u32>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) registers: u32,
+    pub(crate) shared_bytes: u32,
+}
+
+/// A stream by CUPTI's numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Queue {
+    pub(crate) device: u32,
+    pub(crate) context: u32,
+    pub(crate) stream: u32,
+}
+
+/// What the numbers in recorded events stand for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordedNames {
+    pub(crate) shapes: Vec<KernelShape>,
+    pub(crate) queues: Vec<Queue>,
+}
+
+/// The directions of copies, by number.
+pub(crate) const COPY_KINDS: [CopyKind; 12] = [
+    CopyKind::HtoD,
+    CopyKind::DtoH,
+    CopyKind::HtoA,
+    CopyKind::AtoH,
+    CopyKind::AtoA,
+    CopyKind::AtoD,
+    CopyKind::DtoA,
+    CopyKind::DtoD,
+    CopyKind::HtoH,
+    CopyKind::PtoP,
+    CopyKind::Memset,
+    CopyKind::Unknown,
+];
+
+/// The attribution's part of the recorder.
+#[derive(Debug, Default)]
+pub(super) struct ActivityRecorder {
+    /// `None` in tests of the attribution.
+    recorder: Option<Arc<Recorder>>,
+    writer: Writer,
+    shapes: FxHashMap<KernelShape, u32>,
+    queues: FxHashMap<Queue, u32>,
+    names: RecordedNames,
+}
+
+impl ActivityRecorder {
+    pub(super) fn new(recorder: Arc<Recorder>) -> Self {
+        Self {
+            recorder: Some(recorder),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn names(&self) -> &RecordedNames {
+        &self.names
+    }
+
+    pub(super) fn add_call(&mut self, ApiEvent { api, thread, .. }: &ApiEvent) {
+        let Some(recorder) = self.recorder.as_ref().filter(|all| all.is_open()) else {
+            return;
+        };
+        let event = Event::Api {
+            thread: (*thread > 0).then(|| recorder.thread_of((*thread).into())),
+            start_ns: api.start,
+            end_ns: api.end,
+            correlation: api.correlation,
+            is_runtime: api.function.is_runtime,
+            cbid: api.function.cbid,
+        };
+        self.writer.push(recorder, &event);
+    }
+
+    /// `symbol`: the number of the kernel's symbol.
+    pub(super) fn add_activity(&mut self, activity: &Activity, cause: &Cause, symbol: Option<u32>) {
+        let Some(recorder) = self.recorder.as_ref().filter(|all| all.is_open()) else {
+            return;
+        };
+        let span = activity.span();
+        let path = cause.path.of_calls();
+        let queue = Queue {
+            device: span.device,
+            context: span.context,
+            stream: span.stream,
+        };
+        let queue = number(&mut self.queues, &mut self.names.queues, queue);
+        let (start_ns, end_ns, correlation) = (span.start, span.end, span.correlation);
+        let event = match activity {
+            Activity::Kernel(kernel) => {
+                let shared_bytes = kernel.static_shared_bytes;
+                let mut shape = KernelShape {
+                    symbol,
+                    grid: kernel.grid,
+                    block: kernel.block,
+                    registers: kernel.registers,
+                    shared_bytes: shared_bytes.saturating_add(kernel.dynamic_shared_bytes),
+                };
+                if self.shapes.len() >= MAX_SHAPES && !self.shapes.contains_key(&shape) {
+                    shape = KernelShape {
+                        symbol,
+                        ..KernelShape::default()
+                    };
+                }
+                Event::Kernel {
+                    path,
+                    queue,
+                    start_ns,
+                    end_ns,
+                    correlation,
+                    shape: number(&mut self.shapes, &mut self.names.shapes, shape),
+                }
+            }
+            Activity::Copy(copy) => {
+                let mut kinds = COPY_KINDS.iter();
+                let kind = kinds.position(|kind| *kind == copy.kind).unwrap_or(0);
+                Event::Copy {
+                    path,
+                    queue,
+                    start_ns,
+                    end_ns,
+                    correlation,
+                    kind: kind as u32,
+                    bytes: copy.bytes,
+                }
+            }
+        };
+        self.writer.push(recorder, &event);
+    }
+}
+
+/// The number of something, which is new if it has none.
+fn number<T: Copy + Eq + std::hash::Hash>(
+    numbers: &mut FxHashMap<T, u32>,
+    all: &mut Vec<T>,
+    one: T,
+) -> u32 {
+    *numbers.entry(one).or_insert_with(|| {
+        all.push(one);
+        (all.len() - 1) as u32
+    })
+}

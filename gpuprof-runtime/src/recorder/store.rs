@@ -1,0 +1,261 @@
+//! The chunks of a recording: those that are lent to writers, those with room left, and those that
+//! are full, the oldest first.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::Recorded;
+use super::chunk::Chunk;
+use super::event::Event;
+use crate::os;
+use gpuprof_report::trace::Moment;
+
+/// Events of a chunk, unless the limit is small: 20 KiB.
+const CHUNK_EVENTS: usize = 512;
+/// Chunks that the limit is divided into at least.
+const MIN_CHUNKS: usize = 16;
+/// Empty chunks that are kept for the next writer.
+const MAX_FREE: usize = 4;
+/// Threads that are told apart; the events of others are those of the last one.
+const MAX_THREADS: usize = 1 << 16;
+/// Moments of one clock; above it, every second one goes.
+const MAX_ANCHORS: usize = 4_096;
+
+/// A thread of the program with an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecordedThread {
+    pub(crate) tid: u64,
+    /// Empty if it is unknown.
+    pub(crate) name: String,
+}
+
+impl RecordedThread {
+    pub(super) fn current() -> Self {
+        let thread = std::thread::current();
+        Self {
+            tid: os::thread_id().into(),
+            name: thread.name().unwrap_or_default().to_owned(),
+        }
+    }
+
+    pub(super) fn unnamed(tid: u64) -> Self {
+        Self {
+            tid,
+            name: String::new(),
+        }
+    }
+}
+
+/// Events that have given way to newer ones. Times in clock ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LostEvents {
+    /// Number of their thread; `None` for those of the GPU and CUDA calls, whose times are not
+    /// known here.
+    pub(crate) thread: Option<u32>,
+    pub(crate) started: u64,
+    pub(crate) ended: u64,
+    pub(crate) events: u64,
+}
+
+/// A moment on the GPU clock of a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Anchor {
+    /// On that clock.
+    pub(crate) at_ns: i64,
+    /// On the host's.
+    pub(crate) ticks: u64,
+    /// By how much `ticks` may be wrong.
+    pub(crate) error: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Store {
+    recording: u32,
+    limit: usize,
+    lent: Vec<Arc<Chunk>>,
+    /// Of writers that have ended.
+    partial: Vec<Arc<Chunk>>,
+    full: VecDeque<Arc<Chunk>>,
+    free: Vec<Chunk>,
+    /// Events in full chunks.
+    kept: usize,
+    threads: Vec<RecordedThread>,
+    numbers: FxHashMap<u64, u32>,
+    /// The devices of streams.
+    streams: Vec<u32>,
+    anchors: FxHashMap<u32, Vec<Anchor>>,
+    lost: FxHashMap<Option<u32>, LostEvents>,
+    pub(super) moments: Vec<Moment>,
+    /// When it was switched on and off, in turn, in clock ticks.
+    switched: Vec<u64>,
+}
+
+impl Store {
+    pub(super) fn new() -> Self {
+        Self {
+            recording: 0,
+            limit: 0,
+            lent: Vec::new(),
+            partial: Vec::new(),
+            full: VecDeque::new(),
+            free: Vec::new(),
+            kept: 0,
+            threads: Vec::new(),
+            numbers: FxHashMap::default(),
+            streams: Vec::new(),
+            anchors: FxHashMap::default(),
+            lost: FxHashMap::default(),
+            moments: Vec::new(),
+            switched: Vec::new(),
+        }
+    }
+
+    /// Begins with nothing but the threads and streams, whose numbers writers keep.
+    pub(super) fn begin(&mut self, recording: u32, limit: usize) {
+        *self = Self {
+            recording,
+            limit,
+            threads: std::mem::take(&mut self.threads),
+            numbers: std::mem::take(&mut self.numbers),
+            streams: std::mem::take(&mut self.streams),
+            ..Self::new()
+        };
+    }
+
+    pub(super) fn note_switch(&mut self, on: bool, now: u64) {
+        let is_on = self.switched.len() % 2 == 1;
+        if is_on != on {
+            self.switched.push(now);
+        }
+    }
+
+    pub(super) fn add_thread(&mut self, thread: RecordedThread) -> u32 {
+        let known = self.numbers.get(&thread.tid).copied();
+        if let Some(number) = known {
+            // The system gives the number of a thread that has ended to another one, whose name
+            // counts from then on.
+            if let Some(known) = self.threads.get_mut(number as usize)
+                && !thread.name.is_empty()
+            {
+                known.name = thread.name;
+            }
+            return number;
+        }
+        let number = self.threads.len().min(MAX_THREADS - 1) as u32;
+        if self.threads.len() < MAX_THREADS {
+            self.numbers.insert(thread.tid, number);
+            self.threads.push(thread);
+        }
+        number
+    }
+
+    pub(super) fn add_stream(&mut self, device: u32) -> u32 {
+        self.streams.push(device);
+        (self.streams.len() - 1) as u32
+    }
+
+    pub(super) fn add_anchor(&mut self, clock: u32, anchor: Anchor) {
+        let anchors = self.anchors.entry(clock).or_default();
+        anchors.push(anchor);
+        if anchors.len() > MAX_ANCHORS {
+            let mut is_kept = false;
+            anchors.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+        }
+    }
+
+    /// A chunk with room, for one writer.
+    pub(super) fn lend(&mut self) -> Arc<Chunk> {
+        let events = (self.limit / MIN_CHUNKS).clamp(1, CHUNK_EVENTS);
+        let chunk = self.partial.pop().unwrap_or_else(|| {
+            let free = self.free.pop();
+            Arc::new(match free {
+                Some(mut free) => {
+                    free.clear(self.recording);
+                    free
+                }
+                None => Chunk::new(self.recording, events),
+            })
+        });
+        self.lent.push(Arc::clone(&chunk));
+        chunk
+    }
+
+    /// Takes a chunk back. The oldest events give way if there are more than the limit allows.
+    pub(super) fn take_back(&mut self, chunk: &Arc<Chunk>) {
+        if chunk.recording != self.recording {
+            return;
+        }
+        self.lent.retain(|lent| !Arc::ptr_eq(lent, chunk));
+        if !chunk.is_full() {
+            self.partial.push(Arc::clone(chunk));
+            return;
+        }
+        self.kept += chunk.len();
+        self.full.push_back(Arc::clone(chunk));
+        while self.kept > self.limit
+            && let Some(oldest) = self.full.pop_front()
+        {
+            self.kept -= oldest.len();
+            oldest.read(|event, _| self.count_lost(&event));
+            if let Some(oldest) = Arc::into_inner(oldest)
+                && self.free.len() < MAX_FREE
+            {
+                self.free.push(oldest);
+            }
+        }
+    }
+
+    fn count_lost(&mut self, event: &Event) {
+        let (thread, started, ended) = match *event {
+            Event::Cpu {
+                thread,
+                started,
+                ended,
+                ..
+            } => (Some(thread), started, ended),
+            _ => (None, u64::MAX, 0),
+        };
+        let lost = self.lost.entry(thread).or_insert(LostEvents {
+            thread,
+            started,
+            ended,
+            events: 0,
+        });
+        lost.started = lost.started.min(started);
+        lost.ended = lost.ended.max(ended);
+        lost.events += 1;
+    }
+
+    /// Everything at the moment `now`, with the chunks still to be read.
+    pub(super) fn kept(&self, now: u64) -> (Recorded, Vec<Arc<Chunk>>) {
+        let chunks = self.full.iter().chain(&self.partial).chain(&self.lent);
+        let on = self.switched.chunks(2).map(|switched| match *switched {
+            [on, off] => (on, off),
+            [on] => (on, now),
+            _ => (now, now),
+        });
+        let anchors = self.anchors.iter();
+        let anchors = anchors.map(|(clock, anchors)| (*clock, anchors.clone()));
+        let recorded = Recorded {
+            events: Vec::new(),
+            threads: self.threads.clone(),
+            streams: self.streams.clone(),
+            anchors: anchors.collect(),
+            lost: self.lost.values().copied().collect(),
+            moments: self.moments.clone(),
+            on: on.collect(),
+        };
+        (recorded, chunks.cloned().collect())
+    }
+
+    /// Chunks that hold events.
+    #[cfg(test)]
+    pub(super) fn chunks(&self) -> usize {
+        self.full.len() + self.partial.len() + self.lent.len()
+    }
+}

@@ -1,0 +1,147 @@
+use std::sync::Arc;
+use std::thread;
+
+use super::{Event, LostEvents, Recorder, Writer};
+
+/// The `at`-th event of a test's thread.
+fn event(thread: u32, at: u64) -> Event {
+    Event::Cpu {
+        path: 1,
+        thread,
+        started: at,
+        ended: at + 1,
+        call: 0,
+    }
+}
+
+fn write(recorder: &Arc<Recorder>, writer: &mut Writer, numbers: std::ops::Range<u64>) {
+    let thread = writer.thread(recorder);
+    numbers.for_each(|at| writer.push(recorder, &event(thread, at)));
+}
+
+/// When the kept events started.
+fn starts(recorder: &Recorder) -> Vec<u64> {
+    let recorded = recorder.recorded().unwrap_or_default();
+    let started = recorded.events.iter().map(|(event, _)| match event {
+        Event::Cpu { started, .. } => *started,
+        _ => u64::MAX,
+    });
+    let mut started: Vec<u64> = started.collect();
+    started.sort_unstable();
+    started
+}
+
+fn lost(recorder: &Recorder) -> Vec<LostEvents> {
+    recorder.recorded().unwrap_or_default().lost
+}
+
+#[test]
+fn the_newest_are_kept_and_what_went_is_counted() {
+    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::new());
+    assert!(recorder.recorded().is_none());
+    // 16 chunks of 10.
+    recorder.start(160);
+    write(&recorder, &mut writer, 0..160);
+    assert_eq!(starts(&recorder), (0..160).collect::<Vec<_>>());
+    assert_eq!(lost(&recorder), []);
+    write(&recorder, &mut writer, 160..1_005);
+    // The chunk that is not full comes on top of the limit.
+    assert_eq!(starts(&recorder), (840..1_005).collect::<Vec<_>>());
+    let gone = LostEvents {
+        thread: Some(0),
+        started: 0,
+        ended: 840,
+        events: 840,
+    };
+    assert_eq!(lost(&recorder), [gone]);
+}
+
+#[test]
+fn threads_that_end_leave_their_room_to_others() {
+    let recorder = Arc::new(Recorder::new());
+    recorder.start(16_000);
+    for at in 0..2_000 {
+        let recorder = Arc::clone(&recorder);
+        let run = move || write(&recorder, &mut Writer::new(), at..at + 1);
+        thread::spawn(run).join().expect("it ends");
+    }
+    assert_eq!(starts(&recorder), (0..2_000).collect::<Vec<_>>());
+    let store = recorder.store.lock();
+    // 2,000 events in chunks of 512, as no two threads ran at once.
+    assert_eq!((store.chunks(), recorder.is_on()), (4, true));
+}
+
+#[test]
+fn threads_at_once_lose_nothing() {
+    const EACH: u64 = 20_000;
+    let recorder = Arc::new(Recorder::new());
+    recorder.start(200_000);
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let recorder = &recorder;
+            let numbers = thread * EACH..(thread + 1) * EACH;
+            scope.spawn(move || write(recorder, &mut Writer::new(), numbers));
+        }
+        // Reading meanwhile finds whole events only.
+        let reads = (0..20).map(|_| starts(&recorder));
+        reads.for_each(|starts| assert!(starts.is_sorted_by(|a, b| a < b)));
+    });
+    assert_eq!(starts(&recorder), (0..4 * EACH).collect::<Vec<_>>());
+    let threads = recorder.recorded().unwrap_or_default().threads;
+    assert_eq!(threads.len(), 4);
+    assert!(threads.iter().all(|thread| thread.tid > 0));
+}
+
+#[test]
+fn a_new_recording_forgets_the_last_one() {
+    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::new());
+    recorder.start(100);
+    write(&recorder, &mut writer, 0..50);
+    recorder.stop();
+    assert_eq!(starts(&recorder).len(), 50);
+    assert!(!recorder.switch(true), "none is open");
+    recorder.start(100);
+    assert_eq!(starts(&recorder).len(), 0);
+    write(&recorder, &mut writer, 50..60);
+    assert_eq!(starts(&recorder), (50..60).collect::<Vec<_>>());
+    assert_eq!(lost(&recorder), []);
+}
+
+#[test]
+fn arguments_stay_with_their_event() {
+    let (recorder, mut writer) = (Arc::new(Recorder::new()), Writer::new());
+    recorder.start(1_000);
+    let thread = writer.thread(&recorder);
+    for at in 0..100 {
+        match at % 10 {
+            0 => {
+                let arguments = Box::new([("batch", at.to_string())]);
+                writer.push_with(&recorder, &event(thread, at), arguments);
+            }
+            _ => writer.push(&recorder, &event(thread, at)),
+        }
+    }
+    let recorded = recorder.recorded().expect("a recording");
+    for (event, arguments) in recorded.events {
+        let Event::Cpu { started, .. } = event else {
+            panic!("another event");
+        };
+        let own = arguments.map(|own| own.to_vec());
+        let expected = (started % 10 == 0).then(|| vec![("batch", started.to_string())]);
+        assert_eq!(own, expected);
+    }
+}
+
+#[test]
+fn switches_are_noted_once() {
+    let recorder = Recorder::new();
+    recorder.start(10);
+    for on in [true, false, false, true] {
+        recorder.switch(on);
+    }
+    let on = recorder.recorded().unwrap_or_default().on;
+    let [(first_on, first_off), (second_on, now)] = on[..] else {
+        panic!("{on:?}");
+    };
+    assert!(first_on <= first_off && first_off <= second_on && second_on <= now);
+}

@@ -1,0 +1,81 @@
+//! Writes the events of one thread.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Acquire;
+
+use super::Recorder;
+use super::chunk::{Arguments, Chunk};
+use super::event::Event;
+
+/// A thread's chunk; it is given back when this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    lent: Option<Lent>,
+    /// The thread's number, once it is known.
+    thread: Option<u32>,
+}
+
+#[derive(Debug)]
+struct Lent {
+    recorder: Arc<Recorder>,
+    chunk: Arc<Chunk>,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.recorder.store.lock().take_back(&self.chunk);
+    }
+}
+
+impl Writer {
+    pub(crate) const fn new() -> Self {
+        Self {
+            lent: None,
+            thread: None,
+        }
+    }
+
+    /// The number of the thread, which must always be the same one.
+    #[inline]
+    pub(crate) fn thread(&mut self, recorder: &Recorder) -> u32 {
+        *self.thread.get_or_insert_with(|| recorder.thread_number())
+    }
+
+    /// Records an event of the current recording.
+    #[inline]
+    pub(crate) fn push(&mut self, recorder: &Arc<Recorder>, event: &Event) {
+        let recording = recorder.recording.load(Acquire);
+        let is_written = self
+            .lent
+            .as_ref()
+            .is_some_and(|lent| lent.chunk.recording == recording && lent.chunk.push(event));
+        if !is_written {
+            self.push_into_next(recorder, event);
+        }
+    }
+
+    /// The same of an event with arguments.
+    pub(crate) fn push_with(
+        &mut self,
+        recorder: &Arc<Recorder>,
+        event: &Event,
+        arguments: Arguments,
+    ) {
+        self.push(recorder, event);
+        if let Some(lent) = &self.lent {
+            lent.chunk.set_arguments(arguments);
+        }
+    }
+
+    #[cold]
+    fn push_into_next(&mut self, recorder: &Arc<Recorder>, event: &Event) {
+        // Gives the last one back.
+        self.lent = None;
+        let chunk = recorder.store.lock().lend();
+        chunk.push(event);
+        self.lent = Some(Lent {
+            recorder: Arc::clone(recorder),
+            chunk,
+        });
+    }
+}

@@ -1,0 +1,111 @@
+//! Promise: with CUPTI, kernels, copies and CUDA calls are on the time line, linked by correlation
+//! ids and on the clock of the calls.
+
+use gpuprof::trace::{Activity, ActivityKind, Trace};
+use gpuprof::{Output, Session, gpu_profile};
+use support::cupti_world::{Tier, builder, tier};
+use support::suite::Module;
+use support::tests;
+
+use crate::spans::{calls, name};
+
+pub(crate) const MODULE: Module = Module::new(
+    module_path!(),
+    &[tests![
+        a_kernel_is_linked_to_its_launch_and_its_function,
+        copies_have_their_size_and_direction,
+        what_no_function_launched_is_there_too,
+    ]],
+);
+
+fn recorded(t: &Tier) -> Session {
+    t.cpu(1_000);
+    let outputs = [Output::Trace("/dev/null".into())];
+    let session = builder().outputs(outputs).start();
+    session.expect("no other session is open")
+}
+
+fn finish(t: &Tier, session: Session) -> Trace {
+    t.synchronize();
+    t.cpu(1_000);
+    let trace = gpuprof::collect_trace().expect("a time line");
+    t.finish_unchecked(session);
+    trace
+}
+
+fn kernel_name<'t>(trace: &'t Trace, activity: &Activity) -> Option<&'t str> {
+    match activity.kind {
+        ActivityKind::Kernel { name: number, .. } => Some(name(trace, number)),
+        _ => None,
+    }
+}
+
+#[gpu_profile(cpu)]
+fn step(t: &Tier) {
+    t.cpu(500);
+    t.gpu.kernel(7_000);
+    t.cpu(100);
+}
+
+fn a_kernel_is_linked_to_its_launch_and_its_function() {
+    let t = tier();
+    t.sim.set_call_ns("cuLaunchKernel", 20);
+    let session = recorded(&t);
+    step(&t);
+    let trace = finish(&t, session);
+    let call = calls(&trace, "step")[0];
+    let [kernel] = trace.activities[..] else {
+        panic!("{:?}", trace.activities);
+    };
+    assert!(kernel_name(&trace, &kernel).is_some());
+    assert_eq!(kernel.end_ns - kernel.start_ns, 7_000);
+    assert_eq!(
+        kernel.function.map(|function| name(&trace, function)),
+        Some("step")
+    );
+    let launches = trace.api_calls.iter();
+    let mut launches = launches.filter(|api| name(&trace, api.name) == "cuLaunchKernel");
+    let launch = launches.next().expect("a launch");
+    assert_eq!(launch.correlation, kernel.correlation);
+    assert_eq!(launch.thread, Some(call.thread));
+    // The launch is where it was in the call, and the kernel after the launch began.
+    assert_eq!(launch.start_ns - call.start_ns, 500);
+    assert_eq!(launch.end_ns - launch.start_ns, 20);
+    assert!(kernel.start_ns >= launch.start_ns && kernel.start_ns <= launch.end_ns);
+    let stream = &trace.streams[kernel.stream as usize];
+    assert!(stream.context.is_some() && !stream.is_of_spans);
+    let ActivityKind::Kernel { grid, block, .. } = kernel.kind else {
+        panic!("{kernel:?}");
+    };
+    assert!(grid.into_iter().chain(block).all(|side| side > 0));
+}
+
+#[gpu_profile]
+fn upload(t: &Tier, data: &[f32]) {
+    t.gpu.stream.clone_htod(data).expect("a copy");
+}
+
+fn copies_have_their_size_and_direction() {
+    let t = tier();
+    let session = recorded(&t);
+    upload(&t, &[1.0; 1_000]);
+    let trace = finish(&t, session);
+    let copies = trace.activities.iter().map(|activity| activity.kind);
+    let copies: Vec<_> = copies.collect();
+    let wanted = ActivityKind::copy(gpuprof::profile::CopyKind::HtoD, 4_000);
+    assert!(copies.contains(&wanted), "{copies:?}");
+}
+
+fn what_no_function_launched_is_there_too() {
+    let t = tier();
+    let session = recorded(&t);
+    t.gpu.kernel(3_000);
+    let trace = finish(&t, session);
+    let [kernel] = trace.activities[..] else {
+        panic!("{:?}", trace.activities);
+    };
+    assert_eq!(
+        (kernel.function, kernel.end_ns - kernel.start_ns),
+        (None, 3_000)
+    );
+}

@@ -1,0 +1,11 @@
+//! Promise: the time line has every call, where it was and when, on one clock.
+
+mod kernels;
+mod spans;
+mod switching;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    support::suite::run(&[kernels::MODULE, spans::MODULE, switching::MODULE])
+}
