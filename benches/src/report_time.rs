@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gpuprof::__private::{LabelNumber, Meta, Payload, Site, Span, StatedWork, Streams};
+use gpuprof::__private::{Arguments, LabelNumber, Meta, Payload, Site, Span, StatedWork, Streams};
 
 use crate::host_memory;
 use crate::outcome::Quartiles;

@@ -16,6 +16,7 @@ const TESTS: &[(&str, fn())] = tests![
     every_text_output_is_in_its_file,
     a_file_that_cannot_be_written_is_on_standard_error,
     a_missing_feature_is_named_and_the_table_is_shown,
+    a_time_line_is_in_its_file,
 ];
 
 fn run(report: &str) -> Ended {
@@ -86,19 +87,12 @@ fn a_file_that_cannot_be_written_is_on_standard_error() {
 fn a_missing_feature_is_named_and_the_table_is_shown() {
     let folder = Folder::create();
     let path = folder.path("report").display().to_string();
-    for (output, message) in [
-        (
-            "html",
-            "gpuprof: html=PATH needs the feature html of the crate gpuprof: gpuprof = { version \
+    for (output, message) in [(
+        "html",
+        "gpuprof: html=PATH needs the feature html of the crate gpuprof: gpuprof = { version \
              = \"0.1\", features = [\"html\"] }; the command `gpuprof show --format html` makes \
              it of a JSON profile\n",
-        ),
-        (
-            "trace",
-            "gpuprof: trace=PATH needs the feature trace of the crate gpuprof: gpuprof = { \
-             version = \"0.1\", features = [\"trace\"] }\n",
-        ),
-    ] {
+    )] {
         for report in [
             format!("{output}={path}"),
             format!("table,{output}={path}"),
@@ -110,4 +104,17 @@ fn a_missing_feature_is_named_and_the_table_is_shown() {
         }
         assert!(folder.files().is_empty());
     }
+}
+
+fn a_time_line_is_in_its_file() {
+    let folder = Folder::create();
+    let path = folder.path("time-line.json");
+    run(&format!("trace={}", path.display()));
+    let text = std::fs::read_to_string(&path).expect("the file");
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let events = document["traceEvents"].as_array().expect("events");
+    let slices = events.iter().filter(|event| event["ph"] == "X");
+    let names = slices.filter_map(|event| event["name"].as_str()?.rsplit("::").next());
+    let names: Vec<&str> = names.collect();
+    assert_eq!(names, ["outer", "inner", "inner", "inner"]);
 }
