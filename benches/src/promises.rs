@@ -106,6 +106,12 @@ fn times(outcome: &Outcome) -> Vec<Promise> {
             &times,
         ),
         at_most(
+            "gpuprof on a time line over gpuprof",
+            over("time-line", "span"),
+            15.0,
+            &apart,
+        ),
+        at_most(
             "GPUPROF=off over nothing",
             over("off", "nothing"),
             1.5,

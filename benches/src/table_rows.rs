@@ -49,6 +49,12 @@ const GPU_SAMPLED_OUT: Setting = setting(
 );
 const HIT: Setting = setting("hit", Program::On, &[("GPUPROF_FILTER", "^bench/span$")]);
 const MISS: Setting = setting("miss", Program::On, &[("GPUPROF_FILTER", "^bench/cpu$")]);
+/// Every call is recorded.
+const TIME_LINE: Setting = setting(
+    "time line",
+    Program::On,
+    &[("GPUPROF_REPORT", "trace=/dev/null")],
+);
 const OFF: Setting = setting("off", Program::On, &[("GPUPROF", "off")]);
 /// hotpath's metrics server would listen on a port.
 const HOTPATH: Setting = setting(
@@ -123,7 +129,7 @@ const fn shared(name: &'static str, label: &'static str) -> Case {
 }
 
 /// Every row, in table order.
-pub(crate) const CASES: [Case; 22] = [
+pub(crate) const CASES: [Case; 23] = [
     cpu("nothing", "nothing", "nothing", PLAIN),
     cpu("raw-tsc", "two raw TSC reads", "raw-tsc", PLAIN),
     cpu("instant", "two Instant reads", "instant", PLAIN),
@@ -131,6 +137,7 @@ pub(crate) const CASES: [Case; 22] = [
     cpu("span-cpu", "gpuprof, marked cpu", "span-cpu", PLAIN),
     cpu("filter-hit", "gpuprof, filter hit", "span", HIT),
     cpu("filter-miss", "gpuprof, filter miss", "span", MISS),
+    cpu("time-line", "gpuprof, on a time line", "span", TIME_LINE),
     cpu("off", "GPUPROF=off", "span", OFF),
     cpu("switched-off", "feature off", "span", SWITCHED_OFF),
     cpu(
