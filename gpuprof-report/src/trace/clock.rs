@@ -9,12 +9,14 @@ pub struct Moment {
     pub to: u64,
 }
 
-/// Converts times of one clock to another: between two moments by their rate, outside of them by
-/// that of the nearest two.
+/// Converts times of one clock to another: between two moments by their rate, before the first and
+/// after the last by that of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClockMap {
     /// Ascending by `from`.
     moments: Vec<Moment>,
+    /// By how much the rate of all may differ from 1, in millionths.
+    max_drift_ppm: Option<u32>,
 }
 
 impl ClockMap {
@@ -23,7 +25,20 @@ impl ClockMap {
     pub fn new(mut moments: Vec<Moment>) -> Self {
         moments.sort_by_key(|moment| moment.from);
         moments.dedup_by_key(|moment| moment.from);
-        Self { moments }
+        Self {
+            moments,
+            max_drift_ppm: None,
+        }
+    }
+
+    /// The same for clocks of one unit: moments that are close together tell little of the rate,
+    /// which differs from 1 by at most so many millionths.
+    #[must_use]
+    pub fn with_max_drift_ppm(self, max_drift_ppm: u32) -> Self {
+        Self {
+            max_drift_ppm: Some(max_drift_ppm),
+            ..self
+        }
     }
 
     /// Whether there is no moment to convert by.
@@ -37,20 +52,35 @@ impl ClockMap {
     #[must_use]
     pub fn convert(&self, from: u64) -> u64 {
         let after = self.moments.partition_point(|moment| moment.from <= from);
-        let last = self.moments.len().saturating_sub(1);
-        let right = after.clamp(1, last.max(1));
-        let ends = (self.moments.get(right - 1), self.moments.get(right));
-        let (origin, [to_ns, from_ns]) = match ends {
-            (Some(left), Some(right)) => {
-                let apart = [(right.to, left.to), (right.from, left.from)];
-                (left, apart.map(|(late, early)| difference(late, early)))
-            }
-            (Some(only), None) => (only, [1, 1]),
-            _ => return 0,
+        let before = after
+            .checked_sub(1)
+            .and_then(|before| self.moments.get(before));
+        let (origin, since) = match (before, self.moments.get(after)) {
+            (Some(left), Some(right)) => (left, scaled(difference(from, left.from), left, right)),
+            (Some(last), None) => (last, self.beyond(difference(from, last.from))),
+            (None, Some(first)) => (first, self.beyond(difference(from, first.from))),
+            (None, None) => return 0,
         };
-        let since = difference(from, origin.from) * to_ns / from_ns.max(1);
         u64::try_from(i128::from(origin.to) + since).unwrap_or(0)
     }
+
+    /// A difference to the first or the last moment.
+    fn beyond(&self, since: i128) -> i128 {
+        let by_rate = match (self.moments.first(), self.moments.last()) {
+            (Some(first), Some(last)) if first.from < last.from => scaled(since, first, last),
+            _ => since,
+        };
+        let Some(ppm) = self.max_drift_ppm else {
+            return by_rate;
+        };
+        let most = since.abs() * i128::from(ppm) / 1_000_000;
+        by_rate.clamp(since - most, since + most)
+    }
+}
+
+/// A difference by the rate between two moments.
+fn scaled(since: i128, left: &Moment, right: &Moment) -> i128 {
+    since * difference(right.to, left.to) / difference(right.from, left.from).max(1)
 }
 
 fn difference(late: u64, early: u64) -> i128 {
@@ -72,7 +102,8 @@ mod tests {
         let map = map(&[(2_000, 1_000), (1_000, 500), (4_000, 1_500)]);
         let converted = [1_000, 1_100, 2_000, 2_040, 4_000].map(|from| map.convert(from));
         assert_eq!(converted, [500, 550, 1_000, 1_010, 1_500]);
-        assert_eq!((map.convert(700), map.convert(4_400)), (350, 1_600));
+        // 3 to 1 in all.
+        assert_eq!((map.convert(700), map.convert(4_300)), (400, 1_600));
     }
 
     #[test]
@@ -81,6 +112,25 @@ mod tests {
         assert_eq!(map(&[(100, 10)]).convert(50), 0);
         assert_eq!(map(&[]).convert(7), 0);
         assert!(map(&[]).is_empty());
+    }
+
+    #[test]
+    fn close_moments_do_not_decide_on_a_rate_that_clocks_do_not_have() {
+        // 1,000 ppm by two moments that are 1 µs apart.
+        let map = map(&[(0, 500), (1_000, 1_501)]).with_max_drift_ppm(100);
+        assert_eq!(map.convert(500), 1_000);
+        assert_eq!(map.convert(1_001_000), 1_001_601);
+        let slow = super::ClockMap::new(vec![
+            Moment {
+                from: 1_000_000,
+                to: 0,
+            },
+            Moment {
+                from: 2_000_000,
+                to: 1_000_050,
+            },
+        ]);
+        assert_eq!(slow.with_max_drift_ppm(100).convert(12_000_000), 11_000_550);
     }
 
     #[test]

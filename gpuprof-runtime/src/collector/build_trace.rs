@@ -16,6 +16,8 @@ use gpuprof_report::trace::{
     TraceThread,
 };
 
+/// Clocks of GPUs and hosts drift apart by 10 to 100 ppm.
+const MAX_DRIFT_PPM: u32 = 200;
 /// Times of a GPU clock may be before its zero.
 const GPU_ZERO: i64 = 1 << 62;
 
@@ -108,7 +110,8 @@ impl<'a> Builder<'a> {
         let gpu = recorded.anchors.iter().map(|(clock, anchors)| {
             let moment =
                 |anchor: &crate::recorder::Anchor| to_host(gpu_time(anchor.at_ns), anchor.ticks);
-            (*clock, ClockMap::new(anchors.iter().map(moment).collect()))
+            let map = ClockMap::new(anchors.iter().map(moment).collect());
+            (*clock, map.with_max_drift_ppm(MAX_DRIFT_PPM))
         });
         let gpu = gpu.collect();
         let cupti = cupti::clock_moments().into_iter();

@@ -142,9 +142,11 @@ fn calls_of_each_thread_and_stream_are_apart() {
     let streams = streams
         .iter()
         .map(|span| &trace.streams[span.stream as usize]);
-    let streams: Vec<_> = streams
+    let mut streams: Vec<_> = streams
         .map(|stream| (stream.device, stream.stream))
         .collect();
+    // Numbered as they are first read.
+    streams.sort_unstable();
     assert_eq!(streams, [(0, 1), (0, 2)]);
 }
 

@@ -18,6 +18,7 @@ mod slowdown;
 mod stream_choice;
 mod streams;
 mod termination;
+mod time_line;
 mod transformer;
 
 use std::process::ExitCode;
@@ -29,7 +30,7 @@ pub(crate) type TestProgram = (&'static str, fn(&RunMode) -> Result<ExitCode, St
 
 /// Every check, in execution order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let files: [&'static [Check]; 19] = [
+    let files: [&'static [Check]; 20] = [
         blocking::CHECKS,
         capture::CHECKS,
         exit::CHECKS,
@@ -49,6 +50,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
         budget::CHECKS,
         transformer::CHECKS,
         cupti::CHECKS,
+        time_line::CHECKS,
     ];
     files.into_iter().flatten()
 }
