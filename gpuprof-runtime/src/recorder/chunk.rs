@@ -1,13 +1,11 @@
 //! Room for some events, lent to one writer at a time. Others may read it meanwhile.
 
-use std::sync::atomic::{
-    AtomicU64, AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use parking_lot::Mutex;
 
 use super::event::{Event, WORDS};
+use crate::sync::AtomicU64;
 
 /// The arguments of a call: names and values.
 pub type Arguments = Box<[(&'static str, String)]>;
@@ -17,7 +15,7 @@ pub(super) struct Chunk {
     /// The recording that it is of.
     pub(super) recording: u32,
     /// Events in it. Only the writer stores it, after the event's words.
-    len: AtomicUsize,
+    len: AtomicU64,
     words: Box<[AtomicU64]>,
     /// Of the events that have some, by position.
     arguments: Mutex<Vec<(usize, Arguments)>>,
@@ -27,7 +25,7 @@ impl Chunk {
     pub(super) fn new(recording: u32, events: usize) -> Self {
         Self {
             recording,
-            len: AtomicUsize::new(0),
+            len: AtomicU64::new(0),
             words: (0..events * WORDS).map(|_| AtomicU64::new(0)).collect(),
             arguments: Mutex::default(),
         }
@@ -36,14 +34,14 @@ impl Chunk {
     /// Makes it an empty one of `recording`.
     pub(super) fn clear(&mut self, recording: u32) {
         self.recording = recording;
-        *self.len.get_mut() = 0;
+        self.len.store(0, Relaxed);
         self.arguments.get_mut().clear();
     }
 
     /// Adds an event; by the writer alone. False if the chunk is full.
     #[inline]
     pub(super) fn push(&self, event: &Event) -> bool {
-        let len = self.len.load(Relaxed);
+        let len = self.len.load(Relaxed) as usize;
         let Some(room) = self.words.get(len * WORDS..(len + 1) * WORDS) else {
             return false;
         };
@@ -51,20 +49,20 @@ impl Chunk {
             word.store(value, Relaxed);
         }
         // Release: who finds the length finds the words.
-        self.len.store(len + 1, Release);
+        self.len.store(len as u64 + 1, Release);
         true
     }
 
     /// Gives the latest event its arguments; by the writer alone.
     pub(super) fn set_arguments(&self, arguments: Arguments) {
-        let latest = self.len.load(Relaxed).checked_sub(1);
+        let latest = (self.len.load(Relaxed) as usize).checked_sub(1);
         if let Some(latest) = latest {
             self.arguments.lock().push((latest, arguments));
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.len.load(Acquire)
+        self.len.load(Acquire) as usize
     }
 
     pub(super) fn is_full(&self) -> bool {
