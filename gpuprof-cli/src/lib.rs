@@ -4,10 +4,15 @@
 //! Exit codes: 0 for success, 1 for a negative answer, 2 for bad input or wrong arguments; `run`
 //! passes that of the program.
 
+#![deny(unsafe_code)]
+
+mod child;
 mod commands;
 mod filter;
 mod input;
+mod machine;
 mod output;
+mod written_profiles;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -30,6 +35,8 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Show(commands::show::Arguments),
+    Run(commands::run::Arguments),
+    Doctor(commands::doctor::Arguments),
 }
 
 /// Runs the command with the arguments of the process, of which the first is the program's name.
@@ -46,7 +53,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             };
         }
     };
-    match arguments.command {
-        Command::Show(arguments) => commands::show::run(&arguments).into(),
-    }
+    let exit = match arguments.command {
+        Command::Show(arguments) => commands::show::run(&arguments),
+        Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Doctor(arguments) => commands::doctor::run(&arguments),
+    };
+    exit.into()
 }

@@ -20,6 +20,8 @@ pub(crate) enum Exit {
     Negative,
     /// Bad input, wrong arguments, or a file that cannot be written.
     BadInput,
+    /// As a program ended, or could not be started.
+    Program(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -28,6 +30,7 @@ impl From<Exit> for ExitCode {
             Exit::Success => Self::SUCCESS,
             Exit::Negative => Self::from(1),
             Exit::BadInput => Self::from(2),
+            Exit::Program(code) => Self::from(code),
         }
     }
 }

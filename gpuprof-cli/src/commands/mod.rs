@@ -1,3 +1,5 @@
 //! One file for each command.
 
+pub(crate) mod doctor;
+pub(crate) mod run;
 pub(crate) mod show;
