@@ -17,7 +17,7 @@ mod written_profiles;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use output::Exit;
 
@@ -26,7 +26,7 @@ use output::Exit;
 /// Profiles are JSON files that a program with gpuprof writes at exit if GPUPROF_REPORT=json=PATH is
 /// set.
 #[derive(Debug, Parser)]
-#[command(name = "gpuprof", version, propagate_version = true)]
+#[command(name = "gpuprof", version)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -37,6 +37,8 @@ enum Command {
     Show(commands::show::Arguments),
     Run(commands::run::Arguments),
     Doctor(commands::doctor::Arguments),
+    Completions(commands::describe::CompletionArguments),
+    Man(commands::describe::ManArguments),
 }
 
 /// Runs the command with the arguments of the process, of which the first is the program's name.
@@ -57,6 +59,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Show(arguments) => commands::show::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
+        Command::Completions(arguments) => {
+            commands::describe::completions(&arguments, Arguments::command())
+        }
+        Command::Man(arguments) => commands::describe::man(&arguments, Arguments::command()),
     };
     exit.into()
 }

@@ -38,7 +38,7 @@ struct Check {
     is_ok: bool,
     /// What was found, or what does not work without it.
     found: String,
-    /// What to do; empty if nothing.
+    /// What to do, a line for each way; empty if nothing.
     fix: String,
 }
 
@@ -46,7 +46,7 @@ struct Check {
 pub(crate) fn run(_: &Arguments) -> Exit {
     let facts = Facts::here();
     let written = output::write(text(&checks(&facts)).as_bytes(), None);
-    match (written, facts.driver) {
+    match (written, &facts.driver) {
         (Exit::Success, Driver::Works { .. }) => Exit::Success,
         (Exit::Success, _) => Exit::Negative,
         (failed, _) => failed,
@@ -98,7 +98,7 @@ impl Check {
 
 fn checks(facts: &Facts) -> [Check; 7] {
     [
-        driver(facts.driver),
+        driver(&facts.driver),
         cupti(facts),
         nvml(facts),
         counters(facts.counters),
@@ -106,46 +106,44 @@ fn checks(facts: &Facts) -> [Check; 7] {
             "nsys",
             facts.nsys.as_deref(),
             "time lines of Nsight Systems",
-            "https://developer.nvidia.com/nsight-systems, or apt-get install nsight-systems from \
-             NVIDIA's repository",
+            "https://developer.nvidia.com/nsight-systems\n\
+             or, from NVIDIA's repository: apt-get install nsight-systems",
         ),
         tool(
             "ncu",
             facts.ncu.as_deref(),
             "a closer look at one kernel",
-            "https://developer.nvidia.com/nsight-compute, or apt-get install nsight-compute from \
-             NVIDIA's repository",
+            "https://developer.nvidia.com/nsight-compute\n\
+             or, from NVIDIA's repository: apt-get install nsight-compute",
         ),
         tool(
             "libclang",
             facts.libclang.as_deref(),
             "builds with the feature nvtx",
-            "apt-get install libclang-dev, dnf install clang-devel or pacman -S clang; or build \
-             with default-features = false, features = [\"enable\"]",
+            "apt-get install libclang-dev, dnf install clang-devel, or pacman -S clang\n\
+             or build without it: default-features = false, features = [\"enable\"]",
         ),
     ]
 }
 
-fn driver(driver: Driver) -> Check {
+fn driver(driver: &Driver) -> Check {
     const NAME: &str = "driver";
     match driver {
         Driver::Works { version, devices } => {
-            let devices = match devices {
-                1 => "1 device".to_owned(),
-                _ => format!("{devices} devices"),
-            };
-            Check::ok(NAME, format!("CUDA {}, {devices}", cuda_version(version)))
+            let names = shown(&counted(devices).join(", "));
+            Check::ok(NAME, format!("CUDA {}: {names}", cuda_version(*version)))
         }
         Driver::Missing => Check::missing(
             NAME,
             "there is no libcuda.so.1: nothing can run on a GPU",
-            "https://www.nvidia.com/drivers; in a container, docker run --gpus all. Without a \
-             GPU, programs run on the simulated device: cargo xtask sim -- PROGRAM",
+            "install the driver: https://www.nvidia.com/drivers\n\
+             in a container: docker run --gpus all\n\
+             without a GPU, on the simulated device: cargo xtask sim -- PROGRAM",
         ),
         Driver::Broken(100) => Check::missing(
             NAME,
             "libcuda.so.1 sees no device (cuInit returned 100, CUDA_ERROR_NO_DEVICE)",
-            "unset CUDA_VISIBLE_DEVICES; in a container, docker run --gpus all",
+            "unset CUDA_VISIBLE_DEVICES\nin a container: docker run --gpus all",
         ),
         Driver::Broken(802) => Check::missing(
             NAME,
@@ -156,7 +154,7 @@ fn driver(driver: Driver) -> Check {
             NAME,
             "libcuda.so.1 does not fit the kernel module (cuInit returned 803, \
              CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)",
-            "reboot after an update of the driver; in a container, start it again",
+            "reboot after an update of the driver\nin a container: start it again",
         ),
         Driver::Broken(status) => Check::missing(
             NAME,
@@ -164,6 +162,17 @@ fn driver(driver: Driver) -> Check {
             "nvidia-smi says why",
         ),
     }
+}
+
+/// The names, each with how often it follows itself: `8 × NVIDIA H200`.
+fn counted(names: &[String]) -> Vec<String> {
+    let runs = names.chunk_by(|a, b| a == b);
+    let counted = runs.filter_map(|run| match run {
+        [name] => Some(name.clone()),
+        [name, ..] => Some(format!("{} × {name}", run.len())),
+        [] => None,
+    });
+    counted.collect()
 }
 
 /// A CUDA version times 1,000, as the driver states it.
@@ -174,8 +183,8 @@ fn cuda_version(version: i32) -> String {
 fn cupti(facts: &Facts) -> Check {
     const NAME: &str = "libcupti";
     const WITHOUT: &str = "GPUPROF_CUPTI=on records no kernels";
-    const INSTALL: &str = "pip install nvidia-cuda-cupti (CUDA 12: nvidia-cuda-cupti-cu12), or \
-                           install the CUDA toolkit";
+    const INSTALL: &str = "pip install nvidia-cuda-cupti (CUDA 12: nvidia-cuda-cupti-cu12)\n\
+                           or install the CUDA toolkit";
     let Some(found) = &facts.cupti else {
         return match (&facts.stated_cupti, &facts.cupti_elsewhere) {
             (Some(path), _) => Check::missing(
@@ -190,7 +199,7 @@ fn cupti(facts: &Facts) -> Check {
                 NAME,
                 format!("is where programs do not look: {WITHOUT}"),
                 format!(
-                    "export GPUPROF_CUPTI_LIBRARY={}, or start programs with gpuprof run --cupti",
+                    "export GPUPROF_CUPTI_LIBRARY={}\nor start programs with gpuprof run --cupti",
                     shell_word(&elsewhere.name)
                 ),
             ),
@@ -208,17 +217,17 @@ fn cupti(facts: &Facts) -> Check {
         18..100_000 => 12,
         version => version / 10_000,
     };
-    match facts.driver {
+    match &facts.driver {
         Driver::Works { version, .. } if i64::from(version / 1_000) < i64::from(major) => {
             Check::missing(
                 NAME,
                 format!(
                     "{} is of CUDA {major}, and the driver of CUDA {}: {WITHOUT}",
                     shown(&found.name),
-                    cuda_version(version)
+                    cuda_version(*version)
                 ),
-                "pip install nvidia-cuda-cupti-cu12, and export GPUPROF_CUPTI_LIBRARY=PATH with \
-                 the path of its libcupti.so.12",
+                "pip install nvidia-cuda-cupti-cu12\n\
+                 export GPUPROF_CUPTI_LIBRARY=PATH, the path of its libcupti.so.12",
             )
         }
         _ => Check::ok(NAME, format!("{} of CUDA {major}", shown(&found.name))),
@@ -232,8 +241,8 @@ fn nvml(facts: &Facts) -> Check {
         false => Check::missing(
             NAME,
             "libnvidia-ml.so.1 does not start: reports lack the GPU's clocks",
-            "it comes with the driver; in a container, set \
-             NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+            "install the driver, which has it\n\
+             in a container: docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility",
         ),
     }
 }
@@ -249,8 +258,8 @@ fn counters(counters: Counters) -> Check {
             NAME,
             "RmProfilingAdminOnly is 1: ncu, and on some systems CUPTI, need root",
             "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee \
-             /etc/modprobe.d/nvidia-profiling.conf, then reboot; in a container, docker run \
-             --cap-add SYS_ADMIN",
+             /etc/modprobe.d/nvidia-profiling.conf, then reboot\n\
+             in a container: docker run --cap-add SYS_ADMIN",
         ),
         Counters::NoDriver => Check::missing(
             NAME,
@@ -283,7 +292,7 @@ fn shell_word(path: &str) -> String {
     }
 }
 
-/// A line for each check, and below it the fix.
+/// A line for each check, and below it those of its fix.
 fn text(checks: &[Check]) -> String {
     let width = checks.iter().map(|check| check.name.len()).max();
     let width = width.unwrap_or(0);
@@ -292,8 +301,8 @@ fn text(checks: &[Check]) -> String {
         let state = if check.is_ok { "ok" } else { "missing" };
         // Writing into a string cannot fail.
         let _ = writeln!(text, "{:width$}  {state:7}  {}", check.name, check.found);
-        if !check.fix.is_empty() {
-            let _ = writeln!(text, "{:width$}  {:7}  → {}", "", "", check.fix);
+        for line in check.fix.lines() {
+            let _ = writeln!(text, "{:width$}  {:7}  → {line}", "", "");
         }
     }
     text

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "libraries are opened and called")]
 
-use std::ffi::{c_int, c_uint};
+use std::ffi::{CStr, c_int, c_uint};
 
 use gpuprof_report::libcupti_paths;
 use libloading::Library;
@@ -12,7 +12,7 @@ const DRIVER: &str = "libcuda.so.1";
 const NVML: &str = "libnvidia-ml.so.1";
 
 /// What the CUDA driver says of itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Driver {
     /// No library.
     Missing,
@@ -22,7 +22,8 @@ pub(crate) enum Driver {
     Works {
         /// CUDA version times 1,000, such as 13,000.
         version: c_int,
-        devices: c_int,
+        /// The devices by ordinal, by name.
+        devices: Vec<String>,
     },
 }
 
@@ -40,20 +41,22 @@ pub(crate) fn driver() -> Driver {
     let Some(library) = open(DRIVER) else {
         return Driver::Missing;
     };
-    let status = call_with_flags(&library, b"cuInit\0").unwrap_or(-1);
+    let status = call_with_flags(library, b"cuInit\0").unwrap_or(-1);
     if status != 0 {
         return Driver::Broken(status);
     }
     Driver::Works {
-        version: number(&library, b"cuDriverGetVersion\0").unwrap_or(0),
-        devices: number(&library, b"cuDeviceGetCount\0").unwrap_or(0),
+        version: number(library, b"cuDriverGetVersion\0").unwrap_or(0),
+        devices: (0..number(library, b"cuDeviceGetCount\0").unwrap_or(0))
+            .map(|ordinal| device_name(library, ordinal))
+            .collect(),
     }
 }
 
 /// Whether NVML, which reports clocks, starts.
 pub(crate) fn nvml_works() -> bool {
     let library = open(NVML);
-    library.is_some_and(|library| call_with_flags(&library, b"nvmlInitWithFlags\0") == Some(0))
+    library.is_some_and(|library| call_with_flags(library, b"nvmlInitWithFlags\0") == Some(0))
 }
 
 /// The libcupti that a program would open: the one that `GPUPROF_CUPTI_LIBRARY` names, or else the
@@ -71,7 +74,7 @@ pub(crate) fn cupti() -> Option<Cupti> {
 /// The libcupti of this name or path, if it opens.
 pub(crate) fn cupti_at(name: &str) -> Option<Cupti> {
     let library = open(name)?;
-    let version = number(&library, b"cuptiGetVersion\0")?;
+    let version = number(library, b"cuptiGetVersion\0")?;
     Some(Cupti {
         name: name.to_owned(),
         version: u32::try_from(version).ok()?,
@@ -95,6 +98,24 @@ fn number(library: &Library, function: &[u8]) -> Option<c_int> {
     // SAFETY: the pointer is to a live integer.
     let status = unsafe { function(&raw mut number) };
     (status == 0).then_some(number)
+}
+
+/// The name of a device; the ordinal is the handle that `cuDeviceGet` returns for it.
+fn device_name(library: &Library, ordinal: c_int) -> String {
+    type GetName = unsafe extern "C" fn(*mut u8, c_int, c_int) -> c_int;
+    const BYTES: usize = 256;
+    // SAFETY: cuDeviceGetName takes a buffer of bytes, its length and a device, and returns a
+    // 32-bit status.
+    let Ok(function) = (unsafe { library.get::<GetName>(b"cuDeviceGetName\0") }) else {
+        return String::new();
+    };
+    let mut name = [0_u8; BYTES];
+    // SAFETY: the buffer has one byte more than is stated, so a zero ends any name.
+    let status = unsafe { function(name.as_mut_ptr(), BYTES as c_int - 1, ordinal) };
+    let name = CStr::from_bytes_until_nul(&name)
+        .ok()
+        .filter(|_| status == 0);
+    name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// The status of a function that takes flags; `None` if it is missing.

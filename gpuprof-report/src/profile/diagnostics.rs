@@ -141,15 +141,20 @@ impl UntimedReasons {
             stream_unsafe,
             crossed_reset,
         } = self;
-        no_stream
-            + sampled_out
-            + pool_exhausted
-            + queue_full
-            + cuda_error
-            + unavailable
-            + unfinished
-            + stream_unsafe
-            + crossed_reset
+        // A document may hold anything.
+        [
+            *no_stream,
+            *sampled_out,
+            *pool_exhausted,
+            *queue_full,
+            *cuda_error,
+            *unavailable,
+            *unfinished,
+            *stream_unsafe,
+            *crossed_reset,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add)
     }
 
     /// Adds `other`, reason by reason.

@@ -7,7 +7,7 @@ fn complete() -> Facts {
     Facts {
         driver: Driver::Works {
             version: 13_000,
-            devices: 1,
+            devices: vec!["NVIDIA H200".into()],
         },
         cupti: Some(Cupti {
             name: "libcupti.so.13".into(),
@@ -37,7 +37,7 @@ fn line(facts: &Facts, name: &str) -> (String, String) {
 fn a_complete_machine_is_seven_lines_without_a_fix() {
     assert_eq!(
         text(&checks(&complete())),
-        "driver        ok       CUDA 13.0, 1 device\n\
+        "driver        ok       CUDA 13.0: NVIDIA H200\n\
          libcupti      ok       libcupti.so.13 of CUDA 13\n\
          NVML          ok       libnvidia-ml.so.1\n\
          GPU counters  ok       every user may read them\n\
@@ -62,7 +62,12 @@ fn a_bare_machine_has_a_fix_for_each_check() {
     };
     let text = text(&checks(&facts));
     assert_eq!(text.matches("  missing  ").count(), 7);
-    assert_eq!(text.matches("\n                       → ").count(), 7);
+    let fixes = text
+        .lines()
+        .filter(|line| line.starts_with("                       → "));
+    assert_eq!(fixes.count(), text.lines().count() - 7);
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(100), "{text}");
     assert!(
         text.starts_with(
             "driver        missing  there is no libcuda.so.1: nothing can run on a GPU\n"
@@ -112,22 +117,22 @@ fn a_libcupti_must_open_and_fit_the_driver() {
     facts.cupti = cupti("libcupti.so.13", 130_100);
     facts.driver = Driver::Works {
         version: 12_080,
-        devices: 8,
+        devices: vec!["NVIDIA H200".into(); 8],
     };
     assert_eq!(
         line(&facts, "libcupti").0,
         "missing libcupti.so.13 is of CUDA 13, and the driver of CUDA 12.8: GPUPROF_CUPTI=on \
          records no kernels"
     );
-    assert_eq!(line(&facts, "driver").0, "ok CUDA 12.8, 8 devices");
+    assert_eq!(line(&facts, "driver").0, "ok CUDA 12.8: 8 × NVIDIA H200");
     facts.cupti = None;
     facts.cupti_elsewhere = cupti("/home/it's me/libcupti.so.13", 130_000);
     assert_eq!(
         line(&facts, "libcupti"),
         (
             "missing is where programs do not look: GPUPROF_CUPTI=on records no kernels".into(),
-            r"export GPUPROF_CUPTI_LIBRARY='/home/it'\''s me/libcupti.so.13', or start programs with gpuprof run --cupti"
-                .into()
+            r"export GPUPROF_CUPTI_LIBRARY='/home/it'\''s me/libcupti.so.13'".to_owned()
+                + "\nor start programs with gpuprof run --cupti"
         )
     );
     facts.stated_cupti = Some("/nowhere/\x1b[31m".into());
