@@ -138,6 +138,31 @@ fn a_filter_keeps_matching_functions_where_they_are_nested() {
 }
 
 #[test]
+fn a_filter_that_every_function_matches_changes_nothing() {
+    for name in ["03_streams", "04_train_digits"] {
+        let path = recorded(name);
+        let path = path.to_str().expect("UTF-8");
+        let filtered = show(&["--filter", ".", path]);
+        assert_eq!(filtered, show(&[path]), "{name}");
+    }
+}
+
+#[test]
+fn the_line_about_coverage_is_of_the_rows_that_remain() {
+    let (path, _) = digits();
+    for (filter, line) in [
+        ("^check$", "every function is marked cpu"),
+        (
+            "^step$",
+            "GPU-timed 40 of 660 function calls, a random sample ·",
+        ),
+    ] {
+        let report = show(&["--filter", filter, &path]).stdout;
+        assert!(report.contains(line), "{report}");
+    }
+}
+
+#[test]
 fn a_filter_without_a_match_is_a_negative_answer() {
     assert_eq!(
         with_input(&["show", "--filter", "conv", "-"], SMALL.as_bytes()),
