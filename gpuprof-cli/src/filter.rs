@@ -6,8 +6,8 @@ use std::mem;
 use gpuprof_report::profile::{Function, Profile, TreeNode, UntimedReasons};
 
 /// Removes the functions that `keeps` refuses by name, with their calls in the call tree and in the
-/// coverage. Nested calls that remain move to the nearest remaining call around them. What holds for
-/// the whole program remains: devices, kernels, copies, API calls, findings and overhead.
+/// coverage. Nested calls that remain move to the nearest remaining call around them. What holds
+/// for the whole program remains: devices, kernels, copies, API calls, findings and overhead.
 pub(crate) fn keep_functions(profile: &mut Profile, keeps: impl Fn(&str) -> bool) {
     let mut new_index = HashMap::new();
     let functions = mem::take(&mut profile.functions);
@@ -42,7 +42,7 @@ pub(crate) fn keep_functions(profile: &mut Profile, keeps: impl Fn(&str) -> bool
     count_calls(profile);
 }
 
-/// Counts calls anew over the functions that remain, so that the line about coverage is of the rows.
+/// Counts calls anew over the functions that remain: the line about coverage is of the rows.
 fn count_calls(profile: &mut Profile) {
     let sum = |calls: fn(&Function) -> u64| {
         let functions = profile.functions.iter();

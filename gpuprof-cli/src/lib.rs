@@ -1,5 +1,5 @@
-//! The command `gpuprof`: shows saved profiles, runs programs under gpuprof, and says what a machine
-//! lacks. `docs/command.md` describes it.
+//! The command `gpuprof`: shows saved profiles, runs programs under gpuprof, and says what a
+//! machine lacks. `docs/command.md` describes it.
 //!
 //! Exit codes: 0 for success, 1 for a negative answer, 2 for bad input or wrong arguments; `run`
 //! passes that of the program.
@@ -23,8 +23,8 @@ use output::Exit;
 
 /// Profiles of Rust CUDA programs: shows them, makes them, and says what a machine lacks.
 ///
-/// Profiles are JSON files that a program with gpuprof writes at exit if GPUPROF_REPORT=json=PATH is
-/// set.
+/// Profiles are JSON files that a program with gpuprof writes at exit if GPUPROF_REPORT=json=PATH
+/// is set.
 #[derive(Debug, Parser)]
 #[command(name = "gpuprof", version)]
 struct Arguments {

@@ -27,7 +27,8 @@ pub fn user_choice() -> Option<String> {
     (!path.is_empty()).then(|| path.to_owned())
 }
 
-/// What to try otherwise, in order: loaded libraries, the loader's search path, the toolkit's directories.
+/// What to try otherwise, in order: loaded libraries, the loader's search path, the directories of
+/// the toolkit.
 #[must_use]
 pub fn candidates() -> Vec<Candidate> {
     let root = |variable| env::var(variable).ok();

@@ -206,31 +206,33 @@ fn cupti(facts: &Facts) -> Check {
             (None, None) => Check::missing(NAME, format!("is not found: {WITHOUT}"), INSTALL),
         };
     };
-    let major = match found.version {
-        0..18 => {
-            return Check::missing(
-                NAME,
-                format!("{} is older than CUDA 12.0: {WITHOUT}", shown(&found.name)),
-                INSTALL,
-            );
+    let name = shown(&found.name);
+    let major = match (found.version, &facts.driver) {
+        (Some(0..18), _) => {
+            let found = format!("{name} is older than CUDA 12.0: {WITHOUT}");
+            return Check::missing(NAME, found, INSTALL);
         }
-        18..100_000 => 12,
-        version => version / 10_000,
+        (Some(18..100_000), _) => 12,
+        (Some(version), _) => version / 10_000,
+        (None, Driver::Works { .. }) => {
+            let found = format!("{name} does not start with this driver: {WITHOUT}");
+            return Check::missing(NAME, found, INSTALL);
+        }
+        (None, _) => return Check::ok(NAME, format!("{name}, of a version that needs the driver")),
     };
     match &facts.driver {
         Driver::Works { version, .. } if i64::from(version / 1_000) < i64::from(major) => {
             Check::missing(
                 NAME,
                 format!(
-                    "{} is of CUDA {major}, and the driver of CUDA {}: {WITHOUT}",
-                    shown(&found.name),
+                    "{name} is of CUDA {major}, and the driver of CUDA {}: {WITHOUT}",
                     cuda_version(*version)
                 ),
                 "pip install nvidia-cuda-cupti-cu12\n\
                  export GPUPROF_CUPTI_LIBRARY=PATH, the path of its libcupti.so.12",
             )
         }
-        _ => Check::ok(NAME, format!("{} of CUDA {major}", shown(&found.name))),
+        _ => Check::ok(NAME, format!("{name} of CUDA {major}")),
     }
 }
 

@@ -19,8 +19,8 @@ use crate::written_profiles::WrittenProfiles;
 
 /// Runs a program built with gpuprof and shows its report
 ///
-/// It sets the GPUPROF variables for the program, passes SIGINT, SIGTERM and SIGHUP to it, and exits
-/// as it does: with its status, or with 128 and the number of the signal that ended it.
+/// It sets the GPUPROF variables for the program, passes SIGINT, SIGTERM and SIGHUP to it, and
+/// exits as it does: with its status, or with 128 and the number of the signal that ended it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

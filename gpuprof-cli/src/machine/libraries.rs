@@ -32,8 +32,9 @@ pub(crate) enum Driver {
 pub(crate) struct Cupti {
     /// The name or path that opened it.
     pub(crate) name: String,
-    /// `cuptiGetVersion`: 18 for CUDA 12.0, 130000 and more for CUDA 13.
-    pub(crate) version: u32,
+    /// `cuptiGetVersion`: 18 for CUDA 12.0, 130000 and more for CUDA 13; `None` if it fails, as it
+    /// does from CUDA 13 on without a driver.
+    pub(crate) version: Option<u32>,
 }
 
 /// Starts the driver.
@@ -73,11 +74,11 @@ pub(crate) fn cupti() -> Option<Cupti> {
 
 /// The libcupti of this name or path, if it opens.
 pub(crate) fn cupti_at(name: &str) -> Option<Cupti> {
+    const VERSION: &[u8] = b"cuptiGetVersion\0";
     let library = open(name)?;
-    let version = number(library, b"cuptiGetVersion\0")?;
-    Some(Cupti {
+    has(library, VERSION).then(|| Cupti {
         name: name.to_owned(),
-        version: u32::try_from(version).ok()?,
+        version: number(library, VERSION).and_then(|version| u32::try_from(version).ok()),
     })
 }
 
@@ -86,6 +87,11 @@ fn open(name: &str) -> Option<&'static Library> {
     // SAFETY: the initializers of these libraries are safe to run at any time.
     let library = unsafe { Library::new(name) }.ok()?;
     Some(Box::leak(Box::new(library)))
+}
+
+fn has(library: &Library, function: &[u8]) -> bool {
+    // SAFETY: the function is not called.
+    unsafe { library.get::<unsafe extern "C" fn()>(function) }.is_ok()
 }
 
 /// The number that a function writes through its only argument; `None` if it fails or is missing.

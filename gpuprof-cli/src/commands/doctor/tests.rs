@@ -11,7 +11,7 @@ fn complete() -> Facts {
         },
         cupti: Some(Cupti {
             name: "libcupti.so.13".into(),
-            version: 130_001,
+            version: Some(130_001),
         }),
         stated_cupti: None,
         cupti_elsewhere: None,
@@ -102,7 +102,7 @@ fn a_libcupti_must_open_and_fit_the_driver() {
     let cupti = |name: &str, version| {
         Some(Cupti {
             name: name.into(),
-            version,
+            version: Some(version),
         })
     };
     let mut facts = complete();
@@ -125,6 +125,20 @@ fn a_libcupti_must_open_and_fit_the_driver() {
          records no kernels"
     );
     assert_eq!(line(&facts, "driver").0, "ok CUDA 12.8: 8 × NVIDIA H200");
+    facts.cupti = Some(Cupti {
+        name: "libcupti.so.13".into(),
+        version: None,
+    });
+    assert_eq!(
+        line(&facts, "libcupti").0,
+        "missing libcupti.so.13 does not start with this driver: GPUPROF_CUPTI=on records no \
+         kernels"
+    );
+    facts.driver = Driver::Missing;
+    assert_eq!(
+        line(&facts, "libcupti").0,
+        "ok libcupti.so.13, of a version that needs the driver"
+    );
     facts.cupti = None;
     facts.cupti_elsewhere = cupti("/home/it's me/libcupti.so.13", 130_000);
     assert_eq!(
