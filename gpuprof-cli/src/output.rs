@@ -84,6 +84,7 @@ pub(crate) fn complain(message: impl Display) {
 pub(crate) fn table_options(color: ColorChoice, into_file: bool) -> TableOptions {
     let terminal = !into_file && io::stdout().is_terminal();
     let mut options = TableOptions::default();
+    options.full_report = Some("--format full");
     if !into_file {
         let reported = terminal.then(terminal_columns).flatten();
         let fallback = terminal.then_some(FALLBACK_WIDTH);

@@ -1,7 +1,7 @@
 //! `gpuprof run`: programs end as they would alone, with the settings that were asked for.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -237,6 +237,27 @@ fn signals_reach_the_program_which_decides_what_they_do() {
         let status = child.wait().expect("the command");
         assert_eq!((&*line, status.code()), ("caught\n", Some(9)), "{name}");
     }
+}
+
+#[test]
+fn an_interrupt_of_the_terminal_reaches_the_program_once() {
+    let program = r#"sh -c 'n=0; trap "n=\$((n+1))" INT; echo ready; read line; exit $((40+n))'"#;
+    let command = format!("exec {} run -- {program}", env!("CARGO_BIN_EXE_gpuprof"));
+    // Of util-linux: runs the command in a terminal of its own.
+    let mut script = std::process::Command::new("script");
+    script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
+    script.env("SHELL", "/bin/sh");
+    script.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut script = script
+        .spawn()
+        .expect("script, of the package bsdutils or util-linux");
+    let mut stdout = BufReader::new(script.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("a line");
+    assert_eq!(line.trim_end(), "ready");
+    let mut keyboard = script.stdin.take().expect("a pipe");
+    keyboard.write_all(b"\x03\n").expect("a terminal");
+    assert_eq!(script.wait().expect("script").code(), Some(41));
 }
 
 #[test]

@@ -41,6 +41,7 @@ fn text(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 fn report(profile: &Profile, set: impl FnOnce(&mut TableOptions)) -> String {
     let mut options = TableOptions::default();
     options.limit = std::num::NonZeroUsize::new(30);
+    options.full_report = Some("--format full");
     set(&mut options);
     text(|out| table::write(profile, &options, out))
 }
@@ -63,7 +64,10 @@ fn every_format_is_what_the_library_writes() {
             "{format}"
         );
     }
-    assert_eq!(show(&[&path]), shown(report(&profile, |_| {})));
+    let default = show(&[&path]);
+    assert_eq!(default, shown(report(&profile, |_| {})));
+    let more = "17 rows, 3 findings more: --format full.";
+    assert!(default.stdout.contains(more), "{}", default.stdout);
 }
 
 #[test]
