@@ -112,7 +112,7 @@ fn a_file_over_the_limit_is_refused_before_it_is_parsed() {
     let path = folder.path().join("large.json");
     let file = fs::File::create(&path).expect("a file");
     // A file with a hole takes no room on the disk.
-    file.set_len(512_000_001).expect("a file");
+    file.set_len(1 << 40).expect("a file");
     let path = path.to_str().expect("UTF-8");
     let ended = ended(gpuprof(&["show", path]));
     assert_eq!(
