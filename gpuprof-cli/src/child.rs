@@ -47,8 +47,7 @@ impl Child {
                 return Ok(status);
             }
             for origin in self.signals.wait() {
-                // Those of the kernel come from the terminal, and reach the program as well.
-                if origin.signal != SIGCHLD && origin.cause != Cause::Kernel {
+                if origin.signal != SIGCHLD && is_for_one_process(origin.cause) {
                     self.pass_on(origin.signal);
                 }
             }
@@ -64,6 +63,12 @@ impl Child {
             let _ = kill_process(id, signal);
         }
     }
+}
+
+/// Whether a signal reached this process alone. Those of the kernel come from the terminal, which
+/// sends them to the program as well: a second interrupt would end it without its report.
+fn is_for_one_process(cause: Cause) -> bool {
+    cause != Cause::Kernel
 }
 
 /// The signals that this process ignores, the lowest bit for signal 1.
@@ -87,5 +92,20 @@ impl StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot be started: {}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use signal_hook::low_level::siginfo::Sent;
+
+    use super::*;
+
+    #[test]
+    fn what_the_terminal_sends_to_both_is_not_sent_again() {
+        assert!(!is_for_one_process(Cause::Kernel));
+        for sent in [Sent::User, Sent::TKill, Sent::Queue] {
+            assert!(is_for_one_process(Cause::Sent(sent)), "{sent:?}");
+        }
     }
 }
