@@ -138,7 +138,7 @@ use disabled as implementation;
 #[cfg(feature = "enable")]
 use gpuprof_runtime as implementation;
 
-pub use gpuprof_report::json;
+pub use gpuprof_report::{csv, folded, json};
 pub use gpuprof_report::profile::{self, Profile};
 pub use gpuprof_report::schedule::Schedule;
 pub use gpuprof_report::settings::{CuptiMode, Mode, Output, Sampling, SessionError, Sort};
