@@ -12,8 +12,8 @@ use gpuprof_report::table::TableOptions;
 
 use crate::input;
 
-/// How a command ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a command ends; of several parts, the greatest counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     Success,
     /// The answer is negative: nothing matches, or something is missing.

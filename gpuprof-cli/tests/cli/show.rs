@@ -182,23 +182,32 @@ fn a_filter_without_a_match_is_a_negative_answer() {
 }
 
 #[test]
-fn a_profile_without_a_call_is_a_line_and_no_failure() {
+fn a_profile_with_nothing_to_show_is_a_negative_answer() {
     let empty = br#"{"schema": "gpuprof.profile/1"}"#;
-    assert_eq!(
-        with_input(&["show", "-"], empty),
-        Ended {
-            code: Some(0),
-            stdout: String::new(),
-            stderr: "gpuprof: standard input: no profiled function ran\n".into(),
-        }
-    );
+    for (format, why) in [
+        ("table", "no profiled function ran"),
+        ("full", "no profiled function ran"),
+        ("folded", "no call path has GPU time"),
+        ("folded-cpu", "no call path has CPU time"),
+    ] {
+        assert_eq!(
+            with_input(&["show", "--format", format, "-"], empty),
+            Ended {
+                code: Some(1),
+                stdout: String::new(),
+                stderr: format!("gpuprof: standard input: {why}\n"),
+            }
+        );
+    }
+    let csv = with_input(&["show", "--format", "csv", "-"], empty);
+    assert_eq!((csv.code, csv.stdout.lines().count()), (Some(0), 1));
 }
 
 #[test]
 fn each_of_several_files_has_a_heading_and_a_bad_one_hides_no_other() {
     let (path, profile) = digits();
     let report = report(&profile, |_| {});
-    let both = show(&[&path, "/nowhere.json", &path]);
+    let both = show(&["/nowhere.json", &path, &path]);
     assert_eq!(
         both,
         Ended {
