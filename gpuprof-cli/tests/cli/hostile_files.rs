@@ -158,7 +158,7 @@ fn any_numbers_are_shown_in_every_format() {
             replace(&mut document, "", number);
             let document = document.to_string();
             for format in ["table", "full", "csv", "json", "folded", "folded-cpu"] {
-                let arguments = ["show", "--format", format, "--filter", "o", "-"];
+                let arguments = ["show", "--format", format, "-"];
                 let ended = with_input(&arguments, document.as_bytes());
                 assert_eq!(
                     (ended.code, &*ended.stderr),
