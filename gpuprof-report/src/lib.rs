@@ -26,6 +26,7 @@ pub mod findings;
 pub mod folded;
 pub mod histogram;
 pub mod json;
+pub mod libcupti_paths;
 pub mod occupancy;
 pub mod profile;
 pub mod sanitize;
