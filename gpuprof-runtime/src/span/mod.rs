@@ -80,6 +80,12 @@ impl CallDetails {
         is_untimed: false,
         recorded: None,
     };
+
+    /// Whether only its CPU time is to be recorded.
+    #[inline(always)]
+    fn is_on_cpu_alone(&self) -> bool {
+        self.frame.is_none() && !self.is_left_out && !self.is_untimed && self.work.is_none()
+    }
 }
 
 impl Span {
@@ -254,7 +260,10 @@ impl ActiveSpan {
     #[inline(never)]
     fn record_at_end(&mut self, arguments: Arguments) {
         if let Some(call) = &mut self.call {
-            let recorded = with_thread(|thread| thread.keep_arguments(arguments));
+            let recorded = match arguments.is_empty() {
+                true => Some(Recorded::Plain),
+                false => with_thread(|thread| thread.keep_arguments(arguments)),
+            };
             call.details.get_or_insert(CallDetails::NONE).recorded = recorded;
         }
     }
@@ -366,6 +375,14 @@ impl CallTimer {
         ended: u64,
         nested_ticks: u64,
     ) {
+        if details.is_on_cpu_alone() {
+            if !(self.node).record_next_time(self.ticks_until(ended), nested_ticks, thread.writer())
+            {
+                record_time(self.node, thread, self.ticks_until(ended), nested_ticks);
+            }
+            self.put_on_time_line(thread, details, ended, 0);
+            return;
+        }
         if details.is_untimed {
             thread.end_untimed();
         }
@@ -390,14 +407,25 @@ impl CallTimer {
         if !recorded {
             count_dropped(thread, NodeError::ThreadEnded);
         }
-        if let Some(on_time_line) = details.recorded {
+        self.put_on_time_line(thread, details, ended, call.gpu_call);
+    }
+
+    #[inline(always)]
+    fn put_on_time_line(
+        &self,
+        thread: &ThreadState,
+        details: &CallDetails,
+        ended: u64,
+        gpu_call: u64,
+    ) {
+        if let Some(recorded) = details.recorded {
             let span = EndedSpan {
                 path: self.node.path,
                 started: self.started,
                 ended,
-                gpu_call: call.gpu_call,
+                gpu_call,
             };
-            thread.record_span(&span, on_time_line);
+            thread.record_span(&span, recorded);
         }
     }
 }
