@@ -23,6 +23,8 @@ pub mod demangle;
 #[cfg(feature = "findings")]
 pub mod findings;
 pub mod histogram;
+#[cfg(feature = "html")]
+pub mod html;
 pub mod json;
 pub mod occupancy;
 pub mod profile;
