@@ -25,6 +25,8 @@ pub mod demangle;
 pub mod findings;
 pub mod folded;
 pub mod histogram;
+#[cfg(feature = "html")]
+pub mod html;
 pub mod json;
 pub mod libcupti_paths;
 pub mod occupancy;

@@ -9,6 +9,7 @@ mod gpu_pack;
 mod needs;
 mod nsys;
 mod outside;
+mod pages;
 mod ptx;
 mod reliability;
 mod sanitize;
@@ -34,10 +35,14 @@ cargo xtask COMMAND
   setup                 get what demo and test need from outside, and nothing else
   gpu-pack              build target/gpu-pack: every check, for a machine without Rust
   reliability [SECTION] run the reliability tests at length and renew docs/reliability.md
+  pages                 test the HTML page in Chromium, without a window
+  pages screenshots FOLDER
+                        take pictures of it at two widths, light and dark
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
 
-demo, test, bench, gpu-pack and setup install what is missing if they may (Debian and Ubuntu, as
-root or with passwordless sudo) and say so first; otherwise they say exactly what to run.";
+demo, test, pages, bench, gpu-pack and setup install what is missing if they may (Debian and
+Ubuntu, as root or with passwordless sudo) and say so first; otherwise they say exactly what to
+run.";
 
 fn main() -> ExitCode {
     if outside::build_cost::is_rustc_wrapper() {
@@ -58,6 +63,7 @@ fn main() -> ExitCode {
         "sim" => sim::run(rest),
         "setup" => setup(rest),
         "gpu-pack" => gpu_pack::run(rest),
+        "pages" => pages::run(rest),
         "ptx" => ptx::run(rest),
         "reliability" => reliability::run(rest),
         "help" | "--help" | "-h" => {

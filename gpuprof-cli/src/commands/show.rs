@@ -8,14 +8,14 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, ValueEnum};
 use gpuprof_report::profile::Profile;
 use gpuprof_report::settings::Sort;
-use gpuprof_report::{csv, folded, json, table};
+use gpuprof_report::{csv, folded, html, json, table};
 use regex_lite::Regex;
 
 use crate::filter::{has_calls, keep_functions};
 use crate::input::{read_profile, shown};
 use crate::output::{self, Exit, complain};
 
-/// Shows saved profiles as a report, CSV, JSON or folded stacks
+/// Shows saved profiles as a report, a web page, CSV, JSON or folded stacks
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -54,6 +54,7 @@ const EXAMPLES: &str = "\
 Examples:
   gpuprof show profile.json
   gpuprof show --filter '^model::' --sort cpu profile.json
+  gpuprof show --format html -o profile.html profile.json
   gpuprof show --format csv -o profile.csv profile.json
   gpuprof show --format folded profile.json | inferno-flamegraph > gpu.svg";
 
@@ -73,6 +74,8 @@ enum Format {
     Folded,
     /// The CPU time of each call path, ns, for flame graphs
     FoldedCpu,
+    /// A web page in one file
+    Html,
 }
 
 impl Format {
@@ -176,5 +179,6 @@ fn render(profile: &Profile, arguments: &Arguments, out: &mut Vec<u8>) {
         Format::Json => json::write(profile, out),
         Format::Folded => folded::write_gpu(profile, out),
         Format::FoldedCpu => folded::write_cpu(profile, out),
+        Format::Html => html::write(profile, out),
     };
 }

@@ -9,6 +9,8 @@ use super::grid::{Grid, Label};
 use super::hidden::Hidden;
 use super::number::total;
 use super::options::TableOptions;
+#[cfg(feature = "html")]
+use super::quantity::Headed;
 use super::quantity::{self, Quantity, Value};
 use crate::profile::{
     ApiStats, CopyKind, CopyStats, DurationStats, KernelStats, NodeActivity, Profile,
@@ -155,11 +157,7 @@ impl<'a> ActivityNames<'a> {
 
     /// As nvprof wrote it, so that no kernel can bear the same name.
     fn copies(&self, copies: &CopyStats) -> String {
-        let name = match copies.kind {
-            CopyKind::Memset => "[CUDA memset]".to_owned(),
-            kind => format!("[CUDA memcpy {kind}]"),
-        };
-        self.on_device(&name, copies.device)
+        self.on_device(&copies_name(copies.kind), copies.device)
     }
 
     fn on_device(&self, name: &str, device: u32) -> String {
@@ -167,6 +165,14 @@ impl<'a> ActivityNames<'a> {
             true => format!("GPU {device}: {name}"),
             false => name.to_owned(),
         }
+    }
+}
+
+/// The name of the copies of one direction, or of the memsets.
+pub(super) fn copies_name(kind: CopyKind) -> String {
+    match kind {
+        CopyKind::Memset => "[CUDA memset]".to_owned(),
+        kind => format!("[CUDA memcpy {kind}]"),
     }
 }
 
@@ -227,6 +233,34 @@ pub(super) fn write(
     draw(calls, "API call", options, hidden, out);
 }
 
+/// The names of all kernels and copies in the order of the profile, and their columns.
+#[cfg(feature = "html")]
+pub(super) fn kernels_and_copies(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
+    named(Activity::of_profile(profile, &TableOptions::default()))
+}
+
+/// The names of all API calls in the order of the profile, and their columns.
+#[cfg(feature = "html")]
+pub(super) fn api_calls(profile: &Profile) -> (Vec<String>, Vec<Headed>) {
+    named(profile.api.iter().map(Activity::of_call).collect())
+}
+
+#[cfg(feature = "html")]
+fn named(rows: Vec<Activity<'_>>) -> (Vec<String>, Vec<Headed>) {
+    let columns = quantity::headed(values(&rows));
+    let names = rows.into_iter().map(|row| row.label.name);
+    (names.collect(), columns)
+}
+
+/// The heading, rank and values of each column.
+fn values(rows: &[Activity<'_>]) -> impl Iterator<Item = (&'static str, u8, Vec<Option<Value>>)> {
+    let all = total(rows.iter().map(|row| row.total_ns));
+    COLUMNS.iter().map(move |(heading, rank, cell)| {
+        let values = rows.iter().map(|row| cell(row, all));
+        (*heading, *rank, values.collect())
+    })
+}
+
 /// Draws the rows with the most time, and an empty line.
 fn draw(
     rows: Vec<Activity<'_>>,
@@ -241,14 +275,9 @@ fn draw(
     let limit = options.activity_limit();
     hidden.rows += rows.len().saturating_sub(limit);
     let rows = Activity::limited(rows, limit);
-    let all = total(rows.iter().map(|row| row.total_ns));
-    let columns = COLUMNS.iter().map(|(heading, rank, cell)| {
-        let values = rows.iter().map(|row| cell(row, all));
-        (*heading, *rank, values.collect())
-    });
     let grid = Grid {
         title: title.to_owned(),
-        columns: quantity::columns(columns),
+        columns: quantity::columns(values(&rows)),
         labels: rows.iter().map(|row| row.label.clone()).collect(),
     };
     hidden.columns += grid.draw(options, out).dropped;

@@ -44,7 +44,7 @@ pub(super) fn write(
     marks
 }
 
-fn unattributed(profile: &Profile) -> Option<Row> {
+pub(super) fn unattributed(profile: &Profile) -> Option<Row> {
     let cupti = profile
         .cupti
         .as_ref()

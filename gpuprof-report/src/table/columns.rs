@@ -158,16 +158,25 @@ fn inside_mark(doubt: Doubt) -> &'static str {
 pub(super) fn grid(
     title: &str,
     rows: Vec<(Label, Figures)>,
-    specs: &[Spec],
+    specs: &'static [Spec],
     wholes: Wholes,
 ) -> Grid {
-    let columns = specs.iter().map(|(heading, rank, cell)| {
-        let values = rows.iter().map(|(_, row)| cell(row, wholes));
-        (*heading, *rank, values.collect())
-    });
+    let (labels, figures): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     Grid {
         title: title.to_owned(),
-        columns: quantity::columns(columns),
-        labels: rows.iter().map(|(label, _)| label.clone()).collect(),
+        columns: quantity::columns(values(&figures, specs, wholes)),
+        labels,
     }
+}
+
+/// The heading, rank and values of each column.
+pub(super) fn values(
+    rows: &[Figures],
+    specs: &'static [Spec],
+    wholes: Wholes,
+) -> impl Iterator<Item = (&'static str, u8, Vec<Option<Value>>)> {
+    specs.iter().map(move |(heading, rank, cell)| {
+        let values = rows.iter().map(|row| cell(row, wholes));
+        (*heading, *rank, values.collect())
+    })
 }

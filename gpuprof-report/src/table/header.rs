@@ -71,7 +71,7 @@ fn run(profile: &Profile) -> Words {
 }
 
 /// How busy the devices were; without CUPTI, for how long GPU spans were open.
-fn gpu_time(profile: &Profile) -> Option<String> {
+pub(super) fn gpu_time(profile: &Profile) -> Option<String> {
     // With CUPTI too, if records are missing.
     let what = match has_records(profile) {
         true => "GPU busy",
@@ -261,7 +261,7 @@ fn scheduled(steps: &ScheduleSteps) -> String {
 }
 
 /// Each name once, with how many devices bear it.
-fn device_names(profile: &Profile) -> Vec<String> {
+pub(super) fn device_names(profile: &Profile) -> Vec<String> {
     let mut names: Vec<(&str, usize)> = Vec::new();
     // The simulated device has no better name than the words that stand there already.
     let named = |device: &&Device| !(device.simulated && device.name == "simulated device");

@@ -5,7 +5,8 @@
 //! `commands`.
 //! `row` computes the values of a row and `qualifiers` how far they can be trusted, `tree_rows` and
 //! `kept_rows` walk the call tree, `columns` lists the columns, `quantity` chooses their units,
-//! `number` formats numbers, `grid` aligns cells and fits them to the terminal.
+//! `number` formats numbers, `grid` aligns cells and fits them to the terminal. `page_parts` gives
+//! the same rows, columns and lines to the HTML page.
 
 mod activities;
 mod budget;
@@ -25,6 +26,8 @@ mod legend;
 mod look_first;
 mod number;
 mod options;
+#[cfg(feature = "html")]
+pub(crate) mod page_parts;
 mod qualifiers;
 mod quantity;
 mod records;
@@ -60,8 +63,7 @@ pub fn write(profile: &Profile, options: &TableOptions, out: &mut dyn Write) -> 
 }
 
 fn text(profile: &Profile, options: &TableOptions) -> String {
-    let has_run = profile.functions.iter().any(Function::has_run);
-    if !has_run && !profile.tree.iter().any(row::has_run) {
+    if !has_run(profile) {
         return String::new();
     }
     let mut text = String::from("\n");
@@ -83,4 +85,9 @@ fn text(profile: &Profile, options: &TableOptions) -> String {
         commands::write(profile, options, &mut text);
     }
     text
+}
+
+/// Whether a call has begun.
+fn has_run(profile: &Profile) -> bool {
+    profile.functions.iter().any(Function::has_run) || profile.tree.iter().any(row::has_run)
 }

@@ -58,9 +58,9 @@ impl Value {
 
 /// A unit, and how many of the base unit it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Unit {
+pub(super) struct Unit {
     name: &'static str,
-    scale: f64,
+    pub(super) scale: f64,
     /// Digits after the decimal point of small values, and of others.
     digits: [usize; 2],
 }
@@ -156,7 +156,7 @@ fn unit_of(quantities: &[&Quantity]) -> Option<(Unit, usize)> {
 }
 
 /// The value in the base unit of its kind.
-fn base_value(quantity: &Quantity) -> Option<f64> {
+pub(super) fn base_value(quantity: &Quantity) -> Option<f64> {
     match quantity {
         Quantity::Ns(n) | Quantity::TotalNs(n) | Quantity::Bytes(n) | Quantity::Count(n) => {
             Some(*n as f64)
@@ -169,36 +169,57 @@ fn base_value(quantity: &Quantity) -> Option<f64> {
     }
 }
 
+/// A column with its heading and unit, whose values are not digits yet.
+pub(super) struct Headed {
+    pub(super) heading: String,
+    rank: u8,
+    pub(super) unit: Option<(Unit, usize)>,
+    pub(super) values: Vec<Option<Value>>,
+}
+
 /// The columns of a table from their headings, ranks and values. Durations of single calls have one
 /// unit in all of them, so that averages, medians and extremes can be compared.
-pub(super) fn columns<'a>(
+pub(super) fn headed<'a>(
     specs: impl IntoIterator<Item = (&'a str, u8, Vec<Option<Value>>)>,
-) -> Vec<Column> {
+) -> Vec<Headed> {
     let specs: Vec<_> = specs.into_iter().collect();
     let all = specs.iter().flat_map(|(_, _, values)| quantities(values));
     let calls: Vec<&Quantity> = all.filter(|q| matches!(q, Quantity::Ns(_))).collect();
     let of_calls = unit_of(&calls);
-    let columns = specs.iter().map(|(heading, rank, values)| {
-        let own: Vec<&Quantity> = quantities(values).collect();
+    let columns = specs.into_iter().map(|(heading, rank, values)| {
+        let own: Vec<&Quantity> = quantities(&values).collect();
         let unit = match own.first() {
             Some(Quantity::Ns(_)) => of_calls,
             _ => unit_of(&own),
         };
         let is_share = own.iter().any(|q| matches!(q, Quantity::Share(_)));
-        Column {
-            heading: match unit {
-                // Rates are headed by their unit alone.
-                Some((unit, _)) if heading.is_empty() => unit.name.to_owned(),
-                Some((unit, _)) => format!("{heading}({})", unit.name),
-                None if is_share => format!("{heading}(%)"),
-                None => (*heading).to_owned(),
-            },
-            rank: *rank,
-            cells: values
-                .iter()
-                .map(|value| cell(value.as_ref()?, unit))
-                .collect(),
+        let heading = match unit {
+            // Rates are headed by their unit alone.
+            Some((unit, _)) if heading.is_empty() => unit.name.to_owned(),
+            Some((unit, _)) => format!("{heading}({})", unit.name),
+            None if is_share => format!("{heading}(%)"),
+            None => heading.to_owned(),
+        };
+        Headed {
+            heading,
+            rank,
+            unit,
+            values,
         }
+    });
+    columns.collect()
+}
+
+/// The same columns with their values as digits.
+pub(super) fn columns<'a>(
+    specs: impl IntoIterator<Item = (&'a str, u8, Vec<Option<Value>>)>,
+) -> Vec<Column> {
+    let columns = headed(specs).into_iter().map(|column| Column {
+        cells: (column.values.iter())
+            .map(|value| cell(value.as_ref()?, column.unit))
+            .collect(),
+        heading: column.heading,
+        rank: column.rank,
     });
     columns.collect()
 }

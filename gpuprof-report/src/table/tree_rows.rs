@@ -65,13 +65,7 @@ impl<'a> Tree<'a> {
                 None => roots.push(own),
             }
         }
-        let mut paths = vec![0_u32; profile.functions.len()];
-        for function in nodes.iter().filter_map(|node| node.function) {
-            if let Some(count) = paths.get_mut(function as usize) {
-                *count += 1;
-            }
-        }
-        let on_one_path: Vec<bool> = paths.into_iter().map(|count| count == 1).collect();
+        let on_one_path = on_one_path(profile);
         for siblings in callees.iter_mut().chain([&mut roots]) {
             let key =
                 |node: &TreeNode| order(node, alone(node, profile, &on_one_path), options.sort);
@@ -150,31 +144,8 @@ impl<'a> Tree<'a> {
             || self.callees.get(own).is_some_and(|below| !below.is_empty())
     }
 
-    fn function_of(&self, node: &TreeNode) -> Option<&'a Function> {
-        function_of(node, self.profile)
-    }
-
     fn node_row(&self, node: &TreeNode, indent: String, names: &RepeatedNames<'_>) -> Row {
-        let function = self.function_of(node);
-        let mut name = function
-            .filter(|function| function.name == node.name)
-            .map_or_else(
-                || sanitize::name(&node.name).into_owned(),
-                |function| names.shown(function),
-            );
-        name.extend(node.label.as_deref().map(label_rows::bracketed));
-        let alone = alone(node, self.profile, &self.on_one_path);
-        let figures = Figures::of_node(
-            node,
-            alone,
-            doubt(node, self.profile),
-            &self.profile.devices,
-        );
-        let mark = function
-            .filter(|_| node.gpu_total_ns.is_some())
-            .and_then(|function| RowMark::of(function, figures.gpu_avg, self.profile))
-            // Busy times have no event overhead in them.
-            .filter(|mark| *mark != RowMark::NearFloor || node.busy_ns.is_none());
+        let (name, mark, figures) = node_parts(node, self.profile, names, &self.on_one_path);
         Row {
             label: Label {
                 mark: mark.map_or("", RowMark::text),
@@ -236,6 +207,42 @@ impl<'a> Tree<'a> {
     pub(super) fn cut_rows(&self) -> usize {
         self.kept.cut
     }
+}
+
+/// The name, the mark and the figures of a node's row.
+pub(super) fn node_parts(
+    node: &TreeNode,
+    profile: &Profile,
+    names: &RepeatedNames<'_>,
+    on_one_path: &[bool],
+) -> (String, Option<RowMark>, Figures) {
+    let function = function_of(node, profile);
+    let mut name = function
+        .filter(|function| function.name == node.name)
+        .map_or_else(
+            || sanitize::name(&node.name).into_owned(),
+            |function| names.shown(function),
+        );
+    name.extend(node.label.as_deref().map(label_rows::bracketed));
+    let alone = alone(node, profile, on_one_path);
+    let figures = Figures::of_node(node, alone, doubt(node, profile), &profile.devices);
+    let mark = function
+        .filter(|_| node.gpu_total_ns.is_some())
+        .and_then(|function| RowMark::of(function, figures.gpu_avg, profile))
+        // Busy times have no event overhead in them.
+        .filter(|mark| *mark != RowMark::NearFloor || node.busy_ns.is_none());
+    (name, mark, figures)
+}
+
+/// For each function, whether it is on one call path alone.
+pub(super) fn on_one_path(profile: &Profile) -> Vec<bool> {
+    let mut paths = vec![0_u32; profile.functions.len()];
+    for function in profile.tree.iter().filter_map(|node| node.function) {
+        if let Some(count) = paths.get_mut(function as usize) {
+            *count += 1;
+        }
+    }
+    paths.into_iter().map(|count| count == 1).collect()
 }
 
 /// Siblings still to be shown, and what stands before their branch; `None` at the top.

@@ -9,14 +9,18 @@ use gpuprof_report::table::TableOptions;
 
 mod graphs;
 mod kernels;
+mod large;
 mod layers;
+mod markup;
 mod shared_stream;
 mod training;
 mod trouble;
 
 pub(crate) use graphs::graphs;
 pub(crate) use kernels::{convolution, digits};
+pub(crate) use large::{deep, large};
 pub(crate) use layers::layers;
+pub(crate) use markup::{MARKUP, with_markup};
 pub(crate) use shared_stream::shared_stream;
 pub(crate) use training::training;
 pub(crate) use trouble::{partly_timed, trouble};

@@ -38,38 +38,55 @@ pub(super) fn write(output: &Output, settings: &Settings, profile: &Profile) {
         Output::Csv(path) => write_text(path, text(|out| csv::write(profile, out))),
         Output::Folded(path) => write_text(path, text(|out| folded::write_gpu(profile, out))),
         Output::FoldedCpu(path) => write_text(path, text(|out| folded::write_cpu(profile, out))),
-        Output::Html(_) => {
-            let line = missing_feature(
-                "html",
-                "; the command `gpuprof show --format html` makes it of a JSON profile",
-            );
-            table_instead(line, settings, profile);
-        }
+        Output::Html(path) => write_html(path, settings, profile),
         Output::Trace(path) => write_trace(path, settings, profile),
         _ => {}
     }
 }
 
+#[cfg(feature = "html")]
+fn write_html(path: &Path, settings: &Settings, profile: &Profile) {
+    let page = text(|out| gpuprof_report::html::write(profile, out));
+    write_file(path, || Ok(page), settings, profile);
+}
+
+#[cfg(not(feature = "html"))]
+fn write_html(_: &Path, settings: &Settings, profile: &Profile) {
+    let line = missing_feature(
+        "html",
+        "; the command `gpuprof show --format html` makes it of a JSON profile",
+    );
+    table_instead(line, settings, profile);
+}
+
 #[cfg(feature = "trace")]
 fn write_trace(path: &Path, settings: &Settings, profile: &Profile) {
-    use gpuprof_report::trace;
-
-    let path = fill_in(path);
-    let written = match time_line::current(TRACE_LOCK_LIMIT) {
-        Some(time_line) => {
-            atomic_file::write(&path, &text(|out| trace::write_json(&time_line, out)))
-        }
-        None => Err(io::Error::other("its events are locked by another thread")),
+    let document = || {
+        let trace = time_line::current(TRACE_LOCK_LIMIT);
+        let trace = trace.ok_or_else(|| io::Error::other("its events are locked"))?;
+        Ok(text(|out| gpuprof_report::trace::write_json(&trace, out)))
     };
-    if let Err(error) = written {
-        let line = format!("gpuprof: cannot write {} ({error})", shown(&path));
-        table_instead(line, settings, profile);
-    }
+    write_file(path, document, settings, profile);
 }
 
 #[cfg(not(feature = "trace"))]
 fn write_trace(_: &Path, settings: &Settings, profile: &Profile) {
     table_instead(missing_feature("trace", ""), settings, profile);
+}
+
+/// Writes a document that nobody reads on a terminal.
+#[cfg(any(feature = "html", feature = "trace"))]
+fn write_file(
+    path: &Path,
+    document: impl FnOnce() -> io::Result<Vec<u8>>,
+    settings: &Settings,
+    profile: &Profile,
+) {
+    let path = fill_in(path);
+    if let Err(error) = document().and_then(|text| atomic_file::write(&path, &text)) {
+        let line = format!("gpuprof: cannot write {} ({error})", shown(&path));
+        table_instead(line, settings, profile);
+    }
 }
 
 /// What `write` writes.
@@ -100,6 +117,7 @@ fn write_text(path: &Path, mut text: Vec<u8>) {
 }
 
 /// The line for an output that this build does not have.
+#[cfg(not(all(feature = "html", feature = "trace")))]
 fn missing_feature(feature: &str, otherwise: &str) -> String {
     format!(
         "gpuprof: {feature}=PATH needs the feature {feature} of the crate gpuprof: gpuprof = {{ \

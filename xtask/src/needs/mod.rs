@@ -23,9 +23,14 @@ pub(crate) enum Need {
     Libclang,
     /// python3 with pip: the compiler of kernels/cuda comes as a Python wheel.
     Pip,
+    /// Chromium, in which the HTML page is tested.
+    Chromium,
+    /// Node.js with npm, which drive Chromium.
+    Node,
 }
 
 impl Need {
+    /// What demo and test need.
     pub(crate) const ALL: [Need; 3] = [Need::CCompiler, Need::Libclang, Need::Pip];
 
     /// Its name and its purpose, as the end of a sentence.
@@ -34,6 +39,8 @@ impl Need {
             Need::CCompiler => "a C compiler, needed to build the crate nvtx",
             Need::Libclang => "libclang with its headers, needed to build the crate nvtx",
             Need::Pip => "python3 with pip, needed to check the PTX of kernels/",
+            Need::Chromium => "Chromium, needed to test the HTML page",
+            Need::Node => "Node.js 18 or newer with npm, needed to test the HTML page",
         }
     }
 
@@ -50,6 +57,9 @@ impl Need {
             (Need::Pip, Family::Debian | Family::Fedora) => &["python3-pip"],
             (Need::Pip, Family::Arch) => &["python-pip"],
             (Need::Pip, Family::Alpine) => &["py3-pip"],
+            (Need::Chromium, _) => &["chromium"],
+            (Need::Node, Family::Fedora) => &["nodejs", "nodejs-npm"],
+            (Need::Node, _) => &["nodejs", "npm"],
         }
     }
 
@@ -64,6 +74,13 @@ impl Need {
                 &["--version"],
             )),
             Need::Pip => Ok(!workspace::runs("python3", &["-m", "pip", "--version"])),
+            Need::Chromium if workspace::runs(&chromium(), &["--version"]) => Ok(false),
+            Need::Chromium if env::var_os("CHROMIUM").is_some() => {
+                Err("CHROMIUM is set, but cannot be run: correct it or unset it".into())
+            }
+            Need::Chromium => Ok(true),
+            Need::Node => Ok(!workspace::runs("node", &["-e", NODE_IS_NEW])
+                || !workspace::runs("npm", &["--version"])),
             Need::Libclang => match Search::here().run() {
                 Found::Complete => Ok(false),
                 Found::NoHeaders | Found::Nothing => Ok(true),
@@ -73,6 +90,14 @@ impl Need {
             },
         }
     }
+}
+
+/// Exits with 0 in a Node.js that has the test runner with its reporters.
+const NODE_IS_NEW: &str = "process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)";
+
+/// The Chromium to run: that of the variable `CHROMIUM`, or the system's.
+pub(crate) fn chromium() -> String {
+    env::var("CHROMIUM").unwrap_or_else(|_| "/usr/bin/chromium".into())
 }
 
 /// What to do if something is missing.
@@ -217,6 +242,25 @@ mod tests {
             text,
             "there is no libclang with its headers, needed to build the crate nvtx\n\
              run this, then the same command again:\n\n  sudo apt-get install libclang-dev"
+        );
+    }
+
+    #[test]
+    fn a_browser_and_its_driver_have_packages_in_every_family() {
+        let needs = [Need::Chromium, Need::Node];
+        let debian = System {
+            apt_get: true,
+            ..system(Some(Family::Debian), false, false)
+        };
+        let text = told(&needs, &debian);
+        assert!(
+            text.ends_with("  sudo apt-get install chromium nodejs npm"),
+            "{text}"
+        );
+        let text = told(&needs, &system(Some(Family::Fedora), true, true));
+        assert!(
+            text.ends_with("  dnf install chromium nodejs nodejs-npm"),
+            "{text}"
         );
     }
 
