@@ -157,7 +157,15 @@ fn any_numbers_are_shown_in_every_format() {
             let mut document: Value = serde_json::from_str(&text).expect("JSON");
             replace(&mut document, "", number);
             let document = document.to_string();
-            for format in ["table", "full", "csv", "json", "folded", "folded-cpu"] {
+            for format in [
+                "table",
+                "full",
+                "csv",
+                "json",
+                "folded",
+                "folded-cpu",
+                "html",
+            ] {
                 let arguments = ["show", "--format", format, "-"];
                 let ended = with_input(&arguments, document.as_bytes());
                 assert_eq!(

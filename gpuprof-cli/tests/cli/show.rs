@@ -6,7 +6,7 @@ use std::process::Stdio;
 use gpuprof_report::profile::Profile;
 use gpuprof_report::settings::Sort;
 use gpuprof_report::table::{self, TableOptions};
-use gpuprof_report::{csv, folded, json};
+use gpuprof_report::{csv, folded, html, json};
 
 use super::{Ended, SMALL, ended, gpuprof, recorded, with_input};
 
@@ -56,6 +56,7 @@ fn every_format_is_what_the_library_writes() {
         ("json", json::to_string(&profile)),
         ("folded", text(|out| folded::write_gpu(&profile, out))),
         ("folded-cpu", text(|out| folded::write_cpu(&profile, out))),
+        ("html", text(|out| html::write(&profile, out))),
     ] {
         assert!(!expected.is_empty());
         assert_eq!(
