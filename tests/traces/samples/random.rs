@@ -87,7 +87,7 @@ fn stream(index: u32) -> TraceStream {
     stream
 }
 
-/// The sums that other tools must agree with, in µs: by name, by stream, and of the device.
+/// The sums that other tools must agree with, in µs: by name, by stream, of GPU spans, and of the device.
 pub(crate) fn expected(trace: &Trace) -> String {
     let mut activities: Vec<&Activity> = trace.activities.iter().collect();
     activities.sort_by_key(|activity| activity.start_ns);
@@ -110,7 +110,17 @@ pub(crate) fn expected(trace: &Trace) -> String {
     let streams = streams
         .iter()
         .map(|(index, (idle_ns, _))| ((7 + index).to_string(), us(*idle_ns)));
+    let mut gpu_spans: BTreeMap<&str, u64> = BTreeMap::new();
+    for span in &trace.gpu_spans {
+        let name = trace
+            .names
+            .get(span.name as usize)
+            .map_or("", String::as_str);
+        *gpu_spans.entry(name).or_default() += us(span.end_ns - span.start_ns);
+    }
     let document = json!({
+        "launches": activities.len(),
+        "gpu_spans": gpu_spans,
         "kernels": names.iter().map(|(name, [sum_ns, max_ns])| {
             (name.clone(), json!({"sum": us(*sum_ns), "max": us(*max_ns)}))
         }).collect::<serde_json::Map<_, _>>(),
