@@ -14,6 +14,7 @@ mod reliability;
 mod sanitize;
 mod sim;
 mod test;
+mod traces;
 mod workspace;
 
 use std::process::ExitCode;
@@ -35,9 +36,10 @@ cargo xtask COMMAND
   gpu-pack              build target/gpu-pack: every check, for a machine without Rust
   reliability [SECTION] run the reliability tests at length and renew docs/reliability.md
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
+  traces                open sample time lines in Perfetto, HTA and speedscope, and compare
 
-demo, test, bench, gpu-pack and setup install what is missing if they may (Debian and Ubuntu, as
-root or with passwordless sudo) and say so first; otherwise they say exactly what to run.";
+demo, test, bench, gpu-pack, traces and setup install what is missing if they may (Debian and
+Ubuntu, as root or with passwordless sudo) and say so first; otherwise they say what to run.";
 
 fn main() -> ExitCode {
     if outside::build_cost::is_rustc_wrapper() {
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         "build-cost" => outside::build_cost::run(rest),
         "sanitize" => sanitize::run(rest),
         "sim" => sim::run(rest),
+        "traces" => traces::run(rest),
         "setup" => setup(rest),
         "gpu-pack" => gpu_pack::run(rest),
         "ptx" => ptx::run(rest),

@@ -11,6 +11,7 @@ mod chrome;
 mod clock;
 mod device_counters;
 mod events;
+mod format;
 #[cfg(test)]
 mod hand_made;
 mod labels;
@@ -19,51 +20,15 @@ mod merge;
 mod perfetto;
 mod rows;
 
-use std::io::{self, Write};
-use std::path::Path;
-
 use crate::profile::Device;
 
 pub use self::chrome::write_json;
 pub use self::clock::{ClockMap, Moment};
 pub use self::events::{Activity, ActivityKind, ApiCall, CounterTrack, CpuSpan, Gap, GpuSpan};
+pub use self::format::{Format, write};
 #[cfg(feature = "merge-traces")]
 pub use self::merge::{MergeError, merge_json, merge_perfetto};
 pub use self::perfetto::write_perfetto;
-
-/// A file format of time lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Format {
-    /// Chrome JSON with Kineto's categories and fields.
-    ChromeJson,
-    /// Perfetto's own.
-    Perfetto,
-}
-
-impl Format {
-    /// The format for a file of this name: Chrome JSON for `.json`, Perfetto's for `.pftrace`,
-    /// `None` for any other.
-    #[must_use]
-    pub fn from_path(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()? {
-            "json" => Some(Self::ChromeJson),
-            "pftrace" => Some(Self::Perfetto),
-            _ => None,
-        }
-    }
-}
-
-/// Writes the trace in this format: [`write_json`] or [`write_perfetto`].
-///
-/// # Errors
-/// Those of `out`.
-pub fn write(trace: &Trace, format: Format, out: &mut dyn Write) -> io::Result<()> {
-    match format {
-        Format::ChromeJson => write_json(trace, out),
-        Format::Perfetto => write_perfetto(trace, out),
-    }
-}
 
 /// What was recorded of one process.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -87,7 +87,7 @@ fn stream(index: u32) -> TraceStream {
     stream
 }
 
-/// The sums that other tools must agree with, in µs: by name, by stream, of GPU spans, and of the device.
+/// The sums that other tools must agree with, in µs: by name and stream, of GPU spans and devices.
 pub(crate) fn expected(trace: &Trace) -> String {
     let mut activities: Vec<&Activity> = trace.activities.iter().collect();
     activities.sort_by_key(|activity| activity.start_ns);

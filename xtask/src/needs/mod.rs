@@ -4,6 +4,7 @@
 //! say what to install. The decision is a function of plain facts ([`System`], what is missing), so
 //! that it can be tested for other machines.
 
+mod chromium;
 mod libclang;
 mod machine;
 
@@ -14,6 +15,8 @@ use machine::{Family, System};
 
 use crate::workspace;
 
+pub(crate) use chromium::chromium;
+
 /// Something that cargo cannot provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
@@ -23,9 +26,14 @@ pub(crate) enum Need {
     Libclang,
     /// python3 with pip: the compiler of kernels/cuda comes as a Python wheel.
     Pip,
+    /// Node.js with npm, for the checks of time lines.
+    Node,
+    /// Chromium, for the checks of time lines.
+    Chromium,
 }
 
 impl Need {
+    /// What demo and test need.
     pub(crate) const ALL: [Need; 3] = [Need::CCompiler, Need::Libclang, Need::Pip];
 
     /// Its name and its purpose, as the end of a sentence.
@@ -34,6 +42,8 @@ impl Need {
             Need::CCompiler => "a C compiler, needed to build the crate nvtx",
             Need::Libclang => "libclang with its headers, needed to build the crate nvtx",
             Need::Pip => "python3 with pip, needed to check the PTX of kernels/",
+            Need::Node => "Node.js with npm, needed to check time lines",
+            Need::Chromium => "Chromium, needed to check time lines",
         }
     }
 
@@ -50,6 +60,9 @@ impl Need {
             (Need::Pip, Family::Debian | Family::Fedora) => &["python3-pip"],
             (Need::Pip, Family::Arch) => &["python-pip"],
             (Need::Pip, Family::Alpine) => &["py3-pip"],
+            (Need::Node, Family::Fedora) => &["nodejs-npm"],
+            (Need::Node, _) => &["nodejs", "npm"],
+            (Need::Chromium, _) => &["chromium"],
         }
     }
 
@@ -64,6 +77,10 @@ impl Need {
                 &["--version"],
             )),
             Need::Pip => Ok(!workspace::runs("python3", &["-m", "pip", "--version"])),
+            Need::Node => Ok(!["node", "npm"]
+                .iter()
+                .all(|name| workspace::runs(name, &["--version"]))),
+            Need::Chromium => Ok(chromium().is_none()),
             Need::Libclang => match Search::here().run() {
                 Found::Complete => Ok(false),
                 Found::NoHeaders | Found::Nothing => Ok(true),

@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 
-use serde::Deserialize;
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
@@ -18,6 +17,9 @@ use super::numbers::{ProcessNumbers, distinct};
 
 /// Places for the processes of each trace.
 const SORT_INDEX_STEP: u64 = 1000;
+
+const EXPECTED: &str =
+    "an object with \"traceEvents\", as GPUPROF_REPORT=trace=PATH.json writes it,";
 
 /// Merges traces in Chrome JSON, as gpuprof and PyTorch write it, into one on one time line. In the
 /// order given, each keeps its process numbers unless an earlier one has them, and its arrows,
@@ -52,29 +54,55 @@ pub fn merge_json(inputs: &[impl AsRef<Path>], out: &mut dyn Write) -> Result<()
 }
 
 /// What is read before the events.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 struct Head {
-    base_time_nanoseconds: Option<u64>,
-    #[serde(default)]
-    device_properties: Vec<Box<RawValue>>,
-    trace_events: Option<IgnoredAny>,
+    base_ns: Option<u64>,
+    devices: Vec<Box<RawValue>>,
+    has_events: bool,
+}
+
+/// Reads a head, and that the rest is JSON.
+struct HeadVisitor;
+
+impl<'de> Visitor<'de> for HeadVisitor {
+    type Value = Head;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(EXPECTED)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Head, A::Error> {
+        let mut head = Head::default();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "baseTimeNanoseconds" => head.base_ns = Some(map.next_value()?),
+                "deviceProperties" => head.devices = map.next_value()?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    head.has_events |= key == "traceEvents";
+                }
+            }
+        }
+        Ok(head)
+    }
 }
 
 /// Time zero of a trace, ns since the Unix epoch, and its devices.
 fn read_head(path: &Path) -> Result<(u64, Vec<Box<RawValue>>), MergeError> {
     let file = File::open(path).map_err(|error| MergeError::Read(path.to_owned(), error))?;
-    let head: Head = serde_json::from_reader(BufReader::new(file))
-        .map_err(|error| reading_failed(path, error))?;
-    if head.trace_events.is_none() {
+    let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(file));
+    let head = deserializer.deserialize_map(HeadVisitor);
+    let head = head.and_then(|head| deserializer.end().map(|()| head));
+    let head = head.map_err(|error| reading_failed(path, error))?;
+    if !head.has_events {
         let reason = "it has no \"traceEvents\"; GPUPROF_REPORT=trace=PATH.json writes one";
         return Err(MergeError::not_a_trace(path, reason));
     }
-    let Some(base_ns) = head.base_time_nanoseconds else {
+    let Some(base_ns) = head.base_ns else {
         let reason = "it has no \"baseTimeNanoseconds\", by which its times would be aligned";
         return Err(MergeError::not_a_trace(path, reason));
     };
-    Ok((base_ns, head.device_properties))
+    Ok((base_ns, head.devices))
 }
 
 fn reading_failed(path: &Path, error: serde_json::Error) -> MergeError {
@@ -208,7 +236,7 @@ impl<'de> Visitor<'de> for Document<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with \"traceEvents\"")
+        f.write_str(EXPECTED)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {

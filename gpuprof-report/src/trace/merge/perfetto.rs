@@ -6,7 +6,8 @@ use std::path::Path;
 
 use prost::Message;
 
-use super::super::perfetto::messages::{TracePacket, TrackDescriptor, TrackEvent};
+pub(super) use super::super::perfetto::messages::TracePacket;
+use super::super::perfetto::messages::{TrackDescriptor, TrackEvent};
 use super::super::perfetto::packets::{PACKET_KEY, write_packet};
 use super::MergeError;
 use super::numbers::{ProcessNumbers, distinct};
@@ -31,8 +32,10 @@ pub fn merge_perfetto(inputs: &[impl AsRef<Path>], out: &mut dyn Write) -> Resul
         let path = path.as_ref();
         let mut packets = Packets::open(path)?;
         while let Some(mut packet) = packets.next()? {
-            tell_apart(&mut packet, position, &mut processes)
-                .ok_or_else(|| MergeError::Foreign(path.to_owned()))?;
+            tell_apart(&mut packet, position, &mut processes).ok_or_else(|| {
+                let reason = "it is a merged trace already, or too large: merge the original ones";
+                MergeError::not_a_trace(path, reason)
+            })?;
             write_packet(&packet, &mut bytes, &mut out).map_err(MergeError::Write)?;
         }
     }
@@ -125,8 +128,7 @@ fn byte(file: &mut impl Read) -> io::Result<Option<u8>> {
     }
 }
 
-/// Gives a packet numbers that no packet of another trace has; `None` if one is too large for
-/// gpuprof's.
+/// Gives a packet numbers that no packet of another trace has; `None` if one is too large for that.
 fn tell_apart(
     packet: &mut TracePacket,
     position: u64,
@@ -173,4 +175,11 @@ fn tell_event_apart(event: &mut TrackEvent, position: u64) -> Option<()> {
         *number = distinct(*number, position)?;
     }
     Some(())
+}
+
+/// The packets of a file, for tests.
+#[cfg(test)]
+pub(super) fn read_all(path: &Path) -> Result<Vec<TracePacket>, MergeError> {
+    let mut packets = Packets::open(path)?;
+    std::iter::from_fn(|| packets.next().transpose()).collect()
 }
