@@ -1,5 +1,6 @@
 //! The fields of a JSON object in their order, each value as the text it is.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -8,20 +9,19 @@ use serde_json::value::RawValue;
 use crate::json::push_string;
 
 /// An object of which only the fields that are to change are read.
-#[derive(Default)]
-pub(super) struct EventFields(Vec<(String, String)>);
+pub(super) struct EventFields<'a>(Vec<(String, Cow<'a, str>)>);
 
-impl EventFields {
+impl<'a> EventFields<'a> {
     /// The text of a field's value.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let field = self.0.iter().find(|(name, _)| name == key);
-        field.map(|(_, value)| value.as_str())
+        field.map(|(_, value)| value.as_ref())
     }
 
     /// Replaces the text of a field's value if there is such a field.
     pub(super) fn replace(&mut self, key: &str, change: impl FnOnce(&str) -> String) {
         if let Some((_, value)) = self.0.iter_mut().find(|(name, _)| name == key) {
-            *value = change(value);
+            *value = Cow::Owned(change(value));
         }
     }
 
@@ -41,7 +41,7 @@ impl EventFields {
     }
 }
 
-impl<'de> Deserialize<'de> for EventFields {
+impl<'de> Deserialize<'de> for EventFields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(FieldsVisitor)
     }
@@ -50,16 +50,16 @@ impl<'de> Deserialize<'de> for EventFields {
 struct FieldsVisitor;
 
 impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = EventFields;
+    type Value = EventFields<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an event, which is an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EventFields, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EventFields<'de>, A::Error> {
         let mut fields = Vec::new();
-        while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
-            fields.push((key, value.get().to_owned()));
+        while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
+            fields.push((key, Cow::Borrowed(value.get())));
         }
         Ok(EventFields(fields))
     }

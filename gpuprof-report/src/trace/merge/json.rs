@@ -152,7 +152,9 @@ impl Events<'_> {
     }
 
     /// Writes an event; what is wrong with its time otherwise.
-    fn write(&mut self, mut event: EventFields) -> Result<(), String> {
+    fn write(&mut self, event: &RawValue) -> Result<(), String> {
+        let event = serde_json::from_str::<EventFields<'_>>(event.get());
+        let mut event = event.map_err(|_| "an event is no object with named values")?;
         let position = self.position;
         let is_sort_index = event.get("name") == Some("\"process_sort_index\"");
         event.replace("pid", |pid| self.processes.number(position, pid).to_owned());
@@ -163,8 +165,8 @@ impl Events<'_> {
             let shifted = shifted(ts, self.shift_ns)?;
             event.replace("ts", |_| shifted);
         }
-        if let Some(args) = event.get("args")
-            && let Ok(mut args) = serde_json::from_str::<EventFields>(args)
+        if let Some(args) = event.get("args").map(str::to_owned)
+            && let Ok(mut args) = serde_json::from_str::<EventFields<'_>>(&args)
         {
             for key in ["correlation", "External id"] {
                 args.replace(key, |id| distinct_number(id, position));
@@ -269,8 +271,8 @@ impl<'de> Visitor<'de> for EventList<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(event) = list.next_element::<EventFields>()? {
-            self.0.write(event).map_err(A::Error::custom)?;
+        while let Some(event) = list.next_element::<Box<RawValue>>()? {
+            self.0.write(&event).map_err(A::Error::custom)?;
         }
         Ok(())
     }

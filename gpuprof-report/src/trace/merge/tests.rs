@@ -158,7 +158,7 @@ fn broken_json_is_named_with_the_reason() {
     );
     assert_eq!(
         error("event", &document(9, &[json!(7)])),
-        "invalid type: integer `7`, expected an event, which is an object at line 1 column 42"
+        "an event is no object with named values at line 1 column 42"
     );
     assert_eq!(
         error("time", &document(9, &[json!({"ts": -1.5})])),
