@@ -15,6 +15,7 @@ mod reliability;
 mod sanitize;
 mod sim;
 mod test;
+mod traces;
 mod workspace;
 
 use std::process::ExitCode;
@@ -39,10 +40,11 @@ cargo xtask COMMAND
   pages screenshots FOLDER
                         take pictures of it at two widths, light and dark
   ptx [--check]         rebuild kernels/ptx from kernels/cuda, or only compare them
+  traces                open sample time lines in Perfetto, HTA and speedscope, and compare
 
-demo, test, pages, bench, gpu-pack and setup install what is missing if they may (Debian and
-Ubuntu, as root or with passwordless sudo) and say so first; otherwise they say exactly what to
-run.";
+demo, test, pages, traces, bench, gpu-pack and setup install what is missing if they may (Debian
+and Ubuntu, as root or with passwordless sudo) and say so first; otherwise they say exactly what
+to run.";
 
 fn main() -> ExitCode {
     if outside::build_cost::is_rustc_wrapper() {
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         "build-cost" => outside::build_cost::run(rest),
         "sanitize" => sanitize::run(rest),
         "sim" => sim::run(rest),
+        "traces" => traces::run(rest),
         "setup" => setup(rest),
         "gpu-pack" => gpu_pack::run(rest),
         "pages" => pages::run(rest),

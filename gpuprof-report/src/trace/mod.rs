@@ -14,10 +14,16 @@ mod clock;
 #[cfg(feature = "trace")]
 mod device_counters;
 mod events;
+#[cfg(feature = "trace")]
+mod format;
 #[cfg(all(test, feature = "trace"))]
 mod hand_made;
 #[cfg(feature = "trace")]
 mod labels;
+#[cfg(feature = "merge-traces")]
+mod merge;
+#[cfg(feature = "trace")]
+mod perfetto;
 #[cfg(feature = "trace")]
 mod rows;
 
@@ -27,6 +33,12 @@ use crate::profile::Device;
 pub use self::chrome::write_json;
 pub use self::clock::{ClockMap, Moment};
 pub use self::events::{Activity, ActivityKind, ApiCall, CounterTrack, CpuSpan, Gap, GpuSpan};
+#[cfg(feature = "trace")]
+pub use self::format::{Format, write};
+#[cfg(feature = "merge-traces")]
+pub use self::merge::{MergeError, merge_json, merge_perfetto};
+#[cfg(feature = "trace")]
+pub use self::perfetto::write_perfetto;
 
 /// What was recorded of one process.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -170,3 +170,80 @@ fn close(open: &mut Vec<Slice>, now_ns: u64, sink: &mut dyn Sink) -> io::Result<
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::io;
+
+    use super::super::hand_made::{api_call, cpu_span, gpu_span, kernel, one_kernel};
+    use super::{Event, Sink, Slice, Track, place};
+
+    /// Holds what each row must keep.
+    #[derive(Default)]
+    struct Judge {
+        open: HashMap<(Track, usize), Vec<Slice>>,
+        now_ns: HashMap<(Track, usize), u64>,
+        begun: Vec<Event>,
+    }
+
+    impl Judge {
+        fn pass(&mut self, slice: &Slice, time_ns: u64) {
+            let now_ns = self.now_ns.entry((slice.track, slice.row)).or_default();
+            assert!(time_ns >= *now_ns, "{slice:?} goes back in time");
+            *now_ns = time_ns;
+        }
+    }
+
+    impl Sink for Judge {
+        fn begin(&mut self, slice: &Slice) -> io::Result<()> {
+            self.pass(slice, slice.start_ns);
+            let open = self.open.entry((slice.track, slice.row)).or_default();
+            assert!(open.last().is_none_or(|outer| outer.end_ns >= slice.end_ns));
+            let spans = open.iter().rev().filter_map(|outer| match outer.event {
+                Event::CpuSpan(index) => Some(index),
+                _ => None,
+            });
+            assert_eq!(slice.enclosing, spans.into_iter().next());
+            open.push(*slice);
+            self.begun.push(slice.event);
+            Ok(())
+        }
+
+        fn end(&mut self, slice: &Slice) -> io::Result<()> {
+            self.pass(slice, slice.end_ns);
+            let open = self.open.get_mut(&(slice.track, slice.row)).unwrap();
+            assert_eq!(open.pop(), Some(*slice));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn random_events_nest_on_their_rows_and_each_is_drawn_once() {
+        for seed in 0..200 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut trace = one_kernel();
+            for _ in 0..60 {
+                let start = random.u64(0..40);
+                let end = start + random.u64(0..20);
+                match random.u32(0..4) {
+                    0 => trace
+                        .cpu_spans
+                        .push(cpu_span(random.u32(0..2), 0, start, end, 1)),
+                    1 => trace.api_calls.push(api_call(Some(0), 1, start, end, 7)),
+                    2 => trace
+                        .activities
+                        .push(kernel(random.u32(0..3), 2, start, end, 7)),
+                    _ => trace.gpu_spans.push(gpu_span(1, 0, start, end, 1)),
+                }
+            }
+            let mut judge = Judge::default();
+            place(&trace, &mut judge).unwrap();
+            assert!(judge.open.values().all(Vec::is_empty));
+            let count = judge.begun.len();
+            judge.begun.sort_unstable();
+            judge.begun.dedup();
+            assert_eq!((judge.begun.len(), count), (64, 64));
+        }
+    }
+}

@@ -61,10 +61,13 @@ fn write_html(_: &Path, settings: &Settings, profile: &Profile) {
 
 #[cfg(feature = "trace")]
 fn write_trace(path: &Path, settings: &Settings, profile: &Profile) {
+    use gpuprof_report::trace::{self, Format};
+
     let document = || {
-        let trace = time_line::current(TRACE_LOCK_LIMIT);
-        let trace = trace.ok_or_else(|| io::Error::other("its events are locked"))?;
-        Ok(text(|out| gpuprof_report::trace::write_json(&trace, out)))
+        let time_line = time_line::current(TRACE_LOCK_LIMIT);
+        let time_line = time_line.ok_or_else(|| io::Error::other("its events are locked"))?;
+        let format = Format::from_path(path).unwrap_or(Format::ChromeJson);
+        Ok(text(|out| trace::write(&time_line, format, out)))
     };
     write_file(path, document, settings, profile);
 }

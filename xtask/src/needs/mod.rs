@@ -4,6 +4,7 @@
 //! say what to install. The decision is a function of plain facts ([`System`], what is missing), so
 //! that it can be tested for other machines.
 
+mod chromium;
 mod libclang;
 mod machine;
 
@@ -14,6 +15,8 @@ use machine::{Family, System};
 
 use crate::workspace;
 
+pub(crate) use chromium::chromium;
+
 /// Something that cargo cannot provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
@@ -23,7 +26,7 @@ pub(crate) enum Need {
     Libclang,
     /// python3 with pip: the compiler of kernels/cuda comes as a Python wheel.
     Pip,
-    /// Chromium, in which the HTML page is tested.
+    /// Chromium, in which pages and time lines are opened.
     Chromium,
     /// Node.js with npm, which drive Chromium.
     Node,
@@ -39,8 +42,8 @@ impl Need {
             Need::CCompiler => "a C compiler, needed to build the crate nvtx",
             Need::Libclang => "libclang with its headers, needed to build the crate nvtx",
             Need::Pip => "python3 with pip, needed to check the PTX of kernels/",
-            Need::Chromium => "Chromium, needed to test the HTML page",
-            Need::Node => "Node.js 18 or newer with npm, needed to test the HTML page",
+            Need::Chromium => "Chromium, needed to open pages and time lines",
+            Need::Node => "Node.js 18 or newer with npm, needed to open pages and time lines",
         }
     }
 
@@ -74,11 +77,7 @@ impl Need {
                 &["--version"],
             )),
             Need::Pip => Ok(!workspace::runs("python3", &["-m", "pip", "--version"])),
-            Need::Chromium if workspace::runs(&chromium(), &["--version"]) => Ok(false),
-            Need::Chromium if env::var_os("CHROMIUM").is_some() => {
-                Err("CHROMIUM is set, but cannot be run: correct it or unset it".into())
-            }
-            Need::Chromium => Ok(true),
+            Need::Chromium => Ok(chromium().is_none()),
             Need::Node => Ok(!workspace::runs("node", &["-e", NODE_IS_NEW])
                 || !workspace::runs("npm", &["--version"])),
             Need::Libclang => match Search::here().run() {
@@ -94,11 +93,6 @@ impl Need {
 
 /// Exits with 0 in a Node.js that has the test runner with its reporters.
 const NODE_IS_NEW: &str = "process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)";
-
-/// The Chromium to run: that of the variable `CHROMIUM`, or the system's.
-pub(crate) fn chromium() -> String {
-    env::var("CHROMIUM").unwrap_or_else(|_| "/usr/bin/chromium".into())
-}
 
 /// What to do if something is missing.
 #[derive(Debug, PartialEq, Eq)]

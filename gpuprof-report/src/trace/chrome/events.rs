@@ -243,9 +243,12 @@ impl<'a> Events<'a> {
                 .string("ph", phase)
                 .string("cat", "gpuprof")
                 .string("name", &name)
-                .literal("id", u64::from(index) + 1)
                 .literal("pid", self.trace.pid)
                 .thousandths("ts", time_ns)
+                // A number of the process, under which the gap is shown.
+                .object("id2")
+                .string("local", &format!("{:#x}", u64::from(index) + 1))
+                .close()
                 .object("args")
                 .literal("events", gap.events)
                 .close()
@@ -277,6 +280,8 @@ impl<'a> Events<'a> {
     }
 
     fn counter(&mut self, pid: u64, name: &str, time_ns: u64, value: f64) -> io::Result<()> {
+        // Viewers show the name and that of the value as one: `GPU` and `busy`.
+        let (name, series) = name.rsplit_once(' ').unwrap_or((name, "value"));
         self.text
             .begin()
             .string("ph", "C")
@@ -284,7 +289,7 @@ impl<'a> Events<'a> {
             .literal("pid", pid)
             .thousandths("ts", time_ns)
             .object("args")
-            .literal("value", format_args!("{value:?}"))
+            .literal(series, format_args!("{value:?}"))
             .close()
             .close();
         self.write()

@@ -259,12 +259,13 @@ fn counters_are_of_devices_and_of_the_process() {
         .iter()
         .map(|sample| {
             let number = |value: &Value| value.as_f64().unwrap();
-            let name = sample["name"].as_str().unwrap().to_owned();
+            let (series, value) = sample["args"].as_object().unwrap().iter().next().unwrap();
+            let name = format!("{} {series}", sample["name"].as_str().unwrap());
             (
                 name,
                 number(&sample["pid"]),
                 number(&sample["ts"]),
-                number(&sample["args"]["value"]),
+                number(value),
             )
         })
         .collect();
@@ -291,9 +292,10 @@ fn without_activities_the_counter_is_of_gpu_spans() {
     trace.activities.clear();
     let names: Vec<_> = events(&trace, "ph", "C")
         .iter()
-        .map(|sample| sample["name"].clone())
+        .map(|sample| (sample["name"].clone(), sample["args"].clone()))
         .collect();
-    assert_eq!(names, ["GPU span open", "GPU span open"]);
+    let expected = [json!({"open": 1.0}), json!({"open": 0.0})];
+    assert_eq!(names, expected.map(|args| (json!("GPU span"), args)));
 }
 
 #[test]

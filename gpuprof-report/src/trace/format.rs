@@ -1,0 +1,69 @@
+//! The file formats of time lines, and which one a file name asks for.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::Trace;
+use super::chrome::write_json;
+use super::perfetto::write_perfetto;
+
+/// A file format of time lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// Chrome JSON with Kineto's categories and fields.
+    ChromeJson,
+    /// Perfetto's own.
+    Perfetto,
+}
+
+impl Format {
+    /// The format for a file of this name: Chrome JSON for `.json`, Perfetto's for `.pftrace`,
+    /// `None` for any other.
+    #[must_use]
+    pub fn from_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "json" => Some(Self::ChromeJson),
+            "pftrace" => Some(Self::Perfetto),
+            _ => None,
+        }
+    }
+}
+
+/// Writes the trace in this format: [`write_json`] or [`write_perfetto`].
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(trace: &Trace, format: Format, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::ChromeJson => write_json(trace, out),
+        Format::Perfetto => write_perfetto(trace, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::hand_made::one_kernel;
+    use super::{Format, write};
+
+    #[test]
+    fn the_extension_chooses_the_format() {
+        let format = |path: &str| Format::from_path(Path::new(path));
+        assert_eq!(format("a.b/run.json"), Some(Format::ChromeJson));
+        assert_eq!(format("run.pftrace"), Some(Format::Perfetto));
+        for other in ["run", "run.txt", ".json", "run.json.gz", "run.JSON"] {
+            assert_eq!(format(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_trace_is_written_in_the_chosen_format() {
+        for (format, first) in [(Format::ChromeJson, b'{'), (Format::Perfetto, 0x0a)] {
+            let mut out = Vec::new();
+            write(&one_kernel(), format, &mut out).unwrap();
+            assert_eq!(out.first(), Some(&first), "{format:?}");
+        }
+    }
+}

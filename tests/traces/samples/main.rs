@@ -1,0 +1,45 @@
+//! Writes the time lines that `cargo xtask traces` opens in other tools, as `.json` and `.pftrace`
+//! into the folder that is its argument: a hand-made one of two ranks, and random ones.
+
+mod hand_made;
+mod random;
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::path::Path;
+
+use gpuprof_report::trace::{self, Trace};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::args().nth(1).ok_or("usage: samples FOLDER")?;
+    let folder = Path::new(&folder);
+    for rank in 0..2 {
+        write(&hand_made::trace(rank), folder, &format!("rank{rank}"))?;
+    }
+    for extension in ["json", "pftrace"] {
+        let ranks = ["rank0", "rank1"].map(|name| folder.join(name).with_extension(extension));
+        let mut merged = File::create(folder.join("merged").with_extension(extension))?;
+        match extension {
+            "json" => trace::merge_json(&ranks, &mut merged)?,
+            _ => trace::merge_perfetto(&ranks, &mut merged)?,
+        }
+    }
+    write(&random::trace(200_000, 1), folder, "random")?;
+    // Other tools round to µs, so that only such times can agree.
+    let microseconds = random::trace(10_000, 1000);
+    fs::create_dir_all(folder.join("hta"))?;
+    write(&microseconds, &folder.join("hta"), "random")?;
+    fs::write(
+        folder.join("expected.json"),
+        random::expected(&microseconds),
+    )?;
+    Ok(())
+}
+
+fn write(trace: &Trace, folder: &Path, name: &str) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(folder)?;
+    let file = |extension: &str| File::create(folder.join(name).with_extension(extension));
+    trace::write_json(trace, &mut file("json")?)?;
+    trace::write_perfetto(trace, &mut file("pftrace")?)?;
+    Ok(())
+}
