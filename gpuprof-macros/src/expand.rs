@@ -13,6 +13,7 @@ use crate::amounts::in_f64;
 use crate::argument_values::Args;
 use crate::async_fn;
 use crate::future_fn::{self, FutureTail};
+use crate::invisible_groups;
 use crate::item::{Function, Item};
 use crate::literals_and_return_types::suffix_integer_literals;
 use crate::recorded_values::RecordedValue;
@@ -75,18 +76,23 @@ fn private_at(args: &Args, site: Span) -> TokenStream {
     }
 }
 
-/// The inner attributes, which must come first, and the statements.
+/// The inner attributes, which must come first, and the statements. Without such attributes the
+/// statements stay as they were.
 fn split(body: TokenStream) -> (TokenStream, TokenStream) {
     let parse = |input: ParseStream| {
         let mut inner = TokenStream::new();
         for attribute in input.call(Attribute::parse_inner)? {
             attribute.to_tokens(&mut inner);
         }
-        Ok((inner, input.parse()?))
+        Ok((inner, input.parse::<TokenStream>()?))
     };
-    parse
-        .parse2(body.clone())
-        .unwrap_or((TokenStream::new(), body))
+    match parse.parse2(body.clone()) {
+        Ok((inner, statements)) if !inner.is_empty() => {
+            let statements = statements.into_iter().map(invisible_groups::replace);
+            (inner, statements.collect())
+        }
+        _ => (TokenStream::new(), body),
+    }
 }
 
 /// The statements that begin the span. Their items are in a block of their own, where they hide
