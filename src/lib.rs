@@ -165,6 +165,7 @@ pub use implementation::{
 /// | `cpu` | no GPU timing |
 /// | `bytes = EXPR`, `flops = EXPR`, `items = EXPR` | the work of one call, for GB/s and so on |
 /// | `label = EXPR` | an integer or a string that tells calls apart; see below |
+/// | `args(EXPR, name = EXPR)` | values that the time line shows with each call; see below |
 /// | `payload = EXPR` | NVTX payload, an integer or a float |
 /// | `color = 0x76B900`, `category = "forward"` | NVTX colour (red, green, blue) and category |
 /// | `sample = N` | times 1 call in N on the GPU, chosen at random; counts stay exact |
@@ -214,6 +215,31 @@ pub use implementation::{
 /// function has at most 256 labels; the calls with further ones are summed as `other labels`, and
 /// a line below the table counts them. Percentiles, kernels and the share of the peak are of the
 /// whole function.
+///
+/// # Recorded values
+///
+/// `args` records values with each call on the [time line](trace), such as the shapes of its
+/// arrays. A value is named by its source text or by `name = EXPR`.
+///
+/// ```
+/// # use gpuprof::gpu_profile;
+/// # struct Matrix;
+/// # impl Matrix {
+/// #     fn rows(&self) -> usize { 4 }
+/// # }
+/// // In the trace: `x.len()` is 3, `batch` is 8, `rows` is 4.
+/// #[gpu_profile(args(x.len(), batch, rows = m.rows()))]
+/// fn forward(x: &[f32], batch: usize, m: &Matrix) {
+///     // …
+/// }
+/// # forward(&[1.0, 2.0, 3.0], 8, &Matrix);
+/// ```
+///
+/// At most 16 values are recorded, as `Debug` shows them at entry, each up to 200 bytes. They are
+/// borrowed, and an expression can neither move nor change a parameter. They are evaluated and
+/// formatted only while a time line is recorded, which allocates memory with each call. An async
+/// call shows them with its first poll. A panic in a value, in its expression or in `Debug`,
+/// reaches the caller; the call is then not counted.
 ///
 /// # Which stream
 ///

@@ -3,7 +3,8 @@
 
 use crate::argument_table;
 use crate::errors::Errors;
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use crate::recorded_values::{self, RecordedValue};
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Error, Expr, Result, Token, token};
@@ -20,9 +21,11 @@ pub(crate) enum Form {
     Word,
     /// `= EXPR`
     Value(Box<Expr>),
-    /// `(…)`, which no argument takes.
-    List(token::Paren),
-    /// `=` and something that is not an expression; the error is recorded.
+    /// `(…)` after `args`.
+    Values(token::Paren, Vec<RecordedValue>),
+    /// Another group in parentheses, brackets or braces, which no argument takes.
+    Group(Group),
+    /// Something that cannot be parsed; the error is recorded.
     Invalid,
 }
 
@@ -64,11 +67,13 @@ fn argument(input: ParseStream, errors: &mut Errors) -> Result<RawArgument> {
         errors.push(Error::new(colon.span, what));
         skip_to_comma(input)?;
         Form::Invalid
-    } else if input.peek(token::Paren) {
+    } else if key == "args" && input.peek(token::Paren) {
         let content;
-        let paren = syn::parenthesized!(content in input);
-        content.parse::<TokenStream>()?;
-        Form::List(paren)
+        let parens = syn::parenthesized!(content in input);
+        let values = recorded_values::parse(&content, errors)?;
+        values.map_or(Form::Invalid, |values| Form::Values(parens, values))
+    } else if input.peek(token::Paren) || input.peek(token::Bracket) || input.peek(token::Brace) {
+        Form::Group(input.parse()?)
     } else {
         Form::Word
     };

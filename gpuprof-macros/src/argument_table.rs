@@ -27,7 +27,7 @@ const fn argument(name: &'static str, form: &'static str, in_block: bool) -> Arg
 }
 
 /// Every argument. The tables in the documentation are compared with this one.
-const ARGUMENTS: [Argument; 13] = [
+const ARGUMENTS: [Argument; 14] = [
     argument("name", "name = \"conv/forward\"", false),
     argument("stream", "stream = EXPR", true),
     argument("cpu", "cpu", true),
@@ -35,6 +35,7 @@ const ARGUMENTS: [Argument; 13] = [
     argument("flops", "flops = EXPR", false),
     argument("items", "items = EXPR", false),
     argument("label", "label = EXPR", false),
+    argument("args", "args(EXPR, name = EXPR)", false),
     argument("payload", "payload = EXPR", false),
     argument("color", "color = 0x76B900", true),
     argument("category", "category = \"forward\"", true),
@@ -90,6 +91,9 @@ pub(crate) fn usage(key: &Ident) -> String {
         "crate" => "`crate` takes the path to gpuprof: `crate = my_crate::gpuprof`".to_owned(),
         "label" => "`label` takes an integer or a string slice, which tells calls apart: \
              `label = self.index`"
+            .to_owned(),
+        "args" => "`args` takes a list of values, which may have names: `args(batch, x.len(), \
+             rows = m.rows())`"
             .to_owned(),
         "payload" => {
             "`payload` takes an integer or a floating-point number: `payload = x.len()`".to_owned()

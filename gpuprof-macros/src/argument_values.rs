@@ -3,6 +3,8 @@
 use crate::amounts;
 use crate::argument_list::{Form, RawArgument};
 use crate::argument_table::usage;
+use crate::invisible_groups::bare;
+use crate::recorded_values::{self, RecordedValue};
 use proc_macro2::Ident;
 use syn::spanned::Spanned;
 use syn::{Error, Expr, ExprPath, Lit, LitStr, Path};
@@ -17,6 +19,8 @@ pub(crate) struct Args {
     pub(crate) flops: Option<Expr>,
     pub(crate) items: Option<Expr>,
     pub(crate) label: Option<Expr>,
+    /// The values of `args(…)`.
+    pub(crate) recorded: Vec<RecordedValue>,
     pub(crate) payload: Option<Expr>,
     /// 0xRRGGBB
     pub(crate) color: Option<u32>,
@@ -40,7 +44,15 @@ impl Args {
                 return Ok(());
             }
             (Form::Value(value), true) => return Err(Error::new(value.span(), usage(key))),
-            (Form::List(parens), _) => return Err(Error::new(parens.span.join(), usage(key))),
+            (Form::Values(parens, values), _) => {
+                recorded_values::check(key, *parens, values)?;
+                self.recorded.clone_from(values);
+                return Ok(());
+            }
+            (Form::Group(group), _) => return Err(Error::new(group.span(), usage(key))),
+            (Form::Value(value), _) if key == "args" => {
+                return Err(Error::new_spanned(value, usage(key)));
+            }
             (Form::Word, false) => return Err(Error::new(key.span(), usage(key))),
             (Form::Value(value), false) => bare(value),
         };
@@ -59,17 +71,6 @@ impl Args {
             _ => self.payload = Some(expression(key, value)?),
         }
         Ok(())
-    }
-}
-
-/// Without parentheses, and without the invisible ones that macro_rules puts around `$value`.
-fn bare(mut value: &Expr) -> &Expr {
-    loop {
-        value = match value {
-            Expr::Paren(inner) if inner.attrs.is_empty() => &inner.expr,
-            Expr::Group(inner) if inner.attrs.is_empty() => &inner.expr,
-            _ => return value,
-        }
     }
 }
 

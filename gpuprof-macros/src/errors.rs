@@ -19,6 +19,12 @@ impl Errors {
         result.map_err(|error| self.push(error)).ok()
     }
 
+    /// # Errors
+    /// All that were recorded, as one.
+    pub(crate) fn into_result(self) -> Result<()> {
+        self.0.map_or(Ok(()), Err)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }

@@ -6,14 +6,17 @@
 //! suffixes literals. It uses these items of `__private`: `inventory`, `Entry`, `Meta`, `Site`,
 //! `type_name_of`, `Work`, `Amount`, `Payload`, `IntoPayload`, `Probe`, `StreamYes`, `StreamNo`,
 //! `CarrierYes`, `CarrierNo`, `Carried`, `Streams`, `stream_of`, `stated`, `Span`, `AsyncSpan`,
-//! `HandOver`, `instrument`, `never_returns`, `LabelNumber`, `Arguments`.
+//! `HandOver`, `instrument`, `never_returns`, `LabelNumber`, `Arguments`,
+//! `arguments`, `argument`.
 
 use crate::amounts::in_f64;
 use crate::argument_values::Args;
 use crate::async_fn;
 use crate::future_fn::{self, FutureTail};
+use crate::invisible_groups;
 use crate::item::{Function, Item};
 use crate::literals_and_return_types::suffix_integer_literals;
+use crate::recorded_values::RecordedValue;
 use crate::stream_expressions::streams;
 use crate::stream_types::names_stream;
 use crate::unused;
@@ -73,18 +76,23 @@ fn private_at(args: &Args, site: Span) -> TokenStream {
     }
 }
 
-/// The inner attributes, which must come first, and the statements.
+/// The inner attributes, which must come first, and the statements. Without such attributes the
+/// statements stay as they were.
 fn split(body: TokenStream) -> (TokenStream, TokenStream) {
     let parse = |input: ParseStream| {
         let mut inner = TokenStream::new();
         for attribute in input.call(Attribute::parse_inner)? {
             attribute.to_tokens(&mut inner);
         }
-        Ok((inner, input.parse()?))
+        Ok((inner, input.parse::<TokenStream>()?))
     };
-    parse
-        .parse2(body.clone())
-        .unwrap_or((TokenStream::new(), body))
+    match parse.parse2(body.clone()) {
+        Ok((inner, statements)) if !inner.is_empty() => {
+            let statements = statements.into_iter().map(invisible_groups::replace);
+            (inner, statements.collect())
+        }
+        _ => (TokenStream::new(), body),
+    }
 }
 
 /// The statements that begin the span. Their items are in a block of their own, where they hide
@@ -96,9 +104,10 @@ fn span(function: &Function, args: &Args, kind: &Kind) -> TokenStream {
     let (slots, streams) = streams(&private, function, args);
     let work = work(&private, args);
     let (label, payload) = (label(&private, args), payload(&private, args));
+    let arguments = arguments(&private, args);
     let begin = |enter| {
         quote_spanned! {site=>
-            #enter(&__GPUPROF_SITE, || #label, || #streams, || #work, || #payload, #private::Arguments::default)
+            #enter(&__GPUPROF_SITE, || #label, || #streams, || #work, || #payload, #arguments)
         }
     };
     let items = quote_spanned! {site=>
@@ -228,6 +237,22 @@ fn payload(private: &TokenStream, args: &Args) -> TokenStream {
         }
         None => quote_spanned!(site=> #private::Payload::None),
     }
+}
+
+/// The closure that records `args(…)`.
+fn arguments(private: &TokenStream, args: &Args) -> TokenStream {
+    let site = Span::mixed_site();
+    if args.recorded.is_empty() {
+        return quote_spanned!(site=> #private::Arguments::default);
+    }
+    let values = args
+        .recorded
+        .iter()
+        .map(|RecordedValue { name, value, .. }| {
+            // Borrowed, so that no parameter is moved.
+            quote_spanned!(site.located_at(value.span())=> #private::argument(#name, &(#value)))
+        });
+    quote_spanned!(site=> || #private::arguments(|| [#(#values),*]))
 }
 
 /// The body of an `async fn` as a block that the span can watch. Changes the signature to match.

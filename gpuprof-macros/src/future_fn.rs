@@ -2,6 +2,7 @@
 //! })`, which is what `async_trait` writes, or `async move { … }` in a function that returns `impl
 //! Future`. Works on tokens; bodies are never parsed.
 
+use crate::invisible_groups;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::{ReturnType, Type, TypeParamBound};
 
@@ -24,7 +25,8 @@ pub(crate) struct Wrapper {
 
 /// The future in the tail of a body, if the tail is one.
 pub(crate) fn tail(body: &TokenStream, output: &ReturnType) -> Option<FutureTail> {
-    let tokens: Vec<TokenTree> = body.clone().into_iter().collect();
+    let tokens = body.clone().into_iter().map(invisible_groups::replace);
+    let tokens: Vec<TokenTree> = tokens.collect();
     match tokens.last()? {
         TokenTree::Group(parens) if parens.delimiter() == Delimiter::Parenthesis => {
             boxed_block(&tokens, parens)

@@ -1,6 +1,7 @@
 //! Parses the annotated item, and no more of it than needed: signatures are parsed and bodies stay
 //! tokens, so that a body may use syntax that `syn` does not know.
 
+use crate::invisible_groups;
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -160,6 +161,13 @@ fn function(input: ParseStream, attrs: Vec<Attribute>, vis: Visibility) -> Resul
 
 /// The braces and their content, also if macro_rules passed them on as `$body`.
 fn block(input: ParseStream) -> Result<Group> {
+    // Whole, so that the compiler parses it as it was.
+    if let TokenTree::Group(block) = input.fork().parse()?
+        && block.delimiter() == Delimiter::Brace
+    {
+        input.parse::<TokenTree>()?;
+        return Ok(block);
+    }
     let content;
     let braces = syn::braced!(content in input);
     let mut block = Group::new(Delimiter::Brace, content.parse()?);
@@ -234,7 +242,7 @@ fn other(
         let token: TokenTree = input.parse()?;
         angles.pass(&token);
         let whole = is_whole_item(&token);
-        tokens.extend([token]);
+        tokens.extend([invisible_groups::replace(token)]);
         if block || semicolon || whole {
             break;
         }

@@ -1,9 +1,10 @@
 //! The attribute `#[gpu_profile]` of gpuprof, which re-exports and documents it. Use the crate
 //! `gpuprof`.
 //!
-//! The stages: `argument_list` and `item` parse; `validate` checks, with `argument_values` for each
-//! value and `argument_table` for the accepted arguments; `container` walks blocks of functions;
-//! `expand`, `async_fn`, `amounts` and `stream_expressions` write the result.
+//! The stages: `argument_list`, `recorded_values` and `item` parse; `validate` checks, with
+//! `argument_values` for each value and `argument_table` for the accepted arguments; `container`
+//! walks blocks of functions; `expand`, `async_fn`, `amounts` and `stream_expressions` write the
+//! result.
 
 mod amounts;
 mod argument_list;
@@ -13,10 +14,13 @@ mod async_fn;
 mod container;
 mod errors;
 mod expand;
+mod expression_text;
 mod future_fn;
+mod invisible_groups;
 mod item;
 mod literals_and_return_types;
 mod parameter_bindings;
+mod recorded_values;
 mod scope_name;
 mod stream_expressions;
 mod stream_types;
@@ -25,6 +29,7 @@ mod unused;
 mod validate;
 
 use errors::Errors;
+use invisible_groups::replace_all;
 use proc_macro2::TokenStream;
 
 /// Profiles a function, or every function of an inline `mod` or an `impl` block. The crate
@@ -46,7 +51,7 @@ pub fn __checked_scope_name(name: proc_macro::TokenStream) -> proc_macro::TokenS
 
 fn profile(arguments: TokenStream, annotated: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
-    let written = argument_list::parse(arguments, &mut errors);
+    let written = argument_list::parse(replace_all(arguments), &mut errors);
     let item = errors.record(syn::parse2::<item::Item>(annotated.clone()));
     let target = item
         .as_ref()

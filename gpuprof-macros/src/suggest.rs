@@ -44,11 +44,13 @@ mod tests {
             ("strem", Some("stream")),
             ("byte", Some("bytes")),
             ("gpu", Some("cpu")),
-            ("args", None),
+            ("arg", Some("args")),
             ("foo", None),
             ("x", None),
         ] {
-            let known = ["name", "stream", "cpu", "bytes", "flops", "items", "color"];
+            let known = [
+                "name", "stream", "cpu", "bytes", "flops", "items", "args", "color",
+            ];
             assert_eq!(nearest(written, known.into_iter()), meant, "{written}");
         }
     }

@@ -51,10 +51,13 @@ pub(crate) fn is_argument(args: &Args, name: &Ident) -> bool {
         label,
         payload,
         stream,
+        recorded,
         ..
     } = args;
     let numbers = [bytes, flops, items, label, payload];
-    let mut expressions = numbers.into_iter().flatten().chain(stream.iter().flatten());
+    let numbers = numbers.into_iter().flatten();
+    let recorded = recorded.iter().map(|recorded| &recorded.value);
+    let mut expressions = numbers.chain(stream.iter().flatten()).chain(recorded);
     expressions.any(|expression| mentions(&expression.to_token_stream(), name))
 }
 

@@ -45,6 +45,14 @@ pub fn never_returns<T>() -> T {
     }
 }
 
+/// The values of `args(…)`. The closure is `Fn`, so that recording a call can neither move nor
+/// change a parameter.
+#[cold]
+#[inline(never)]
+pub fn arguments<const N: usize>(values: impl Fn() -> [(&'static str, String); N]) -> Arguments {
+    Box::new(values())
+}
+
 /// One of `args(…)`: its name and its value as text.
 pub fn argument<V: std::fmt::Debug + ?Sized>(
     name: &'static str,

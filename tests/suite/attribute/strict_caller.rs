@@ -34,14 +34,20 @@ pub(crate) const MODULE: Module =
     Module::new(module_path!(), &[tests![strict_callers_compile_and_run,]]);
 
 /// Its items come first in the body, its parameters are of every kind.
-#[gpu_profile(bytes = 4 * x.len(), flops = (2 * 3), payload = 7, name = "strict/free")]
+#[gpu_profile(
+    bytes = 4 * x.len(),
+    flops = (2 * 3),
+    payload = 7,
+    name = "strict/free",
+    args(x.len(), *text, x, all = (x, text))
+)]
 fn free(x: &[f32], _ignored: u32, text: &str) -> usize {
     use std::cmp::max;
     const ONE: usize = 1;
     max(ONE, x.len() + text.len())
 }
 
-#[gpu_profile]
+#[gpu_profile(args(x.to_string(), f(1)))]
 fn generic<T: Display>(x: &T, f: &dyn Fn(u32) -> u32) -> String {
     format!("{x}{}", f(1))
 }
@@ -57,7 +63,7 @@ fn diverges(x: &str) -> ! {
     panic!("{x}")
 }
 
-#[gpu_profile(items = x.len())]
+#[gpu_profile(items = x.len(), args(x, x.len()))]
 async fn later(x: &str) -> usize {
     std::future::ready(x.len()).await
 }

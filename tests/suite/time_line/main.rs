@@ -1,5 +1,6 @@
 //! Promise: the time line has every call, where it was and when, on one clock.
 
+mod arguments;
 mod kernels;
 mod spans;
 mod switching;
@@ -7,5 +8,10 @@ mod switching;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    support::suite::run(&[kernels::MODULE, spans::MODULE, switching::MODULE])
+    support::suite::run(&[
+        arguments::MODULE,
+        kernels::MODULE,
+        spans::MODULE,
+        switching::MODULE,
+    ])
 }

@@ -8,7 +8,7 @@ fn misspelled(x: &u32) -> &u32 {
 #[gpu_profile(nmae = "x", colour = 0xFF)]
 fn two_misspelled() {}
 
-#[gpu_profile(args(1))]
+#[gpu_profile(fields(1))]
 fn not_known() {}
 
 #[gpu_profile(bits = 3)]

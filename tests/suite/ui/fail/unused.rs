@@ -17,11 +17,11 @@ fn pattern((left, right): (u32, u32), format: u32) -> String {
 #[gpu_profile(cpu)]
 fn on_the_cpu(unused: u32) {}
 
-#[gpu_profile(items = n)]
-fn in_an_argument(n: u32, #[allow(unused_variables)] allowed: u32) {}
+#[gpu_profile(items = n, args(m, k = 2 * l))]
+fn in_an_argument(n: u32, m: u32, l: u32, k: u32, #[allow(unused_variables)] allowed: u32) {}
 
-#[gpu_profile(items = n)]
-async fn asynchronous(n: u32, unused: String, #[expect(unused_variables)] expected: u32) {}
+#[gpu_profile(items = n, args(m))]
+async fn asynchronous(n: u32, m: u32, unused: String, #[expect(unused_variables)] expected: u32) {}
 
 #[gpu_profile]
 async fn asynchronous_pattern((left, right): (u32, u32)) -> u32 {

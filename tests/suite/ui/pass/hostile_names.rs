@@ -27,6 +27,7 @@ struct Ok;
 struct Vec;
 struct Box;
 struct String;
+struct Arguments;
 struct Span;
 struct AsyncSpan;
 struct Site;
@@ -58,6 +59,8 @@ trait Grabs {
     fn get_or_init(&self) {}
     fn amount(&self) {}
     fn payload(&self) {}
+    fn argument(&self) {}
+    fn fmt(&self) {}
 }
 impl<T: ?::core::marker::Sized> Grabs for T {}
 impl<T: ?::core::marker::Sized> HasStream for T {}
@@ -99,6 +102,8 @@ macro_rules! submit {
 }
 
 fn drop() {}
+fn argument() {}
+fn arguments() {}
 fn instrument() {}
 fn never() {}
 fn many() {}
@@ -117,7 +122,8 @@ use ::gpuprof::gpu_profile;
     payload = -3,
     color = 1,
     category = "c",
-    sample = 2
+    sample = 2,
+    args(stream, "text", __gpuprof_span = 1)
 )]
 fn plain(
     __gpuprof_span: ::core::primitive::u8,
@@ -127,7 +133,7 @@ fn plain(
     site + stream
 }
 
-#[gpu_profile(payload = 18_446_744_073_709_551_615)]
+#[gpu_profile(payload = 18_446_744_073_709_551_615, args(__gpuprof_span))]
 async fn later(__gpuprof_span: ::core::primitive::u8) -> ::core::primitive::u8 {
     __gpuprof_span
 }
